@@ -1,5 +1,5 @@
-/** A benchmark: it measures at one of two sizes, and has floors that its figures must meet. Figures are compared as ratios within one run,
- *  because machines are noisy. */
+/** A benchmark: it measures at one of two sizes, and has floors that its figures must meet. Figures
+ *  are compared as ratios within one run, because machines are noisy. */
 
 export interface Bench {
   readonly name: string
@@ -9,18 +9,21 @@ export interface Bench {
 }
 
 export interface BenchOptions {
-  /** `small` runs in the tests, in seconds, so that the bench cannot rot; its floors are not judged. */
+  /** `small` runs in the tests, in seconds, so that the bench cannot rot; its floors are not
+   *  judged. */
   readonly size: 'small' | 'full'
   /** Says what is being measured now; on a terminal only. */
   readonly progress: (message: string) => void
-  /** Words; only what has one of them in its name is measured. All, if there is none. Only `attacks` and `threads` look at it. */
+  /** Words; only what has one of them in its name is measured. All, if there is none. Only
+   *  `attacks` and `threads` look at it. */
   readonly only?: readonly string[] | undefined
 }
 
 export interface BenchResult {
   readonly tables: readonly BenchTable[]
   readonly floors: readonly Floor[]
-  /** A digest of what the measured code answered, so that nothing is optimised away or silently changed. */
+  /** A digest of what the measured code answered, so that nothing is optimised away or silently
+   *  changed. */
   readonly resultHash: string
 }
 

@@ -1,7 +1,8 @@
-/** `npm run bench -- NAME [WORD...] [--check] [--small] [--json FILE]`: runs one benchmark, or what of it has one of the words in its name,
- *  and prints its tables.
+/** `npm run bench -- NAME [WORD...] [--check] [--small] [--json FILE]`: runs one benchmark, or what
+ *  of it has one of the words in its name, and prints its tables.
  *
- *  With `--check` the last line says how many floors are met, and the exit code is 1 if one is missed. */
+ *  With `--check` the last line says how many floors are met, and the exit code is 1 if one is
+ *  missed. */
 
 import { writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-/** The program: reads arguments and environment, runs one command, turns signals into a stop and failures into an exit code.
+/** The program: reads arguments and environment, runs one command, turns signals into a stop and
+ *  failures into an exit code.
  *
  *  Exit codes: 0 done, 1 failed, 2 the command line was wrong. */
 
@@ -11,7 +12,8 @@ import { helpText } from './config/help.ts'
 import { type Invocation, load } from './config/load.ts'
 import { version } from './config/version.ts'
 
-// Node's warnings about its own future, such as grpc-js' use of addresses as TLS names, tell an operator nothing, and are no JSON lines.
+// Node's warnings about its own future, such as grpc-js' use of addresses as TLS names, tell an
+// operator nothing, and are no JSON lines.
 process.noDeprecation ??= true
 
 async function main(): Promise<number> {
@@ -57,8 +59,8 @@ function stopOnSignals(stop: AbortController, logger: Logger): void {
   process.on('SIGTERM', onSignal)
 }
 
-/** SIGUSR1 has everything logged; the next one goes back. Without a listener Node would open a debugger, through which anyone who can
- *  connect reads every secret in memory. */
+/** SIGUSR1 has everything logged; the next one goes back. Without a listener Node would open a
+ *  debugger, through which anyone who can connect reads every secret in memory. */
 function logMoreOnSignal(logger: LevelledLogger): void {
   const { level } = logger
   process.on('SIGUSR1', () => {
@@ -70,8 +72,8 @@ function logMoreOnSignal(logger: LevelledLogger): void {
 /** How long a command may take to stop after a bug: responses under way have 10 s to end. */
 const faultyMaxMs = 20_000
 
-/** An uncaught error is a bug, after which the state of the process is not certain. The process stops in order: listeners close first, and
- *  responses under way end. */
+/** An uncaught error is a bug, after which the state of the process is not certain. The process
+ *  stops in order: listeners close first, and responses under way end. */
 function stopOnFault(stop: AbortController, logger: Logger): { readonly hasHappened: boolean } {
   const fault = { hasHappened: false }
   process.on('uncaughtException', error => {

@@ -1,5 +1,6 @@
-/** How long each suite may take, in seconds of its files together, on a machine with two cores that has nothing else to do. What
- *  does not fit belongs into a soak: `EFFORT=10 npm test`, `npm run simulate`, `npm run soak`. */
+/** How long each suite may take, in seconds of its files together, on a machine with two cores that
+ *  has nothing else to do. What does not fit belongs into a soak: `EFFORT=10 npm test`, `npm run
+ *  simulate`, `npm run soak`. */
 export const suiteBudgets: Readonly<Record<string, number>> = {
   attacks: 160,
   base: 6,
@@ -37,7 +38,8 @@ export const wholeBudget: number = 5 * 60
 /** The same for `npm run test:quick`, whose suites are a part of these. */
 export const quickBudget: number = 60
 
-/** The suite of a built test file: the room of lib/ that it tests, or the folder of test/ that it is in. */
+/** The suite of a built test file: the room of lib/ that it tests, or the folder of test/ that it
+ *  is in. */
 export function suiteOf(file: string): string {
   const path = file.replace(/^dist\/test\/(?:lib\/)?/, '')
   return path.includes('/') ? path.slice(0, path.indexOf('/')) : 'others'
@@ -75,7 +77,8 @@ export const slowest: readonly string[] = [
   'lib/http/auth/random',
 ].map(builtName)
 
-/** Files that count what is compiled or kept in a process, or run their tests side by side, and so share it with none. */
+/** Files that count what is compiled or kept in a process, or run their tests side by side, and so
+ *  share it with none. */
 export const ownProcess: readonly string[] = [
   'lib/mirror/real-etcd',
   'lib/codec/served/view',

@@ -1,4 +1,5 @@
-/** The documents say what is true of the program: options, scripts, paths; and they are short enough to be read. */
+/** The documents say what is true of the program: options, scripts, paths; and they are short
+ *  enough to be read. */
 
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { spawnSync } from 'node:child_process'

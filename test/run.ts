@@ -1,9 +1,10 @@
-/** `npm test`: after the build, runs the linter, the format check and every test file. `npm run test:quick` leaves out the files that
- *  start other processes. `npm test -- FILE...` runs these files only, such as dist/test/lib/base/keys.test.js.
- *  `npm run test:node -- 24` runs the tests of the wire on another version of Node.
+/** `npm test`: after the build, runs the linter, the format check and every test file. `npm run
+ *  test:quick` leaves out the files that start other processes. `npm test -- FILE...` runs these
+ *  files only, such as dist/test/lib/base/keys.test.js. `npm run test:node -- 24` runs the tests of
+ *  the wire on another version of Node.
  *
- *  Shows a line for each file, whatever failed in full, which suites took longer than they may, and at the end
- *  `N passed, N failed`, where a test is one `t.test` of a file. */
+ *  Shows a line for each file, whatever failed in full, which suites took longer than they may, and
+ *  at the end `N passed, N failed`, where a test is one `t.test` of a file. */
 
 import { execFileSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
@@ -29,7 +30,8 @@ const machine = new MachineWatch('.cache/patience')
 const results: FileResult[] = []
 const startMs = performance.now()
 
-// Many tests wait for a server, or for time to pass: two processes more than processors keep these busy.
+// Many tests wait for a server, or for time to pass: two processes more than processors keep these
+// busy.
 await runJobs(chosenJobs(), {
   atOnce: availableParallelism() + 2,
   onFile: result => results.push(result),
@@ -66,7 +68,8 @@ function chosenJobs(): Job[] {
   return [...checks, ...jobsOf(others, node), ...ofThreads.map(file => alone(file, nodeOf(file)))]
 }
 
-/** The Node that runs a file: one that can have several threads for those that start them in their own process. */
+/** The Node that runs a file: one that can have several threads for those that start them in their
+ *  own process. */
 function nodeOf(file: string): string {
   return threads.test(file) && lacksThreads() === false ? nodeForThreads() : process.execPath
 }

@@ -1,5 +1,5 @@
-/** Values that are planted wherever secrets lie do not come out where they must not: in what the program prints, logs, counts and records,
- *  and in what it says of failures. */
+/** Values that are planted wherever secrets lie do not come out where they must not: in what the
+ *  program prints, logs, counts and records, and in what it says of failures. */
 
 import { silentLogger } from './support/silent-logger.ts'
 import { spawn } from 'node:child_process'
@@ -147,7 +147,8 @@ t.test('secrets come out nowhere but in the answers to those who may read them',
     '/apis/nothing.example.com/v1/things',
     '/metrics',
   ]
-  // Until the objects have been compared with the upstream's, it answers, and there is nothing to audit.
+  // Until the objects have been compared with the upstream's, it answers, and there is nothing to
+  // audit.
   const headers = { authorization: everybody[1]! }
   for (let origin = ''; !origin.startsWith('mirror');) {
     const answer = await ask(port, { path: '/api/v1/namespaces/a/secrets', headers })

@@ -5,7 +5,8 @@ import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
 import { suiteBudgets, wholeBudget } from './budgets.ts'
 
-/** The rooms of the core, and what each may import beside itself: arrows point down only (lib/ARCHITECTURE.md). */
+/** The rooms of the core, and what each may import beside itself: arrows point down only
+ *  (lib/ARCHITECTURE.md). */
 const core: Readonly<Record<string, readonly string[]>> = {
   base: [],
   go: ['base'],
@@ -41,8 +42,8 @@ const stillUpward = new Set<string>([
   'lib/cluster/write-side.ts imports ../compose/service-options.ts',
 ])
 
-/** Rooms inside a room, where their order is known: each imports those before it that it names. `.` is what lies in no room
- *  of its own, but for files that are named, each of which is one. */
+/** Rooms inside a room, where their order is known: each imports those before it that it names. `.`
+ *  is what lies in no room of its own, but for files that are named, each of which is one. */
 const inside: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   http: {
     server: [],

@@ -1,7 +1,8 @@
-/** How long an administrator's get takes while somebody attacks, against how long it takes without. The program, its etcd,
- *  its upstream, the attacker and the administrator are processes of their own. The attacker and the upstream stand for other machines, so
- *  they have the lowest priority here: a get must be late for what the program does, not because five processes share two cores. The program
- *  says how late its event loop was. */
+/** How long an administrator's get takes while somebody attacks, against how long it takes without.
+ *  The program, its etcd, its upstream, the attacker and the administrator are processes of their
+ *  own. The attacker and the upstream stand for other machines, so they have the lowest priority
+ *  here: a get must be late for what the program does, not because five processes share two cores.
+ *  The program says how late its event loop was. */
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -67,8 +68,8 @@ interface Times {
 /** Milliseconds from a request to its response. */
 interface Time {
   readonly wall: number
-  /** Of the processor, that the program's main thread used meanwhile: what a get waited for the program itself. The machine's other work
-   *  does not count. */
+  /** Of the processor, that the program's main thread used meanwhile: what a get waited for the
+   *  program itself. The machine's other work does not count. */
   readonly busy: number
 }
 

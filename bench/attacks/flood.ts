@@ -1,5 +1,6 @@
-/** A process of its own: attacks the program in one way, until it is told to stop. It is as fast as it can be with half of a processor: an
- *  attacker has machines of his own, and what this one uses is missing to the program and to the administrator. */
+/** A process of its own: attacks the program in one way, until it is told to stop. It is as fast as
+ *  it can be with half of a processor: an attacker has machines of his own, and what this one uses
+ *  is missing to the program and to the administrator. */
 
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'

@@ -1,4 +1,5 @@
-/** Imported into the attacked program: says how late its event loop was, and for how long the collector stopped it. */
+/** Imported into the attacked program: says how late its event loop was, and for how long the
+ *  collector stopped it. */
 
 import { monitorEventLoopDelay, PerformanceObserver } from 'node:perf_hooks'
 import '../list/with-parent.ts'

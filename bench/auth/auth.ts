@@ -1,4 +1,5 @@
-/** The cost of authorization with cached decisions, how often the upstream is asked, and how one user's lists delay another's gets. */
+/** The cost of authorization with cached decisions, how often the upstream is asked, and how one
+ *  user's lists delay another's gets. */
 
 import { createHash } from 'node:crypto'
 import type { Bench, BenchOptions, BenchResult, BenchTable, Floor } from '../bench.ts'
@@ -101,8 +102,9 @@ interface GetSubjects {
   readonly pace: Pace
 }
 
-/** In turns, so that a busy machine is busy for both. What is judged is requests for each second of the processor: what a server that
- *  has nothing else to do answers in a second, however busy the machine is. */
+/** In turns, so that a busy machine is busy for both. What is judged is requests for each second of
+ *  the processor: what a server that has nothing else to do answers in a second, however busy the
+ *  machine is. */
 async function measureGets(
   load: Load,
   { open, guarded, path, pace }: GetSubjects,
@@ -162,7 +164,8 @@ async function cpuSecondsOf(program: Program): Promise<number> {
 
 const userCount = 100
 
-/** A hundred users who each read a pod, a namespace's list and one of their own, again and again. */
+/** A hundred users who each read a pod, a namespace's list and one of their own, again and
+ *  again. */
 async function measureReviews(
   port: number,
   counter: ReviewCounter,

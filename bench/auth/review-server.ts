@@ -1,4 +1,5 @@
-/** An API server that allows everything and counts the reviews that it gets. It is as fast as such a server can be. */
+/** An API server that allows everything and counts the reviews that it gets. It is as fast as such
+ *  a server can be. */
 
 import * as http from 'node:http'
 import type { AddressInfo } from 'node:net'

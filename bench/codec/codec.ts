@@ -1,5 +1,6 @@
-/** The cost of the codec on pods as large as real ones, each figure compared with what a program would do without it, measured in turns in
- *  one run; and the first list of 10,000 pods in a new process. */
+/** The cost of the codec on pods as large as real ones, each figure compared with what a program
+ *  would do without it, measured in turns in one run; and the first list of 10,000 pods in a new
+ *  process. */
 
 import { createHash } from 'node:crypto'
 import { Worker } from 'node:worker_threads'
@@ -35,7 +36,8 @@ export const codecBench: Bench = {
   run: measureCodec,
 }
 
-/** One way to do something to the object with this index; answers a number that depends on what it did. */
+/** One way to do something to the object with this index; answers a number that depends on what it
+ *  did. */
 type Work = (index: number) => number
 
 interface Contest {
@@ -167,8 +169,8 @@ function podContests(pods: readonly Uint8Array[]): Contest[] {
   ]
 }
 
-/** Custom resources: with a definition that preserves what it does not know, and with one that declares all that they hold, so
- *  that every member is looked at. */
+/** Custom resources: with a definition that preserves what it does not know, and with one that
+ *  declares all that they hold, so that every member is looked at. */
 function spliceContests(pods: readonly Uint8Array[]): Contest[] {
   const out = new ByteWriter()
   const objects = customObjects(pods.map(jsonOf))
@@ -208,9 +210,10 @@ function spliceContests(pods: readonly Uint8Array[]): Contest[] {
   ]
 }
 
-/** Lets both do a few objects in turns, many times, so that whatever else the machine does hits both alike, and most turns not at
- *  all. The first turns, in which the engine is still compiling, do not count; they tell how often the faster one repeats its
- *  turn, so that both take about as long. */
+/** Lets both do a few objects in turns, many times, so that whatever else the machine does hits
+ *  both alike, and most turns not at all. The first turns, in which the engine is still compiling,
+ *  do not count; they tell how often the faster one repeats its turn, so that both take about as
+ *  long. */
 function compete(
   { ours, theirs }: Contest,
   objects: number,

@@ -1,5 +1,6 @@
-/** A thread that lists pods for the first time: it prepares the view of pods as the program does at its start, and then views them in
- *  slices, like a list. It reports how long each step held the thread. */
+/** A thread that lists pods for the first time: it prepares the view of pods as the program does at
+ *  its start, and then views them in slices, like a list. It reports how long each step held the
+ *  thread. */
 
 import { schemaOf } from '../../lib/codec/schema/schema.ts'
 import { readFileSync } from 'node:fs'
@@ -14,15 +15,17 @@ export interface ColdList {
   readonly slicesMs: readonly number[]
 }
 
-/** A slice ends after so many pods, or so many milliseconds: code that has not been optimised yet takes twenty times as long. */
+/** A slice ends after so many pods, or so many milliseconds: code that has not been optimised yet
+ *  takes twenty times as long. */
 const slicePods = 64
 const sliceMs = 4
 
 const { pods } = workerData as { pods: number }
 parentPort?.postMessage(coldList(oneSlab(storedPods(Math.min(pods, 500), 1))))
 
-/** Runs a step and answers how long it held the thread: the time in which it ran. What the machine gave to other programs
- *  meanwhile, here or where the collector's helpers were to run, says nothing about the step. */
+/** Runs a step and answers how long it held the thread: the time in which it ran. What the machine
+ *  gave to other programs meanwhile, here or where the collector's helpers were to run, says
+ *  nothing about the step. */
 function held(step: () => void): number {
   const begin = ranMs()
   step()

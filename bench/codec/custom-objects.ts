@@ -1,5 +1,5 @@
-/** Custom resources with the contents of pods, as the API server stores them: JSON with sorted names; and a structural schema that
- *  declares everything in them. */
+/** Custom resources with the contents of pods, as the API server stores them: JSON with sorted
+ *  names; and a structural schema that declares everything in them. */
 
 /** The stored text of each pod as an object of another kind. */
 export function customObjects(pods: readonly Uint8Array[]): Uint8Array[] {

@@ -1,5 +1,5 @@
-/** Rows of Tables and metadata of objects from stored bytes, compared with JSON.parse of the same objects and building the same answer, as a
- *  server would that keeps objects as JSON. */
+/** Rows of Tables and metadata of objects from stored bytes, compared with JSON.parse of the same
+ *  objects and building the same answer, as a server would that keeps objects as JSON. */
 
 import { schemaOf } from '../../lib/codec/schema/schema.ts'
 import { deepStrictEqual } from 'node:assert'
@@ -172,7 +172,8 @@ function comparisons(
   ]
 }
 
-/** The cells of pods that run, which is what these do: less than the server looks at, so in favour of this side. */
+/** The cells of pods that run, which is what these do: less than the server looks at, so in favour
+ *  of this side. */
 function cellsOf({ metadata: { name, creationTimestamp }, spec, status }: ParsedPod): unknown[] {
   let ready = 0
   let restarts = 0

@@ -1,5 +1,5 @@
-/** Pods as large as those of a real cluster: 2.5 KB as protobuf, 4 KB as JSON, most of it labels, volumes, conditions and
- *  managed fields. */
+/** Pods as large as those of a real cluster: 2.5 KB as protobuf, 4 KB as JSON, most of it labels,
+ *  volumes, conditions and managed fields. */
 
 import { type Random, createRandom, randomInt, randomItem } from '../../lib/base/random.ts'
 import { NotExact } from '../../lib/codec/not-exact.ts'

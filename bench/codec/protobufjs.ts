@@ -1,4 +1,5 @@
-/** The same schema for protobufjs, as the peer in the bench: what a program does that decodes with a good general library. */
+/** The same schema for protobufjs, as the peer in the bench: what a program does that decodes with
+ *  a good general library. */
 
 import protobuf from 'protobufjs'
 import { type Field, schemaOf } from '../../lib/codec/schema/schema.ts'

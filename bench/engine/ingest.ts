@@ -1,9 +1,10 @@
-/** How fast our client reads entries from a real etcd, in pages, compared with bare grpc-js, which the client is built on, and with the
- *  stubs of etcd3, which it could have been built on.
+/** How fast our client reads entries from a real etcd, in pages, compared with bare grpc-js, which
+ *  the client is built on, and with the stubs of etcd3, which it could have been built on.
  *
- *  All read the same pages in turn, slice by slice, so that other load of the machine affects all alike. None keeps what it has read,
- *  because the cost of new memory (1.5 us for each entry, as much as our client) would count only for those that have something to
- *  keep. The mirror's bench measures what is kept. */
+ *  All read the same pages in turn, slice by slice, so that other load of the machine affects all
+ *  alike. None keeps what it has read, because the cost of new memory (1.5 us for each entry, as
+ *  much as our client) would count only for those that have something to keep. The mirror's bench
+ *  measures what is kept. */
 
 import { createHash } from 'node:crypto'
 import { Client, credentials } from '@grpc/grpc-js'
@@ -164,9 +165,9 @@ async function fill({ endpoints }: EtcdCluster, entries: number): Promise<void> 
   await client.close()
 }
 
-/** grpc-js with our channel's options, and messages as bytes. It knows the keys, so it need not look into a page to find the
- *  next. With `decodes`, every page is decoded too, and its values are left in it: not what can be kept, but the least a reader
- *  of the entries can do. */
+/** grpc-js with our channel's options, and messages as bytes. It knows the keys, so it need not
+ *  look into a page to find the next. With `decodes`, every page is decoded too, and its values are
+ *  left in it: not what can be kept, but the least a reader of the entries can do. */
 function createBareReader(endpoint: string, decodes: boolean): Reader {
   const client = new Client(new URL(endpoint).host, credentials.createInsecure(), channelOptions)
   const asIs = (bytes: Buffer): Buffer => bytes
@@ -217,8 +218,8 @@ function createOurReader(endpoint: string): Reader {
   }
 }
 
-/** A client made on etcd3's stubs, which give integers as text and bytes as views of the message: it makes the same entries of
- *  them, with values in slabs. */
+/** A client made on etcd3's stubs, which give integers as text and bytes as views of the message:
+ *  it makes the same entries of them, with values in slabs. */
 function createEtcd3Reader(endpoint: string): Reader {
   const client = new Etcd3({ hosts: endpoint, grpcOptions: channelOptions })
   const slabs = new SlabWriter()

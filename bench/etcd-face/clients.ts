@@ -1,5 +1,6 @@
-/** Eight clients of etcd's API in a process of their own: they list everything in pages, then watch everything, and take the time of each
- *  event. Started by etcd-face.ts, with which it talks by messages. */
+/** Eight clients of etcd's API in a process of their own: they list everything in pages, then watch
+ *  everything, and take the time of each event. Started by etcd-face.ts, with which it talks by
+ *  messages. */
 
 import * as http2 from 'node:http2'
 import { type Key, keyAfter, prefixEnd, prefixRange } from '../../lib/base/keys.ts'
@@ -17,7 +18,8 @@ export interface ClientsOrder {
   readonly pageEntries: number
 }
 
-/** What they have found, once all have listed and begun to watch, and since the last time, whenever they are asked. */
+/** What they have found, once all have listed and begun to watch, and since the last time, whenever
+ *  they are asked. */
 export type ClientsReport =
   | { readonly type: 'listed'; readonly entries: number }
   | { readonly type: 'watched'; readonly lagsMs: readonly number[] }

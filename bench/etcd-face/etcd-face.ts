@@ -1,7 +1,9 @@
-/** etcd's own API out of the mirror, side by side with etcd itself and with `etcd grpc-proxy`: eight clients list everything in pages, then
- *  watch everything while it changes, as API servers do when they start. Each side has an etcd of its own with the same contents, and
- *  what comes between two of them is the machine's own. So the sides are written to in turns, and a round says how late 1 % of its
- *  events were: the middle one of the rounds is compared, because a pause of the machine hits some of them. */
+/** etcd's own API out of the mirror, side by side with etcd itself and with `etcd grpc-proxy`:
+ *  eight clients list everything in pages, then watch everything while it changes, as API servers
+ *  do when they start. Each side has an etcd of its own with the same contents, and what comes
+ *  between two of them is the machine's own. So the sides are written to in turns, and a round says
+ *  how late 1 % of its events were: the middle one of the rounds is compared, because a pause of
+ *  the machine hits some of them. */
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -171,7 +173,8 @@ class Side {
     return this.#parts.front
   }
 
-  /** What the writes of all rounds cost by themselves: no cache in front of etcd can take that away. */
+  /** What the writes of all rounds cost by themselves: no cache in front of etcd can take that
+   *  away. */
   async writeUnwatched(): Promise<void> {
     const { client, size } = this.#parts
     const before = await this.#cost()

@@ -1,6 +1,7 @@
 /** What the bench and its upstream have to agree on. */
 
-/** Requests of clients have this header, and pass on other connections than the program's own requests. */
+/** Requests of clients have this header, and pass on other connections than the program's own
+ *  requests. */
 export const clientHeader = 'x-client'
 
 /** The path of a list, and of some of its objects. */

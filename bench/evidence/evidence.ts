@@ -1,6 +1,7 @@
-/** How long it takes from when the program listens, a moment before it is ready, until reads are answered from the mirror, and what the
- *  comparisons cost the upstream until then: its requests and bytes a second, against those that it can answer when it is asked as fast as
- *  it can. Clients read meanwhile, as after the restart of a proxy; what passes for them is not counted as cost. */
+/** How long it takes from when the program listens, a moment before it is ready, until reads are
+ *  answered from the mirror, and what the comparisons cost the upstream until then: its requests
+ *  and bytes a second, against those that it can answer when it is asked as fast as it can. Clients
+ *  read meanwhile, as after the restart of a proxy; what passes for them is not counted as cost. */
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { createHash } from 'node:crypto'

@@ -1,5 +1,6 @@
-/** A separate process: an embedded etcd with pods and with objects of every other resource, and over it the API server of tests with TLS,
- *  which encodes each answer anew. It counts what is asked and sent over connections that no client's request has used. */
+/** A separate process: an embedded etcd with pods and with objects of every other resource, and
+ *  over it the API server of tests with TLS, which encodes each answer anew. It counts what is
+ *  asked and sent over connections that no client's request has used. */
 
 import { createRandom } from '../../lib/base/random.ts'
 import { type Key, keyFromText, prefixRange, textFromKey } from '../../lib/base/keys.ts'

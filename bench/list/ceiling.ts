@@ -1,5 +1,6 @@
-/** A separate process with the minimal server on Node: it answers a path with bytes from memory, in the same pieces as the measured server,
- *  with TLS and back-pressure. For clients that accept gzip it compresses each response again. */
+/** A separate process with the minimal server on Node: it answers a path with bytes from memory, in
+ *  the same pieces as the measured server, with TLS and back-pressure. For clients that accept gzip
+ *  it compresses each response again. */
 
 import { readFileSync } from 'node:fs'
 import * as http2 from 'node:http2'
@@ -15,14 +16,16 @@ export interface CopyOrder {
   readonly headers: RequestHeaders
 }
 
-/** Answer that path with so many bytes: few that are repeated, because a list of gigabytes would not fit beside the measured server. */
+/** Answer that path with so many bytes: few that are repeated, because a list of gigabytes would
+ *  not fit beside the measured server. */
 export interface RepeatOrder {
   readonly path: string
   readonly bytes: number
   readonly pieceBytes: number
 }
 
-/** The bytes of all bodies, and how many pieces they have; and the time on the processor when the parent asks `cpu`. */
+/** The bytes of all bodies, and how many pieces they have; and the time on the processor when the
+ *  parent asks `cpu`. */
 export interface CopyReport {
   readonly bytes: number
   readonly pieces: number

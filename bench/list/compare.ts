@@ -1,4 +1,5 @@
-/** Measures two servers with the same answers in turn, so that other load of the machine affects both. */
+/** Measures two servers with the same answers in turn, so that other load of the machine affects
+ *  both. */
 
 import { median } from '../bench.ts'
 import type { RequestHeaders } from './http1-client.ts'

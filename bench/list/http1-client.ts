@@ -1,5 +1,5 @@
-/** A minimal HTTP/1.1 client over TLS, so that the client costs little compared with the server. It sees the chunks of a response, which are
- *  the pieces that the server wrote. */
+/** A minimal HTTP/1.1 client over TLS, so that the client costs little compared with the server. It
+ *  sees the chunks of a response, which are the pieces that the server wrote. */
 
 import { once } from 'node:events'
 import { connect, type TLSSocket } from 'node:tls'

@@ -1,5 +1,6 @@
-/** Lists and gets over real sockets with TLS, against the ceiling: a bare server of the same runtime that writes the same bytes in
- *  the same pieces. The program, the ceiling and the clients are separate processes; the program and the ceiling take turns. */
+/** Lists and gets over real sockets with TLS, against the ceiling: a bare server of the same
+ *  runtime that writes the same bytes in the same pieces. The program, the ceiling and the clients
+ *  are separate processes; the program and the ceiling take turns. */
 
 import { createHash } from 'node:crypto'
 import { gunzipSync } from 'node:zlib'

@@ -1,4 +1,5 @@
-/** A separate process that sends requests to a server for some time, a fixed number in parallel, and counts the responses. */
+/** A separate process that sends requests to a server for some time, a fixed number in parallel,
+ *  and counts the responses. */
 
 import * as http2 from 'node:http2'
 import { keyFromText, singleKey } from '../../lib/base/keys.ts'

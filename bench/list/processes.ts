@@ -26,7 +26,8 @@ export class Program implements Subject {
     this.port = port
   }
 
-  /** `watchglass serve`, with TLS if `scheme` does not say otherwise, with a module imported that ends it with its parent; resolves once everything is mirrored. */
+  /** `watchglass serve`, with TLS if `scheme` does not say otherwise, with a module imported that
+   *  ends it with its parent; resolves once everything is mirrored. */
   static async start(
     args: readonly string[],
     imported: URL = new URL('with-parent.js', import.meta.url),

@@ -118,7 +118,8 @@ async function selectionsOf(
   }
 }
 
-/** Those whose number of pods comes nearest to what is wanted, as selectors of their pods: in clusters of any size there are some. */
+/** Those whose number of pods comes nearest to what is wanted, as selectors of their pods: in
+ *  clusters of any size there are some. */
 async function deploymentsOf(program: Program): Promise<string[]> {
   const path = '/apis/apps/v1/deployments?resourceVersion=0'
   const { items } = JSON.parse((await program.get(path, json)).toString()) as DeploymentList

@@ -1,5 +1,5 @@
-/** A consistent list of a resource without objects, while others are written: the cost of waiting for a fresh mirror, compared with a
- *  bare linearizable range of the same etcd. */
+/** A consistent list of a resource without objects, while others are written: the cost of waiting
+ *  for a fresh mirror, compared with a bare linearizable range of the same etcd. */
 
 import { once } from 'node:events'
 import { fork } from 'node:child_process'

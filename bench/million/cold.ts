@@ -1,4 +1,5 @@
-/** The first whole list of 100,000 pods, and what the process holds after whole lists: with one thread that serves, and with several. */
+/** The first whole list of 100,000 pods, and what the process holds after whole lists: with one
+ *  thread that serves, and with several. */
 
 import { createHash } from 'node:crypto'
 import { execFile } from 'node:child_process'
@@ -51,7 +52,8 @@ const speedMin = 0.9
 
 /** Somebody who asks for one object meanwhile waits no longer than this. */
 const waitMaxMs = 10
-/** Nor does our own code hold a thread that serves for longer. The machine, which has as many busy threads as processors, is not counted. */
+/** Nor does our own code hold a thread that serves for longer. The machine, which has as many busy
+ *  threads as processors, is not counted. */
 const turnMaxMs = 10
 
 const settleMs = 4_000

@@ -1,5 +1,6 @@
-/** A million objects as kube-apiserver stores them: mostly config maps of a kilobyte, a generated cluster of pods and what belongs to them,
- *  and pods that are changed with the time of their change. */
+/** A million objects as kube-apiserver stores them: mostly config maps of a kilobyte, a generated
+ *  cluster of pods and what belongs to them, and pods that are changed with the time of their
+ *  change. */
 
 import { type Key, keyFromText } from '../../lib/base/keys.ts'
 import { createRandom } from '../../lib/base/random.ts'
@@ -11,7 +12,8 @@ import { storedBytes } from '../../lib/cluster/generate/stored.ts'
 import { nowMicroseconds } from '../watch/orders.ts'
 import { type StampedPod, stampedPods } from '../watch/pods.ts'
 
-/** One of so many objects is there first, so that a start with a tenth can be compared with a start with all. */
+/** One of so many objects is there first, so that a start with a tenth can be compared with a start
+ *  with all. */
 export const tenth = 10
 
 export interface Contents {
@@ -86,7 +88,8 @@ function configMap(number: number, apps: number): Stored {
   }
 }
 
-/** Far above etcd's bounds, which the bench raises: large transactions are written several times as fast. */
+/** Far above etcd's bounds, which the bench raises: large transactions are written several times as
+ *  fast. */
 const writeMaxOperations = 500
 const writesInFlight = 2
 

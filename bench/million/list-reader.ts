@@ -1,4 +1,5 @@
-/** A process that reads lists and only counts their bytes, so that it costs little and holds up nobody who measures something else. */
+/** A process that reads lists and only counts their bytes, so that it costs little and holds up
+ *  nobody who measures something else. */
 
 import { once } from 'node:events'
 import { connect } from 'node:net'

@@ -1,5 +1,6 @@
-/** A million objects in a real etcd: how long a start takes and what it holds, pages, selections, whole lists, and a thousand changes a
- *  second, with the longest turns of the event loop of each. */
+/** A million objects in a real etcd: how long a start takes and what it holds, pages, selections,
+ *  whole lists, and a thousand changes a second, with the longest turns of the event loop of
+ *  each. */
 
 import { createHash } from 'node:crypto'
 import { startEtcd } from '../../test/support/etcd/etcd-cluster.ts'

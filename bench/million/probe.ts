@@ -1,4 +1,5 @@
-/** Imported into the measured program: times the turns of its event loop while its parent wants it to. */
+/** Imported into the measured program: times the turns of its event loop while its parent wants it
+ *  to. */
 
 import '../list/with-parent.ts'
 import { measureTurns, type TurnReport } from '../mirror/turns.ts'

@@ -29,7 +29,8 @@ export interface Figures {
   readonly etcdBytes: number
 }
 
-/** Ready with 1,144,000 objects took 253 s when every page cost etcd a count of all keys that remain; a fifth of that for each object. */
+/** Ready with 1,144,000 objects took 253 s when every page cost etcd a count of all keys that
+ *  remain; a fifth of that for each object. */
 const startMaxMicroseconds = (253e6 / 1_144_000) * 0.2
 
 export function tablesOf(figures: Figures): BenchTable[] {

@@ -1,4 +1,5 @@
-/** Imported into the measured program, and so into each of its threads: times the turns of their event loops while the parent wants it to. */
+/** Imported into the measured program, and so into each of its threads: times the turns of their
+ *  event loops while the parent wants it to. */
 
 import '../list/with-parent.ts'
 import { readFileSync } from 'node:fs'

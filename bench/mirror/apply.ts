@@ -1,4 +1,5 @@
-/** How fast a mirror takes changes that were made while it was cut off: as etcd sends them, and the mirror's own part of that. */
+/** How fast a mirror takes changes that were made while it was cut off: as etcd sends them, and the
+ *  mirror's own part of that. */
 
 import { CacheError } from '../../lib/base/errors.ts'
 import { keyFromText } from '../../lib/base/keys.ts'

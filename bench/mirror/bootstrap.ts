@@ -1,4 +1,5 @@
-/** Bootstrap of a mirror against a bare paged read of the same data, in turns; and how long the event loop is held meanwhile. */
+/** Bootstrap of a mirror against a bare paged read of the same data, in turns; and how long the
+ *  event loop is held meanwhile. */
 
 import { createHash } from 'node:crypto'
 import { allKeys, keyAfter, keyFromText, prefixRange } from '../../lib/base/keys.ts'
@@ -107,7 +108,8 @@ async function bootstrapOnce(endpoint: string): Promise<string> {
   return hash.digest('hex').slice(0, 16)
 }
 
-/** What a bootstrap needs at its height, and what is held after it, beyond what was there before. */
+/** What a bootstrap needs at its height, and what is held after it, beyond what was there
+ *  before. */
 async function measureMemory(
   endpoint: string,
 ): Promise<Pick<BootstrapReport, 'peakBytes' | 'heldBytes'>> {

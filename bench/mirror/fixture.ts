@@ -29,7 +29,8 @@ const ignoringSink: MirrorSink = {
   stateChanged: () => {},
 }
 
-/** Puts so many objects of typical size below `/registry/pods/`, and a few below `/registry/quiet/`. */
+/** Puts so many objects of typical size below `/registry/pods/`, and a few below
+ *  `/registry/quiet/`. */
 export async function fill(endpoint: string, objects: number): Promise<void> {
   const client = new GrpcClient({ endpoints: [endpoint] })
   const random = createRandom(1)

@@ -1,5 +1,6 @@
-/** The steps in which V8 marks what is alive, a little at a time, while the program runs. They are work of the collector that observers of its
- *  pauses are not told of: one that meets a large table took 10 ms. Only the main thread can trace. */
+/** The steps in which V8 marks what is alive, a little at a time, while the program runs. They are
+ *  work of the collector that observers of its pauses are not told of: one that meets a large table
+ *  took 10 ms. Only the main thread can trace. */
 
 import { type NodeTracing, Session } from 'node:inspector'
 import { isMainThread } from 'node:worker_threads'

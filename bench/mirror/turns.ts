@@ -1,5 +1,5 @@
-/** How long the event loop is held: each of its turns is timed, and the garbage collector's pauses and steps and time of other processes
- *  are separated from our own work. */
+/** How long the event loop is held: each of its turns is timed, and the garbage collector's pauses
+ *  and steps and time of other processes are separated from our own work. */
 
 import { readFileSync } from 'node:fs'
 import { PerformanceObserver } from 'node:perf_hooks'
@@ -26,8 +26,9 @@ interface Turn extends Span {
 /** Short turns are counted, but not kept. */
 const keptMinMs = 2
 
-/** Times every turn of the event loop while `task` runs. With `everyMs` the loop may rest so long between two looks: what is then taken for
- *  one turn may be short ones that together took less than that. */
+/** Times every turn of the event loop while `task` runs. With `everyMs` the loop may rest so long
+ *  between two looks: what is then taken for one turn may be short ones that together took less
+ *  than that. */
 export async function measureTurns(
   task: () => Promise<void>,
   everyMs?: number,
@@ -94,7 +95,8 @@ function reportOf(kept: readonly Turn[], { pauses, steps }: Collected, turns: nu
   }
 }
 
-/** For how long this thread has had a processor, in all. Where the kernel does not say, all the time is taken as ours. */
+/** For how long this thread has had a processor, in all. Where the kernel does not say, all the
+ *  time is taken as ours. */
 function ranMs(): number {
   try {
     const [nanoseconds = ''] = readFileSync('/proc/thread-self/schedstat', 'latin1').split(' ')

@@ -1,5 +1,5 @@
-/** A process of its own that writes to an etcd at a steady rate: `writer.js ENDPOINT PREFIX WRITES_PER_SECOND`. Ends when its parent
- *  does. */
+/** A process of its own that writes to an etcd at a steady rate: `writer.js ENDPOINT PREFIX
+ *  WRITES_PER_SECOND`. Ends when its parent does. */
 
 import { keyFromText } from '../../lib/base/keys.ts'
 import { GrpcClient } from '../../lib/etcd/grpc/client.ts'

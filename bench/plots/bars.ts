@@ -1,4 +1,5 @@
-/** A bar chart as SVG text, readable on light and dark pages: groups of bars, each group with a scale of its own. */
+/** A bar chart as SVG text, readable on light and dark pages: groups of bars, each group with a
+ *  scale of its own. */
 
 export interface BarGroup {
   readonly title: string

@@ -1,4 +1,5 @@
-/** The plots of bench/results: one of each result's floors, and the overview that README shows, made from the result of `list`. */
+/** The plots of bench/results: one of each result's floors, and the overview that README shows,
+ *  made from the result of `list`. */
 
 import type { BenchResult, BenchTable } from '../bench.ts'
 import { type BarGroup, barChart } from './bars.ts'

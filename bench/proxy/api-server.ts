@@ -1,5 +1,6 @@
-/** A process of its own: the API server of tests with TLS, over an etcd that is another process. Like a kube-apiserver it reads each object
- *  that is asked for from etcd, and encodes each list anew. */
+/** A process of its own: the API server of tests with TLS, over an etcd that is another process.
+ *  Like a kube-apiserver it reads each object that is asked for from etcd, and encodes each list
+ *  anew. */
 
 import { silentLogger } from '../../test/support/silent-logger.ts'
 import { keyFromText, singleKey } from '../../lib/base/keys.ts'

@@ -1,5 +1,5 @@
-/** A separate process that only copies bytes between two TLS connections: it knows nothing of HTTP, decides nothing and reads
- *  none of them. No proxy on Node can do less than this. */
+/** A separate process that only copies bytes between two TLS connections: it knows nothing of HTTP,
+ *  decides nothing and reads none of them. No proxy on Node can do less than this. */
 
 import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'

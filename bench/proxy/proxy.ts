@@ -1,16 +1,19 @@
-/** Requests through the proxy, compared with requests directly to the upstream: gets that cannot be answered here, a list of 40 MB, and
- *  the memory of a hundred long streams that their clients do not read. The upstream, the proxy and the clients are separate processes,
- *  with TLS between all of them.
+/** Requests through the proxy, compared with requests directly to the upstream: gets that cannot be
+ *  answered here, a list of 40 MB, and the memory of a hundred long streams that their clients do
+ *  not read. The upstream, the proxy and the clients are separate processes, with TLS between all
+ *  of them.
  *
- *  The upstream stands in for a kube-apiserver: its etcd is in another process, it reads each requested object from there, and it encodes
- *  each list again. It is still far faster than a kube-apiserver, which also decodes protobuf into objects, authenticates, authorizes and
- *  audits.
+ *  The upstream stands in for a kube-apiserver: its etcd is in another process, it reads each
+ *  requested object from there, and it encodes each list again. It is still far faster than a
+ *  kube-apiserver, which also decodes protobuf into objects, authenticates, authorizes and audits.
  *
- *  The next rows, without a floor, have the fastest upstream that we can build: our own server over an etcd in the same process, which
- *  sends cached bytes. The last rows have the same upstream behind a process that knows nothing of HTTP and only copies bytes from one TLS
- *  connection to another. On a machine with two processors the three processes compete when the upstream costs nothing: such a pipe
- *  passes four tenths of the bytes a second that come without it. That ratio shows what the machine and Node's TLS allow, and says nothing
- *  about the proxy; the proxy's cost is the processor time in the last columns. */
+ *  The next rows, without a floor, have the fastest upstream that we can build: our own server over
+ *  an etcd in the same process, which sends cached bytes. The last rows have the same upstream
+ *  behind a process that knows nothing of HTTP and only copies bytes from one TLS connection to
+ *  another. On a machine with two processors the three processes compete when the upstream costs
+ *  nothing: such a pipe passes four tenths of the bytes a second that come without it. That ratio
+ *  shows what the machine and Node's TLS allow, and says nothing about the proxy; the proxy's cost
+ *  is the processor time in the last columns. */
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -55,7 +58,8 @@ const sizes: Readonly<Record<BenchOptions['size'], Size>> = {
   },
 }
 
-/** A parameter that we do not know passes a request; the upstream does not know it either, and ignores it. */
+/** A parameter that we do not know passes a request; the upstream does not know it either, and
+ *  ignores it. */
 const passing = 'passed=1'
 
 async function run({ size, progress }: BenchOptions): Promise<BenchResult> {
@@ -245,7 +249,8 @@ function memoryFloor(streams: number, grownBytes: number): Floor {
 /** Garbage comes and goes meanwhile. */
 const looksMax = 20
 
-/** By how much the proxy's memory grows when clients ask for a list and read nothing but its beginning. */
+/** By how much the proxy's memory grows when clients ask for a list and read nothing but its
+ *  beginning. */
 async function grownBy(
   proxy: Program,
   adminPort: number,
@@ -267,7 +272,8 @@ async function grownBy(
   return Math.max(0, last - before)
 }
 
-/** What the proxy's heap and its buffers hold, garbage included: as much as there may be, and never less than there is. */
+/** What the proxy's heap and its buffers hold, garbage included: as much as there may be, and never
+ *  less than there is. */
 async function heldBytes(adminPort: number): Promise<number> {
   const { body } = await ask(adminPort, { path: '/metrics' })
   const valueOf = (name: string): number =>

@@ -1,5 +1,6 @@
-/** A separate process: an embedded etcd full of pods, which others can also connect to, and over it, in the same process, the API server of
- *  tests with TLS. It is the fastest possible upstream: it sends cached bytes from memory. */
+/** A separate process: an embedded etcd full of pods, which others can also connect to, and over
+ *  it, in the same process, the API server of tests with TLS. It is the fastest possible upstream:
+ *  it sends cached bytes from memory. */
 
 import { silentLogger } from '../../test/support/silent-logger.ts'
 import { createRandom } from '../../lib/base/random.ts'

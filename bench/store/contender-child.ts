@@ -1,5 +1,6 @@
-/** One contender in a separate process, so that its garbage collector has no objects of the other one. It runs a round for each message and
- *  sends the result back. Arguments: ours or theirs, size, changes held, rounds, batches a round. Ends with its parent. */
+/** One contender in a separate process, so that its garbage collector has no objects of the other
+ *  one. It runs a round for each message and sends the result back. Arguments: ours or theirs,
+ *  size, changes held, rounds, batches a round. Ends with its parent. */
 
 import type { Contender } from './contenders.ts'
 import { EntryMaker, keysOf } from './contents.ts'

@@ -1,5 +1,6 @@
-/** The same work on our keyspace and on a tree of the package `sorted-btree`, with the same keys, comparator and entries. Both hold
- *  the contents of the last so many changes: the keyspace as its history, the other tree as a ring of clones. */
+/** The same work on our keyspace and on a tree of the package `sorted-btree`, with the same keys,
+ *  comparator and entries. Both hold the contents of the last so many changes: the keyspace as its
+ *  history, the other tree as a ring of clones. */
 
 import { bulkLoad } from 'sorted-btree/extended/bulkLoad.js'
 import { compareKeys, type Key, type KeyRange } from '../../lib/base/keys.ts'

@@ -1,5 +1,5 @@
-/** Keys and values like those of a cluster: long keys with common prefixes, in namespaces, with the random suffix of generated names; values
- *  of 200 bytes on slabs. Everything depends on a seed. */
+/** Keys and values like those of a cluster: long keys with common prefixes, in namespaces, with the
+ *  random suffix of generated names; values of 200 bytes on slabs. Everything depends on a seed. */
 
 import type { Key } from '../../lib/base/keys.ts'
 import { createRandom, type Random, randomInt } from '../../lib/base/random.ts'
@@ -9,7 +9,8 @@ import { SlabWriter } from '../../lib/store/slab.ts'
 
 export const valueBytes = 200
 
-/** The `size` keys of one keyspace in order, each a string of its own, as keys from the wire are. */
+/** The `size` keys of one keyspace in order, each a string of its own, as keys from the wire
+ *  are. */
 export function keysOf(size: number, seed: number): Key[] {
   const random = createRandom(seed)
   const namespaces = Math.max(1, Math.round(Math.sqrt(size)))

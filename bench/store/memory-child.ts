@@ -1,6 +1,6 @@
-/** One process of the memory measurements: loads entries in one layout, measures their size and, for the store, the size of a change in the
- *  history. Prints one line of JSON. It is a separate process, because resident memory is meaningful only in a new one. Arguments:
- *  layout, size. */
+/** One process of the memory measurements: loads entries in one layout, measures their size and,
+ *  for the store, the size of a change in the history. Prints one line of JSON. It is a separate
+ *  process, because resident memory is meaningful only in a new one. Arguments: layout, size. */
 
 import type { Key } from '../../lib/base/keys.ts'
 import { createRandom, randomInt } from '../../lib/base/random.ts'
@@ -29,7 +29,8 @@ async function measure(layout: Layout, size: number): Promise<MemoryFigures> {
   collect()
   const before = process.memoryUsage()
   const holder = holderOf(layout)
-  // Keys are strings of their own here, as those from the wire are, so they are weighed with the entries.
+  // Keys are strings of their own here, as those from the wire are, so they are weighed with the
+  // entries.
   for (const key of keys) holder.add(copyOf(key))
   holder.finish?.()
   collect()
@@ -142,7 +143,8 @@ function sortedHolder(): Holder {
   }
 }
 
-/** Entries of a key, the four numbers and a value, in an array: what the layout of the value alone costs. */
+/** Entries of a key, the four numbers and a value, in an array: what the layout of the value alone
+ *  costs. */
 function plainHolder(layOut: (value: Buffer) => object | string | undefined): Holder {
   const value = Buffer.alloc(valueBytes, 'value ')
   const entries: unknown[] = []

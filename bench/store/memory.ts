@@ -4,7 +4,8 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
-/** The store itself, the other tree, and, in a plain array, what each way to keep values costs by itself. */
+/** The store itself, the other tree, and, in a plain array, what each way to keep values costs by
+ *  itself. */
 export type Layout = 'store' | 'sorted-btree' | ValueLayout
 
 export type ValueLayout = (typeof valueLayouts)[number]

@@ -1,4 +1,5 @@
-/** How long the event loop is held: by our own slices of work, and by the collector, apart from each other. */
+/** How long the event loop is held: by our own slices of work, and by the collector, apart from
+ *  each other. */
 
 import { type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks'
 
@@ -35,8 +36,8 @@ export class PauseObserver {
     return result
   }
 
-  /** The longest pause and the sum of all pauses of the collector, and the longest slice of ours without what the collector took of
-   *  it. Entries arrive with a later turn of the loop. */
+  /** The longest pause and the sum of all pauses of the collector, and the longest slice of ours
+   *  without what the collector took of it. Entries arrive with a later turn of the loop. */
   async finish(): Promise<{ longestMs: number; totalMs: number; ownMs: number }> {
     await new Promise(resolve => setTimeout(resolve, 20))
     this.#observer.disconnect()

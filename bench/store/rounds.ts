@@ -1,4 +1,5 @@
-/** The rounds of work of which `npm run bench -- store` is made: the same for every contender, from a seed. */
+/** The rounds of work of which `npm run bench -- store` is made: the same for every contender, from
+ *  a seed. */
 
 import { type Key } from '../../lib/base/keys.ts'
 import { createRandom, type Random, randomInt } from '../../lib/base/random.ts'
@@ -22,8 +23,9 @@ export interface RoundsOptions {
   /** How many changes ago contents are still held. */
   readonly held: number
   readonly rounds: number
-  /** How many single-key batches make a round; the rest follows from it. Enough for several collections: whether the only one falls
-   *  into a round or behind it would be most of what is measured. */
+  /** How many single-key batches make a round; the rest follows from it. Enough for several
+   *  collections: whether the only one falls into a round or behind it would be most of what is
+   *  measured. */
   readonly batches: number
   readonly seed: number
 }
@@ -59,7 +61,8 @@ export function* roundsOf(options: RoundsOptions): Generator<RoundResult, void> 
   }
 }
 
-/** All operations. Those that are compared with each other take turns, so that what else the machine does hits both. */
+/** All operations. Those that are compared with each other take turns, so that what else the
+ *  machine does hits both. */
 function operationsOf(
   { keys, held, batches }: RoundsOptions,
   inputs: Inputs,
@@ -163,7 +166,8 @@ function timed(contender: Contender, { times, work }: Round): { ns: number; answ
   return { ns: Number(process.hrtime.bigint() - start) / times, answer }
 }
 
-/** Collects young objects, twice, so that they are old: a round does not pay for what its inputs have left. */
+/** Collects young objects, twice, so that they are old: a round does not pay for what its inputs
+ *  have left. */
 function collectYoung(): void {
   for (let i = 0; i < 2; i++) globalThis.gc?.({ type: 'minor' })
 }

@@ -1,5 +1,5 @@
-/** `npm run bench -- store`: the multi-version store beside the package `sorted-btree`, which is a persistent tree of the same kind
- *  without counts, history, batches and segments. */
+/** `npm run bench -- store`: the multi-version store beside the package `sorted-btree`, which is a
+ *  persistent tree of the same kind without counts, history, batches and segments. */
 
 import { allKeys } from '../../lib/base/keys.ts'
 import { TreeEdit } from '../../lib/store/btree-edit.ts'

@@ -1,4 +1,5 @@
-/** Runs both contenders in turn, so that other load of the machine affects both, and returns the medians of their times. */
+/** Runs both contenders in turn, so that other load of the machine affects both, and returns the
+ *  medians of their times. */
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { createHash } from 'node:crypto'

@@ -1,11 +1,13 @@
-/** Counts how many nodes of a tree an operation visits: the tree's own code runs on nodes that report when they are read. */
+/** Counts how many nodes of a tree an operation visits: the tree's own code runs on nodes that
+ *  report when they are read. */
 
 import type { Inner, Node } from '../../lib/store/btree-nodes.ts'
 import { BTree } from '../../lib/store/btree.ts'
 import type { KeyValue } from '../../lib/store/event.ts'
 
-/** The average number of nodes that each call of `operation` visits, not counting a node twice in one call. All calls are made once
- *  before they are counted, so that what a node keeps when it is first asked (its offsets) is there. */
+/** The average number of nodes that each call of `operation` visits, not counting a node twice in
+ *  one call. All calls are made once before they are counted, so that what a node keeps when it is
+ *  first asked (its offsets) is there. */
 export function visitsOf(
   tree: BTree<KeyValue>,
   times: number,

@@ -1,4 +1,5 @@
-/** Many watches of what changes all the time: how much they are sent in a second, and what it costs. */
+/** Many watches of what changes all the time: how much they are sent in a second, and what it
+ *  costs. */
 
 import type { BenchTable, Floor } from '../bench.ts'
 import { Program } from '../list/processes.ts'
@@ -18,7 +19,8 @@ interface Subject {
   readonly load: Child
 }
 
-/** About what one thread can just send on to all watches: more would only measure how it falls behind. */
+/** About what one thread can just send on to all watches: more would only measure how it falls
+ *  behind. */
 const full = { pods: 2_000, changes: 1_000, watches: 200, rounds: 5, roundMs: 1_500, warmMs: 4_000 }
 const small = { pods: 50, changes: 100, watches: 4, rounds: 1, roundMs: 200, warmMs: 20 }
 

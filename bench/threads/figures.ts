@@ -1,4 +1,5 @@
-/** What a subject did in a round, and how rounds become rows and floors: against one thread in the same round, medians over the rounds. */
+/** What a subject did in a round, and how rounds become rows and floors: against one thread in the
+ *  same round, medians over the rounds. */
 
 import { type BenchTable, type Floor, median } from '../bench.ts'
 import type { Usage } from './usage.ts'
@@ -35,7 +36,8 @@ export interface Measured {
   /** What is counted, of which there is one `unit`. */
   readonly counted: string
   readonly unit: string
-  /** How many threads each subject has. A figure more in each round is that of the control: two programs side by side. */
+  /** How many threads each subject has. A figure more in each round is that of the control: two
+   *  programs side by side. */
   readonly counts: readonly number[]
   readonly rounds: Rounds
 }
@@ -77,8 +79,9 @@ export function tableOf({ name, counted, unit, counts, rounds }: Measured): Benc
   }
 }
 
-/** How much processor time may grow; and how many times the rate two threads must have, if that is asked for. What two threads take is
- *  also compared with the control, which says how much of it is the machine's. */
+/** How much processor time may grow; and how many times the rate two threads must have, if that is
+ *  asked for. What two threads take is also compared with the control, which says how much of it is
+ *  the machine's. */
 export function floorsOf({ name, counts, rounds }: Measured, factorMin?: number): Floor[] {
   const ofCpu = (figure: Figure): number => cpuMs(figure, 'all')
   const floors: Floor[] = counts.slice(1).map((threads, i) => ({

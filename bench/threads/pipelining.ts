@@ -1,5 +1,7 @@
-/** A process whose requests cost it little: it sends some at once on each connection, looks now and then at what has come back, and only
- *  counts the bytes, without decrypting them, since it knows from the start how long each answer is. So a processor that it shares with the server is mostly the server's. */
+/** A process whose requests cost it little: it sends some at once on each connection, looks now and
+ *  then at what has come back, and only counts the bytes, without decrypting them, since it knows
+ *  from the start how long each answer is. So a processor that it shares with the server is mostly
+ *  the server's. */
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -35,12 +37,13 @@ const readBuffer = Buffer.allocUnsafe(256 * 1024)
 /** Reads of a connection are so far apart: each costs about as much for many answers as for one. */
 const everyMs = 4
 
-/** A record of TLS 1.3: its type, its version, and the length of what follows; that has a byte of its own and a signature at its end. */
+/** A record of TLS 1.3: its type, its version, and the length of what follows; that has a byte of
+ *  its own and a signature at its end. */
 const recordHeaderBytes = 5
 const recordExtraBytes = 17
 
-/** A connection that counts bytes up to a wanted number. Once it knows how long the answers are, it does not decrypt them any more: the
- *  lengths of the records tell how many bytes are in them. */
+/** A connection that counts bytes up to a wanted number. Once it knows how long the answers are, it
+ *  does not decrypt them any more: the lengths of the records tell how many bytes are in them. */
 class Pipe {
   readonly #socket: Socket
   /** Between the socket and what encrypts. */
@@ -52,7 +55,8 @@ class Pipe {
   /** Of an answer whose length is not known yet. */
   #head = ''
   #isLearning = true
-  /** How much there is of a record's header; then how long the record is, and what of it is to come. */
+  /** How much there is of a record's header; then how long the record is, and what of it is to
+   *  come. */
   #headerBytes = 0
   #recordBytes = 0
   #recordLeft = 0
@@ -97,8 +101,8 @@ class Pipe {
     this.#secure.write(bytes)
   }
 
-  /** Sends a request; how long its answer is. To be called before anything is asked: what a server says of itself after the handshake
-   *  comes before the answer. */
+  /** Sends a request; how long its answer is. To be called before anything is asked: what a server
+   *  says of itself after the handshake comes before the answer. */
   async learn(request: string): Promise<number> {
     this.#isLearning = true
     this.#head = ''

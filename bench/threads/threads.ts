@@ -1,5 +1,6 @@
-/** One face thread against several: processor time for each answer, and how many answers there are in a second. Subjects take turns, and
- *  every figure is a ratio within a round, because machines are noisy. */
+/** One face thread against several: processor time for each answer, and how many answers there are
+ *  in a second. Subjects take turns, and every figure is a ratio within a round, because machines
+ *  are noisy. */
 
 import { createHash } from 'node:crypto'
 import { availableParallelism } from 'node:os'
@@ -18,8 +19,9 @@ export const threadsBench: Bench = {
   run,
 }
 
-/** A program with so many threads; or the control: two programs with one thread each, side by side. What these take more than one of them
- *  alone is what the machine takes when both of its processors are busy. */
+/** A program with so many threads; or the control: two programs with one thread each, side by side.
+ *  What these take more than one of them alone is what the machine takes when both of its
+ *  processors are busy. */
 interface Subject {
   readonly threads: number
   readonly programs: readonly Program[]
@@ -31,12 +33,13 @@ interface Question {
   readonly paths: readonly string[]
   readonly headers: Readonly<Record<string, string>>
   readonly inFlight: number
-  /** What it is warmed with, if not the same: answers that take the same way and are smaller, since code is compiled after so many answers,
-   *  however large they are. */
+  /** What it is warmed with, if not the same: answers that take the same way and are smaller, since
+   *  code is compiled after so many answers, however large they are. */
   readonly warmPaths?: readonly string[]
   /** How long one thread needs before it is measured: what comes first is new to it. */
   readonly warmMs: number
-  /** And how many answers. A thread that has a processor only now and then needs longer for them. */
+  /** And how many answers. A thread that has a processor only now and then needs longer for
+   *  them. */
   readonly warmAnswers: number
   /** By a client that costs little: see pipelining.ts. */
   readonly isPipelined?: boolean
@@ -111,7 +114,8 @@ async function measureAnswers(
 interface Pace {
   readonly rounds: number
   readonly roundMs: number
-  /** For each thread of a subject: each compiles what it runs for itself, and has only a part of the requests to learn from. */
+  /** For each thread of a subject: each compiles what it runs for itself, and has only a part of
+   *  the requests to learn from. */
   readonly warm: number
 }
 
@@ -133,7 +137,8 @@ function questionsOf(body: Buffer): Question[] {
   )
   const gzip = { ...caller, 'accept-encoding': 'gzip' }
   const [page, all] = [['/api/v1/pods?limit=500'], ['/api/v1/pods?resourceVersion=0']]
-  // The smallest pages that are sent in pieces. V8 compiles most up to the fifteenth thousand, and until the tenth a page takes up to half as much again.
+  // The smallest pages that are sent in pieces. V8 compiles most up to the fifteenth thousand, and
+  // until the tenth a page takes up to half as much again.
   const pages = { warmPaths: ['/api/v1/pods?limit=75'], warmAnswers: 15_000, inFlight: 8 }
   const ofAny = gets.map(get => `${get}?resourceVersion=0`)
   const small = { headers: caller, inFlight: 24, isPipelined: true }
@@ -189,7 +194,8 @@ async function warm(question: Question, subject: Subject, arena: Arena): Promise
   }
 }
 
-/** Requests that are sent at once on a connection: enough that a thread has work until the client looks again, which it does every few milliseconds. */
+/** Requests that are sent at once on a connection: enough that a thread has work until the client
+ *  looks again, which it does every few milliseconds. */
 const atOnce = 24
 
 async function askFor(

@@ -1,4 +1,5 @@
-/** The processor time of the program, and which of its threads took it; and that of the clients, which share the processors with it. */
+/** The processor time of the program, and which of its threads took it; and that of the clients,
+ *  which share the processors with it. */
 
 import { readdirSync, readFileSync } from 'node:fs'
 import type { Program } from '../list/processes.ts'

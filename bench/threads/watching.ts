@@ -1,4 +1,5 @@
-/** A process with watches that cost it little: it reads what has gathered in its sockets now and then, a lot at a time, and only counts it. */
+/** A process with watches that cost it little: it reads what has gathered in its sockets now and
+ *  then, a lot at a time, and only counts it. */
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'

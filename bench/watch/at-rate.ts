@@ -1,4 +1,5 @@
-/** Calls `make` as often as a rate asks for, for so long, and says how often that was. Who falls behind makes up for it. */
+/** Calls `make` as often as a rate asks for, for so long, and says how often that was. Who falls
+ *  behind makes up for it. */
 export async function atRate(
   perSecond: number,
   ms: number,

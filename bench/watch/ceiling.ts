@@ -1,6 +1,7 @@
-/** A separate process with the minimal server on Node: it writes frames to all clients, one write for each, with TLS and back-pressure. The
- *  frames are those of the measured server, with their own stamps; everything else is Node's default, including the cipher, which is
- *  slower than ours. */
+/** A separate process with the minimal server on Node: it writes frames to all clients, one write
+ *  for each, with TLS and back-pressure. The frames are those of the measured server, with their
+ *  own stamps; everything else is Node's default, including the cipher, which is slower than
+ *  ours. */
 
 import { readFileSync } from 'node:fs'
 import * as http2 from 'node:http2'

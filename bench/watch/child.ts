@@ -1,4 +1,5 @@
-/** A process beside a bench that follows its orders, so that its work does not hold up what is measured. */
+/** A process beside a bench that follows its orders, so that its work does not hold up what is
+ *  measured. */
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,5 +1,5 @@
-/** A minimal HTTP/2 client: it sends requests and passes on the bytes of each response, so that the client costs little compared with the
- *  server. */
+/** A minimal HTTP/2 client: it sends requests and passes on the bytes of each response, so that the
+ *  client costs little compared with the server. */
 
 import type { TLSSocket } from 'node:tls'
 import { appendVarint, ByteWriter } from '../../lib/wire/byte-writer.ts'
@@ -169,7 +169,8 @@ function settings(pairs: readonly (readonly [number, number])[]): Buffer {
   return bytes
 }
 
-/** HPACK (RFC 7541): names and whole fields by their place in the static table, nothing kept in the dynamic one. */
+/** HPACK (RFC 7541): names and whole fields by their place in the static table, nothing kept in the
+ *  dynamic one. */
 function requestFields(path: string): Uint8Array {
   const [methodGet, schemeHttps, pathName, authorityName] = [0x82, 0x87, 0x04, 0x01] as const
   const fields = new ByteWriter(1024)
@@ -182,7 +183,8 @@ function requestFields(path: string): Uint8Array {
   return fields.copy()
 }
 
-/** Without Huffman's code. What does not fit in the 7 bits of the length's first byte follows as a varint. */
+/** Without Huffman's code. What does not fit in the 7 bits of the length's first byte follows as a
+ *  varint. */
 function appendText(fields: ByteWriter, text: string): void {
   fields.appendByte(Math.min(text.length, 127))
   if (text.length >= 127) appendVarint(fields, text.length - 127)

@@ -1,4 +1,5 @@
-/** Collects how late events were, in memory of fixed size: the measuring process must not pause for garbage collection. */
+/** Collects how late events were, in memory of fixed size: the measuring process must not pause for
+ *  garbage collection. */
 
 const stepMs = 0.02
 const maxMs = 20_000
@@ -18,7 +19,8 @@ export class Lags {
     this.#size = 0
   }
 
-  /** The lag that a share of all events do not exceed, rounded up to a step; infinite when there were none. */
+  /** The lag that a share of all events do not exceed, rounded up to a step; infinite when there
+   *  were none. */
   percentileMs(share: number): number {
     let left = Math.max(1, Math.ceil(this.#size * share))
     for (const [step, count] of this.#counts.entries()) {

@@ -1,4 +1,5 @@
-/** The messages between the processes of this bench. Times are those of the machine's monotonic clock, which all of them share. */
+/** The messages between the processes of this bench. Times are those of the machine's monotonic
+ *  clock, which all of them share. */
 
 /** What events carry: when they were written, in microseconds, with all its digits. */
 export const stampMark = '"bench/stamp":"'
@@ -12,7 +13,8 @@ export function stampOf(microseconds: number): string {
   return String(Math.round(microseconds)).padStart(stampDigits, '0')
 }
 
-/** To the process that has the etcd, and to the ceiling: make changes at a rate, round and round the first so many pods. */
+/** To the process that has the etcd, and to the ceiling: make changes at a rate, round and round
+ *  the first so many pods. */
 export interface ChangeOrder {
   readonly type: 'change'
   readonly perSecond: number

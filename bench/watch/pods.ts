@@ -1,4 +1,5 @@
-/** Pods of 4 KB as JSON, each on a node of its own, with the time of their last change in an annotation. */
+/** Pods of 4 KB as JSON, each on a node of its own, with the time of their last change in an
+ *  annotation. */
 
 import { NotExact } from '../../lib/codec/not-exact.ts'
 import { jsonFromProtobuf, protobufFromJson } from '../../lib/codec/transcode/transcode.ts'

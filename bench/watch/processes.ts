@@ -1,5 +1,5 @@
-/** The processes of this bench: an etcd, the measured server, the ceiling, and the clients. If the system allows it, the two servers have
- *  one core and the others the rest. */
+/** The processes of this bench: an etcd, the measured server, the ceiling, and the clients. If the
+ *  system allows it, the two servers have one core and the others the rest. */
 
 import { fork, spawnSync } from 'node:child_process'
 import { cpus } from 'node:os'
@@ -34,9 +34,10 @@ export async function startChild(
   return { child, hello: await child.message() }
 }
 
-/** A process that has one core is told so, as deploy/README.md advises. V8 starts four threads for its collector wherever it
- *  runs; on one core they take it from the thread that everybody waits for, and a full collection of a heap of 80 MB stopped that for
- *  200 ms. All processes have it here: the server that is measured, the ceiling, and those who watch. */
+/** A process that has one core is told so, as deploy/README.md advises. V8 starts four threads for
+ *  its collector wherever it runs; on one core they take it from the thread that everybody waits
+ *  for, and a full collection of a heap of 80 MB stopped that for 200 ms. All processes have it
+ *  here: the server that is measured, the ceiling, and those who watch. */
 const flagsOfOneCore = ['--single-threaded-gc']
 
 const canPin = cpus().length > 1 && spawnSync('taskset', ['-c', '1', 'true']).status === 0

@@ -1,4 +1,5 @@
-/** A separate process with the server that is measured: a service in front of an etcd, with TLS: `server.js ENDPOINT`. */
+/** A separate process with the server that is measured: a service in front of an etcd, with TLS:
+ *  `server.js ENDPOINT`. */
 
 import { silentLogger } from '../../test/support/silent-logger.ts'
 import { Service } from '../../lib/compose/service.ts'

@@ -1,5 +1,5 @@
-/** A process of its own with an etcd, the embedded one over gRPC, that holds so many pods and changes them when told to:
- *  `source.js PODS`. */
+/** A process of its own with an etcd, the embedded one over gRPC, that holds so many pods and
+ *  changes them when told to: `source.js PODS`. */
 
 import { keyFromText } from '../../lib/base/keys.ts'
 import { createRandom } from '../../lib/base/random.ts'

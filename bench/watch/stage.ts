@@ -1,4 +1,5 @@
-/** Everything that a scenario needs, started once: an etcd with pods, the measured server, the ceiling, and the clients. */
+/** Everything that a scenario needs, started once: an etcd with pods, the measured server, the
+ *  ceiling, and the clients. */
 
 import type { Child } from './child.ts'
 import type {
@@ -103,7 +104,8 @@ export class Stage {
     return { ...report, ...(await flooding) }
   }
 
-  /** What a task costs the subject's processor, until all that it has brought about has been read. */
+  /** What a task costs the subject's processor, until all that it has brought about has been
+   *  read. */
   async costOf<T>(subject: Subject, task: () => Promise<T>): Promise<readonly [T, number]> {
     const before = await this.usage(subject)
     const result = await task()

@@ -1,4 +1,5 @@
-/** Finds the stamps in a stream of frames. It allocates nothing: the measuring process must not pause for garbage collection. */
+/** Finds the stamps in a stream of frames. It allocates nothing: the measuring process must not
+ *  pause for garbage collection. */
 
 import { stampDigits, stampMark } from './orders.ts'
 
@@ -6,8 +7,8 @@ const mark = Buffer.from(stampMark)
 const stampBytes = mark.length + stampDigits
 /** From one stamp to the next it is never less: pods are larger. */
 const frameMinBytes = 3_000
-/** All frames of a watcher are as long as the first, or differ by less than this: looking for stamps in all of them took a fifth of the
- *  time of who watches. */
+/** All frames of a watcher are as long as the first, or differ by less than this: looking for
+ *  stamps in all of them took a fifth of the time of who watches. */
 const frameMaxDifference = 128
 const zero = 0x30
 

@@ -1,5 +1,6 @@
-/** Watches over real sockets with TLS, compared with a minimal server on the same runtime that writes the same frames to the same number of
- *  clients: events a second, their delay, bytes a second of streaming lists, and the memory of an idle watcher. */
+/** Watches over real sockets with TLS, compared with a minimal server on the same runtime that
+ *  writes the same frames to the same number of clients: events a second, their delay, bytes a
+ *  second of streaming lists, and the memory of an idle watcher. */
 
 import { createHash } from 'node:crypto'
 import { type Bench, type BenchOptions, type BenchResult, type Floor, median } from '../bench.ts'
@@ -16,17 +17,19 @@ export const watchBench: Bench = {
 interface Scale {
   readonly pods: number
   readonly ms: number
-  /** For so long lags are looked at. A full collection comes every few seconds, and a p99 over one second says only whether one came
-   *  in it: this is long enough for several. */
+  /** For so long lags are looked at. A full collection comes every few seconds, and a p99 over one
+   *  second says only whether one came in it: this is long enough for several. */
   readonly lagMs: number
-  /** For so long changes come before anything is looked at: thousands of handshakes leave garbage, and code that is not compiled yet. */
+  /** For so long changes come before anything is looked at: thousands of handshakes leave garbage,
+   *  and code that is not compiled yet. */
   readonly warmMs: number
   readonly settleMs: number
   /** For how long others are looked at while lists stream. */
   readonly bystandMs: number
   readonly fanRounds: number
   readonly listRounds: number
-  /** No more are asked for: the etcd of the bench shares a core with those who watch. More than ours carries over HTTP/2. */
+  /** No more are asked for: the etcd of the bench shares a core with those who watch. More than
+   *  ours carries over HTTP/2. */
   readonly changesMaxPerSecond: number
   readonly fans: readonly Fan[]
   readonly selective: { readonly few: number; readonly many: number; readonly perSecond: number }
@@ -40,7 +43,8 @@ interface Fan {
   readonly perSecond: number
   readonly version: HttpVersion
   readonly floor: number
-  /** At half of what the ceiling carries. Thousands of sockets, each with a frame of 4 KB, take longer than that to write to. */
+  /** At half of what the ceiling carries. Thousands of sockets, each with a frame of 4 KB, take
+   *  longer than that to write to. */
   readonly lagMaxMs?: number
 }
 
@@ -187,7 +191,8 @@ async function measureFan(
   const asked = await stage.change(ours, { ...half, ms: scale.ms, perSecond })
   await stage.quiet(ours)
   const loaded: CountReport[] = []
-  // Medians of rounds, as everywhere: whatever else the machine does in one of them does not decide.
+  // Medians of rounds, as everywhere: whatever else the machine does in one of them does not
+  // decide.
   for (let round = 0; round < (lagMaxMs === undefined ? 1 : scale.fanRounds); round++) {
     loaded.push(await stage.change(ours, half))
     await stage.quiet(ours)

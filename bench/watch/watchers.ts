@@ -1,5 +1,5 @@
-/** A separate process with the clients: it parses as little as possible of what comes, because it shares its core with the etcd and must keep
- *  up with a server that has a core for itself. */
+/** A separate process with the clients: it parses as little as possible of what comes, because it
+ *  shares its core with the etcd and must keep up with a server that has a core for itself. */
 
 import { once } from 'node:events'
 import type { OnReadOpts } from 'node:net'

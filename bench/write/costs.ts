@@ -1,5 +1,5 @@
-/** What a write costs of the processor, beside a transaction that compares the revision and puts the same bytes. Both take turns on one engine
- *  in this process. */
+/** What a write costs of the processor, beside a transaction that compares the revision and puts
+ *  the same bytes. Both take turns on one engine in this process. */
 
 import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
@@ -57,7 +57,8 @@ const steps: readonly Step[] = [
   },
 ]
 
-/** What is at least to be had of the bare transactions a second, for each kind of step over all kinds of objects. */
+/** What is at least to be had of the bare transactions a second, for each kind of step over all
+ *  kinds of objects. */
 const leastShare = 0.006
 
 interface Row {

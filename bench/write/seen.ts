@@ -1,4 +1,5 @@
-/** How long after the answer to a write a watcher has it: over HTTP, the service in this process. */
+/** How long after the answer to a write a watcher has it: over HTTP, the service in this
+ *  process. */
 
 import * as http from 'node:http'
 import { once } from 'node:events'

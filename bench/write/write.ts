@@ -1,4 +1,5 @@
-/** Writes of the API beside bare transactions of the same bytes on the same engine; and how long after its answer a watcher sees a write. */
+/** Writes of the API beside bare transactions of the same bytes on the same engine; and how long
+ *  after its answer a watcher sees a write. */
 
 import type { Bench, BenchOptions, BenchResult } from '../bench.ts'
 import { measureCosts } from './costs.ts'

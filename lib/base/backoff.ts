@@ -1,4 +1,5 @@
-/** Growing pauses between attempts, with jitter so that many who failed together do not come back together. */
+/** Growing pauses between attempts, with jitter so that many who failed together do not come back
+ *  together. */
 
 import type { Random } from './random.ts'
 
@@ -8,7 +9,8 @@ export interface BackoffBounds {
   readonly maxMs: number
 }
 
-/** The pauses of one series of attempts: each twice the one before, up to the bound, of which a random half is taken off. */
+/** The pauses of one series of attempts: each twice the one before, up to the bound, of which a
+ *  random half is taken off. */
 export class Backoff {
   readonly #bounds: BackoffBounds
   readonly #random: Random

@@ -1,8 +1,9 @@
 /** Things of which many come and soon go, such as the requests under way.
  *
- *  A Set would do but for the garbage: when V8 makes a Set's table anew, the old table keeps a reference to the new one. Once one of the old
- *  tables has become old garbage, it keeps all later ones alive, and with them what was in the Set at those times, until the next
- *  full collection. For requests that was a sixth of all garbage, and a fifth of the processor time of a get. */
+ *  A Set would do but for the garbage: when V8 makes a Set's table anew, the old table keeps a
+ *  reference to the new one. Once one of the old tables has become old garbage, it keeps all later
+ *  ones alive, and with them what was in the Set at those times, until the next full collection.
+ *  For requests that was a sixth of all garbage, and a fifth of the processor time of a get. */
 
 interface Place<T> {
   readonly item: T

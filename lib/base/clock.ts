@@ -10,15 +10,17 @@ export interface Clock {
   monotonicMs(): number
   /** Calls `task` once, after `delayMs`. */
   setTimer(delayMs: number, task: () => void): CancelTimer
-  /** Lets everything else that is due run first: how long work in slices gives way. `first` is for work that all others wait for, and
-   *  that there is little of: it goes on before whatever else has given way. `soon` is for work that begins: the first of it in a turn
-   *  of the event loop need not give way. */
+  /** Lets everything else that is due run first: how long work in slices gives way. `first` is for
+   *  work that all others wait for, and that there is little of: it goes on before whatever else
+   *  has given way. `soon` is for work that begins: the first of it in a turn of the event loop
+   *  need not give way. */
   yield(place?: Place): Promise<void>
 }
 
 export type Place = 'first' | 'soon'
 
-/** Resolves after `delayMs`, or as soon as `signal` is aborted: never rejects, so that loops decide by the signal. */
+/** Resolves after `delayMs`, or as soon as `signal` is aborted: never rejects, so that loops decide
+ *  by the signal. */
 export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise(resolve => {
     if (signal?.aborted === true) {

@@ -1,8 +1,9 @@
-/** Reads the JSON files that lie beside the modules they belong to: tables of what Kubernetes is, made by
- *  test/support/schema/regenerate.ts and never changed while a process runs.
+/** Reads the JSON files that lie beside the modules they belong to: tables of what Kubernetes is,
+ *  made by test/support/schema/regenerate.ts and never changed while a process runs.
  *
- *  This is the one module of the pure core that asks Node for something. Import attributes (`with { type: 'json' }`) would be the
- *  pure way, but Node before 20.18.3 prints a warning for them, and all files would be parsed at start. */
+ *  This is the one module of the pure core that asks Node for something. Import attributes (`with {
+ *  type: 'json' }`) would be the pure way, but Node before 20.18.3 prints a warning for them, and
+ *  all files would be parsed at start. */
 
 import { createRequire } from 'node:module'
 

@@ -1,5 +1,6 @@
-/** The one error class for failures that the outside world can cause, and the closed union of their codes. Each face owns
- *  one total table from code to its own protocol; a new code does not compile until every face maps it. */
+/** The one error class for failures that the outside world can cause, and the closed union of their
+ *  codes. Each face owns one total table from code to its own protocol; a new code does not compile
+ *  until every face maps it. */
 
 export type ErrorCode =
   | 'invalid_request' // the caller asked for something that has no meaning
@@ -26,7 +27,8 @@ export interface ErrorDetails {
   readonly cause?: unknown
 }
 
-/** A failure. Decide on `code`, never on the text. Messages are lower case: the thing, the value, the limit. */
+/** A failure. Decide on `code`, never on the text. Messages are lower case: the thing, the value,
+ *  the limit. */
 export class CacheError extends Error {
   override readonly name = 'CacheError'
   readonly code: ErrorCode

@@ -1,11 +1,13 @@
-/** Reads something again while the program runs: certificates are renewed every few weeks or hours, and authorities are rotated. */
+/** Reads something again while the program runs: certificates are renewed every few weeks or hours,
+ *  and authorities are rotated. */
 
 import type { CancelTimer, Clock } from './clock.ts'
 import { CacheError } from './errors.ts'
 import type { Logger } from './logger.ts'
 import { repeat } from './timers.ts'
 
-/** How often files are read. Kubernetes swaps a mounted secret's symbolic link, which file notifications miss. */
+/** How often files are read. Kubernetes swaps a mounted secret's symbolic link, which file
+ *  notifications miss. */
 const defaultIntervalMs = 10_000
 
 export interface Followed<T> {
@@ -21,7 +23,8 @@ export interface Followed<T> {
   readonly logger: Logger
 }
 
-/** Calls `onChange` whenever something else is read. What cannot be used is logged once, and what was there stays in use. */
+/** Calls `onChange` whenever something else is read. What cannot be used is logged once, and what
+ *  was there stays in use. */
 export function follow<T>(options: Followed<T>): CancelTimer {
   const { what, current, read, onChange, everyMs = defaultIntervalMs, clock, logger } = options
   let known = fingerprint(current)

@@ -1,5 +1,5 @@
-/** Which contents a read wants: what the API's resourceVersion and resourceVersionMatch become, and all that the mirror needs to know of
- *  them. */
+/** Which contents a read wants: what the API's resourceVersion and resourceVersionMatch become, and
+ *  all that the mirror needs to know of them. */
 
 import type { Revision } from './revision.ts'
 
@@ -13,6 +13,7 @@ export type Freshness =
 
 export type FreshnessType = Freshness['type']
 
-/** Where a read may be answered that the mirror cannot answer soon: whoever asks knows somebody else;
- *  etcd itself, which takes exact ones, and consistent ones of a keyspace that was mirrored; nowhere. */
+/** Where a read may be answered that the mirror cannot answer soon: whoever asks knows somebody
+ *  else; etcd itself, which takes exact ones, and consistent ones of a keyspace that was mirrored;
+ *  nowhere. */
 export type Elsewhere = 'anywhere' | 'etcd' | 'nowhere'

@@ -1,4 +1,5 @@
-/** One check of whether the service is well. Whatever has a state that matters for readiness makes one; /readyz asks them all. */
+/** One check of whether the service is well. Whatever has a state that matters for readiness makes
+ *  one; /readyz asks them all. */
 
 export interface HealthCheck {
   readonly name: string

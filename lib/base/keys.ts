@@ -1,15 +1,18 @@
-/** etcd keys, which are arbitrary bytes, as strings with one character (U+0000 to U+00FF) for each byte.
+/** etcd keys, which are arbitrary bytes, as strings with one character (U+0000 to U+00FF) for each
+ *  byte.
  *
- *  Such a string has exactly the order of the bytes under `<`, is hashable, immutable, and costs one byte a character and no
- *  external memory; a `Buffer` of the same bytes costs four times as much and a native call for each comparison
- *  (lib/ARCHITECTURE.md has the figures). Text is converted to UTF-8 bytes on the way in and out. */
+ *  Such a string has exactly the order of the bytes under `<`, is hashable, immutable, and costs
+ *  one byte a character and no external memory; a `Buffer` of the same bytes costs four times as
+ *  much and a native call for each comparison (lib/ARCHITECTURE.md has the figures). Text is
+ *  converted to UTF-8 bytes on the way in and out. */
 
 declare const brand: unique symbol
 
 /** The bytes of an etcd key, one character for each. */
 export type Key = string & { readonly [brand]: 'key' }
 
-/** All keys with `start <= key < end`; an `end` of `undefined` means that the range has no upper bound. */
+/** All keys with `start <= key < end`; an `end` of `undefined` means that the range has no upper
+ *  bound. */
 export interface KeyRange {
   readonly start: Key
   readonly end: Key | undefined
@@ -36,7 +39,8 @@ export function keyFromText(text: string): Key {
   return (isAscii(text) ? text : Buffer.from(text, 'utf8').toString('latin1')) as Key
 }
 
-/** The text whose UTF-8 form the key's bytes are; bytes that are not UTF-8 become U+FFFD, so this is for people. */
+/** The text whose UTF-8 form the key's bytes are; bytes that are not UTF-8 become U+FFFD, so this
+ *  is for people. */
 export function textFromKey(key: Key): string {
   return isAscii(key) ? key : bytesFromKey(key).toString('utf8')
 }
@@ -51,7 +55,8 @@ export function keyAfter(key: Key): Key {
   return (key + '\0') as Key
 }
 
-/** The first key after all keys that begin with `prefix`; `undefined` when there is none (no bytes, or only 0xff). */
+/** The first key after all keys that begin with `prefix`; `undefined` when there is none (no bytes,
+ *  or only 0xff). */
 export function prefixEnd(prefix: Key): Key | undefined {
   for (let i = prefix.length - 1; i >= 0; i--) {
     const byte = prefix.charCodeAt(i)

@@ -1,5 +1,5 @@
-/** What the layers say to whoever runs them. Nothing in lib/ prints: a `Logger` is handed in, and a failure is logged once, where
- *  it is handled. Fields never hold secrets or object bodies. */
+/** What the layers say to whoever runs them. Nothing in lib/ prints: a `Logger` is handed in, and a
+ *  failure is logged once, where it is handled. Fields never hold secrets or object bodies. */
 
 export interface Logger {
   debug(message: string, fields?: LogFields): void

@@ -5,8 +5,8 @@ export interface Random {
   next(): number
 }
 
-/** A generator whose whole sequence follows from `seed` (mulberry32: 32 bits of state, good enough for tests, spreading
- *  and jitter, never for secrets). */
+/** A generator whose whole sequence follows from `seed` (mulberry32: 32 bits of state, good enough
+ *  for tests, spreading and jitter, never for secrets). */
 export function createRandom(seed: number): Random {
   let taken = 0
   return { next: () => randomAt(seed, taken++) }

@@ -1,4 +1,5 @@
-/** etcd store revisions as safe integers. Nothing else turns a number or a text into a `Revision`. */
+/** etcd store revisions as safe integers. Nothing else turns a number or a text into a
+ *  `Revision`. */
 
 import { CacheError } from './errors.ts'
 

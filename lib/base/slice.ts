@@ -1,9 +1,10 @@
-/** Work in slices: our own code looks at the clock every so often, and gives way to whatever else is due once it has had its time. */
+/** Work in slices: our own code looks at the clock every so often, and gives way to whatever else
+ *  is due once it has had its time. */
 
 import type { Clock, Place } from './clock.ts'
 
-/** So long work goes on before it gives way: a third of what the event loop may be held for, since two slices may meet, and what is small comes
- *  between them. */
+/** So long work goes on before it gives way: a third of what the event loop may be held for, since
+ *  two slices may meet, and what is small comes between them. */
 const defaultSliceMs = 3
 
 export type SliceClock = Pick<Clock, 'monotonicMs' | 'yield'>
@@ -46,8 +47,8 @@ export type Steps<Result> = Generator<undefined, Result, undefined>
 const smallThings = 64
 let done = 0
 
-/** True now and then. Who walks through many small things asks at each of them, and yields then: a step for each would cost more than what
- *  is done in it. */
+/** True now and then. Who walks through many small things asks at each of them, and yields then: a
+ *  step for each would cost more than what is done in it. */
 export function isStepDue(): boolean {
   done = (done + 1) % smallThings
   return done === 0

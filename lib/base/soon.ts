@@ -1,5 +1,5 @@
-/** Values that are at hand, or have to be waited for. Most small reads are answered without waiting, and a promise for each of their steps
- *  takes as long as all steps together. */
+/** Values that are at hand, or have to be waited for. Most small reads are answered without
+ *  waiting, and a promise for each of their steps takes as long as all steps together. */
 
 export type Soon<T> = T | Promise<T>
 

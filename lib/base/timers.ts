@@ -1,11 +1,11 @@
-/** What is made of timers: work that is done again and again, work that may take only so long, one timer for many moments, and what is not
- *  used for a while. */
+/** What is made of timers: work that is done again and again, work that may take only so long, one
+ *  timer for many moments, and what is not used for a while. */
 
 import type { CancelTimer, Clock } from './clock.ts'
 import { LinkedAbort } from './linked-abort.ts'
 
-/** Does a task every so often until it is cancelled: the first time after one pause, and then a pause after each end. A task must not
- *  fail. */
+/** Does a task every so often until it is cancelled: the first time after one pause, and then a
+ *  pause after each end. A task must not fail. */
 export function repeat(
   clock: Clock,
   everyMs: number,
@@ -59,8 +59,9 @@ export class Rounds {
 /** Longer timers do not exist on all clocks. */
 const timerMaxMs = 2 ** 31 - 1
 
-/** One timer for many moments: it rings at the earliest one that it was set for. It may ring early for one that is more than 24 days
- *  away, so whoever is woken looks at the clock, and sets it again. */
+/** One timer for many moments: it rings at the earliest one that it was set for. It may ring early
+ *  for one that is more than 24 days away, so whoever is woken looks at the clock, and sets it
+ *  again. */
 export class Alarm {
   readonly #clock: Clock
   readonly #onRing: () => void
@@ -91,8 +92,8 @@ export class Alarm {
   }
 }
 
-/** Rings whenever there was no use for a while, until it is stopped. A use costs a look at the clock, and sets no timer; while one goes on,
- *  nothing rings. */
+/** Rings whenever there was no use for a while, until it is stopped. A use costs a look at the
+ *  clock, and sets no timer; while one goes on, nothing rings. */
 export class IdleTimer {
   readonly #clock: Clock
   readonly #maxMs: number
@@ -144,7 +145,8 @@ export interface TimeLimit {
   readonly late: () => Error
 }
 
-/** Does a task, whose signal is aborted when its time is over, or with the given one. Nothing is left behind when it has ended. */
+/** Does a task, whose signal is aborted when its time is over, or with the given one. Nothing is
+ *  left behind when it has ended. */
 export async function withTimeLimit<T>(
   { clock, maxMs, signal, late }: TimeLimit,
   task: (signal: AbortSignal) => Promise<T>,

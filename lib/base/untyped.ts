@@ -1,5 +1,5 @@
-/** Reading values of unknown shape, such as parsed JSON that somebody else has stored: what is not there or of another type reads
- *  as empty. */
+/** Reading values of unknown shape, such as parsed JSON that somebody else has stored: what is not
+ *  there or of another type reads as empty. */
 
 export type UntypedObject = Readonly<Record<string, unknown>>
 

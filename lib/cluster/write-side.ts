@@ -1,4 +1,5 @@
-/** What a service has that does the writes itself: the writes, and the controllers that go on around them. */
+/** What a service has that does the writes itself: the writes, and the controllers that go on
+ *  around them. */
 
 import { randomInt, randomUUID } from 'node:crypto'
 import type { Clock } from '../base/clock.ts'
@@ -33,7 +34,8 @@ export interface WriteSideOptions {
   readonly hasControllers?: boolean | undefined
   /** Controllers and nodes that are made up. */
   readonly simulation?: Simulation | undefined
-  /** The namespaces that every cluster has are made at start: for an etcd of our own that may be empty. */
+  /** The namespaces that every cluster has are made at start: for an etcd of our own that may be
+   *  empty. */
   readonly hasSystemNamespaces?: boolean | undefined
   /** What new objects are given; random if it is left out. */
   readonly generated?: GeneratedValues | undefined

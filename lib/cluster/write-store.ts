@@ -42,7 +42,8 @@ function entryIn(results: readonly OperationResult[]): KeyValue | undefined {
   return result?.type === 'range' ? result.response.entries[0] : undefined
 }
 
-/** Leases of entries that expire. One is shared by what is written within a minute, as each costs etcd more than an entry. */
+/** Leases of entries that expire. One is shared by what is written within a minute, as each costs
+ *  etcd more than an entry. */
 class Leases {
   readonly #client: Client
   readonly #clock: Clock

@@ -1,9 +1,11 @@
-/** The answer where the exact one is beyond us. It is an outcome, not a failure: stored values come from other programs, newer
- *  servers among them, and the layers above pass such a request on instead of guessing. */
+/** The answer where the exact one is beyond us. It is an outcome, not a failure: stored values come
+ *  from other programs, newer servers among them, and the layers above pass such a request on
+ *  instead of guessing. */
 
 /** Why an object cannot be converted exactly. Returned, never thrown. */
 export class NotExact {
-  /** Lower case: the thing, and what about it. Names types and fields, never values of the object. */
+  /** Lower case: the thing, and what about it. Names types and fields, never values of the
+   *  object. */
   readonly reason: string
   /** What the server itself answers, with a 500, where it cannot show the object either. */
   readonly serverError: string | undefined
@@ -14,8 +16,8 @@ export class NotExact {
   }
 }
 
-/** Thrown inside a conversion, and always caught at its entry, which returns `NotExact`. An exception spares every call a
- *  check; a single instance spares the stack trace. */
+/** Thrown inside a conversion, and always caught at its entry, which returns `NotExact`. An
+ *  exception spares every call a check; a single instance spares the stack trace. */
 export class GiveUp extends Error {
   reason = ''
   /** The input repeats a message that decoders merge: merged first, it can be converted. */

@@ -1,6 +1,6 @@
-/** What outputs need to know of a resource in one version, and, of an aggregated server's, what was learnt of how it writes them.
- *  The types are all that the codec knows: lib/kube knows much more of resources, and what stands before an upstream learns
- *  (lib/front/aggregated/). */
+/** What outputs need to know of a resource in one version, and, of an aggregated server's, what was
+ *  learnt of how it writes them. The types are all that the codec knows: lib/kube knows much more
+ *  of resources, and what stands before an upstream learns (lib/front/aggregated/). */
 
 import type { Schema } from './schema/schema.ts'
 import type { NotExact } from './not-exact.ts'
@@ -34,7 +34,8 @@ export interface StoredKind {
 }
 
 export interface CustomOutput {
-  /** The revision of the definition: what was derived from one revision is not valid for another. */
+  /** The revision of the definition: what was derived from one revision is not valid for
+   *  another. */
   readonly definedAt: number
   /** Undefined where the definition declares none. */
   readonly columns: readonly CustomColumn[] | undefined
@@ -77,7 +78,8 @@ const goPackages: Readonly<Record<string, string>> = { internal: 'apiserverinter
 
 /** How an aggregated server writes a resource in one version, as far as that was learnt. */
 export interface LearnedOutput {
-  /** Rises whenever the server's output is learnt again: results from before are not valid any more. */
+  /** Rises whenever the server's output is learnt again: results from before are not valid any
+   *  more. */
   readonly generation: number
   /** Items of lists say what they are. Those of most servers do not. */
   readonly hasTypedItems: boolean
@@ -107,7 +109,8 @@ export interface LearnedNames {
 
 /** Writes stored objects as the server does. */
 export interface LearnedObjects {
-  /** Appends the object, without a newline; or says why that cannot be done exactly, and appends nothing. */
+  /** Appends the object, without a newline; or says why that cannot be done exactly, and appends
+   *  nothing. */
   append(out: ByteWriter, value: StoredValue, options: LearnedOptions): NotExact | undefined
   /** Why the object's labels and names may be served as others than those that are stored. */
   checkMetadata(value: StoredValue): NotExact | undefined
@@ -120,7 +123,8 @@ export interface LearnedOptions {
   readonly isItem: boolean
 }
 
-/** The parts of `{"kind":"Flunder",...,"metadata":{"resourceVersion":"7","annotations":{...}},"spec":{}}`. */
+/** The parts of
+ *  `{"kind":"Flunder",...,"metadata":{"resourceVersion":"7","annotations":{...}},"spec":{}}`. */
 export interface EmptyObject {
   /** Up to the digits of resourceVersion. */
   readonly beforeRevision: string
@@ -134,6 +138,7 @@ export type EmptyList = '[]' | 'null'
 export interface LearnedTable {
   /** The JSON list of column definitions, as the server writes it; ours if it is left out. */
   readonly columnsJson?: string | undefined
-  /** Undefined for a server that declares no columns: it shows the name and the time of creation. */
+  /** Undefined for a server that declares no columns: it shows the name and the time of
+   *  creation. */
   readonly columns: readonly CustomColumn[] | undefined
 }

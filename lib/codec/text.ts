@@ -1,15 +1,17 @@
-/** Text from windows of bytes. Most texts in objects are short ASCII, and many come again and again: names of namespaces and
- *  nodes, label values, phases. So they are looked up in a small table of texts seen before, which saves both the decoding
- *  and the string. */
+/** Text from windows of bytes. Most texts in objects are short ASCII, and many come again and
+ *  again: names of namespaces and nodes, label values, phases. So they are looked up in a small
+ *  table of texts seen before, which saves both the decoding and the string. */
 
-/** Power of two: the table is indexed by the low bits of a hash. 4,096 strings of at most `internMaxBytes` are a few hundred KB. */
+/** Power of two: the table is indexed by the low bits of a hash. 4,096 strings of at most
+ *  `internMaxBytes` are a few hundred KB. */
 const internEntries = 4096
 /** Longer texts are rarely the same, and the native decoder is faster for them. */
 const internMaxBytes = 40
 
 const interned: string[] = Array.from<string>({ length: internEntries }).fill('')
 
-/** Node's own slices, without the checks and the dispatch of `toString`; that, where Node does not have them. */
+/** Node's own slices, without the checks and the dispatch of `toString`; that, where Node does not
+ *  have them. */
 interface NativeSlices {
   utf8Slice(this: Uint8Array, start: number, end: number): string
   latin1Slice(this: Uint8Array, start: number, end: number): string
@@ -31,7 +33,8 @@ function slicesOf(prototype: Partial<NativeSlices>): NativeSlices {
 
 const native = slicesOf(Buffer.prototype as Partial<NativeSlices>)
 
-/** The UTF-8 text of `bytes[start..end)`. Invalid bytes become U+FFFD. The window must lie inside `bytes`. */
+/** The UTF-8 text of `bytes[start..end)`. Invalid bytes become U+FFFD. The window must lie inside
+ *  `bytes`. */
 export function textFromBytes(bytes: Uint8Array, start: number, end: number): string {
   const length = end - start
   if (length > internMaxBytes) return native.utf8Slice.call(bytes, start, end)
@@ -52,7 +55,8 @@ export function textFromBytes(bytes: Uint8Array, start: number, end: number): st
   return text
 }
 
-/** True if the bytes from `start` on are those of `text`, which must be ASCII. The caller compares the lengths. */
+/** True if the bytes from `start` on are those of `text`, which must be ASCII. The caller compares
+ *  the lengths. */
 export function isAsciiText(bytes: Uint8Array, start: number, text: string): boolean {
   for (let i = 0; i < text.length; i++) {
     if (bytes[start + i] !== text.charCodeAt(i)) return false

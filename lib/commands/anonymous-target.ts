@@ -1,5 +1,5 @@
-/** Records under pseudonyms. What cannot be read cannot be renamed: such values, which are mostly encrypted, are left out, and so are all
- *  later changes of their keys. */
+/** Records under pseudonyms. What cannot be read cannot be renamed: such values, which are mostly
+ *  encrypted, are left out, and so are all later changes of their keys. */
 
 import type { Key } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'

@@ -1,4 +1,5 @@
-/** The embedded etcd of `serve --etcd embedded`: the engine, the history that is loaded into it, and access in process and over gRPC. */
+/** The embedded etcd of `serve --etcd embedded`: the engine, the history that is loaded into it,
+ *  and access in process and over gRPC. */
 
 import type { Clock } from '../base/clock.ts'
 import { type Logger } from '../base/logger.ts'
@@ -31,8 +32,9 @@ export interface EmbeddedEtcd {
   close(): Promise<void>
 }
 
-/** The size of the history at which its older half is compacted: only clients compact otherwise, and the process must not grow for
- *  ever. A change weighs about 2 KB and the value before it (lib/store/history.ts). */
+/** The size of the history at which its older half is compacted: only clients compact otherwise,
+ *  and the process must not grow for ever. A change weighs about 2 KB and the value before it
+ *  (lib/store/history.ts). */
 const historyMaxBytes = 1024 ** 3
 
 export async function startEmbeddedEtcd(options: EmbeddedEtcdOptions): Promise<EmbeddedEtcd> {

@@ -11,7 +11,8 @@ import { systemClock } from '../ops/system.ts'
 
 export interface OpenClient {
   readonly client: Client
-  /** Calls `renew` with renewed certificates until it is cancelled: for other connections to the same etcd. */
+  /** Calls `renew` with renewed certificates until it is cancelled: for other connections to the
+   *  same etcd. */
   readonly onRenewed: (renew: (tls: Tls) => void) => CancelTimer
   close(): Promise<void>
 }

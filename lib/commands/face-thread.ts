@@ -1,4 +1,5 @@
-/** A face thread: serves clients from copies of what the main thread mirrors. The main thread starts this file. */
+/** A face thread: serves clients from copies of what the main thread mirrors. The main thread
+ *  starts this file. */
 
 import { CacheError } from '../base/errors.ts'
 import type { HealthCheck } from '../base/health-check.ts'

@@ -1,4 +1,5 @@
-/** `watchglass generate`: writes a generated cluster into an etcd, and goes on changing it if asked to. */
+/** `watchglass generate`: writes a generated cluster into an etcd, and goes on changing it if asked
+ *  to. */
 
 import { sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'

@@ -1,4 +1,5 @@
-/** `watchglass record`: writes what is in an etcd, and what happens there until it is stopped, to a file. */
+/** `watchglass record`: writes what is in an etcd, and what happens there until it is stopped, to a
+ *  file. */
 
 import { createHmac, randomBytes } from 'node:crypto'
 import { schemaOf } from '../codec/schema/schema.ts'
@@ -60,7 +61,8 @@ export async function record({ values, logger, signal }: CommandContext): Promis
   return 0
 }
 
-/** The pseudonyms follow from a secret that is forgotten with the process: nobody can try names until one fits. */
+/** The pseudonyms follow from a secret that is forgotten with the process: nobody can try names
+ *  until one fits. */
 async function createAnonymizer(): Promise<Anonymizer> {
   const { Anonymizer } = await wings.anonymizer()
   const secret = randomBytes(32)

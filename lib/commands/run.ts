@@ -1,4 +1,5 @@
-/** From a command's name to what it does. Each is loaded when it is asked for, so that `--help` needs none of them. */
+/** From a command's name to what it does. Each is loaded when it is asked for, so that `--help`
+ *  needs none of them. */
 
 import type { CommandName } from '../config/commands.ts'
 import type { CommandRunner } from './context.ts'

@@ -1,4 +1,5 @@
-/** `watchglass serve`: an etcd or an embedded one, the mirror of it, and the API; runs until it is asked to stop. */
+/** `watchglass serve`: an etcd or an embedded one, the mirror of it, and the API; runs until it is
+ *  asked to stop. */
 
 import { sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
@@ -283,7 +284,8 @@ function holdings(service: Service): [string, number][] {
     .sort(([, a], [, b]) => b - a)
 }
 
-/** A timer keeps the process alive as well as the listeners do, and no timer is longer than this. */
+/** A timer keeps the process alive as well as the listeners do, and no timer is longer than
+ *  this. */
 async function untilAborted(signal: AbortSignal): Promise<void> {
   while (!signal.aborted) await sleep(systemClock, 2 ** 31 - 1, signal)
 }

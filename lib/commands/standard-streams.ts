@@ -26,8 +26,8 @@ export async function readInput(): Promise<Buffer> {
   return Buffer.concat(pieces)
 }
 
-/** Writes to standard output, waiting while a reader is slow. False when the reader has closed the pipe, which is not a failure: it may
- *  have seen enough. */
+/** Writes to standard output, waiting while a reader is slow. False when the reader has closed the
+ *  pipe, which is not a failure: it may have seen enough. */
 export async function writeOutput(bytes: Uint8Array | string): Promise<boolean> {
   const { stdout } = process
   if (!stdout.writable) return false
@@ -43,7 +43,8 @@ export async function writeOutput(bytes: Uint8Array | string): Promise<boolean> 
   })
 }
 
-/** Converts standard input line by line, in order, until it ends or the reader of the output has gone. */
+/** Converts standard input line by line, in order, until it ends or the reader of the output has
+ *  gone. */
 export async function convertLines(convert: (line: string) => string): Promise<void> {
   let pending = ''
   for await (const line of createInterface({ input: process.stdin, crlfDelay: Infinity })) {

@@ -78,8 +78,8 @@ export interface ServiceParts {
   readonly onFault: OnFault
 }
 
-/** Builds everything, from the registry and the mirror up. Nothing is started: what follows the mirror is added to the list of followers
- *  as it is made. */
+/** Builds everything, from the registry and the mirror up. Nothing is started: what follows the
+ *  mirror is added to the list of followers as it is made. */
 export function assemble(options: ServiceOptions, address: string, sides: Sides): ServiceParts {
   const { wings = {}, logger, clock = systemClock } = options
   const { client, prefix } = options.etcd

@@ -1,4 +1,5 @@
-/** A process that serves etcd's own API and nothing else (`--listen none`), with health and metrics on the admin listener. */
+/** A process that serves etcd's own API and nothing else (`--listen none`), with health and metrics
+ *  on the admin listener. */
 
 import { sleep } from '../base/clock.ts'
 import { schemaOf } from '../codec/schema/schema.ts'

@@ -1,6 +1,6 @@
-/** Faults on purpose, of a service that may have some. Their code is a part of the cluster wing and is
- *  loaded with the first rule: that of `--fault`, or one that PUT /faults brings while the program
- *  runs. Until then no request meets any. */
+/** Faults on purpose, of a service that may have some. Their code is a part of the cluster wing and
+ *  is loaded with the first rule: that of `--fault`, or one that PUT /faults brings while the
+ *  program runs. Until then no request meets any. */
 
 import type { FaultControl } from '../cluster/faults/fault-control.ts'
 import type { Faults, SharedFaults } from '../cluster/faults/faults.ts'

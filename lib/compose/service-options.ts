@@ -50,7 +50,8 @@ export interface ListeningOptions {
   readonly tls?: TlsFiles | undefined
   /** HOST:PORT that clients are told, if it is not where the service listens. */
   readonly address?: string | undefined
-  /** Only requests for these names, localhost and addresses are answered, and none of web pages; undefined: all are. */
+  /** Only requests for these names, localhost and addresses are answered, and none of web pages;
+   *  undefined: all are. */
   readonly guardedHosts?: readonly string[] | undefined
 }
 
@@ -62,7 +63,8 @@ export interface ServedOptions {
   readonly configured?: readonly Resource[] | undefined
   /** etcd prefixes that are neither mirrored nor served. */
   readonly excluded?: readonly string[] | undefined
-  /** Whether a resource is kept that is stored under a prefix; all are if it is left out. With an upstream only. */
+  /** Whether a resource is kept that is stored under a prefix; all are if it is left out. With an
+   *  upstream only. */
   readonly isKept?: ((prefix: Key) => boolean) | undefined
   /** CBOR is offered beside the other media types. */
   readonly hasCbor?: boolean | undefined
@@ -86,7 +88,8 @@ export interface OperatingOptions {
   readonly levelledLogger?: LevelledLogger | undefined
   /** Files whose certificates the process uses, for metrics. */
   readonly certificateFiles?: readonly CertificateFile[] | undefined
-  /** How long it still serves after it was asked to stop; /readyz fails meanwhile, so that load balancers take it out. */
+  /** How long it still serves after it was asked to stop; /readyz fails meanwhile, so that load
+   *  balancers take it out. */
   readonly stopDelayMs?: number | undefined
 }
 

@@ -121,7 +121,8 @@ export function createFaults(
   })
 }
 
-/** The keeper of the memory budget; undefined if there is no budget. Keyspaces that declare resources or rules are never dropped. */
+/** The keeper of the memory budget; undefined if there is no budget. Keyspaces that declare
+ *  resources or rules are never dropped. */
 export function createMemoryKeeper(
   { memory: { budgetBytes } = {}, wings = {}, etcd: { prefix }, logger }: ServiceOptions,
   parts: Omit<MemoryKeeperOptions, 'budgetBytes' | 'canDrop' | 'logger'>,

@@ -1,5 +1,5 @@
-/** One running service: a client of etcd, the mirror, and the API over HTTP; built from the bottom up, and stopped the other way
- *  round. */
+/** One running service: a client of etcd, the mirror, and the API over HTTP; built from the bottom
+ *  up, and stopped the other way round. */
 
 import { type CancelTimer, sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
@@ -202,7 +202,8 @@ export class Service {
     this.#servers.front.leave()
   }
 
-  /** Stops: /readyz fails at once; after the delay no new requests are accepted; requests in flight finish; then mirroring stops. */
+  /** Stops: /readyz fails at once; after the delay no new requests are accepted; requests in flight
+   *  finish; then mirroring stops. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop()
     return this.#stopped

@@ -1,6 +1,6 @@
-/** The wings: the only place that loads their code. A service or a command loads what its options ask
- *  for, so that nobody waits for, or reads, what is not asked for: without writes a process starts a
- *  quarter sooner. Everywhere else in compose/ and commands/ wings are types. */
+/** The wings: the only place that loads their code. A service or a command loads what its options
+ *  ask for, so that nobody waits for, or reads, what is not asked for: without writes a process
+ *  starts a quarter sooner. Everywhere else in compose/ and commands/ wings are types. */
 
 import type * as actorNames from '../cluster/actors/actor-names.ts'
 import type * as faultControl from '../cluster/faults/fault-control.ts'

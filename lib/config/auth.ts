@@ -1,4 +1,5 @@
-/** The options of authentication and authorization, their dependencies, and the plan made from them. */
+/** The options of authentication and authorization, their dependencies, and the plan made from
+ *  them. */
 
 import { CacheError } from '../base/errors.ts'
 import { authoritiesOf, fileOf, type KeyPair, keyPairOf } from './files.ts'
@@ -119,7 +120,8 @@ export interface AuthPlan {
   readonly denyMs: number
   readonly passIdentity: 'headers' | 'impersonate' | undefined
   readonly frontProxies: FrontProxyPlan | 'config-map' | undefined
-  /** The identity headers: the upstream gets users in them, and clients cannot send them. With a ConfigMap, those that it names. */
+  /** The identity headers: the upstream gets users in them, and clients cannot send them. With a
+   *  ConfigMap, those that it names. */
   readonly identityHeaders: FrontProxyPlan['headers']
   /** Authorities of users' certificates: a PEM file. */
   readonly userAuthoritiesFile: string | undefined
@@ -128,8 +130,8 @@ export interface AuthPlan {
   readonly reviewServer: ReviewServerPlan | undefined
 }
 
-/** The plan that the options ask for; undefined if authentication is off. Throws if the options would give access to more users than
- *  their author can have intended. */
+/** The plan that the options ask for; undefined if authentication is off. Throws if the options
+ *  would give access to more users than their author can have intended. */
 export function authPlanOf(values: OptionValues, host: string): AuthPlan | undefined {
   const hasUpstream = values.all('upstream').length > 0
   const mode = values.text('auth') ?? usualMode(hasUpstream, host)

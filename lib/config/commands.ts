@@ -1,5 +1,6 @@
-/** The command line as one table. `--help`, the parser and deploy/OPTIONS.md are made from it, so that adding an option is adding a
- *  row. Each option has an environment variable: that of `--etcd-user` is `WATCHGLASS_ETCD_USER`. */
+/** The command line as one table. `--help`, the parser and deploy/OPTIONS.md are made from it, so
+ *  that adding an option is adding a row. Each option has an environment variable: that of
+ *  `--etcd-user` is `WATCHGLASS_ETCD_USER`. */
 
 import { authOptions } from './auth.ts'
 import { etcdCredentialOptions, etcdOption } from './etcd.ts'

@@ -48,7 +48,8 @@ export interface EtcdListen {
   readonly tlsFiles: EtcdListenFiles | undefined
   /** What is mirrored: how keys begin. An empty text: all keys. */
   readonly prefixes: readonly string[]
-  /** How keys begin that each name of a certificate may read, or read and write; undefined: no limits. */
+  /** How keys begin that each name of a certificate may read, or read and write; undefined: no
+   *  limits. */
   readonly rules?: ReadonlyMap<string, AllowedTexts> | undefined
 }
 

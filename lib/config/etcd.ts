@@ -1,4 +1,5 @@
-/** The options of every command that connects to etcd, and the connection made from them. Files are read once, here. */
+/** The options of every command that connects to etcd, and the connection made from them. Files are
+ *  read once, here. */
 
 import { CacheError } from '../base/errors.ts'
 import { authoritiesOf, keyPairOf } from './files.ts'
@@ -53,7 +54,8 @@ export interface EtcdTls {
   readonly key?: Buffer | undefined
 }
 
-/** The connection that the options ask for, to the endpoints of `--etcd` or to others with the same credentials. */
+/** The connection that the options ask for, to the endpoints of `--etcd` or to others with the same
+ *  credentials. */
 export function etcdConnection(
   values: OptionValues,
   endpoints: readonly string[] = values.all('etcd'),
@@ -81,7 +83,8 @@ function userFrom(text: string | undefined): EtcdConnection['user'] {
   return { name: text.slice(0, colon), password: text.slice(colon + 1) }
 }
 
-/** True if etcd is to be in memory. Fails if something else that was asked for does not go with that. */
+/** True if etcd is to be in memory. Fails if something else that was asked for does not go with
+ *  that. */
 export function isEmbedded(values: OptionValues): boolean {
   const endpoints = listed(values, 'etcd')
   if (endpoints.join() === 'embedded') {

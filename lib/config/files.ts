@@ -1,5 +1,5 @@
-/** Files that options name, read and checked once, at start, so that an error names the option. Otherwise an invalid certificate
- *  would show up later, as failed connections. */
+/** Files that options name, read and checked once, at start, so that an error names the option.
+ *  Otherwise an invalid certificate would show up later, as failed connections. */
 
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'

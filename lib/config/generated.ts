@@ -1,4 +1,5 @@
-/** The options that say where Kubernetes objects are in etcd, and what draws made-up data follow. */
+/** The options that say where Kubernetes objects are in etcd, and what draws made-up data
+ *  follow. */
 
 import { CacheError } from '../base/errors.ts'
 import type { OptionValues } from './option-values.ts'

@@ -61,7 +61,8 @@ function section(title: string, rows: readonly (readonly [string, string])[]): s
   return ['', `${title}:`, ...rows.flatMap(([left, right]) => wrapRow(left, right, indent))]
 }
 
-/** One row: the left part in its column (on a line of its own when it is too long), the right part wrapped beside it. */
+/** One row: the left part in its column (on a line of its own when it is too long), the right part
+ *  wrapped beside it. */
 function wrapRow(left: string, right: string, indent: number): string[] {
   const lines: string[] = []
   let line = `  ${left}`

@@ -1,4 +1,5 @@
-/** Parses arguments and environment into a command with its option values. An error says what is wrong and what to do. */
+/** Parses arguments and environment into a command with its option values. An error says what is
+ *  wrong and what to do. */
 
 import { parseArgs } from 'node:util'
 import { CacheError } from '../base/errors.ts'

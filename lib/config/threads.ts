@@ -28,7 +28,8 @@ const thisMachine: Machine = {
   node: process.versions.node,
 }
 
-/** The number of `--threads`. More than one is refused where threads cannot listen on the same port. */
+/** The number of `--threads`. More than one is refused where threads cannot listen on the same
+ *  port. */
 export function threadsOf(values: OptionValues, machine: Machine = thisMachine): number {
   const text = values.text('threads') ?? '1'
   if (text === 'auto') {
@@ -49,8 +50,9 @@ export function threadsOf(values: OptionValues, machine: Machine = thisMachine):
   return count
 }
 
-/** Node can listen with `reusePort` from 22.12 and from 23.1 on; before, it ignores the option. Linux spreads connections over such
- *  sockets; other systems have no such option, or give all connections to one of them. */
+/** Node can listen with `reusePort` from 22.12 and from 23.1 on; before, it ignores the option.
+ *  Linux spreads connections over such sockets; other systems have no such option, or give all
+ *  connections to one of them. */
 export function canSharePort({ platform, node }: Omit<Machine, 'cores'>): boolean {
   const [major = 0, minor = 0] = node.split('.').map(Number)
   const isNewEnough = major > 23 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12)

@@ -1,4 +1,5 @@
-/** The options of the upstream, and the connection made from them. Files are read once, here; the token file is read again. */
+/** The options of the upstream, and the connection made from them. Files are read once, here; the
+ *  token file is read again. */
 
 import { CacheError } from '../base/errors.ts'
 import { authoritiesOf, fileOf, type KeyPair, keyPairOf } from './files.ts'

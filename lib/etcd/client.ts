@@ -1,9 +1,10 @@
-/** What the layers above need of etcd, and no more. Two things implement it: the gRPC client, and the embedded engine in
- *  process. Both are held to the same contract tests.
+/** What the layers above need of etcd, and no more. Two things implement it: the gRPC client, and
+ *  the embedded engine in process. Both are held to the same contract tests.
  *
- *  Failures are `CacheError`: `expired` (compacted), `future_revision`, `not_found` and `conflict` (leases), `unauthorized`,
- *  `invalid_request`, `overloaded` (no space, too many requests), `source_failed` (unreachable, no leader, timed out: worth
- *  another try) and `closed` (also when the caller's signal is aborted). */
+ *  Failures are `CacheError`: `expired` (compacted), `future_revision`, `not_found` and `conflict`
+ *  (leases), `unauthorized`, `invalid_request`, `overloaded` (no space, too many requests),
+ *  `source_failed` (unreachable, no leader, timed out: worth another try) and `closed` (also when
+ *  the caller's signal is aborted). */
 
 import type { CacheError } from '../base/errors.ts'
 import type { Key, KeyRange } from '../base/keys.ts'
@@ -18,7 +19,8 @@ export interface Client {
   range(request: RangeRequest, signal?: AbortSignal): Promise<RangeResponse>
   /** Compares, then all of one list of operations, at one revision. */
   txn(request: TxnRequest, signal?: AbortSignal): Promise<TxnResponse>
-  /** Opens a stream with one watcher on it: a progress request is answered only when every watcher of its stream is in sync. */
+  /** Opens a stream with one watcher on it: a progress request is answered only when every watcher
+   *  of its stream is in sync. */
   watch(request: WatchRequest, sink: WatchSink): WatchStream
   compact(revision: Revision, signal?: AbortSignal): Promise<void>
   /** Grants a lease; an id of `0n` lets etcd choose one. */
@@ -109,9 +111,11 @@ export interface WatchRequest {
 export interface WatchStream {
   /** Where it is connected. */
   readonly endpoint: string
-  /** Asks for a progress mark. Answered by `progress` once the watcher is in sync, or never, by some etcd-like servers. */
+  /** Asks for a progress mark. Answered by `progress` once the watcher is in sync, or never, by
+   *  some etcd-like servers. */
   requestProgress(): void
-  /** Has etcd wait, or go on. What has come already may still be delivered. Without it etcd cannot be made to wait. */
+  /** Has etcd wait, or go on. What has come already may still be delivered. Without it etcd cannot
+   *  be made to wait. */
   hold?(isHeld: boolean): void
   /** Ends the stream. Nothing is delivered after it. */
   cancel(): void
@@ -123,18 +127,19 @@ export interface RevisionChanges {
   readonly changes: readonly Change[]
 }
 
-/** Receives what a watch delivers, in order, synchronously. `ended` is always the last call, and comes exactly once unless
- *  the stream was cancelled. */
+/** Receives what a watch delivers, in order, synchronously. `ended` is always the last call, and
+ *  comes exactly once unless the stream was cancelled. */
 export interface WatchSink {
   /** etcd has taken the watcher. */
   created(header: ResponseHeader): void
-  /** One response with its fragments joined, one element a revision. The header's revision may be above the last of them and
-   *  proves nothing. */
+  /** One response with its fragments joined, one element a revision. The header's revision may be
+   *  above the last of them and proves nothing. */
   changed(batches: readonly RevisionChanges[], header: ResponseHeader): void
-  /** A response with no events that is neither created nor canceled: this member has delivered everything up to the header's
-   *  revision. */
+  /** A response with no events that is neither created nor canceled: this member has delivered
+   *  everything up to the header's revision. */
   progress(header: ResponseHeader): void
-  /** The stream is over: `expired` with the compact revision in `details.oldest` when the start was compacted. */
+  /** The stream is over: `expired` with the compact revision in `details.oldest` when the start was
+   *  compacted. */
   ended(failure: CacheError): void
 }
 

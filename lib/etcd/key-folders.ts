@@ -1,4 +1,5 @@
-/** Reads single keys and folders of the mirrored etcds, for the search of where something is stored. */
+/** Reads single keys and folders of the mirrored etcds, for the search of where something is
+ *  stored. */
 
 import { type Key, keyFromText, prefixEnd, singleKey, textFromKey } from '../base/keys.ts'
 import type { Client } from './client.ts'
@@ -20,7 +21,8 @@ export class KeyFolders {
     return undefined
   }
 
-  /** The folders directly below a prefix that ends with a slash, each with its final slash; at most `max` of each etcd. */
+  /** The folders directly below a prefix that ends with a slash, each with its final slash; at most
+   *  `max` of each etcd. */
   async folders(prefix: Key, max: number, signal: AbortSignal): Promise<Key[]> {
     const found = new Set<Key>()
     for (const client of this.#clients) await collect(client, { prefix, max, found }, signal)

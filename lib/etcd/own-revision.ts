@@ -1,5 +1,6 @@
-/** The revision of an etcd that runs in this process, in memory that all threads share. It is written before a write is acknowledged, so
- *  whoever reads it after that reads at least the write's revision: what a linearizable request would say, without a request. */
+/** The revision of an etcd that runs in this process, in memory that all threads share. It is
+ *  written before a write is acknowledged, so whoever reads it after that reads at least the
+ *  write's revision: what a linearizable request would say, without a request. */
 
 import { type Revision, revision } from '../base/revision.ts'
 

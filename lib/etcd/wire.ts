@@ -1,4 +1,5 @@
-/** Between etcd's messages and what the layers above speak: ranges with an absent end, changes by revision, failures. */
+/** Between etcd's messages and what the layers above speak: ranges with an absent end, changes by
+ *  revision, failures. */
 
 import { CacheError } from '../base/errors.ts'
 import { type Key, type KeyRange, isEmptyRange, keyAfter, minKey } from '../base/keys.ts'
@@ -34,8 +35,8 @@ import type { WatchRequestHolder, WatchResponseMessage } from './proto/watch-mes
 const zeroKey = keyAfter(minKey)
 const oneKey = '\u0001' as Key
 
-/** A range as etcd's `key` and `range_end`: no end for a single key, a zero byte for no upper bound. etcd has no key without
- *  bytes, so the smallest start is a zero byte too. */
+/** A range as etcd's `key` and `range_end`: no end for a single key, a zero byte for no upper
+ *  bound. etcd has no key without bytes, so the smallest start is a zero byte too. */
 export function keysFromRange(range: KeyRange): { key: Key; rangeEnd: Key } {
   const key = range.start === minKey ? zeroKey : range.start
   // The end that says 'nothing' could be one that etcd reads as 'everything'.
@@ -48,7 +49,8 @@ export function keysFromRange(range: KeyRange): { key: Key; rangeEnd: Key } {
   return range.end === zeroKey ? { key: oneKey, rangeEnd: oneKey } : { key, rangeEnd: range.end }
 }
 
-/** Fails when there is none, which etcd never does, and when its revision is more than we can hold. */
+/** Fails when there is none, which etcd never does, and when its revision is more than we can
+ *  hold. */
 export function headerFromMessage(header: HeaderMessage | undefined): ResponseHeader {
   if (header === undefined) throw new CacheError('source_failed', 'etcd response without a header')
   if (!Number.isSafeInteger(header.revision)) {
@@ -131,7 +133,8 @@ export function changesFromEvents(events: readonly WatchEvent[]): RevisionChange
 export class FragmentJoiner {
   readonly #events: WatchEvent[] = []
 
-  /** The response with the events of the fragments before it, or `undefined` while there are more to come. */
+  /** The response with the events of the fragments before it, or `undefined` while there are more
+   *  to come. */
   join(response: WatchResponseMessage): WatchResponseMessage | undefined {
     const isInBetween = this.#events.length > 0 && response.events.length === 0
     if (isInBetween) throw new CacheError('source_failed', 'etcd broke off a fragmented response')
@@ -187,7 +190,8 @@ function messageFromOperation(operation: Operation): OperationMessage {
   }
 }
 
-/** The operations of a transaction have headers with a revision only, so they get the transaction's. */
+/** The operations of a transaction have headers with a revision only, so they get the
+ *  transaction's. */
 function resultFromMessage(
   result: ResultMessage | undefined,
   header: ResponseHeader,

@@ -1,5 +1,5 @@
-/** What follows from the versions of the upstream's servers: as which minor version objects are written here, and what several minors
- *  answer differently. */
+/** What follows from the versions of the upstream's servers: as which minor version objects are
+ *  written here, and what several minors answer differently. */
 
 import type { Gate } from '../codec/output/gate.ts'
 import { minors, schemaOf } from '../codec/schema/schema.ts'
@@ -49,7 +49,8 @@ export class AnsweringVersions {
     return this.#mixed?.differences(resource) ?? []
   }
 
-  /** Objects are written as the oldest version writes them; but that changes only when it must, because all watches end then. */
+  /** Objects are written as the oldest version writes them; but that changes only when it must,
+   *  because all watches end then. */
   take(versions: readonly ServerVersion[]): void {
     const { registry, knowledge, evidence, onChange } = this.#options
     const { isVersionCovered } = knowledge()

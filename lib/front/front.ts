@@ -75,7 +75,8 @@ function comparisonOf(
   return new Comparison({ share, random: systemRandom, metrics })
 }
 
-/** Reads that the mirror cannot answer and that pass to the upstream at the same time (lib/ARCHITECTURE.md). */
+/** Reads that the mirror cannot answer and that pass to the upstream at the same time
+ *  (lib/ARCHITECTURE.md). */
 const elsewhereMax = 8
 
 export class Front implements Follower {

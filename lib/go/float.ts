@@ -1,5 +1,5 @@
-/** Floating-point numbers as `%v` prints them: the fewest digits that say the number, with an exponent from 10^6 on and below
- *  10^-4. */
+/** Floating-point numbers as `%v` prints them: the fewest digits that say the number, with an
+ *  exponent from 10^6 on and below 10^-4. */
 
 export function goFloat(number: number): string {
   if (!Number.isFinite(number)) return Number.isNaN(number) ? 'NaN' : number > 0 ? '+Inf' : '-Inf'

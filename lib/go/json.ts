@@ -1,9 +1,10 @@
-/** JSON as Go's encoding/json reads it: the same texts are refused, with the same words. Small texts only; what clients send in a
- *  continue token ends in an error message byte for byte. */
+/** JSON as Go's encoding/json reads it: the same texts are refused, with the same words. Small
+ *  texts only; what clients send in a continue token ends in an error message byte for byte. */
 
 import { goQuote } from './text.ts'
 
-/** A value as it was written: numbers keep their text, the outermost object its members with order and duplicates. */
+/** A value as it was written: numbers keep their text, the outermost object its members with order
+ *  and duplicates. */
 export type GoJsonValue =
   | { readonly kind: 'object'; readonly members: readonly (readonly [string, GoJsonValue])[] }
   | { readonly kind: 'array' | 'bool' | 'null' }
@@ -75,7 +76,8 @@ class Scanner {
     return this.#literal(...literal)
   }
 
-  /** Goes past a list or object. Depth is in an array and not on the stack, since a client decides about it. */
+  /** Goes past a list or object. Depth is in an array and not on the stack, since a client decides
+   *  about it. */
   #skipContainer(): void {
     const open: string[] = []
     do {
@@ -100,7 +102,8 @@ class Scanner {
     return true
   }
 
-  /** After a value: leaves what ends here, and goes to where the next value begins, if there is one. */
+  /** After a value: leaves what ends here, and goes to where the next value begins, if there is
+   *  one. */
   #closeAll(open: string[]): void {
     for (let inner = open.at(-1); inner !== undefined; inner = open.at(-1)) {
       this.#skipSpaces()

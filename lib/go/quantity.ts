@@ -1,7 +1,8 @@
-/** Quantities, as `500m` or `128Mi`, in the one form that the API server writes: it reads whatever number was stored and prints
- *  it anew, so `0.5` becomes `500m`, and `1.5Gi` becomes `1536Mi`. */
+/** Quantities, as `500m` or `128Mi`, in the one form that the API server writes: it reads whatever
+ *  number was stored and prints it anew, so `0.5` becomes `500m`, and `1.5Gi` becomes `1536Mi`. */
 
-/** The canonical form of a quantity, or `undefined` if it is none, or one whose form we are not sure of. */
+/** The canonical form of a quantity, or `undefined` if it is none, or one whose form we are not
+ *  sure of. */
 export function canonicalQuantity(text: string): string | undefined {
   const match = pattern.exec(text)
   if (match === null) return undefined
@@ -43,8 +44,8 @@ export function quantityNanos(text: string): bigint {
   return sign === '-' ? -nanos : nanos
 }
 
-/** True if `bytes[start..end)` is surely canonical: a few digits and a suffix, and no smaller number with the next larger
- *  suffix says the same. False means only that it is not obvious. */
+/** True if `bytes[start..end)` is surely canonical: a few digits and a suffix, and no smaller
+ *  number with the next larger suffix says the same. False means only that it is not obvious. */
 export function isPlainQuantity(bytes: Uint8Array, start: number, end: number): boolean {
   let at = start
   let value = 0
@@ -68,8 +69,9 @@ export function isPlainQuantity(bytes: Uint8Array, start: number, end: number): 
   )
 }
 
-/** True if Go takes the text for canonical and keeps it, as the sign in `+1`, the fraction of `1.500` and the letter in `1E3`. Its
- *  reader looks at no more than the last digits and the suffix (ParseQuantity in apimachinery's quantity.go). */
+/** True if Go takes the text for canonical and keeps it, as the sign in `+1`, the fraction of
+ *  `1.500` and the letter in `1E3`. Its reader looks at no more than the last digits and the suffix
+ *  (ParseQuantity in apimachinery's quantity.go). */
 function isKeptAsText(match: RegExpExecArray, binary: number): boolean {
   const [, , zeros = '', fraction = '', suffix = ''] = match
   const whole = zeros.replace(/^0+/, '') || '0'

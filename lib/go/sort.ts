@@ -1,9 +1,12 @@
-/** Sorting in the exact order of Go's `sort.Sort` (1.20 and later), which etcd uses for sorted ranges.
+/** Sorting in the exact order of Go's `sort.Sort` (1.20 and later), which etcd uses for sorted
+ *  ranges.
  *
- *  That sort is not stable: entries that compare as equal come out in an order that follows from the algorithm alone. A client
- *  sees that order, with a limit it even sees other entries, so an engine that answers as etcd does has to take the same steps.
- *  The algorithm is pattern-defeating quicksort (Orson Peters): insertion sort up to 12 items, pivots by the median of three or of
- *  nine, heap sort when pivots keep being bad, and shortcuts for what is sorted, reversed or full of duplicates. */
+ *  That sort is not stable: entries that compare as equal come out in an order that follows from
+ *  the algorithm alone. A client sees that order, with a limit it even sees other entries, so an
+ *  engine that answers as etcd does has to take the same steps. The algorithm is pattern-defeating
+ *  quicksort (Orson Peters): insertion sort up to 12 items, pivots by the median of three or of
+ *  nine, heap sort when pivots keep being bad, and shortcuts for what is sorted, reversed or full
+ *  of duplicates. */
 
 /** True when `a` has to come before `b`. */
 export type IsLess<T> = (a: T, b: T) => boolean
@@ -16,7 +19,8 @@ export function sortUnstably<T>(items: T[], isLess: IsLess<T>): void {
 }
 
 const insertionMaxItems = 12
-/** From this length on, a pivot is a median of medians, and nearly sorted items are worth mending. */
+/** From this length on, a pivot is a median of medians, and nearly sorted items are worth
+ *  mending. */
 const longItems = 50
 const mendMaxSteps = 5
 /** As many exchanges as a pivot's choice makes when the items are in reverse order. */
@@ -33,7 +37,8 @@ class Sorter<T> {
     this.#isLess = isLess
   }
 
-  /** Sorts from `from` up to, not including, `to`; gives up on pivots after `badChoices` bad ones. */
+  /** Sorts from `from` up to, not including, `to`; gives up on pivots after `badChoices` bad
+   *  ones. */
   quicksort(from: number, to: number, badChoices: number): void {
     let isBalanced = true
     let isPartitioned = true
@@ -176,7 +181,8 @@ class Sorter<T> {
     }
   }
 
-  /** The index of a pivot; `#pivotSwaps` then says how the items looked on the way: 0 is sorted, 12 is reversed. */
+  /** The index of a pivot; `#pivotSwaps` then says how the items looked on the way: 0 is sorted, 12
+   *  is reversed. */
   #choosePivot(from: number, to: number): number {
     const length = to - from
     const quarter = Math.floor(length / 4)

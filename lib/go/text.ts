@@ -1,7 +1,9 @@
-/** Texts as Go writes them: error messages of the API quote values with `%q`, bodies escape what encoding/json escapes, and
- *  numbers fail to parse with the words of package strconv. Clients and tests compare these texts byte for byte. */
+/** Texts as Go writes them: error messages of the API quote values with `%q`, bodies escape what
+ *  encoding/json escapes, and numbers fail to parse with the words of package strconv. Clients and
+ *  tests compare these texts byte for byte. */
 
-/** What unicode.IsPrint accepts: letters, marks, numbers, punctuation, symbols, and of the spaces only U+0020. */
+/** What unicode.IsPrint accepts: letters, marks, numbers, punctuation, symbols, and of the spaces
+ *  only U+0020. */
 const printable = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u
 
 const shortEscapes: Readonly<Record<string, string>> = {
@@ -16,8 +18,8 @@ const shortEscapes: Readonly<Record<string, string>> = {
   '"': '\\"',
 }
 
-/** Bytes as text. Go's texts are bytes, so those that are no UTF-8 are kept, as halves of surrogate pairs (U+DC80 to U+DCFF), and are
- *  written by `goQuote` and `goJsonString` as Go writes them. */
+/** Bytes as text. Go's texts are bytes, so those that are no UTF-8 are kept, as halves of surrogate
+ *  pairs (U+DC80 to U+DCFF), and are written by `goQuote` and `goJsonString` as Go writes them. */
 export function goText(bytes: Uint8Array): string {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString()
   if (!text.includes('\ufffd')) return text
@@ -32,8 +34,8 @@ export function goText(bytes: Uint8Array): string {
   return kept
 }
 
-/** The length of the UTF-8 character at `at` if it has more than one byte and is valid; otherwise 0, as for surrogates, for overlong
- *  forms and above U+10FFFF. */
+/** The length of the UTF-8 character at `at` if it has more than one byte and is valid; otherwise
+ *  0, as for surrogates, for overlong forms and above U+10FFFF. */
 export function utf8Length(bytes: Uint8Array, at: number, end: number): number {
   const first = bytes[at] as number
   const length = first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0
@@ -67,8 +69,9 @@ function quotedChar(char: string): string {
   return code > 0xffff ? `\\U${hex(code, 8)}` : `\\u${hex(code, 4)}`
 }
 
-/** A JSON string as encoding/json writes it, with its quotes: `<`, `>` and `&` are escaped, and so are U+2028 and U+2029. Go has
- *  no text with half a surrogate pair in it: what decoded to one became U+FFFD. Bytes that are no UTF-8 (`goText`) are escaped. */
+/** A JSON string as encoding/json writes it, with its quotes: `<`, `>` and `&` are escaped, and so
+ *  are U+2028 and U+2029. Go has no text with half a surrogate pair in it: what decoded to one
+ *  became U+FFFD. Bytes that are no UTF-8 (`goText`) are escaped. */
 export function goJsonString(text: string): string {
   if (plainJson.test(text)) return `"${text}"`
   let json = JSON.stringify(text)

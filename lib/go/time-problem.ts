@@ -1,5 +1,5 @@
-/** What is wrong with a text that is no time, in the words of Go's `time.Parse`. Only texts that it refuses get here, so speed does not
- *  matter. */
+/** What is wrong with a text that is no time, in the words of Go's `time.Parse`. Only texts that it
+ *  refuses get here, so speed does not matter. */
 
 /** The parts of both layouts in order: what Go calls each, and how it reads it. */
 type Part = readonly [element: string, read: (rest: string) => string | Problem]

@@ -1,4 +1,5 @@
-/** Times as Go reads and writes them: RFC 3339. `Date` is a clock, too, and so out of reach in the core. */
+/** Times as Go reads and writes them: RFC 3339. `Date` is a clock, too, and so out of reach in the
+ *  core. */
 
 /** The first second of year 1, which is Go's zero time. */
 export const zeroSeconds = -62_135_596_800
@@ -12,7 +13,8 @@ export interface Moment {
   readonly micros: number
 }
 
-/** The moment that the text names, as `time.Parse(time.RFC3339, text)` reads it; `undefined` if it is no time. */
+/** The moment that the text names, as `time.Parse(time.RFC3339, text)` reads it; `undefined` if it
+ *  is no time. */
 export function momentFromText(text: string): Moment | undefined {
   if (text.length === 20 && text.endsWith('Z') && plainPattern.test(text)) return plainMoment(text)
   const match = pattern.exec(text)
@@ -33,12 +35,14 @@ export function momentFromText(text: string): Moment | undefined {
   }
 }
 
-/** True if the text has the fraction that Go wants in a `MicroTime`: any length where none is expected, but no other length than is. */
+/** True if the text has the fraction that Go wants in a `MicroTime`: any length where none is
+ *  expected, but no other length than is. */
 export function hasMicros(text: string): boolean {
   return /[.,]\d{6}(?:Z|[+-]\d\d:\d\d)$/.test(text)
 }
 
-/** The time that the text names in milliseconds since 1970; `null` for the zero time, `undefined` if it is no time. */
+/** The time that the text names in milliseconds since 1970; `null` for the zero time, `undefined`
+ *  if it is no time. */
 export function millisecondsFromText(text: string): number | null | undefined {
   const moment = momentFromText(text)
   if (moment === undefined) return undefined
@@ -88,8 +92,9 @@ const canonicalLength = '2006-01-02T15:04:05Z'.length
 const dash = 0x2d
 const colon = 0x3a
 
-/** True if `bytes[start..end)` is a time that decoding and encoding leave as it is: RFC 3339 in UTC, whole seconds, a date that
- *  exists. Years before 1000 are not: the zero time, which is written otherwise, is among them. */
+/** True if `bytes[start..end)` is a time that decoding and encoding leave as it is: RFC 3339 in
+ *  UTC, whole seconds, a date that exists. Years before 1000 are not: the zero time, which is
+ *  written otherwise, is among them. */
 export function isCanonicalTime(bytes: Uint8Array, start: number, end: number): boolean {
   if (end - start !== canonicalLength) return false
   if (bytes[start + 4] !== dash || bytes[start + 7] !== dash || bytes[start + 10] !== 0x54) {
@@ -123,7 +128,8 @@ function daysOfMonth(year: number, month: number): number {
   return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31
 }
 
-// Both directions count from March, so that leap days come last, in eras of 400 years, after which the calendar repeats.
+// Both directions count from March, so that leap days come last, in eras of 400 years, after which
+// the calendar repeats.
 const daysOfEra = 146_097
 const daysBefore1970 = 719_468
 

@@ -1,4 +1,5 @@
-/** Access reviews: the requests that ask the upstream who a user is and what a user may do, and how its answers are read. */
+/** Access reviews: the requests that ask the upstream who a user is and what a user may do, and how
+ *  its answers are read. */
 
 import { memberOf, textOf, textsOf } from '../base/untyped.ts'
 import type { Attributes, SelectorRequirement } from './request/attributes.ts'
@@ -74,7 +75,8 @@ function selectorJson(name: string, requirements: readonly SelectorRequirement[]
   return { [name]: { requirements: given } }
 }
 
-/** The result in an answered review; undefined if it cannot be understood, which never means yes. */
+/** The result in an answered review; undefined if it cannot be understood, which never means
+ *  yes. */
 export function reviewAnswer(body: string): ReviewAnswer | undefined {
   const status = memberOf(parsed(body), 'status')
   const allowed = memberOf(status, 'allowed')

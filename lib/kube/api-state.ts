@@ -1,5 +1,6 @@
-/** The state of the API at one moment: which resources exist, their discovery documents, and how their objects are written. A new state
- *  is made whenever a definition changes, so that a request sees one state from its beginning to its end. */
+/** The state of the API at one moment: which resources exist, their discovery documents, and how
+ *  their objects are written. A new state is made whenever a definition changes, so that a request
+ *  sees one state from its beginning to its end. */
 
 import { createSelectableReader } from '../codec/fields/selectable-reader.ts'
 import type { SelectableField } from '../codec/fields/selectable.ts'
@@ -46,7 +47,8 @@ export class ApiState {
     this.openApi = new OpenApi({ registry, digests, gitVersion })
   }
 
-  /** Reads labels and fields, for selectors and indexes. Readers are shared, because thousands of watches may need the same one. */
+  /** Reads labels and fields, for selectors and indexes. Readers are shared, because thousands of
+   *  watches may need the same one. */
   readonly makeReader: MakeReader = (resource, fields, needsLabels) => {
     const name = `${needsLabels} ${fields.map(({ label }) => label).join(' ')}`
     let readers = this.#readers.get(resource)
@@ -74,8 +76,8 @@ export class ApiState {
     return createSelectableReader(kind, fields, needsLabels)
   }
 
-  /** How the objects of a stored resource are written. Made when it is first needed, because making one for a custom resource costs as
-   *  much as writing hundreds of objects. */
+  /** How the objects of a stored resource are written. Made when it is first needed, because making
+   *  one for a custom resource costs as much as writing hundreds of objects. */
   encoderOf(resource: Resource): ObjectEncoder | NotExact {
     const known = this.#encoders.get(resource)
     if (known !== undefined) return known
@@ -103,7 +105,8 @@ export class ApiState {
     return new ObjectEncoder({ ...resource, storage, schema }, custom)
   }
 
-  /** How the objects of a definition, or of a configured resource, are read; undefined for what is built in. */
+  /** How the objects of a definition, or of a configured resource, are read; undefined for what is
+   *  built in. */
   #customKindOf(resource: Resource): CustomKind | NotExact | undefined {
     if (resource.custom === undefined) return undefined
     const name = resource.custom.definition

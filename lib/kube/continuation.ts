@@ -1,9 +1,11 @@
-/** Continue tokens in upstream's own format, so that one made here works there, on another replica, and after a restart:
- *  `{"v":"meta.k8s.io/v1","rv":534,"start":"/m-c\u0000"}` in base64url without padding.
+/** Continue tokens in upstream's own format, so that one made here works there, on another replica,
+ *  and after a restart: `{"v":"meta.k8s.io/v1","rv":534,"start":"/m-c\u0000"}` in base64url without
+ *  padding.
  *
- *  A client may send any token, so nothing in it is trusted: `start` is appended to the prefix that the request itself may read, and
- *  must be a clean path, so that it cannot lead out of that prefix. Tokens can be encrypted, so that clients cannot read the key in
- *  them; encryption needs keys and randomness, and is passed in. */
+ *  A client may send any token, so nothing in it is trusted: `start` is appended to the prefix that
+ *  the request itself may read, and must be a clean path, so that it cannot lead out of that
+ *  prefix. Tokens can be encrypted, so that clients cannot read the key in them; encryption needs
+ *  keys and randomness, and is passed in. */
 
 import { type Key, keyAfter, keyFromText, textFromKey } from '../base/keys.ts'
 import { GoJsonError, type GoJsonValue, parseGoJson } from '../go/json.ts'
@@ -12,15 +14,18 @@ import { badRequest, continuationExpired } from './status.ts'
 
 /** Where a list continues. */
 export interface Continuation {
-  /** The first key of the next page, relative to the list's prefix: without a slash at the beginning. */
+  /** The first key of the next page, relative to the list's prefix: without a slash at the
+   *  beginning. */
   readonly start: string
-  /** The revision of the first page; undefined: continue at the newest state, which is not consistent with the pages before. */
+  /** The revision of the first page; undefined: continue at the newest state, which is not
+   *  consistent with the pages before. */
   readonly revision: number | undefined
   /** The revision with all its digits. */
   readonly revisionText: string
 }
 
-/** Hides the contents of tokens from clients. `prefix` is that of the list: a token is valid for no other list. */
+/** Hides the contents of tokens from clients. `prefix` is that of the list: a token is valid for no
+ *  other list. */
 export interface TokenEncryption {
   /** Makes an opaque token. */
   encrypt(token: string, prefix: Key): string
@@ -39,8 +44,9 @@ export interface HiddenTokens {
 
 const tokenVersion = 'meta.k8s.io/v1'
 
-/** Decodes a client's token; refuses an invalid one with upstream's 400. One that was encrypted with a key that is gone, or by a version
- *  that did it otherwise, has expired: clients then list again. */
+/** Decodes a client's token; refuses an invalid one with upstream's 400. One that was encrypted
+ *  with a key that is gone, or by a version that did it otherwise, has expired: clients then list
+ *  again. */
 export function decodeContinuation(token: string, hidden?: HiddenTokens): Continuation {
   const decrypted = hidden?.encryption?.decrypt(token, hidden.prefix)
   if (decrypted === undefined && hidden?.encryption?.isEncrypted(token) === true) {
@@ -76,7 +82,8 @@ export interface NextPage {
   /** The list's prefix, which the token leaves out. */
   readonly prefix: Key
   readonly revision: number
-  /** Upstream's watch cache begins `start` with a slash, etcd's own lists do not; both mean the same. */
+  /** Upstream's watch cache begins `start` with a slash, etcd's own lists do not; both mean the
+   *  same. */
   readonly hasSlash: boolean
 }
 
@@ -131,8 +138,8 @@ function decodeFields(token: string): TokenFields {
   return fieldsOfObject(value.members)
 }
 
-/** As encoding/json reads the token: names match in any case, the last of several values counts, null changes nothing, and of several
- *  wrong types the first is reported. */
+/** As encoding/json reads the token: names match in any case, the last of several values counts,
+ *  null changes nothing, and of several wrong types the first is reported. */
 function fieldsOfObject(members: readonly (readonly [string, GoJsonValue])[]): TokenFields {
   const texts: Record<'v' | 'start', string> = { v: '', start: '' }
   let revision = 0n
@@ -158,7 +165,8 @@ function wrongType(value: GoJsonValue, field: string, type: string): string {
   return `cannot unmarshal ${found} into Go struct field continueToken.${field} of type ${type}`
 }
 
-/** base64.RawURLEncoding: line breaks are skipped, anything else outside the alphabet is an error at its place. */
+/** base64.RawURLEncoding: line breaks are skipped, anything else outside the alphabet is an error
+ *  at its place. */
 function decodeBase64(token: string): Buffer {
   const illegal = /[^A-Za-z0-9_\-\r\n]/.exec(token)
   if (illegal !== null) throw illegalBase64(Buffer.byteLength(token.slice(0, illegal.index)))

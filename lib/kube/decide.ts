@@ -1,9 +1,10 @@
-/** Decides who answers a request: the mirror, the upstream, or a refusal. One table holds all rules, so there is one place to look when
- *  the wrong side answers.
+/** Decides who answers a request: the mirror, the upstream, or a refusal. One table holds all
+ *  rules, so there is one place to look when the wrong side answers.
  *
- *  The fidelity rule: the mirror answers only if the upstream would send the same answer. Everything else passes to the upstream;
- *  without one it is answered as a server without the feature would, or refused clearly. With an upstream, the upstream decides what
- *  exists: discovery and unknown paths always pass. */
+ *  The fidelity rule: the mirror answers only if the upstream would send the same answer.
+ *  Everything else passes to the upstream; without one it is answered as a server without the
+ *  feature would, or refused clearly. With an upstream, the upstream decides what exists: discovery
+ *  and unknown paths always pass. */
 
 import { knownParameters } from './request/list-options.ts'
 import type { RequestTarget } from './request/request.ts'
@@ -19,7 +20,8 @@ import {
   verbNotSupported,
 } from './status.ts'
 
-/** Why a request goes to the upstream. Shown in a header and in metrics, so it is never made of what a client sent. */
+/** Why a request goes to the upstream. Shown in a header and in metrics, so it is never made of
+ *  what a client sent. */
 export type PassReason =
   | 'switched-off'
   | 'upgrade'
@@ -32,7 +34,8 @@ export type PassReason =
   | 'excluded'
   | 'not-stored'
   | 'conversion'
-  // Aggregated servers: the place or format in etcd is not known or not usable, or it is not known how the server writes its answer:
+  // Aggregated servers: the place or format in etcd is not known or not usable, or it is not known
+  // how the server writes its answer:
   | 'not-found-in-etcd'
   | 'stored-form'
   | 'table'
@@ -41,7 +44,8 @@ export type PassReason =
   | 'other-server'
   | 'not-a-resource'
   | 'unknown-resource'
-  // The upstream has another version, does not list the resource, or the storage check has not found the same objects there:
+  // The upstream has another version, does not list the resource, or the storage check has not
+  // found the same objects there:
   | 'version'
   | 'not-listed'
   // The upstream stores the resource in another version than servers of its minor do:
@@ -216,7 +220,8 @@ function decideAlone(
   }
 }
 
-/** The router of built-in resources knows what a patch may be; handlers of others have their own words. */
+/** The router of built-in resources knows what a patch may be; handlers of others have their own
+ *  words. */
 function isPatchType({ routing }: Resource, contentType = ''): boolean {
   if (routing !== 'installed') return true
   return contentType.split(',').some(type => patchTypes.has(type.replace(/;.*$/s, '').trim()))

@@ -1,8 +1,8 @@
 /** Makes one page of a list from a snapshot and a plan.
  *
- *  Without a selector a page costs a walk over its leaves and one count of the remaining entries. With a selector it costs a walk over
- *  the entries that an index returns, or over the range. Such a walk can be long, so it is made in steps, between which the caller
- *  yields. */
+ *  Without a selector a page costs a walk over its leaves and one count of the remaining entries.
+ *  With a selector it costs a walk over the entries that an index returns, or over the range. Such
+ *  a walk can be long, so it is made in steps, between which the caller yields. */
 
 import type { ListMeta } from '../codec/output/list-meta.ts'
 import { NotExact } from '../codec/not-exact.ts'
@@ -17,7 +17,8 @@ import { candidates } from './selectors/index-choice.ts'
 import { entriesToRead } from './selectors/leaf-labels.ts'
 import type { ListPlan } from './read-plan.ts'
 
-/** The contents of a page, in the order of keys: whole leaves, so that the segments kept with them can be used, or selected entries. */
+/** The contents of a page, in the order of keys: whole leaves, so that the segments kept with them
+ *  can be used, or selected entries. */
 export type PageContent =
   | { readonly type: 'slices'; readonly slices: Iterable<LeafSlice<KeyValue>> }
   | { readonly type: 'entries'; readonly entries: readonly KeyValue[] }

@@ -1,4 +1,5 @@
-/** Turns the failure of a read into the refusal that its client gets: lists, pages and watches have different texts for one failure. */
+/** Turns the failure of a read into the refusal that its client gets: lists, pages and watches have
+ *  different texts for one failure. */
 
 import { type CacheError } from '../base/errors.ts'
 import { type TokenEncryption, inconsistentToken } from './continuation.ts'
@@ -14,8 +15,8 @@ import {
   watchExpired,
 } from './status.ts'
 
-/** The refusal of a read, from the failure of the store or of the freshness gate. Failures whose text is the same for all reads are
- *  returned unchanged. */
+/** The refusal of a read, from the failure of the store or of the freshness gate. Failures whose
+ *  text is the same for all reads are returned unchanged. */
 export function readFailure(
   plan: ReadPlan,
   error: CacheError,
@@ -37,7 +38,8 @@ export function readFailure(
   return error
 }
 
-/** Revisions are signed in etcd, which reads its present contents then. The server finds them too old. */
+/** Revisions are signed in etcd, which reads its present contents then. The server finds them too
+ *  old. */
 function isNegativeToEtcd(plan: ReadPlan): boolean {
   return BigInt(requestedOf(plan)) >= 2n ** 63n
 }

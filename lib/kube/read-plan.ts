@@ -1,5 +1,6 @@
-/** Plans a routed request: which keys it reads, at which revision, with which selectors, and where it continues. A plan is a plain value.
- *  Making one needs no data, so every mistake of the request is found before anything is read. */
+/** Plans a routed request: which keys it reads, at which revision, with which selectors, and where
+ *  it continues. A plan is a plain value. Making one needs no data, so every mistake of the request
+ *  is found before anything is read. */
 
 import { NotExact } from '../codec/not-exact.ts'
 import type { Freshness } from '../base/freshness.ts'
@@ -63,9 +64,11 @@ export interface ListPlan extends SelectedRange {
   readonly type: 'list'
   /** Upstream asks etcd itself for a list at this revision, and passes on its refusals. */
   readonly isFromEtcd: boolean
-  /** Servers take a page of it from their watch cache: its continue token has a slash more than those of etcd's pages. */
+  /** Servers take a page of it from their watch cache: its continue token has a slash more than
+   *  those of etcd's pages. */
   readonly isPageFromCache: boolean
-  /** Upstream's watch cache leaves it to the store, which has no wait and no Retry-After for a revision of the future. */
+  /** Upstream's watch cache leaves it to the store, which has no wait and no Retry-After for a
+   *  revision of the future. */
   readonly isLeftToStore: boolean
   /** As the client sent it. */
   readonly resourceVersion: string
@@ -123,7 +126,8 @@ export function planRead(
   return isWatch ? planWatch(target) : planList(target, encryption)
 }
 
-/** True if the request is a watch, by its path or by its query. Never fails: it is called before the query is checked. */
+/** True if the request is a watch, by its path or by its query. Never fails: it is called before
+ *  the query is checked. */
 export function isWatchRequest({ verb }: ResourceRoute, query: Query): boolean {
   return verb === 'watch' || (verb === 'list' && query.flag('watch'))
 }
@@ -166,7 +170,8 @@ function freshnessOf(resourceVersion: string, fail: (message: string) => StatusE
   return revision === 0 ? { type: 'any' } : { type: 'not-older-than', revision }
 }
 
-/** The field selector in terms of the resource. A name in the path adds a requirement, and no other is allowed beside it. */
+/** The field selector in terms of the resource. A name in the path adds a requirement, and no other
+ *  is allowed beside it. */
 function fieldsOf(resource: Resource, options: ListOptions, name: string): FieldSelector {
   if (options.fields.isEmpty) {
     if (name === '') return options.fields
@@ -302,7 +307,8 @@ function singleName({ resource, namespace, fields }: Target): string | undefined
   return resource.isNamespaced && namespace === '' ? undefined : name
 }
 
-/** The range to read: one key, one namespace if the selector requires it, or the rest after an earlier page. */
+/** The range to read: one key, one namespace if the selector requires it, or the rest after an
+ *  earlier page. */
 function rangeOfPage(
   { resource, prefix, range, fields }: SelectedRange,
   name: string | undefined,
@@ -331,7 +337,8 @@ function namespacePrefix(resource: Resource, namespace: string): Key {
   return (keyspace + keyFromText(`${namespace}/`)) as Key
 }
 
-/** The prefix of a plain list, which its continue tokens are bound to; undefined for any other request. */
+/** The prefix of a plain list, which its continue tokens are bound to; undefined for any other
+ *  request. */
 export function prefixOfList(route: ResourceRoute): Key | undefined {
   const { resource, namespace, verb, subresource } = route
   const isList = verb === 'list' && subresource === '' && resource.storage !== undefined
@@ -339,7 +346,8 @@ export function prefixOfList(route: ResourceRoute): Key | undefined {
   return namespacePrefix(resource, namespace)
 }
 
-/** The prefix with its final slash: without it, `pods` would include `podsecurity` (CVE-2022-3162). */
+/** The prefix with its final slash: without it, `pods` would include `podsecurity`
+ *  (CVE-2022-3162). */
 function keyspaceOf(resource: Resource): Key {
   if (resource.storage === undefined) throw needsUpstream(resource, 'reading')
   return keyFromText(resource.storage.prefix)
@@ -359,7 +367,8 @@ export interface Planned {
   readonly mediaType: MediaType
 }
 
-/** The plan; refuses what upstream refuses, with its Status. `negotiated` is what has come of the Accept header. */
+/** The plan; refuses what upstream refuses, with its Status. `negotiated` is what has come of the
+ *  Accept header. */
 export function planAsked(
   route: ResourceRoute,
   { query, isWatch, offer, encryption }: AskedRead,
@@ -377,7 +386,8 @@ export function planAsked(
   return { plan, mediaType }
 }
 
-/** What comes of a read for the schema of its route, to be compared with what comes of it for another. */
+/** What comes of a read for the schema of its route, to be compared with what comes of it for
+ *  another. */
 export interface Outcome {
   /** Equal for reads that are answered alike, if objects are. */
   readonly text: string

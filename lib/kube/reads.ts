@@ -1,4 +1,5 @@
-/** The contents that a planned read asks for, and what it gets: a snapshot of the mirror, or pages of etcd itself. */
+/** The contents that a planned read asks for, and what it gets: a snapshot of the mirror, or pages
+ *  of etcd itself. */
 
 import type { Elsewhere, Freshness } from '../base/freshness.ts'
 import type { Soon } from '../base/soon.ts'
@@ -25,14 +26,16 @@ export type Contents = Snapshot | DirectSource
 export interface Reads {
   /** Of all its reads. */
   readonly elsewhere: Elsewhere
-  /** A snapshot of the mirror, or, if the mirror cannot answer, where to read instead, or why the upstream is to answer: at once if nothing
-   *  has to be waited for. Fails with the codes of the mirror's freshness gate. */
+  /** A snapshot of the mirror, or, if the mirror cannot answer, where to read instead, or why the
+   *  upstream is to answer: at once if nothing has to be waited for. Fails with the codes of the
+   *  mirror's freshness gate. */
   read(request: ReadRequest): Soon<Contents | PassReason>
 }
 
 /** etcd itself, for reads that the mirror cannot answer: only a few at a time. */
 export interface DirectSource {
-  /** Pages that etcd returns, all at one revision. Fails with `overloaded` if too many such reads are running. */
+  /** Pages that etcd returns, all at one revision. Fails with `overloaded` if too many such reads
+   *  are running. */
   pages(request: DirectRequest): AsyncIterable<DirectPage>
 }
 

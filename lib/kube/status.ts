@@ -1,7 +1,8 @@
-/** The `Status` object with which the API refuses a request: the texts, reasons and codes of kube-apiserver, written in its field order.
+/** The `Status` object with which the API refuses a request: the texts, reasons and codes of
+ *  kube-apiserver, written in its field order.
  *
- *  Code in this folder refuses a request by throwing a `StatusError`. Failures of the layers below are turned into a Status by one
- *  total table. */
+ *  Code in this folder refuses a request by throwing a `StatusError`. Failures of the layers below
+ *  are turned into a Status by one total table. */
 
 import type { NotExact } from '../codec/not-exact.ts'
 import { CacheError, type ErrorCode } from '../base/errors.ts'
@@ -23,7 +24,8 @@ export interface StatusDetails {
   readonly retryAfterSeconds?: number | undefined
 }
 
-/** A failure as clients see it. `details` may be present and empty, as in upstream's generic answers. */
+/** A failure as clients see it. `details` may be present and empty, as in upstream's generic
+ *  answers. */
 export interface Status {
   readonly code: number
   readonly message: string
@@ -99,7 +101,8 @@ function causeJson({ reason, message, field }: StatusCause): string {
   return `{${members.join(',')}}`
 }
 
-/** What a successful write says where it has no object to show: compact JSON with a final newline. */
+/** What a successful write says where it has no object to show: compact JSON with a final
+ *  newline. */
 export function successJson({
   details,
   hasCode,
@@ -177,7 +180,8 @@ export function verbNotSupported(of: GroupResource, verb: string): StatusError {
   })
 }
 
-/** None of the requested media types is offered. The router's answer has `details`, that of handlers has none. */
+/** None of the requested media types is offered. The router's answer has `details`, that of
+ *  handlers has none. */
 export function notAcceptable(message: string, hasDetails: boolean): StatusError {
   const details = hasDetails ? {} : undefined
   return new StatusError('unsupported', { code: 406, message, reason: 'NotAcceptable', details })
@@ -193,8 +197,8 @@ export function needsUpstream(of: GroupResource, what: string): StatusError {
   })
 }
 
-/** An object that this server cannot show exactly as kube-apiserver would, and so refuses to show. The reason never quotes the
- *  object. */
+/** An object that this server cannot show exactly as kube-apiserver would, and so refuses to show.
+ *  The reason never quotes the object. */
 export function notExactly(of: GroupResource, { reason, serverError }: NotExact): StatusError {
   if (serverError !== undefined) return plainError(serverError)
   return new NotExactlyError('unsupported', {
@@ -232,7 +236,8 @@ export function invalidOptions(kind: string, causes: readonly StatusCause[]): St
   })
 }
 
-/** A revision that the store has not reached. `retryAfterSeconds` is left out where upstream answers without waiting. */
+/** A revision that the store has not reached. `retryAfterSeconds` is left out where upstream
+ *  answers without waiting. */
 export function resourceVersionTooLarge(
   requested: number | string,
   current: number,
@@ -254,7 +259,8 @@ export function listExpired(): StatusError {
   return expired('The resourceVersion for the provided list is too old.')
 }
 
-/** A page at a revision that is no longer kept; `token` continues at the newest state. Without one, nothing is left but a new list. */
+/** A page at a revision that is no longer kept; `token` continues at the newest state. Without one,
+ *  nothing is left but a new list. */
 export function continuationExpired(token?: string): StatusError {
   const choice =
     token === undefined
@@ -267,12 +273,14 @@ export function continuationExpired(token?: string): StatusError {
   return expired(message, token)
 }
 
-/** A watch from a revision that is no longer kept; `oldest` is the oldest one that is. Sent as the ERROR event of the stream. */
+/** A watch from a revision that is no longer kept; `oldest` is the oldest one that is. Sent as the
+ *  ERROR event of the stream. */
 export function watchExpired(requested: number, oldest: number): StatusError {
   return expired(`too old resource version: ${requested} (${oldest})`)
 }
 
-/** The same for resources that upstream does not cache, which is so for events: it watches etcd itself for them. */
+/** The same for resources that upstream does not cache, which is so for events: it watches etcd
+ *  itself for them. */
 export function uncachedWatchExpired(): StatusError {
   return expired('The resourceVersion for the provided watch is too old.')
 }

@@ -7,7 +7,8 @@ import type { Filter } from './selectors/filter.ts'
 
 export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED'
 
-/** One event of a watch. A DELETED carries the last state that the client knew, with the revision of the change. */
+/** One event of a watch. A DELETED carries the last state that the client knew, with the revision
+ *  of the change. */
 export interface WatchEvent {
   readonly type: WatchEventType
   readonly entry: KeyValue
@@ -15,8 +16,9 @@ export interface WatchEvent {
   readonly revision: Revision
 }
 
-/** The event that a watch with that filter gets for a change; undefined if it gets none. An object that begins to be selected is ADDED,
- *  and one that is no longer selected is DELETED, whatever really happened to it. A `NotExact` ends the watch before the change. */
+/** The event that a watch with that filter gets for a change; undefined if it gets none. An object
+ *  that begins to be selected is ADDED, and one that is no longer selected is DELETED, whatever
+ *  really happened to it. A `NotExact` ends the watch before the change. */
 export function watchEvent(
   { before, after }: Event,
   revision: Revision,

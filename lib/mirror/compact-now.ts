@@ -1,4 +1,5 @@
-/** Compacts an etcd as kube-apiserver does it: notes the revision under the key that all servers watch, then compacts. */
+/** Compacts an etcd as kube-apiserver does it: notes the revision under the key that all servers
+ *  watch, then compacts. */
 
 import { singleKey } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'

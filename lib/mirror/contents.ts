@@ -41,7 +41,8 @@ export function heldIn(mirrors: Mirrors, keyspace: Key): HeldContents | undefine
   return isServed ? { snapshot: store.latest(), proven: mirrors.proven(keyspace) } : undefined
 }
 
-/** Reads what a keyspace had at a revision. Fails with `not_ready` if the mirror does not hold it. */
+/** Reads what a keyspace had at a revision. Fails with `not_ready` if the mirror does not hold
+ *  it. */
 export function contentsAt(
   mirrors: Mirrors,
 ): (keyspace: Key, revision: Revision, signal: AbortSignal) => Promise<Snapshot> {

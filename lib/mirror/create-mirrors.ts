@@ -1,4 +1,5 @@
-/** The mirrors of a service: one for its etcd, and one for each other etcd that keeps some of the prefixes. */
+/** The mirrors of a service: one for its etcd, and one for each other etcd that keeps some of the
+ *  prefixes. */
 
 import { inRange, keyFromText, type KeyRange, prefixRange } from '../base/keys.ts'
 import type { Client } from '../etcd/client.ts'
@@ -21,7 +22,8 @@ export interface MirrorsOptions {
   readonly prefixes: readonly string[]
 }
 
-/** Mirrors that are not started. The first etcd is followed wherever no other one is, and nothing is excluded. */
+/** Mirrors that are not started. The first etcd is followed wherever no other one is, and nothing
+ *  is excluded. */
 export function createMirrors(
   { client, others = [], excluded = [], prefixes }: MirrorsOptions,
   common: Omit<MirrorOptions, 'client' | 'ranges'>,

@@ -4,21 +4,26 @@ import type { BackoffBounds } from '../base/backoff.ts'
 import type { HistoryBounds } from '../store/history.ts'
 
 export interface MirrorLimits {
-  /** How long a read may wait before it is refused. kube-apiserver waits as long, so clients expect it. */
+  /** How long a read may wait before it is refused. kube-apiserver waits as long, so clients expect
+   *  it. */
   readonly readWaitMaxMs: number
   /** Reads that may wait at once; one costs a few hundred bytes. */
   readonly waitingReadsMax: number
-  /** How long a consistent read waits for an event, where progress marks cannot be trusted, before it goes elsewhere. */
+  /** How long a consistent read waits for an event, where progress marks cannot be trusted, before
+   *  it goes elsewhere. */
   readonly untrustedWaitMs: number
   /** The `retryAfterMs` of refusals. */
   readonly retryAfterMs: number
-  /** A revision probe without an answer is cancelled and repeated: the member may be paused. Longer than the second after which the client
-   *  avoids an endpoint that has not answered, so that the next attempt goes to another one. */
+  /** A revision probe without an answer is cancelled and repeated: the member may be paused. Longer
+   *  than the second after which the client avoids an endpoint that has not answered, so that the
+   *  next attempt goes to another one. */
   readonly probeTimeoutMs: number
   readonly probeBackoff: BackoffBounds
-  /** Pauses between progress requests while a read waits. The first is about the round trip of a loaded network. */
+  /** Pauses between progress requests while a read waits. The first is about the round trip of a
+   *  loaded network. */
   readonly progressBackoff: BackoffBounds
-  /** How long the endpoints may take to report their version, and how soon those that did not are asked again. */
+  /** How long the endpoints may take to report their version, and how soon those that did not are
+   *  asked again. */
   readonly statusTimeoutMs: number
   readonly versionRetryMs: number
   /** Progress requests that may be in flight at once. */
@@ -27,23 +32,26 @@ export interface MirrorLimits {
   readonly firstProgressMaxMs: number
   /** A stream without a message for this long is asked for progress. */
   readonly quietMaxMs: number
-  /** A stream that answered before and does not for this long is ended. Below `readWaitMaxMs`, so that a new stream can still answer
-   *  waiting reads. */
+  /** A stream that answered before and does not for this long is ended. Below `readWaitMaxMs`, so
+   *  that a new stream can still answer waiting reads. */
   readonly answerMaxMs: number
   /** How long etcd may take to accept a watcher. */
   readonly createMaxMs: number
   /** A stream that never answers progress requests is ended after this long without an event. */
   readonly unansweredSilenceMaxMs: number
-  /** A stream is ended if its marks have not risen for this long although etcd is known to have a newer revision. */
+  /** A stream is ended if its marks have not risen for this long although etcd is known to have a
+   *  newer revision. */
   readonly behindMaxMs: number
   readonly reconnectBackoff: BackoffBounds
-  /** The target size of a page. A megabyte is decoded in 2 to 3 ms, far below the 10 ms that a slice may take, and is large enough that
-   *  the round trip and etcd's count of the remaining keys do not dominate (bench/mirror). */
+  /** The target size of a page. A megabyte is decoded in 2 to 3 ms, far below the 10 ms that a
+   *  slice may take, and is large enough that the round trip and etcd's count of the remaining keys
+   *  do not dominate (bench/mirror). */
   readonly pageTargetBytes: number
   readonly pageMinEntries: number
   readonly pageMaxEntries: number
-  /** Keys that a range may have before it is read in parts. A page costs etcd a count of what its range still has: with 20,000
-   *  keys and pages of 800 that is 12 keys counted for each one read, about a seventh of what reading it costs. */
+  /** Keys that a range may have before it is read in parts. A page costs etcd a count of what its
+   *  range still has: with 20,000 keys and pages of 800 that is 12 keys counted for each one read,
+   *  about a seventh of what reading it costs. */
   readonly partMaxEntries: number
   /** Parts that a bootstrap reads in parallel: a member of etcd answers on several cores. */
   readonly partsAtOnce: number
@@ -53,7 +61,8 @@ export interface MirrorLimits {
   readonly sliceMaxMs: number
   /** Keyspaces of a feed that are read at once to be joined. */
   readonly joinsMax: number
-  /** How much of the stream may be kept while a keyspace is being joined. Beyond it the join starts over. */
+  /** How much of the stream may be kept while a keyspace is being joined. Beyond it the join starts
+   *  over. */
   readonly joinBufferMaxChanges: number
   readonly selfCheckIntervalMs: number
   /** The pause between two pages of a self-check, so that its load on etcd is not noticeable. */
@@ -100,7 +109,8 @@ export const defaultLimits: MirrorLimits = {
   smallDirectReadsMax: 8,
 }
 
-/** Five minutes are what clients expect of a continuation; the rest bounds memory for each keyspace. */
+/** Five minutes are what clients expect of a continuation; the rest bounds memory for each
+ *  keyspace. */
 export const defaultHistory: HistoryBounds = {
   maxBatches: 100_000,
   maxAgeMs: 10 * 60_000,

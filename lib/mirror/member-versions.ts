@@ -1,5 +1,6 @@
-/** What is known of the versions of one etcd's members. Members are upgraded and downgraded while we run, and each such change
- *  ends the streams to them, so every endpoint is asked again whenever a stream is opened. */
+/** What is known of the versions of one etcd's members. Members are upgraded and downgraded while
+ *  we run, and each such change ends the streams to them, so every endpoint is asked again whenever
+ *  a stream is opened. */
 
 import type { Clock } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
@@ -71,7 +72,8 @@ export class MemberVersions {
     }
   }
 
-  /** Logs a change once: at start, and when a member has another version. One that does not answer now has the version that it had. */
+  /** Logs a change once: at start, and when a member has another version. One that does not answer
+   *  now has the version that it had. */
   #say(report: VersionReport): void {
     const { logger } = this.#options
     for (const { endpoint, text } of report.endpoints) {

@@ -1,5 +1,6 @@
-/** Several mirrors behind one interface: a Kubernetes cluster may have some resources, usually events, in another etcd with its own
- *  revisions. Each keyspace is mirrored by the first mirror that follows its range. */
+/** Several mirrors behind one interface: a Kubernetes cluster may have some resources, usually
+ *  events, in another etcd with its own revisions. Each keyspace is mirrored by the first mirror
+ *  that follows its range. */
 
 import type { DirectReadRequest } from './reads/direct-reads.ts'
 import type { ReadOptions, ReadOutcome } from './reads/read.ts'
@@ -33,7 +34,8 @@ export class MirrorSet implements Mirrors {
     return this.#byKeyspace.has(keyspace)
   }
 
-  /** Starts to mirror a keyspace. Fails with `invalid_request` when no mirror follows its range, or it is mirrored already. */
+  /** Starts to mirror a keyspace. Fails with `invalid_request` when no mirror follows its range, or
+   *  it is mirrored already. */
   add(description: KeyspaceDescription): void {
     const { name, range } = description
     const mirror = this.#byKeyspace.get(name) ?? this.mirrors.find(one => one.covers(range))
@@ -91,8 +93,8 @@ export class MirrorSet implements Mirrors {
     return this.of(name).directReads.read(request)
   }
 
-  /** Requests the progress of every etcd that holds one of these keyspaces, for bookmarks that are due. Keyspaces that are not mirrored
-   *  any more are ignored. */
+  /** Requests the progress of every etcd that holds one of these keyspaces, for bookmarks that are
+   *  due. Keyspaces that are not mirrored any more are ignored. */
   refresh(names: Iterable<string>): void {
     const wanted = [...names]
     for (const mirror of this.mirrors) {

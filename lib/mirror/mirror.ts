@@ -1,7 +1,9 @@
-/** Keeps keyspaces equal to one etcd, and answers reads of them with the freshness that the read asks for.
+/** Keeps keyspaces equal to one etcd, and answers reads of them with the freshness that the read
+ *  asks for.
  *
- *  A mirror has one feed, and so one watch stream, for each range that it follows. Usually that is a single one for the whole prefix, so
- *  that events of busy keyspaces raise the revision of quiet ones, too. The clock, the client and everything else is passed in. */
+ *  A mirror has one feed, and so one watch stream, for each range that it follows. Usually that is
+ *  a single one for the whole prefix, so that events of busy keyspaces raise the revision of quiet
+ *  ones, too. The clock, the client and everything else is passed in. */
 
 import { provenOf, type ReadOptions, type ReadOutcome } from './reads/read.ts'
 import type { Clock } from '../base/clock.ts'
@@ -47,7 +49,8 @@ export interface MirrorOptions {
   /** The key with etcd's compacted revision. If it is left out, compactions are not followed. */
   readonly compactRevisionKey?: Key | undefined
   readonly onLoad?: ((range: KeyRange, report: LoadReport) => void) | undefined
-  /** Called when something has changed that the sink is not told: the epoch, the compacted revision, or whether progress can be trusted. */
+  /** Called when something has changed that the sink is not told: the epoch, the compacted
+   *  revision, or whether progress can be trusted. */
   readonly onFactsChanged?: (() => void) | undefined
   /** False trusts progress marks of every etcd version: only tests do that. */
   readonly isCheckingVersions?: boolean | undefined
@@ -157,7 +160,8 @@ export class Mirror {
     return this.#feeds.some(feed => coversRange(feed.range, range))
   }
 
-  /** Starts to mirror a keyspace, at once or, when the mirror runs already, as soon as it has been read. */
+  /** Starts to mirror a keyspace, at once or, when the mirror runs already, as soon as it has been
+   *  read. */
   add(description: KeyspaceDescription): void {
     const { clock, sink } = this.#context
     const { name, range } = description
@@ -204,7 +208,8 @@ export class Mirror {
     return this.#gate.read(place.keyspace, place.feed, options)
   }
 
-  /** The keyspace with its history, for the hub. Its contents may be shown only while it is served (see `status`). */
+  /** The keyspace with its history, for the hub. Its contents may be shown only while it is served
+   *  (see `status`). */
   keyspace(name: string): MirroredKeyspace {
     return this.#place(name).keyspace
   }
@@ -215,12 +220,14 @@ export class Mirror {
     return provenOf(keyspace, feed)
   }
 
-  /** Requests a progress mark on each stream, for bookmarks that are due. The sink gets the result. */
+  /** Requests a progress mark on each stream, for bookmarks that are due. The sink gets the
+   *  result. */
   refresh(names: readonly string[]): void {
     for (const feed of new Set(names.map(name => this.#place(name).feed))) feed.refresh()
   }
 
-  /** True for a revision that only an old epoch had: a client that holds it must list again (410, not 504). */
+  /** True for a revision that only an old epoch had: a client that holds it must list again (410,
+   *  not 504). */
   isOfOldEpoch(revision: Revision): boolean {
     return revision > this.#epochs.witnessed && revision <= this.#epochs.expiredThrough
   }

@@ -1,4 +1,5 @@
-/** A keyspace of the store with what the mirror knows about it: its state, its join, and the reads that wait until it is served. */
+/** A keyspace of the store with what the mirror knows about it: its state, its join, and the reads
+ *  that wait until it is served. */
 
 import type { Clock } from '../base/clock.ts'
 import type { Key, KeyRange } from '../base/keys.ts'
@@ -33,7 +34,8 @@ export interface ServedWaiter {
 
 export interface KeyspaceDescription {
   readonly name: string
-  /** The range that contains all keys of the keyspace. Some keys in it may belong to other keyspaces. */
+  /** The range that contains all keys of the keyspace. Some keys in it may belong to other
+   *  keyspaces. */
   readonly range: KeyRange
   readonly history: HistoryBounds
 }
@@ -143,8 +145,8 @@ export class MirroredKeyspace {
     this.#wakeWaiters()
   }
 
-  /** Applies the changes of one revision to this keyspace, unless its contents include them already. Fails with `conflict` if they do not
-   *  fit the contents. */
+  /** Applies the changes of one revision to this keyspace, unless its contents include them
+   *  already. Fails with `conflict` if they do not fit the contents. */
   apply(revision: Revision, changes: readonly Change[]): void {
     if (this.#joining !== undefined) {
       this.#joining.push({ revision, changes })
@@ -182,7 +184,8 @@ export class MirroredKeyspace {
     return this.#joiningChanges
   }
 
-  /** Takes contents that were read at `revision`, and then applies, in order, the stream's changes above it. */
+  /** Takes contents that were read at `revision`, and then applies, in order, the stream's changes
+   *  above it. */
   finishJoining(tree: BTree<KeyValue>, revision: Revision): void {
     const kept = this.#joining ?? []
     this.restore(tree, revision)

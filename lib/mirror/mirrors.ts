@@ -1,5 +1,6 @@
-/** What a service needs of its mirrors. `MirrorSet` implements it with the mirrors themselves; a face thread has its own implementation,
- *  which is fed by the thread that has the mirrors (lib/threads). */
+/** What a service needs of its mirrors. `MirrorSet` implements it with the mirrors themselves; a
+ *  face thread has its own implementation, which is fed by the thread that has the mirrors
+ *  (lib/threads). */
 
 import type { KeyRange } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'

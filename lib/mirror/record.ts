@@ -1,9 +1,10 @@
-/** Records an etcd: all entries at one revision, and then every change, in order and without a gap, until it is stopped. A lost stream is
- *  opened again from the revision after the last one. If etcd has compacted that revision, the recording ends there and reports it,
- *  because a recording with a gap is useless.
+/** Records an etcd: all entries at one revision, and then every change, in order and without a gap,
+ *  until it is stopped. A lost stream is opened again from the revision after the last one. If etcd
+ *  has compacted that revision, the recording ends there and reports it, because a recording with a
+ *  gap is useless.
  *
- *  Nothing is kept in memory: pages and changes are written as they come, and a disk that is slower than etcd pauses the stream until it
- *  has caught up. */
+ *  Nothing is kept in memory: pages and changes are written as they come, and a disk that is slower
+ *  than etcd pauses the stream until it has caught up. */
 
 import { Backoff } from '../base/backoff.ts'
 import { type Clock, sleep } from '../base/clock.ts'
@@ -46,7 +47,8 @@ export interface RecordOptions {
   readonly range: KeyRange
   /** The revision to begin at. If it is left out: the newest. */
   readonly revision?: Revision | undefined
-  /** Called for the base, and again if the base has to be read again: what was written before is void then. */
+  /** Called for the base, and again if the base has to be read again: what was written before is
+   *  void then. */
   readonly createTarget: () => Promise<RecordingTarget>
   readonly onReport: (report: RecordReport) => void
   /** Ends the recording, which is then complete up to its last revision. */
@@ -56,8 +58,9 @@ export interface RecordOptions {
 /** Changes that may wait for the disk. */
 const waitingMaxChanges = 20_000
 
-/** Records until the signal is aborted. Fails with `expired` if etcd has compacted the next revision, and with `conflict` if etcd has
- *  another history or breaks its order; what was written until then is complete. */
+/** Records until the signal is aborted. Fails with `expired` if etcd has compacted the next
+ *  revision, and with `conflict` if etcd has another history or breaks its order; what was written
+ *  until then is complete. */
 export async function record(options: RecordOptions): Promise<RecordReport> {
   const recorder = new Recorder(options)
   if (await recorder.writeBase()) await recorder.follow()
@@ -209,7 +212,8 @@ class Recorder implements StreamTarget {
     }
   }
 
-  /** Checks that etcd was not restored: its changes must not be appended to those of another history. */
+  /** Checks that etcd was not restored: its changes must not be appended to those of another
+   *  history. */
   async #checkEpoch(client: Client, signal: AbortSignal): Promise<void> {
     const { range } = this.#options
     for (let attempt = 1; ; attempt++) {

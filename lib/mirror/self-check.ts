@@ -1,8 +1,9 @@
-/** Compares keyspaces with etcd from time to time, one after the other: both sides must have the same keys with the same mod revisions, at
- *  one revision. A keyspace that has lost an event, or has one too many, is found this way, and is not served until a new read agrees.
+/** Compares keyspaces with etcd from time to time, one after the other: both sides must have the
+ *  same keys with the same mod revisions, at one revision. A keyspace that has lost an event, or
+ *  has one too many, is found this way, and is not served until a new read agrees.
  *
- *  The pages hold no values. They are compared entry by entry as they come, which costs what hashing both sides would, has no
- *  collisions, and stops at the first difference. */
+ *  The pages hold no values. They are compared entry by entry as they come, which costs what
+ *  hashing both sides would, has no collisions, and stops at the first difference. */
 
 import { compareWithEtcd } from './feed/compare.ts'
 import { sleep } from '../base/clock.ts'

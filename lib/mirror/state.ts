@@ -12,7 +12,8 @@
  *      │                  suspect ◀────────┘ distrusted (from every state but starting)
  *  ```
  *
- *  Contents are served from `catching-up`, `ready` and `cut-off`; consistent reads are decided by progress in each of them. */
+ *  Contents are served from `catching-up`, `ready` and `cut-off`; consistent reads are decided by
+ *  progress in each of them. */
 
 export type KeyspaceState = 'starting' | 'catching-up' | 'ready' | 'cut-off' | 'suspect'
 

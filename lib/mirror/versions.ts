@@ -16,7 +16,8 @@ export interface EtcdVersion {
   readonly isPrerelease: boolean
 }
 
-/** The first good patch release of each minor version; later minor versions are good from the start. */
+/** The first good patch release of each minor version; later minor versions are good from the
+ *  start. */
 type FirstGood = ReadonlyMap<number, number>
 
 const soundProgress: FirstGood = new Map([

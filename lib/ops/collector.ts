@@ -1,13 +1,16 @@
 /** Sets how often V8's garbage collector makes full collections.
  *
- *  By default V8 lets a heap of 50 MB grow by a tenth to a half, and plans 3 % of the time for collections. But the history keeps every
- *  change for a while and then drops it, so most objects of the old generation soon become garbage: at 2,000 changes a second there were
- *  two full collections a second, which took a fifth of the processor. The cost of a collection depends on live objects, not on garbage,
- *  so with more room there are fewer collections at the same cost each.
+ *  By default V8 lets a heap of 50 MB grow by a tenth to a half, and plans 3 % of the time for
+ *  collections. But the history keeps every change for a while and then drops it, so most objects
+ *  of the old generation soon become garbage: at 2,000 changes a second there were two full
+ *  collections a second, which took a fifth of the processor. The cost of a collection depends on
+ *  live objects, not on garbage, so with more room there are fewer collections at the same cost
+ *  each.
  *
- *  Too much room is bad, too. Memory outside of the heap, where values and frames are, has its own limit: 64 MB after the last collection
- *  V8 begins to mark for 5 to 10 ms at every such allocation, and events waited for 100 to 200 ms. So the room is chosen such that
- *  marking has begun before that, in steps of less than a millisecond (bench/watch, November 2026). */
+ *  Too much room is bad, too. Memory outside of the heap, where values and frames are, has its own
+ *  limit: 64 MB after the last collection V8 begins to mark for 5 to 10 ms at every such
+ *  allocation, and events waited for 100 to 200 ms. So the room is chosen such that marking has
+ *  begun before that, in steps of less than a millisecond (bench/watch, November 2026). */
 
 import {
   constants,
@@ -20,7 +23,8 @@ import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 /** The heap may grow by this much, memory outside of it included, or by a tenth if that is more. */
 const roomBytes = 128 * 1024 ** 2
 const roomMinShare = 0.1
-/** The most that it may grow in percent: live memory may have multiplied since V8 last read the figure. */
+/** The most that it may grow in percent: live memory may have multiplied since V8 last read the
+ *  figure. */
 const roomMaxShare = 2
 /** Marking begins when this share of the room is used. */
 const markingPercent = 50
@@ -36,13 +40,15 @@ export function giveCollectorRoom(): () => void {
   return () => observer.disconnect()
 }
 
-/** The percentage by which a heap with this much live memory may grow. In a process with little memory the room is small, too. */
+/** The percentage by which a heap with this much live memory may grow. In a process with little
+ *  memory the room is small, too. */
 export function growthPercent(aliveBytes: number, limitBytes: number): number {
   const share = Math.min(roomBytes, limitBytes / 8) / aliveBytes
   return Math.round(100 * Math.min(Math.max(share, roomMinShare), roomMaxShare))
 }
 
-/** V8 reads the flag when a full collection ends: the next one comes when the memory that was live then has grown by that percentage. */
+/** V8 reads the flag when a full collection ends: the next one comes when the memory that was live
+ *  then has grown by that percentage. */
 function giveRoom(): void {
   const { used_heap_size: aliveBytes, heap_size_limit: limitBytes } = getHeapStatistics()
   setFlagsFromString(`--heap-growing-percent=${growthPercent(aliveBytes, limitBytes)}`)

@@ -1,5 +1,5 @@
-/** Appends lines to a file in the background. Callers never wait for the disk. If the disk is full or missing, lines are lost and counted;
- *  nothing else fails.
+/** Appends lines to a file in the background. Callers never wait for the disk. If the disk is full
+ *  or missing, lines are lost and counted; nothing else fails.
  *
  *  The file is opened again for each write, so that it can be rotated without notice. */
 
@@ -17,7 +17,8 @@ export interface LineFileOptions {
 /** Appends bytes. If it fails, a part may have been written. */
 export type Append = (bytes: Buffer) => Promise<void>
 
-/** The most bytes that wait for the disk: about a second of a busy service. Beyond it lines are lost. */
+/** The most bytes that wait for the disk: about a second of a busy service. Beyond it lines are
+ *  lost. */
 const waitingMaxBytes = 16 * 1024 * 1024
 
 /** Lines that come together are written together. */
@@ -75,7 +76,8 @@ export function appendTo(file: string): Append {
   return bytes => appendFile(file, bytes, { mode: 0o600 })
 }
 
-/** Appends to standard output without blocking. Node's own stream blocks the process on a pipe that is not read. */
+/** Appends to standard output without blocking. Node's own stream blocks the process on a pipe that
+ *  is not read. */
 export function appendToStandardOutput(clock: Clock): Append {
   return async bytes => {
     for (let start = 0; start < bytes.length;) {

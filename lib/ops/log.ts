@@ -1,4 +1,5 @@
-/** The program's log: one JSON object a line for machines, one short line for people when standard error is a terminal. */
+/** The program's log: one JSON object a line for machines, one short line for people when standard
+ *  error is a terminal. */
 
 import type { Clock } from '../base/clock.ts'
 import { type LevelledLogger, type LogFields, type LogLevel, logLevels } from '../base/logger.ts'

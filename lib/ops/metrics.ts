@@ -1,5 +1,6 @@
-/** Every metric, with its name and help: this file and its folder are the only ones that know prom-client. Code that counts gets interfaces that this class implements
- *  (the mirror's is `MirrorMetrics`). Values that can be looked up are read when metrics are scraped.
+/** Every metric, with its name and help: this file and its folder are the only ones that know
+ *  prom-client. Code that counts gets interfaces that this class implements (the mirror's is
+ *  `MirrorMetrics`). Values that can be looked up are read when metrics are scraped.
  *
  *  Names begin with `watchglass_` and end with their unit; counters end with `_total`. */
 
@@ -49,7 +50,8 @@ export class Metrics {
     this.requests = new RequestCounts()
   }
 
-  /** Adds metrics of the process: memory, and how long its event loop is held. Called once in a process. */
+  /** Adds metrics of the process: memory, and how long its event loop is held. Called once in a
+   *  process. */
   watchProcess(): void {
     watchProcess(this.#registry)
   }

@@ -1,4 +1,5 @@
-/** Shows the progress of long work on one line of a terminal, which is rewritten. Writes nothing if the stream is not a terminal. */
+/** Shows the progress of long work on one line of a terminal, which is rewritten. Writes nothing if
+ *  the stream is not a terminal. */
 
 /** A stream that may be a terminal. */
 export interface TerminalStream {

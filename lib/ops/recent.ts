@@ -1,5 +1,6 @@
-/** The last ten minutes of what counters say, for people who look now and have no Prometheus at hand: a look every few seconds, kept in a
- *  ring. Percentiles are estimated from the buckets of histograms, as Prometheus does it. */
+/** The last ten minutes of what counters say, for people who look now and have no Prometheus at
+ *  hand: a look every few seconds, kept in a ring. Percentiles are estimated from the buckets of
+ *  histograms, as Prometheus does it. */
 
 import type { CancelTimer, Clock } from '../base/clock.ts'
 import { repeat } from '../base/timers.ts'
@@ -141,8 +142,8 @@ export class Recent {
   }
 }
 
-/** As Prometheus' histogram_quantile: values are taken to be spread evenly over their bucket; in the last one they are at its lower bound.
- *  Undefined if nothing was observed. */
+/** As Prometheus' histogram_quantile: values are taken to be spread evenly over their bucket; in
+ *  the last one they are at its lower bound. Undefined if nothing was observed. */
 export function quantile(
   part: number,
   bounds: readonly number[],

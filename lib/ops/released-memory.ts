@@ -1,12 +1,14 @@
 /** Has V8 collect memory that threads share, once this thread has let go of much of it.
  *
- *  V8 collects sooner the more memory there is outside of its heap, but does not count what is shared between threads: a thread with
- *  little else to do would keep what it has let go of for hours. So it takes as much memory of its own, which V8 counts. That is
- *  never written, so that it costs addresses and no memory. It is given back after two full collections: the first may have begun
- *  before the thread let go.
+ *  V8 collects sooner the more memory there is outside of its heap, but does not count what is
+ *  shared between threads: a thread with little else to do would keep what it has let go of for
+ *  hours. So it takes as much memory of its own, which V8 counts. That is never written, so that it
+ *  costs addresses and no memory. It is given back after two full collections: the first may have
+ *  begun before the thread let go.
  *
- *  That is for memory of which we say ourselves when we let go: a cache that is emptied at night is no news for V8 otherwise, as nothing
- *  else is allocated. Slabs live as long as some value in them, which only V8 knows: they are counted while they live (lib/store/slab.ts). */
+ *  That is for memory of which we say ourselves when we let go: a cache that is emptied at night is
+ *  no news for V8 otherwise, as nothing else is allocated. Slabs live as long as some value in
+ *  them, which only V8 knows: they are counted while they live (lib/store/slab.ts). */
 
 import {
   constants,
@@ -15,7 +17,8 @@ import {
   PerformanceObserver,
 } from 'node:perf_hooks'
 
-/** So much is let go of before V8 is told: the allocator maps more than 32 MiB by itself, and gives it back to the system. */
+/** So much is let go of before V8 is told: the allocator maps more than 32 MiB by itself, and gives
+ *  it back to the system. */
 const stepBytes = 33 * 1024 * 1024
 
 export class ReleasedMemory {

@@ -1,4 +1,5 @@
-/** The real clock and the real random source: the only place where time and randomness enter the program. */
+/** The real clock and the real random source: the only place where time and randomness enter the
+ *  program. */
 
 import { performance } from 'node:perf_hooks'
 import type { Clock } from '../base/clock.ts'

@@ -1,5 +1,6 @@
-/** Counters and histograms for what happens with every request: prom-client checks and hashes labels anew for each observation,
- *  which costs as much as a tenth of a small answer. These find their series by one text, and write the same format. */
+/** Counters and histograms for what happens with every request: prom-client checks and hashes
+ *  labels anew for each observation, which costs as much as a tenth of a small answer. These find
+ *  their series by one text, and write the same format. */
 
 /** The name, help and labels of a metric. */
 export interface TallyOptions {
@@ -8,8 +9,9 @@ export interface TallyOptions {
   readonly labelNames: readonly string[]
 }
 
-/** So many series a metric has. Labels are no text of clients, but a cluster may declare any number of resources, and an upstream answer
- *  with any code. What would be one series more is counted in a last one, whose labels are all `other`. */
+/** So many series a metric has. Labels are no text of clients, but a cluster may declare any number
+ *  of resources, and an upstream answer with any code. What would be one series more is counted in
+ *  a last one, whose labels are all `other`. */
 export const seriesMax = 2_000
 
 interface Series {

@@ -1,19 +1,22 @@
-/** Runs long work in slices, in turns: after a slice a task waits until all other waiting tasks have had one, and between slices the event
- *  loop serves its sockets.
+/** Runs long work in slices, in turns: after a slice a task waits until all other waiting tasks
+ *  have had one, and between slices the event loop serves its sockets.
  *
- *  A setImmediate for each task is not enough: all immediates that are due run before the loop serves a socket again, so a thousand
- *  streams with slices of 3 ms would hold it for 3 s. Here tasks run for a few milliseconds in total, one slice each, and the rest of
- *  the queue waits for the next turn of the loop. A few tasks go first, because all clients wait for them: events of watches must not
- *  wait behind a thousand lists. In each turn at least one of them runs, and at least one of the others. */
+ *  A setImmediate for each task is not enough: all immediates that are due run before the loop
+ *  serves a socket again, so a thousand streams with slices of 3 ms would hold it for 3 s. Here
+ *  tasks run for a few milliseconds in total, one slice each, and the rest of the queue waits for
+ *  the next turn of the loop. A few tasks go first, because all clients wait for them: events of
+ *  watches must not wait behind a thousand lists. In each turn at least one of them runs, and at
+ *  least one of the others. */
 
 import type { Place } from '../base/clock.ts'
 
-/** How long slices may begin within one turn of the loop. With a last slice of 3 ms the loop is held for 4 ms, and what arrives begins in it for
- *  4 (lib/http/server/arrivals.ts). A consistent get waits for two turns, so short ones count more than many slices in each. */
+/** How long slices may begin within one turn of the loop. With a last slice of 3 ms the loop is
+ *  held for 4 ms, and what arrives begins in it for 4 (lib/http/server/arrivals.ts). A consistent
+ *  get waits for two turns, so short ones count more than many slices in each. */
 const turnMs = 1
 
-/** Of what begins, so much in a turn need not wait, such as lists that have all waited for etcd's revision. How long it takes is not known
- *  then, because none has begun its work. */
+/** Of what begins, so much in a turn need not wait, such as lists that have all waited for etcd's
+ *  revision. How long it takes is not known then, because none has begun its work. */
 const atOnceMax = 2
 
 export class Turns {
@@ -82,7 +85,8 @@ export class Turns {
 /** Tasks that wait, in their order. */
 class Line {
   tasks: (() => void)[] = []
-  /** How many of them waited when this turn began: those that come meanwhile wait for the next one. */
+  /** How many of them waited when this turn began: those that come meanwhile wait for the next
+   *  one. */
   atBegin = 0
   /** How many of them have had their slice in this turn. */
   served = 0

@@ -1,5 +1,5 @@
-/** Keeps the nodes of a tree within their bounds: splits an over-full child, and joins a child that is too small with a neighbour. It makes
- *  new nodes and never changes old ones. */
+/** Keeps the nodes of a tree within their bounds: splits an over-full child, and joins a child that
+ *  is too small with a neighbour. It makes new nodes and never changes old ones. */
 
 import type { Key } from '../base/keys.ts'
 import {
@@ -47,8 +47,8 @@ export function withSplitChild<E extends Keyed>(
   return createInner({ keys: keys.toSpliced(index, 0, halves.separator), skip, children }, level)
 }
 
-/** The node with `child`, which is too small, in place of its child at `index`, joined with a neighbour: as one child if both fit into one,
- *  otherwise as two halves. */
+/** The node with `child`, which is too small, in place of its child at `index`, joined with a
+ *  neighbour: as one child if both fit into one, otherwise as two halves. */
 export function withJoinedChild<E extends Keyed>(
   inner: Inner<E>,
   index: number,

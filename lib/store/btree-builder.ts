@@ -1,4 +1,5 @@
-/** Bulk load: a tree from entries that come in key order, in O(n) and in as many steps as the caller likes. */
+/** Bulk load: a tree from entries that come in key order, in O(n) and in as many steps as the
+ *  caller likes. */
 
 import { CacheError } from '../base/errors.ts'
 import { type Key, textFromKey } from '../base/keys.ts'
@@ -14,7 +15,8 @@ import {
   sharedBytes,
 } from './btree-nodes.ts'
 
-/** How full nodes are made. Not completely, so that the first inserts after a load do not split every node. */
+/** How full nodes are made. Not completely, so that the first inserts after a load do not split
+ *  every node. */
 const loadEntries = 21
 const loadChildren = 18
 
@@ -25,8 +27,8 @@ class Level<E extends Keyed> {
   isFirstNode = true
 }
 
-/** Takes entries in key order. Every `add` costs O(1) on average and `finish` O(log n), so a caller that yields between adds never holds the
- *  event loop. */
+/** Takes entries in key order. Every `add` costs O(1) on average and `finish` O(log n), so a caller
+ *  that yields between adds never holds the event loop. */
 export class BTreeBuilder<E extends Keyed> {
   readonly #entries: E[] = []
   readonly #levels: Level<E>[] = []
@@ -60,7 +62,8 @@ export class BTreeBuilder<E extends Keyed> {
     if (this.#entries.length >= loadEntries + maxEntries / 2) this.#addLeaf(loadEntries)
   }
 
-  /** Ends a leaf with the entry that was added last, where that makes no node too small or too large: for a tree with the leaves of another. */
+  /** Ends a leaf with the entry that was added last, where that makes no node too small or too
+   *  large: for a tree with the leaves of another. */
   endLeaf(): void {
     const { length } = this.#entries
     // The leaf is made when the next entry is known, so that its marks can skip what both share.

@@ -1,5 +1,6 @@
-/** Changes to a persistent B+tree. The tree before a change is not modified: nodes on the path to the change are copied, all others are
- *  shared. A node that becomes over-full or too small is fixed by its parent, and the root by the edit (btree-balance.ts). */
+/** Changes to a persistent B+tree. The tree before a change is not modified: nodes on the path to
+ *  the change are copied, all others are shared. A node that becomes over-full or too small is
+ *  fixed by its parent, and the root by the edit (btree-balance.ts). */
 
 import type { Key } from '../base/keys.ts'
 import { splitRoot, withJoinedChild, withSplitChild } from './btree-balance.ts'
@@ -21,7 +22,8 @@ import {
 } from './btree-nodes.ts'
 import { BTree } from './btree.ts'
 
-/** A tree that is being changed, for one batch of changes. Readers see nothing of it before `tree` is read. */
+/** A tree that is being changed, for one batch of changes. Readers see nothing of it before `tree`
+ *  is read. */
 export class TreeEdit<E extends Keyed> {
   #root: Node<E>
   #height: number

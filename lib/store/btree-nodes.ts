@@ -1,4 +1,5 @@
-/** The nodes of the persistent B+tree, and the searches within one node. Every node is one plain array.
+/** The nodes of the persistent B+tree, and the searches within one node. Every node is one plain
+ *  array.
  *
  *  ```
  *  Inner  [ head , c0 , c1 , c2 ]                      ci holds keys >= head.keys[i - 1] and < head.keys[i]
@@ -7,31 +8,34 @@
  *  Leaf   [ e0 , e1 , e2 , m0 , m1 , m2 , skip ]       mi stands for the key of entry ei
  *  ```
  *
- *  Nodes never change once a tree has them, except for derived data that is kept with them. All leaves are at the same depth, so code that
- *  knows the height knows the type of a node without a check.
+ *  Nodes never change once a tree has them, except for derived data that is kept with them. All
+ *  leaves are at the same depth, so code that knows the height knows the type of a node without a
+ *  check.
  *
- *  A mark is a small number made of four bytes of a key: those after the first `skip` bytes, which all possible keys of the node share
- *  because both bounds of its range share them. Marks have the order of their keys, except for equal marks, so a search reads one array of
- *  numbers and compares strings only if marks are equal. In a large tree each string costs a cache miss or two, and the strings of one
- *  node have a long common prefix, so comparing them is slow as well.
+ *  A mark is a small number made of four bytes of a key: those after the first `skip` bytes, which
+ *  all possible keys of the node share because both bounds of its range share them. Marks have the
+ *  order of their keys, except for equal marks, so a search reads one array of numbers and compares
+ *  strings only if marks are equal. In a large tree each string costs a cache miss or two, and the
+ *  strings of one node have a long common prefix, so comparing them is slow as well.
  *
- *  Most changes replace the value of a key. Their cost is the copied nodes and, in a large tree, also the memory accesses, above all to the
- *  leaf, which is in no processor cache: so its entries and marks are in one array, side by side. Inner nodes are read often; they share
- *  heads with their copies. Nodes that survive in the history are copied twice by the garbage collector, which is half of the time of a
- *  change (bench/store). */
+ *  Most changes replace the value of a key. Their cost is the copied nodes and, in a large tree,
+ *  also the memory accesses, above all to the leaf, which is in no processor cache: so its entries
+ *  and marks are in one array, side by side. Inner nodes are read often; they share heads with
+ *  their copies. Nodes that survive in the history are copied twice by the garbage collector, which
+ *  is half of the time of a change (bench/store). */
 
 import type { Key } from '../base/keys.ts'
 import type { SegmentHolder } from './segments.ts'
 
-/** Most entries of a leaf. With more a change copies more, with less a scan of many keys waits for memory more often (bench/store,
- *  November 2026). */
+/** Most entries of a leaf. With more a change copies more, with less a scan of many keys waits for
+ *  memory more often (bench/store, November 2026). */
 export const maxEntries = 24
 
 /** Most children of an inner node: a million keys are five levels. */
 export const maxChildren = 20
 
-/** A node with less is joined with a neighbour. Less than a half of the most, so that a key that comes and goes does not split and
- *  join nodes each time. */
+/** A node with less is joined with a neighbour. Less than a half of the most, so that a key that
+ *  comes and goes does not split and join nodes each time. */
 export const minSize = 5
 
 /** What a tree holds: anything that knows its key. */
@@ -41,22 +45,23 @@ export interface Keyed {
 
 export type Node<E extends Keyed> = Leaf<E> | Inner<E>
 
-/** Entries, their marks, and how many bytes those skip. What has been derived from the entries hangs on it (`SegmentCache`), and
- *  is not copied with it. */
+/** Entries, their marks, and how many bytes those skip. What has been derived from the entries
+ *  hangs on it (`SegmentCache`), and is not copied with it. */
 export interface Leaf<E extends Keyed> extends ReadonlyArray<E | number>, SegmentHolder {}
 
 /** A head and the children. */
 export type Inner<E extends Keyed> = readonly [head: Head, ...children: Node<E>[]]
 
-/** What an inner node shares with copies that have other children: the keys that divide the children, and the number of entries.
- *  The keys of child `i + 1` begin at `keys[i]`. */
+/** What an inner node shares with copies that have other children: the keys that divide the
+ *  children, and the number of entries. The keys of child `i + 1` begin at `keys[i]`. */
 export class Head {
   readonly marks: readonly number[]
   readonly keys: readonly Key[]
   readonly skip: number
   /** How many entries lie below the node. */
   readonly count: number
-  /** How many entries are below the children before each child; made when it is first needed. Only `offsetsOf` uses it. */
+  /** How many entries are below the children before each child; made when it is first needed. Only
+   *  `offsetsOf` uses it. */
   offsets: readonly number[] | undefined
 
   constructor(marks: readonly number[], keys: readonly Key[], skip: number, count: number) {
@@ -68,7 +73,8 @@ export class Head {
   }
 }
 
-/** A leaf of these entries, all of whose keys begin with the same `skip` bytes, as do all that may be put there. */
+/** A leaf of these entries, all of whose keys begin with the same `skip` bytes, as do all that may
+ *  be put there. */
 export function createLeaf<E extends Keyed>(entries: readonly E[], skip: number): Leaf<E> {
   return [...entries, ...entries.map(({ key }) => markAt(key, skip)), skip]
 }
@@ -136,8 +142,9 @@ export function isOverFull<E extends Keyed>(node: Node<E>, level: number): boole
   return sizeOf(node, level) > (level === 0 ? maxEntries : maxChildren)
 }
 
-/** How many entries lie below the children before each child of a node. Made when first asked for, because most nodes of a busy tree
- *  are never counted in; a node in which only a value was replaced has those of the node before it. */
+/** How many entries lie below the children before each child of a node. Made when first asked for,
+ *  because most nodes of a busy tree are never counted in; a node in which only a value was
+ *  replaced has those of the node before it. */
 export function offsetsOf<E extends Keyed>(inner: Inner<E>, level: number): readonly number[] {
   const head = inner[0]
   if (head.offsets !== undefined) return head.offsets
@@ -166,7 +173,8 @@ export function entryIndex<E extends Keyed>(leaf: Leaf<E>, key: Key): number {
   return low
 }
 
-/** The index of the child that holds `key`, if any does: the number of keys that are not above it. */
+/** The index of the child that holds `key`, if any does: the number of keys that are not above
+ *  it. */
 export function childIndex({ marks, keys, skip }: Head, key: Key): number {
   const mark = markAt(key, skip)
   let low = 0
@@ -180,7 +188,8 @@ export function childIndex({ marks, keys, skip }: Head, key: Key): number {
   return low
 }
 
-/** The index of the child that holds the last key below `key`, if any does: the number of keys below it. */
+/** The index of the child that holds the last key below `key`, if any does: the number of keys
+ *  below it. */
 export function childIndexBefore({ marks, keys, skip }: Head, key: Key): number {
   const mark = markAt(key, skip)
   let low = 0
@@ -194,7 +203,8 @@ export function childIndexBefore({ marks, keys, skip }: Head, key: Key): number 
   return low
 }
 
-/** Four bytes of a key from `skip` on, as a number that fits into a pointer. Bytes that the key does not have count as zero. */
+/** Four bytes of a key from `skip` on, as a number that fits into a pointer. Bytes that the key
+ *  does not have count as zero. */
 export function markAt(key: Key, skip: number): number {
   if (skip + 4 <= key.length) {
     return (
@@ -212,7 +222,8 @@ export function markAt(key: Key, skip: number): number {
   return mark ^ 0x8000_0000
 }
 
-/** How many bytes two keys have in common at their beginning. Every key between the two begins with the same. */
+/** How many bytes two keys have in common at their beginning. Every key between the two begins with
+ *  the same. */
 export function sharedBytes(a: Key, b: Key): number {
   const limit = Math.min(a.length, b.length)
   let i = 0

@@ -1,6 +1,7 @@
-/** A persistent B+tree over keys in byte order, as a value: reading never changes it and a change makes another tree
- *  (btree-edit.ts) that shares all nodes but those on the path to the change. Every inner node knows how many entries lie below
- *  it, so that counting a range takes O(log n). */
+/** A persistent B+tree over keys in byte order, as a value: reading never changes it and a change
+ *  makes another tree (btree-edit.ts) that shares all nodes but those on the path to the change.
+ *  Every inner node knows how many entries lie below it, so that counting a range takes O(log
+ *  n). */
 
 import { assert } from '../base/assert.ts'
 import { isEmptyRange, type Key, type KeyRange } from '../base/keys.ts'
@@ -114,14 +115,17 @@ export class BTree<E extends Keyed> {
     }
   }
 
-  /** The leaves of the range, in key order or from the end, with the part of each that is in the range; never an empty part. Lazy: leaves
-   *  are visited only when they are needed, except for the next two. In a large tree each access to another array waits for memory, so
-   *  the next leaves are fetched while the caller works on the present one (at a million entries a scan takes a quarter less). */
+  /** The leaves of the range, in key order or from the end, with the part of each that is in the
+   *  range; never an empty part. Lazy: leaves are visited only when they are needed, except for the
+   *  next two. In a large tree each access to another array waits for memory, so the next leaves
+   *  are fetched while the caller works on the present one (at a million entries a scan takes a
+   *  quarter less). */
   *leaves(range: KeyRange, reverse = false): Iterable<LeafSlice<E>> {
     if (isEmptyRange(range)) return
     const { start, end } = range
     const walk = new LeafWalk(this)
-    // A leaf occurs once in a tree, so the last one is recognised, and no keys of the leaves before it are compared.
+    // A leaf occurs once in a tree, so the last one is recognised, and no keys of the leaves before
+    // it are compared.
     const first = reverse ? walk.seekBefore(end) : walk.seek(start)
     const last = reverse ? new LeafWalk(this).seek(start) : new LeafWalk(this).seekBefore(end)
     const lowest = reverse ? last : first
@@ -134,7 +138,8 @@ export class BTree<E extends Keyed> {
     let next = after(leaf)
     let afterNext = after(next)
     while (leaf !== undefined) {
-      // Reading fetches them into the cache: the place of the one after next, and the contents of the next.
+      // Reading fetches them into the cache: the place of the one after next, and the contents of
+      // the next.
       assert(afterNext === undefined || afterNext.length > 0, 'a leaf is an array')
       assert(next === undefined || next[0] !== undefined, 'no leaf of several is empty')
       const from = leaf === lowest ? entryIndex(leaf, start) : 0
@@ -151,7 +156,8 @@ export class BTree<E extends Keyed> {
 
 const emptyTree = new BTree<Keyed>(createLeaf<Keyed>([], 0), 0)
 
-/** A position among the leaves of one tree. Trees that share nodes have no links between leaves, so a walk keeps its path. */
+/** A position among the leaves of one tree. Trees that share nodes have no links between leaves, so
+ *  a walk keeps its path. */
 class LeafWalk<E extends Keyed> {
   readonly #tree: BTree<E>
   /** The inner nodes from the root down, and which child of each the path takes. */

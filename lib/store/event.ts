@@ -1,5 +1,5 @@
-/** The values of the store: entries, events and batches. They are immutable once the store has them, except for the place of the bytes of a
- *  value and of a key. */
+/** The values of the store: entries, events and batches. They are immutable once the store has
+ *  them, except for the place of the bytes of a value and of a key. */
 
 import type { Key } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
@@ -9,9 +9,9 @@ export const noLease = 0n
 
 /** One key's state at one revision, as etcd has it.
  *
- *  The value is a window on a slab that other values share, not an object of its own: a million `Uint8Array` views cost 80 bytes of heap
- *  each and double the collector's work. Code on a hot path reads `bytes` from `start` to `end`; `value` makes a view for all other
- *  code. */
+ *  The value is a window on a slab that other values share, not an object of its own: a million
+ *  `Uint8Array` views cost 80 bytes of heap each and double the collector's work. Code on a hot
+ *  path reads `bytes` from `start` to `end`; `value` makes a view for all other code. */
 export class KeyValue {
   readonly key: Key
   /** The slab that the value lies in. */
@@ -22,8 +22,9 @@ export class KeyValue {
   readonly modRevision: Revision
   readonly version: number
   readonly lease: bigint
-  /** A number in which a layer above notes something about the value; 0 at first. It is here because a Map of a million entries would cost
-   *  ten times as much, and every collection would visit it. */
+  /** A number in which a layer above notes something about the value; 0 at first. It is here
+   *  because a Map of a million entries would cost ten times as much, and every collection would
+   *  visit it. */
   note = 0
 
   constructor(key: Key, value: ValueWindow, meta: KeyValueMeta) {
@@ -46,14 +47,14 @@ export class KeyValue {
     return this.end - this.start
   }
 
-  /** Replaces the key by an equal string that is held anyway: that of the entry before. A new string for each change would be a tenth of
-   *  what a change leaves on the heap. */
+  /** Replaces the key by an equal string that is held anyway: that of the entry before. A new
+   *  string for each change would be a tenth of what a change leaves on the heap. */
   shareKey(key: Key): void {
     ;(this as { -readonly [K in 'key']: Key }).key = key
   }
 
-  /** Moves the value: the same bytes are at another place from now on. Only `packSlabs` does this. Readers see no difference if they read
-   *  the slab and the window together. */
+  /** Moves the value: the same bytes are at another place from now on. Only `packSlabs` does this.
+   *  Readers see no difference if they read the slab and the window together. */
   move({ bytes, start, end }: ValueWindow): void {
     Object.assign(this as { -readonly [K in keyof ValueWindow]: ValueWindow[K] }, {
       bytes,
@@ -77,13 +78,14 @@ export interface KeyValueMeta {
   readonly lease: bigint
 }
 
-/** The change of one key at one revision, as a source delivers it: a put with the new entry, or a delete. */
+/** The change of one key at one revision, as a source delivers it: a put with the new entry, or a
+ *  delete. */
 export type Change =
   | { readonly type: 'put'; readonly entry: KeyValue }
   | { readonly type: 'delete'; readonly key: Key }
 
-/** The change of one key as the store has applied it, with the entry before. A put has `after`; a delete has none, and always has
- *  `before`. */
+/** The change of one key as the store has applied it, with the entry before. A put has `after`; a
+ *  delete has none, and always has `before`. */
 export interface Event {
   readonly key: Key
   readonly before: KeyValue | undefined

@@ -1,5 +1,5 @@
-/** A bounded window of batches, oldest first. It answers which batches came after revision n and what the contents were at revision n, or
- *  that n is no longer in the window.
+/** A bounded window of batches, oldest first. It answers which batches came after revision n and
+ *  what the contents were at revision n, or that n is no longer in the window.
  *
  *  ```
  *  step | step | step | step | step | step | latest      a step is a batch
@@ -7,13 +7,15 @@
  *             at  ->|
  *  ```
  *
- *  It keeps a snapshot every few changes. The contents at any other revision are made from the next snapshot after it by undoing the
- *  changes in between, which takes 20 to 150 microseconds. With a snapshot for every batch, the copied nodes would be most of what a
- *  change leaves on the heap, and most of the collector's work, although almost none of these revisions is ever read
+ *  It keeps a snapshot every few changes. The contents at any other revision are made from the next
+ *  snapshot after it by undoing the changes in between, which takes 20 to 150 microseconds. With a
+ *  snapshot for every batch, the copied nodes would be most of what a change leaves on the heap,
+ *  and most of the collector's work, although almost none of these revisions is ever read
  *  (lib/ARCHITECTURE.md).
  *
- *  Revisions rise but are not contiguous. The history holds references, never copies, and does not know its readers: a reader is only a
- *  revision. An old step is dropped without reading it, because it is no longer in any processor cache. `Keyspace` checks the order. */
+ *  Revisions rise but are not contiguous. The history holds references, never copies, and does not
+ *  know its readers: a reader is only a revision. An old step is dropped without reading it,
+ *  because it is no longer in any processor cache. `Keyspace` checks the order. */
 
 import { assert } from '../base/assert.ts'
 import { CacheError } from '../base/errors.ts'
@@ -36,7 +38,8 @@ export interface HistoryBounds {
 /** The indexes that were complete at a revision, with their contents at that revision. */
 type IndexesAt = Pick<SnapshotParts, 'revision' | 'indexes'>
 
-/** A batch, and the indexes after it. Most changes do not change the indexes, so keeping them costs nothing. */
+/** A batch, and the indexes after it. Most changes do not change the indexes, so keeping them costs
+ *  nothing. */
 export class Step implements Batch {
   readonly revision: Revision
   readonly #events: Event | readonly Event[]
@@ -62,8 +65,8 @@ interface Kept {
   readonly tree: BTree<KeyValue>
 }
 
-/** At most this many changes, or one batch, are between two snapshots. With 512 a change leaves 200 bytes less on the heap, and reading at
- *  an old revision takes a millisecond. */
+/** At most this many changes, or one batch, are between two snapshots. With 512 a change leaves 200
+ *  bytes less on the heap, and reading at an old revision takes a millisecond. */
 const changesBetween = 32
 
 export class History {
@@ -161,7 +164,8 @@ export class History {
     }
   }
 
-  /** Makes `revision`, which is not above the latest, the oldest that can be read. Does nothing when it is not above it. */
+  /** Makes `revision`, which is not above the latest, the oldest that can be read. Does nothing
+   *  when it is not above it. */
   compact(revision: Revision): void {
     if (revision <= this.oldest) return
     for (let first = this.#steps.first; first !== undefined; first = this.#steps.first) {
@@ -171,14 +175,16 @@ export class History {
     this.#compacted = revision
   }
 
-  /** The newest revision that was applied before `atMs`, or the oldest that can be read. O(log n). */
+  /** The newest revision that was applied before `atMs`, or the oldest that can be read. O(log
+   *  n). */
   revisionBefore(atMs: number): Revision {
     const index = indexOfFirst(this.#steps, ({ appliedAtMs }) => appliedAtMs >= atMs)
     const { revision } = this.#steps.at(index - 1) ?? this.#base
     return revision > this.oldest ? revision : this.oldest
   }
 
-  /** The contents at `revision`, which is not below the oldest. O(log n) for each change that is undone. */
+  /** The contents at `revision`, which is not below the oldest. O(log n) for each change that is
+   *  undone. */
   snapshotAt(revision: Revision): Snapshot {
     const after = this.#indexAfter(revision)
     const { root, height } = this.#treeBefore(this.#shifted + after)
@@ -201,14 +207,16 @@ export class History {
     return this.#kept.at(indexOfFirst(this.#kept, ({ before }) => before >= step))
   }
 
-  /** The first batch above `revision`; `undefined` when there is none yet; `'expired'` once it may be missing. O(log n). */
+  /** The first batch above `revision`; `undefined` when there is none yet; `'expired'` once it may
+   *  be missing. O(log n). */
   next(revision: Revision): Batch | 'expired' | undefined {
     if (revision < this.oldest) return 'expired'
     return this.#steps.at(this.#indexAfter(revision))
   }
 
-  /** The batches above `revision`, including those that arrive meanwhile, or `'expired'` if any of them may be missing. O(log n), then O(1)
-   *  for each batch. A walk that pauses for too long fails with `expired`; it never skips a batch. */
+  /** The batches above `revision`, including those that arrive meanwhile, or `'expired'` if any of
+   *  them may be missing. O(log n), then O(1) for each batch. A walk that pauses for too long fails
+   *  with `expired`; it never skips a batch. */
   since(revision: Revision): Iterable<Batch> | 'expired' {
     if (revision < this.oldest) return 'expired'
     return this.#walk(this.#shifted + this.#indexAfter(revision))
@@ -248,7 +256,8 @@ function undo(edit: TreeEdit<KeyValue>, { events }: Batch): void {
   }
 }
 
-/** The index of the first item for which the condition holds, as it does for all after it; their number if there is none. O(log n). */
+/** The index of the first item for which the condition holds, as it does for all after it; their
+ *  number if there is none. O(log n). */
 function indexOfFirst<T>(items: Ring<T>, isSo: (item: T) => boolean): number {
   let low = 0
   let high = items.size
@@ -260,11 +269,12 @@ function indexOfFirst<T>(items: Ring<T>, isSo: (item: T) => boolean): number {
   return low
 }
 
-/** The memory of a change beside values and key: the copied path, the entry, the event, the batch, the snapshot. Measured by bench/store at
- *  1,000,000 keys. */
+/** The memory of a change beside values and key: the copied path, the entry, the event, the batch,
+ *  the snapshot. Measured by bench/store at 1,000,000 keys. */
 const changeBytes = 1100
 
-/** The memory that a batch keeps alive: the values before it, which the latest contents do not have, and the copies of each change. */
+/** The memory that a batch keeps alive: the values before it, which the latest contents do not
+ *  have, and the copies of each change. */
 function bytesOf(events: readonly Event[]): number {
   let bytes = 0
   for (const { key, before } of events) {

@@ -1,13 +1,15 @@
-/** An index that is being built, in slices: first the terms of all entries are read, in the order of keys, then its tree is made.
+/** An index that is being built, in slices: first the terms of all entries are read, in the order
+ *  of keys, then its tree is made.
  *
  *  ```
  *  read:   a ......... position ......... z     make: run of term a | run of term b | ...
  *          read       |  not yet
  *  ```
  *
- *  Each term has a run of the entries that have it, which is in order because the reading is. So the tree is loaded in order, which takes a
- *  tenth of the time of putting a million entries into it one by one. Of a batch that arrives meanwhile, keys that are still to be read are
- *  left to the reading; changes of others are noted and made in the end. So no old snapshot is held. */
+ *  Each term has a run of the entries that have it, which is in order because the reading is. So
+ *  the tree is loaded in order, which takes a tenth of the time of putting a million entries into
+ *  it one by one. Of a batch that arrives meanwhile, keys that are still to be read are left to the
+ *  reading; changes of others are noted and made in the end. So no old snapshot is held. */
 
 import { type Key, keyAfter, minKey } from '../base/keys.ts'
 import { BTreeBuilder } from './btree-builder.ts'
@@ -54,7 +56,8 @@ export class IndexBuilding {
     this.#late.push(changes)
   }
 
-  /** Reads the terms of up to `maxEntries` more entries; how many it was. `added` is told of each new entry of the index. */
+  /** Reads the terms of up to `maxEntries` more entries; how many it was. `added` is told of each
+   *  new entry of the index. */
   read(contents: BTree<KeyValue>, maxEntries: number, added: (entry: IndexEntry) => void): number {
     if (this.#position === undefined) return 0
     const range = { start: this.#position, end: undefined }
@@ -81,7 +84,8 @@ export class IndexBuilding {
     return entries.length
   }
 
-  /** Makes some more of the tree, as much as takes as long as reading `maxEntries`. The tree, once it is complete. */
+  /** Makes some more of the tree, as much as takes as long as reading `maxEntries`. The tree, once
+   *  it is complete. */
   make(maxEntries: number): BTree<IndexEntry> | undefined {
     if (this.#position !== undefined) return undefined
     let left = maxEntries * madeForRead
@@ -100,7 +104,8 @@ export class IndexBuilding {
     return this.#late.length === 0 ? this.#tree : undefined
   }
 
-  /** Loads up to so many entries, in order; how many more it could have been. 0 means that there are more. */
+  /** Loads up to so many entries, in order; how many more it could have been. 0 means that there
+   *  are more. */
   #load(maxEntries: number): number {
     this.#making ??= this.#ordered.iterate({ start: minKey, end: undefined })[Symbol.iterator]()
     for (let left = maxEntries; left > 0; left--) {

@@ -1,8 +1,9 @@
 /** A secondary index as one snapshot sees it: which keys have a term.
  *
- *  An index is a tree of the same kind as the contents. Its keys are (term, key) as one string, the term made prefix-free, so
- *  that all keys of a term lie side by side in key order. It refers to contents by key, not by entry: a change that leaves the
- *  terms of an entry as they are, as most do, leaves the index as it is. */
+ *  An index is a tree of the same kind as the contents. Its keys are (term, key) as one string, the
+ *  term made prefix-free, so that all keys of a term lie side by side in key order. It refers to
+ *  contents by key, not by entry: a change that leaves the terms of an entry as they are, as most
+ *  do, leaves the index as it is. */
 
 import { type Key, type KeyRange, keyFromText, prefixEnd } from '../base/keys.ts'
 import type { BTree, RangeOptions } from './btree.ts'
@@ -43,7 +44,8 @@ export class IndexSnapshot {
     this.#contents = contents
   }
 
-  /** The entries in the range that have the term, in key order or from the end. O(log n) for each. */
+  /** The entries in the range that have the term, in key order or from the end. O(log n) for
+   *  each. */
   range(term: string, range: KeyRange, options: RangeOptions = {}): KeyValue[] {
     const entries = this.#index.range(termRange(term, range), options)
     return entries.map(({ target }) => this.#contents.get(target)!)
@@ -73,7 +75,8 @@ function termRange(term: string, range: KeyRange): KeyRange {
   return { start: (prefix + range.start) as Key, end }
 }
 
-/** The term in a prefix-free form: a zero byte in it is followed by a one, and two zero bytes end it. */
+/** The term in a prefix-free form: a zero byte in it is followed by a one, and two zero bytes end
+ *  it. */
 export function termPrefix(term: string): Key {
   const bytes = keyFromText(term)
   const safe = bytes.includes('\0') ? bytes.replaceAll('\0', '\0\u0001') : bytes

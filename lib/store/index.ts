@@ -1,5 +1,6 @@
-/** The secondary indexes of one keyspace: they are added, built in slices (index-building.ts), updated with every batch, and dropped. When
- *  an index has been built, it is complete for the latest revision and for every later one. */
+/** The secondary indexes of one keyspace: they are added, built in slices (index-building.ts),
+ *  updated with every batch, and dropped. When an index has been built, it is complete for the
+ *  latest revision and for every later one. */
 
 import { CacheError } from '../base/errors.ts'
 import type { Key } from '../base/keys.ts'
@@ -23,7 +24,8 @@ interface IndexState {
   bytes: number
 }
 
-/** What a term of an entry takes beside the characters of its key: objects, and a share of the tree. */
+/** What a term of an entry takes beside the characters of its key: objects, and a share of the
+ *  tree. */
 const entryBytes = 120
 
 const noTrees: IndexTrees = new Map()
@@ -85,8 +87,8 @@ export class Indexes {
     this.#trees = noTrees
   }
 
-  /** Indexes up to `maxEntries` more of the latest contents: one call of `termsOf` for each. True when an index has become complete, so
-   *  that `trees` has changed. */
+  /** Indexes up to `maxEntries` more of the latest contents: one call of `termsOf` for each. True
+   *  when an index has become complete, so that `trees` has changed. */
   build(contents: BTree<KeyValue>, maxEntries: number): boolean {
     let rest = maxEntries
     let isChanged = false

@@ -1,8 +1,10 @@
-/** The entries and history under one etcd prefix: takes batches in order, gives snapshots and positions.
+/** The entries and history under one etcd prefix: takes batches in order, gives snapshots and
+ *  positions.
  *
- *  Everything is validated before anything changes, the change is made in new nodes that readers do not see, and the new revision is
- *  published last, so a refused batch leaves no trace. Readers hold snapshots and revisions, never locks. Time is passed in; the caller
- *  wakes those that wait for a revision. */
+ *  Everything is validated before anything changes, the change is made in new nodes that readers do
+ *  not see, and the new revision is published last, so a refused batch leaves no trace. Readers
+ *  hold snapshots and revisions, never locks. Time is passed in; the caller wakes those that wait
+ *  for a revision. */
 
 import { CacheError } from '../base/errors.ts'
 import { type Key, textFromKey } from '../base/keys.ts'
@@ -49,8 +51,9 @@ export class Keyspace {
     return this.#history.bytes
   }
 
-  /** Replaces all contents by `base` at a revision, which may be below the latest: the history and every index start again. `base` is a
-   *  tree that was built in slices (`BTreeBuilder`), or entries in key order. Snapshots that are held stay readable. */
+  /** Replaces all contents by `base` at a revision, which may be below the latest: the history and
+   *  every index start again. `base` is a tree that was built in slices (`BTreeBuilder`), or
+   *  entries in key order. Snapshots that are held stay readable. */
   restore(base: BTree<KeyValue> | Iterable<KeyValue>, revision: Revision): void {
     checkedRevision(revision)
     const tree = base instanceof BTree ? base : treeFromEntries(base)
@@ -59,9 +62,10 @@ export class Keyspace {
     this.#history = new History(this.#bounds, this.#latest)
   }
 
-  /** Applies all changes of one revision. Fails with `conflict`, and changes nothing, if they do not fit the contents: a revision that is
-   *  not above the latest, a delete of a missing key, an entry of another revision, two changes of one key (etcd makes none), no changes
-   *  at all (that is `advance`). O(log n) for each change. */
+  /** Applies all changes of one revision. Fails with `conflict`, and changes nothing, if they do
+   *  not fit the contents: a revision that is not above the latest, a delete of a missing key, an
+   *  entry of another revision, two changes of one key (etcd makes none), no changes at all (that
+   *  is `advance`). O(log n) for each change. */
   apply(revision: Revision, changes: readonly Change[], nowMs: number): Batch {
     this.#checkFollows(revision, changes)
     const edit = new TreeEdit<KeyValue>(this.#latest)
@@ -74,8 +78,8 @@ export class Keyspace {
     return step
   }
 
-  /** Notes that nothing has changed up to `revision`. Does nothing if it is the latest already; fails with `conflict` if it is below.
-   *  O(1). */
+  /** Notes that nothing has changed up to `revision`. Does nothing if it is the latest already;
+   *  fails with `conflict` if it is below. O(1). */
   advance(revision: Revision, nowMs: number): void {
     checkedRevision(revision)
     const { revision: latest } = this.#latest
@@ -91,7 +95,8 @@ export class Keyspace {
     return this.#latest
   }
 
-  /** The contents at `revision`. Fails with `expired` below the oldest, and with `future_revision` above the latest. */
+  /** The contents at `revision`. Fails with `expired` below the oldest, and with `future_revision`
+   *  above the latest. */
   at(revision: Revision): Snapshot {
     checkedRevision(revision)
     const { oldest, revision: latest } = this
@@ -112,13 +117,15 @@ export class Keyspace {
     return this.at(this.#history.revisionBefore(atMs))
   }
 
-  /** The batches above `revision`, or `'expired'` if any of them may be missing. A reader is only a revision, so readers cost nothing here.
-   *  O(log n), then O(1) for each batch. A walk that pauses for too long fails with `expired`. */
+  /** The batches above `revision`, or `'expired'` if any of them may be missing. A reader is only a
+   *  revision, so readers cost nothing here. O(log n), then O(1) for each batch. A walk that pauses
+   *  for too long fails with `expired`. */
   since(revision: Revision): Iterable<Batch> | 'expired' {
     return this.#history.since(revision)
   }
 
-  /** The first batch above `revision`; `undefined` when there is none yet; `'expired'` once it may be missing. O(log n). */
+  /** The first batch above `revision`; `undefined` when there is none yet; `'expired'` once it may
+   *  be missing. O(log n). */
   next(revision: Revision): Batch | 'expired' | undefined {
     return this.#history.next(revision)
   }
@@ -128,7 +135,8 @@ export class Keyspace {
     this.#history.trimTo(bytes)
   }
 
-  /** Makes `revision` the oldest that can be read, unless it is already; fails for one above the latest. */
+  /** Makes `revision` the oldest that can be read, unless it is already; fails for one above the
+   *  latest. */
   compact(revision: Revision): void {
     checkedRevision(revision)
     const { revision: latest } = this
@@ -145,7 +153,8 @@ export class Keyspace {
     return this.#indexes.bytes
   }
 
-  /** Adds an index. It is used after `buildIndexes` has completed it, from the revision of that moment on. */
+  /** Adds an index. It is used after `buildIndexes` has completed it, from the revision of that
+   *  moment on. */
   addIndex(name: string, termsOf: TermsOf): void {
     this.#indexes.add(name, termsOf)
   }
@@ -167,14 +176,15 @@ export class Keyspace {
     return this.#indexes.isBuildingOf(name)
   }
 
-  /** Does a slice of the work on incomplete indexes, at most `maxEntries` entries. True if work is left. The caller yields between slices;
-   *  batches may come meanwhile. */
+  /** Does a slice of the work on incomplete indexes, at most `maxEntries` entries. True if work is
+   *  left. The caller yields between slices; batches may come meanwhile. */
   buildIndexes(maxEntries: number): boolean {
     if (this.#indexes.build(this.#latest, maxEntries)) this.#publishIndexes()
     return this.#indexes.isBuilding
   }
 
-  /** The contents have not changed since the newest batch, so an index of them is valid from there on. */
+  /** The contents have not changed since the newest batch, so an index of them is valid from there
+   *  on. */
   #publishIndexes(): void {
     this.#history.replaceNewest(this.#indexes.trees)
     this.#latest = this.#snapshotOf(this.#latest.revision, this.#latest)

@@ -1,5 +1,5 @@
-/** A queue in a ring buffer: append at the end, take from the front, read anywhere, all in O(1). The buffer doubles when it is full and
- *  halves when a quarter is used. */
+/** A queue in a ring buffer: append at the end, take from the front, read anywhere, all in O(1).
+ *  The buffer doubles when it is full and halves when a quarter is used. */
 
 const minSlots = 16
 

@@ -1,16 +1,21 @@
-/** Derived data that is kept with the leaves and is expensive to make from their entries, such as encoded bytes.
+/** Derived data that is kept with the leaves and is expensive to make from their entries, such as
+ *  encoded bytes.
  *
- *  A leaf never changes, so its segments are never stale: a change makes a new leaf, which has no segments yet, and all snapshots that
- *  share a leaf share its segments. One budget covers all segments of a process. When it is exceeded, the least recently used ones are
- *  evicted; segments of a leaf that no snapshot holds are not used any more, so they go first. Below the budget they go when they have
- *  not been used for some periods: a small cluster that changes would fill the budget with what nobody can ask for any more. The cache
- *  holds segments, never leaves, so that it keeps no entry alive.
+ *  A leaf never changes, so its segments are never stale: a change makes a new leaf, which has no
+ *  segments yet, and all snapshots that share a leaf share its segments. One budget covers all
+ *  segments of a process. When it is exceeded, the least recently used ones are evicted; segments
+ *  of a leaf that no snapshot holds are not used any more, so they go first. Below the budget they
+ *  go when they have not been used for some periods: a small cluster that changes would fill the
+ *  budget with what nobody can ask for any more. The cache holds segments, never leaves, so that it
+ *  keeps no entry alive.
  *
- *  A list that is larger than the budget and is read again and again would evict each segment shortly before it is needed, so that none
- *  was ever found. Such a list says how much it reads, and evicts nothing that was used within so many bytes: what was kept first stays.
- *  The cache has no clock; it counts the bytes that it is asked for and given. */
+ *  A list that is larger than the budget and is read again and again would evict each segment
+ *  shortly before it is needed, so that none was ever found. Such a list says how much it reads,
+ *  and evicts nothing that was used within so many bytes: what was kept first stays. The cache has
+ *  no clock; it counts the bytes that it is asked for and given. */
 
-/** What one leaf's entries became in one encoding, under the name of that encoding. A link of two lists: its leaf's, and the cache's in order of use. */
+/** What one leaf's entries became in one encoding, under the name of that encoding. A link of two
+ *  lists: its leaf's, and the cache's in order of use. */
 export class CachedSegment {
   readonly name: string
   readonly bytes: number
@@ -40,11 +45,13 @@ export class CachedSegment {
 export interface SegmentHolder {
   /** Only `SegmentCache` touches it. */
   segments?: CachedSegment | undefined
-  /** What was found for it last among what threads share. Only the shelf of those touches it (codec/shared/shelf.ts). */
+  /** What was found for it last among what threads share. Only the shelf of those touches it
+   *  (codec/shared/shelf.ts). */
   found?: unknown
 }
 
-/** The segments of all leaves, under one budget. `D` is what a segment is made of; one cache serves all keyspaces. */
+/** The segments of all leaves, under one budget. `D` is what a segment is made of; one cache serves
+ *  all keyspaces. */
 export class SegmentCache<D extends object> {
   /** The budget. */
   readonly maxBytes: number
@@ -72,7 +79,8 @@ export class SegmentCache<D extends object> {
     return this.#count
   }
 
-  /** What `set` was given for this leaf under this name, unless it was dropped since. O(segments of the leaf). */
+  /** What `set` was given for this leaf under this name, unless it was dropped since. O(segments of
+   *  the leaf). */
   get(leaf: SegmentHolder, name: string): D | undefined {
     let segment = leaf.segments
     while (segment !== undefined) {
@@ -85,15 +93,16 @@ export class SegmentCache<D extends object> {
     return undefined
   }
 
-  /** True if there is room for so much, or room was made without what was used within the last `sparedBytes` that the cache was asked for
-   *  and given. */
+  /** True if there is room for so much, or room was made without what was used within the last
+   *  `sparedBytes` that the cache was asked for and given. */
   hasRoom(bytes: number, sparedBytes: number): boolean {
     if (sparedBytes === 0 || this.#makeRoom(bytes, this.#traffic - sparedBytes)) return true
     this.#traffic += bytes
     return false
   }
 
-  /** Keeps `data` of size `bytes` with the leaf, in place of the old segment of the same name. Data above the whole budget is not kept. */
+  /** Keeps `data` of size `bytes` with the leaf, in place of the old segment of the same name. Data
+   *  above the whole budget is not kept. */
   set(leaf: SegmentHolder, name: string, data: D, bytes: number): void {
     let kept: CachedSegment | undefined = undefined
     for (let segment = leaf.segments; segment !== undefined;) {
@@ -121,7 +130,8 @@ export class SegmentCache<D extends object> {
     this.dropTo(this.maxBytes)
   }
 
-  /** Evicts segments that were last used before then, until there is room for so much. False if there is not. */
+  /** Evicts segments that were last used before then, until there is room for so much. False if
+   *  there is not. */
   #makeRoom(bytes: number, usedBefore: number): boolean {
     while (this.#bytes + bytes > this.maxBytes) {
       const oldest = this.#oldest
@@ -136,7 +146,8 @@ export class SegmentCache<D extends object> {
     while (this.#bytes > bytes && this.#oldest !== undefined) this.#drop(this.#oldest)
   }
 
-  /** Ends a period: evicts what was last used `kept` periods ago or earlier; no more than `max`, which bounds the time. */
+  /** Ends a period: evicts what was last used `kept` periods ago or earlier; no more than `max`,
+   *  which bounds the time. */
   nextPeriod(kept: number, max: number): void {
     const first = this.#period - kept
     for (let i = 0; i < max; i++) {

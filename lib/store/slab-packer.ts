@@ -1,8 +1,10 @@
 /** Frees slabs with few live values.
  *
- *  Values are on slabs in the order in which they came. If few objects change often and many change rarely, most values of a slab are
- *  soon dead, and the few live ones keep the whole slab in memory: a cluster whose leases are renewed all the time would hold a slab for
- *  every pod that was written in between. So from time to time the live values of mostly dead slabs are moved to new slabs. */
+ *  Values are on slabs in the order in which they came. If few objects change often and many change
+ *  rarely, most values of a slab are soon dead, and the few live ones keep the whole slab in
+ *  memory: a cluster whose leases are renewed all the time would hold a slab for every pod that was
+ *  written in between. So from time to time the live values of mostly dead slabs are moved to new
+ *  slabs. */
 
 import { allKeys } from '../base/keys.ts'
 import type { KeyValue } from './event.ts'
@@ -19,8 +21,9 @@ export interface Packing {
   movedBytes: number
 }
 
-/** Moves the live values of mostly dead slabs to new ones; yields after each leaf. Values of histories and older snapshots stay in place
- *  until those are dropped. Values that are written meanwhile wait for the next run. */
+/** Moves the live values of mostly dead slabs to new ones; yields after each leaf. Values of
+ *  histories and older snapshots stay in place until those are dropped. Values that are written
+ *  meanwhile wait for the next run. */
 export function* packSlabs(
   latest: () => Iterable<Snapshot>,
   onMoved: (entry: KeyValue) => void = () => {},

@@ -1,5 +1,6 @@
-/** The contents of a keyspace at one revision: its tree, with the reads of `BTree`. Immutable: a snapshot shares all unchanged nodes with its
- *  neighbours in the history, and stays readable as long as it is held, whatever happens to the keyspace. */
+/** The contents of a keyspace at one revision: its tree, with the reads of `BTree`. Immutable: a
+ *  snapshot shares all unchanged nodes with its neighbours in the history, and stays readable as
+ *  long as it is held, whatever happens to the keyspace. */
 
 import type { Revision } from '../base/revision.ts'
 import type { Node } from './btree-nodes.ts'
@@ -26,7 +27,8 @@ export class Snapshot extends BTree<KeyValue> implements SnapshotParts {
     this.indexes = indexes
   }
 
-  /** The index of that name; `undefined` if it was not complete at this revision: the caller then scans. */
+  /** The index of that name; `undefined` if it was not complete at this revision: the caller then
+   *  scans. */
   index(name: string): IndexSnapshot | undefined {
     const tree = this.indexes.get(name)
     return tree === undefined ? undefined : new IndexSnapshot(tree, this)

@@ -1,4 +1,5 @@
-/** Face threads: what the main thread has in the place of a listener, and what a face thread has in the place of mirrors. */
+/** Face threads: what the main thread has in the place of a listener, and what a face thread has in
+ *  the place of mirrors. */
 
 import { type Clock, sleep } from '../base/clock.ts'
 import type { Traffic } from '../http/page/page-source.ts'
@@ -220,7 +221,8 @@ export class Threads implements Front {
     this.#onStarted()
   }
 
-  /** What threads have of the mirror, and what they keep and can make again: for the memory budget. */
+  /** What threads have of the mirror, and what they keep and can make again: for the memory
+   *  budget. */
   readonly kept: KeptByThreads
 
   /** The process is ready as long as one thread accepts connections. */

@@ -1,5 +1,5 @@
-/** The list of what follows the mirror. Every change is passed to each follower, in the order of the list. The list is made before the
- *  mirror, and filled before the mirror starts. */
+/** The list of what follows the mirror. Every change is passed to each follower, in the order of
+ *  the list. The list is made before the mirror, and filled before the mirror starts. */
 
 import type { Key } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'

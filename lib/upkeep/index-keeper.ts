@@ -1,7 +1,8 @@
-/** Adds secondary indexes to keyspaces for the selectors that are asked for. lib/kube/selectors/index-policy.ts decides which; they are
- *  built in slices, between other work.
+/** Adds secondary indexes to keyspaces for the selectors that are asked for.
+ *  lib/kube/selectors/index-policy.ts decides which; they are built in slices, between other work.
  *
- *  Lists that an index being built will answer wait for it: building it looks at every object once, and each of them would do so, too. */
+ *  Lists that an index being built will answer wait for it: building it looks at every object once,
+ *  and each of them would do so, too. */
 
 import type { CancelTimer, Clock } from '../base/clock.ts'
 import { type Key, prefixRange } from '../base/keys.ts'
@@ -13,8 +14,9 @@ import type { MakeReader } from '../kube/selectors/filter.ts'
 import type { Keyspace } from '../store/keyspace.ts'
 import type { Follower } from './followers.ts'
 
-/** Entries that are indexed before the clock is read: well below a millisecond. Slices are as long as elsewhere: until the index is
- *  complete, each list that would use it scans everything, which takes much longer in total. */
+/** Entries that are indexed before the clock is read: well below a millisecond. Slices are as long
+ *  as elsewhere: until the index is complete, each list that would use it scans everything, which
+ *  takes much longer in total. */
 const sliceEntries = 100
 
 interface Kept {
@@ -22,15 +24,17 @@ interface Kept {
   readonly policy: IndexPolicy
 }
 
-/** A list of fewer entries than this is scanned, unless they are a good part of the keyspace: an index holds all namespaces, and whoever may
- *  list one of them must not make it of all. */
+/** A list of fewer entries than this is scanned, unless they are a good part of the keyspace: an
+ *  index holds all namespaces, and whoever may list one of them must not make it of all. */
 const rangeMinEntries = 10_000
 const rangeMinShare = 1 / 8
 
-/** A list does not wait longer than this: then it looks at everything itself. A million objects are indexed in a few seconds. */
+/** A list does not wait longer than this: then it looks at everything itself. A million objects are
+ *  indexed in a few seconds. */
 const waitMaxMs = 30_000
 
-/** What a new index may take: each entry once, with its key and a label's value. Most labels are on a part of the objects. */
+/** What a new index may take: each entry once, with its key and a label's value. Most labels are on
+ *  a part of the objects. */
 const expectedEntryBytes = 240
 
 export interface IndexKeeperOptions {
@@ -63,7 +67,8 @@ export class IndexKeeper implements Follower {
     return sum
   }
 
-  /** Drops indexes until they take at most so much: of the keyspace with the most, those that were used least recently. */
+  /** Drops indexes until they take at most so much: of the keyspace with the most, those that were
+   *  used least recently. */
   dropTo(bytes: number): void {
     const largest = [...this.#kept.values()].sort((a, b) => b.store.indexBytes - a.store.indexBytes)
     for (const { store, policy } of largest) {
@@ -75,8 +80,9 @@ export class IndexKeeper implements Follower {
     }
   }
 
-  /** Notes a list that an index could answer. Resolves when the list need not wait any more for one that is being built; undefined if none
-   *  is, or if looking at what the list asks for is less work. */
+  /** Notes a list that an index could answer. Resolves when the list need not wait any more for one
+   *  that is being built; undefined if none is, or if looking at what the list asks for is less
+   *  work. */
   asked(plan: ListPlan, { user, makeReader }: AskedBy): Promise<void> | undefined {
     const uses = indexUses(plan)
     if (uses.length === 0) return undefined

@@ -1,8 +1,9 @@
-/** The current resources: the built-in ones, and those that the mirrored CustomResourceDefinitions and APIServices declare. When these
- *  change, keyspaces are added and dropped.
+/** The current resources: the built-in ones, and those that the mirrored CustomResourceDefinitions
+ *  and APIServices declare. When these change, keyspaces are added and dropped.
  *
- *  A change is applied a moment later and never within the batch that brought it, because no keyspace can be added while a batch is
- *  being handed to the followers; several changes are applied at once. */
+ *  A change is applied a moment later and never within the batch that brought it, because no
+ *  keyspace can be added while a batch is being handed to the followers; several changes are
+ *  applied at once. */
 
 import type { Digests } from '../base/digests.ts'
 import { CacheError } from '../base/errors.ts'
@@ -36,8 +37,8 @@ export interface LiveRegistryOptions {
   readonly configured: readonly Resource[]
   /** etcd prefixes that are neither mirrored nor served. */
   readonly excluded: readonly string[]
-  /** Whether a keyspace is mirrored that there is a resource for; every one if it is left out. What is not mirrored is known all
-   *  the same, for an upstream to answer. */
+  /** Whether a keyspace is mirrored that there is a resource for; every one if it is left out. What
+   *  is not mirrored is known all the same, for an upstream to answer. */
   readonly isMirrored?: ((keyspace: Key) => boolean) | undefined
   /** What each keyspace remembers. */
   readonly history: HistoryBounds
@@ -82,7 +83,8 @@ export class LiveRegistry {
     this.#follow()
   }
 
-  /** Calls `task` whenever definitions have changed: what was derived from the fields of these keyspaces is out of date then. */
+  /** Calls `task` whenever definitions have changed: what was derived from the fields of these
+   *  keyspaces is out of date then. */
   onRedefined(task: (keyspaces: readonly Key[]) => void): void {
     this.#onRedefined.push(task)
   }
@@ -103,14 +105,16 @@ export class LiveRegistry {
     this.#follow()
   }
 
-  /** The server that is answered for is of another version than was thought: all that is built in is written in its way from now on. */
+  /** The server that is answered for is of another version than was thought: all that is built in
+   *  is written in its way from now on. */
   setSchema(schema: Schema): void {
     if (schema === this.#schema) return
     this.#schema = schema
     this.#rebuild(this.state.registry.keyspaces().map(({ prefix }) => prefix))
   }
 
-  /** What is known of the resources of an aggregated server. Their watches end where they are served in another way than before. */
+  /** What is known of the resources of an aggregated server. Their watches end where they are
+   *  served in another way than before. */
   setAggregated(resources: readonly Resource[]): void {
     const before = new Map(this.#aggregated.map(one => [nameOf(one), JSON.stringify(one)]))
     const changed = resources.filter(one => before.get(nameOf(one)) !== JSON.stringify(one))
@@ -127,7 +131,8 @@ export class LiveRegistry {
     this.#follow()
     const known = new Set(before.definitions)
     const redefined = this.state.registry.definitions.filter(found => !known.has(found))
-    // Watches of a definition that is being deleted go on: each of its objects is still told of as DELETED.
+    // Watches of a definition that is being deleted go on: each of its objects is still told of as
+    // DELETED.
     const others = redefined.filter(({ isBeingDeleted }) => !isBeingDeleted)
     const left = new Set(this.state.registry.definitions.map(({ prefix }) => prefix))
     const gone = before.definitions.filter(({ prefix }) => !left.has(prefix))
@@ -197,7 +202,8 @@ function nameOf({ group, version, resource }: Resource): string {
   return `${group}/${version}/${resource}`
 }
 
-/** What stored entries declare. Each entry is parsed once, and the result stays the same object for as long as the entry does. */
+/** What stored entries declare. Each entry is parsed once, and the result stays the same object for
+ *  as long as the entry does. */
 class Parsed<T extends { readonly name: string }> {
   readonly #parse: (entry: KeyValue) => T
   readonly #logger: Logger

@@ -1,8 +1,10 @@
 /** Keeps memory within the budget: mirrored objects, history, indexes, and encoded segments.
  *
- *  When the budget is exceeded, the cheapest to lack goes first. Segments are encoded again when they are asked for. Without an index, a
- *  list looks at more objects. Without history, old continuations and watches have to begin again. Then keyspaces are dropped, the largest first: requests for them go to the
- *  upstream until a restart. Without an upstream no keyspace can be dropped: the start is refused, and later an error is logged. */
+ *  When the budget is exceeded, the cheapest to lack goes first. Segments are encoded again when
+ *  they are asked for. Without an index, a list looks at more objects. Without history, old
+ *  continuations and watches have to begin again. Then keyspaces are dropped, the largest first:
+ *  requests for them go to the upstream until a restart. Without an upstream no keyspace can be
+ *  dropped: the start is refused, and later an error is logged. */
 
 import type { CancelTimer, Clock } from '../base/clock.ts'
 import { repeat } from '../base/timers.ts'
@@ -44,7 +46,8 @@ export interface MemoryKeeperOptions {
   readonly keyspaces: () => readonly Key[]
   readonly storeOf: (keyspace: Key) => Keyspace | undefined
   readonly sizes: KeyspaceSizes
-  /** Whether a keyspace may be dropped: there is an upstream to pass to, and nothing else needs it. */
+  /** Whether a keyspace may be dropped: there is an upstream to pass to, and nothing else needs
+   *  it. */
   readonly canDrop: (keyspace: Key) => boolean
   readonly drop: (keyspace: Key) => void
   /** Face threads, each with a tree and a history of its own. */
@@ -56,7 +59,8 @@ export interface MemoryKeeperOptions {
 const intervalMs = 1_000
 
 export class MemoryKeeper {
-  /** Resolves when the data does not fit into the budget at start, and no keyspace can be dropped. */
+  /** Resolves when the data does not fit into the budget at start, and no keyspace can be
+   *  dropped. */
   readonly refused: Promise<CacheError>
   readonly #options: MemoryKeeperOptions
   #refuse: (refusal: CacheError) => void = () => {}

@@ -1,5 +1,6 @@
-/** Answers the reads of the API from the mirror. Where the mirror cannot answer, the request passes to the upstream; without an upstream,
- *  etcd itself is read, a few reads at a time and each only of the range that it needs. */
+/** Answers the reads of the API from the mirror. Where the mirror cannot answer, the request passes
+ *  to the upstream; without an upstream, etcd itself is read, a few reads at a time and each only
+ *  of the range that it needs. */
 
 import type { ReadOutcome } from '../mirror/reads/read.ts'
 import type { Clock } from '../base/clock.ts'
@@ -38,7 +39,8 @@ export class MirrorReads implements Reads {
     return this.elsewhere === 'anywhere' ? outcome.reason : this.#fromEtcd(request)
   }
 
-  /** Older contents, for a read that is to get them on purpose: never older than what it has asked for. */
+  /** Older contents, for a read that is to get them on purpose: never older than what it has asked
+   *  for. */
   #stale(staleMs: number, { keyspace, freshness }: ReadRequest): Snapshot {
     const { store } = this.#mirrors.keyspace(keyspace)
     const stale = store.before(this.#clock.monotonicMs() - staleMs)

@@ -1,10 +1,11 @@
-/** Drops encoded objects that have not been used for some minutes. Most of them belong to revisions that are gone; the others are made
- *  again when they are asked for. */
+/** Drops encoded objects that have not been used for some minutes. Most of them belong to revisions
+ *  that are gone; the others are made again when they are asked for. */
 
 import type { CancelTimer, Clock } from '../base/clock.ts'
 import { repeat } from '../base/timers.ts'
 
-/** Encoded objects that are kept, by all threads together: enough for those of some hundred thousand pods. */
+/** Encoded objects that are kept, by all threads together: enough for those of some hundred
+ *  thousand pods. */
 export const segmentsMaxBytes: number = 1024 * 1024 * 1024
 
 /** What is dropped from. */

@@ -1,4 +1,5 @@
-/** Packs the values of all keyspaces when enough has been written since the last time: in slices, between other work. */
+/** Packs the values of all keyspaces when enough has been written since the last time: in slices,
+ *  between other work. */
 
 import type { Clock } from '../base/clock.ts'
 import type { Key } from '../base/keys.ts'
@@ -10,8 +11,8 @@ import { slabBytes } from '../store/slab.ts'
 import { packSlabs } from '../store/slab-packer.ts'
 import type { Follower } from './followers.ts'
 
-/** Below this, packing is not worth a walk. It is also about what a small cluster keeps in memory for nothing: with 8 MiB the process of a
- *  quiet one grew for half an hour. */
+/** Below this, packing is not worth a walk. It is also about what a small cluster keeps in memory
+ *  for nothing: with 8 MiB the process of a quiet one grew for half an hour. */
 const writtenMinBytes = 4 * slabBytes
 /** The length of a slice: after it other work has its turn. */
 const sliceMs = 1
@@ -21,7 +22,8 @@ export interface SlabKeeperOptions {
   readonly latest: () => Iterable<Snapshot>
   readonly clock: Clock
   readonly logger: Logger
-  /** Called for each entry whose value has another place: copies of it in other threads still have the old one. */
+  /** Called for each entry whose value has another place: copies of it in other threads still have
+   *  the old one. */
   readonly onMoved?: ((entry: KeyValue) => void) | undefined
 }
 

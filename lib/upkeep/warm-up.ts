@@ -1,8 +1,9 @@
 /** Runs what writes lists before the first list comes.
  *
- *  V8 begins with code that is many times as slow, so that a few objects take longer than a slice may, and optimizes it while it runs:
- *  for a first list of 60,000 pods that took as much of the processors as half of the list itself, in each thread. So a sample of each
- *  large resource is written as soon as the resource is there, in slices, and thrown away. */
+ *  V8 begins with code that is many times as slow, so that a few objects take longer than a slice
+ *  may, and optimizes it while it runs: for a first list of 60,000 pods that took as much of the
+ *  processors as half of the list itself, in each thread. So a sample of each large resource is
+ *  written as soon as the resource is there, in slices, and thrown away. */
 
 import type { Clock } from '../base/clock.ts'
 import { allKeys, type Key } from '../base/keys.ts'

@@ -1,13 +1,14 @@
-/** Watchers that get the same frames: they have the same keys, filter and encoding. The frames of a batch are made once for all of them,
- *  however many they are. */
+/** Watchers that get the same frames: they have the same keys, filter and encoding. The frames of a
+ *  batch are made once for all of them, however many they are. */
 
 import { inRange, type KeyRange } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
 import type { Batch, Event } from '../store/event.ts'
 import type { TermsOf } from '../store/index-snapshot.ts'
 
-/** The result for an event: its frame; undefined if the filter excludes it; `'inexact'` if it cannot be shown exactly; or `'later'` if it
- *  cannot be shown yet: `Hub.resumeHeld` is called when it can be tried again. */
+/** The result for an event: its frame; undefined if the filter excludes it; `'inexact'` if it
+ *  cannot be shown exactly; or `'later'` if it cannot be shown yet: `Hub.resumeHeld` is called when
+ *  it can be tried again. */
 export type Framed = Uint8Array | 'inexact' | 'later' | undefined
 
 /** Terms of which an object must have one to concern an audience. */
@@ -23,9 +24,11 @@ export interface AudienceSpec {
   /** Equal for all watchers that may share frames, different for all others. */
   readonly id: string
   readonly range: KeyRange
-  /** Narrows the events, so that others cost these watchers nothing. `frameOf` must also exclude every event that it excludes. */
+  /** Narrows the events, so that others cost these watchers nothing. `frameOf` must also exclude
+   *  every event that it excludes. */
   readonly requires?: RequiredTerms | undefined
-  /** Encodes an event for this audience. Pure. With `isAlone`, no other watcher is known to need the same frame. */
+  /** Encodes an event for this audience. Pure. With `isAlone`, no other watcher is known to need
+   *  the same frame. */
   readonly frameOf: (event: Event, revision: Revision, isAlone: boolean) => Framed
 }
 
@@ -47,15 +50,17 @@ export class Audience<W> {
   readonly watchers: Set<W> = new Set()
   #batch: Batch | undefined
   #frames: Frames = nothing
-  /** Of the batches that were asked for before that one: those who catch up are at a few places at a time. */
+  /** Of the batches that were asked for before that one: those who catch up are at a few places at
+   *  a time. */
   #others: Map<Batch, Frames> | undefined
 
   constructor(spec: AudienceSpec) {
     this.spec = spec
   }
 
-  /** The frames of a batch, or why one of them cannot be made: a batch is sent whole or not at all. Results are kept until `forget`,
-   *  because watchers need the same batches one after the other. */
+  /** The frames of a batch, or why one of them cannot be made: a batch is sent whole or not at all.
+   *  Results are kept until `forget`, because watchers need the same batches one after the
+   *  other. */
   framesOf(batch: Batch, concerned?: Concerned): Frames {
     if (this.#batch === batch) return this.#frames
     const known = this.#others?.get(batch)
@@ -66,7 +71,8 @@ export class Audience<W> {
     return this.#frames
   }
 
-  /** Drops the results. An audience may get no event for hours, and a batch holds all contents of its revision. */
+  /** Drops the results. An audience may get no event for hours, and a batch holds all contents of
+   *  its revision. */
   forget(): void {
     this.#batch = undefined
     this.#frames = nothing

@@ -1,5 +1,6 @@
-/** When a bookmark of a watch is due: about once a minute, and shortly before its end, so that its client can continue from a recent
- *  revision even if nothing has changed. The caller decides whether a bookmark can be sent then. */
+/** When a bookmark of a watch is due: about once a minute, and shortly before its end, so that its
+ *  client can continue from a recent revision even if nothing has changed. The caller decides
+ *  whether a bookmark can be sent then. */
 
 import { type Random, randomInt } from '../base/random.ts'
 
@@ -12,7 +13,8 @@ const beforeEndMs = 2_000
 /** Bookmarks are due to the second, so that those of one second share a progress request. */
 const grainMs = 1_000
 
-/** When the next bookmark is due for a watch that ends at `endsAtMs`; undefined if there is no time for one. */
+/** When the next bookmark is due for a watch that ends at `endsAtMs`; undefined if there is no time
+ *  for one. */
 export function bookmarkDueMs(random: Random, nowMs: number, endsAtMs: number): number | undefined {
   const lastMs = endsAtMs - beforeEndMs
   if (nowMs >= lastMs) return undefined

@@ -1,9 +1,11 @@
-/** A cache of recent frames, for watchers with other selectors that need the same ones, and for watchers that catch up, each at its own
- *  position. Bounded in bytes; the oldest frames are dropped first.
+/** A cache of recent frames, for watchers with other selectors that need the same ones, and for
+ *  watchers that catch up, each at its own position. Bounded in bytes; the oldest frames are
+ *  dropped first.
  *
- *  They are kept in two generations: the newer one takes what is made, and becomes the older one when it is full. One map that is
- *  added to and deleted from for ever would make a new table every so often, and V8 has each table refer to the next: once one has grown
- *  old, all that come after it do, with the frames in them, and only a full collection frees them. */
+ *  They are kept in two generations: the newer one takes what is made, and becomes the older one
+ *  when it is full. One map that is added to and deleted from for ever would make a new table every
+ *  so often, and V8 has each table refer to the next: once one has grown old, all that come after
+ *  it do, with the frames in them, and only a full collection frees them. */
 
 import type { Event } from '../store/event.ts'
 
@@ -59,7 +61,8 @@ export class FrameCache {
     return this.#newer.get(event, name) ?? this.#older.get(event, name)
   }
 
-  /** Keeps the frame of an event, for which none of that name is kept yet. A frame that would push out many others is not kept. */
+  /** Keeps the frame of an event, for which none of that name is kept yet. A frame that would push
+   *  out many others is not kept. */
   set(event: Event, name: string, frame: Uint8Array): void {
     const bytes = keptBytes(frame)
     if (bytes > this.#generationMaxBytes) return

@@ -1,6 +1,6 @@
-/** Fan-out of one keyspace: publishes each batch once to the watchers that it concerns, and lets lagging watchers catch up, a slice at a
- *  time. It knows no sockets and no clock: the owner of a watcher's sink resumes the watcher, and the owner of the event loop runs the
- *  slices. */
+/** Fan-out of one keyspace: publishes each batch once to the watchers that it concerns, and lets
+ *  lagging watchers catch up, a slice at a time. It knows no sockets and no clock: the owner of a
+ *  watcher's sink resumes the watcher, and the owner of the event loop runs the slices. */
 
 import { CacheError } from '../base/errors.ts'
 import type { Revision } from '../base/revision.ts'
@@ -20,8 +20,9 @@ export class Hub {
   readonly #onWork: () => void
   readonly #interest = new Interest()
   readonly #audiences = new Map<string, Audience<Watcher>>()
-  /** Lagging watchers whose sinks accept more, the longest waiting first, and some that have ended since. Not a Set: V8 keeps all old tables
-   *  of a Set that is added to and deleted from all the time until the next full collection. */
+  /** Lagging watchers whose sinks accept more, the longest waiting first, and some that have ended
+   *  since. Not a Set: V8 keeps all old tables of a Set that is added to and deleted from all the
+   *  time until the next full collection. */
   #catchingUp: Watcher[] = []
   /** Watchers that wait before a batch that cannot be shown yet. */
   readonly #held = new Set<Watcher>()
@@ -43,8 +44,8 @@ export class Hub {
     return this.#size
   }
 
-  /** Adds a watcher that has everything up to `position`. Its frames begin with the next `run`. Fails with `expired` if the history does not
-   *  have that position any more. */
+  /** Adds a watcher that has everything up to `position`. Its frames begin with the next `run`.
+   *  Fails with `expired` if the history does not have that position any more. */
   add(spec: AudienceSpec, position: Revision, sink: WatcherSink): Watcher {
     const { oldest } = this.#history
     if (position < oldest) {
@@ -75,7 +76,8 @@ export class Hub {
     this.#interest.delete(audience)
   }
 
-  /** Publishes a batch, which is in the history already, to the live watchers that it may concern. */
+  /** Publishes a batch, which is in the history already, to the live watchers that it may
+   *  concern. */
   publish(batch: Batch): void {
     const concerned = this.#interest.concerned(batch.events)
     for (const [audience, events] of concerned) {
@@ -109,7 +111,8 @@ export class Hub {
     for (const watcher of held) this.resume(watcher)
   }
 
-  /** Lets watchers catch up, a share each, until the slice is over or all have. Calls `onWork` if work is left. */
+  /** Lets watchers catch up, a share each, until the slice is over or all have. Calls `onWork` if
+   *  work is left. */
   run(isOver: () => boolean): void {
     this.#isRunDue = false
     const audiences = new Set<Audience<Watcher>>()
@@ -129,7 +132,8 @@ export class Hub {
     if (this.#catchingUp.length > 0) this.#wantRun()
   }
 
-  /** Writes a batch to the live watchers of one audience. It is encoded for the first of them; lagging ones reach it when they catch up. */
+  /** Writes a batch to the live watchers of one audience. It is encoded for the first of them;
+   *  lagging ones reach it when they catch up. */
   #deliver(audience: Audience<Watcher>, batch: Batch, concerned: Concerned): void {
     for (const watcher of audience.watchers) {
       if (watcher.state !== 'live') continue
@@ -147,5 +151,6 @@ export class Hub {
   }
 }
 
-/** How many events one watcher may take from the history before the next one's turn: well under a millisecond, even if all must be encoded. */
+/** How many events one watcher may take from the history before the next one's turn: well under a
+ *  millisecond, even if all must be encoded. */
 const shareMaxEvents = 16

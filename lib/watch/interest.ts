@@ -1,7 +1,9 @@
-/** Looks up which audiences a change concerns: the cost of an event depends on the audiences that may need it, not on all of them.
+/** Looks up which audiences a change concerns: the cost of an event depends on the audiences that
+ *  may need it, not on all of them.
  *
- *  An audience is in one place only, the narrowest possible: its only key, a term that it requires, the folder of its range (a namespace,
- *  or the whole keyspace), or, for all other ranges, the list of audiences that are checked for every change. */
+ *  An audience is in one place only, the narrowest possible: its only key, a term that it requires,
+ *  the folder of its range (a namespace, or the whole keyspace), or, for all other ranges, the list
+ *  of audiences that are checked for every change. */
 
 import type { Watcher } from './watcher.ts'
 import { inRange, type Key, keyAfter, type KeyRange, prefixEnd } from '../base/keys.ts'
@@ -77,7 +79,8 @@ export class Interest {
   }
 }
 
-/** The terms before and after the change: an object that leaves a selection concerns it as much as one that enters. */
+/** The terms before and after the change: an object that leaves a selection concerns it as much as
+ *  one that enters. */
 function termsAround(termsOf: TermsOf, { before, after }: Event): ReadonlySet<string> {
   const terms = new Set<string>()
   if (before !== undefined) for (const term of termsOf(before)) terms.add(term)
@@ -117,7 +120,8 @@ function onlyKey({ start, end }: KeyRange): Key | undefined {
   return end === keyAfter(start) ? start : undefined
 }
 
-/** The folder of a range that is all keys below a prefix with a final slash; undefined for other ranges. */
+/** The folder of a range that is all keys below a prefix with a final slash; undefined for other
+ *  ranges. */
 function folderOf({ start, end }: KeyRange): Key | undefined {
   return start.endsWith('/') && end === prefixEnd(start) ? start : undefined
 }

@@ -1,5 +1,6 @@
-/** Items by the time when they are due, in buckets of a tenth of a second. Adding and removing cost O(1), and a removed item leaves nothing
- *  behind, although thousands are removed long before they are due. */
+/** Items by the time when they are due, in buckets of a tenth of a second. Adding and removing cost
+ *  O(1), and a removed item leaves nothing behind, although thousands are removed long before they
+ *  are due. */
 
 import { Heap } from '../base/heap.ts'
 

@@ -10,7 +10,8 @@ export interface WatchSource {
   hub(keyspace: Key): Hub
   /** The revision up to which a keyspace is complete. */
   proven(keyspace: Key): Revision
-  /** Requests the progress of etcd for these keyspaces, in one request where one answer covers several; `proven` rises when it comes. */
+  /** Requests the progress of etcd for these keyspaces, in one request where one answer covers
+   *  several; `proven` rises when it comes. */
   refresh(keyspaces: Iterable<Key>): void
   /** etcd's compacted revision; 0 when none is known. */
   compacted(keyspace: Key): Revision

@@ -5,8 +5,9 @@
  *    lagging ─────────────▶ live    live ──────────────────▶ lagging    any ── end() ──▶ ended
  *  ```
  *
- *  A live watcher has been sent everything up to the history's revision, and gets new frames as they come. A lagging one is behind: it
- *  holds only its position, and catches up from the history when its sink accepts more. */
+ *  A live watcher has been sent everything up to the history's revision, and gets new frames as
+ *  they come. A lagging one is behind: it holds only its position, and catches up from the history
+ *  when its sink accepts more. */
 
 import { assert } from '../base/assert.ts'
 import type { Revision } from '../base/revision.ts'
@@ -15,11 +16,13 @@ import type { Audience } from './audience.ts'
 
 /** Where a watcher's frames go. */
 export interface WatcherSink {
-  /** Takes a frame. Returns false if it is full now: `Hub.resume` is called when it accepts more. */
+  /** Takes a frame. Returns false if it is full now: `Hub.resume` is called when it accepts
+   *  more. */
   write(frame: Uint8Array): boolean
   /** The history no longer has the position: no more frames come. */
   expired(oldest: Revision): void
-  /** The batch at `revision` cannot be shown exactly: no more frames come. Everything before it was written, and nothing of it. */
+  /** The batch at `revision` cannot be shown exactly: no more frames come. Everything before it was
+   *  written, and nothing of it. */
   inexact(revision: Revision): void
 }
 
@@ -37,8 +40,8 @@ export class Watcher {
   readonly #history: WatchedHistory
   readonly #sink: WatcherSink
   #state: WatcherState = 'lagging'
-  /** Everything up to here was sent. Of a live watcher it is not kept up: the history's revision is its position, unless the
-   *  watcher began beyond it. */
+  /** Everything up to here was sent. Of a live watcher it is not kept up: the history's revision is
+   *  its position, unless the watcher began beyond it. */
   #position: Revision
   /** How many frames of the batch above the position were sent already. */
   #sentOfNext = 0
@@ -89,7 +92,8 @@ export class Watcher {
     if (batch.revision > this.#position) this.#send(batch)
   }
 
-  /** Sends events after the position, up to about `maxEvents` of the history; becomes live when none are left. */
+  /** Sends events after the position, up to about `maxEvents` of the history; becomes live when
+   *  none are left. */
   catchUp(maxEvents: number): void {
     let passed = 0
     while (this.#state === 'lagging' && passed < maxEvents) {
@@ -117,7 +121,8 @@ export class Watcher {
     this.#sink.expired(this.#history.oldest)
   }
 
-  /** Writes the frames of a batch that were not written yet. False if no more can be written for now, or ever. */
+  /** Writes the frames of a batch that were not written yet. False if no more can be written for
+   *  now, or ever. */
   #send(batch: Batch): boolean {
     const frames = this.audience.framesOf(batch)
     if (frames === 'inexact') {
@@ -154,7 +159,8 @@ export class Watcher {
     if (this.#state !== 'ended') this.#state = 'lagging'
     this.#isWaiting = true
     this.#sentOfNext = sent
-    // There is no revision between the batch before and this one, as far as the history is concerned.
+    // There is no revision between the batch before and this one, as far as the history is
+    // concerned.
     this.#moveTo(sent === 0 ? batch.revision : ((batch.revision - 1) as Revision))
   }
 

@@ -1,7 +1,8 @@
 /** Writes the protobuf wire format from the end of a buffer to its front.
  *
- *  A length-delimited field needs its length before its content. Written backwards, the length is known when its turn comes, so
- *  that no message is measured first and none is moved; a caller writes fields, and elements, last first. */
+ *  A length-delimited field needs its length before its content. Written backwards, the length is
+ *  known when its turn comes, so that no message is measured first and none is moved; a caller
+ *  writes fields, and elements, last first. */
 
 import type { Key } from '../base/keys.ts'
 import { wireBytes } from './reader.ts'

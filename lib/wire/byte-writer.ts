@@ -1,10 +1,10 @@
-/** A growing buffer that outputs are written into, one after the other, and that is kept and used again, so that a list of
- *  objects becomes one run of bytes without a buffer for each. */
+/** A growing buffer that outputs are written into, one after the other, and that is kept and used
+ *  again, so that a list of objects becomes one run of bytes without a buffer for each. */
 
 import { writeVarint } from './varint.ts'
 
-/** Bytes `0..length` are written. Writers may overwrite what lies behind `length`, and replace `bytes` when they need
- *  room: read both anew after every call. */
+/** Bytes `0..length` are written. Writers may overwrite what lies behind `length`, and replace
+ *  `bytes` when they need room: read both anew after every call. */
 export class ByteWriter {
   bytes: Uint8Array
   view: DataView
@@ -15,8 +15,8 @@ export class ByteWriter {
     this.view = new DataView(this.bytes.buffer)
   }
 
-  /** Makes room for `total` bytes, of which the first `kept` have been written. At least doubles, so that growing is linear in
-   *  what is written. */
+  /** Makes room for `total` bytes, of which the first `kept` have been written. At least doubles,
+   *  so that growing is linear in what is written. */
   reserve(total: number, kept: number = this.length): void {
     if (total <= this.bytes.length) return
     const grown = bytesOf(Math.max(total, this.bytes.length * 2))
@@ -54,7 +54,8 @@ export class ByteWriter {
     return copied
   }
 
-  /** Forgets what was written, and the memory too when a single large object has made it larger than `keptBytes`. */
+  /** Forgets what was written, and the memory too when a single large object has made it larger
+   *  than `keptBytes`. */
   clear(keptBytes: number = 1024 * 1024): void {
     this.length = 0
     if (this.bytes.length > keptBytes) {
@@ -64,7 +65,8 @@ export class ByteWriter {
   }
 }
 
-/** A plain array of its own memory, not cleared: never a `Buffer`, so that hot loops see one kind of array. */
+/** A plain array of its own memory, not cleared: never a `Buffer`, so that hot loops see one kind
+ *  of array. */
 function bytesOf(capacity: number): Uint8Array {
   return new Uint8Array(Buffer.allocUnsafeSlow(capacity).buffer)
 }
@@ -88,7 +90,8 @@ export function appendTextField(out: ByteWriter, field: number, text: string): v
   out.appendAscii(text)
 }
 
-/** The bytes as a `Buffer` on the same memory, kept for the buffer that was asked for last: writers keep theirs for long. */
+/** The bytes as a `Buffer` on the same memory, kept for the buffer that was asked for last: writers
+ *  keep theirs for long. */
 function asBuffer(bytes: Uint8Array): Buffer {
   if (lastBuffer.buffer !== bytes.buffer || lastBuffer.length !== bytes.length) {
     lastBuffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)

@@ -1,6 +1,7 @@
-/** Reads the messages of gRPC: a reader of the wire whose input comes whole and is believed or refused whole. Keys come out as `Key` strings,
- *  values as windows on the buffer, integers of 64 bits as numbers (exact up to 2^53) or, where all bits count, as bigint.
- *  What is malformed is thrown as an `invalid_request`. */
+/** Reads the messages of gRPC: a reader of the wire whose input comes whole and is believed or
+ *  refused whole. Keys come out as `Key` strings, values as windows on the buffer, integers of 64
+ *  bits as numbers (exact up to 2^53) or, where all bits count, as bigint. What is malformed is
+ *  thrown as an `invalid_request`. */
 
 import { CacheError } from '../base/errors.ts'
 import type { Key } from '../base/keys.ts'

@@ -1,12 +1,14 @@
 /** Reads the protobuf wire format from a window of bytes, field by field, without copies.
  *
- *  The window usually lies in a slab beside other values, so every step is checked against the window's end, not the array's.
- *  Input is never trusted: whatever is wrong sets `isMalformed`, after which the reader stands at its end, and loops over
- *  fields stop. Nothing is ever allocated by a length that the input names. */
+ *  The window usually lies in a slab beside other values, so every step is checked against the
+ *  window's end, not the array's. Input is never trusted: whatever is wrong sets `isMalformed`,
+ *  after which the reader stands at its end, and loops over fields stop. Nothing is ever allocated
+ *  by a length that the input names. */
 
 import { int64FromVarint, varintEnd } from './varint.ts'
 
-/** Wire types. Groups (3 and 4) occur nowhere in Kubernetes, and are malformed here as they are in its own decoder. */
+/** Wire types. Groups (3 and 4) occur nowhere in Kubernetes, and are malformed here as they are in
+ *  its own decoder. */
 export const wireVarint = 0
 export const wireFixed64 = 1
 export const wireBytes = 2
@@ -15,7 +17,8 @@ export const wireFixed32 = 5
 /** Shared, as an array of its own is the dearest part of a reader. */
 const noBytes: Uint8Array = new Uint8Array(0)
 
-/** A cursor over one message at a time. Meant to be kept and `reset`, so that a hot path makes no objects.
+/** A cursor over one message at a time. Meant to be kept and `reset`, so that a hot path makes no
+ *  objects.
  *
  *      reader.reset(bytes, start, end)
  *      while (reader.nextField()) {
@@ -42,7 +45,8 @@ export class WireReader {
     this.isMalformed = false
   }
 
-  /** Reads the next field's number and wire type; false at the end, and when the bytes are malformed. */
+  /** Reads the next field's number and wire type; false at the end, and when the bytes are
+   *  malformed. */
   nextField(): boolean {
     if (this.at >= this.end) return false
     let tag = this.bytes[this.at] as number
@@ -54,7 +58,8 @@ export class WireReader {
     return true
   }
 
-  /** An unsigned varint as a number. Exact up to 2^53; use `readInt64` where negative values mean something. */
+  /** An unsigned varint as a number. Exact up to 2^53; use `readInt64` where negative values mean
+   *  something. */
   readVarint(): number {
     let value = 0
     let scale = 1

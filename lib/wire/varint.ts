@@ -1,8 +1,9 @@
-/** Varints: seven bits a byte, the lowest first. All of ours are written here; up to 2^53 - 1, which is what lengths, tags and revisions
- *  need.
+/** Varints: seven bits a byte, the lowest first. All of ours are written here; up to 2^53 - 1,
+ *  which is what lengths, tags and revisions need.
  *
- *  They are also read by `WireReader`, and by code that is compiled for a type, each in a loop of its own: a call that has to
- *  answer two numbers, the value and where it ends, costs there more than the varint. */
+ *  They are also read by `WireReader`, and by code that is compiled for a type, each in a loop of
+ *  its own: a call that has to answer two numbers, the value and where it ends, costs there more
+ *  than the varint. */
 
 /** How many bytes `value` takes. */
 export function varintLength(value: number): number {
@@ -11,7 +12,8 @@ export function varintLength(value: number): number {
   return length
 }
 
-/** Writes `value` at `start`, where there must be room for it, and returns the position after it. */
+/** Writes `value` at `start`, where there must be room for it, and returns the position after
+ *  it. */
 export function writeVarint(bytes: Uint8Array, start: number, value: number): number {
   let at = start
   let rest = value
@@ -41,7 +43,8 @@ export function lowBits(bytes: Uint8Array, start: number, end: number): number {
   return value
 }
 
-/** The varint in `bytes[start..end)` as Go reads an int64; undefined if it does not end there, or after ten bytes. */
+/** The varint in `bytes[start..end)` as Go reads an int64; undefined if it does not end there, or
+ *  after ten bytes. */
 export function int64FromVarint(bytes: Uint8Array, start: number, end: number): bigint | undefined {
   let value = 0n
   const last = Math.min(end, start + 10)
@@ -53,7 +56,8 @@ export function int64FromVarint(bytes: Uint8Array, start: number, end: number): 
   return undefined
 }
 
-/** The position after the varint at `start`; -1 if it does not end before `end`, or after ten bytes. */
+/** The position after the varint at `start`; -1 if it does not end before `end`, or after ten
+ *  bytes. */
 export function varintEnd(bytes: Uint8Array, start: number, end: number): number {
   const last = Math.min(end, start + 10)
   for (let at = start; at < last; at++) if ((bytes[at] as number) < 0x80) return at + 1

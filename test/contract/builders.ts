@@ -1,4 +1,5 @@
-/** What the contract suites are written with: a test gets a client, and keys under a prefix of its own. */
+/** What the contract suites are written with: a test gets a client, and keys under a prefix of its
+ *  own. */
 
 import type { Test } from 'tap'
 import { CacheError, type ErrorCode } from '../../lib/base/errors.ts'

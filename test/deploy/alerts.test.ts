@@ -1,4 +1,5 @@
-/** deploy/alerts.yaml, by promtool: every alert fires when it should, and is silent while all is well. */
+/** deploy/alerts.yaml, by promtool: every alert fires when it should, and is silent while all is
+ *  well. */
 
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
-/** The manifests of deploy/kubernetes, applied to our own server as `kubectl apply --server-side --kustomize` does: strictly, so that a
- *  field that the API does not have is refused. */
+/** The manifests of deploy/kubernetes, applied to our own server as `kubectl apply --server-side
+ *  --kustomize` does: strictly, so that a field that the API does not have is refused. */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -58,7 +58,8 @@ function kustomizationOf(folder: string): Kustomization {
   return parse(readFileSync(join(folder, 'kustomization.yaml'), 'utf8')) as Kustomization
 }
 
-/** The objects of a kustomization, as they stand in the files: what their YAML means is for the server to say. */
+/** The objects of a kustomization, as they stand in the files: what their YAML means is for the
+ *  server to say. */
 function resourcesIn(folder: string): Resource[] {
   const { namespace = 'default', resources } = kustomizationOf(folder)
   return resources.flatMap(name => {

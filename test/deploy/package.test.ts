@@ -1,4 +1,5 @@
-/** The package as `npm publish` would send it: packed, installed somewhere else, and run from there. */
+/** The package as `npm publish` would send it: packed, installed somewhere else, and run from
+ *  there. */
 
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -26,15 +27,15 @@ async function pack(folder: string): Promise<Packed> {
   return packed!
 }
 
-/** What npm does in a folder of its own, as on another machine. The packages that we depend on come from the registry, or from npm's
- *  cache. */
+/** What npm does in a folder of its own, as on another machine. The packages that we depend on come
+ *  from the registry, or from npm's cache. */
 async function npm(folder: string, ...args: string[]): Promise<void> {
   const quiet = ['--prefer-offline', '--no-audit', '--no-fund', '--loglevel', 'error']
   await run('npm', [...args, ...quiet], { cwd: folder, timeout: patient(120_000) })
 }
 
-/** Makes the list of packages in the image, by the image's own command, where nothing but the program and what it needs is installed.
- *  Each installed package must be in it. */
+/** Makes the list of packages in the image, by the image's own command, where nothing but the
+ *  program and what it needs is installed. Each installed package must be in it. */
 async function checkPartsList(t: Test, folder: string, copy: string): Promise<void> {
   const dockerfile = readFileSync('deploy/Dockerfile', 'utf8')
   const [, command = ''] = /^RUN (.*npm sbom .*) > sbom\.cdx\.json$/m.exec(dockerfile) ?? []
@@ -96,7 +97,8 @@ t.test(
     const version = String(manifest['version'])
     const shown = await run(binary, ['--version'], { cwd: folder })
     t.equal(shown.stdout, `watchglass ${version}\n`)
-    // What is installed globally npx takes as it is. Below our own package.json it would build and take this project.
+    // What is installed globally npx takes as it is. Below our own package.json it would build and
+    // take this project.
     const home = await mkdtemp(join(tmpdir(), 'watchglass-npx-'))
     t.teardown(() => rm(home, { recursive: true }))
     const { stdout } = await run('npx', ['--offline', 'watchglass', '--version'], {

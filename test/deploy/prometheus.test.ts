@@ -1,5 +1,5 @@
-/** A real Prometheus scrapes a real process in front of an upstream: the metrics are well-formed, each query of the dashboards returns data,
- *  and each alert can be evaluated. */
+/** A real Prometheus scrapes a real process in front of an upstream: the metrics are well-formed,
+ *  each query of the dashboards returns data, and each alert can be evaluated. */
 
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -118,7 +118,8 @@ function use(t: Test, address: string): () => Promise<void> {
   return end
 }
 
-/** Starts a Prometheus that scrapes twice a second. The answer counts the series that a query returns. */
+/** Starts a Prometheus that scrapes twice a second. The answer counts the series that a query
+ *  returns. */
 async function startPrometheus(
   t: Test,
   target: string,

@@ -1,6 +1,7 @@
-/** A controller with an informer, leader election, a work queue and status patches, while the server makes its requests fail: it
- *  converges, and its view equals the store. The seed decides the faults and the changes; what is under way at the same time is up to
- *  the machine. To have the same again: CONTROLLER_SEED=N. 5,000 objects: EFFORT=10. */
+/** A controller with an informer, leader election, a work queue and status patches, while the
+ *  server makes its requests fail: it converges, and its view equals the store. The seed decides
+ *  the faults and the changes; what is under way at the same time is up to the machine. To have the
+ *  same again: CONTROLLER_SEED=N. 5,000 objects: EFFORT=10. */
 
 import { type ChildProcess, execFile, fork } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,5 @@
-/** kubectl through the proxy: what it writes passes, what it reads comes from the mirror, and neither is told apart. */
+/** kubectl through the proxy: what it writes passes, what it reads comes from the mirror, and
+ *  neither is told apart. */
 
 import { spawn } from 'node:child_process'
 import { mkdtempSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,5 @@
-/** kubectl's watches and waits against a service in this process, whose objects the test changes. */
+/** kubectl's watches and waits against a service in this process, whose objects the test
+ *  changes. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

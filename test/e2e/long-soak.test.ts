@@ -1,4 +1,5 @@
-/** What `npm run soak -- --minutes 30` judges by; the soak itself takes minutes and a cluster of three. */
+/** What `npm run soak -- --minutes 30` judges by; the soak itself takes minutes and a cluster of
+ *  three. */
 
 import t from 'tap'
 import { sawtoothTrendOf, trendOf } from './soak/long/flatness.ts'

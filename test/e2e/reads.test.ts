@@ -1,5 +1,6 @@
-/** Random reads of two services over one real etcd, while writers never rest, against a naive oracle. The seed decides what is
- *  written and asked for; what is under way at the same time is up to the machine. To ask for the same again: READS_SEED=N. */
+/** Random reads of two services over one real etcd, while writers never rest, against a naive
+ *  oracle. The seed decides what is written and asked for; what is under way at the same time is up
+ *  to the machine. To ask for the same again: READS_SEED=N. */
 
 import * as http from 'node:http'
 import t, { type Test } from 'tap'

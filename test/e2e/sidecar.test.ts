@@ -1,5 +1,6 @@
-/** The program beside an aggregated API server: another process, a real etcd, certificates, a front proxy; what the server does, and how
- *  it is restarted, is up to a stand-in that is made from the recordings. */
+/** The program beside an aggregated API server: another process, a real etcd, certificates, a front
+ *  proxy; what the server does, and how it is restarted, is up to a stand-in that is made from the
+ *  recordings. */
 
 import { spawn } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,6 @@
-/** 200 watches at two services over one real etcd, while writers never rest, against a naive model. The seed decides what is written
- *  and watched; what is under way at the same time is up to the machine. To ask for the same again: WATCHES_SEED=N. */
+/** 200 watches at two services over one real etcd, while writers never rest, against a naive model.
+ *  The seed decides what is written and watched; what is under way at the same time is up to the
+ *  machine. To ask for the same again: WATCHES_SEED=N. */
 
 import assert from 'node:assert/strict'
 import t from 'tap'

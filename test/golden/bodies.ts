@@ -1,5 +1,5 @@
-/** Takes recorded bodies apart without changing a byte: the texts of list items, the messages of protobuf lists, the objects in
- *  watch frames. */
+/** Takes recorded bodies apart without changing a byte: the texts of list items, the messages of
+ *  protobuf lists, the objects in watch frames. */
 
 import { WireReader } from '../../lib/wire/reader.ts'
 import { readEnvelope } from '../../lib/codec/transcode/envelope.ts'
@@ -19,7 +19,8 @@ export interface RecordedObject {
 /** Kinds of bodies that hold no objects as they are. */
 const notStored = /^(Table|PartialObjectMetadata|Status|API(?!Service))/
 
-/** The objects in a JSON body that is an object or a list; none for Tables, metadata, statuses, discovery. */
+/** The objects in a JSON body that is an object or a list; none for Tables, metadata, statuses,
+ *  discovery. */
 export function objectsOfJson(body: string): RecordedObject[] {
   const parsed = JSON.parse(body) as JsonBody
   const { kind = '', apiVersion = '' } = parsed

@@ -1,4 +1,5 @@
-/** Reads the recordings of a real kube-apiserver in `data/`: what etcd held, what was asked, and what was answered.
+/** Reads the recordings of a real kube-apiserver in `data/`: what etcd held, what was asked, and
+ *  what was answered.
  *
  *  Everything is loaded when first asked for, and shared: treat it as immutable. */
 
@@ -83,7 +84,8 @@ export interface RecordedWatch extends Recorded {
   }
 }
 
-/** JSON: one line with its `\n` in `raw`. Protobuf: the frame with its 4-byte length in `raw_base64`. */
+/** JSON: one line with its `\n` in `raw`. Protobuf: the frame with its 4-byte length in
+ *  `raw_base64`. */
 export interface RecordedFrame {
   readonly offset_ms: number
   readonly raw?: string
@@ -177,7 +179,8 @@ export function entriesAt(at: number): Map<Key, KeyValue> {
   return entries
 }
 
-/** Every entry that was ever put under `key`, oldest first; `key` is text such as `/registry/pods/shop/web`. */
+/** Every entry that was ever put under `key`, oldest first; `key` is text such as
+ *  `/registry/pods/shop/web`. */
 export function entriesOf(key: string): readonly KeyValue[] {
   return entriesByKey().get(key) ?? []
 }

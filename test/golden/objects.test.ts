@@ -1,4 +1,5 @@
-/** Reproduces every object in every recorded body of a get or list from the bytes that etcd held, byte for byte. */
+/** Reproduces every object in every recorded body of a get or list from the bytes that etcd held,
+ *  byte for byte. */
 
 import t from 'tap'
 import { keyFromText, textFromKey } from '../../lib/base/keys.ts'
@@ -21,7 +22,8 @@ interface Tally {
   notCovered: number
 }
 
-/** Objects whose recorded bytes we do not reproduce, and why that is right. Empty: there are none. */
+/** Objects whose recorded bytes we do not reproduce, and why that is right. Empty: there are
+ *  none. */
 const exceptions: readonly { readonly kind: string; readonly reason: string }[] = []
 
 const definitionsPrefix = '/registry/apiextensions.k8s.io/customresourcedefinitions/'

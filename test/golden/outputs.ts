@@ -1,4 +1,5 @@
-/** Makes the recorded answers again: from the recorded history, through the pure layer, to bytes. */
+/** Makes the recorded answers again: from the recorded history, through the pure layer, to
+ *  bytes. */
 
 import { negotiateWatch } from '../support/kube/negotiate.ts'
 import { schemaOf } from '../../lib/codec/schema/schema.ts'

@@ -1,5 +1,6 @@
-/** Replays the recordings against a whole service: the store stands where it stood, the recorded request goes over a real socket, and
- *  what comes back is compared with what a kube-apiserver answered. */
+/** Replays the recordings against a whole service: the store stands where it stood, the recorded
+ *  request goes over a real socket, and what comes back is compared with what a kube-apiserver
+ *  answered. */
 
 import { Agent, METHODS, type OutgoingHttpHeaders } from 'node:http'
 import { gunzipSync } from 'node:zlib'
@@ -30,7 +31,8 @@ export class HistoryWriter {
   readonly #client: Client
   readonly #recording: Recording
   #next = 0
-  /** Only some of what was written is recorded: the rest is made up, under a key that nobody reads. */
+  /** Only some of what was written is recorded: the rest is made up, under a key that nobody
+   *  reads. */
   readonly #hasGaps: boolean
   #written = 1
 
@@ -81,7 +83,8 @@ export class HistoryWriter {
   }
 }
 
-/** What is asked, and what is not answered as it was recorded, with the reason why that is right: by id. */
+/** What is asked, and what is not answered as it was recorded, with the reason why that is right:
+ *  by id. */
 export interface ReadReplay {
   readonly recording: Recording
   readonly asked: readonly Exchange[]
@@ -232,7 +235,8 @@ function plainToken(_: string, before: string, token: string): string {
   return `${before}${decoded}`
 }
 
-/** Lists of built-in resources begin with their metadata, those of custom ones and YAML end with it. */
+/** Lists of built-in resources begin with their metadata, those of custom ones and YAML end with
+ *  it. */
 function listRevision(text: string): RegExp {
   if (!text.startsWith('{')) return /(\n {2}resourceVersion: ")(\d+)(?="\n$)/
   return /^\{\s*"kind"/.test(text)

@@ -13,7 +13,8 @@ const exceptions: Readonly<Record<string, string>> = {
   'pub-w149': 'the oldest revision of a cache that was made three revisions later than ours',
 }
 
-/** What a server still has depends on when it was started. The recorded one was started again at this revision. */
+/** What a server still has depends on when it was started. The recorded one was started again at
+ *  this revision. */
 const restartedAt = 796
 
 t.test(

@@ -16,7 +16,8 @@ export interface WatchReplay {
   readonly restart?: { readonly at: number; start(): Promise<Served> } | undefined
 }
 
-/** Opens the watches that were open at the same time, writes what was written meanwhile, and compares what came. */
+/** Opens the watches that were open at the same time, writes what was written meanwhile, and
+ *  compares what came. */
 export async function replayWatches(
   t: Test,
   first: Served,
@@ -95,7 +96,8 @@ async function compare(stream: Stream, watch: RecordedWatch): Promise<string | u
   return undefined
 }
 
-/** An interval's bookmarks come when they come; the one that ends the initial events has its place. */
+/** An interval's bookmarks come when they come; the one that ends the initial events has its
+ *  place. */
 function isBookmark(frame: Buffer): boolean {
   const text = frame.toString('latin1')
   return text.includes('BOOKMARK') && !text.includes('initial-events-end')

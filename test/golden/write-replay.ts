@@ -1,5 +1,6 @@
-/** Replays recorded writes. The store stands at the revision where it stood, and uids, times and generated names are given out as they
- *  were recorded, so that what is answered and what etcd holds afterwards can be compared byte for byte. */
+/** Replays recorded writes. The store stands at the revision where it stood, and uids, times and
+ *  generated names are given out as they were recorded, so that what is answered and what etcd
+ *  holds afterwards can be compared byte for byte. */
 
 import type { Test } from 'tap'
 import { allKeys, keyFromText, singleKey, textFromKey } from '../../lib/base/keys.ts'
@@ -114,7 +115,8 @@ interface RecordedChange {
   readonly value: Uint8Array | undefined
 }
 
-/** What servers write by nobody's request, or beside it: their leases, and the addresses that they give out. */
+/** What servers write by nobody's request, or beside it: their leases, and the addresses that they
+ *  give out. */
 const ownKeys =
   /^\/registry\/(?:ipaddresses|ranges|peerserverleases|masterleases|leases\/kube-system\/apiserver-)/
 
@@ -178,7 +180,8 @@ function givenOf({ response }: Exchange): Given {
 
 const timePattern = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?Z/g
 
-/** The second in which the server did it: the newest time that it noted, if that is near the time of the request. */
+/** The second in which the server did it: the newest time that it noted, if that is near the time
+ *  of the request. */
 function timeOf(
   { response, recorded_at: at }: Exchange,
   recorded: readonly RecordedChange[],

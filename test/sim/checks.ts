@@ -1,13 +1,16 @@
-/** What must hold of everything that a mirror says, judged by the truth. The names follow etcd's robustness tests.
+/** What must hold of everything that a mirror says, judged by the truth. The names follow etcd's
+ *  robustness tests.
  *
- *  - fresh: a consistent read contains every write that was acknowledged before it began, and is not older than any consistent read
- *    that had ended before it began, of whichever mirror.
+ *  - fresh: a consistent read contains every write that was acknowledged before it began, and is
+ *    not older than any consistent read that had ended before it began, of whichever mirror.
  *  - monotonic: what one mirror gives as the newest never goes back.
- *  - exact: every answer is the exact state of its keyspace at its revision; one that names a revision has that one, or has expired
- *    for a reason.
- *  - ordered, unique, atomic, reliable: each position sees every batch of its keyspace once, whole, in order, without a gap.
+ *  - exact: every answer is the exact state of its keyspace at its revision; one that names a
+ *    revision has that one, or has expired for a reason.
+ *  - ordered, unique, atomic, reliable: each position sees every batch of its keyspace once, whole,
+ *    in order, without a gap.
  *  - bookmarkable: a proven revision means that nothing up to it is missing.
- *  - epochs: what was served from one epoch is never followed by an older one; no epoch begins without a restore. */
+ *  - epochs: what was served from one epoch is never followed by an older one; no epoch begins
+ *    without a restore. */
 
 import type { ReadOutcome } from '../../lib/mirror/reads/read.ts'
 import type { Freshness } from '../../lib/base/freshness.ts'
@@ -52,7 +55,8 @@ export class MirrorChecks {
   /** The newest answer for each keyspace, and in which epoch of the mirror it was given. */
   readonly #newest = new Map<string, Newest>()
 
-  /** With threads only reads that began after an answer are compared with it; one mirror alone answers in order. */
+  /** With threads only reads that began after an answer are compared with it; one mirror alone
+   *  answers in order. */
   constructor(truth: Truth, name: string, hasThreads = false) {
     this.#truth = truth
     this.#name = name
@@ -130,7 +134,8 @@ export class MirrorChecks {
   moved(keyspace: string, position: Position, batch: Batch): void {
     const what = `batch ${batch.revision} of ${keyspace} after ${position.revision}`
     const sum = batch.events.reduce(sumAfter, position.sum)
-    // What a position has in common with later epochs may go on in one of them only after a reset, which ends the position.
+    // What a position has in common with later epochs may go on in one of them only after a reset,
+    // which ends the position.
     const epoch = this.#truth.epochs
       .slice(position.epoch)
       .find(
@@ -154,8 +159,8 @@ export class MirrorChecks {
     })
   }
 
-  /** Whoever asks the same mirror again for what is newest, in whichever of its threads, never gets something older, unless it has noticed
-   *  that etcd went back. */
+  /** Whoever asks the same mirror again for what is newest, in whichever of its threads, never gets
+   *  something older, unless it has noticed that etcd went back. */
   #checkNewest(
     keyspace: string,
     { mark, revision }: { mark: ReadMark; revision: number },

@@ -1,4 +1,5 @@
-/** The keys of the simulated etcd: three mirrored keyspaces, one prefix that is nobody's, and keys outside of everything. */
+/** The keys of the simulated etcd: three mirrored keyspaces, one prefix that is nobody's, and keys
+ *  outside of everything. */
 
 import { type Key, keyFromText } from '../../lib/base/keys.ts'
 import { type Random, randomInt, randomItem } from '../../lib/base/random.ts'

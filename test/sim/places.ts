@@ -32,7 +32,8 @@ export interface SimWatcher {
 export interface Place {
   readonly mirrors: Mirrors
   readonly thread: SimThread | undefined
-  /** Of what is delivered here: a thread that has stalled is told late what another epoch brought. */
+  /** Of what is delivered here: a thread that has stalled is told late what another epoch
+   *  brought. */
   readonly checks: MirrorChecks
   /** Where the sink is in each keyspace. */
   readonly delivered: Map<string, Position>

@@ -1,5 +1,5 @@
-/** `npm run simulate`: simulates, and prints what happened. With a profile, one world of that profile and seed, as the message of a failure
- *  gives them. */
+/** `npm run simulate`: simulates, and prints what happened. With a profile, one world of that
+ *  profile and seed, as the message of a failure gives them. */
 
 import { ToolOptions } from '../support/runner/tool-options.ts'
 import { profiles } from './faults.ts'

@@ -1,5 +1,6 @@
-/** The watches of a door in the simulation: real streams over a simulated mirror, with clients that read slowly, leave, and come back to
- *  where they were, as etcd's own client does. Every event and every progress mark is judged by the truth. */
+/** The watches of a door in the simulation: real streams over a simulated mirror, with clients that
+ *  read slowly, leave, and come back to where they were, as etcd's own client does. Every event and
+ *  every progress mark is judged by the truth. */
 
 import type { CacheError } from '../../lib/base/errors.ts'
 import { keyFromText, prefixRange } from '../../lib/base/keys.ts'
@@ -248,7 +249,8 @@ class DoorClient {
     else this.#tell(watched, response)
   }
 
-  /** Ordered, unique, atomic, reliable: the next revisions of the keyspace, whole, with nothing left out. */
+  /** Ordered, unique, atomic, reliable: the next revisions of the keyspace, whole, with nothing
+   *  left out. */
   #tell(watched: Watched, { events }: WatchResponseMessage): void {
     const { keyspace } = watched
     for (let at = 0; at < events.length;) {

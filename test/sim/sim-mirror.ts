@@ -1,4 +1,5 @@
-/** A mirror in the simulation: the real one, with readers and watchers around it whose every answer is checked. */
+/** A mirror in the simulation: the real one, with readers and watchers around it whose every answer
+ *  is checked. */
 
 import type { ReadOptions, ReadOutcome } from '../../lib/mirror/reads/read.ts'
 import { silentLogger } from '../support/silent-logger.ts'
@@ -221,7 +222,8 @@ export class SimMirror {
     const mark = this.#checks.beginRead(keyspace)
     this.#began(place, 1)
     try {
-      // What is answered at once is judged at once, as the layers above write it: this turn may bring news of a restore.
+      // What is answered at once is judged at once, as the layers above write it: this turn may
+      // bring news of a restore.
       const answer = place.mirrors.read(keyspace, options)
       const outcome = answer instanceof Promise ? await answer : answer
       stats.count(`${freshness.type} ${outcome.from}`)

@@ -1,5 +1,6 @@
-/** Face threads in the simulation: the real feeders, rings and copies, with messages that the scheduler delivers when the seed says so. They
- *  stall, fall so far behind that their ring is full, and are killed and started again. */
+/** Face threads in the simulation: the real feeders, rings and copies, with messages that the
+ *  scheduler delivers when the seed says so. They stall, fall so far behind that their ring is
+ *  full, and are killed and started again. */
 
 import type { Clock } from '../../lib/base/clock.ts'
 import { type Random, randomInt, randomItem } from '../../lib/base/random.ts'

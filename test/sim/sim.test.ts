@@ -1,4 +1,5 @@
-/** The mirror in simulated worlds. What a failure prints can be run again: `npm run simulate -- --seed N --profile NAME --events M`. */
+/** The mirror in simulated worlds. What a failure prints can be run again: `npm run simulate --
+ *  --seed N --profile NAME --events M`. */
 
 import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'

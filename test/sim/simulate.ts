@@ -1,5 +1,5 @@
-/** Runs simulated worlds, one after the other, until so many events have happened. A failure names the seed of its world, with which
- *  that world alone is run again. */
+/** Runs simulated worlds, one after the other, until so many events have happened. A failure names
+ *  the seed of its world, with which that world alone is run again. */
 
 import { profiles } from './faults.ts'
 import { Stats } from './stats.ts'

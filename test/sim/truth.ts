@@ -1,5 +1,6 @@
-/** What really happened in the simulated etcd, revision by revision, kept apart from everything that is under test: for each
- *  keyspace the revisions at which it changed, and a sum over its entries after each. A restore forks the past into a new epoch. */
+/** What really happened in the simulated etcd, revision by revision, kept apart from everything
+ *  that is under test: for each keyspace the revisions at which it changed, and a sum over its
+ *  entries after each. A restore forks the past into a new epoch. */
 
 import { allKeys, type Key } from '../../lib/base/keys.ts'
 import type { Engine } from '../../lib/etcd/engine/engine.ts'

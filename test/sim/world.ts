@@ -1,7 +1,9 @@
-/** One simulated world: an etcd of three members, writers, mirrors with readers and watchers, a network and a clock, in one process
- *  and without real time. The seed decides everything: which message is delivered next, who writes and reads what, what breaks.
+/** One simulated world: an etcd of three members, writers, mirrors with readers and watchers, a
+ *  network and a clock, in one process and without real time. The seed decides everything: which
+ *  message is delivered next, who writes and reads what, what breaks.
  *
- *  A step delivers one message or lets one timer fire, after somebody may have begun something. Each counts as an event. */
+ *  A step delivers one message or lets one timer fire, after somebody may have begun something.
+ *  Each counts as an event. */
 
 import { SeededScheduler } from '../support/etcd/seeded-scheduler.ts'
 import { createRandom, type Random, randomInt, randomItem } from '../../lib/base/random.ts'
@@ -34,7 +36,8 @@ export interface WorldOptions {
   readonly threads?: number | undefined
   /** One mirror has a door of etcd's API, with clients that watch. */
   readonly hasDoor?: boolean | undefined
-  /** Whoever asks for etcd's revision finds it in memory, as with an etcd in the process; where no fault restores it. */
+  /** Whoever asks for etcd's revision finds it in memory, as with an etcd in the process; where no
+   *  fault restores it. */
   readonly hasOwnRevision?: boolean | undefined
 }
 
@@ -242,7 +245,8 @@ export class World {
     this.#check()
   }
 
-  /** Nothing goes wrong any more, and nobody writes: every mirror gets ready and equals etcd, key for key. */
+  /** Nothing goes wrong any more, and nobody writes: every mirror gets ready and equals etcd, key
+   *  for key. */
   async #comeToRest(): Promise<void> {
     this.#faults.heal()
     this.#isResting = true
@@ -290,7 +294,8 @@ export class World {
     for (const keyspace of keyspaceNames) {
       const snapshot = contents.get(keyspace)
       const { current } = this.#truth
-      // At its own revision: a lease may have expired meanwhile. That it is fresh was checked with the answer.
+      // At its own revision: a lease may have expired meanwhile. That it is fresh was checked with
+      // the answer.
       const isEqual =
         snapshot !== undefined && sumOf(snapshot) === current.sumAt(keyspace, snapshot.revision)
       if (!isEqual) throw new SimFailure(`${name}: ${keyspace} differs from etcd in the end`)

@@ -1,4 +1,5 @@
-/** Somebody who writes to the simulated etcd: one change at a time, and remembers what was acknowledged. */
+/** Somebody who writes to the simulated etcd: one change at a time, and remembers what was
+ *  acknowledged. */
 
 import { CacheError } from '../../lib/base/errors.ts'
 import { keyFromText, prefixRange, singleKey } from '../../lib/base/keys.ts'
@@ -82,7 +83,8 @@ export class Writer {
     this.#acknowledged(epoch, header.revision)
   }
 
-  /** Whatever reads from now on must contain it. A restore breaks every connection, so an answer is of the epoch of its question. */
+  /** Whatever reads from now on must contain it. A restore breaks every connection, so an answer is
+   *  of the epoch of its question. */
   #acknowledged(epoch: Truth['current'], at: Revision): void {
     if (at > epoch.floor) epoch.floor = at
   }

@@ -66,7 +66,8 @@ export class FakeClock implements Clock {
   }
 }
 
-/** On which something takes as long as a slice may between any two looks, and which counts the turns that others get. */
+/** On which something takes as long as a slice may between any two looks, and which counts the
+ *  turns that others get. */
 export class SlowClock extends FakeClock {
   yields = 0
   #looks = 0

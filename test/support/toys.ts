@@ -6,7 +6,8 @@ export const toyDefinitionKey =
 
 const names = { plural: 'toys', singular: 'toy', kind: 'Toy', listKind: 'ToyList' }
 
-/** The stored definition of toys that can be selected by `fields` of their spec. The first version is the stored one. */
+/** The stored definition of toys that can be selected by `fields` of their spec. The first version
+ *  is the stored one. */
 export function toyDefinition(
   fields: readonly string[],
   versions: readonly string[] = ['v1'],

@@ -54,7 +54,8 @@ export class ActorApi {
     return object && { place, object, revision: entry.modRevision }
   }
 
-  /** Throws if there is one of that name, as all refusals are thrown: the work is tried again with what is there then. */
+  /** Throws if there is one of that name, as all refusals are thrown: the work is tried again with
+   *  what is there then. */
   async create({ group, resource: name, namespace, object }: Creation): Promise<void> {
     const { cluster, onWritten } = this.#options
     const resource = cluster.resourceOf(group, 'v1', name)

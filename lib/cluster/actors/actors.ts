@@ -1,5 +1,6 @@
-/** Made-up controllers and nodes: deployments get their pods, pods run, jobs finish, and nodes renew their leases. They follow the mirror,
- *  and act on an object only if it is not as it should be. What the generator of clusters has made stays as it is. */
+/** Made-up controllers and nodes: deployments get their pods, pods run, jobs finish, and nodes
+ *  renew their leases. They follow the mirror, and act on an object only if it is not as it should
+ *  be. What the generator of clusters has made stays as it is. */
 
 import type { Clock } from '../../base/clock.ts'
 import { type Key, keyFromText } from '../../base/keys.ts'

@@ -1,4 +1,5 @@
-/** Deployments have a replica set for each of their templates; the newest one gets all replicas, step by step. */
+/** Deployments have a replica set for each of their templates; the newest one gets all replicas,
+ *  step by step. */
 
 import type { Key } from '../../base/keys.ts'
 import type { ActorApi } from './actor-api.ts'

@@ -1,4 +1,5 @@
-/** What is kept of each object that actors follow: enough to see whether there is anything to do. */
+/** What is kept of each object that actors follow: enough to see whether there is anything to
+ *  do. */
 
 import type { Key } from '../../base/keys.ts'
 import {
@@ -33,7 +34,8 @@ export interface PodFact extends Fact {
   readonly isReady: boolean
   readonly node: string
   readonly runsForEver: boolean
-  /** It is not to be scheduled: it waits for something, or a scheduler has found no place for it. */
+  /** It is not to be scheduled: it waits for something, or a scheduler has found no place for
+   *  it. */
   readonly isHeld: boolean
   readonly graceSeconds: number
 }

@@ -42,7 +42,8 @@ export class Places {
     else this.#counts.set(node, left)
   }
 
-  /** The node with the fewest pods of those that take it. Requests for resources and affinity are not looked at. */
+  /** The node with the fewest pods of those that take it. Requests for resources and affinity are
+   *  not looked at. */
   choose(pod: Pod): NodeFact | undefined {
     let best: NodeFact | undefined
     let fewest = Infinity

@@ -1,5 +1,5 @@
-/** Pods are given a node, run there, fail now and then, end if they are to end, and go when they are deleted: each after a time that is
- *  drawn. */
+/** Pods are given a node, run there, fail now and then, end if they are to end, and go when they
+ *  are deleted: each after a time that is drawn. */
 
 import type { Clock } from '../../base/clock.ts'
 import type { Key } from '../../base/keys.ts'

@@ -16,7 +16,8 @@ export interface Rollout {
   readonly old: readonly number[]
 }
 
-/** New pods come as far as the surge allows, and old ones go as far as enough stay available. `old` begins with the oldest. */
+/** New pods come as far as the surge allows, and old ones go as far as enough stay available. `old`
+ *  begins with the oldest. */
 export function nextRollout(
   { replicas: wanted = 1, strategy }: Deployment['spec'],
   current: Share,

@@ -1,4 +1,5 @@
-/** What actors follow, in slices: each object that has changed, in its newest state, and first of all what was there at the start. */
+/** What actors follow, in slices: each object that has changed, in its newest state, and first of
+ *  all what was there at the start. */
 
 import type { Clock } from '../../base/clock.ts'
 import { Slice } from '../../base/slice.ts'

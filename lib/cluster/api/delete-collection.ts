@@ -1,4 +1,5 @@
-/** DELETE of a collection: what a list would show is deleted, each object as if it were deleted alone, and then shown as it was. */
+/** DELETE of a collection: what a list would show is deleted, each object as if it were deleted
+ *  alone, and then shown as it was. */
 
 import { Slice } from '../../base/slice.ts'
 import type { MediaType } from '../../codec/negotiate/negotiate.ts'

@@ -1,4 +1,5 @@
-/** Answers writes: reads the body, hands it to the write's operation, and shows what is stored then. */
+/** Answers writes: reads the body, hands it to the write's operation, and shows what is stored
+ *  then. */
 
 import type { Clock } from '../../base/clock.ts'
 import { contentType, type MediaType, negotiate } from '../../codec/negotiate/negotiate.ts'

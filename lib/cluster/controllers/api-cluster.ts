@@ -1,4 +1,5 @@
-/** The API for the controllers: they write as any client does, in the version in which each resource is stored. */
+/** The API for the controllers: they write as any client does, in the version in which each
+ *  resource is stored. */
 
 import { type Key, keyAfter, keyFromText, prefixRange } from '../../base/keys.ts'
 import { type JsonObject, textInOrder } from '../../codec/json/tree.ts'

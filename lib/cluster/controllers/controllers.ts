@@ -1,5 +1,6 @@
-/** What goes on around writes where no controller manager runs: namespaces are emptied, dependents of deleted owners are collected, and
- *  pods go when their grace period is over. Follows the mirror; what is to be done is done by writes of the API. */
+/** What goes on around writes where no controller manager runs: namespaces are emptied, dependents
+ *  of deleted owners are collected, and pods go when their grace period is over. Follows the
+ *  mirror; what is to be done is done by writes of the API. */
 
 import type { Clock } from '../../base/clock.ts'
 import type { Key } from '../../base/keys.ts'
@@ -59,7 +60,8 @@ export class Controllers {
     this.#reaper = new PodReaper({ cluster, clock, lookAt: key => reap.add(key) })
   }
 
-  /** Everything is mirrored: nothing is done before. A namespace would be let go whose custom resources are not known yet. */
+  /** Everything is mirrored: nothing is done before. A namespace would be let go whose custom
+   *  resources are not known yet. */
   start(): void {
     this.#onStarted()
   }

@@ -1,8 +1,9 @@
-/** Deletes objects of which all owners are gone, and does what the finalizers `foregroundDeletion` and `orphan` say, as the garbage
- *  collector of Kubernetes does.
+/** Deletes objects of which all owners are gone, and does what the finalizers `foregroundDeletion`
+ *  and `orphan` say, as the garbage collector of Kubernetes does.
  *
- *  An owner is gone if its deletion was seen here. One that was never there is not taken for deleted, unlike upstream: recordings and
- *  made-up data leave owners out, and their dependents must stay. */
+ *  An owner is gone if its deletion was seen here. One that was never there is not taken for
+ *  deleted, unlike upstream: recordings and made-up data leave owners out, and their dependents
+ *  must stay. */
 
 import type { Key } from '../../base/keys.ts'
 import type { Event } from '../../store/event.ts'

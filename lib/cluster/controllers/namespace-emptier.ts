@@ -1,5 +1,5 @@
-/** Empties namespaces that are being deleted, and lets them go: deletes what is in them, says in their conditions what remains, and
- *  takes the finalizer `kubernetes` away when nothing does. */
+/** Empties namespaces that are being deleted, and lets them go: deletes what is in them, says in
+ *  their conditions what remains, and takes the finalizer `kubernetes` away when nothing does. */
 
 import type { Key } from '../../base/keys.ts'
 import { type JsonObject, itemsOf, memberOf } from '../../codec/json/tree.ts'

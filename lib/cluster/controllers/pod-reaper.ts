@@ -1,5 +1,5 @@
-/** Removes pods when their grace period is over. On a node, the kubelet would stop them and say so; here there is none, and a pod that
- *  waits for it would stay for ever. */
+/** Removes pods when their grace period is over. On a node, the kubelet would stop them and say so;
+ *  here there is none, and a pod that waits for it would stay for ever. */
 
 import type { Clock } from '../../base/clock.ts'
 import type { Key } from '../../base/keys.ts'

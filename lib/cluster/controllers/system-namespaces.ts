@@ -1,4 +1,5 @@
-/** The namespaces that every cluster has: kube-apiserver makes them when it starts, and so do we in an etcd of our own. */
+/** The namespaces that every cluster has: kube-apiserver makes them when it starts, and so do we in
+ *  an etcd of our own. */
 
 import type { ApiState } from '../../kube/api-state.ts'
 import { parseQuery } from '../../kube/request/request.ts'

@@ -1,4 +1,5 @@
-/** Things to look at, each once however often it was asked for, one after the other. What fails is tried again after a growing pause. */
+/** Things to look at, each once however often it was asked for, one after the other. What fails is
+ *  tried again after a growing pause. */
 
 import type { Clock } from '../../base/clock.ts'
 import { sleep } from '../../base/clock.ts'

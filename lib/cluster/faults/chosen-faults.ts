@@ -1,4 +1,5 @@
-/** The faults that were chosen for one request: which there are, and which of them its client has met. */
+/** The faults that were chosen for one request: which there are, and which of them its client has
+ *  met. */
 
 import type { Effect } from './rule.ts'
 

@@ -1,5 +1,5 @@
-/** Faults on purpose, as they are switched on and replaced while the program runs: the rules that requests meet, and the compactions that
- *  they ask for. */
+/** Faults on purpose, as they are switched on and replaced while the program runs: the rules that
+ *  requests meet, and the compactions that they ask for. */
 
 import type { Clock } from '../../base/clock.ts'
 import type { Logger } from '../../base/logger.ts'

@@ -1,5 +1,6 @@
-/** The faults that are switched on: which of them a request meets, and how often each was met. Which requests those are follows from the
- *  seed and the order in which requests come, so that a run can be repeated.
+/** The faults that are switched on: which of them a request meets, and how often each was met.
+ *  Which requests those are follows from the seed and the order in which requests come, so that a
+ *  run can be repeated.
  *
  *  ```
  *  words, shared by all threads   | taken | drawn | met, of each rule ... |
@@ -92,13 +93,15 @@ export class Faults implements RequestsFaults {
     if (active !== undefined) this.#meet(active)
   }
 
-  /** The faults of a request; undefined if there are none. Of each type only the first rule counts. */
+  /** The faults of a request; undefined if there are none. Of each type only the first rule
+   *  counts. */
   chooseFor(subject: FaultySubject): MetFaults | undefined {
     const chosen = new Map<string, ChosenFault>()
     for (const active of this.#active) {
       const { effect, selection, share, times } = active.rule
       if (effect.type === 'compact' || !concerns(selection, subject)) continue
-      // Drawn for every request that a rule concerns, so that one rule does not shift the draws of another.
+      // Drawn for every request that a rule concerns, so that one rule does not shift the draws of
+      // another.
       const draw = Atomics.add(this.#words, drawn, 2)
       const isDrawn = randomAt(this.#seed, draw) < share
       const amount = randomAt(this.#seed, draw + 1)

@@ -1,5 +1,5 @@
-/** An exchange whose response goes wrong on purpose: it is cut off after some bytes, or it is sent slowly. Everything else is the
- *  exchange's own. */
+/** An exchange whose response goes wrong on purpose: it is cut off after some bytes, or it is sent
+ *  slowly. Everything else is the exchange's own. */
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
@@ -9,7 +9,8 @@ import type { ChosenFaults } from './chosen-faults.ts'
 
 /** A slow body is sent in so many pieces a second. */
 const piecesPerSecond = 10
-/** Whoever waits for longer would take the client for dead: after 30 s it may write more, which then waits here. */
+/** Whoever waits for longer would take the client for dead: after 30 s it may write more, which
+ *  then waits here. */
 const waitMaxPieces = 30 * piecesPerSecond
 
 /** The exchange that a request with these faults is answered on. */

@@ -1,11 +1,13 @@
-/** Watches that go wrong on purpose: they end after some events, cleanly or because their position is said to have expired. */
+/** Watches that go wrong on purpose: they end after some events, cleanly or because their position
+ *  is said to have expired. */
 
 import { nextRevision, revision } from '../../base/revision.ts'
 import type { WatcherSink } from '../../watch/watcher.ts'
 import type { FaultyWatch } from '../../http/exchange/faults.ts'
 import type { ChosenFaults } from './chosen-faults.ts'
 
-/** Where the hub writes the frames of a watch: to its client, until its fault is due. Undefined if it has none. */
+/** Where the hub writes the frames of a watch: to its client, until its fault is due. Undefined if
+ *  it has none. */
 export function faultySink(connection: FaultyWatch, faults: ChosenFaults): WatcherSink | undefined {
   const effect = faults.find('watch-expired') ?? faults.find('watch-end')
   if (effect === undefined) return undefined

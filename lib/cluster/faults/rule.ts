@@ -1,4 +1,5 @@
-/** Faults on purpose, as people write them: what goes wrong, then what it takes, and which requests it concerns.
+/** Faults on purpose, as people write them: what goes wrong, then what it takes, and which requests
+ *  it concerns.
  *
  *      latency,delay=200ms..2s,verb=list,resource=pods
  *      error,code=429,retry-after=5,share=10%

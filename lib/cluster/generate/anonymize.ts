@@ -1,5 +1,6 @@
-/** Makes a recording that may leave its company: names, labels, values and texts become pseudonyms, and what is secret becomes other bytes.
- *  Kinds, fields, enumerations, numbers, sizes and times stay, so that the recording still loads as the cluster that it was. */
+/** Makes a recording that may leave its company: names, labels, values and texts become pseudonyms,
+ *  and what is secret becomes other bytes. Kinds, fields, enumerations, numbers, sizes and times
+ *  stay, so that the recording still loads as the cluster that it was. */
 
 import { type Key, keyFromText, textFromKey } from '../../base/keys.ts'
 import {
@@ -58,7 +59,8 @@ export class Anonymizer {
     return keyFromText(this.#pseudonyms.text(textFromKey(key)))
   }
 
-  /** The value under its pseudonyms; why not, for one that cannot be read: it must not be recorded. */
+  /** The value under its pseudonyms; why not, for one that cannot be read: it must not be
+   *  recorded. */
   value(bytes: Uint8Array): Uint8Array | NotExact {
     if (!hasEnvelope(bytes, 0, bytes.length)) return this.#json(bytes)
     const json = jsonFromProtobuf(bytes, 0, bytes.length, this.#schema)

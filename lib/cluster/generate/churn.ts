@@ -8,7 +8,8 @@ import type { Cluster, GeneratedChange } from './cluster.ts'
 /** The interval of steps: shorter than people can notice, and long enough to cost nothing. */
 const tickMs = 20
 
-/** After a stall (a pause of the process, a slow store), at most this much is made up for, so that it does not end in a burst. */
+/** After a stall (a pause of the process, a slow store), at most this much is made up for, so that
+ *  it does not end in a burst. */
 const backlogMaxMs = 1_000
 
 export interface ChurnOptions {

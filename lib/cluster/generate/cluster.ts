@@ -1,5 +1,5 @@
-/** A generated cluster as stored objects, and its changes: keys and bytes as kube-apiserver would write them. Only the topology is kept;
- *  bodies are made when they are needed. */
+/** A generated cluster as stored objects, and its changes: keys and bytes as kube-apiserver would
+ *  write them. Only the topology is kept; bodies are made when they are needed. */
 
 import { type Key, keyFromText } from '../../base/keys.ts'
 import { type Random, randomInt, randomItem } from '../../base/random.ts'
@@ -85,8 +85,8 @@ export class Cluster {
     yield* this.#firstEvents(this.#options.plan.events, nowMs)
   }
 
-  /** The next changes: one, or a few that belong together. Most are lease renewals and status updates, as in a real cluster. Never empty
-   *  if the cluster has a node or a pod. */
+  /** The next changes: one, or a few that belong together. Most are lease renewals and status
+   *  updates, as in a real cluster. Never empty if the cluster has a node or a pod. */
   step(nowMs: number): GeneratedChange[] {
     const { random } = this.#options
     const { nodes, workloads } = this.#topology
@@ -162,7 +162,8 @@ export class Cluster {
     return [this.#pod(pod)]
   }
 
-  /** An eviction: the pod is deleted, a new one is created on another node, and the endpoint slices are updated. */
+  /** An eviction: the pod is deleted, a new one is created on another node, and the endpoint slices
+   *  are updated. */
   #replacePod(pod: PodRecord, nowMs: number): GeneratedChange[] {
     const { workload } = pod
     this.#topology.removePod(pod)
@@ -213,7 +214,8 @@ export class Cluster {
     return { type: 'put', key: this.#key(this.#nameIn('pods', named)), value: storedPod(pod) }
   }
 
-  /** An event, and the end of the oldest one from churn: in a real cluster events expire after an hour. */
+  /** An event, and the end of the oldest one from churn: in a real cluster events expire after an
+   *  hour. */
   #churnedEvents(pod: PodRecord, nowMs: number): GeneratedChange[] {
     const event = this.#event(pod, nowMs)
     this.#events.push(event.key)

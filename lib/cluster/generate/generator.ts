@@ -81,8 +81,8 @@ export function startChurnOf({ client, cluster, rate, logger }: ChurnOf): () => 
   })
 }
 
-/** Writes changes as one transaction, since they belong together; as several where a key changes more than once, which etcd allows
- *  in no transaction. */
+/** Writes changes as one transaction, since they belong together; as several where a key changes
+ *  more than once, which etcd allows in no transaction. */
 async function writeChanges(client: Client, changes: readonly GeneratedChange[]): Promise<void> {
   let keys = new Set<Key>()
   let success: Operation[] = []

@@ -1,5 +1,6 @@
-/** `metadata.managedFields` as the server writes them: which manager set which field, in the FieldsV1 form. They are a third of a real
- *  object's bytes, so benches with generated objects without them would give figures that are too good. */
+/** `metadata.managedFields` as the server writes them: which manager set which field, in the
+ *  FieldsV1 form. They are a third of a real object's bytes, so benches with generated objects
+ *  without them would give figures that are too good. */
 
 /** Any JSON value that a builder makes. */
 export type Json =
@@ -11,7 +12,8 @@ export type Json =
   | { readonly [name: string]: Json | undefined }
 export type JsonObject = { readonly [name: string]: Json | undefined }
 
-/** The key fields of list items, in the order in which they are tried: Kubernetes' types declare such lists as maps. */
+/** The key fields of list items, in the order in which they are tried: Kubernetes' types declare
+ *  such lists as maps. */
 const itemKeys: readonly (readonly string[])[] = [
   ['containerPort', 'protocol'],
   ['port', 'protocol'],

@@ -1,4 +1,5 @@
-/** Marks for the values that differ between similar workloads, and a workload with marks in their places: see stamp.ts. */
+/** Marks for the values that differ between similar workloads, and a workload with marks in their
+ *  places: see stamp.ts. */
 
 import { imageOf } from './names.ts'
 import type { Variables } from './stamp.ts'
@@ -16,7 +17,8 @@ function markText(index: number): string {
 
 /** Workloads with the same name here have objects with the same members. */
 export function shapeName({ environmentSize, hasSidecar, number }: Workload): string {
-  // The number decides the resources that containers request, and a quantity cannot hold a mark: it is not stored as text.
+  // The number decides the resources that containers request, and a quantity cannot hold a mark: it
+  // is not stored as text.
   return `${environmentSize} ${hasSidecar} ${number % 8}`
 }
 

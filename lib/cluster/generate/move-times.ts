@@ -1,5 +1,5 @@
-/** Moves the times in a stored object, so that one of last week looks as if it was written now: its age, its conditions, the renewals of its
- *  lease. */
+/** Moves the times in a stored object, so that one of last week looks as if it was written now: its
+ *  age, its conditions, the renewals of its lease. */
 
 import { textFromMilliseconds } from '../../go/time.ts'
 import { hasEnvelope, readEnvelope } from '../../codec/transcode/envelope.ts'
@@ -8,7 +8,8 @@ import type { MessageType, Schema } from '../../codec/schema/schema.ts'
 import { WireReader, wireBytes, wireVarint } from '../../wire/reader.ts'
 import { varintLength, writeVarint } from '../../wire/varint.ts'
 
-/** A copy with all times moved; the value itself where there are none, or where it cannot be read. */
+/** A copy with all times moved; the value itself where there are none, or where it cannot be
+ *  read. */
 export function moveTimes(value: Uint8Array, byMs: number, schema: Schema): Uint8Array {
   const bySeconds = Math.round(byMs / 1000)
   if (bySeconds === 0) return value
@@ -52,7 +53,8 @@ function moveMessage(move: Move, type: MessageType, { start, end }: Window, dept
   }
 }
 
-/** Seconds since 1970 take as many bytes between 1978 and 3058: they are written where they stand. */
+/** Seconds since 1970 take as many bytes between 1978 and 3058: they are written where they
+ *  stand. */
 function moveTime({ bytes, bySeconds }: Move, { start, end }: Window): void {
   const reader = new WireReader()
   reader.reset(bytes, start, end)

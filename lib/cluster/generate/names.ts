@@ -43,7 +43,8 @@ export function workloadName(random: Random, number: number): string {
   return `${randomItem(random, adjectives)}-${randomItem(random, nouns)}-${number}`
 }
 
-/** The nth address below a first octet of three digits. Every octet has three, so that all addresses are equally long. */
+/** The nth address below a first octet of three digits. Every octet has three, so that all
+ *  addresses are equally long. */
 export function address(firstOctet: number, n: number): string {
   const octet = (place: number): number => 100 + (Math.floor(n / 150 ** place) % 150)
   return `${firstOctet}.${octet(2)}.${octet(1)}.${octet(0)}`

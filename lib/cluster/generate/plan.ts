@@ -1,5 +1,5 @@
-/** How many objects of each kind to generate: `pods=10000,nodes=500`. What is left out follows from the pods, in the proportions
- *  of real clusters. */
+/** How many objects of each kind to generate: `pods=10000,nodes=500`. What is left out follows from
+ *  the pods, in the proportions of real clusters. */
 
 import { CacheError } from '../../base/errors.ts'
 
@@ -17,7 +17,8 @@ const plannedKinds = [
 
 export type PlannedKind = (typeof plannedKinds)[number]
 
-/** A count for each kind. Replica sets come with deployments, endpoint slices with services, node leases with nodes. */
+/** A count for each kind. Replica sets come with deployments, endpoint slices with services, node
+ *  leases with nodes. */
 export type Plan = Readonly<Record<PlannedKind, number>>
 
 /** Far more than the largest clusters that Kubernetes is tested with; memory runs out first. */

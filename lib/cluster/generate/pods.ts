@@ -156,7 +156,8 @@ export function podLabels(workload: Workload, hash: string): Record<string, stri
   }
 }
 
-/** What the pod template of a workload says, with the defaults that the server adds when it stores it. */
+/** What the pod template of a workload says, with the defaults that the server adds when it stores
+ *  it. */
 export function templateSpec(workload: Workload, { image }: PodTemplate): JsonObject {
   const app = container(workload, {
     name: workload.name,

@@ -1,8 +1,10 @@
-/** Words that take the place of others in a recording that leaves its company. The same word gets the same pseudonym wherever it stands, so
- *  that names still fit the references to them; two words never get one. A pseudonym has the length and the sort of
- *  characters of its word, so that names stay names, and base64 stays base64.
+/** Words that take the place of others in a recording that leaves its company. The same word gets
+ *  the same pseudonym wherever it stands, so that names still fit the references to them; two words
+ *  never get one. A pseudonym has the length and the sort of characters of its word, so that names
+ *  stay names, and base64 stays base64.
  *
- *  Words that Kubernetes itself uses stay, and so do numbers, sizes and times: without them an object would mean nothing. */
+ *  Words that Kubernetes itself uses stay, and so do numbers, sizes and times: without them an
+ *  object would mean nothing. */
 
 import type { MessageType, Schema } from '../../codec/schema/schema.ts'
 
@@ -94,7 +96,8 @@ function replaced(char: string, byte: number, { letters }: Alphabet): string {
   return char >= 'A' && char <= 'Z' ? letter.toUpperCase() : letter
 }
 
-/** The words of Kubernetes: resources, kinds, groups, versions and fields, and those of its own objects and labels. */
+/** The words of Kubernetes: resources, kinds, groups, versions and fields, and those of its own
+ *  objects and labels. */
 export function wordsOfKubernetes(schema: Schema): ReadonlySet<string> {
   const words = new Set(ownWords.split(' '))
   const seen = new Set<MessageType>()

@@ -1,19 +1,20 @@
-/** Writes many objects that differ only in names, ids, times and counts: one is encoded with marks in these places, and each copy has
- *  its own values in place of the marks. Building and encoding each of them anew takes many times as long, and made 100,000 pods a matter
- *  of half a minute.
+/** Writes many objects that differ only in names, ids, times and counts: one is encoded with marks
+ *  in these places, and each copy has its own values in place of the marks. Building and encoding
+ *  each of them anew takes many times as long, and made 100,000 pods a matter of half a minute.
  *
- *  Values may be longer or shorter than their marks. A message in protobuf begins with its length, so those that hold a mark are
- *  kept apart, as groups whose length is known when they are filled in:
+ *  Values may be longer or shorter than their marks. A message in protobuf begins with its length,
+ *  so those that hold a mark are kept apart, as groups whose length is known when they are filled
+ *  in:
  *
- *      bytes | length( bytes | text 3 | bytes | length( number 0 ) | bytes ) | bytes
- */
+ *      bytes | length( bytes | text 3 | bytes | length( number 0 ) | bytes ) | bytes */
 
 import { AssertionError } from '../../base/assert.ts'
 import { schemaOf } from '../../codec/schema/schema.ts'
 import { WireReader, wireBytes, wireVarint } from '../../wire/reader.ts'
 import { varintLength, writeVarint } from '../../wire/varint.ts'
 
-/** What differs between the objects. Marks are values too: texts and numbers that no object contains by chance. */
+/** What differs between the objects. Marks are values too: texts and numbers that no object
+ *  contains by chance. */
 export interface Variables {
   readonly texts: readonly string[]
   /** Not negative. */
@@ -48,7 +49,8 @@ type Nesting = 'leaf' | ((field: number) => Nesting)
 export class Stamp {
   readonly #object: Group
 
-  /** `bytes` is the stored object, a message of that name in its envelope, with marks for its variables. */
+  /** `bytes` is the stored object, a message of that name in its envelope, with marks for its
+   *  variables. */
   constructor(bytes: Uint8Array, messageName: string, marks: Variables) {
     const magicBytes = 4
     const object = new Marked(bytes, marks)
@@ -72,7 +74,8 @@ export class Stamp {
   }
 }
 
-/** Objects share a slab: allocating and collecting an array for each of them would be most of the cost. */
+/** Objects share a slab: allocating and collecting an array for each of them would be most of the
+ *  cost. */
 const slabBytes = 256 * 1024
 let slab: Buffer = Buffer.alloc(0)
 let slabUsed = 0

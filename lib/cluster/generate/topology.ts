@@ -1,5 +1,5 @@
-/** The objects of a generated cluster and how they are related: names, owners, nodes and addresses, but no bodies. It is small enough to
- *  keep for a million pods, because churn needs it. */
+/** The objects of a generated cluster and how they are related: names, owners, nodes and addresses,
+ *  but no bodies. It is small enough to keep for a million pods, because churn needs it. */
 
 import { imageOf } from './names.ts'
 import { type Random, randomInt, randomItem } from '../../base/random.ts'
@@ -76,7 +76,8 @@ export class Topology {
     this.nodes = Array.from({ length: plan.nodes }, (_, i) => this.#node(i, nowMs))
     this.workloads = Array.from({ length: plan.deployments }, (_, i) => this.#workload(i, nowMs))
     for (let i = 0; i < plan.pods; i++) {
-      // Sizes are skewed, as in real clusters: the square of a random number leaves a few large deployments and many small ones.
+      // Sizes are skewed, as in real clusters: the square of a random number leaves a few large
+      // deployments and many small ones.
       const workload =
         i < this.workloads.length
           ? this.workloads[i]

@@ -1,4 +1,5 @@
-/** Labels and selectable fields of objects that are stored as JSON: custom resources, and the few built-in kinds among them. */
+/** Labels and selectable fields of objects that are stored as JSON: custom resources, and the few
+ *  built-in kinds among them. */
 
 import { type JsonValue, JsonNumber, memberAt } from '../json/tree.ts'
 import { NotExact } from '../not-exact.ts'
@@ -75,7 +76,8 @@ export class CustomSelectable implements SelectableReader {
     return field.fallback
   }
 
-  /** True if what is stored as `apiVersion` may be served with another value in one of the fields. */
+  /** True if what is stored as `apiVersion` may be served with another value in one of the
+   *  fields. */
   #mayChange(apiVersion: string): boolean {
     let isChangeable = this.#isChangeable.get(apiVersion)
     if (isChangeable === undefined) {

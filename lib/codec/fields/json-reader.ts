@@ -1,7 +1,9 @@
-/** Fields of JSON objects by path, without parsing the rest: the counterpart of reader.ts for custom resources.
+/** Fields of JSON objects by path, without parsing the rest: the counterpart of reader.ts for
+ *  custom resources.
  *
- *  One walk along the paths notes where values begin and end. What lies beside them is skipped by its brackets and quotes, and
- *  not checked: whether a text is what the API would serve is the business of custom.ts. Of equal keys the last wins. */
+ *  One walk along the paths notes where values begin and end. What lies beside them is skipped by
+ *  its brackets and quotes, and not checked: whether a text is what the API would serve is the
+ *  business of custom.ts. Of equal keys the last wins. */
 
 import { canonicalNumber } from '../../go/json-number.ts'
 import { KeyTable } from '../json/key-table.ts'
@@ -40,8 +42,8 @@ export class JsonFieldReader {
     this.#ends = new Int32Array(paths.length)
   }
 
-  /** Reads the object in `bytes[start..end)`. False if the parts that were visited are malformed; then every value is
-   *  absent. */
+  /** Reads the object in `bytes[start..end)`. False if the parts that were visited are malformed;
+   *  then every value is absent. */
   readStored(bytes: Uint8Array, start: number, end: number): boolean {
     const [outermost] = this.#cursors as [JsonMembers]
     this.#starts.fill(0)
@@ -56,7 +58,8 @@ export class JsonFieldReader {
     return this.#endOf(slot) !== 0
   }
 
-  /** A scalar as text: the content of a string, `true`, `false`, a number as Go writes it. '' for whatever else there is. */
+  /** A scalar as text: the content of a string, `true`, `false`, a number as Go writes it. '' for
+   *  whatever else there is. */
   scalarText(slot: number): string {
     const start = this.#startOf(slot)
     const end = this.#endOf(slot)

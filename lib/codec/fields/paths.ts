@@ -1,5 +1,5 @@
-/** Field paths, compiled against the wire schema into a tree of field numbers. The readers walk a message once, along that
- *  tree, and skip everything that is not on it. */
+/** Field paths, compiled against the wire schema into a tree of field numbers. The readers walk a
+ *  message once, along that tree, and skip everything that is not on it. */
 
 import { CacheError } from '../../base/errors.ts'
 import type { Field, MessageType } from '../schema/schema.ts'
@@ -53,7 +53,8 @@ export interface CompiledPaths {
   readonly kinds: readonly SlotKind[]
 }
 
-/** Field numbers are small: the largest of a message on a path must stay below this, as it sizes a table. */
+/** Field numbers are small: the largest of a message on a path must stay below this, as it sizes a
+ *  table. */
 const maxFieldNumber = 4095
 /** The reader keeps a bit for each branch of a message in one number. */
 const maxBranches = 30
@@ -62,8 +63,8 @@ interface Draft {
   readonly branches: Map<number, PathBranch & { draft: Draft | undefined }>
 }
 
-/** Compiles dotted JSON paths such as `status.containerStatuses` or `status.podIPs[0].ip` for messages of `type`. A path that the
- *  schema does not have is refused. */
+/** Compiles dotted JSON paths such as `status.containerStatuses` or `status.podIPs[0].ip` for
+ *  messages of `type`. A path that the schema does not have is refused. */
 export function compilePaths(
   findType: FindType,
   type: string,
@@ -125,7 +126,8 @@ function findField(findType: FindType, type: string, name: string): Field[] | un
   return undefined
 }
 
-/** Specials whose value is one field of their message: its number, how it is read, its wire type. */
+/** Specials whose value is one field of their message: its number, how it is read, its wire
+ *  type. */
 const unwrapped: Readonly<Record<string, readonly [number, SlotKind, number]>> = {
   quantity: [1, 'text', 2],
   time: [1, 'varint', 0],

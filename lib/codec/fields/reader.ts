@@ -5,13 +5,17 @@
  *      pod.text(pod.slot.phase)                                          // '' when absent
  *      pod.mapText(pod.slot.labels, key)                                 // undefined when there is no such label
  *
- *  A reader is compiled once per type and set of paths. `read` walks the message once along the paths and notes windows; values
- *  are decoded when they are asked for. One reader holds one message at a time, so a reader is not re-entrant. Absent fields read as Go's zero values; `has` tells them apart from present ones.
+ *  A reader is compiled once per type and set of paths. `read` walks the message once along the
+ *  paths and notes windows; values are decoded when they are asked for. One reader holds one
+ *  message at a time, so a reader is not re-entrant. Absent fields read as Go's zero values; `has`
+ *  tells them apart from present ones.
  *
- *  Paths are dotted JSON names (`spec.nodeName`); inline messages are looked through; `list[0].x` enters the first element.
- *  Times are their seconds, quantities their text, raw JSON its bytes, `intorstring` a message (see `intOrString`).
+ *  Paths are dotted JSON names (`spec.nodeName`); inline messages are looked through; `list[0].x`
+ *  enters the first element. Times are their seconds, quantities their text, raw JSON its bytes,
+ *  `intorstring` a message (see `intOrString`).
  *
- *  What is stored is taken as it is: defaults on read are the business of selectable.ts and view.ts. */
+ *  What is stored is taken as it is: defaults on read are the business of selectable.ts and
+ *  view.ts. */
 
 import { int64FromVarint, lowBits, varintEnd } from '../../wire/varint.ts'
 import { assert } from '../../base/assert.ts'
@@ -27,8 +31,9 @@ import {
   wrapPaths,
 } from './paths.ts'
 
-/** A reader of the fields at `paths` (name of a slot: dotted path) in messages of `type`. Compile once: it costs more than many
- *  reads. Throws `unsupported` for a path that the type does not have. */
+/** A reader of the fields at `paths` (name of a slot: dotted path) in messages of `type`. Compile
+ *  once: it costs more than many reads. Throws `unsupported` for a path that the type does not
+ *  have. */
 export function compileFields<Name extends string>(
   type: string,
   paths: Readonly<Record<Name, string>>,
@@ -72,7 +77,8 @@ export class FieldReader<Name extends string> {
     this.#lists = paths.kinds.map(kind => (kind === 'list' || kind === 'map' ? [] : undefined))
   }
 
-  /** Reads the message in `bytes[start..end)`. False if it is malformed; then every field is absent. */
+  /** Reads the message in `bytes[start..end)`. False if it is malformed; then every field is
+   *  absent. */
   read(bytes: Uint8Array, start: number, end: number): boolean {
     this.#clear(bytes)
     if (this.#walk(this.#paths.root, start, end)) return true
@@ -117,7 +123,8 @@ export class FieldReader<Name extends string> {
     return this.has(slot) && lowBits(this.#bytes, this.start(slot), this.end(slot)) !== 0
   }
 
-  /** An int32, int64, or the seconds of a time; 0 when absent. Above 2^53 it is rounded: see `bigint`. */
+  /** An int32, int64, or the seconds of a time; 0 when absent. Above 2^53 it is rounded: see
+   *  `bigint`. */
   integer(slot: number): number {
     const start = this.start(slot)
     const end = this.end(slot)
@@ -181,8 +188,8 @@ export class FieldReader<Name extends string> {
     }
   }
 
-  /** Walks one message. Go merges a message field that comes twice and keeps the last of a scalar; noting windows in order does
-   *  the same. */
+  /** Walks one message. Go merges a message field that comes twice and keeps the last of a scalar;
+   *  noting windows in order does the same. */
   #walk(node: PathNode, start: number, end: number): boolean {
     const bytes = this.#bytes
     let position = start

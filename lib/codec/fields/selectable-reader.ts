@@ -1,4 +1,5 @@
-/** Reads labels and selectable fields of one resource's stored objects, whatever form they are stored in. */
+/** Reads labels and selectable fields of one resource's stored objects, whatever form they are
+ *  stored in. */
 
 import { readEnvelope } from '../transcode/envelope.ts'
 import { NotExact } from '../not-exact.ts'
@@ -11,7 +12,8 @@ import { type FieldReader, compileFields } from './reader.ts'
 
 import type { SelectableField, SelectableKind, SelectableReader } from './selectable.ts'
 
-/** A reader of those fields, and of labels if `hasLabels`. Made once for a request or an index: it compiles its paths. */
+/** A reader of those fields, and of labels if `hasLabels`. Made once for a request or an index: it
+ *  compiles its paths. */
 export function createSelectableReader(
   kind: SelectableKind,
   fields: readonly SelectableField[],
@@ -51,7 +53,8 @@ interface ProtobufPath {
 interface ProtobufForm {
   readonly reader: FieldReader<string>
   readonly labels: number
-  /** The labels of the template, which the object takes while it has none itself; -1 where that is not so. */
+  /** The labels of the template, which the object takes while it has none itself; -1 where that is
+   *  not so. */
   readonly templateLabels: number
   /** Where the name is, which is a label of each namespace; -1 for others. */
   readonly nameLabel: number

@@ -1,7 +1,8 @@
 /** Labels and selectable fields of one resource's stored objects, for label and field selectors.
  *
- *  A selector sees objects as the API serves them, so the defaults on read count: a Pod without a scheduler name is selected by
- *  `default-scheduler`, a custom resource by the defaults of its schema. What is not asked for is not read. */
+ *  A selector sees objects as the API serves them, so the defaults on read count: a Pod without a
+ *  scheduler name is selected by `default-scheduler`, a custom resource by the defaults of its
+ *  schema. What is not asked for is not read. */
 
 import type { NotExact } from '../not-exact.ts'
 import type { Schema } from '../schema/schema.ts'
@@ -9,8 +10,9 @@ import type { CustomKind } from '../served/custom/custom.ts'
 import type { LearnedObjects } from '../output-kind.ts'
 import type { StoredValue } from '../stored-value.ts'
 
-/** A field that selectors may name: the value of the first of `paths` that is not empty, else `fallback`. Paths are dotted names in
- *  the stored object; a dot inside a name is escaped by a backslash. Without paths, it is always the fallback. */
+/** A field that selectors may name: the value of the first of `paths` that is not empty, else
+ *  `fallback`. Paths are dotted names in the stored object; a dot inside a name is escaped by a
+ *  backslash. Without paths, it is always the fallback. */
 export interface SelectableField {
   readonly label: string
   readonly paths: readonly string[]

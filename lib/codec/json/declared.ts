@@ -1,5 +1,6 @@
-/** Objects of aggregated API servers that are stored as JSON. Their Go types are unknown to us, so their text must already be as
- *  Go writes it, members in the order of the types; then resourceVersion is put in where ObjectMeta declares it. */
+/** Objects of aggregated API servers that are stored as JSON. Their Go types are unknown to us, so
+ *  their text must already be as Go writes it, members in the order of the types; then
+ *  resourceVersion is put in where ObjectMeta declares it. */
 
 import type { ByteWriter } from '../../wire/byte-writer.ts'
 import { NotExact } from '../not-exact.ts'
@@ -20,7 +21,8 @@ export interface DeclaredOptions {
 
 const verifier = new JsonVerifier()
 
-/** Appends the object, without a newline; or says why that cannot be done exactly, and appends nothing. */
+/** Appends the object, without a newline; or says why that cannot be done exactly, and appends
+ *  nothing. */
 export function appendDeclared(
   out: ByteWriter,
   { bytes, start, end }: StoredValue,

@@ -42,7 +42,8 @@ interface Slot<Value> {
   readonly value: Value
 }
 
-/** A hash of a few bytes. It mostly differs between the names of one schema; keys are compared in any case. */
+/** A hash of a few bytes. It mostly differs between the names of one schema; keys are compared in
+ *  any case. */
 function hashOf(bytes: Uint8Array, start: number, end: number): number {
   if (start === end) return 0
   const middle = bytes[(start + end) >>> 1] as number

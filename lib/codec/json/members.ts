@@ -1,6 +1,7 @@
-/** Steps over the members of JSON objects and the items of JSON lists without decoding them: windows of bytes, one after the
- *  other. What is stepped over is skipped by its brackets and quotes, and not checked. Stored JSON is compact and its names have
- *  no escapes, because Go wrote it; other text is stepped over as well, but a name with an escape in it is named nothing. */
+/** Steps over the members of JSON objects and the items of JSON lists without decoding them:
+ *  windows of bytes, one after the other. What is stepped over is skipped by its brackets and
+ *  quotes, and not checked. Stored JSON is compact and its names have no escapes, because Go wrote
+ *  it; other text is stepped over as well, but a name with an escape in it is named nothing. */
 
 import { type JsonInput, inputOf, skipPlain, stringEnd } from './strings.ts'
 
@@ -19,7 +20,8 @@ const closeBracket = 0x5d
  *      while (members.next()) use(members.nameStart, members.nameEnd, members.start, members.end)
  *      if (members.isMalformed) ...
  *
- *  Whoever wants what is in a value, too, stops before it, and walks it with another cursor, so that nothing is read twice:
+ *  Whoever wants what is in a value, too, stops before it, and walks it with another cursor, so
+ *  that nothing is read twice:
  *
  *      while (members.nextName()) {
  *        inner.enter(members)
@@ -78,8 +80,8 @@ export class JsonMembers {
     return true
   }
 
-  /** Goes to the next member or item; false at the end, and when the text is malformed. At the end of the object or list, `end` is
-   *  behind its bracket. */
+  /** Goes to the next member or item; false at the end, and when the text is malformed. At the end
+   *  of the object or list, `end` is behind its bracket. */
   next(): boolean {
     return this.nextName() && this.skip()
   }

@@ -1,5 +1,6 @@
-/** Proves that JSON text is exactly what Go writes, and that the schema that describes it changes nothing in it. The hot loop of
- *  the verifier: no recursion, no objects, state in locals. What no node describes is proven for its form only. */
+/** Proves that JSON text is exactly what Go writes, and that the schema that describes it changes
+ *  nothing in it. The hot loop of the verifier: no recursion, no objects, state in locals. What no
+ *  node describes is proven for its form only. */
 
 import { canonicalNumber } from '../../go/json-number.ts'
 import { isCanonicalTime } from '../../go/time.ts'
@@ -13,8 +14,9 @@ const maxDepth = 200
 /** Longer numbers are legal, and never what Go writes. */
 const maxNumberBytes = 32
 
-// Every file that walks JSON has the characters as constants of its own: what is imported is loaded at each use, which makes a walk
-// over members and the reading of fields a fifth slower (measured November 2026, Node 20).
+// Every file that walks JSON has the characters as constants of its own: what is imported is loaded
+// at each use, which makes a walk over members and the reading of fields a fifth slower (measured
+// November 2026, Node 20).
 const quote = 0x22
 const comma = 0x2c
 const minus = 0x2d
@@ -29,10 +31,12 @@ const inList = -1
 /** And before the first key of an object. */
 const noKey = -2
 
-/** The items of a list that the schema does not describe: the server empties the objects among them. */
+/** The items of a list that the schema does not describe: the server empties the objects among
+ *  them. */
 const emptied = new VerifyNode({ isNullable: true })
 
-/** By depth, the state of the containers around. Of one that no node describes there is nothing but its last key. */
+/** By depth, the state of the containers around. Of one that no node describes there is nothing but
+ *  its last key. */
 const keysAround = new Int32Array(maxDepth)
 const nodesAround: VerifyNode[] = []
 const missingAround = new Int32Array(maxDepth)
@@ -43,8 +47,9 @@ export type MemberOrder = 'sorted' | 'declared'
 
 // One loop over locals: to share them with other functions would cost a third of the speed.
 // oxlint-disable max-lines-per-function
-/** Where the value at `start` ends, if it is what Go writes and the server leaves it as it is, at or before `end`; otherwise -1.
- *  A value that no node describes is left alone, whatever is in it. */
+/** Where the value at `start` ends, if it is what Go writes and the server leaves it as it is, at
+ *  or before `end`; otherwise -1. A value that no node describes is left alone, whatever is in
+ *  it. */
 export function provenEnd(
   input: JsonInput,
   start: number,
@@ -62,7 +67,8 @@ export function provenEnd(
   let child = typeof root === 'string' ? undefined : root
   /** Containers in this one are described by no node. */
   let describedDepth = -1
-  /** Expected members that have not been seen; whether what the container does not describe may stay. */
+  /** Expected members that have not been seen; whether what the container does not describe may
+   *  stay. */
   let missing = 0
   let isFree = false
   for (;;) {
@@ -178,7 +184,8 @@ function isScalarOf({ form }: VerifyNode, bytes: Uint8Array, start: number, end:
   return form === 'integer' || first !== 0x30
 }
 
-/** Where the number, true, false or null at `at` ends, or -1. Short integers are the rule, and cost no text. */
+/** Where the number, true, false or null at `at` ends, or -1. Short integers are the rule, and cost
+ *  no text. */
 export function scalarEnd({ bytes, view }: JsonInput, start: number, end: number): number {
   const first = bytes[start] as number
   if (first > 0x39) return literalEnd(view, start, end)

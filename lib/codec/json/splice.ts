@@ -10,7 +10,8 @@ export interface SpliceOptions {
   readonly apiVersion?: string | undefined
 }
 
-/** Appends the object that `verifier` has just proven, with the members put in; without a newline. */
+/** Appends the object that `verifier` has just proven, with the members put in; without a
+ *  newline. */
 export function appendSpliced(
   out: ByteWriter,
   verifier: JsonVerifier,

@@ -1,8 +1,9 @@
-/** JSON strings as bytes: where they end, whether they are written as Go writes them, and how they order.
+/** JSON strings as bytes: where they end, whether they are written as Go writes them, and how they
+ *  order.
  *
- *  Go escapes `"`, `\`, control characters (\b \f \n \r \t where there is a short form), `<`, `>`, `&`, U+2028 and U+2029, and
- *  nothing else. It replaces invalid UTF-8 when it decodes. Positions are checked against `end`: a window's neighbours are
- *  never read. */
+ *  Go escapes `"`, `\`, control characters (\b \f \n \r \t where there is a short form), `<`, `>`,
+ *  `&`, U+2028 and U+2029, and nothing else. It replaces invalid UTF-8 when it decodes. Positions
+ *  are checked against `end`: a window's neighbours are never read. */
 
 import { goJsonString, utf8Length } from '../../go/text.ts'
 import { type ByteWriter, appendText } from '../../wire/byte-writer.ts'
@@ -25,10 +26,10 @@ export function inputOf({ buffer, byteOffset, byteLength }: Uint8Array): JsonInp
   }
 }
 
-/** The first position from `at` on, at most `end`, whose byte inside a string is not plain: not printable ASCII, or one of
- *  `"\\<>&`. Looks at four bytes at a time: `x - 0x01010101` has the high bit of a byte set where x has a zero byte. It can
- *  be wrong only above a byte that is found rightly, and the lowest is taken. `"` and `&` differ in one bit, as do `<` and
- *  `>`. */
+/** The first position from `at` on, at most `end`, whose byte inside a string is not plain: not
+ *  printable ASCII, or one of `"\\<>&`. Looks at four bytes at a time: `x - 0x01010101` has the
+ *  high bit of a byte set where x has a zero byte. It can be wrong only above a byte that is found
+ *  rightly, and the lowest is taken. `"` and `&` differ in one bit, as do `<` and `>`. */
 export function skipPlain(view: DataView, at: number, end: number): number {
   let position = at
   for (; position + 4 <= end; position += 4) {
@@ -57,9 +58,10 @@ function isPlain(byte: number): boolean {
   )
 }
 
-/** Where a string ends whose first byte after the quote is at `at`: after its closing quote. -1 if it is not exactly what Go
- *  would write, or does not end. The same loop as `skipPlain`, which steps over the common escapes: managed fields have
- *  many, and leaving the loop for each would double the cost of an object. */
+/** Where a string ends whose first byte after the quote is at `at`: after its closing quote. -1 if
+ *  it is not exactly what Go would write, or does not end. The same loop as `skipPlain`, which
+ *  steps over the common escapes: managed fields have many, and leaving the loop for each would
+ *  double the cost of an object. */
 export function canonicalStringEnd(input: JsonInput, at: number, end: number): number {
   const { bytes, view } = input
   let position = at
@@ -135,14 +137,16 @@ function latin1(bytes: Uint8Array, start: number, end: number): string {
   return text
 }
 
-/** The length of the character of two to four bytes at `at`; 0 for invalid UTF-8, for what Go escapes, for control bytes. */
+/** The length of the character of two to four bytes at `at`; 0 for invalid UTF-8, for what Go
+ *  escapes, for control bytes. */
 function canonicalCharacterLength(bytes: Uint8Array, at: number, end: number): number {
   const length = utf8Length(bytes, at, end)
   if (length !== 3 || bytes[at] !== 0xe2 || bytes[at + 1] !== 0x80) return length
   return ((bytes[at + 2] as number) & 0xfe) === 0xa8 ? 0 : 3
 }
 
-/** After the closing quote of any string, valid or not, whose first byte after the quote is at `at`; -1 if it does not end. */
+/** After the closing quote of any string, valid or not, whose first byte after the quote is at
+ *  `at`; -1 if it does not end. */
 export function stringEnd(bytes: Uint8Array, at: number, end: number): number {
   for (let i = at; i < end; i++) {
     const byte = bytes[i]
@@ -152,8 +156,8 @@ export function stringEnd(bytes: Uint8Array, at: number, end: number): number {
   return -1
 }
 
-/** Orders two strings of the same text by their decoded bytes, as Go orders map keys. Both begin behind their opening quote,
- *  and end. Cheap unless the first difference is an escape. */
+/** Orders two strings of the same text by their decoded bytes, as Go orders map keys. Both begin
+ *  behind their opening quote, and end. Cheap unless the first difference is an escape. */
 export function compareStrings(bytes: Uint8Array, a: number, b: number): number {
   for (let i = 0; ; i++) {
     const left = bytes[a + i] as number
@@ -182,8 +186,9 @@ function decodedBytes(bytes: Uint8Array, start: number): Buffer {
   return Buffer.from(decodeString(bytes, start, end - 1) ?? '')
 }
 
-/** The text of a string whose content, without quotes, is `bytes[start..end)`, as Go decodes it: every invalid byte and every
- *  lone surrogate becomes one U+FFFD. Undefined if it is not valid JSON. */
+/** The text of a string whose content, without quotes, is `bytes[start..end)`, as Go decodes it:
+ *  every invalid byte and every lone surrogate becomes one U+FFFD. Undefined if it is not valid
+ *  JSON. */
 export function decodeString(bytes: Uint8Array, start: number, end: number): string | undefined {
   let text = ''
   let from = start

@@ -1,10 +1,12 @@
-/** JSON text as a tape of nodes: one scan checks the whole text and notes where every value is, after which members can be
- *  visited in any order without scanning again. Protobuf wants fields in the order of their numbers, JSON has its own.
+/** JSON text as a tape of nodes: one scan checks the whole text and notes where every value is,
+ *  after which members can be visited in any order without scanning again. Protobuf wants fields in
+ *  the order of their numbers, JSON has its own.
  *
  *      {"a":[1,"x"]}      0 object  1 text a  2 array  3 number 1  4 text x
  *
- *  A node is four numbers: its kind, where it begins and ends in the input, and the node after it and all that it contains.
- *  The tape is kept and used again, so parsing allocates nothing once it has grown. */
+ *  A node is four numbers: its kind, where it begins and ends in the input, and the node after it
+ *  and all that it contains. The tape is kept and used again, so parsing allocates nothing once it
+ *  has grown. */
 
 import { giveUp } from '../not-exact.ts'
 import { skipPlain } from './strings.ts'
@@ -26,7 +28,8 @@ const nodeSize = 4
 const keptNodes = 64 * 1024
 
 export class JsonTape {
-  /** `kind, start, end, next` of each node. A text's window has no quotes; that of an array or object has its brackets. */
+  /** `kind, start, end, next` of each node. A text's window has no quotes; that of an array or
+   *  object has its brackets. */
   nodes: Int32Array = new Int32Array(1024 * nodeSize)
   input: Uint8Array = new Uint8Array(0)
   #view: DataView = new DataView(this.input.buffer)
@@ -45,12 +48,14 @@ export class JsonTape {
     return this.nodes[node * nodeSize + 2] as number
   }
 
-  /** The node after this one, on the same level or, at the end, on the one above: of an object, the first that is not in it. */
+  /** The node after this one, on the same level or, at the end, on the one above: of an object, the
+   *  first that is not in it. */
   next(node: number): number {
     return this.nodes[node * nodeSize + 3] as number
   }
 
-  /** Reads one JSON value, with white space around it, into node 0 and what follows. Gives up if it is not well-formed. */
+  /** Reads one JSON value, with white space around it, into node 0 and what follows. Gives up if it
+   *  is not well-formed. */
   parse(bytes: Uint8Array, start: number, end: number): void {
     if (this.nodes.length > keptNodes * nodeSize) this.nodes = new Int32Array(1024 * nodeSize)
     this.input = bytes
@@ -92,7 +97,8 @@ export class JsonTape {
     return this.kind(node) >= jsonArray && this.end(node) === -1
   }
 
-  /** Adds the value that begins at `at`, of an array or object only the beginning; returns the position after it. */
+  /** Adds the value that begins at `at`, of an array or object only the beginning; returns the
+   *  position after it. */
   #value(at: number): number {
     if (at >= this.#end) malformed()
     switch (this.input[at] as number) {

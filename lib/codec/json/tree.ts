@@ -1,6 +1,7 @@
-/** JSON text as a tree of values, and the tree as text again in the form that Go writes for maps: for objects that the API server
- *  would change on read, and for what YAML, CBOR and columns are made from. Numbers keep their text, objects are `Map`s, so that
- *  no key is special and members keep their order. */
+/** JSON text as a tree of values, and the tree as text again in the form that Go writes for maps:
+ *  for objects that the API server would change on read, and for what YAML, CBOR and columns are
+ *  made from. Numbers keep their text, objects are `Map`s, so that no key is special and members
+ *  keep their order. */
 
 import { isStepDue, type Steps } from '../../base/slice.ts'
 import { canonicalNumber } from '../../go/json-number.ts'
@@ -36,11 +37,13 @@ export class JsonNumber {
   }
 }
 
-/** Nesting beyond this is refused. Go refuses more than 10,000; no real object comes near either. */
+/** Nesting beyond this is refused. Go refuses more than 10,000; no real object comes near
+ *  either. */
 const treeMaxDepth = 500
 
-/** The value that is all of `bytes[start..end)`, white space aside, as Go decodes it: the last of equal keys wins, and invalid
- *  UTF-8 is replaced. Undefined if it is malformed, too deep, or has a number that Go refuses. */
+/** The value that is all of `bytes[start..end)`, white space aside, as Go decodes it: the last of
+ *  equal keys wins, and invalid UTF-8 is replaced. Undefined if it is malformed, too deep, or has a
+ *  number that Go refuses. */
 export function parseTree(bytes: Uint8Array, start: number, end: number): JsonValue | undefined {
   const tape = tapeOf(sharedTape, bytes, start, end)
   if (tape === undefined) return undefined
@@ -49,7 +52,8 @@ export function parseTree(bytes: Uint8Array, start: number, end: number): JsonVa
   return builder.value
 }
 
-/** The same in steps, but for the first pass, which checks the text and notes where its values are: two milliseconds a megabyte. */
+/** The same in steps, but for the first pass, which checks the text and notes where its values are:
+ *  two milliseconds a megabyte. */
 export function* parseInSteps(
   bytes: Uint8Array,
   start: number,
@@ -103,7 +107,8 @@ export function* parseDocument(
   }
 }
 
-/** The text that Go writes for the value: keys sorted by their UTF-8 bytes, no white space, HTML escaped. */
+/** The text that Go writes for the value: keys sorted by their UTF-8 bytes, no white space, HTML
+ *  escaped. */
 export function textFromTree(value: JsonValue): string {
   return writeTree(value, true)
 }
@@ -133,7 +138,8 @@ function writeTree(value: JsonValue, isSorted: boolean): string {
   if (typeof value === 'string') return goJsonString(value)
   if (value === null || typeof value === 'boolean') return String(value)
   if (value instanceof JsonNumber) return value.text
-  // Pieces are put together once, when the whole text is used: joining them at each level would copy them as often.
+  // Pieces are put together once, when the whole text is used: joining them at each level would
+  // copy them as often.
   let text = ''
   if (Array.isArray(value)) {
     for (const item of value) text += (text === '' ? '' : ',') + writeTree(item, isSorted)
@@ -150,7 +156,8 @@ function sortedKeys(object: JsonObject): string[] {
   return [...object.keys()].sort(compareUtf8)
 }
 
-/** The value with the members of all its objects sorted, as decoding into maps and encoding again leaves them. */
+/** The value with the members of all its objects sorted, as decoding into maps and encoding again
+ *  leaves them. */
 export function sortTree(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.map(sortTree)
   if (!(value instanceof Map)) return value
@@ -233,13 +240,15 @@ export function compareUtf8(a: string, b: string): number {
   return a.length - b.length
 }
 
-/** Makes a tree of a tape, and can stop between any two values: the containers that it is in are on a stack of its own. */
+/** Makes a tree of a tape, and can stop between any two values: the containers that it is in are on
+ *  a stack of its own. */
 class TreeBuilder {
   readonly #tape: JsonTape
   readonly #windows: Map<JsonValue, readonly [start: number, end: number]> | undefined
   /** The next node. */
   #node = 0
-  /** The containers around it, the node after each, and the key that each will have its next value under. */
+  /** The containers around it, the node after each, and the key that each will have its next value
+   *  under. */
   readonly #around: (JsonObject | JsonValue[])[] = []
   readonly #ends: number[] = []
   readonly #keys: string[] = []
@@ -283,7 +292,8 @@ class TreeBuilder {
     if (container instanceof Map) this.#takeKey()
   }
 
-  /** Puts a whole value where it belongs, and closes the containers that end behind it. True if no other value follows. */
+  /** Puts a whole value where it belongs, and closes the containers that end behind it. True if no
+   *  other value follows. */
   #close(whole: JsonValue): boolean {
     let value = whole
     for (;;) {

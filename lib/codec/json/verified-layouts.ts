@@ -1,31 +1,36 @@
 /** Verifies an object by comparing it with one that was verified before.
  *
- *  Objects of one kind that the same program writes differ in their values and hardly in their members. So the text of a verified
- *  object is kept, with the positions of its leaves: texts, numbers, true and false. Another object with the same bytes between the
- *  leaves, and leaves of the same sort, needs no verification of its own:
+ *  Objects of one kind that the same program writes differ in their values and hardly in their
+ *  members. So the text of a verified object is kept, with the positions of its leaves: texts,
+ *  numbers, true and false. Another object with the same bytes between the leaves, and leaves of
+ *  the same sort, needs no verification of its own:
  *
  *      {"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","uid":"1"},"spec":{"size":10,"note":null}}
  *                                                               ^^^       ^^^                  ^^
  *
- *  What the server changes in an object depends on its keys, brackets and nulls, and, inside metadata, on whether texts are empty and
- *  times are valid. Keys, brackets and nulls lie between the leaves; the sort of a leaf covers the rest. apiVersion and kind are
- *  not leaves. Comparing takes 3.5 µs of an object of 4,357 bytes, verifying 6.0, or 8.2 where a schema
- *  declares all members (bench/codec, November 2026). */
+ *  What the server changes in an object depends on its keys, brackets and nulls, and, inside
+ *  metadata, on whether texts are empty and times are valid. Keys, brackets and nulls lie between
+ *  the leaves; the sort of a leaf covers the rest. apiVersion and kind are not leaves. Comparing
+ *  takes 3.5 µs of an object of 4,357 bytes, verifying 6.0, or 8.2 where a schema declares all
+ *  members (bench/codec, November 2026). */
 
 import { scalarEnd } from './proven.ts'
 import type { JsonVerifier } from './verify.ts'
 import { type JsonInput, canonicalStringEnd, inputOf } from './strings.ts'
 import { isCanonicalTime } from '../../go/time.ts'
 
-/** The objects of a list mostly have one of a few layouts; with more, most comparisons would fail. */
+/** The objects of a list mostly have one of a few layouts; with more, most comparisons would
+ *  fail. */
 const layoutCount = 4
 /** Larger objects are verified each time: they are few and rarely similar. */
 const layoutMaxBytes = 16 * 1024
-/** After so many objects in a row that were like no other, comparing pauses for `pauseObjects` objects. */
+/** After so many objects in a row that were like no other, comparing pauses for `pauseObjects`
+ *  objects. */
 const missesBeforePause = 8
 const pauseObjects = 64
 
-/** The sorts of leaves: what stands in the same place of another object must be of the same sort. */
+/** The sorts of leaves: what stands in the same place of another object must be of the same
+ *  sort. */
 const anyText = 0
 const filledText = 1
 const time = 2
@@ -37,14 +42,16 @@ const boolean = 6
 const quote = 0x22
 const colon = 0x3a
 
-/** Objects that were verified under the same rules. A match puts its positions into the verifier that it is given. */
+/** Objects that were verified under the same rules. A match puts its positions into the verifier
+ *  that it is given. */
 export class VerifiedLayouts {
   readonly #list: Layout[] = []
   #last = 0
   #misses = 0
   #pause = 0
 
-  /** True if the object in `bytes[start..end)` is like a kept one; then `verifier` has its positions, as after `verify`. */
+  /** True if the object in `bytes[start..end)` is like a kept one; then `verifier` has its
+   *  positions, as after `verify`. */
   match(verifier: JsonVerifier, bytes: Uint8Array, start: number, end: number): boolean {
     if (this.#pause > 0) {
       this.#pause--
@@ -84,7 +91,8 @@ class Layout {
   readonly #leafStarts: Int32Array
   readonly #leafEnds: Int32Array
   readonly #sorts: Uint8Array
-  /** By leaf, and behind the last: how far what comes before it is moved in the object that is compared. */
+  /** By leaf, and behind the last: how far what comes before it is moved in the object that is
+   *  compared. */
   readonly #shifts: Int32Array
   readonly #apiVersion: Place
   readonly #kind: Place
@@ -163,7 +171,8 @@ interface Leaf {
   readonly sort: number
 }
 
-/** The leaves of a proven object, but for those that `places` hold; and into the places, how many come before them. */
+/** The leaves of a proven object, but for those that `places` hold; and into the places, how many
+ *  come before them. */
 function leavesOf(known: JsonInput, places: readonly Place[]): Leaf[] {
   const { bytes } = known
   const leaves: Leaf[] = []

@@ -1,4 +1,5 @@
-/** What the verifier knows of a value: how the server would change it on read, as far as that decides whether it would. */
+/** What the verifier knows of a value: how the server would change it on read, as far as that
+ *  decides whether it would. */
 
 import { KeyTable } from './key-table.ts'
 import { goJsonString } from '../../go/text.ts'
@@ -32,7 +33,8 @@ export interface VerifyRules {
   readonly container?: 'object' | 'list'
 }
 
-/** A class, so that all nodes have one shape: the verifier's loop reads them for every member that it passes. */
+/** A class, so that all nodes have one shape: the verifier's loop reads them for every member that
+ *  it passes. */
 export class VerifyNode {
   readonly table: KeyTable<VerifyNode> | undefined
   readonly additional: VerifyNode | undefined

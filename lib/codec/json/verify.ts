@@ -1,14 +1,15 @@
-/** Proves in one pass over stored JSON, without building anything, that the API server would serve it as it is but for
- *  resourceVersion and apiVersion, and notes where those go.
+/** Proves in one pass over stored JSON, without building anything, that the API server would serve
+ *  it as it is but for resourceVersion and apiVersion, and notes where those go.
  *
- *  The server decodes a custom resource into maps, prunes and defaults it by its schema, and encodes it again: keys sorted, no
- *  whitespace, HTML-escaped, numbers and escapes in their one form. What a kube-apiserver stored has that form already, unless
- *  the schema has changed since. So the pass walks the text and a tree of `VerifyNode`s side by side, and stops at the first
- *  thing that the server might change; such an object is decoded instead (json/tree.ts). The text of an aggregated
- *  API server keeps the order of its Go structs, and is checked for its form only.
+ *  The server decodes a custom resource into maps, prunes and defaults it by its schema, and
+ *  encodes it again: keys sorted, no whitespace, HTML-escaped, numbers and escapes in their one
+ *  form. What a kube-apiserver stored has that form already, unless the schema has changed since.
+ *  So the pass walks the text and a tree of `VerifyNode`s side by side, and stops at the first
+ *  thing that the server might change; such an object is decoded instead (json/tree.ts). The text
+ *  of an aggregated API server keeps the order of its Go structs, and is checked for its form only.
  *
- *  "Not proven" says nothing about the text: it may be malformed. Time is bounded by its length, and nothing is
- *  recursive. */
+ *  "Not proven" says nothing about the text: it may be malformed. Time is bounded by its length,
+ *  and nothing is recursive. */
 
 import { type MemberOrder, provenEnd } from './proven.ts'
 import type { VerifyNode } from './verify-node.ts'
@@ -52,7 +53,8 @@ export class JsonVerifier {
   /** The value of metadata.resourceVersion, with its quotes; start is -1 if there is none. */
   resourceVersionStart = -1
   resourceVersionEnd = -1
-  /** Where the member resourceVersion goes if there is none: before a key, or behind the last member. */
+  /** Where the member resourceVersion goes if there is none: before a key, or behind the last
+   *  member. */
   insertAt = -1
   isInsertedLast = false
   isMetadataEmpty = false
@@ -76,7 +78,8 @@ export class JsonVerifier {
     return this.#input
   }
 
-  /** True if `bytes[start..end)` is one object that is served as it is, apart from the members noted. */
+  /** True if `bytes[start..end)` is one object that is served as it is, apart from the members
+   *  noted. */
   verify(bytes: Uint8Array, start: number, end: number, options: VerifyOptions): boolean {
     this.setInput(bytes)
     this.#at = start
@@ -100,7 +103,8 @@ export class JsonVerifier {
     return true
   }
 
-  /** Objects share slabs, so the views of an array are kept for the next object; and hot loops see one kind of array. */
+  /** Objects share slabs, so the views of an array are kept for the next object; and hot loops see
+   *  one kind of array. */
   setInput(bytes: Uint8Array): void {
     if (bytes === this.#source) return
     this.#source = bytes
@@ -175,7 +179,8 @@ export class JsonVerifier {
     return this.#at >= 0
   }
 
-  /** The node of the member whose key was read last. Undefined is free; a member that would be pruned is a stop. */
+  /** The node of the member whose key was read last. Undefined is free; a member that would be
+   *  pruned is a stop. */
   #childOf(node: VerifyNode | undefined): VerifyNode | undefined | 'stop' {
     if (node === undefined) return undefined
     if (node.table !== undefined) {
@@ -186,8 +191,9 @@ export class JsonVerifier {
     return node.isPreserving ? undefined : 'stop'
   }
 
-  /** Steps over what comes before a member's value: the opening brace (`previous` is -1) or a comma, the key, the colon. Answers
-   *  where the key begins, behind its quote; or that the object has ended; or that its order or form is not proven. */
+  /** Steps over what comes before a member's value: the opening brace (`previous` is -1) or a
+   *  comma, the key, the colon. Answers where the key begins, behind its quote; or that the object
+   *  has ended; or that its order or form is not proven. */
   #nextKey(previous: number): number {
     const bytes = this.#bytes
     const end = this.#end
@@ -234,7 +240,8 @@ export class JsonVerifier {
   }
 }
 
-/** Compares the key at `start` with a name. Both end with a quote, which is below whatever stands in the name. */
+/** Compares the key at `start` with a name. Both end with a quote, which is below whatever stands
+ *  in the name. */
 function isKeyAbove(bytes: Uint8Array, start: number, name: Uint8Array): boolean {
   for (let i = 0; i < name.length; i++) {
     const difference = (bytes[start + i] as number) - (name[i] as number)

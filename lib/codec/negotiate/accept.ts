@@ -1,8 +1,9 @@
 /** Reads an Accept header into its clauses, in the order in which kube-apiserver tries them.
  *
- *  The reading is the one of github.com/munnerz/goautoneg, oddities included, because clients depend on what it accepts: names
- *  are case-sensitive, a quality that is no number is 0 (and a clause of quality 0 is still tried, last), a parameter
- *  without a value does not exist, and a clause whose type has no `/` is dropped, except `*`. */
+ *  The reading is the one of github.com/munnerz/goautoneg, oddities included, because clients
+ *  depend on what it accepts: names are case-sensitive, a quality that is no number is 0 (and a
+ *  clause of quality 0 is still tried, last), a parameter without a value does not exist, and a
+ *  clause whose type has no `/` is dropped, except `*`. */
 
 import { sortUnstably } from '../../go/sort.ts'
 
@@ -15,7 +16,8 @@ export interface AcceptClause {
   readonly parameters: ReadonlyMap<string, string>
 }
 
-/** Headers are read before anybody is known who sent them. Browsers send some 150 characters, clients of Kubernetes up to 200. */
+/** Headers are read before anybody is known who sent them. Browsers send some 150 characters,
+ *  clients of Kubernetes up to 200. */
 export const acceptMaxLength: number = 4_096
 
 /** The clauses of `header`, the preferred one first. One that is too long has none. */
@@ -87,8 +89,8 @@ const knownRenderings: ReadonlySet<string> = new Set([
   'PartialObjectMetadataList',
 ])
 
-/** True if the header names anything that is not known here, or is too long to be read: it may mean more to a later API server
- *  than to us. */
+/** True if the header names anything that is not known here, or is too long to be read: it may mean
+ *  more to a later API server than to us. */
 export function hasUnknownMediaType(accept: string | undefined): boolean {
   if (accept === undefined || accept === '') return false
   return accept.length > acceptMaxLength || acceptClauses(accept).some(isUnknown)

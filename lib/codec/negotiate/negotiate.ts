@@ -1,8 +1,10 @@
-/** Decides in which media type an answer goes out: encoding, rendering (as a Table, as metadata only) and indentation.
+/** Decides in which media type an answer goes out: encoding, rendering (as a Table, as metadata
+ *  only) and indentation.
  *
- *  kube-apiserver decides in three places, and each refuses in its own words: the router of built-in resources looks at the
- *  bare names first; the handler then takes the first clause that it can honour with all its parameters; and an error is
- *  negotiated once more, without renderings. All three are here; the texts are the upstream's. */
+ *  kube-apiserver decides in three places, and each refuses in its own words: the router of
+ *  built-in resources looks at the bare names first; the handler then takes the first clause that
+ *  it can honour with all its parameters; and an error is negotiated once more, without renderings.
+ *  All three are here; the texts are the upstream's. */
 
 import { type OutputKind, goTypeOf } from '../output-kind.ts'
 import { acceptClauses, acceptMaxLength, trimSpaces } from './accept.ts'
@@ -27,7 +29,8 @@ export interface MediaType {
 export interface Offer {
   /** In order of preference, for clients without one. */
   readonly encodings: readonly Encoding[]
-  /** Custom resources have no protobuf form, but their renderings do: the encodings in which whole objects may go out. */
+  /** Custom resources have no protobuf form, but their renderings do: the encodings in which whole
+   *  objects may go out. */
   readonly objectEncodings: readonly Encoding[]
   /** Built-in resources are behind a router that refuses by name, before any handler. */
   readonly hasRouter: boolean
@@ -61,11 +64,12 @@ export const mediaTypeNames: Readonly<Record<Encoding, string>> = {
   cbor: 'application/cbor',
 }
 
-/** What `application/json` and the other names offer for built-in resources, unless CBOR is switched on. */
+/** What `application/json` and the other names offer for built-in resources, unless CBOR is
+ *  switched on. */
 export const builtinEncodings: readonly Encoding[] = ['json', 'yaml', 'protobuf']
 
-/** The media type of an answer to a get, a list, or a watch's errors before it starts. Clients send few Accept headers, so what has
- *  come of each is remembered with the offer. */
+/** The media type of an answer to a get, a list, or a watch's errors before it starts. Clients send
+ *  few Accept headers, so what has come of each is remembered with the offer. */
 export function negotiate(preference: Preference, offer: Offer): MediaType | NotAcceptable {
   const { accept = '' } = preference
   let all = remembered.get(offer)
@@ -85,7 +89,8 @@ export function negotiate(preference: Preference, offer: Offer): MediaType | Not
 type Remembered = Map<string, MediaType | NotAcceptable>
 
 const remembered = new WeakMap<Offer, Readonly<Record<'plain' | 'pretty', Remembered>>>()
-/** Clients make headers up, so there are bounds: a thousand short headers each are more than a cluster has. */
+/** Clients make headers up, so there are bounds: a thousand short headers each are more than a
+ *  cluster has. */
 const rememberedMax = 1_000
 const rememberedMaxLength = 256
 
@@ -124,8 +129,9 @@ export function streamed(mediaType: MediaType, offer: Offer): MediaType | NotAcc
   return { ...mediaType, isPretty: false }
 }
 
-/** The media type of a Status that is an error. `undefined` when the client accepts none without a rendering: it then gets JSON,
- *  indented, without a line feed at the end, as `isPretty` would give. */
+/** The media type of a Status that is an error. `undefined` when the client accepts none without a
+ *  rendering: it then gets JSON, indented, without a line feed at the end, as `isPretty` would
+ *  give. */
 export function negotiateError(preference: Preference, offer: Offer): MediaType | undefined {
   return firstAcceptable(preference, offer, 'no renderings')
 }
@@ -141,13 +147,15 @@ export function watchContentType(encoding: Encoding): string {
   return encoding === 'json' ? mediaTypeNames.json : `${mediaTypeNames[encoding]};stream=watch`
 }
 
-/** Whether to indent JSON: the query decides, and without it whether the client is one that people look at. */
+/** Whether to indent JSON: the query decides, and without it whether the client is one that people
+ *  look at. */
 export function isPrettyWanted({ pretty, userAgent }: Preference): boolean {
   if (pretty !== undefined && pretty !== '') return /^(1|t|T|TRUE|true|True)$/.test(pretty)
   return /^(curl|Wget|Mozilla\/5\.0)/.test(userAgent ?? '')
 }
 
-/** The router knows whole names and `*`+`/*` only, before the first `;` of each clause, in any order. */
+/** The router knows whole names and `*`+`/*` only, before the first `;` of each clause, in any
+ *  order. */
 function isRouted(accept: string, encodings: readonly Encoding[]): boolean {
   if (accept === '') return true
   if (accept.length > acceptMaxLength) return false

@@ -1,9 +1,10 @@
 /** CBOR as kube-apiserver writes it, from the JSON of the same object.
  *
- *  A document is tagged as CBOR (55799). Texts and names are byte strings, as in Go's strings any bytes may stand. Names are
- *  sorted by their encoded bytes, numbers and lengths are as short as they can be. Base64 in JSON that stands for bytes is
- *  bytes again, in tag 22 (`base64 on the way to JSON`): only the schema can tell, so it is passed in. The upstream's own order
- *  of names is random; clients must take any. */
+ *  A document is tagged as CBOR (55799). Texts and names are byte strings, as in Go's strings any
+ *  bytes may stand. Names are sorted by their encoded bytes, numbers and lengths are as short as
+ *  they can be. Base64 in JSON that stands for bytes is bytes again, in tag 22 (`base64 on the way
+ *  to JSON`): only the schema can tell, so it is passed in. The upstream's own order of names is
+ *  random; clients must take any. */
 
 import { appendText, ByteWriter } from '../../wire/byte-writer.ts'
 import { JsonNumber, type JsonValue, parseTree } from '../json/tree.ts'
@@ -15,7 +16,8 @@ export const selfDescribed: Uint8Array = Uint8Array.of(0xd9, 0xd9, 0xf7)
 
 export const cborNull: Uint8Array = Uint8Array.of(0xf6)
 
-/** What a JSON value is a form of: a message of the schema, bytes, a map, or nothing known. A list has the type of its elements. */
+/** What a JSON value is a form of: a message of the schema, bytes, a map, or nothing known. A list
+ *  has the type of its elements. */
 export type CborType = MessageType | 'bytes' | MapType | undefined
 
 /** An object whose members all are of one type, but for those with one of their own. */
@@ -115,7 +117,8 @@ function writeBytes(out: ByteWriter, base64: string): void {
   out.append(bytes)
 }
 
-/** Integers of 64 bits stay integers; all others are floats of the smallest width that holds them. */
+/** Integers of 64 bits stay integers; all others are floats of the smallest width that holds
+ *  them. */
 function writeNumber(out: ByteWriter, text: string): void {
   if (/^-?\d+$/.test(text)) {
     const value = BigInt(text)

@@ -1,4 +1,5 @@
-/** The bytes of watch events: one line of JSON, or one length-prefixed protobuf message, or one CBOR item of a sequence. */
+/** The bytes of watch events: one line of JSON, or one length-prefixed protobuf message, or one
+ *  CBOR item of a sequence. */
 
 import type { KeyValue } from '../../store/event.ts'
 import { appendVarint, ByteWriter } from '../../wire/byte-writer.ts'
@@ -94,7 +95,8 @@ export function bookmarkFrame(
   return message instanceof NotExact ? message : wrap('BOOKMARK', message, 'protobuf')
 }
 
-/** The first frame of a Table watch from one without columns, as all watchers share: the others say `null`. */
+/** The first frame of a Table watch from one without columns, as all watchers share: the others say
+ *  `null`. */
 export function frameWithColumns(
   frame: Uint8Array,
   { table }: ObjectEncoder,
@@ -146,8 +148,8 @@ const noColumns = Buffer.from('null')
 
 const initialEventsEnd = '"k8s.io/initial-events-end":"true"'
 
-/** The object of a bookmark's row. The end of the initial events is in its metadata, which is therefore shown to those that want no
- *  objects, too. */
+/** The object of a bookmark's row. The end of the initial events is in its metadata, which is
+ *  therefore shown to those that want no objects, too. */
 function appendRowBookmark(
   encoder: ObjectEncoder,
   bookmark: Bookmark,
@@ -178,8 +180,8 @@ function appendPartialBookmark(
 
 const unknownBookmark = new NotExact('how the server writes a bookmark is not known')
 
-/** What the server makes of an empty object of its own: numbers that are pointers outside, and an annotation that is a number
- *  inside. */
+/** What the server makes of an empty object of its own: numbers that are pointers outside, and an
+ *  annotation that is a number inside. */
 const emptyObjects: Readonly<
   Record<string, { readonly annotations?: readonly string[]; readonly members?: string }>
 > = {
@@ -196,7 +198,8 @@ function appendEmptyObject(encoder: ObjectEncoder, bookmark: Bookmark): NotExact
   return undefined
 }
 
-/** JSON of an object with all that Go writes even when there is nothing: by way of an empty protobuf message. */
+/** JSON of an object with all that Go writes even when there is nothing: by way of an empty
+ *  protobuf message. */
 function emptyObject({ kind }: ObjectEncoder, bookmark: Bookmark): Uint8Array | NotExact {
   if (kind.learned !== undefined) return emptyLearned(kind.learned, bookmark)
   const apiVersion = apiVersionOf(kind)

@@ -1,4 +1,5 @@
-/** A gate: it lets only those objects be shown whose rows were proven by comparison with the upstream. */
+/** A gate: it lets only those objects be shown whose rows were proven by comparison with the
+ *  upstream. */
 
 import type { KeyValue } from '../../store/event.ts'
 import { NotExact } from '../not-exact.ts'
@@ -20,15 +21,16 @@ export class VersionsDiffer extends NotExact {
   }
 }
 
-/** What is known of the upstream has changed since the gate was made: whoever still has it asks for another. */
+/** What is known of the upstream has changed since the gate was made: whoever still has it asks for
+ *  another. */
 export class Superseded extends NotExact {
   constructor() {
     super('the upstream has changed meanwhile')
   }
 }
 
-/** Something about the object has not been compared with the upstream yet. It soon will be, so it is worth waiting
- *  for a moment. */
+/** Something about the object has not been compared with the upstream yet. It soon will be, so it
+ *  is worth waiting for a moment. */
 export class Unproven extends NotExact {
   constructor() {
     super('it has not been compared with the upstream yet')

@@ -1,13 +1,14 @@
-/** One gzip member out of runs of bytes that were compressed each by itself, so that a run is compressed once and then used in every
- *  list that holds it.
+/** One gzip member out of runs of bytes that were compressed each by itself, so that a run is
+ *  compressed once and then used in every list that holds it.
  *
  *  ```
  *  1f 8b 08 ... | run | run | run | 03 00 | crc32 | length
  *  ```
  *
- *  A run is whole blocks of deflate (RFC 1951) that refer to nothing before them, ends on a byte, and has no last block: what zlib
- *  makes of it with a full flush. The checksum of all follows from those of the runs: CRC-32 is linear, so that appending `n` bytes
- *  multiplies what was there by x^8n, modulo the polynomial (zlib's crc32_combine). Each run brings its power along. */
+ *  A run is whole blocks of deflate (RFC 1951) that refer to nothing before them, ends on a byte,
+ *  and has no last block: what zlib makes of it with a full flush. The checksum of all follows from
+ *  those of the runs: CRC-32 is linear, so that appending `n` bytes multiplies what was there by
+ *  x^8n, modulo the polynomial (zlib's crc32_combine). Each run brings its power along. */
 
 /** A compressed run. */
 export interface ZippedRun {
@@ -46,7 +47,8 @@ export class GzipMember {
   }
 }
 
-/** Bytes as a block of their own that is not compressed: few are not worth it. At most 65,535, which is all that one holds. */
+/** Bytes as a block of their own that is not compressed: few are not worth it. At most 65,535,
+ *  which is all that one holds. */
 export function storedBlock(bytes: Uint8Array): Uint8Array {
   const block = Buffer.allocUnsafe(5 + bytes.length)
   block[0] = 0
@@ -56,7 +58,8 @@ export function storedBlock(bytes: Uint8Array): Uint8Array {
   return block
 }
 
-/** The checksum of bytes with the checksum `first`, and those with `second` behind them; `shift` is that of the second. */
+/** The checksum of bytes with the checksum `first`, and those with `second` behind them; `shift` is
+ *  that of the second. */
 export function appendedCrc(first: number, second: number, shift: number): number {
   return (multiply(shift, first) ^ second) >>> 0
 }

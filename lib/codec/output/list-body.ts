@@ -1,5 +1,6 @@
-/** The body of a list, as a sequence of pieces: what stands before the items, the items of one leaf after the other, and what
- *  stands behind them. Never whole in memory, and made as it is asked for. */
+/** The body of a list, as a sequence of pieces: what stands before the items, the items of one leaf
+ *  after the other, and what stands behind them. Never whole in memory, and made as it is asked
+ *  for. */
 
 import { appendVarint, ByteWriter } from '../../wire/byte-writer.ts'
 import { varintLength } from '../../wire/varint.ts'
@@ -36,21 +37,22 @@ export interface ListRequest {
   readonly shown: Shown
   readonly isPretty: boolean
   readonly meta: ListMeta
-  /** An empty run stands for items that are still to come: the body then has an empty piece, and looks again when it is asked for
-   *  the next one. They may be gone through more than once. */
+  /** An empty run stands for items that are still to come: the body then has an empty piece, and
+   *  looks again when it is asked for the next one. They may be gone through more than once. */
   readonly runs: Iterable<Run>
   /** Where items are kept, if anywhere. */
   readonly segments?: SegmentCache<Segment> | undefined
   /** Where all threads of the process keep theirs. */
   readonly shared?: SharedSegments | undefined
-  /** How many items there are, where that is known: of more than may be kept, a part is kept, and always the same. */
+  /** How many items there are, where that is known: of more than may be kept, a part is kept, and
+   *  always the same. */
   readonly items?: number | undefined
   /** The pieces will be compressed: those that are kept are noted for that. */
   readonly isZipped?: boolean | undefined
 }
 
-/** The pieces of a list. An object that is not exact ends it: then what was sent of it is unusable, and the generator
- *  returns the reason. */
+/** The pieces of a list. An object that is not exact ends it: then what was sent of it is unusable,
+ *  and the generator returns the reason. */
 export function listBody(
   encoder: ObjectEncoder,
   request: ListRequest,
@@ -93,7 +95,8 @@ export function itemEncoder(encoder: ObjectEncoder, shown: Shown): ItemEncoder {
   const append = appendItem(encoder, shown)
   const name = encoder.segmentName(shown)
   if (shown.rendering !== 'Table') {
-    // What an upstream has proven, or is known of an aggregated server, need not be the same in all threads.
+    // What an upstream has proven, or is known of an aggregated server, need not be the same in all
+    // threads.
     const isSame = shown.gate === undefined && encoder.kind.learned === undefined
     return {
       append,
@@ -131,7 +134,8 @@ function appendItem(encoder: ObjectEncoder, shown: Shown): ItemEncoder['append']
 
 const item = new ByteWriter()
 
-/** Whether a list is written from a map with sorted names, as those of custom resources are, or from a Go struct. */
+/** Whether a list is written from a map with sorted names, as those of custom resources are, or
+ *  from a Go struct. */
 function isUntyped({ custom }: OutputKind, { rendering }: Shown): boolean {
   return custom !== undefined && rendering === 'object'
 }
@@ -149,7 +153,8 @@ function listNames({ kind, shown }: { kind: OutputKind; shown: Shown }): readonl
   }
 }
 
-/** The JSON of a list without items, in two parts: what stands before `items` or `rows`, and what stands behind. */
+/** The JSON of a list without items, in two parts: what stands before `items` or `rows`, and what
+ *  stands behind. */
 function jsonFrame(
   encoder: ObjectEncoder,
   { shown, meta }: ListRequest,
@@ -263,7 +268,8 @@ function* yamlList(encoder: ObjectEncoder, request: ListRequest): Pieces {
   return undefined
 }
 
-/** Names are sorted by length first: kind, items or rows, metadata, apiVersion, columnDefinitions. */
+/** Names are sorted by length first: kind, items or rows, metadata, apiVersion,
+ *  columnDefinitions. */
 function* cborList(encoder: ObjectEncoder, request: ListRequest): Pieces {
   const { shown, runs, meta } = request
   const [kind, apiVersion] = listNames({ kind: encoder.kind, shown })
@@ -303,8 +309,9 @@ function* cborList(encoder: ObjectEncoder, request: ListRequest): Pieces {
   return undefined
 }
 
-/** A length stands before everything, so all items are written before the first piece goes out. Of a list that is too large to
- *  be held, they are written again, but for those that are kept with their leaves. */
+/** A length stands before everything, so all items are written before the first piece goes out. Of
+ *  a list that is too large to be held, they are written again, but for those that are kept with
+ *  their leaves. */
 function* protobufList(encoder: ObjectEncoder, request: ListRequest): Pieces {
   let itemBytes = 0
   let held: Uint8Array[] | undefined = []
@@ -333,7 +340,8 @@ function* protobufList(encoder: ObjectEncoder, request: ListRequest): Pieces {
 /** A page of 500 ordinary objects fits. */
 const heldMaxBytes = 4 * 1024 * 1024
 
-/** The envelope up to the items: `k8s\0`, {1 {1 apiVersion, 2 kind}, 2 list {1 metadata, 2 items...}}. */
+/** The envelope up to the items: `k8s\0`, {1 {1 apiVersion, 2 kind}, 2 list {1 metadata, 2
+ *  items...}}. */
 function protobufHead({
   kind,
   apiVersion,
@@ -366,7 +374,8 @@ function protobufHead({
   return out.copy()
 }
 
-/** `{1 selfLink, 2 resourceVersion, 3 continue, 4 remainingItemCount}`, of which only the last may be absent. */
+/** `{1 selfLink, 2 resourceVersion, 3 continue, 4 remainingItemCount}`, of which only the last may
+ *  be absent. */
 function protobufMeta({
   resourceVersion,
   continue: token = '',

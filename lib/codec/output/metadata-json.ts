@@ -1,7 +1,9 @@
-/** The metadata of custom resources, which are stored as JSON with sorted names, in the order in which Go writes its ObjectMeta.
+/** The metadata of custom resources, which are stored as JSON with sorted names, in the order in
+ *  which Go writes its ObjectMeta.
  *
- *  Members are copied as they are: the server wrote them, so their text is already what it would write again. What it would
- *  leave out (empty values, members that it does not know) is left out. */
+ *  Members are copied as they are: the server wrote them, so their text is already what it would
+ *  write again. What it would leave out (empty values, members that it does not know) is left
+ *  out. */
 
 import type { ByteWriter } from '../../wire/byte-writer.ts'
 import { KeyTable } from '../json/key-table.ts'
@@ -105,8 +107,9 @@ function appendItem(out: ByteWriter, bytes: Uint8Array, order: MemberOrder): voi
   out.appendByte(0x7d)
 }
 
-/** Where the members of one object are, by their place in Go's order. A name that ends with `?` is a pointer, which is written
- *  whatever it points to; one that ends with `!` is written as `""` when it is not there. */
+/** Where the members of one object are, by their place in Go's order. A name that ends with `?` is
+ *  a pointer, which is written whatever it points to; one that ends with `!` is written as `""`
+ *  when it is not there. */
 class MemberOrder {
   readonly names: readonly string[]
   /** `,"name":` */

@@ -1,8 +1,8 @@
 /** PartialObjectMetadata: an object's metadata alone, without a look at the rest of it.
  *
- *  The metadata is a window of the stored message. A copy of it with the resourceVersion put in, which the store keeps beside it,
- *  is the protobuf form. The server takes metadata from its internal objects, into which some annotations do not find their
- *  way. */
+ *  The metadata is a window of the stored message. A copy of it with the resourceVersion put in,
+ *  which the store keeps beside it, is the protobuf form. The server takes metadata from its
+ *  internal objects, into which some annotations do not find their way. */
 
 import { appendTextField, appendVarint, ByteWriter } from '../../wire/byte-writer.ts'
 import { NotExact } from '../not-exact.ts'

@@ -1,4 +1,5 @@
-/** The body of an answer that is one object: what was asked for, a row about it, or a Status that says why not. */
+/** The body of an answer that is one object: what was asked for, a row about it, or a Status that
+ *  says why not. */
 
 import { ByteWriter } from '../../wire/byte-writer.ts'
 import { cborFromJson, selfDescribed } from './cbor.ts'
@@ -36,8 +37,8 @@ export function objectBody(
   return scratch.copy()
 }
 
-/** The same, kept for the next request. Not for rows, which show ages, nor for indented JSON, which people ask for,
- *  and rarely. */
+/** The same, kept for the next request. Not for rows, which show ages, nor for indented JSON, which
+ *  people ask for, and rarely. */
 export function keptObjectBody(
   encoder: ObjectEncoder,
   entry: KeyValue,
@@ -59,7 +60,8 @@ export function joined(pieces: ReturnType<typeof listBody>): Uint8Array | NotExa
   }
 }
 
-/** The body of a Status, from its compact JSON. `mediaType` is undefined where the client accepts none. */
+/** The body of a Status, from its compact JSON. `mediaType` is undefined where the client accepts
+ *  none. */
 export function statusBody(json: string, mediaType: MediaType | undefined): Uint8Array {
   const bytes = Buffer.from(json)
   const written = mediaType === undefined ? indentJson(bytes) : encodedJson(bytes, mediaType)

@@ -39,8 +39,8 @@ export interface Shown extends Pick<MediaType, 'encoding' | 'rendering' | 'rende
   readonly includeObject: IncludedObject
   /** The wall clock in milliseconds: ages are shown in Tables. */
   readonly now: number
-  /** Decides which objects may be shown, where an upstream must have shown them in the same way; without one, all may
-   *  be. */
+  /** Decides which objects may be shown, where an upstream must have shown them in the same way;
+   *  without one, all may be. */
   readonly gate?: Gate | undefined
   /** Not the object, but the Scale that is made of it. */
   readonly subresource?: 'scale' | undefined
@@ -55,11 +55,13 @@ export interface ObjectOptions {
   readonly place: 'alone' | 'item'
 }
 
-/** All methods append an object to a writer, or say why they cannot do so exactly, and append nothing. */
+/** All methods append an object to a writer, or say why they cannot do so exactly, and append
+ *  nothing. */
 export class ObjectEncoder {
   readonly kind: OutputKind
   readonly #served: ViewedKind
-  /** Stored as JSON, but as no custom resource: its protobuf form is made first, and everything from that. */
+  /** Stored as JSON, but as no custom resource: its protobuf form is made first, and everything
+   *  from that. */
   readonly #isConverted: boolean
   readonly #storedVersion: string
   readonly #isMetadataFromWhole: boolean
@@ -100,7 +102,8 @@ export class ObjectEncoder {
     return this.#table
   }
 
-  /** The name under which written items are kept: equal for lists that write objects in the same way. */
+  /** The name under which written items are kept: equal for lists that write objects in the same
+   *  way. */
   segmentName({ encoding, rendering, renderingVersion, gate }: Shown): string {
     const { schema, custom, learned } = this.kind
     const made = custom?.definedAt ?? learned?.generation ?? ''
@@ -109,7 +112,8 @@ export class ObjectEncoder {
     return gate === undefined ? `${encoding} ${name}` : `${encoding} ${name} ${gate.name}`
   }
 
-  /** Compiles what writes whole objects, in slices: the first of a large kind would take 15 ms and more. Undefined once that has been done. */
+  /** Compiles what writes whole objects, in slices: the first of a large kind would take 15 ms and
+   *  more. Undefined once that has been done. */
   prepare(
     { encoding, rendering }: Pick<Shown, 'encoding' | 'rendering'>,
     clock: SliceClock,
@@ -125,8 +129,8 @@ export class ObjectEncoder {
     this.#isPrepared = true
   }
 
-  /** An object, its metadata or its row. In YAML an item, or a document; in CBOR bare; in protobuf with its envelope, or the bare
-   *  message of an item. JSON has no line feed behind it. */
+  /** An object, its metadata or its row. In YAML an item, or a document; in CBOR bare; in protobuf
+   *  with its envelope, or the bare message of an item. JSON has no line feed behind it. */
   append(out: ByteWriter, object: StoredValue, options: ObjectOptions): NotExact | undefined {
     const { encoding, rendering } = options.shown
     if (encoding === 'protobuf') return this.#appendProtobuf(out, object, options)
@@ -256,8 +260,8 @@ export class ObjectEncoder {
     return source instanceof NotExact ? source : metadataOf(source)
   }
 
-  /** The protobuf that metadata and cells of a built-in kind are read from. The server takes both from its internal
-   *  objects, so the stored version serves as well. */
+  /** The protobuf that metadata and cells of a built-in kind are read from. The server takes both
+   *  from its internal objects, so the stored version serves as well. */
   #typedSource(object: StoredValue): StoredValue | NotExact {
     if (this.#isConverted) return servedProtobuf(object, this.#served) ?? noProtobuf
     const { bytes, start, end } = object
@@ -271,7 +275,8 @@ export class ObjectEncoder {
     return normaliseStored(object, this.#served)
   }
 
-  /** The metadata of an object as it is served. Go has written that of a built-in kind in its order. */
+  /** The metadata of an object as it is served. Go has written that of a built-in kind in its
+   *  order. */
   #appendWholePartial(
     out: ByteWriter,
     whole: StoredValue,
@@ -288,7 +293,8 @@ export class ObjectEncoder {
     return undefined
   }
 
-  /** An object as it is served, as what is stored need not be what the server makes of it. Valid until the next call. */
+  /** An object as it is served, as what is stored need not be what the server makes of it. Valid
+   *  until the next call. */
   #wholeObject(object: StoredValue, revision: number): StoredValue | NotExact {
     served.clear()
     const problem = appendObject(served, object, this.#served, alone(revision))
@@ -332,7 +338,8 @@ const json = new ByteWriter()
 const message = new ByteWriter()
 const served = new ByteWriter()
 
-/** Kinds whose metadata the server fills in from the rest of the object: a namespace's name, the labels of a template. */
+/** Kinds whose metadata the server fills in from the rest of the object: a namespace's name, the
+ *  labels of a template. */
 const filledMetadata: readonly string[] = ['Job', 'Namespace', 'ReplicationController']
 
 /** Annotations that the server keeps as fields of its internal objects, or drops from them. */

@@ -1,7 +1,9 @@
-/** Indents JSON as kube-apiserver does for people: two spaces a level, `": "` after names, empty objects and arrays in one piece,
- *  no line feed at the end. That is what Go's json.MarshalIndent makes of the same bytes.
+/** Indents JSON as kube-apiserver does for people: two spaces a level, `": "` after names, empty
+ *  objects and arrays in one piece, no line feed at the end. That is what Go's json.MarshalIndent
+ *  makes of the same bytes.
  *
- *  It works on any division of a document into pieces, so that a list need not be whole to be indented. */
+ *  It works on any division of a document into pieces, so that a list need not be whole to be
+ *  indented. */
 
 import { ByteWriter } from '../../wire/byte-writer.ts'
 
@@ -30,7 +32,8 @@ export class JsonIndenter {
     return indented
   }
 
-  /** Copies up to the end of the string or of the piece; returns the position of the last byte copied. */
+  /** Copies up to the end of the string or of the piece; returns the position of the last byte
+   *  copied. */
   #copyString(piece: Uint8Array, start: number): number {
     let i = start
     for (; i < piece.length; i++) {

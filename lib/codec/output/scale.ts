@@ -26,7 +26,8 @@ export interface Scale {
 /** The object does not say how many replicas it wants. */
 export const noReplicas: NotExact = new NotExact('the object has no number of replicas')
 
-/** The scale of an object, of which `object` is the JSON with its resourceVersion. `paths` are those of a custom resource. */
+/** The scale of an object, of which `object` is the JSON with its resourceVersion. `paths` are
+ *  those of a custom resource. */
 export function scaleOf(object: Uint8Array, paths: ScalePaths | undefined): Scale | NotExact {
   const parsed: unknown = JSON.parse(
     Buffer.from(object.buffer, object.byteOffset, object.length).toString(),
@@ -83,8 +84,9 @@ type Expression = Omit<LabelSelector['matchExpressions'][number], 'values'> & {
   readonly values?: readonly string[]
 }
 
-/** The value at a path, of which each name is behind a dot; undefined where the object has none, or where the path is empty. Where
- *  something else stands in the way of the path, it is neither a number nor a text. */
+/** The value at a path, of which each name is behind a dot; undefined where the object has none, or
+ *  where the path is empty. Where something else stands in the way of the path, it is neither a
+ *  number nor a text. */
 function valueAt(object: unknown, path: string): unknown {
   if (path === '') return undefined
   let found = object
@@ -124,7 +126,8 @@ export function renderedScale(
   const { renderingVersion: version, includeObject, now } = shown
   if (shown.rendering !== 'Table') return `${partialScale(scale, version)}\n`
   const created = millisecondsFromText(scale.createdAt)
-  // The converter of custom resources looks members up, and these two are left out where they are zero.
+  // The converter of custom resources looks members up, and these two are left out where they are
+  // zero.
   const [lacksWanted, lacksTime] = [scale.wanted === 0, created === undefined || created === null]
   const cells = [
     goJsonString(scale.name),

@@ -1,5 +1,6 @@
-/** The bytes of list items, kept with the leaves that the items lie in: made when a list first asks for them, shared by every
- *  snapshot that shares the leaf, dropped under the budget of the store's cache. */
+/** The bytes of list items, kept with the leaves that the items lie in: made when a list first asks
+ *  for them, shared by every snapshot that shares the leaf, dropped under the budget of the store's
+ *  cache. */
 
 import type { SegmentCache, SegmentHolder } from '../../store/segments.ts'
 import type { KeyValue } from '../../store/event.ts'
@@ -7,14 +8,17 @@ import { ByteWriter } from '../../wire/byte-writer.ts'
 import type { ZippedRun } from './gzip.ts'
 import { NotExact } from '../not-exact.ts'
 
-/** The items of one leaf in one encoder, one after the other, each with whatever separates it from the one before it. */
+/** The items of one leaf in one encoder, one after the other, each with whatever separates it from
+ *  the one before it. */
 export interface Segment {
   readonly bytes: Uint8Array
   /** Where each item ends. */
   readonly ends: Uint32Array
-  /** Stand for the entries that were picked out, in this order. Not the entries, which would keep their values in memory. */
+  /** Stand for the entries that were picked out, in this order. Not the entries, which would keep
+   *  their values in memory. */
   readonly of?: readonly SegmentHolder[] | undefined
-  /** Of items that age: from when until when each may be shown, in milliseconds of the wall clock. */
+  /** Of items that age: from when until when each may be shown, in milliseconds of the wall
+   *  clock. */
   readonly ages?: Ages | undefined
   /** What a compressed run says of itself. */
   readonly zipped?: ZippedRun | undefined
@@ -27,7 +31,8 @@ export interface Ages {
   readonly until: Float64Array
 }
 
-/** What a list is made of: entries `from..to` of an array, which is a leaf's, or one of selected entries. */
+/** What a list is made of: entries `from..to` of an array, which is a leaf's, or one of selected
+ *  entries. */
 export interface Run {
   readonly entries: readonly KeyValue[]
   readonly from: number
@@ -40,7 +45,8 @@ export interface Run {
   readonly isKept?: boolean | undefined
 }
 
-/** Runs of entries that were picked out are as long as this, so that no piece takes long to make. */
+/** Runs of entries that were picked out are as long as this, so that no piece takes long to
+ *  make. */
 export const runEntries = 64
 
 /** Entries that were picked out, as runs. */
@@ -56,11 +62,13 @@ export function runsOfEntries(entries: readonly KeyValue[]): Run[] {
 /** Appends one item of a list, with its separator. */
 export type AppendItem = (out: ByteWriter, entry: KeyValue) => NotExact | undefined
 
-/** How the items of one list are written, and under which name they are kept. Without a name, nothing is kept. */
+/** How the items of one list are written, and under which name they are kept. Without a name,
+ *  nothing is kept. */
 export interface ItemEncoder {
   readonly append: AppendItem
   readonly segmentName: string | undefined
-  /** The name under which all threads of the process keep them together; undefined if each must for itself. */
+  /** The name under which all threads of the process keep them together; undefined if each must for
+   *  itself. */
   readonly sharedName?: string | undefined
   /** Of items that show ages. */
   readonly aging?: Aging | undefined
@@ -84,7 +92,8 @@ export interface SharedSegments {
   readonly room: number
   /** The items of the run's whole leaf; undefined if they are not there. */
   find(name: string, run: Run): Segment | undefined
-  /** Keeps the items of a whole leaf. Returns them as they are kept, or undefined if they cannot be. `made` is valid during the call only. */
+  /** Keeps the items of a whole leaf. Returns them as they are kept, or undefined if they cannot
+   *  be. `made` is valid during the call only. */
   keep(name: string, run: Run, made: Segment): Segment | undefined
 }
 
@@ -116,8 +125,8 @@ export function itemsOfRun(run: Run, encoder: ItemEncoder, keep: KeptItems): Uin
   return made instanceof NotExact ? made : scratch.copy()
 }
 
-/** Only whole leaves are kept. The first and the last leaf of a page mostly are parts: the same page may be asked for again, and the next
- *  one begins with what is left of the last leaf. */
+/** Only whole leaves are kept. The first and the last leaf of a page mostly are parts: the same
+ *  page may be asked for again, and the next one begins with what is left of the last leaf. */
 function isMadeWhole({ from, to, size }: Run, { isLong = false }: KeptItems): boolean {
   return size !== undefined && (isLong || 2 * (to - from) >= size)
 }
@@ -152,12 +161,14 @@ function makeWhole(
   return own
 }
 
-/** Smaller ones are joined, which takes long from shared memory (`lib/store/slab.ts`), and are many objects for few bytes. */
+/** Smaller ones are joined, which takes long from shared memory (`lib/store/slab.ts`), and are many
+ *  objects for few bytes. */
 const lastingMinBytes = 8 * 1024
 
-/** A copy of what is in `scratch`, in memory that V8 does not count. It makes a full collection for each 64 MB that it counts, whatever there
- *  is already: 17 for a first list of a gigabyte, which took nearly half of its processor time. Whoever keeps the copies has V8 collect when
- *  they are dropped (`lib/ops/released-memory.ts`). */
+/** A copy of what is in `scratch`, in memory that V8 does not count. It makes a full collection for
+ *  each 64 MB that it counts, whatever there is already: 17 for a first list of a gigabyte, which
+ *  took nearly half of its processor time. Whoever keeps the copies has V8 collect when they are
+ *  dropped (`lib/ops/released-memory.ts`). */
 function lastingCopy(): Uint8Array {
   if (scratch.length < lastingMinBytes) return scratch.copy()
   const memory = Buffer.from(new SharedArrayBuffer(scratch.length))
@@ -170,13 +181,14 @@ function mayKeep({ room }: SharedSegments, { bytes }: Segment, sparedBytes: numb
   return sparedBytes === 0 || bytes.length + overheadBytes <= room
 }
 
-/** Where what is made of kept items is kept, such as their compressed form; undefined for bytes that are no such items. It goes with
- *  the bytes, so that neither keeps a leaf in memory. */
+/** Where what is made of kept items is kept, such as their compressed form; undefined for bytes
+ *  that are no such items. It goes with the bytes, so that neither keeps a leaf in memory. */
 export function holderOfKept(items: Uint8Array): SegmentHolder | undefined {
   return holdersOfKept.get(items)
 }
 
-/** Bytes of a whole leaf that `itemsOfRun` has kept, for whoever looks for them with `holderOfKept`. */
+/** Bytes of a whole leaf that `itemsOfRun` has kept, for whoever looks for them with
+ *  `holderOfKept`. */
 export function noteKept(items: Uint8Array, { from, to, size }: Run): void {
   const isWhole = from === 0 && to === size
   if (isWhole && !holdersOfKept.has(items)) holdersOfKept.set(items, {})
@@ -184,7 +196,8 @@ export function noteKept(items: Uint8Array, { from, to, size }: Run): void {
 
 const holdersOfKept = new WeakMap<Uint8Array, SegmentHolder>()
 
-/** A part of kept items: the same array each time, as long as not many other parts are asked for, so that it has a holder, too. */
+/** A part of kept items: the same array each time, as long as not many other parts are asked for,
+ *  so that it has a holder, too. */
 export function partOfKept(items: Uint8Array, start: number, end: number): Uint8Array {
   if (start === 0 && end === items.length) return items
   let parts = partsOfKept.get(items)
@@ -201,13 +214,14 @@ export function partOfKept(items: Uint8Array, start: number, end: number): Uint8
   return part
 }
 
-/** Of a leaf where one page ends and the next one begins, and where some lists of other sizes do. */
+/** Of a leaf where one page ends and the next one begins, and where some lists of other sizes
+ *  do. */
 const partsMax = 4
 
 const partsOfKept = new WeakMap<Uint8Array, Uint8Array[]>()
 
-/** The items of a run of picked entries, in one piece if the same were picked before, else one by one. What is kept hangs on the
- *  first entry; equal holders say that it is of the same entries. */
+/** The items of a run of picked entries, in one piece if the same were picked before, else one by
+ *  one. What is kept hangs on the first entry; equal holders say that it is of the same entries. */
 export function* itemsOfPicked(
   { entries, from, to }: Run,
   encoder: ItemEncoder,
@@ -244,8 +258,9 @@ const pickedMaxBytes = 256 * 1024
 /** What a segment weighs beside its bytes: two typed arrays and what holds them. */
 const overheadBytes = 300
 
-/** The bytes of a single entry in one encoder, kept with the entry itself: what is made of it alone, or of entries that were picked out,
- *  which lie in leaves with others that were not asked for. */
+/** The bytes of a single entry in one encoder, kept with the entry itself: what is made of it
+ *  alone, or of entries that were picked out, which lie in leaves with others that were not asked
+ *  for. */
 export function keptOfEntry(
   entry: KeyValue,
   name: string,
@@ -282,7 +297,8 @@ function partOf({ bytes, ends, ages }: Segment, from: number, to: number): Uint8
   return ages === undefined ? partOfKept(bytes, start, end) : bytes.subarray(start, end)
 }
 
-/** In `scratch`, to be copied. Items that have not aged since they were kept are taken from there. */
+/** In `scratch`, to be copied. Items that have not aged since they were kept are taken from
+ *  there. */
 function makeSegment(
   { entries, from, to }: Run,
   { append, aging }: ItemEncoder,
@@ -330,7 +346,8 @@ function isAgeOfNow({ from, until }: Ages, index: number, now: number): boolean 
 
 const scratch = new ByteWriter()
 
-/** Of a list that is larger than what may be kept, whatever was used since it was read last stays: several clients may read it. */
+/** Of a list that is larger than what may be kept, whatever was used since it was read last stays:
+ *  several clients may read it. */
 const sparedLists = 3
 
 /** How large a list will be, from its items so far. */

@@ -1,15 +1,16 @@
-/** YAML as kube-apiserver writes it: the JSON of an object, read and written again by go-yaml v2. Block style, names sorted, lists
- *  not indented, lines folded at the first space after column 80.
+/** YAML as kube-apiserver writes it: the JSON of an object, read and written again by go-yaml v2.
+ *  Block style, names sorted, lists not indented, lines folded at the first space after column 80.
  *
- *  A list is written in pieces, an item at a time: its members sort as apiVersion, items, kind, metadata, so the
- *  list's own fields can follow its items. */
+ *  A list is written in pieces, an item at a time: its members sort as apiVersion, items, kind,
+ *  metadata, so the list's own fields can follow its items. */
 
 import { JsonNumber, type JsonObject, type JsonValue, parseTree } from '../json/tree.ts'
 import { GiveUp, NotExact, giveUp } from '../not-exact.ts'
 import { compareNames } from './yaml/order.ts'
 import { type ScalarStyle, scalarForm, special, yamlNumber } from './yaml/scalars.ts'
 
-/** libyaml's limits: a line is folded behind this column, and a longer name (in bytes) is written behind a `?`. */
+/** libyaml's limits: a line is folded behind this column, and a longer name (in bytes) is written
+ *  behind a `?`. */
 const foldColumn = 80
 const simpleNameMaxBytes = 128
 
@@ -44,14 +45,16 @@ const refusedText = new NotExact(
   'yaml: control characters are not allowed',
 )
 
-/** The end of a line for go-yaml, and halves of pairs. A backslash that is escaped itself begins no escape. */
+/** The end of a line for go-yaml, and halves of pairs. A backslash that is escaped itself begins no
+ *  escape. */
 const misread = /\u0085|(?<!\\)(?:\\\\)*\\u[dD][89a-fA-F]/
 const misreadText = new NotExact('a text has a character that YAML reads as another')
 
 /** go-yaml cannot read a name whose `:` is more than 1,024 characters away; this is below that. */
 const nameMaxLength = 1000
 
-/** Follows libyaml's emitter, which decides about line breaks by where it is and what it wrote last. */
+/** Follows libyaml's emitter, which decides about line breaks by where it is and what it wrote
+ *  last. */
 class YamlWriter {
   #text = ''
   #column = 0
@@ -153,7 +156,8 @@ class YamlWriter {
     this.#isIndentation = true
   }
 
-  /** Folded lines continue at `indent`; a name is never folded, and says so with an infinite one. */
+  /** Folded lines continue at `indent`; a name is never folded, and says so with an infinite
+   *  one. */
   #scalar(text: string, style: ScalarStyle, indent: number): void {
     if (style === 'literal') {
       this.#literal(text, indent)

@@ -1,4 +1,5 @@
-/** What the rows of the data files say, typed (FORMAT.md). Each may be limited to some minor versions; a `Schema` has those of one. */
+/** What the rows of the data files say, typed (FORMAT.md). Each may be limited to some minor
+ *  versions; a `Schema` has those of one. */
 
 /** What a field holds: one value, a list, or a map with text keys. Never nested. */
 export type Container = 'single' | 'list' | 'map'
@@ -8,7 +9,8 @@ export interface Field {
   readonly jsonName: string
   readonly number: number
   readonly container: Container
-  /** Of the value, the element or the map's value: a scalar, a special, or the name of a message. */
+  /** Of the value, the element or the map's value: a scalar, a special, or the name of a
+   *  message. */
   readonly type: string
   /** Left out of JSON when it is zero, absent or empty (`omitempty`). */
   readonly isOmittedWhenEmpty: boolean
@@ -73,7 +75,8 @@ export interface Subresource {
   readonly scale?: ScalePaths | undefined
 }
 
-/** Where a custom resource has its numbers, as `.spec.replicas`; without a path, there is no selector. */
+/** Where a custom resource has its numbers, as `.spec.replicas`; without a path, there is no
+ *  selector. */
 export interface ScalePaths {
   readonly specReplicas: string
   readonly statusReplicas: string
@@ -153,7 +156,8 @@ export interface ReadFixup {
   readonly kind?: string
 }
 
-/** Something that servers of some minors do in another way than others. behaviours.json says which, and what each name means. */
+/** Something that servers of some minors do in another way than others. behaviours.json says which,
+ *  and what each name means. */
 export type Behaviour =
   | 'podErrorOverCompleted'
   | 'jobSuccessCriteriaMet'

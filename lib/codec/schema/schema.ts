@@ -1,16 +1,21 @@
-/** What one minor version of Kubernetes knows and does: the wire schema of its objects, its REST resources, the columns of its
- *  Tables, its defaults on read, and how it behaves where versions differ.
+/** What one minor version of Kubernetes knows and does: the wire schema of its objects, its REST
+ *  resources, the columns of its Tables, its defaults on read, and how it behaves where versions
+ *  differ.
  *
- *  **How a version is chosen.** `schemaOf('1.34')` is the one place. The `Schema` is then passed on as a value, and nothing below
- *  asks for a number: a `Registry` is made with one, each of its `Resource`s carries it (`resource.schema`), and so do the
- *  outputs, Tables, selectors and documents that are made of these. A `MessageType` has the `schema` that it came from. What
- *  depends on the version and is kept (compiled functions, Tables) is kept for each schema (`perSchema`), so that two can be
- *  in use at once, and a changed version means another registry and nothing else. Standalone, `--kubernetes-version` chooses.
+ *  **How a version is chosen.** `schemaOf('1.34')` is the one place. The `Schema` is then passed on
+ *  as a value, and nothing below asks for a number: a `Registry` is made with one, each of its
+ *  `Resource`s carries it (`resource.schema`), and so do the outputs, Tables, selectors and
+ *  documents that are made of these. A `MessageType` has the `schema` that it came from. What
+ *  depends on the version and is kept (compiled functions, Tables) is kept for each schema
+ *  (`perSchema`), so that two can be in use at once, and a changed version means another registry
+ *  and nothing else. Standalone, `--kubernetes-version` chooses.
  *
- *  **Where versions differ** is data: rows with `since` and `until` in data/*.json (FORMAT.md), all of it made by
- *  `npm run regenerate` but behaviours.json, which names what is neither a field nor a column: `schema.has('watchList')`.
+ *  **Where versions differ** is data: rows with `since` and `until` in data/*.json (FORMAT.md), all
+ *  of it made by `npm run regenerate` but behaviours.json, which names what is neither a field nor
+ *  a column: `schema.has('watchList')`.
  *
- *  Files are parsed when they are first asked for, so that a command that needs none pays nothing. */
+ *  Files are parsed when they are first asked for, so that a command that needs none pays
+ *  nothing. */
 
 import { CacheError } from '../../base/errors.ts'
 import { readDataFile } from '../../base/data-file.ts'
@@ -52,7 +57,8 @@ export interface Kind {
   readonly apiVersion: string
   readonly kind: string
   readonly type: MessageType
-  /** Whether a default kube-apiserver serves the group version; `storage` is not served, but found in etcd. */
+  /** Whether a default kube-apiserver serves the group version; `storage` is not served, but found
+   *  in etcd. */
   readonly served: 'default' | 'optional' | 'storage' | 'no'
 }
 
@@ -66,8 +72,8 @@ export function defaultMinor(): string {
   return behaviours().whole
 }
 
-/** The schema of a minor version, as `1.36`; left out where all are alike, as in a Status. Fails with `unsupported` on one that there
- *  is no data of. */
+/** The schema of a minor version, as `1.36`; left out where all are alike, as in a Status. Fails
+ *  with `unsupported` on one that there is no data of. */
 export function schemaOf(minor: string = defaultMinor()): Schema {
   let schema = schemas.get(minor)
   if (schema === undefined) {
@@ -160,7 +166,8 @@ export class Schema {
     return { apiVersion, kind, type, served: groupVersions[apiVersion] ?? 'no' }
   }
 
-  /** The message types that a message of this type can contain, at any depth; itself only if it can contain itself. */
+  /** The message types that a message of this type can contain, at any depth; itself only if it can
+   *  contain itself. */
   containedTypes(name: string): ReadonlySet<string> {
     let contained = this.#contained.get(name)
     if (contained === undefined) {
@@ -242,7 +249,8 @@ export class Schema {
     return this.#behaviours.has(behaviour)
   }
 
-  /** The behaviours that concern how objects with a message of this type are written, in this minor or in another. */
+  /** The behaviours that concern how objects with a message of this type are written, in this minor
+   *  or in another. */
   behavioursOf(type: string): readonly Behaviour[] {
     return behaviours().behaviours.flatMap(({ id, types }) =>
       types?.includes(type) === true ? [id] : [],

@@ -1,5 +1,6 @@
-/** Stored objects in the version that is served, where that has another shape than the stored one. The result is always protobuf
- *  of the served kind, in its envelope, so that all outputs go on from there as they do from a stored value. */
+/** Stored objects in the version that is served, where that has another shape than the stored one.
+ *  The result is always protobuf of the served kind, in its envelope, so that all outputs go on
+ *  from there as they do from a stored value. */
 
 import { appendText, ByteWriter } from '../../wire/byte-writer.ts'
 import { downgradeAutoscaler } from './convert/autoscalers.ts'

@@ -1,5 +1,6 @@
-/** What the API serves of any stored object: decides by the stored bytes and the served kind which way leads there. Whatever is
- *  in the way is `NotExact` with a reason, so that the layer above can pass the request on. */
+/** What the API serves of any stored object: decides by the stored bytes and the served kind which
+ *  way leads there. Whatever is in the way is `NotExact` with a reason, so that the layer above can
+ *  pass the request on. */
 
 import type { ByteWriter } from '../../wire/byte-writer.ts'
 import { convertStored, needsConversion } from './convert.ts'
@@ -21,7 +22,8 @@ export interface ViewedKind {
   /** `apps/v1`, or `v1` in the core group. */
   readonly apiVersion: string
   readonly kind: string
-  /** How to read custom resources; undefined for built-in kinds and for those of aggregated servers. */
+  /** How to read custom resources; undefined for built-in kinds and for those of aggregated
+   *  servers. */
   readonly custom: CustomKind | undefined
   /** How the objects of aggregated servers are served. */
   readonly learned?: LearnedObjects | undefined
@@ -34,8 +36,9 @@ export interface ObjectOptions {
   readonly isItem: boolean
 }
 
-/** A stored value in the form that has one for every output: protobuf of the served kind. Undefined for those that are served
- *  from JSON: custom resources, and objects of aggregated servers. The value may be valid until the next call only. */
+/** A stored value in the form that has one for every output: protobuf of the served kind. Undefined
+ *  for those that are served from JSON: custom resources, and objects of aggregated servers. The
+ *  value may be valid until the next call only. */
 export function servedProtobuf(
   value: StoredValue,
   kind: ViewedKind,
@@ -66,8 +69,8 @@ export function servedProtobuf(
   return format === 'json' ? undefined : value
 }
 
-/** Appends the JSON object that the API serves, without a newline behind it. When that cannot be done exactly, nothing is
- *  appended, and the reason is returned. */
+/** Appends the JSON object that the API serves, without a newline behind it. When that cannot be
+ *  done exactly, nothing is appended, and the reason is returned. */
 export function appendObject(
   out: ByteWriter,
   value: StoredValue,
@@ -88,8 +91,9 @@ export function appendObject(
   return custom.append(out, value, { version, resourceVersion: options.resourceVersion })
 }
 
-/** Appends the protobuf object that the API serves: in its envelope, or the bare message for an item of a list. Custom resources
- *  have none, and of aggregated servers' objects we do not know it. */
+/** Appends the protobuf object that the API serves: in its envelope, or the bare message for an
+ *  item of a list. Custom resources have none, and of aggregated servers' objects we do not know
+ *  it. */
 export function appendObjectProtobuf(
   out: ByteWriter,
   value: StoredValue,

@@ -1,6 +1,8 @@
-/** What the API serves of a stored protobuf value, as protobuf: the stored bytes with the resourceVersion put in, the few fields
- *  that the server fills in on read, and the served version's name. Nothing is decoded, as raw JSON inside an object, and empty
- *  bytes, do not survive that (FORMAT.md, section 3). Whether the server would change anything else is checked first. */
+/** What the API serves of a stored protobuf value, as protobuf: the stored bytes with the
+ *  resourceVersion put in, the few fields that the server fills in on read, and the served
+ *  version's name. Nothing is decoded, as raw JSON inside an object, and empty bytes, do not
+ *  survive that (FORMAT.md, section 3). Whether the server would change anything else is checked
+ *  first. */
 
 import { ByteWriter, appendVarint } from '../../wire/byte-writer.ts'
 import { appendEnvelope } from '../transcode/envelope.ts'
@@ -15,8 +17,9 @@ import { type ViewOptions, storedKind } from './view.ts'
 import { type StoredValue } from '../stored-value.ts'
 import { WireReader, wireBytes } from '../../wire/reader.ts'
 
-/** Appends the protobuf object that the API serves: in its envelope, or the bare message for an item of a list. When that cannot
- *  be done exactly, nothing is appended, and the reason is returned. */
+/** Appends the protobuf object that the API serves: in its envelope, or the bare message for an
+ *  item of a list. When that cannot be done exactly, nothing is appended, and the reason is
+ *  returned. */
 export function appendProtobufView(
   out: ByteWriter,
   value: StoredValue,
@@ -116,7 +119,8 @@ function isText(field: Field): boolean {
   return field.type === 'string' && field.container === 'single'
 }
 
-/** Writes the object into `body`, field by field of the outermost message, with edits inside its metadata and its status. */
+/** Writes the object into `body`, field by field of the outermost message, with edits inside its
+ *  metadata and its status. */
 function writeObject(plan: Plan, raw: Window, resourceVersion: string): void {
   const metadata = onlyField(raw, plan.metadata)
   const edited = [
@@ -164,7 +168,8 @@ function metadataEdits(metadata: Window, resourceVersion: string): Edit[] {
   return edits
 }
 
-/** The edit that gives a text field a value; none if it has one already and only empty ones are filled. */
+/** The edit that gives a text field a value; none if it has one already and only empty ones are
+ *  filled. */
 function textEdits(message: Window, number: number, text: string, onlyEmpty: boolean): Edit[] {
   const occurrences = fieldsOf(message, number)
   const [field] = occurrences

@@ -1,5 +1,6 @@
-/** What the API serves of a stored protobuf value: the plain conversion with its resourceVersion, the defaults that the API
- *  server applies on every read, its fixups, and the served version's name where only the name differs. */
+/** What the API serves of a stored protobuf value: the plain conversion with its resourceVersion,
+ *  the defaults that the API server applies on every read, its fixups, and the served version's
+ *  name where only the name differs. */
 
 import type { Steps } from '../../base/slice.ts'
 import type { ByteWriter } from '../../wire/byte-writer.ts'
@@ -23,8 +24,8 @@ export interface ViewOptions {
   readonly isItem?: boolean | undefined
 }
 
-/** Appends the JSON object that the API serves, without a newline behind it. When that cannot be done exactly, nothing is
- *  appended, and the reason is returned. */
+/** Appends the JSON object that the API serves, without a newline behind it. When that cannot be
+ *  done exactly, nothing is appended, and the reason is returned. */
 export function appendView(
   out: ByteWriter,
   value: StoredValue,
@@ -47,7 +48,8 @@ export function appendView(
   )
 }
 
-/** Compiles what views of a kind need, a step of some tenths of a millisecond at a time. Kinds that we have no schema of need nothing. */
+/** Compiles what views of a kind need, a step of some tenths of a millisecond at a time. Kinds that
+ *  we have no schema of need nothing. */
 export function* prepareView(schema: Schema, apiVersion: string, kind: string): Steps<undefined> {
   const view = viewOf(schema, apiVersion, kind)
   if (view instanceof NotExact) return undefined

@@ -1,4 +1,5 @@
-/** Compiles patterns (pattern.ts) for the message types of the schema, defaults on read included. */
+/** Compiles patterns (pattern.ts) for the message types of the schema, defaults on read
+ *  included. */
 
 import { CacheError } from '../../base/errors.ts'
 import type { Field, MessageType } from '../schema/schema.ts'
@@ -9,7 +10,8 @@ import { compilePick } from './pick-source.ts'
 export interface PatternOptions {
   /** The kind of the object: some defaults apply to some kinds only. */
   readonly root: string
-  /** False for objects that the server makes itself, such as those of bookmarks: nothing is filled in there. */
+  /** False for objects that the server makes itself, such as those of bookmarks: nothing is filled
+   *  in there. */
   readonly hasDefaults: boolean
 }
 

@@ -1,4 +1,5 @@
-/** Texts that many cells share: ages, shortened lists, labels, selectors. Each is the same as kube-apiserver's. */
+/** Texts that many cells share: ages, shortened lists, labels, selectors. Each is the same as
+ *  kube-apiserver's. */
 
 import { giveUp } from '../not-exact.ts'
 
@@ -10,7 +11,8 @@ export const unknown = '<unknown>'
 /** Go's durations end here: 292 years. */
 const maxSeconds = 9_223_372_036
 
-/** How long ago `time` was, roughly: `18s`, `5m18s`, `3h1m`, `45d`, `2y10d`. Times are in milliseconds. */
+/** How long ago `time` was, roughly: `18s`, `5m18s`, `3h1m`, `45d`, `2y10d`. Times are in
+ *  milliseconds. */
 export function since(time: number | null | undefined, now: number): string {
   return time === null || time === undefined ? unknown : humanDuration(now - time)
 }
@@ -20,7 +22,8 @@ export function noteAges(): void {
   agesHoldMs = Infinity
 }
 
-/** For how long the durations that were written since `noteAges` stay as they are, if their ends move on with the clock. */
+/** For how long the durations that were written since `noteAges` stay as they are, if their ends
+ *  move on with the clock. */
 export function agesHold(): number {
   return agesHoldMs
 }
@@ -28,7 +31,8 @@ export function agesHold(): number {
 /** One for all: rows are made one after the other, and their cells have no other way to say it. */
 let agesHoldMs = Infinity
 
-/** Every form but that of many years ends with a whole number of these, and changes into the next where they end, too. */
+/** Every form but that of many years ends with a whole number of these, and changes into the next
+ *  where they end, too. */
 function unitOf(seconds: number): number {
   if (seconds < 600) return 1_000
   if (seconds < 8 * 3_600) return 60_000
@@ -95,8 +99,8 @@ export interface LabelExpression {
   readonly values: readonly string[]
 }
 
-/** `a=b,c in (d,e),!f`, by key. `undefined` for a selector that is no selector. An absent one selects nothing, and says as little
- *  as an empty one, which selects everything. */
+/** `a=b,c in (d,e),!f`, by key. `undefined` for a selector that is no selector. An absent one
+ *  selects nothing, and says as little as an empty one, which selects everything. */
 export function selectorText(selector: LabelSelector | undefined): string | undefined {
   if (selector === undefined) return ''
   const { matchLabels, matchExpressions } = selector
@@ -178,7 +182,8 @@ export function pairValue(
   return pairs.find(([other]) => other === name)?.[1]
 }
 
-/** An amount in a list of resources, which the API server rounds up to thousandths. Gives up where it would have to. */
+/** An amount in a list of resources, which the API server rounds up to thousandths. Gives up where
+ *  it would have to. */
 export function amountText(pairs: readonly (readonly [string, string])[], name: string): string {
   const text = pairValue(pairs, name) ?? '0'
   if (/[nu]$|e-[69]$|\.[0-9]{4}/.test(text)) giveUp('a quantity is smaller than a thousandth')

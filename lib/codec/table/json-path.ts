@@ -1,5 +1,6 @@
-/** The JSONPath of Kubernetes, as columns of custom resources use it: members, elements, slices, unions and filters. What depends
- *  on the order of Go's maps (`*` and `..` on objects) is not read: no two answers of the upstream need to agree there. */
+/** The JSONPath of Kubernetes, as columns of custom resources use it: members, elements, slices,
+ *  unions and filters. What depends on the order of Go's maps (`*` and `..` on objects) is not
+ *  read: no two answers of the upstream need to agree there. */
 
 import { JsonNumber, type JsonValue } from '../json/tree.ts'
 
@@ -91,10 +92,12 @@ function literalFromText(text: string): string | number | boolean | undefined {
   return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : undefined
 }
 
-/** A union may name an element many times, and so may the next one: thirty of them would make a thousand million values. */
+/** A union may name an element many times, and so may the next one: thirty of them would make a
+ *  thousand million values. */
 const valuesMax = 1_000_000
 
-/** The values at the end of a path, in order; `undefined` where the upstream fails, which shows as an empty cell. */
+/** The values at the end of a path, in order; `undefined` where the upstream fails, which shows as
+ *  an empty cell. */
 export function evaluateJsonPath(
   steps: readonly Step[],
   values: readonly JsonValue[],

@@ -1,20 +1,24 @@
-/** Which fields of an object a Table needs, and of which form: a pattern, from which both the readers (pick.ts) and the types
- *  of what they read are made.
+/** Which fields of an object a Table needs, and of which form: a pattern, from which both the
+ *  readers (pick.ts) and the types of what they read are made.
  *
  *      const fields = { metadata: { name: 'text' }, spec: { replicas: 'integer?', containers: [{ name: 'text' }] } } as const
  *
  *  A name says what is read there:
- *  - `text` a string or a quantity, `integer` up to 32 bits, `long` 64 bits, `flag` a boolean; zero values when absent
+ *  - `text` a string or a quantity, `integer` up to 32 bits, `long` 64 bits, `flag` a boolean; zero
+ *    values when absent
  *  - `text?`, `integer?`, `flag?` the same, and `undefined` when absent: Go's pointers
  *  - `time` milliseconds, `null` when zero or absent; `time?` `undefined` when absent
  *  - `choice` an integer or a text (`intorstring`), as text; `choice?`
- *  - `texts` a list of strings, `count` how many elements or entries there are, `size` how many bytes
+ *  - `texts` a list of strings, `count` how many elements or entries there are, `size` how many
+ *    bytes
  *  - `names` of a map, in any order and with repetitions
  *  - `pairs` a map with text or quantity values, sorted by name
  *  - `isSet` whether a pointer is there
- *  - an object for a message, a list of one object for a list of messages, `{ '?': object }` for a pointer to a message
+ *  - an object for a message, a list of one object for a list of messages, `{ '?': object }` for a
+ *    pointer to a message
  *
- *  Fields that are absent have the value that the server would fill in on read (read-defaults.json), if that is a plain value. */
+ *  Fields that are absent have the value that the server would fill in on read
+ *  (read-defaults.json), if that is a plain value. */
 
 /** What the names stand for. */
 export interface Marks {
@@ -72,7 +76,8 @@ export type PickMessage = (bytes: Uint8Array, start: number, end: number) => Pic
 /** How one field is read. */
 export interface Slot {
   readonly name: string
-  /** The name in the pattern without its question mark; `message` and `messages` for nested patterns. */
+  /** The name in the pattern without its question mark; `message` and `messages` for nested
+   *  patterns. */
   readonly mark: SlotMark
   /** As in the schema: distinguishes strings from quantities. */
   readonly type: string

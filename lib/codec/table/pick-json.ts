@@ -1,4 +1,5 @@
-/** Reads the same objects as pick.ts from parsed JSON: for the few built-in kinds that are stored as JSON. */
+/** Reads the same objects as pick.ts from parsed JSON: for the few built-in kinds that are stored
+ *  as JSON. */
 
 import { millisecondsFromText } from '../../go/time.ts'
 import type { PickedObject, CompiledPattern, Slot } from './pattern.ts'

@@ -1,8 +1,9 @@
-/** Reads what a Table needs from a stored protobuf message, and steps over the rest: plain objects come out, of the form that a
- *  pattern says (pattern.ts). That costs a fraction of a full decode.
+/** Reads what a Table needs from a stored protobuf message, and steps over the rest: plain objects
+ *  come out, of the form that a pattern says (pattern.ts). That costs a fraction of a full decode.
  *
- *  The functions that do so are compiled. Made as source, each makes its object at once and in one form, and field numbers become
- *  a jump table: a third less time than one that interprets slots (bench/codec/outputs.ts). */
+ *  The functions that do so are compiled. Made as source, each makes its object at once and in one
+ *  form, and field numbers become a jump table: a third less time than one that interprets slots
+ *  (bench/codec/outputs.ts). */
 
 import type { PickMessage, PickedObject, CompiledPattern, Slot } from './pattern.ts'
 import { NotExact } from '../not-exact.ts'

@@ -17,8 +17,9 @@ export interface RowCondition {
 /** A printer for objects as a pattern reads them. */
 export interface PrinterOf<P> {
   readonly fields: P
-  /** As many cells as the server prints, which once is one more than there are columns. `now` is the wall clock in milliseconds;
-   *  `schema` says how servers of the version print where they differ. */
+  /** As many cells as the server prints, which once is one more than there are columns. `now` is
+   *  the wall clock in milliseconds; `schema` says how servers of the version print where they
+   *  differ. */
   readonly cells: (object: Picked<P>, now: number, schema: Pick<Schema, 'has'>) => Cell[]
   readonly condition?: (object: Picked<P>) => RowCondition | undefined
   /** Lists are shown in this order, not by key. */

@@ -79,7 +79,8 @@ export const defaultPrinter: Printer = printer({
   cells: ({ metadata }) => [metadata.name, textFromMilliseconds(metadata.creationTimestamp)],
 })
 
-/** By `group/Kind`. Kinds that are served in several groups or versions are printed from what is stored. */
+/** By `group/Kind`. Kinds that are served in several groups or versions are printed from what is
+ *  stored. */
 const printers: Readonly<Record<string, Printer>> = {
   '/ComponentStatus': componentStatuses,
   '/ConfigMap': configMaps,

@@ -1,7 +1,9 @@
-/** How values are read from protobuf for a Table. The compiled functions of pick-source.ts call these by name.
+/** How values are read from protobuf for a Table. The compiled functions of pick-source.ts call
+ *  these by name.
  *
- *  Input is never trusted: whatever is wrong is noted in `isMalformed`, and what has been read is then of no use. Every position
- *  that comes out lies beyond the one that went in, so that loops end. */
+ *  Input is never trusted: whatever is wrong is noted in `isMalformed`, and what has been read is
+ *  then of no use. Every position that comes out lies beyond the one that went in, so that loops
+ *  end. */
 
 import { textFromBytes } from '../text.ts'
 import { int64FromVarint, varintEnd } from '../../wire/varint.ts'

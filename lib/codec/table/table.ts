@@ -30,8 +30,8 @@ export interface Row {
 export interface Table {
   /** The JSON list of column definitions. */
   readonly columnsJson: string
-  /** The row of an object: protobuf as it is stored, or the JSON of a custom resource as it is served. `now` is the wall clock in
-   *  milliseconds. */
+  /** The row of an object: protobuf as it is stored, or the JSON of a custom resource as it is
+   *  served. `now` is the wall clock in milliseconds. */
   row(object: StoredValue, now: number): Row | NotExact
   /** The row of an object that only has a resourceVersion, which is what bookmarks carry. */
   emptyRow(): Row

@@ -1,5 +1,6 @@
-/** The envelope that Kubernetes puts around protobuf objects in etcd and on the wire: `k8s\0`, then a message Unknown
- *  {1 typeMeta {1 apiVersion, 2 kind}, 2 raw, 3 contentEncoding, 4 contentType}. Reads it without copying the object. */
+/** The envelope that Kubernetes puts around protobuf objects in etcd and on the wire: `k8s\0`, then
+ *  a message Unknown {1 typeMeta {1 apiVersion, 2 kind}, 2 raw, 3 contentEncoding, 4 contentType}.
+ *  Reads it without copying the object. */
 
 import { assert } from '../../base/assert.ts'
 import type { ByteWriter } from '../../wire/byte-writer.ts'
@@ -36,8 +37,8 @@ export function hasEnvelope(bytes: Uint8Array, start: number, end: number): bool
   )
 }
 
-/** Reads the envelope of `bytes[start..end)`. What no kube-apiserver writes (an unknown field, a repeated one, a content
- *  encoding) is not exact: its meaning is unknown. */
+/** Reads the envelope of `bytes[start..end)`. What no kube-apiserver writes (an unknown field, a
+ *  repeated one, a content encoding) is not exact: its meaning is unknown. */
 export function readEnvelope(bytes: Uint8Array, start: number, end: number): Envelope | NotExact {
   if (!hasEnvelope(bytes, start, end)) return new NotExact('value has no protobuf envelope')
   const known = readKnown(bytes, start, end)
@@ -77,7 +78,8 @@ export function readEnvelope(bytes: Uint8Array, start: number, end: number): Env
   return envelope
 }
 
-/** The metadata of the message in `bytes[start..end)`, which is an object's: always its first field. */
+/** The metadata of the message in `bytes[start..end)`, which is an object's: always its first
+ *  field. */
 export function findMetadata(
   bytes: Uint8Array,
   start: number,
@@ -92,8 +94,9 @@ export function findMetadata(
   return { bytes, start: outer.start, end: outer.at }
 }
 
-/** How the last envelope began, up to the object's length: values that are read one after the other mostly begin the same, and
- *  comparing bytes takes a tenth of the time of reading names (bench/codec). */
+/** How the last envelope began, up to the object's length: values that are read one after the other
+ *  mostly begin the same, and comparing bytes takes a tenth of the time of reading names
+ *  (bench/codec). */
 let lastHeader: Uint8Array = new Uint8Array(0)
 let lastName: KindName = { apiVersion: '', kind: '' }
 
@@ -133,7 +136,8 @@ function remember(envelope: Envelope, bytes: Uint8Array, start: number): void {
   lastName = { apiVersion, kind }
 }
 
-/** Appends the message `raw` in an envelope, as a kube-apiserver writes it: with empty texts for what it leaves out. */
+/** Appends the message `raw` in an envelope, as a kube-apiserver writes it: with empty texts for
+ *  what it leaves out. */
 export function appendEnvelope(
   out: ByteWriter,
   { apiVersion, kind }: KindName,
@@ -161,7 +165,8 @@ function unexpected(field: number): NotExact {
   return new NotExact(`envelope has field ${field} that we do not know`)
 }
 
-/** Names are a few ASCII characters; whatever else stands there names no kind, so its exact text does not matter. */
+/** Names are a few ASCII characters; whatever else stands there names no kind, so its exact text
+ *  does not matter. */
 function nameFromBytes(bytes: Uint8Array, start: number, end: number): string {
   return textFromBytes(bytes, start, Math.min(end, start + 256))
 }

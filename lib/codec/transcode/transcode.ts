@@ -1,5 +1,5 @@
-/** Stored protobuf to JSON and back, from bytes to bytes, without a tree of objects between: the plain conversion, as Go's own
- *  encoders do it (FORMAT.md). What the API serves is `view`. */
+/** Stored protobuf to JSON and back, from bytes to bytes, without a tree of objects between: the
+ *  plain conversion, as Go's own encoders do it (FORMAT.md). What the API serves is `view`. */
 
 import { ByteWriter } from '../../wire/byte-writer.ts'
 import { type KindName, appendEnvelope, readEnvelope, hasEnvelope } from './envelope.ts'
@@ -15,8 +15,9 @@ import { appendObject } from './decode/objects.ts'
 const decodersOf = perSchema(() => new Decoders())
 const encoding = new EncodeState()
 
-/** Appends the JSON of the protobuf value `bytes[start..end)`, which has an envelope, with a newline at its end as the API server
- *  writes it. When that cannot be done exactly, nothing is appended, and the reason is returned. */
+/** Appends the JSON of the protobuf value `bytes[start..end)`, which has an envelope, with a
+ *  newline at its end as the API server writes it. When that cannot be done exactly, nothing is
+ *  appended, and the reason is returned. */
 export function appendJson(
   out: ByteWriter,
   { bytes, start, end }: StoredValue,
@@ -51,8 +52,9 @@ export function jsonFromProtobuf(
   return appendJson(scratch, { bytes, start, end }, schema) ?? scratch.copy()
 }
 
-/** Appends the protobuf form, in its envelope, of the JSON text `bytes[start..end)`, of which `kind` and `apiVersion` say what it
- *  is. When that cannot be done exactly, nothing is appended, and the reason is returned. */
+/** Appends the protobuf form, in its envelope, of the JSON text `bytes[start..end)`, of which
+ *  `kind` and `apiVersion` say what it is. When that cannot be done exactly, nothing is appended,
+ *  and the reason is returned. */
 export function appendProtobuf(
   out: ByteWriter,
   { bytes, start, end }: StoredValue,
@@ -97,7 +99,8 @@ export function protobufFromJson(
   return appendProtobuf(scratch, { bytes, start, end }, schema) ?? scratch.copy()
 }
 
-/** The kind that the envelope names. The one message that is written without a name is a watch event. */
+/** The kind that the envelope names. The one message that is written without a name is a watch
+ *  event. */
 function kindOf(schema: Schema, { apiVersion, kind }: KindName): Kind | undefined {
   return apiVersion === '' && kind === ''
     ? schema.findKind('meta.k8s.io/v1', 'WatchEvent')
@@ -106,7 +109,8 @@ function kindOf(schema: Schema, { apiVersion, kind }: KindName): Kind | undefine
 
 const scratch = new ByteWriter()
 
-/** The JSON of a stored value, without a newline at its end: protobuf is converted as it is, JSON stays as it is. */
+/** The JSON of a stored value, without a newline at its end: protobuf is converted as it is, JSON
+ *  stays as it is. */
 export function jsonFromStored(value: Uint8Array): Uint8Array | NotExact {
   if (hasEnvelope(value, 0, value.length)) {
     const json = jsonFromProtobuf(value)

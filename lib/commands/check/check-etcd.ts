@@ -1,4 +1,5 @@
-/** Asks each etcd for its version, reads below the prefix, and opens a watch, as the mirror would. */
+/** Asks each etcd for its version, reads below the prefix, and opens a watch, as the mirror
+ *  would. */
 
 import { CacheError } from '../../base/errors.ts'
 import { keyFromText, prefixRange } from '../../base/keys.ts'

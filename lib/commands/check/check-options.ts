@@ -96,7 +96,8 @@ async function checkEtcdListen(list: CheckList, values: OptionValues): Promise<v
   })
 }
 
-/** Variables that look like ours, but that no option has. Kubernetes sets some for a service of our name. */
+/** Variables that look like ours, but that no option has. Kubernetes sets some for a service of our
+ *  name. */
 async function checkVariables(list: CheckList): Promise<void> {
   const known = new Set(
     Object.values(commands).flatMap(({ options }) => options.map(option => variableOf(option))),

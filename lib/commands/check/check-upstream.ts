@@ -1,4 +1,5 @@
-/** Asks a server of the upstream for its version, and what we may list there: a resource that we may not list passes. */
+/** Asks a server of the upstream for its version, and what we may list there: a resource that we
+ *  may not list passes. */
 
 import { CacheError } from '../../base/errors.ts'
 import { silentLogger } from '../../base/logger.ts'
@@ -86,7 +87,8 @@ interface Discovered {
 
 const refusedShown = 10
 
-/** Asks for one object of each resource that can be listed and watched. An aggregated server need not know of access reviews. */
+/** Asks for one object of each resource that can be listed and watched. An aggregated server need
+ *  not know of access reviews. */
 async function mayList(ask: Ask): Promise<Finding> {
   const paths = new Map<string, string>()
   for (const root of ['/api', '/apis']) {

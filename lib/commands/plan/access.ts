@@ -1,5 +1,5 @@
-/** Builds authentication and authorization from the options: which API server reviews access, which certificate authorities are trusted,
- *  and how callers are presented to the upstream. */
+/** Builds authentication and authorization from the options: which API server reviews access, which
+ *  certificate authorities are trusted, and how callers are presented to the upstream. */
 
 import { readFile } from 'node:fs/promises'
 import type { Clock } from '../../base/clock.ts'
@@ -33,7 +33,8 @@ import type { ListeningOptions } from '../../compose/service-options.ts'
 import type { UpstreamOptions } from '../../front/front.ts'
 import { upstreamFrom } from './upstream.ts'
 
-/** The options of a service that access decides: its upstream, its certificate, and who may read. */
+/** The options of a service that access decides: its upstream, its certificate, and who may
+ *  read. */
 export interface Guarded extends Pick<ListeningOptions, 'tls' | 'guardedHosts'> {
   readonly upstream: UpstreamOptions | undefined
   /** Undefined: anyone who can connect. */
@@ -42,7 +43,8 @@ export interface Guarded extends Pick<ListeningOptions, 'tls' | 'guardedHosts'> 
   stop(): Promise<void>
 }
 
-/** Builds what the command line asks for. Nothing is served before the trusted authorities have been read. */
+/** Builds what the command line asks for. Nothing is served before the trusted authorities have
+ *  been read. */
 export async function startGuarded(
   values: OptionValues,
   host: string,

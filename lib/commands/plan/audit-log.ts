@@ -12,7 +12,8 @@ export interface AuditFile {
   flush(): Promise<void>
 }
 
-/** Appends to a file, or to standard output for `-`. Fails if the file cannot be written, because later failures are only counted. */
+/** Appends to a file, or to standard output for `-`. Fails if the file cannot be written, because
+ *  later failures are only counted. */
 export async function auditFile(file: string): Promise<AuditFile> {
   if (file !== '-') await tryToAppend(file)
   let lines: LineFile | undefined

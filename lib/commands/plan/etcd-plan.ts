@@ -1,4 +1,5 @@
-/** Which etcd has which resources (`--etcd-for`), and which resources are not mirrored (`--exclude`). */
+/** Which etcd has which resources (`--etcd-for`), and which resources are not mirrored
+ *  (`--exclude`). */
 
 import { CacheError } from '../../base/errors.ts'
 import type { OptionValues } from '../../config/option-values.ts'
@@ -54,7 +55,8 @@ export function etcdPlanOf(
   }
 }
 
-/** Where a resource is stored: `secrets`, `deployments.apps`, or `widgets.example.com`, of a definition that may be there or not. */
+/** Where a resource is stored: `secrets`, `deployments.apps`, or `widgets.example.com`, of a
+ *  definition that may be there or not. */
 function storagePrefix(
   option: string,
   name: string,

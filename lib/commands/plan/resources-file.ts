@@ -6,7 +6,8 @@ import { CacheError } from '../../base/errors.ts'
 import { configuredResource } from '../../kube/resources/configured-resources.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 
-/** The declared resources: a YAML or JSON list, each item as lib/kube/resources/configured-resources.ts says. */
+/** The declared resources: a YAML or JSON list, each item as
+ *  lib/kube/resources/configured-resources.ts says. */
 export function readResources(file: string): Resource[] {
   let declared: unknown
   try {

@@ -30,7 +30,8 @@ export interface ServePlan {
   stop(): Promise<void>
 }
 
-/** Whatever is wrong on the command line, or in what it names, is said before an etcd is filled, which may take a while. */
+/** Whatever is wrong on the command line, or in what it names, is said before an etcd is filled,
+ *  which may take a while. */
 export async function startPlan({
   values,
   logger,

@@ -1,4 +1,5 @@
-/** What a member answers beside reads, writes and watches: leases, the state of the cluster, and that authentication is off. */
+/** What a member answers beside reads, writes and watches: leases, the state of the cluster, and
+ *  that authentication is off. */
 
 import { noLease } from '../../store/event.ts'
 import type {

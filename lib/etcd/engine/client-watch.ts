@@ -13,7 +13,8 @@ export interface EngineWatchContext {
   readonly client: string
   readonly member: Member
   readonly network: Network
-  /** The stream has ended in whatever way; with `isFault` when it was the member's or the network's. */
+  /** The stream has ended in whatever way; with `isFault` when it was the member's or the
+   *  network's. */
   finished(stream: EngineWatchStream, isFault: boolean): void
 }
 

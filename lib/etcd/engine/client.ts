@@ -1,5 +1,5 @@
-/** The engine's client in process: a `Client` without sockets or encoding. What it hands out are the engine's own entries, so that
- *  engine and mirror share every key and value. */
+/** The engine's client in process: a `Client` without sockets or encoding. What it hands out are
+ *  the engine's own entries, so that engine and mirror share every key and value. */
 
 import { CacheError } from '../../base/errors.ts'
 import type { Revision } from '../../base/revision.ts'

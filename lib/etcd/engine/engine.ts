@@ -1,9 +1,11 @@
-/** The embedded engine: etcd's semantics in memory, in one process, on the store. For trying Watchglass, for tests, simulations and
- *  load tests; it keeps nothing on disk and is no replacement for etcd.
+/** The embedded engine: etcd's semantics in memory, in one process, on the store. For trying
+ *  Watchglass, for tests, simulations and load tests; it keeps nothing on disk and is no
+ *  replacement for etcd.
  *
- *  The engine is what a cluster has decided: contents with their history, leases, the compacted revision. Its members answer
- *  clients from what they have applied of that (member.ts). Everything is synchronous; time, chance and the order of messages come
- *  from outside, so that a seed replays everything. */
+ *  The engine is what a cluster has decided: contents with their history, leases, the compacted
+ *  revision. Its members answer clients from what they have applied of that (member.ts). Everything
+ *  is synchronous; time, chance and the order of messages come from outside, so that a seed replays
+ *  everything. */
 
 import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
@@ -36,7 +38,8 @@ export interface EngineOptions {
   readonly version?: string | undefined
   /** How often watchers that ask for it are told progress: 10 minutes by default, as in etcd. */
   readonly progressIntervalMs?: number | undefined
-  /** When the history weighs more, its older half is compacted, as etcd's automatic compaction would; unbounded by default. */
+  /** When the history weighs more, its older half is compacted, as etcd's automatic compaction
+   *  would; unbounded by default. */
   readonly historyMaxBytes?: number | undefined
   /** Progress answers overtake events, as in etcd before 3.4.25 and 3.5.8: for simulations. */
   readonly progressOvertakesEvents?: boolean | undefined
@@ -121,7 +124,8 @@ export class Engine implements Cluster {
     return this.#compactRevision
   }
 
-  /** The first revision whose batch may still be there: contents that were loaded come without their past. */
+  /** The first revision whose batch may still be there: contents that were loaded come without
+   *  their past. */
   get oldestBatch(): number {
     return this.#oldestBatch
   }
@@ -205,8 +209,8 @@ export class Engine implements Cluster {
     this.#decided({ type: 'compaction', revision: at })
   }
 
-  /** Lets go of what no member can be asked for any more. The batch of the compacted revision itself is kept: a watch may begin
-   *  there. */
+  /** Lets go of what no member can be asked for any more. The batch of the compacted revision
+   *  itself is kept: a watch may begin there. */
   compactApplied(): void {
     const floor = Math.min(...this.members.map(({ compactRevision }) => compactRevision)) - 1
     if (floor > this.#keyspace.oldest) this.#keyspace.compact(revision(floor))
@@ -227,8 +231,8 @@ export class Engine implements Cluster {
     for (const other of this.members) other.termChanged()
   }
 
-  /** Loads contents, in key order, at a revision, into an engine that nobody has written to. What was before is not known then, as
-   *  after a compaction. */
+  /** Loads contents, in key order, at a revision, into an engine that nobody has written to. What
+   *  was before is not known then, as after a compaction. */
   loadBase(revision: Revision, entries: Iterable<KeyValue>): void {
     if (this.revision !== firstRevision) {
       throw new CacheError('conflict', `the engine is at revision ${this.revision} already`)
@@ -255,8 +259,8 @@ export class Engine implements Cluster {
     }
   }
 
-  /** Replaces everything by a backup: revisions go back. Every connection is lost, and the cluster gets a new id, unless told to
-   *  keep the old one. */
+  /** Replaces everything by a backup: revisions go back. Every connection is lost, and the cluster
+   *  gets a new id, unless told to keep the old one. */
   restore(backup: Backup, options: { keepClusterId?: boolean } = {}): void {
     if (options.keepClusterId !== true) this.#clusterId = this.#newId()
     this.#lessor.clear()

@@ -1,4 +1,5 @@
-/** How large watch responses get: etcd splits those that exceed its request limit, for watchers that asked for it. */
+/** How large watch responses get: etcd splits those that exceed its request limit, for watchers
+ *  that asked for it. */
 
 import type { KeyValue } from '../../store/event.ts'
 import type { WatchEvent } from '../proto/key-value.ts'
@@ -19,7 +20,8 @@ export function sizeOfEntry(entry: KeyValue | undefined): number {
   return entry === undefined ? 0 : entry.key.length + entry.valueLength + entryOverheadBytes
 }
 
-/** The events in parts that fit into a response each; an event that alone exceeds the limit is a part of its own. */
+/** The events in parts that fit into a response each; an event that alone exceeds the limit is a
+ *  part of its own. */
 export function fragmentsOf(events: readonly WatchEvent[]): WatchEvent[][] {
   const parts: WatchEvent[][] = []
   let part: WatchEvent[] = []

@@ -1,5 +1,6 @@
-/** What etcd's ranges, puts and deletes mean, on snapshots of the store. A range reads contents: a snapshot, or a transaction that is
- *  under way, which shows its own writes. A transaction gathers changes; its owner applies them at one revision. */
+/** What etcd's ranges, puts and deletes mean, on snapshots of the store. A range reads contents: a
+ *  snapshot, or a transaction that is under way, which shows its own writes. A transaction gathers
+ *  changes; its owner applies them at one revision. */
 
 import { type Key, type KeyRange, inRange } from '../../base/keys.ts'
 import { nextRevision, type Revision } from '../../base/revision.ts'
@@ -42,12 +43,14 @@ export function rangeFromWire(key: Key, rangeEnd: Key): KeyRange | undefined {
   return { start: key, end: rangeEnd === '\0' ? undefined : rangeEnd }
 }
 
-/** A header in which only the revision is known: what etcd gives to the parts of a transaction's answer. */
+/** A header in which only the revision is known: what etcd gives to the parts of a transaction's
+ *  answer. */
 export function partialHeader(revision: number): HeaderMessage {
   return { clusterId: 0n, memberId: 0n, revision, raftTerm: 0n }
 }
 
-/** The contents that a range with this revision reads; refuses what is compacted or in the future. */
+/** The contents that a range with this revision reads; refuses what is compacted or in the
+ *  future. */
 function contentsAt(contents: VersionedContents, revision: number): Contents {
   if (revision > contents.revision) {
     throw new EtcdError('futureRevision', { latest: contents.revision })

@@ -1,5 +1,5 @@
-/** Leases: which exist, until when, and which keys they hold. Deleting the keys of a lease that ends is left to the engine, which
- *  does it at one revision. */
+/** Leases: which exist, until when, and which keys they hold. Deleting the keys of a lease that
+ *  ends is left to the engine, which does it at one revision. */
 
 import type { Clock } from '../../base/clock.ts'
 import { Heap } from '../../base/heap.ts'
@@ -33,7 +33,8 @@ export class Lessor {
   readonly #random: Random
   readonly #expire: (lease: Lease) => void
   readonly #leases = new Map<bigint, OwnLease>()
-  /** By a time at which each was to expire; one that was kept alive since is put back when its turn comes. */
+  /** By a time at which each was to expire; one that was kept alive since is put back when its turn
+   *  comes. */
   readonly #queue = new Heap<{ readonly atMs: number; readonly lease: OwnLease }>(
     (a, b) => a.atMs - b.atMs,
   )

@@ -1,8 +1,10 @@
-/** One member of the engine: what it has applied of what the cluster has decided, and everything that it answers from that.
+/** One member of the engine: what it has applied of what the cluster has decided, and everything
+ *  that it answers from that.
  *
- *  Members share the store. A member that lags is nothing but a lower revision in it, so any number of members, as far behind as
- *  they like, cost next to nothing. Serializable reads and watches see what the member has applied; linearizable reads wait until
- *  it has applied what the leader had when they came, and writes until it has applied them. */
+ *  Members share the store. A member that lags is nothing but a lower revision in it, so any number
+ *  of members, as far behind as they like, cost next to nothing. Serializable reads and watches see
+ *  what the member has applied; linearizable reads wait until it has applied what the leader had
+ *  when they came, and writes until it has applied them. */
 
 import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
@@ -80,7 +82,8 @@ export interface Cluster {
   watchParts(): Pick<WatchStreamParts, 'clock' | 'random' | 'lane' | 'progressIntervalMs'>
 }
 
-/** As long as etcd waits before it tells a client that a request has timed out: 5 s and two election timeouts. */
+/** As long as etcd waits before it tells a client that a request has timed out: 5 s and two
+ *  election timeouts. */
 const requestTimeoutMs = 7000
 
 /** Streams that ask for a leader are ended after three election timeouts without one. */
@@ -262,7 +265,8 @@ export class Member implements VersionedContents, WatchedMember {
     while (this.#pending.size > 0) this.#applyNext()
   }
 
-  /** Cuts the member off from the others: it applies nothing, decides nothing, and answers serializable reads only. */
+  /** Cuts the member off from the others: it applies nothing, decides nothing, and answers
+   *  serializable reads only. */
   isolate(): void {
     if (this.#isIsolated) return
     this.#isIsolated = true

@@ -1,6 +1,6 @@
-/** How clients in process reach members. A link is one call or one stream: messages each way arrive in order, but links know
- *  nothing of each other, as with streams of HTTP/2. `DirectNetwork` delivers everything; faults.ts has one that fails as it is told
- *  to. */
+/** How clients in process reach members. A link is one call or one stream: messages each way arrive
+ *  in order, but links know nothing of each other, as with streams of HTTP/2. `DirectNetwork`
+ *  delivers everything; faults.ts has one that fails as it is told to. */
 
 import type { CacheError } from '../../base/errors.ts'
 import type { Member } from './member.ts'
@@ -16,9 +16,11 @@ export interface LinkEnds {
   readonly client: string
   readonly member: Member
   readonly kind: 'call' | 'stream'
-  /** The link has broken: the client gets nothing more, and cannot know what the member has done. */
+  /** The link has broken: the client gets nothing more, and cannot know what the member has
+   *  done. */
   lostByClient(failure: CacheError): void
-  /** The link has broken or was closed: nobody reads what the member sends. Calls need not be told. */
+  /** The link has broken or was closed: nobody reads what the member sends. Calls need not be
+   *  told. */
   readonly lostByMember?: (() => void) | undefined
 }
 

@@ -4,8 +4,8 @@ import type { KeyValue } from '../../store/event.ts'
 import { type RangeMessage, sortOrder, sortTarget } from '../proto/kv-messages.ts'
 import { sortUnstably } from '../../go/sort.ts'
 
-/** True when the limit applies after filters and sorting, so that every entry has to be read first. A sort target without an order
- *  is not enough: etcd then sorts what the limit has left. */
+/** True when the limit applies after filters and sorting, so that every entry has to be read first.
+ *  A sort target without an order is not enough: etcd then sorts what the limit has left. */
 export function needsAll(request: RangeMessage): boolean {
   return request.sortOrder !== sortOrder.none || hasFilter(request)
 }
@@ -32,7 +32,8 @@ function hasFilter(request: RangeMessage): boolean {
   )
 }
 
-/** The entries, which come in key order, as the request wants them sorted. A target without an order is sorted ascending. */
+/** The entries, which come in key order, as the request wants them sorted. A target without an
+ *  order is sorted ascending. */
 export function sortEntries(entries: KeyValue[], request: RangeMessage): KeyValue[] {
   if (request.sortOrder === sortOrder.none && request.sortTarget === sortTarget.key) return entries
   const isLess = lessBy(request.sortTarget)

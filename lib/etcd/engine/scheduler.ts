@@ -1,6 +1,7 @@
-/** How the engine's messages travel in process: requests, answers, watch responses, and what members tell each other. Messages of
- *  one lane arrive in order; lanes know nothing of each other. Whoever makes the scheduler decides what arrives next, so that a
- *  simulation can deliver in any order, hold lanes back and lose what is in them. */
+/** How the engine's messages travel in process: requests, answers, watch responses, and what
+ *  members tell each other. Messages of one lane arrive in order; lanes know nothing of each other.
+ *  Whoever makes the scheduler decides what arrives next, so that a simulation can deliver in any
+ *  order, hold lanes back and lose what is in them. */
 
 import type { Clock } from '../../base/clock.ts'
 
@@ -10,16 +11,18 @@ export interface Scheduler {
 
 /** An ordered way for messages. */
 export interface Lane {
-  /** Delivers `task` some time later, after everything that was posted before. Lost once the lane is closed. */
+  /** Delivers `task` some time later, after everything that was posted before. Lost once the lane
+   *  is closed. */
   post(task: () => void): void
-  /** Delivers `task` before everything that still waits: what etcd before 3.4.25 and 3.5.8 did with progress. */
+  /** Delivers `task` before everything that still waits: what etcd before 3.4.25 and 3.5.8 did with
+   *  progress. */
   postFirst(task: () => void): void
   /** Loses what waits, and all that is posted from now on. */
   close(): void
 }
 
-/** Delivers in the order of posting, a little later, and gives way to input and output between slices: after so many messages, and with
- *  a clock also once some have taken long. */
+/** Delivers in the order of posting, a little later, and gives way to input and output between
+ *  slices: after so many messages, and with a clock also once some have taken long. */
 export function createDirectScheduler(clock?: Pick<Clock, 'monotonicMs'>): Scheduler {
   const queue: DirectMessage[] = []
   /** Where in the queue the next message is, while a slice is delivered. */
@@ -63,7 +66,8 @@ export function createDirectScheduler(clock?: Pick<Clock, 'monotonicMs'>): Sched
   }
 }
 
-/** How many messages are delivered before input and output get their turn: about a millisecond of work. */
+/** How many messages are delivered before input and output get their turn: about a millisecond of
+ *  work. */
 const sliceMessages = 256
 const sliceMs = 2
 

@@ -1,5 +1,5 @@
-/** What etcd refuses before it looks at any state: requests without a key, too many operations, and transactions that change a key
- *  twice. */
+/** What etcd refuses before it looks at any state: requests without a key, too many operations, and
+ *  transactions that change a key twice. */
 
 import type { Key } from '../../base/keys.ts'
 import { EtcdError } from '../proto/failures.ts'
@@ -32,7 +32,8 @@ export function checkTxn(txn: TxnMessage): void {
   if (txn.failure.length > 0) checkOnce(txn.failure)
 }
 
-/** True when no branch of the transaction can write; one that holds a transaction counts as writing. */
+/** True when no branch of the transaction can write; one that holds a transaction counts as
+ *  writing. */
 export function isReadOnly(txn: TxnMessage): boolean {
   return everyOperation(txn, holder => holder.operation?.type === 'range')
 }
@@ -77,9 +78,10 @@ interface Writes {
   readonly deletes: readonly DeleteRangeMessage[]
 }
 
-/** Refuses operations that may change a key twice in one transaction. Of two branches only one is taken, so they may both change
- *  it. etcd lets two cases pass, and so makes two events of one key at one revision: a put and a delete whose range end is `\0`,
- *  and a put in a nested transaction followed by a delete in the next one. Both are refused here, as its API says they are. */
+/** Refuses operations that may change a key twice in one transaction. Of two branches only one is
+ *  taken, so they may both change it. etcd lets two cases pass, and so makes two events of one key
+ *  at one revision: a put and a delete whose range end is `\0`, and a put in a nested transaction
+ *  followed by a delete in the next one. Both are refused here, as its API says they are. */
 function checkOnce(holders: readonly OperationHolder[]): Writes {
   const [only] = holders
   if (holders.length <= 1 && only?.operation?.type !== 'txn') return writesOf(only?.operation)

@@ -1,5 +1,5 @@
-/** What an etcd transaction means: its compares, and those of nested ones, look at the state before it; then one branch of each is
- *  checked as a whole, and done in order. */
+/** What an etcd transaction means: its compares, and those of nested ones, look at the state before
+ *  it; then one branch of each is checked as a whole, and done in order. */
 
 import type { KeyValue } from '../../store/event.ts'
 import { EtcdError } from '../proto/failures.ts'
@@ -108,8 +108,8 @@ function execute(transaction: Transaction, plan: Plan): TxnResponseMessage {
   return { header: partialHeader(0), succeeded: plan.succeeded, results }
 }
 
-/** True when the compare holds for every entry of its range. A range without entries compares as an entry whose fields are all
- *  zero, but no value compares with a value that is not there. */
+/** True when the compare holds for every entry of its range. A range without entries compares as an
+ *  entry whose fields are all zero, but no value compares with a value that is not there. */
 function isTrue(contents: VersionedContents, compare: CompareMessage): boolean {
   const range = rangeFromWire(compare.key, compare.rangeEnd)
   if (range !== undefined) {

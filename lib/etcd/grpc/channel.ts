@@ -1,5 +1,6 @@
-/** One connection to one etcd member, on which calls are made with messages as bytes. grpc-js is used below its stubs: they
- *  decode into an object for every field, which costs as much as the transfer (CHANGELOG.md has the figures). */
+/** One connection to one etcd member, on which calls are made with messages as bytes. grpc-js is
+ *  used below its stubs: they decode into an object for every field, which costs as much as the
+ *  transfer (CHANGELOG.md has the figures). */
 
 import {
   type ChannelCredentials,
@@ -15,17 +16,19 @@ import { Bag } from '../../base/bag.ts'
 import { CacheError } from '../../base/errors.ts'
 import { failureFromStatus } from './failures.ts'
 
-/** How much etcd may send before we have read it, for a stream and for the connection. HTTP/2's own 64 KB stop the transfer
- *  once in a round trip: 64 MB/s at 1 ms, 6 MB/s at 10 ms. */
+/** How much etcd may send before we have read it, for a stream and for the connection. HTTP/2's own
+ *  64 KB stop the transfer once in a round trip: 64 MB/s at 1 ms, 6 MB/s at 10 ms. */
 const windowBytes = 8 * 1024 * 1024
 
 /** How every connection is made. */
 export const channelOptions: ChannelOptions = {
-  // Connections are ours alone: otherwise grpc-js gives the watches and the reads of a member the same one.
+  // Connections are ours alone: otherwise grpc-js gives the watches and the reads of a member the
+  // same one.
   'grpc.use_local_subchannel_pool': 1,
   'grpc.max_receive_message_length': -1,
   'grpc-node.flow_control_window': windowBytes,
-  // etcd ends a connection that pings more often than every 5 s, or at all while no call is under way.
+  // etcd ends a connection that pings more often than every 5 s, or at all while no call is under
+  // way.
   'grpc.keepalive_time_ms': 30_000,
   'grpc.keepalive_timeout_ms': 10_000,
   'grpc.keepalive_permit_without_calls': 0,
@@ -51,8 +54,8 @@ export type MessageStream = ClientDuplexStream<Buffer, Buffer>
 export class Channel {
   /** The member's address as it was given. */
   readonly endpoint: string
-  /** Nothing came for too long. The connection may be dead without anybody having said so, which pings would find out only
-   *  within 40 s, so it is better to make a new one. */
+  /** Nothing came for too long. The connection may be dead without anybody having said so, which
+   *  pings would find out only within 40 s, so it is better to make a new one. */
   isSuspect = false
   readonly #client: Client
   readonly #calls = new Bag<ClientUnaryCall>()
@@ -69,8 +72,8 @@ export class Channel {
     return this.#state() === connectivityState.READY
   }
 
-  /** Resolves once there is a connection, and fails as soon as an attempt to make one has failed. Until then nothing has been
-   *  sent, so that any call may still go elsewhere. */
+  /** Resolves once there is a connection, and fails as soon as an attempt to make one has failed.
+   *  Until then nothing has been sent, so that any call may still go elsewhere. */
   async connect(timeoutMs: number): Promise<void> {
     if (this.isConnected) return
     this.#connecting ??= this.#waitUntilReady(timeoutMs).finally(() => {
@@ -123,7 +126,8 @@ export class Channel {
     return this.#calls.size === 0
   }
 
-  /** Takes no more calls, and closes the connection when the last call and the last stream have ended. */
+  /** Takes no more calls, and closes the connection when the last call and the last stream have
+   *  ended. */
   giveUp(): void {
     this.#client.close()
   }
@@ -154,8 +158,8 @@ export class Channel {
     }
   }
 
-  /** Only a call is told why there is no connection, so one is made that changes nothing, wherever it gets. Any answer of
-   *  etcd's proves that there is a connection by now. */
+  /** Only a call is told why there is no connection, so one is made that changes nothing, wherever
+   *  it gets. Any answer of etcd's proves that there is a connection by now. */
   async #failWithReason(timeoutMs: number): Promise<void> {
     const options = { metadata: new Metadata(), timeoutMs, signal: undefined }
     try {

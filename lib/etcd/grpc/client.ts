@@ -1,7 +1,9 @@
-/** The client of a real etcd, or of anything that speaks its gRPC API: several endpoints with failover, TLS, a user's token.
+/** The client of a real etcd, or of anything that speaks its gRPC API: several endpoints with
+ *  failover, TLS, a user's token.
  *
- *  Reads are tried on every endpoint before they fail. What changes something is sent once: it goes elsewhere only when no
- *  connection could be made, for whoever sends a change twice may overwrite what came in between. */
+ *  Reads are tried on every endpoint before they fail. What changes something is sent once: it goes
+ *  elsewhere only when no connection could be made, for whoever sends a change twice may overwrite
+ *  what came in between. */
 
 import { logVerbosity, setLogVerbosity } from '@grpc/grpc-js'
 import { CacheError } from '../../base/errors.ts'
@@ -61,7 +63,8 @@ export interface Timeouts {
 
 const defaultTimeouts: Timeouts = { connectMs: 3000, answerMs: 5000, pageMs: 60_000 }
 
-/** An answer that took this long to not come is held against its endpoint, even when the caller gave up first. */
+/** An answer that took this long to not come is held against its endpoint, even when the caller
+ *  gave up first. */
 const slowMs = 1000
 
 interface CallOptions {
@@ -189,7 +192,8 @@ export class GrpcClient implements Client {
     return { isRead: false, timeoutMs: this.#timeouts.answerMs, needsLeader: true, signal }
   }
 
-  /** Tries the endpoints one after the other; a single one twice, for the connection may have been lost since the last call. */
+  /** Tries the endpoints one after the other; a single one twice, for the connection may have been
+   *  lost since the last call. */
   async #call<Request, Response>(
     method: Method<Request, Response>,
     request: Request,
@@ -236,7 +240,8 @@ export class GrpcClient implements Client {
     }
   }
 
-  /** Calls one endpoint; when it refuses the token, once more with a new one. A refused call has changed nothing. */
+  /** Calls one endpoint; when it refuses the token, once more with a new one. A refused call has
+   *  changed nothing. */
   async #callEndpoint<Request, Response>(
     endpoint: Endpoint,
     method: Method<Request, Response>,
@@ -266,7 +271,8 @@ export class GrpcClient implements Client {
   }
 }
 
-/** A transaction may have hundreds of kilobytes; to find room for them bit by bit takes as long as to write them. */
+/** A transaction may have hundreds of kilobytes; to find room for them bit by bit takes as long as
+ *  to write them. */
 function bytesOf({ success }: TxnRequest): number {
   let bytes = 64
   for (const operation of success) {

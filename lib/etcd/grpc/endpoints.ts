@@ -4,7 +4,8 @@ import { type ChannelCredentials, credentials } from '@grpc/grpc-js'
 import { CacheError } from '../../base/errors.ts'
 import { Channel } from './channel.ts'
 
-/** The contents of PEM files. Without `ca`, the certificate authorities that Node knows are trusted. */
+/** The contents of PEM files. Without `ca`, the certificate authorities that Node knows are
+ *  trusted. */
 export interface Tls {
   readonly ca?: Buffer | undefined
   /** The client's own certificate chain and key: both or none. */
@@ -12,11 +13,12 @@ export interface Tls {
   readonly key?: Buffer | undefined
 }
 
-/** One member. Watches have a connection apart from reads: a big read can starve the watches that share its connection for
- *  minutes (etcd issue 15402). */
+/** One member. Watches have a connection apart from reads: a big read can starve the watches that
+ *  share its connection for minutes (etcd issue 15402). */
 export class Endpoint {
   readonly url: string
-  /** How many failures of any member there had been when this one failed last; 0 when it never has. */
+  /** How many failures of any member there had been when this one failed last; 0 when it never
+   *  has. */
   lastFailure = 0
   readonly #address: string
   readonly #isSecure: boolean
@@ -70,8 +72,8 @@ export class Endpoint {
   }
 }
 
-/** All members. One that failed is tried last the next time, so that a dead or paused member is asked once and then left alone
- *  until the others have failed too. */
+/** All members. One that failed is tried last the next time, so that a dead or paused member is
+ *  asked once and then left alone until the others have failed too. */
 export class Endpoints {
   readonly all: readonly Endpoint[]
   #failures = 0
@@ -103,8 +105,8 @@ export class Endpoints {
   }
 }
 
-/** `host:port` of an endpoint such as `https://10.0.0.1:2379`, `localhost` or `[::1]:2379`. Without a scheme, TLS is used when
- *  certificates are given, as etcdctl does. */
+/** `host:port` of an endpoint such as `https://10.0.0.1:2379`, `localhost` or `[::1]:2379`. Without
+ *  a scheme, TLS is used when certificates are given, as etcdctl does. */
 export function parseEndpoint(
   text: string,
   hasTls: boolean,

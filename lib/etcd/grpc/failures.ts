@@ -1,5 +1,5 @@
-/** What the end of a gRPC call or stream means to us. What etcd names is in the table that the engine's server shares; the rest
- *  is told by the status code. */
+/** What the end of a gRPC call or stream means to us. What etcd names is in the table that the
+ *  engine's server shares; the rest is told by the status code. */
 
 import { type StatusObject, status } from '@grpc/grpc-js'
 import { CacheError, type ErrorCode } from '../../base/errors.ts'
@@ -84,12 +84,14 @@ export function unreadable(thrown: unknown, endpoint: string): CacheError {
   return new CacheError('source_failed', text, { cause: thrown })
 }
 
-/** True when another token may help: this one has run out, or is older than a change of users and roles. */
+/** True when another token may help: this one has run out, or is older than a change of users and
+ *  roles. */
 export function isTokenRejected(thrown: unknown): boolean {
   return isOneOf(thrown, ['invalidAuthToken', 'noUser', 'oldAuthRevision'])
 }
 
-/** True when a watch may have been refused because of its token: old versions say so without the reason. */
+/** True when a watch may have been refused because of its token: old versions say so without the
+ *  reason. */
 export function isWatchRefused(thrown: unknown): boolean {
   return isTokenRejected(thrown) || isOneOf(thrown, ['permissionDenied'])
 }

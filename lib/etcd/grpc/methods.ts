@@ -1,4 +1,5 @@
-/** The calls of etcd's API that the client makes: where they go, and how their messages are written and read. */
+/** The calls of etcd's API that the client makes: where they go, and how their messages are written
+ *  and read. */
 
 import { SlabWriter } from '../../store/slab.ts'
 import {
@@ -88,7 +89,8 @@ export const authenticateMethod: Method<AuthenticateMessage, AuthenticateRespons
   response: authenticateResponseCodec,
 }
 
-/** A range whose values are copied into slabs: one that is kept must not pin the page that it came in. */
+/** A range whose values are copied into slabs: one that is kept must not pin the page that it came
+ *  in. */
 export function createRangeMethod(): Method<RangeMessage, RangeResponseMessage> {
   return {
     path: '/etcdserverpb.KV/Range',

@@ -1,5 +1,5 @@
-/** The token that etcd gives for a user's name and password. It runs out: simple ones five minutes after their last use, others
- *  at a fixed time. The one at hand is used until etcd refuses it. */
+/** The token that etcd gives for a user's name and password. It runs out: simple ones five minutes
+ *  after their last use, others at a fixed time. The one at hand is used until etcd refuses it. */
 
 import { Metadata } from '@grpc/grpc-js'
 import { CacheError } from '../../base/errors.ts'
@@ -55,8 +55,8 @@ export class TokenSource {
   }
 }
 
-/** What goes with a call: the token, and whether a member that knows no leader shall refuse it at once (or end the stream when
- *  it loses its leader), so that another can be tried. */
+/** What goes with a call: the token, and whether a member that knows no leader shall refuse it at
+ *  once (or end the stream when it loses its leader), so that another can be tried. */
 export function metadataOf(token: Token, needsLeader: boolean): Metadata {
   const metadata = new Metadata()
   if (token !== undefined) metadata.set('token', token)

@@ -1,5 +1,5 @@
-/** One watch: a stream of its own on the watch connection of one member. It is opened once; whoever asked for it decides where
- *  to go after it has ended. */
+/** One watch: a stream of its own on the watch connection of one member. It is opened once; whoever
+ *  asked for it decides where to go after it has ended. */
 
 import type { StatusObject } from '@grpc/grpc-js'
 import { CacheError } from '../../base/errors.ts'
@@ -123,7 +123,8 @@ export class GrpcWatchStream implements WatchStream {
     }
   }
 
-  /** etcd has ended the watch. When it did not like the token, one more attempt is made with a new one. */
+  /** etcd has ended the watch. When it did not like the token, one more attempt is made with a new
+   *  one. */
   #refused(failure: CacheError, renew: () => boolean): void {
     if (this.#isCreated || !isWatchRefused(failure) || !renew()) {
       this.end(failure)

@@ -1,4 +1,5 @@
-/** The messages of etcd's Lease, Cluster, Maintenance and Auth services, as far as they are spoken here. */
+/** The messages of etcd's Lease, Cluster, Maintenance and Auth services, as far as they are spoken
+ *  here. */
 
 import type { Key } from '../../base/keys.ts'
 import {

@@ -1,6 +1,7 @@
-/** Messages described as tables of fields, from which reading and writing follow. A field that is absent has its zero value, as
- *  proto3 has it; an absent message is `undefined`. What is read often and in quantity (`KeyValue`, events) has code of its own in
- *  key-value.ts and enters the tables as a field like any other. */
+/** Messages described as tables of fields, from which reading and writing follow. A field that is
+ *  absent has its zero value, as proto3 has it; an absent message is `undefined`. What is read
+ *  often and in quantity (`KeyValue`, events) has code of its own in key-value.ts and enters the
+ *  tables as a field like any other. */
 
 import type { Key } from '../../base/keys.ts'
 import { CacheError } from '../../base/errors.ts'
@@ -10,9 +11,11 @@ import { ProtoWriter } from '../../wire/back-writer.ts'
 
 /** Reads and writes one kind of message. */
 export interface Codec<T> {
-  /** The message that `bytes` holds; `invalid_request` when they are malformed. Bytes fields are views of `bytes`. */
+  /** The message that `bytes` holds; `invalid_request` when they are malformed. Bytes fields are
+   *  views of `bytes`. */
   readonly decode: (bytes: Uint8Array) => T
-  /** `sizeHint` is what the message will take, about: a large one is then not moved while it grows. */
+  /** `sizeHint` is what the message will take, about: a large one is then not moved while it
+   *  grows. */
   readonly encode: (message: T, sizeHint?: number) => Buffer
   /** Reads all that the reader's message under way has left. */
   readonly read: (reader: ProtoReader) => T
@@ -218,7 +221,8 @@ export function repeatedInt(number: number): Field<readonly number[]> {
 /** The member of a oneof of messages: its name, and the message. */
 export type OneOf<M> = { [K in keyof M]: { readonly type: K; readonly value: M[K] } }[keyof M]
 
-/** A oneof of messages: for each member, its field number and codec. The last one on the wire counts. */
+/** A oneof of messages: for each member, its field number and codec. The last one on the wire
+ *  counts. */
 export function oneOf<M extends object>(members: {
   readonly [K in keyof M]: readonly [number, Codec<M[K]>]
 }): Field<OneOf<M> | undefined> {

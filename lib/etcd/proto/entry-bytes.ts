@@ -1,5 +1,6 @@
-/** Entries as a range response has them, written forwards into buffers of our own: how many bytes one takes is known before it is written,
- *  so that a response of any size is sent while it is made. */
+/** Entries as a range response has them, written forwards into buffers of our own: how many bytes
+ *  one takes is known before it is written, so that a response of any size is sent while it is
+ *  made. */
 
 import type { KeyValue } from '../../store/event.ts'
 import { noLease } from '../../store/event.ts'
@@ -9,7 +10,8 @@ const varint = 0
 const delimited = 2
 const entriesField = (2 << 3) | delimited
 
-/** Values from this size on are sent from their slab; smaller ones are copied, which costs less than another piece. */
+/** Values from this size on are sent from their slab; smaller ones are copied, which costs less
+ *  than another piece. */
 const ownPieceMinBytes = 16 * 1024
 
 /** Pieces are at most about this large. */

@@ -1,5 +1,5 @@
-/** etcd's failures, as they are on the wire: gRPC status and text, beside the code that they have here. Both ends use the table:
- *  the engine's server to answer, the client to understand. */
+/** etcd's failures, as they are on the wire: gRPC status and text, beside the code that they have
+ *  here. Both ends use the table: the engine's server to answer, the client to understand. */
 
 import { CacheError, type ErrorCode, type ErrorDetails } from '../../base/errors.ts'
 
@@ -100,7 +100,8 @@ const rows: Readonly<Record<FailureName, FailureRow>> = {
   stopped: unavailable('server stopped'),
 }
 
-/** A failure of etcd's with its name: everybody above decides on `code`, the server sends `status` and the text. */
+/** A failure of etcd's with its name: everybody above decides on `code`, the server sends `status`
+ *  and the text. */
 export class EtcdError extends CacheError {
   readonly reason: FailureName
 
@@ -121,8 +122,9 @@ const reasonByText = new Map(
   Object.entries(rows).map(([reason, row]) => [row.text, reason as FailureName]),
 )
 
-/** The failure that etcd means by a gRPC message; `undefined` when the table does not have it. The text is etcd's interface: the
- *  status alone does not tell a compacted revision from a future one. */
+/** The failure that etcd means by a gRPC message; `undefined` when the table does not have it. The
+ *  text is etcd's interface: the status alone does not tell a compacted revision from a future
+ *  one. */
 export function failureByText(text: string): FailureName | undefined {
   return reasonByText.get(text)
 }

@@ -1,4 +1,5 @@
-/** The messages that come by the million, read and written by hand: entries, and the events that carry them. */
+/** The messages that come by the million, read and written by hand: entries, and the events that
+ *  carry them. */
 
 import type { Key } from '../../base/keys.ts'
 import { type Revision, revision } from '../../base/revision.ts'
@@ -8,14 +9,15 @@ import type { ProtoReader } from '../../wire/key-reader.ts'
 import { wireBytes as delimited, wireVarint as varint } from '../../wire/reader.ts'
 import type { ProtoWriter } from '../../wire/back-writer.ts'
 
-/** Where the value that lies at `bytes` from `start` to `end` is to be kept: there, or copied to somewhere else. */
+/** Where the value that lies at `bytes` from `start` to `end` is to be kept: there, or copied to
+ *  somewhere else. */
 export type PlaceValue = (bytes: Uint8Array, start: number, end: number) => ValueWindow
 
 /** Leaves a value in the message that it came in, which lives as long as the value then. */
 export const leaveInMessage: PlaceValue = (bytes, start, end) => ({ bytes, start, end })
 
-/** An event as etcd sends it: a put with its entry, or a delete of which only the key and the revision are known; and what was
- *  there before, if that was asked for. */
+/** An event as etcd sends it: a put with its entry, or a delete of which only the key and the
+ *  revision are known; and what was there before, if that was asked for. */
 export interface WatchEvent {
   readonly key: Key
   /** The revision of the event. */

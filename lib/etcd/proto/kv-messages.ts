@@ -1,5 +1,5 @@
-/** The messages of etcd's KV service. Field names follow etcd's; a range end is as on the wire: no bytes for one key, `\0` for no
- *  upper bound. */
+/** The messages of etcd's KV service. Field names follow etcd's; a range end is as on the wire: no
+ *  bytes for one key, `\0` for no upper bound. */
 
 import { CacheError } from '../../base/errors.ts'
 import type { Key } from '../../base/keys.ts'
@@ -193,7 +193,8 @@ export interface TxnMessage {
   readonly failure: readonly OperationHolder[]
 }
 
-/** A request has room for a hundred thousand transactions within each other, and each takes some of the stack. Nobody needs more than two. */
+/** A request has room for a hundred thousand transactions within each other, and each takes some of
+ *  the stack. Nobody needs more than two. */
 const nestedMax = 32
 let nested = 0
 

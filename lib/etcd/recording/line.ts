@@ -1,11 +1,13 @@
-/** One line of a recorded history, to and from what the layers above speak. A line is a JSON object:
+/** One line of a recorded history, to and from what the layers above speak. A line is a JSON
+ *  object:
  *
  *      {"rev":7,"type":"put","key":"/a","value":"eA==","create_revision":5,"mod_revision":7,"version":2,"lease":"0"}
  *      {"rev":8,"type":"delete","key":"/a"}
  *
- *  `time_ms`, in milliseconds since 1970, says when a change was recorded; what was there before has no such time.
- *  Values are base64. A lease is text, because it has more bits than a JSON number keeps. A key that is not UTF-8 is given as
- *  `key_base64`. Nothing is taken that the writer would not write: a recording is evidence. */
+ *  `time_ms`, in milliseconds since 1970, says when a change was recorded; what was there before
+ *  has no such time. Values are base64. A lease is text, because it has more bits than a JSON
+ *  number keeps. A key that is not UTF-8 is given as `key_base64`. Nothing is taken that the writer
+ *  would not write: a recording is evidence. */
 
 import { CacheError } from '../../base/errors.ts'
 import { type Key, bytesFromKey, keyFromBytes, keyFromText, textFromKey } from '../../base/keys.ts'

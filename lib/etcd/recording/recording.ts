@@ -1,9 +1,9 @@
-/** Recorded histories as files: JSON lines in order of revision, compressed when the name ends in `.gz`. Lines of one revision are
- *  one transaction.
+/** Recorded histories as files: JSON lines in order of revision, compressed when the name ends in
+ *  `.gz`. Lines of one revision are one transaction.
  *
- *  A recording that begins in the middle of a history begins with its base: every entry that was there, as a put whose `rev` is
- *  the revision that the base was read at, and whose `mod_revision` is its own. Both directions stream: a file may be larger than
- *  memory. */
+ *  A recording that begins in the middle of a history begins with its base: every entry that was
+ *  there, as a put whose `rev` is the revision that the base was read at, and whose `mod_revision`
+ *  is its own. Both directions stream: a file may be larger than memory. */
 
 import { once } from 'node:events'
 import { createReadStream, createWriteStream } from 'node:fs'
@@ -20,7 +20,8 @@ import { type RecordedLine, formatLine, parseLine } from './line.ts'
 
 /** All changes of one revision, or the whole base. */
 export interface RecordedChanges extends RevisionChanges {
-  /** The changes are not what happened at the revision, but all that there was. Only the first can be one. */
+  /** The changes are not what happened at the revision, but all that there was. Only the first can
+   *  be one. */
   readonly isBase: boolean
   /** When they were recorded; undefined for the base, and in recordings of older versions. */
   readonly timeMs: number | undefined
@@ -75,7 +76,8 @@ class Group {
     if (change.type === 'delete') return
     const isOlder = change.entry.modRevision < this.revision
     if (isOlder && !this.#isFirst) throw invalid('mod_revision is not rev')
-    // What depends on a past that is not in the recording can only be what was there at its beginning.
+    // What depends on a past that is not in the recording can only be what was there at its
+    // beginning.
     this.#isBase ||= this.#isFirst && change.entry.createRevision < this.revision
   }
 
@@ -117,7 +119,8 @@ export class RecordingWriter {
     this.#nowMs = nowMs
   }
 
-  /** Creates the file, or empties the one that is there. With a clock, changes are recorded with their time. */
+  /** Creates the file, or empties the one that is there. With a clock, changes are recorded with
+   *  their time. */
   static async create(path: string, nowMs?: () => number): Promise<RecordingWriter> {
     const file = createWriteStream(path)
     await once(file, 'open').catch((error: unknown) => {
@@ -167,7 +170,8 @@ export class RecordingWriter {
   }
 }
 
-/** Far above the largest value that etcd can be told to take. A small compressed file may have a line of any length. */
+/** Far above the largest value that etcd can be told to take. A small compressed file may have a
+ *  line of any length. */
 const lineMaxBytes = 64 * 1024 * 1024
 
 async function* linesOf(path: string): AsyncGenerator<string, void> {

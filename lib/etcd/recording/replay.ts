@@ -1,5 +1,6 @@
-/** Writes the changes of a recording again, as fast as they came or faster: first what there was when the recording began, then change
- *  after change. In a loop, what the changes did is undone at the end, and they begin again. */
+/** Writes the changes of a recording again, as fast as they came or faster: first what there was
+ *  when the recording began, then change after change. In a loop, what the changes did is undone at
+ *  the end, and they begin again. */
 
 import { type Clock, sleep } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
@@ -8,7 +9,8 @@ import type { Change, KeyValue } from '../../store/event.ts'
 import type { Client, Operation } from '../client.ts'
 import { type RecordedChanges, readRecording } from './recording.ts'
 
-/** How fast: a multiple of the recorded speed, revisions a second, or as fast as they can be written. */
+/** How fast: a multiple of the recorded speed, revisions a second, or as fast as they can be
+ *  written. */
 export type ReplaySpeed =
   | { readonly type: 'times'; readonly factor: number }
   | { readonly type: 'rate'; readonly perSecond: number }

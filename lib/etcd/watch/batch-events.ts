@@ -1,4 +1,5 @@
-/** The events of a batch as watchers are told of them: made, and encoded, once for all who want them. */
+/** The events of a batch as watchers are told of them: made, and encoded, once for all who want
+ *  them. */
 
 import type { Revision } from '../../base/revision.ts'
 import type { Batch, Event } from '../../store/event.ts'

@@ -20,8 +20,8 @@ export interface ElsewhereOwner {
   failed(failure: CacheError): void
 }
 
-/** So many watchers of a stream are served by etcd at a time that the history does not reach back to; others wait until one of them was taken
- *  over. Each is a stream at etcd. */
+/** So many watchers of a stream are served by etcd at a time that the history does not reach back
+ *  to; others wait until one of them was taken over. Each is a stream at etcd. */
 const replaysMax = 64
 
 export class ElsewhereWatchers {
@@ -43,7 +43,8 @@ export class ElsewhereWatchers {
     this.#owner = owner
   }
 
-  /** There is a watcher that etcd has not accepted yet: etcd, too, takes one request after the other. */
+  /** There is a watcher that etcd has not accepted yet: etcd, too, takes one request after the
+   *  other. */
   get isAccepting(): boolean {
     return this.#accepting.size > 0
   }
@@ -66,7 +67,8 @@ export class ElsewhereWatchers {
     this.#begin(watcher, watcher.startRevision, true)
   }
 
-  /** Lets etcd send a watcher what comes next, as soon as there is room. It has been created already. */
+  /** Lets etcd send a watcher what comes next, as soon as there is room. It has been created
+   *  already. */
   replay(watcher: Watcher): void {
     if (this.#replayed.size >= replaysMax) {
       this.#waiting.add(watcher)

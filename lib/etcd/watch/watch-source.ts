@@ -1,5 +1,5 @@
-/** Where the watchers of a stream get their events from: a member of the engine, or parts of a mirror; and etcd itself, for what the
- *  mirror does not have. */
+/** Where the watchers of a stream get their events from: a member of the engine, or parts of a
+ *  mirror; and etcd itself, for what the mirror does not have. */
 
 import type { CacheError } from '../../base/errors.ts'
 import type { KeyRange } from '../../base/keys.ts'
@@ -32,14 +32,16 @@ export interface WatchSource {
 /** What a stream belongs to. */
 export interface WatchHome {
   readonly progressOvertakesEvents: boolean
-  /** A progress request that cannot be answered yet is answered as soon as it can; etcd drops it. */
+  /** A progress request that cannot be answered yet is answered as soon as it can; etcd drops
+   *  it. */
   readonly answersProgressLater: boolean
   header(revision: number): HeaderMessage
   /** The revision in the header of what concerns no source. */
   readonly revision: Revision
   /** The source of all keys of a range, if there is one. */
   sourceOf(range: KeyRange): WatchSource | undefined
-  /** Whether a header is of the history that the sources have. If it may not be, they look again. */
+  /** Whether a header is of the history that the sources have. If it may not be, they look
+   *  again. */
   isSameHistory(header: HeaderMessage | undefined): boolean
   /** Whether the client may watch this. */
   mayWatch(request: WatchCreateMessage): boolean
@@ -72,11 +74,14 @@ export interface ElsewhereSink {
 
 /** Where a stream's responses go. */
 export interface WatchConnection {
-  /** Takes a response; false when it would rather have no more for now: `resume` is called then, some time. */
+  /** Takes a response; false when it would rather have no more for now: `resume` is called then,
+   *  some time. */
   send(response: WatchResponseMessage): boolean
-  /** Like `send`, for progress that may overtake what has been sent before it: an old bug, for simulations. */
+  /** Like `send`, for progress that may overtake what has been sent before it: an old bug, for
+   *  simulations. */
   sendFirst(response: WatchResponseMessage): void
-  /** The stream takes requests again, after it has said that it takes none (`WatchStream.takesRequests`). */
+  /** The stream takes requests again, after it has said that it takes none
+   *  (`WatchStream.takesRequests`). */
   readOn?(): void
   /** The stream has been ended from this side. Nothing comes after it. */
   end(failure: CacheError): void

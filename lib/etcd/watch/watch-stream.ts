@@ -1,16 +1,19 @@
 /** The watchers of one stream, with etcd's semantics, for both doors.
  *
- *  A watcher is a position: the next revision that it has not seen. One that has seen everything its source has applied is in sync,
- *  and gets each batch as it is applied; one that is behind reads the history, up to 1,000 revisions a response, until it is in sync.
- *  When the client does not take what is sent, its watchers simply stay behind, and cost nothing. Progress is told only while every
- *  watcher of the stream is in sync, so it can never overtake an event.
+ *  A watcher is a position: the next revision that it has not seen. One that has seen everything
+ *  its source has applied is in sync, and gets each batch as it is applied; one that is behind
+ *  reads the history, up to 1,000 revisions a response, until it is in sync. When the client does
+ *  not take what is sent, its watchers simply stay behind, and cost nothing. Progress is told only
+ *  while every watcher of the stream is in sync, so it can never overtake an event.
  *
- *  A client may ask for more than it takes: 170 KB of creates are 6,000 watchers and as many responses. While the client does not take
- *  them, its requests are not read either (`takesRequests`), as with etcd; and nothing that a request or a response causes walks
- *  through all watchers.
+ *  A client may ask for more than it takes: 170 KB of creates are 6,000 watchers and as many
+ *  responses. While the client does not take them, its requests are not read either
+ *  (`takesRequests`), as with etcd; and nothing that a request or a response causes walks through
+ *  all watchers.
  *
- *  A mirror's history may begin after a watcher's position, and there may be keys that it does not have. Such watchers are served by
- *  etcd, each on a stream of its own, and taken over as soon as the history reaches back to their position. */
+ *  A mirror's history may begin after a watcher's position, and there may be keys that it does not
+ *  have. Such watchers are served by etcd, each on a stream of its own, and taken over as soon as
+ *  the history reaches back to their position. */
 
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import type { CacheError } from '../../base/errors.ts'
@@ -47,10 +50,12 @@ export interface WatchStreamParts {
   readonly closed: (stream: WatchStream) => void
 }
 
-/** What a stream does for its watchers that are behind before others get their turn: so many of them, and so many batches looked at. */
+/** What a stream does for its watchers that are behind before others get their turn: so many of
+ *  them, and so many batches looked at. */
 const catchUpMax = { watchers: 256, batches: 5000 }
 
-/** A stream of so many watchers looks through them for progress only every so often, however often it is asked. */
+/** A stream of so many watchers looks through them for progress only every so often, however often
+ *  it is asked. */
 const manyWatchers = 1000
 const progressMinMs = 10
 
@@ -88,7 +93,8 @@ export class WatchStream {
     return this.#parts.requiresLeader
   }
 
-  /** Whether requests of the client are to be read: not while it takes no responses, and not while etcd has not accepted a watcher. */
+  /** Whether requests of the client are to be read: not while it takes no responses, and not while
+   *  etcd has not accepted a watcher. */
   get takesRequests(): boolean {
     return !this.#isBlocked && !this.#elsewhere.isAccepting
   }
@@ -119,7 +125,8 @@ export class WatchStream {
     this.#readOn()
   }
 
-  /** Bytes that etcd has sent, and the client does not take: there are none as long as it takes what is sent. */
+  /** Bytes that etcd has sent, and the client does not take: there are none as long as it takes
+   *  what is sent. */
   get heldBytes(): number {
     return this.#isBlocked ? this.#elsewhere.heldBytes : 0
   }
@@ -152,7 +159,8 @@ export class WatchStream {
     if (this.#isProgressOwed) this.#tellOwedProgress()
   }
 
-  /** The history of a source has begun anew, after `seenBefore`: whatever comes after that must be found again. */
+  /** The history of a source has begun anew, after `seenBefore`: whatever comes after that must be
+   *  found again. */
   lost(source: WatchSource, seenBefore: Revision): void {
     for (const watcher of this.#watchers.values()) {
       if (watcher.source !== source || watcher.elsewhere !== undefined) continue
@@ -333,8 +341,9 @@ export class WatchStream {
     const { isBehind, isCompacted, source, elsewhere, startRevision } = watcher
     if (isBehind || isCompacted || this.#isBlocked) return false
     if (elsewhere !== undefined) return source === undefined && watcher.provenElsewhere >= 0
-    // One whose start lies in the future has nothing to be in sync with. For etcd that is so even when the start is the very next
-    // revision (3.4.38, 3.5.22 and later): a progress request after a list is answered once something has happened.
+    // One whose start lies in the future has nothing to be in sync with. For etcd that is so even
+    // when the start is the very next revision (3.4.38, 3.5.22 and later): a progress request after
+    // a list is answered once something has happened.
     return source !== undefined && startRevision <= source.syncedStart
   }
 
@@ -384,7 +393,8 @@ export class WatchStream {
     for (const watcher of this.#elsewhere.watchers()) this.#takeOver(watcher)
   }
 
-  /** Sends watchers that are behind what they have missed, each one response, as long as the client takes them. */
+  /** Sends watchers that are behind what they have missed, each one response, as long as the client
+   *  takes them. */
   #catchUpSome(): void {
     const unfinished: Watcher[] = []
     let watchers = 0
@@ -405,8 +415,8 @@ export class WatchStream {
     if (!this.#isBlocked && (!hasTime || unfinished.length > 0)) this.#postCatchUp()
   }
 
-  /** Sends a watcher that is behind one response with what it has missed, or as much as one response holds. Returns how many batches
-   *  it has looked at. */
+  /** Sends a watcher that is behind one response with what it has missed, or as much as one
+   *  response holds. Returns how many batches it has looked at. */
   #catchUp(watcher: Watcher, source: WatchSource): number {
     if (watcher.position < source.compactRevision || watcher.position < source.oldestBatch) {
       this.#leaveBehind(watcher, source)

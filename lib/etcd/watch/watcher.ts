@@ -21,15 +21,18 @@ export interface Watcher {
   readonly startRevision: number
   /** No events have been sent since progress was told the last time. */
   isProgressDue: boolean
-  /** The next revision that it has not seen; above the source's by more than one when its start lies in the future. */
+  /** The next revision that it has not seen; above the source's by more than one when its start
+   *  lies in the future. */
   position: Revision
   /** There are batches that it has not seen. */
   isBehind: boolean
-  /** It has been told that its position is compacted. It keeps its id until it is canceled, and keeps progress from being told. */
+  /** It has been told that its position is compacted. It keeps its id until it is canceled, and
+   *  keeps progress from being told. */
   isCompacted: boolean
   /** It is served by etcd itself for now. */
   elsewhere: ElsewhereWatch | undefined
-  /** Up to here etcd has told it everything, when it is served by etcd; of the last time that it was asked. */
+  /** Up to here etcd has told it everything, when it is served by etcd; of the last time that it
+   *  was asked. */
   provenElsewhere: number
   /** Of the last response of etcd. */
   headerElsewhere: HeaderMessage | undefined

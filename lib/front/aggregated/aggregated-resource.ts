@@ -53,7 +53,8 @@ export function nothingLearned(columns: readonly CustomColumn[] | undefined): Le
   })
 }
 
-/** A resource whose storage is known. `learned` is undefined if the server has no Go types of its objects. */
+/** A resource whose storage is known. `learned` is undefined if the server has no Go types of its
+ *  objects. */
 export type AggregatedResource = Resource & { readonly storage: ResourceStorage }
 
 /** A resource whose storage is not known. */

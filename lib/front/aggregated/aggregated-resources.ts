@@ -1,5 +1,5 @@
-/** The resources of an aggregated API server behind us. They are found in its discovery and located in its etcd, and how they are written is
- *  learnt from the server's answers.
+/** The resources of an aggregated API server behind us. They are found in its discovery and located
+ *  in its etcd, and how they are written is learnt from the server's answers.
  *
  *  ```
  *  unknown ── located ──▶ mirrored ── learnt ──▶ answered
@@ -156,7 +156,8 @@ export class AggregatedResources {
     this.#looks.look()
   }
 
-  /** The server did not answer for a while and may be another one now: what was learnt is not used before it is checked again. */
+  /** The server did not answer for a while and may be another one now: what was learnt is not used
+   *  before it is checked again. */
   serverIsBack(): void {
     this.#restarts++
     for (const [name, entry] of this.#entries) {
@@ -307,7 +308,8 @@ export class AggregatedResources {
     this.#options.onChanged()
   }
 
-  /** The probable location of its objects: beside those of another resource of the group, or the usual one. */
+  /** The probable location of its objects: beside those of another resource of the group, or the
+   *  usual one. */
   #guess(
     { group, version, resource, kind }: ListedResource,
     given: Declared | undefined,

@@ -1,5 +1,6 @@
-/** Finds where and in which version a resource is stored: from the operator's declaration, the contents of etcd, and discovery. If these
- *  contradict each other, the message has both values, and the resource is not answered here. */
+/** Finds where and in which version a resource is stored: from the operator's declaration, the
+ *  contents of etcd, and discovery. If these contradict each other, the message has both values,
+ *  and the resource is not answered here. */
 
 import { createHash } from 'node:crypto'
 import { objectOf, textOf } from '../../base/untyped.ts'
@@ -132,7 +133,8 @@ function judge({ listed, declared }: StorageSearch, { prefix, entry }: Found): S
   return { type: 'found', location, remark: remarkOf(listed, location) }
 }
 
-/** How discovery contradicts the objects that were found: it says that new objects are stored in another version. */
+/** How discovery contradicts the objects that were found: it says that new objects are stored in
+ *  another version. */
 function remarkOf(
   listed: readonly ListedResource[],
   { group, version, kind }: Location,

@@ -1,5 +1,6 @@
-/** Learns how a server writes empty lists, Tables, YAML and bookmarks, and whether it has a watch cache, which its treatment of a limit shows.
- *  What cannot be learnt stays unknown, and reads that need it pass. */
+/** Learns how a server writes empty lists, Tables, YAML and bookmarks, and whether it has a watch
+ *  cache, which its treatment of a limit shows. What cannot be learnt stays unknown, and reads that
+ *  need it pass. */
 
 import { keyFromText, prefixRange, textFromKey } from '../../base/keys.ts'
 import { ByteWriter } from '../../wire/byte-writer.ts'
@@ -23,7 +24,8 @@ export interface FormsLearning extends Learning {
 
 /** A field selector that selects no object. */
 const nobody = 'metadata.name%3Dwatchglass--no-such-object'
-/** A server may ignore the limit of the list that probes for a watch cache, so the range must be small. */
+/** A server may ignore the limit of the list that probes for a watch cache, so the range must be
+ *  small. */
 const cacheProbeMax = 200
 
 export async function learnForms(
@@ -165,7 +167,8 @@ async function bookmarkOf(learning: FormsLearning): Promise<EmptyObject | undefi
   return { beforeRevision, beforeAnnotations, behind }
 }
 
-/** A server with a watch cache ignores the limit of a list at resourceVersion=0; one without obeys it. */
+/** A server with a watch cache ignores the limit of a list at resourceVersion=0; one without obeys
+ *  it. */
 async function hasWatchCache(learning: FormsLearning): Promise<boolean | undefined> {
   const { upstream, resource, signal } = learning
   const scope = smallScope(learning)
@@ -176,7 +179,8 @@ async function hasWatchCache(learning: FormsLearning): Promise<boolean | undefin
   return page.items.length > 1
 }
 
-/** A namespace with some objects, but not many; '' stands for all namespaces. Undefined if there is none. */
+/** A namespace with some objects, but not many; '' stands for all namespaces. Undefined if there is
+ *  none. */
 function smallScope({ snapshot, resource, examples }: FormsLearning): string | undefined {
   const { prefix } = resource.storage
   const isSmall = (scope: string): boolean => {

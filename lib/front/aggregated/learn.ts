@@ -1,6 +1,7 @@
-/** Learns how a server writes a resource in one version, from a few small requests: a page of the list, which is also the storage
- *  check; an empty list; one object as a Table and as YAML; a bookmark; and a list that shows whether there is a watch cache. The
- *  result decides how answers are written. Evidence decides for each object whether it may be served. */
+/** Learns how a server writes a resource in one version, from a few small requests: a page of the
+ *  list, which is also the storage check; an empty list; one object as a Table and as YAML; a
+ *  bookmark; and a list that shows whether there is a watch cache. The result decides how answers
+ *  are written. Evidence decides for each object whether it may be served. */
 
 import { keyFromText, prefixRange } from '../../base/keys.ts'
 import { revision as revisionOf } from '../../base/revision.ts'
@@ -73,7 +74,8 @@ function oddly(why: string): Learnt {
   return { type: 'passes', reason: 'stored-form', why }
 }
 
-/** How the server's page and the mirror differ; undefined if they have the same objects at the same revisions. */
+/** How the server's page and the mirror differ; undefined if they have the same objects at the same
+ *  revisions. */
 function storageDifference(
   { storage }: Learning['resource'],
   page: ListPage,
@@ -148,8 +150,9 @@ function untypedWriter({ storage, kind, group, version }: Learning['resource']):
   return (out, entry, resourceVersion) => custom.append(out, entry, { version, resourceVersion })
 }
 
-/** Another version than the stored one is served only if no object has to be converted. In the stored version single objects may
- *  differ: another program, or an older server, may have written them. */
+/** Another version than the stored one is served only if no object has to be converted. In the
+ *  stored version single objects may differ: another program, or an older server, may have written
+ *  them. */
 function conversionProblem(
   { version, storage }: Learning['resource'],
   same: number,

@@ -1,6 +1,7 @@
-/** Writes an object that an aggregated API server has stored as JSON. Its Go types are unknown here, so the answer is the stored text
- *  with a resourceVersion, and only if the text is as Go writes it and the metadata as Go's ObjectMeta is written. Evidence, which
- *  compares with the server's answers, decides whether the server leaves the rest unchanged. */
+/** Writes an object that an aggregated API server has stored as JSON. Its Go types are unknown
+ *  here, so the answer is the stored text with a resourceVersion, and only if the text is as Go
+ *  writes it and the metadata as Go's ObjectMeta is written. Evidence, which compares with the
+ *  server's answers, decides whether the server leaves the rest unchanged. */
 
 import type { ByteWriter } from '../../wire/byte-writer.ts'
 import {

@@ -1,4 +1,5 @@
-/** What learning how a server writes needs, and what comes out of it: the types that learn.ts and learn-forms.ts share. */
+/** What learning how a server writes needs, and what comes out of it: the types that learn.ts and
+ *  learn-forms.ts share. */
 
 import type { Clock } from '../../base/clock.ts'
 import type { Revision } from '../../base/revision.ts'

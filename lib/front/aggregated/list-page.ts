@@ -10,7 +10,8 @@ export interface ListPage {
   readonly resourceVersion: string
   /** How many objects the whole list has. */
   readonly count: number
-  /** The list begins with its kind, as Go writes a typed list; servers without types sort the members by name. */
+  /** The list begins with its kind, as Go writes a typed list; servers without types sort the
+   *  members by name. */
   readonly isTyped: boolean
   /** `items` or `rows`, each with the bytes of the page. */
   readonly items: readonly StoredValue[]

@@ -1,9 +1,12 @@
-/** Finds where an aggregated server has the objects of a resource in its etcd. Its API does not tell this.
+/** Finds where an aggregated server has the objects of a resource in its etcd. Its API does not
+ *  tell this.
  *
- *  The server is asked for one object, and this object is searched under the keys that such servers use: `BASE/GROUP/RESOURCE/`
- *  (k8s.io/apiserver's default, with BASE the server's --etcd-prefix) and `BASE/RESOURCE/`, where BASE is the prefix that is mirrored,
- *  or any folder in it. So `/registry/GROUP/GROUP/RESOURCE/` is found as well, which is what a prefix of `/registry/GROUP` leads to. The
- *  entry must have the same revision as the object, because an object of another resource could have the same name. */
+ *  The server is asked for one object, and this object is searched under the keys that such servers
+ *  use: `BASE/GROUP/RESOURCE/` (k8s.io/apiserver's default, with BASE the server's --etcd-prefix)
+ *  and `BASE/RESOURCE/`, where BASE is the prefix that is mirrored, or any folder in it. So
+ *  `/registry/GROUP/GROUP/RESOURCE/` is found as well, which is what a prefix of `/registry/GROUP`
+ *  leads to. The entry must have the same revision as the object, because an object of another
+ *  resource could have the same name. */
 
 import { type Key, keyFromText, textFromKey } from '../../base/keys.ts'
 import type { KeyValue } from '../../store/event.ts'
@@ -11,7 +14,8 @@ import type { KeyValue } from '../../store/event.ts'
 /** The reads of etcd that are needed here. */
 export interface EtcdKeys {
   entry(key: Key, signal: AbortSignal): Promise<KeyValue | undefined>
-  /** The folders directly below a prefix that ends with a slash, each with its final slash; at most `limit`. */
+  /** The folders directly below a prefix that ends with a slash, each with its final slash; at most
+   *  `limit`. */
   folders(prefix: Key, max: number, signal: AbortSignal): Promise<readonly Key[]>
 }
 

@@ -1,5 +1,5 @@
-/** The standing of each version of an aggregated resource: answered here, or why not and what would change that. The texts are for
- *  operators and authors of such servers. */
+/** The standing of each version of an aggregated resource: answered here, or why not and what would
+ *  change that. The texts are for operators and authors of such servers. */
 
 import type { LearnedOutput } from '../../codec/output-kind.ts'
 import type { PassReason } from '../../kube/decide.ts'

@@ -1,5 +1,6 @@
-/** Whether metadata is as Go's own type ObjectMeta writes it, in the order of that type: then a server that decodes it into that type,
- *  as every one does, writes it again as it is, whatever else it makes of the object. */
+/** Whether metadata is as Go's own type ObjectMeta writes it, in the order of that type: then a
+ *  server that decodes it into that type, as every one does, writes it again as it is, whatever
+ *  else it makes of the object. */
 
 import { isCanonicalTime } from '../../go/time.ts'
 import { JsonMembers } from '../../codec/json/members.ts'
@@ -138,8 +139,8 @@ function areTexts({ bytes, start, end }: StoredValue): boolean {
   return !members.isMalformed
 }
 
-/** As Go writes maps: by the bytes of the names. Names of labels and annotations have nothing that JSON would escape, but for invalid
- *  ones, which are not proven. */
+/** As Go writes maps: by the bytes of the names. Names of labels and annotations have nothing that
+ *  JSON would escape, but for invalid ones, which are not proven. */
 function isSorted({ bytes, start, end }: StoredValue): boolean {
   const members = new JsonMembers()
   members.reset(bytes, start, end)

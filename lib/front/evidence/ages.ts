@@ -1,4 +1,5 @@
-/** Compares two texts without their ages. Rows of a Table show ages, and the two sides read their clocks at different moments. */
+/** Compares two texts without their ages. Rows of a Table show ages, and the two sides read their
+ *  clocks at different moments. */
 
 /** `3d4h`, `59m`, `10s`: what a duration of the API looks like. */
 const duration = /\b(?:\d+[ydhms])+\b/g
@@ -11,8 +12,8 @@ const secondsOf: Readonly<Record<string, number>> = {
   s: 1,
 }
 
-/** True if the texts are equal, or differ only in durations that are at most `toleranceSeconds` apart, give or take what the smaller
- *  of their units leaves out. */
+/** True if the texts are equal, or differ only in durations that are at most `toleranceSeconds`
+ *  apart, give or take what the smaller of their units leaves out. */
 export function areEqualButForAges(a: string, b: string, toleranceSeconds: number): boolean {
   if (a === b) return true
   if (a.replace(duration, '') !== b.replace(duration, '')) return false

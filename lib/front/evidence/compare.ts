@@ -1,4 +1,5 @@
-/** One comparison of the mirror's answer with the upstream's, at the same revision: of one object, or of all objects of a small resource. */
+/** One comparison of the mirror's answer with the upstream's, at the same revision: of one object,
+ *  or of all objects of a small resource. */
 
 import { CacheError } from '../../base/errors.ts'
 import type { Clock } from '../../base/clock.ts'
@@ -57,7 +58,8 @@ export interface CompareOptions {
 export const pageMaxEntries = 20
 export const pageMaxBytes: number = 128 * 1024
 const answerMaxBytes = 16 * 1024 * 1024
-/** Ages may differ by this much: each side reads its own clock, and the upstream's Date header has whole seconds. */
+/** Ages may differ by this much: each side reads its own clock, and the upstream's Date header has
+ *  whole seconds. */
 const ageToleranceSeconds = 3
 
 export async function compare(options: CompareOptions, form: Form, task: Task): Promise<Outcome> {

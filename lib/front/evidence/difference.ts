@@ -11,7 +11,8 @@ const namedByUsers: ReadonlySet<string> = new Set([
   'stringData',
 ])
 
-/** A path such as `.items[3].spec.nodeName`, or the first byte for what is not JSON; undefined if nothing differs. */
+/** A path such as `.items[3].spec.nodeName`, or the first byte for what is not JSON; undefined if
+ *  nothing differs. */
 export function firstDifference(ours: Uint8Array, theirs: Uint8Array): string | undefined {
   if (Buffer.from(ours.buffer, ours.byteOffset, ours.length).equals(theirs)) return undefined
   try {

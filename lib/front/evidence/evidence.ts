@@ -1,9 +1,11 @@
-/** Evidence before answers: the mirror shows an object in a form only if each of its rows was compared, byte for byte, with the upstream's
- *  own answer. lib/front/evidence/rows defines the rows of an object.
+/** Evidence before answers: the mirror shows an object in a form only if each of its rows was
+ *  compared, byte for byte, with the upstream's own answer. lib/front/evidence/rows defines the
+ *  rows of an object.
  *
- *  For each resource and form, all objects are compared first if they are few; then one object is compared for every row that no other has
- *  proven yet. Reads of unproven objects pass; events of watches wait for a moment. A difference closes the form until the upstream
- *  changes: then everything is compared again. The cost of the comparisons is bounded (`Pace`). */
+ *  For each resource and form, all objects are compared first if they are few; then one object is
+ *  compared for every row that no other has proven yet. Reads of unproven objects pass; events of
+ *  watches wait for a moment. A difference closes the form until the upstream changes: then
+ *  everything is compared again. The cost of the comparisons is bounded (`Pace`). */
 
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import { type Key, keyFromText, prefixRange } from '../../base/keys.ts'
@@ -28,13 +30,14 @@ export interface EvidenceOptions {
   readonly clock: Clock
   readonly logger: Logger
   readonly wanted: () => Wanted
-  /** The gate of objects that servers of several versions show alike; undefined while all objects are, as far as is known. Others are not
-   *  compared. */
+  /** The gate of objects that servers of several versions show alike; undefined while all objects
+   *  are, as far as is known. Others are not compared. */
   readonly alikeGateOf?: ((resource: Resource, shown: Shown) => Gate | undefined) | undefined
   readonly held: (keyspace: Key) => Held | undefined
   readonly encoderOf: (resource: Resource) => ObjectEncoder | NotExact
   readonly pace?: PaceLimits | undefined
-  /** Called when more objects of the keyspace may be shown, or when it is known that they never will be. */
+  /** Called when more objects of the keyspace may be shown, or when it is known that they never
+   *  will be. */
   readonly onConcluded: (keyspace: Key) => void
 }
 
@@ -134,7 +137,8 @@ export class Evidence {
     return { comparisons: this.#comparisons, bytes: this.#bytes, forms }
   }
 
-  /** Compares changed objects at once in the forms that are in use, so that they are proven when a client asks for them. */
+  /** Compares changed objects at once in the forms that are in use, so that they are proven when a
+   *  client asks for them. */
   applied(keyspace: Key, { events }: Batch): void {
     for (const { forms } of this.#evidents.in(keyspace)) {
       for (const form of forms.values()) {
@@ -148,7 +152,8 @@ export class Evidence {
     if (!form.proven.isProven(this.#shapes.shapeOf(entry))) form.want(entry, 'soon')
   }
 
-  /** Adds the resources that are wanted now, and drops the evidence of another state of the upstream. */
+  /** Adds the resources that are wanted now, and drops the evidence of another state of the
+   *  upstream. */
   look(): void {
     this.#evidents.take(this.#options.wanted())
     this.#cancelLook()
@@ -198,7 +203,8 @@ export class Evidence {
     this.#cancelRun = this.#options.clock.setTimer(delayMs, () => this.#run())
   }
 
-  /** Starts the next comparisons: first those that a client waits for, then those of one form after the other. */
+  /** Starts the next comparisons: first those that a client waits for, then those of one form after
+   *  the other. */
   #run(): void {
     const { clock } = this.#options
     let nextMs = Infinity
@@ -235,8 +241,8 @@ export class Evidence {
     }
   }
 
-  /** Searches all objects for unproven rows: one object for every shape that has some. Those with most rows come first, because they prove
-   *  what many others need. */
+  /** Searches all objects for unproven rows: one object for every shape that has some. Those with
+   *  most rows come first, because they prove what many others need. */
   async #sweep(form: Form): Promise<void> {
     form.isSweepDue = false
     const held = this.#heldOf(form)

@@ -1,13 +1,13 @@
-/** The evidence for each resource, and for each version of the servers that answer for it: its forms, and the state of the upstream for
- *  which they are valid. */
+/** The evidence for each resource, and for each version of the servers that answer for it: its
+ *  forms, and the state of the upstream for which they are valid. */
 
 import { type Key, keyFromText } from '../../base/keys.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import type { Form } from './form.ts'
 import { formName } from './form-names.ts'
 
-/** Every resource that may be answered from the mirror if evidence allows it, with the state of the upstream by the version whose servers
- *  are to be asked. */
+/** Every resource that may be answered from the mirror if evidence allows it, with the state of the
+ *  upstream by the version whose servers are to be asked. */
 export type Wanted = ReadonlyMap<Resource, ReadonlyMap<string, string>>
 
 export interface Evident {
@@ -87,7 +87,8 @@ export class Evidents {
     return this.of(form.resource).some(({ forms }) => forms.get(formName(form.shown)) === form)
   }
 
-  /** Forgets what was found to differ: another server may have answered than the one that was meant. */
+  /** Forgets what was found to differ: another server may have answered than the one that was
+   *  meant. */
   reopen(): void {
     for (const evident of this.all()) {
       const isClosed = [...evident.forms.values()].some(({ proven }) => proven.difference)

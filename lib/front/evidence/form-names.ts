@@ -4,7 +4,8 @@ import type { Shown } from '../../codec/output/object-encoder.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import type { ShownForm } from './form.ts'
 
-/** The forms that are compared before a client has asked for them: those that controllers and people use most. */
+/** The forms that are compared before a client has asked for them: those that controllers and
+ *  people use most. */
 export const firstForms: readonly ShownForm[] = [
   { encoding: 'json', rendering: 'object', renderingVersion: 'v1', includeObject: 'Metadata' },
   { encoding: 'protobuf', rendering: 'object', renderingVersion: 'v1', includeObject: 'Metadata' },

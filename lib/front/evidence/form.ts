@@ -1,4 +1,5 @@
-/** One resource in one form, such as pods as a Table: what is proven of it, what is compared next, and the gate for its objects. */
+/** One resource in one form, such as pods as a Table: what is proven of it, what is compared next,
+ *  and the gate for its objects. */
 
 import type { Key } from '../../base/keys.ts'
 import { type Gate, type ShownPlace, Superseded, Unproven } from '../../codec/output/gate.ts'
@@ -20,7 +21,8 @@ export type Task =
   /** That object, or any other if it was deleted. */
   | { readonly type: 'alone'; readonly key: Key }
 
-/** This many comparisons of a form may wait. Beyond it, objects are compared when a client asks for them again. */
+/** This many comparisons of a form may wait. Beyond it, objects are compared when a client asks for
+ *  them again. */
 const tasksMax = 500
 
 export interface FormOptions {
@@ -57,7 +59,8 @@ export class Form implements Gate {
   hasPage: boolean
   #isDropped = false
   #suspicion: string | undefined = undefined
-  /** Shapes of objects that the server changes before it shows them, and the epoch of their numbers. */
+  /** Shapes of objects that the server changes before it shows them, and the epoch of their
+   *  numbers. */
   #excepted = { epoch: 0, shapes: new Set<number>() }
 
   constructor({ resource, version, shown, shapes, generation, onTask }: FormOptions) {
@@ -93,7 +96,8 @@ export class Form implements Gate {
     return unproven
   }
 
-  /** True if a single object is written as the upstream writes it. A Table's row is the same in a list and alone. */
+  /** True if a single object is written as the upstream writes it. A Table's row is the same in a
+   *  list and alone. */
   get hasAlone(): boolean {
     return this.shown.rendering === 'Table' || this.proven.isKnown('alone')
   }
@@ -108,8 +112,9 @@ export class Form implements Gate {
     this.add({ type: 'item', entry, rows }, urgency)
   }
 
-  /** Objects of this shape are shown differently, which says nothing about other shapes: the types of an aggregated server are not known
-   *  here, and another program may have written the stored object. */
+  /** Objects of this shape are shown differently, which says nothing about other shapes: the types
+   *  of an aggregated server are not known here, and another program may have written the stored
+   *  object. */
   except(entry: KeyValue): void {
     const shape = this.#shapes.shapeOf(entry)
     const { epoch } = this.#shapes

@@ -1,5 +1,6 @@
-/** Limits the load of comparisons on the upstream, in requests and bytes a second. An API server on its usual number of cores answers some
- *  thousands of such small requests, or some hundred megabytes, a second: the limits are one or two percent of that. */
+/** Limits the load of comparisons on the upstream, in requests and bytes a second. An API server on
+ *  its usual number of cores answers some thousands of such small requests, or some hundred
+ *  megabytes, a second: the limits are one or two percent of that. */
 
 export interface PaceLimits {
   readonly perSecond: number

@@ -1,5 +1,6 @@
-/** What is proven of one resource in one form, such as the JSON of pods: the rows (lib/front/evidence/rows) that were in objects which the
- *  upstream showed in the same bytes. An object may be shown from the mirror when all of its rows are proven. */
+/** What is proven of one resource in one form, such as the JSON of pods: the rows
+ *  (lib/front/evidence/rows) that were in objects which the upstream showed in the same bytes. An
+ *  object may be shown from the mirror when all of its rows are proven. */
 
 import { noShape, type Shapes } from './rows/shapes.ts'
 import type { ShownPlace } from '../../codec/output/gate.ts'
@@ -18,7 +19,8 @@ export class ProvenForm {
   readonly #proven = new Set<number>()
   readonly #claimed = new Map<number, number>()
   readonly #places = new Set<ShownPlace>()
-  /** By shape: how many rows were proven at the last check; `allProven` if all rows of the shape were. */
+  /** By shape: how many rows were proven at the last check; `allProven` if all rows of the shape
+   *  were. */
   #known = new Int32Array(0)
   #epoch = 0
   #difference: string | undefined = undefined
@@ -67,8 +69,9 @@ export class ProvenForm {
     for (const row of this.#rowsOf(shape)) this.#proven.add(row)
   }
 
-  /** Claims the unproven rows of an object that will be compared, so that no other object is compared for the same rows. Undefined if all
-   *  are proven or claimed. `release` gives them back. */
+  /** Claims the unproven rows of an object that will be compared, so that no other object is
+   *  compared for the same rows. Undefined if all are proven or claimed. `release` gives them
+   *  back. */
   claim(shape: number): readonly number[] | undefined {
     if (shape === noShape) return undefined
     const rows = this.#rowsOf(shape)

@@ -1,4 +1,5 @@
-/** Follows the versions of the upstream's servers, and what else decides how they write their objects. */
+/** Follows the versions of the upstream's servers, and what else decides how they write their
+ *  objects. */
 
 import { type Clock, sleep } from '../../base/clock.ts'
 import { LinkedAbort } from '../../base/linked-abort.ts'
@@ -16,7 +17,8 @@ export interface FollowedVersionOptions {
   readonly upstream: Pick<Upstream, 'call' | 'callEach' | 'line'>
   readonly clock: Clock
   readonly logger: Logger
-  /** The upstream is a kube-apiserver. Any other server has its own version numbers, which say nothing about Kubernetes. */
+  /** The upstream is a kube-apiserver. Any other server has its own version numbers, which say
+   *  nothing about Kubernetes. */
   readonly isKubernetes: () => boolean
   /** The built-in resources that the upstream lists. */
   readonly builtIns: () => Iterable<Resource>
@@ -24,11 +26,13 @@ export interface FollowedVersionOptions {
   readonly onChange: () => void
 }
 
-/** A server that is replaced is noticed within this, if its health check has not noticed it before. */
+/** A server that is replaced is noticed within this, if its health check has not noticed it
+ *  before. */
 const intervalMs = 10_000
 /** The interval while something is unknown, or while servers differ. */
 const doubtfulIntervalMs = 500
-/** The interval when something has changed: a server that was started anew is known as what it is now within two seconds. */
+/** The interval when something has changed: a server that was started anew is known as what it is
+ *  now within two seconds. */
 const changedIntervalMs = 125
 const openApiIntervalMs = 30_000
 const gatesIntervalMs = 600_000
@@ -45,7 +49,8 @@ export class FollowedVersion {
   readonly #options: FollowedVersionOptions
   readonly #versions = new ServerVersions()
   readonly #lines: VersionLines
-  /** By version; by an empty text where the versions of the upstream say nothing, or are not known. */
+  /** By version; by an empty text where the versions of the upstream say nothing, or are not
+   *  known. */
   readonly #states = new Map<string, FollowedState>()
   readonly #stored: StoredVersions
   #hasFailed = false
@@ -62,13 +67,14 @@ export class FollowedVersion {
     return this.#versions.all
   }
 
-  /** True if servers of several versions answer, and none of them can be chosen: requests of one connection go to several. */
+  /** True if servers of several versions answer, and none of them can be chosen: requests of one
+   *  connection go to several. */
   get areInseparable(): boolean {
     return this.versions.length > 1 && this.#lines.isShared
   }
 
-  /** For each version that answers, a text that changes when its servers may write a resource in another way; none while too little is
-   *  known. */
+  /** For each version that answers, a text that changes when its servers may write a resource in
+   *  another way; none while too little is known. */
   statesOf(resource: Resource): ReadonlyMap<string, string> {
     const states = [...this.#states].filter(([, { isRead }]) => isRead)
     return new Map(
@@ -138,7 +144,8 @@ export class FollowedVersion {
     if (isKubernetes) await this.#readStored(signal)
   }
 
-  /** A server of another version may have joined and not be known yet: this must not be taken for a change of the others. */
+  /** A server of another version may have joined and not be known yet: this must not be taken for a
+   *  change of the others. */
   async #callSurely(version: string, request: UpstreamCall): Promise<UpstreamAnswer> {
     try {
       if (version !== '') return await this.#lines.call(version, request)
@@ -172,7 +179,8 @@ export class FollowedVersion {
     followed.isRead = true
   }
 
-  /** Reads the versions in which resources are stored, whenever a server may have been started anew, and with the gates. */
+  /** Reads the versions in which resources are stored, whenever a server may have been started
+   *  anew, and with the gates. */
   async #readStored(signal: AbortSignal): Promise<void> {
     const { builtIns } = this.#options
     const epoch = [...this.#states.values()].map(({ gatesDueMs }) => gatesDueMs).join(' ')

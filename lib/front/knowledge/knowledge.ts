@@ -1,4 +1,5 @@
-/** What is known of the upstream, and which resources must not be answered from the mirror because of it. */
+/** What is known of the upstream, and which resources must not be answered from the mirror because
+ *  of it. */
 
 import { type Clock, sleep } from '../../base/clock.ts'
 import { type Key, keyFromText } from '../../base/keys.ts'
@@ -31,7 +32,8 @@ export interface KnowledgeOptions {
   readonly hasDataOf: (minor: number) => boolean
   /** The versions of the upstream's servers; none while nothing is known. */
   readonly onVersions: (versions: readonly ServerVersion[]) => void
-  /** What these versions answer differently; undefined while there is one, or while one is unknown. */
+  /** What these versions answer differently; undefined while there is one, or while one is
+   *  unknown. */
   readonly mixed: () => MixedMinors | undefined
   /** Other minor versions that the operator declares to be compatible. */
   readonly compatibleMinors: ReadonlySet<number>
@@ -43,7 +45,8 @@ export interface KnowledgeOptions {
   readonly at: (keyspace: Key, revision: Revision, signal: AbortSignal) => Promise<Snapshot>
   /** Resources that only the upstream describes. */
   readonly aggregated: AggregatedResources
-  /** Resources that the upstream lists and that are not declared are also served, although the upstream is a kube-apiserver. */
+  /** Resources that the upstream lists and that are not declared are also served, although the
+   *  upstream is a kube-apiserver. */
   readonly discoversResources: boolean
   readonly declared: (named: { readonly group: string; readonly resource: string }) => boolean
 }
@@ -130,8 +133,9 @@ export class UpstreamKnowledge {
     return isServed(keyspace) ? 'unproven' : 'not-ready'
   }
 
-  /** All resources that may be answered from the mirror if evidence allows it, and the states of the upstream for which evidence is valid:
-   *  by the version whose servers are to be asked (`upstreamOf`). */
+  /** All resources that may be answered from the mirror if evidence allows it, and the states of
+   *  the upstream for which evidence is valid: by the version whose servers are to be asked
+   *  (`upstreamOf`). */
   comparable(): ReadonlyMap<Resource, ReadonlyMap<string, string>> {
     const { aggregated, registry } = this.#options
     const comparable = new Map<Resource, ReadonlyMap<string, string>>()
@@ -140,7 +144,8 @@ export class UpstreamKnowledge {
       const states = this.#version.statesOf(resource)
       if (states.size === 0 || this.objection(resource) !== undefined) continue
       const own = isLearnt ? aggregated.stateOf(resource) : this.#rewritten.get(nameOf(resource))
-      // It does not matter through which server an aggregated one is asked, and it cannot be chosen everywhere.
+      // It does not matter through which server an aggregated one is asked, and it cannot be chosen
+      // everywhere.
       const isAny = isLearnt || this.#version.areInseparable
       const all = isAny ? new Map([['', [...states.values()].join('\n')]]) : states
       comparable.set(
@@ -156,7 +161,8 @@ export class UpstreamKnowledge {
     return this.#version.upstreamOf(version)
   }
 
-  /** Objects are written as another one of these minors writes them from now on: evidence is kept where both write alike. */
+  /** Objects are written as another one of these minors writes them from now on: evidence is kept
+   *  where both write alike. */
   rewritten(minors: MixedMinors): void {
     this.#rewrites++
     for (const resource of this.#options.registry().resources) {
@@ -165,8 +171,8 @@ export class UpstreamKnowledge {
     }
   }
 
-  /** There is data of each version of the upstream, or the operator has declared it compatible; and if there are several, servers of
-   *  each can be asked. */
+  /** There is data of each version of the upstream, or the operator has declared it compatible; and
+   *  if there are several, servers of each can be asked. */
   get isVersionCovered(): boolean {
     const { hasDataOf, compatibleMinors } = this.#options
     const { versions, areInseparable } = this.#version
@@ -178,7 +184,8 @@ export class UpstreamKnowledge {
     return areKnown && !areInseparable
   }
 
-  /** Reads of built-in resources are answered here: objects of one version whatever it is, of several if they are known. */
+  /** Reads of built-in resources are answered here: objects of one version whatever it is, of
+   *  several if they are known. */
   get #areVersionsAnswered(): boolean {
     const { length } = this.#version.versions
     return length === 1 || (length > 1 && this.isVersionCovered)
@@ -205,7 +212,8 @@ export class UpstreamKnowledge {
     return this.#listed
   }
 
-  /** The upstream did not answer for a while, and may be another server now: everything is learnt again. */
+  /** The upstream did not answer for a while, and may be another server now: everything is learnt
+   *  again. */
   upstreamIsBack(): void {
     this.#options.aggregated.serverIsBack()
     this.#version.askAgain()
@@ -286,7 +294,8 @@ export class UpstreamKnowledge {
     else logger.warn('the upstream names versions that it does not serve now: they pass', { names })
   }
 
-  /** Of a kube-apiserver: resources that are neither built in nor defined, if these are to be served. Of any other server: all resources. */
+  /** Of a kube-apiserver: resources that are neither built in nor defined, if these are to be
+   *  served. Of any other server: all resources. */
   #isAggregated({ group, version, resource }: ListedResource): boolean {
     const { registry, aggregated, discoversResources, declared } = this.#options
     if (group === '') return false

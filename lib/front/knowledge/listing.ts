@@ -1,9 +1,9 @@
-/** Reads the discovery documents of the upstream periodically: a restart may enable or disable an API, and definitions are added and
- *  deleted.
+/** Reads the discovery documents of the upstream periodically: a restart may enable or disable an
+ *  API, and definitions are added and deleted.
  *
- *  Only kube-apiserver has the core group under `/api`: other servers do not know the path. With aggregated discovery one document has
- *  everything. Without it each group version has its own document, and those that cannot be read now are left out until the next
- *  time. */
+ *  Only kube-apiserver has the core group under `/api`: other servers do not know the path. With
+ *  aggregated discovery one document has everything. Without it each group version has its own
+ *  document, and those that cannot be read now are left out until the next time. */
 
 import { CacheError } from '../../base/errors.ts'
 import type { Upstream } from '../upstream/upstream.ts'

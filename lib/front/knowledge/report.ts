@@ -1,5 +1,5 @@
-/** Reports for each resource whether it is answered here, and if not, why and what would change that: for operators, at GET /resources and
- *  in one line of the log when it changes. */
+/** Reports for each resource whether it is answered here, and if not, why and what would change
+ *  that: for operators, at GET /resources and in one line of the log when it changes. */
 
 import type { ReportedResource } from '../../http/page/page-source.ts'
 import { type CancelTimer, type Clock } from '../../base/clock.ts'

@@ -1,13 +1,15 @@
-/** The versions of the servers of the upstream. There may be several servers behind one address, and while they are being replaced an answer
- *  may come from either version. So each address is asked repeatedly, each time over another connection, and every version among its last
- *  answers counts. */
+/** The versions of the servers of the upstream. There may be several servers behind one address,
+ *  and while they are being replaced an answer may come from either version. So each address is
+ *  asked repeatedly, each time over another connection, and every version among its last answers
+ *  counts. */
 
 import { objectOf, textOf } from '../../base/untyped.ts'
 
 export interface ServerVersion {
   /** Such as `v1.34.2`. */
   readonly name: string
-  /** The minor version of the binary: it decides which fields there are, and how they are written. */
+  /** The minor version of the binary: it decides which fields there are, and how they are
+   *  written. */
   readonly minor: number
   /** The minor version that it behaves as (`--emulated-version`), mostly the same. */
   readonly emulatedMinor: number
@@ -15,8 +17,8 @@ export interface ServerVersion {
   readonly text: string
 }
 
-/** If a third of the servers behind an address have another version, this many answers miss it in 2 of 1,000 cases; if a fifth has, in 3
- *  of 100. */
+/** If a third of the servers behind an address have another version, this many answers miss it in 2
+ *  of 1,000 cases; if a fifth has, in 3 of 100. */
 const rememberedMax = 16
 
 export class ServerVersions {
@@ -63,7 +65,8 @@ function differentOf(versions: readonly ServerVersion[]): readonly ServerVersion
   return [...byText.values()].sort((a, b) => a.minor - b.minor || (a.text < b.text ? -1 : 1))
 }
 
-/** The version in a /version document. Vendors write `29+`. Undefined for a text that is not a Kubernetes version. */
+/** The version in a /version document. Vendors write `29+`. Undefined for a text that is not a
+ *  Kubernetes version. */
 export function versionOf(document: unknown): ServerVersion | undefined {
   const version = objectOf(document)
   const minor = numberOf(version['minor'])

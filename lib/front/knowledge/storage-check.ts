@@ -1,8 +1,10 @@
-/** Checks that the upstream and the mirror have the same objects of one resource, that is, that etcd, prefix and storage are the right ones.
- *  An API server may have events in another etcd or use another prefix, and then an empty list would be wrong.
+/** Checks that the upstream and the mirror have the same objects of one resource, that is, that
+ *  etcd, prefix and storage are the right ones. An API server may have events in another etcd or
+ *  use another prefix, and then an empty list would be wrong.
  *
- *  The upstream is asked for its first object and the number of objects at its newest revision, and the mirror for the same at that
- *  revision. If both sides are empty, the check proves nothing: requests for the resource go to the upstream until it has an object. */
+ *  The upstream is asked for its first object and the number of objects at its newest revision, and
+ *  the mirror for the same at that revision. If both sides are empty, the check proves nothing:
+ *  requests for the resource go to the upstream until it has an object. */
 
 import { CacheError } from '../../base/errors.ts'
 import { keyFromText, prefixRange } from '../../base/keys.ts'

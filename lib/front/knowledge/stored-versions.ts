@@ -1,6 +1,7 @@
-/** The version in which each resource is stored, as the hash in the upstream's discovery. Every server is asked: servers of one version may
- *  have been started with different flags. Aggregated documents have no hashes, so the document of each group version is read: when its
- *  state changes, and again from time to time. */
+/** The version in which each resource is stored, as the hash in the upstream's discovery. Every
+ *  server is asked: servers of one version may have been started with different flags. Aggregated
+ *  documents have no hashes, so the document of each group version is read: when its state changes,
+ *  and again from time to time. */
 
 import { groupVersionText, type Resource } from '../../kube/resources/resource.ts'
 import { resourcesOfVersion } from '../../kube/resources/upstream-resources.ts'
@@ -27,8 +28,8 @@ export class StoredVersions {
     this.#upstream = upstream
   }
 
-  /** Reads the documents of these resources, but for those that were read in the same state. One that cannot be read is left for the next
-   *  time. */
+  /** Reads the documents of these resources, but for those that were read in the same state. One
+   *  that cannot be read is left for the next time. */
   async read(
     resources: Iterable<Resource>,
     stateOf: (resource: Resource) => string,

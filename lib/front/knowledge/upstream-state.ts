@@ -1,5 +1,5 @@
-/** What decides how the upstream writes its objects, beside its version: its feature gates, and its OpenAPI types. When one of them
- *  changes, its answers have to be compared again. */
+/** What decides how the upstream writes its objects, beside its version: its feature gates, and its
+ *  OpenAPI types. When one of them changes, its answers have to be compared again. */
 
 import { createHash } from 'node:crypto'
 import { objectOf, textOf } from '../../base/untyped.ts'
@@ -9,7 +9,8 @@ import { ask, documentOf } from '../upstream/ask.ts'
 
 export class UpstreamState {
   readonly #upstream: Pick<Upstream, 'call'>
-  /** A hash of the feature gates in `/metrics`, which are ten kilobytes and are compared for each resource; empty if we may not read it. */
+  /** A hash of the feature gates in `/metrics`, which are ten kilobytes and are compared for each
+   *  resource; empty if we may not read it. */
   #gates = ''
   /** By group version. */
   #openApi: ReadonlyMap<string, string> = new Map()
@@ -18,7 +19,8 @@ export class UpstreamState {
     this.#upstream = upstream
   }
 
-  /** Reads the gates, which only a restart changes: /metrics of a busy server has some megabytes. */
+  /** Reads the gates, which only a restart changes: /metrics of a busy server has some
+   *  megabytes. */
   async readGates(signal: AbortSignal): Promise<void> {
     const { code, body } = await ask(this.#upstream, { path: '/metrics', accept: '*/*', signal })
     if (code !== 200) return
@@ -27,7 +29,8 @@ export class UpstreamState {
     this.#gates = createHash('sha256').update(gates.join('\n')).digest('base64')
   }
 
-  /** Reads the hashes of the OpenAPI documents: one for each group version, in a document of some kilobytes. */
+  /** Reads the hashes of the OpenAPI documents: one for each group version, in a document of some
+   *  kilobytes. */
   async readOpenApi(signal: AbortSignal): Promise<void> {
     const path = '/openapi/v3'
     const answer = await ask(this.#upstream, { path, signal })

@@ -1,6 +1,6 @@
-/** The keyspaces for which a check has shown that the upstream stores its objects where the mirror reads them (storage-check.ts). Each
- *  keyspace is checked at start, when a resource gets its first object, and then periodically, because the upstream may be restarted
- *  with other flags. */
+/** The keyspaces for which a check has shown that the upstream stores its objects where the mirror
+ *  reads them (storage-check.ts). Each keyspace is checked at start, when a resource gets its first
+ *  object, and then periodically, because the upstream may be restarted with other flags. */
 
 import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
@@ -18,7 +18,8 @@ export interface VerifiedStorageOptions {
   readonly clock: Clock
   readonly random: Random
   readonly logger: Logger
-  /** Every keyspace that should be checked now, with a resource that the upstream lists and that is stored there. */
+  /** Every keyspace that should be checked now, with a resource that the upstream lists and that is
+   *  stored there. */
   readonly wanted: () => ReadonlyMap<Key, Resource>
   readonly checkStorage: (resource: Resource, signal: AbortSignal) => Promise<StorageFinding>
 }

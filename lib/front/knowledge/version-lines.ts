@@ -1,8 +1,9 @@
-/** Asks a server of a chosen version while servers of several versions answer behind the same addresses. A server is known by its
- *  connection: a line is a connection of its own, whose server is asked for its version before and after a question.
+/** Asks a server of a chosen version while servers of several versions answer behind the same
+ *  addresses. A server is known by its connection: a line is a connection of its own, whose server
+ *  is asked for its version before and after a question.
  *
- *  That is no help where a balancer shares out the requests of one connection. It shows when a line names two versions, and is remembered:
- *  no server can be chosen then. */
+ *  That is no help where a balancer shares out the requests of one connection. It shows when a line
+ *  names two versions, and is remembered: no server can be chosen then. */
 
 import { CacheError } from '../../base/errors.ts'
 import type { Upstream, UpstreamLine } from '../upstream/upstream.ts'
@@ -10,9 +11,11 @@ import type { UpstreamAnswer, UpstreamCall } from '../../http/auth/upstream-call
 import { readableDocument } from '../upstream/ask.ts'
 import { versionOf } from './server-versions.ts'
 
-/** Lines that are opened to find a server of a version. If it is one of five, these miss it in 3 of 100 cases. */
+/** Lines that are opened to find a server of a version. If it is one of five, these miss it in 3 of
+ *  100 cases. */
 const triesMax = 16
-/** Lines that are kept for the next question, for each version: as many questions as are asked at the same time. */
+/** Lines that are kept for the next question, for each version: as many questions as are asked at
+ *  the same time. */
 const keptMax = 4
 
 export class VersionLines {
@@ -30,7 +33,8 @@ export class VersionLines {
     return this.#isShared
   }
 
-  /** Asks a server of that version (`ServerVersion.text`). Fails with `upstream_failed` if none is found. */
+  /** Asks a server of that version (`ServerVersion.text`). Fails with `upstream_failed` if none is
+   *  found. */
   async call(version: string, request: UpstreamCall): Promise<UpstreamAnswer> {
     const line = await this.#lineTo(version, request.signal)
     let isKept = false

@@ -1,6 +1,7 @@
-/** The gate for objects while servers of different minor versions answer: it lets those be shown that all of these minors write in the same
- *  bytes. What differs in the data may differ on few objects only, such as those that have a new field, so each object is written as each
- *  minor writes it. */
+/** The gate for objects while servers of different minor versions answer: it lets those be shown
+ *  that all of these minors write in the same bytes. What differs in the data may differ on few
+ *  objects only, such as those that have a new field, so each object is written as each minor
+ *  writes it. */
 
 import { ByteWriter } from '../../wire/byte-writer.ts'
 import { type Gate, type ShownPlace, VersionsDiffer } from '../../codec/output/gate.ts'
@@ -37,7 +38,8 @@ export class MinorsGate implements Gate {
     this.#shown = { ...shown, gate: undefined }
   }
 
-  /** True if what is around the objects is alike, too: the kind of a list, the columns of a Table. */
+  /** True if what is around the objects is alike, too: the kind of a list, the columns of a
+   *  Table. */
   get areListsAlike(): boolean {
     if (this.#shown.subresource !== undefined) return true
     return areEqual(

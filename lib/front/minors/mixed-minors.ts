@@ -1,9 +1,11 @@
-/** What servers of different minor versions behind one address answer differently, as during the upgrade of a cluster.
+/** What servers of different minor versions behind one address answer differently, as during the
+ *  upgrade of a cluster.
  *
- *  Everything is derived from the data of these minors (rows.ts). A resource whose rows are equal is answered as if there were one minor. One
- *  whose rows about the resource itself differ is not answered at all. Otherwise each object is written as each minor writes it, and shown
- *  if the bytes are equal (gate.ts); so are the lists and bookmarks around objects. Requests are planned as each minor plans them, so
- *  that options, selectors and refusals are compared, too. */
+ *  Everything is derived from the data of these minors (rows.ts). A resource whose rows are equal
+ *  is answered as if there were one minor. One whose rows about the resource itself differ is not
+ *  answered at all. Otherwise each object is written as each minor writes it, and shown if the
+ *  bytes are equal (gate.ts); so are the lists and bookmarks around objects. Requests are planned
+ *  as each minor plans them, so that options, selectors and refusals are compared, too. */
 
 import { NotExact } from '../../codec/not-exact.ts'
 import type { Gate } from '../../codec/output/gate.ts'
@@ -34,7 +36,8 @@ export class MixedMinors {
     this.#name = options.schemas.map(({ minor }) => minor).join(' ')
   }
 
-  /** True if no read of the resource is answered alike: not all minors serve it, or they store it differently. */
+  /** True if no read of the resource is answered alike: not all minors serve it, or they store it
+   *  differently. */
   areApart(resource: Resource): boolean {
     return this.#differing(resource, 'whole').length > 0
   }

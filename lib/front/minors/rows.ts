@@ -1,19 +1,23 @@
-/** Where the data of several minor versions of Kubernetes differs about one resource. Two minors answer reads of it alike where all of their
- *  rows are equal. Rows are what lib/codec/schema has, with a name for people: nothing here knows a minor. */
+/** Where the data of several minor versions of Kubernetes differs about one resource. Two minors
+ *  answer reads of it alike where all of their rows are equal. Rows are what lib/codec/schema has,
+ *  with a name for people: nothing here knows a minor. */
 
 import { type Field, perSchema, type ReadDefault, type Schema } from '../../codec/schema/schema.ts'
 import { builtInResources } from '../../kube/resources/built-ins.ts'
 import { groupVersionText, type Resource } from '../../kube/resources/resource.ts'
 
 /** Rows of what:
- *  - `whole`: the resource itself: whether it is served, how it is stored, its selectors. Where one differs, no read is answered alike.
- *  - `objects`: fields, defaults, columns, behaviours. Where one differs, objects that do not use it may still be alike.
+ *  - `whole`: the resource itself: whether it is served, how it is stored, its selectors. Where one
+ *    differs, no read is answered alike.
+ *  - `objects`: fields, defaults, columns, behaviours. Where one differs, objects that do not use
+ *    it may still be alike.
  *  - `metadata`: those of `objects` that concern metadata */
 export type Part = 'whole' | 'objects' | 'metadata'
 
 type Rows = ReadonlyMap<string, string>
 
-/** The names of the rows that are not equal in all of these minors. The resource is built in, or custom. */
+/** The names of the rows that are not equal in all of these minors. The resource is built in, or
+ *  custom. */
 export function differingRows(
   schemas: readonly Schema[],
   resource: Resource,
@@ -98,7 +102,8 @@ interface RowsOfType {
   readonly rows: Rows
 }
 
-/** Undefined for a type that the minor does not have. Types are parts of many resources, so they are read once. */
+/** Undefined for a type that the minor does not have. Types are parts of many resources, so they
+ *  are read once. */
 function rowsOfType(schema: Schema, name: string): RowsOfType | undefined {
   const known = knownTypes(schema)
   if (!known.has(name)) known.set(name, readType(schema, name))

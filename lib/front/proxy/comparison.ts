@@ -1,8 +1,11 @@
-/** Compares a share of the mirror's answers with the upstream's answers to the same requests (`--compare`). A list is repeated on both
- *  sides, exactly at the revision that the client got, so that later changes make no difference. The client's own answer is neither
- *  changed nor delayed. A get cannot ask for a revision: it is compared only if both sides have the same version of the object.
+/** Compares a share of the mirror's answers with the upstream's answers to the same requests
+ *  (`--compare`). A list is repeated on both sides, exactly at the revision that the client got, so
+ *  that later changes make no difference. The client's own answer is neither changed nor delayed. A
+ *  get cannot ask for a revision: it is compared only if both sides have the same version of the
+ *  object.
  *
- *  Only one comparison runs at a time. Reads that come meanwhile are not compared, so that the comparisons stay a small load. */
+ *  Only one comparison runs at a time. Reads that come meanwhile are not compared, so that the
+ *  comparisons stay a small load. */
 
 import type { Clock } from '../../base/clock.ts'
 import type { Logger } from '../../base/logger.ts'
@@ -66,7 +69,8 @@ export class Comparison {
     this.#options = options
   }
 
-  /** Notes an answered read, which may be compared. Returns at once. `answerAgain` answers from the mirror. */
+  /** Notes an answered read, which may be compared. Returns at once. `answerAgain` answers from the
+   *  mirror. */
   answered(
     context: RequestContext,
     { route, answerAgain }: AnsweredRead,
@@ -165,7 +169,8 @@ export class Comparison {
   }
 }
 
-/** True for gets and lists that the mirror has answered with 200. Rows of Tables show ages, which change with time. */
+/** True for gets and lists that the mirror has answered with 200. Rows of Tables show ages, which
+ *  change with time. */
 function isComparable({ facts, reply, exchange }: RequestContext): boolean {
   const isRead = facts.verb === 'get' || facts.verb === 'list'
   const isTable = String(exchange.headers.accept ?? '').includes('as=Table')

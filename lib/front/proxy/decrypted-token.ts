@@ -6,8 +6,9 @@ import { parseQuery } from '../../kube/request/request.ts'
 import { routeRequest } from '../../kube/request/routes.ts'
 import type { RequestContext } from '../../http/exchange/request-context.ts'
 
-/** The target, with the plain token in place of one that was encrypted here. This is done only for the list that the token was made
- *  for. Otherwise a client could have a token decrypted and read it, for example in a pod of its own behind pods/proxy. */
+/** The target, with the plain token in place of one that was encrypted here. This is done only for
+ *  the list that the token was made for. Otherwise a client could have a token decrypted and read
+ *  it, for example in a pod of its own behind pods/proxy. */
 export function withDecryptedToken(
   { target, exchange, state }: RequestContext,
   encryption: TokenEncryption | undefined,

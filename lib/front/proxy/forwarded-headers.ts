@@ -1,12 +1,14 @@
-/** The headers of requests and responses that pass. Headers of one connection are removed (RFC 9110, 7.6.1), and so are identity
- *  headers, which only a front proxy may send. Headers that the client names in `Connection` are removed first and ours are added
- *  afterwards, so that a client cannot remove one of ours by naming it there. */
+/** The headers of requests and responses that pass. Headers of one connection are removed (RFC
+ *  9110, 7.6.1), and so are identity headers, which only a front proxy may send. Headers that the
+ *  client names in `Connection` are removed first and ours are added afterwards, so that a client
+ *  cannot remove one of ours by naming it there. */
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { UpstreamFailure } from '../upstream/failure.ts'
 import type { ResponseHeaders } from '../../http/server/exchange.ts'
 
-/** Headers of one connection, and those that are written anew for each. We have answered `expect` ourselves. */
+/** Headers of one connection, and those that are written anew for each. We have answered `expect`
+ *  ourselves. */
 const connectionHeaders: ReadonlySet<string> = new Set([
   'connection',
   'expect',
@@ -27,7 +29,8 @@ function hasTrailers(code: number, method: string, headers: IncomingHttpHeaders)
   return hasBody && headers['content-length'] === undefined
 }
 
-/** Headers that may occur once. Node's HTTP/2 sends only one of each; a response with two different values is ambiguous. */
+/** Headers that may occur once. Node's HTTP/2 sends only one of each; a response with two different
+ *  values is ambiguous. */
 const singleHeaders: ReadonlySet<string> = new Set([
   'access-control-allow-credentials',
   'access-control-max-age',
@@ -125,8 +128,9 @@ export function requestHeaders(client: ClientHeaders, rules: HeaderRules): strin
   return passed
 }
 
-/** The trailers of a request to the upstream: names and values alternating. Headers that frame or route a message, or identify its
- *  sender, are removed from trailers (RFC 9110, 6.5.1), because some servers treat trailers as headers. */
+/** The trailers of a request to the upstream: names and values alternating. Headers that frame or
+ *  route a message, or identify its sender, are removed from trailers (RFC 9110, 6.5.1), because
+ *  some servers treat trailers as headers. */
 export function requestTrailers(
   rawTrailers: readonly string[],
   rawHeaders: readonly string[],
@@ -176,7 +180,8 @@ export interface AnsweredRequest {
   readonly canHaveTrailers: boolean
 }
 
-/** The headers of the upstream's response, for the client. Fails with `upstream_failed` if they contradict each other. */
+/** The headers of the upstream's response, for the client. Fails with `upstream_failed` if they
+ *  contradict each other. */
 export function answerHeaders(
   code: number,
   headers: IncomingHttpHeaders,
@@ -207,7 +212,8 @@ function withoutConnection(headers: IncomingHttpHeaders): Record<string, string 
   return passed
 }
 
-/** The trailers of the upstream's response; undefined if there are none. If one that may occur once is repeated, all of it is dropped. */
+/** The trailers of the upstream's response; undefined if there are none. If one that may occur once
+ *  is repeated, all of it is dropped. */
 export function answerTrailers(trailers: IncomingHttpHeaders): ResponseHeaders | undefined {
   const passed = withoutConnection(trailers)
   for (const name of Object.keys(passed)) {
@@ -227,7 +233,8 @@ function namedByConnection(rawHeaders: readonly string[]): ReadonlySet<string> {
 
 const noTokens: ReadonlySet<string> = new Set()
 
-/** Most clients and servers send no `Connection` header, or only `keep-alive`, which names no other header. */
+/** Most clients and servers send no `Connection` header, or only `keep-alive`, which names no other
+ *  header. */
 function tokensOf(values: readonly string[]): ReadonlySet<string> {
   const [first = '', ...rest] = values
   if (rest.length === 0 && (first === '' || first === 'keep-alive')) return noTokens

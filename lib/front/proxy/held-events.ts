@@ -1,5 +1,6 @@
-/** Events that were not compared with the upstream yet. Their watchers wait for a moment: a comparison takes a few milliseconds. If it takes
- *  too long, the watches end cleanly before the event; their clients watch again, and pass until it is compared. */
+/** Events that were not compared with the upstream yet. Their watchers wait for a moment: a
+ *  comparison takes a few milliseconds. If it takes too long, the watches end cleanly before the
+ *  event; their clients watch again, and pass until it is compared. */
 
 import type { Clock } from '../../base/clock.ts'
 import type { Key } from '../../base/keys.ts'

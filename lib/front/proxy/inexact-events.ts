@@ -1,12 +1,14 @@
-/** Events that only the upstream can show exactly. Such an event ends its watches and is remembered: until the object has changed or is
- *  deleted, watches that begin before that event pass to the upstream. */
+/** Events that only the upstream can show exactly. Such an event ends its watches and is
+ *  remembered: until the object has changed or is deleted, watches that begin before that event
+ *  pass to the upstream. */
 
 import type { Key } from '../../base/keys.ts'
 import type { Revision } from '../../base/revision.ts'
 import type { WatchPlan } from '../../kube/read-plan.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
 
-/** Objects of a keyspace that are remembered. Beyond this number an inexact event ends its watches every time. */
+/** Objects of a keyspace that are remembered. Beyond this number an inexact event ends its watches
+ *  every time. */
 const rememberedMax = 1_000
 
 interface Inexact {

@@ -1,5 +1,6 @@
-/** Reads that only the server itself can answer: those whose answers hold more than is known of it, and refusals, whose texts depend on its
- *  version, or on the library that an aggregated server was built with. */
+/** Reads that only the server itself can answer: those whose answers hold more than is known of it,
+ *  and refusals, whose texts depend on its version, or on the library that an aggregated server was
+ *  built with. */
 
 import { CacheError } from '../../base/errors.ts'
 import type { PassReason } from '../../kube/decide.ts'
@@ -28,8 +29,8 @@ export function unknownForm(
   return hasBookmarks && learned.emptyObject === undefined ? 'form' : undefined
 }
 
-/** Whether an answer holds more than objects. Each version makes its own tokens and bookmarks, and how a watch may begin depends on feature
- *  gates. */
+/** Whether an answer holds more than objects. Each version makes its own tokens and bookmarks, and
+ *  how a watch may begin depends on feature gates. */
 export function holdsMoreThanObjects(plan: ReadPlan, query: Query): boolean {
   return (
     (plan.type === 'watch' && (plan.allowBookmarks || query.text('sendInitialEvents') !== '')) ||
@@ -37,7 +38,8 @@ export function holdsMoreThanObjects(plan: ReadPlan, query: Query): boolean {
   )
 }
 
-/** Why a refusal is the upstream's to say. All servers use the same texts for a missing object and for a revision that is too old. */
+/** Why a refusal is the upstream's to say. All servers use the same texts for a missing object and
+ *  for a revision that is too old. */
 export function objectionToRefusal(
   { resource: { learned }, subresource }: Pick<ResourceRoute, 'resource' | 'subresource'>,
   isCovered: boolean,

@@ -34,11 +34,14 @@ export interface ProxyOptions {
   readonly isIdentityHeader?: ((name: string) => boolean) | undefined
   /** Events that cannot be shown exactly. */
   readonly inexact: InexactEvents
-  /** The gate that objects of a resource in a form must pass, or why there is none; undefined: all objects may be shown. */
+  /** The gate that objects of a resource in a form must pass, or why there is none; undefined: all
+   *  objects may be shown. */
   readonly gateOf?: ((resource: Resource, shown: Shown) => Gate | PassReason) | undefined
-  /** True if there is data of the version that serves the resource, so that more than objects can be answered here. Undefined: always. */
+  /** True if there is data of the version that serves the resource, so that more than objects can
+   *  be answered here. Undefined: always. */
   readonly isCovered?: ((resource: Resource) => boolean) | undefined
-  /** What servers of different minor versions answer differently; undefined while all are of one. */
+  /** What servers of different minor versions answer differently; undefined while all are of
+   *  one. */
   readonly mixed?: (() => MixedMinors | undefined) | undefined
   /** Events that wait until they were compared. */
   readonly held: HeldEvents

@@ -23,7 +23,8 @@ import { beginBody } from '../../http/exchange/read-body.ts'
 import { passTunnel, wantsTunnel } from './tunnel.ts'
 import type { ForwardBody, ForwardRequest, Upstream } from '../upstream/upstream.ts'
 
-/** Reads that pass in large numbers when the mirror fails. They are limited, so that they do not overload the upstream. */
+/** Reads that pass in large numbers when the mirror fails. They are limited, so that they do not
+ *  overload the upstream. */
 const limitedReasons: ReadonlySet<PassReason> = new Set<PassReason>([
   'not-ready',
   'suspect',

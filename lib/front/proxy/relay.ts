@@ -1,9 +1,11 @@
 /** Passes the upstream's response to the client, no faster than the client reads it.
  *
- *  A small response of known length usually arrives together with its headers, and is then sent with them in one write.
+ *  A small response of known length usually arrives together with its headers, and is then sent
+ *  with them in one write.
  *
- *  When the client's buffer is full, the upstream's socket is paused before its next read; what was read already is passed on whole.
- *  Joining writes into 64 KB saved no processor time (November 2026). */
+ *  When the client's buffer is full, the upstream's socket is paused before its next read; what was
+ *  read already is passed on whole. Joining writes into 64 KB saved no processor time (November
+ *  2026). */
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { CancelTimer, Clock } from '../../base/clock.ts'
@@ -15,8 +17,8 @@ import type { ForwardControl, ForwardSink } from '../upstream/upstream.ts'
 /** The size of one read of a socket. */
 const heldMaxBytes = 64 * 1024
 
-/** This much is written although the client's buffer is full. Node calls a buffer full at 16 KB, and pausing and resuming for every
- *  16 KB costs half as much again as passing the bytes on. */
+/** This much is written although the client's buffer is full. Node calls a buffer full at 16 KB,
+ *  and pausing and resuming for every 16 KB costs half as much again as passing the bytes on. */
 const aheadMaxBytes = 128 * 1024
 
 export interface RelayHooks {

@@ -1,5 +1,6 @@
-/** The client's side of an upgrade. After the upstream has agreed, bytes are copied both ways. Before that, or if it answers anything
- *  else, the two connections are not joined, and both end with the response. */
+/** The client's side of an upgrade. After the upstream has agreed, bytes are copied both ways.
+ *  Before that, or if it answers anything else, the two connections are not joined, and both end
+ *  with the response. */
 
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../base/clock.ts'
@@ -11,7 +12,8 @@ import { slowReaderTimeoutMs } from '../../http/server/respond.ts'
 import { answerHeaders } from './forwarded-headers.ts'
 import { Relay, type RelayHooks } from './relay.ts'
 
-/** The protocols that an API server upgrades to. A request for any other is treated as an ordinary request. */
+/** The protocols that an API server upgrades to. A request for any other is treated as an ordinary
+ *  request. */
 const protocols: ReadonlySet<string> = new Set(['spdy/3.1', 'websocket'])
 
 /** True if the client asks for one of them. */
@@ -79,8 +81,8 @@ class TunnelRelay extends Relay {
   }
 }
 
-/** Copies bytes both ways. When one side ends, the other is ended. A failure closes both, and so does a side that does not read what
- *  waits for it. A tunnel may be idle for hours. */
+/** Copies bytes both ways. When one side ends, the other is ended. A failure closes both, and so
+ *  does a side that does not read what waits for it. A tunnel may be idle for hours. */
 function join(
   ends: readonly [client: Duplex, upstream: Duplex],
   clock: Clock,

@@ -4,7 +4,8 @@ import { CacheError } from '../../base/errors.ts'
 import type { Upstream } from './upstream.ts'
 import type { UpstreamAnswer } from '../../http/auth/upstream-calls.ts'
 
-/** The limit of an answer. Discovery of a cluster with a thousand definitions has some megabytes. */
+/** The limit of an answer. Discovery of a cluster with a thousand definitions has some
+ *  megabytes. */
 const documentMaxBytes = 32 * 1024 * 1024
 
 export interface Asked {

@@ -1,7 +1,9 @@
-/** The upstream's servers behind one interface: chooses a server for each request, and remembers which do not answer.
+/** The upstream's servers behind one interface: chooses a server for each request, and remembers
+ *  which do not answer.
  *
- *  A request goes to the server with the fewest requests in flight among those that answer, or among all if none does. It is retried on
- *  another server only if it never reached the first, and is safe to repeat. */
+ *  A request goes to the server with the fewest requests in flight among those that answer, or
+ *  among all if none does. It is retried on another server only if it never reached the first, and
+ *  is safe to repeat. */
 
 import type { ServerStanding } from '../../http/page/page-source.ts'
 import type { Dispatcher } from 'undici'
@@ -39,8 +41,9 @@ export interface BalancedUpstreamOptions {
   readonly followTls?: ((renew: (tls: UpstreamTls) => void) => CancelTimer) | undefined
 }
 
-/** Requests in flight at once. A busy API server has a few hundred short ones; the others wait in memory for a connection. Long-running
- *  requests (watches, exec) have a connection each, and a process may open some ten thousand files. */
+/** Requests in flight at once. A busy API server has a few hundred short ones; the others wait in
+ *  memory for a connection. Long-running requests (watches, exec) have a connection each, and a
+ *  process may open some ten thousand files. */
 const underWayMax: Readonly<Record<Use, number>> = { short: 4_000, long: 10_000, upgrade: 4_000 }
 const callMaxBytes = 1024 * 1024
 

@@ -1,5 +1,5 @@
-/** The servers of an API, from the addresses and files that options name: those of the upstream, and
- *  the one that reviews access. */
+/** The servers of an API, from the addresses and files that options name: those of the upstream,
+ *  and the one that reviews access. */
 
 import type { Clock } from '../../base/clock.ts'
 import { follow } from '../../base/follow.ts'

@@ -1,8 +1,10 @@
-/** The connections to one server of the upstream for one identity and one use. Each is an undici client with one request at a time. An
- *  idle one is used again, the last used first, so that those that are not needed grow old; beyond the bound requests wait in a line.
+/** The connections to one server of the upstream for one identity and one use. Each is an undici
+ *  client with one request at a time. An idle one is used again, the last used first, so that those
+ *  that are not needed grow old; beyond the bound requests wait in a line.
  *
- *  undici's own pool looks through all its connections for a free one, and serves requests in the order in which they came: ten
- *  thousand watches would make each new one slow, and one user's thousand requests would make everybody wait. */
+ *  undici's own pool looks through all its connections for a free one, and serves requests in the
+ *  order in which they came: ten thousand watches would make each new one slow, and one user's
+ *  thousand requests would make everybody wait. */
 
 import type { Client } from 'undici'
 import { CacheError } from '../../base/errors.ts'
@@ -65,7 +67,8 @@ export class ConnectionPool {
     else this.#drop(client)
   }
 
-  /** Sends no more requests that come: connections are closed as soon as what was given to them is over. */
+  /** Sends no more requests that come: connections are closed as soon as what was given to them is
+   *  over. */
   retire(): void {
     this.#state = 'retired'
     for (const client of this.#idle.slice()) this.#drop(client)

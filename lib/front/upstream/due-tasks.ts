@@ -1,4 +1,5 @@
-/** Questions to the upstream that are asked again and again: each when it is due, and a few at a time. */
+/** Questions to the upstream that are asked again and again: each when it is due, and a few at a
+ *  time. */
 
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
@@ -17,7 +18,8 @@ export interface DueTasksOptions<Task extends DueTask> {
   readonly underWayMax: number
   /** All that there are now. */
   readonly tasks: () => Iterable<Task>
-  /** Does one, and must not fail. The answer is the pause until the next time, of which a random half is taken off. */
+  /** Does one, and must not fail. The answer is the pause until the next time, of which a random
+   *  half is taken off. */
   readonly work: (task: Task, signal: AbortSignal) => Promise<number>
   /** It is known when the task is due next, which may be changed. */
   readonly onDone?: (task: Task) => void

@@ -14,7 +14,8 @@ export type UpstreamFault = 'unreachable' | 'late' | 'broken' | 'busy'
 export class UpstreamFailure extends StatusError {
   readonly fault: UpstreamFault
 
-  /** `message` has no address: clients must not learn where the upstream is. `cause` has it, for the log. */
+  /** `message` has no address: clients must not learn where the upstream is. `cause` has it, for
+   *  the log. */
   constructor(fault: UpstreamFault, message: string, cause?: unknown) {
     const { code, status } = statusOf[fault]
     super(code, { ...status, message })
@@ -59,10 +60,12 @@ const lateCodes: ReadonlySet<string> = new Set([
   'ETIMEDOUT',
 ])
 
-/** A head that cannot be sent unchanged: a character above U+00FF would become another one on the wire, such as a line break. */
+/** A head that cannot be sent unchanged: a character above U+00FF would become another one on the
+ *  wire, such as a line break. */
 const unfitCodes: ReadonlySet<string> = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED'])
 
-/** The code of an error, such as `ECONNREFUSED`; empty if there is none. For the log: it has nothing that a client sent. */
+/** The code of an error, such as `ECONNREFUSED`; empty if there is none. For the log: it has
+ *  nothing that a client sent. */
 export function codeOf(thrown: unknown): string {
   const code = (thrown as { readonly code?: unknown } | null)?.code
   return typeof code === 'string' ? code : ''

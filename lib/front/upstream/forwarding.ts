@@ -1,7 +1,8 @@
 /** Forwards one request, to one server after another until one of them has received it.
  *
- *  undici writes the request and parses the response. It refuses most of what could be read in two ways (a length that is given twice, or
- *  together with chunks; lines that do not end as they must); what it takes and we do not is refused here. */
+ *  undici writes the request and parses the response. It refuses most of what could be read in two
+ *  ways (a length that is given twice, or together with chunks; lines that do not end as they
+ *  must); what it takes and we do not is refused here. */
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Duplex, Readable } from 'node:stream'
@@ -57,7 +58,8 @@ const idempotentMethods: ReadonlySet<string> = new Set([
 const noServers: ReadonlySet<UpstreamServer> = new Set()
 /** 1xx responses before the final one. Servers send one or two. */
 const informationalMax = 16
-/** An upstream that takes nothing of a body for so long is given up, as a client is that takes nothing of a response. */
+/** An upstream that takes nothing of a body for so long is given up, as a client is that takes
+ *  nothing of a response. */
 const unreadMaxMs = 60_000
 
 export class Forwarding implements ForwardControl, Passage, Dispatcher.DispatchHandler {
@@ -112,8 +114,9 @@ export class Forwarding implements ForwardControl, Passage, Dispatcher.DispatchH
         // undici takes any iterable, whatever its type says.
         body: body === undefined ? null : (this.#piecesOf(body) as unknown as Readable),
         ...(upgrade === undefined ? {} : { upgrade }),
-        // A connection that has carried a body with DELETE, or a response to HEAD, is closed if undici is not told otherwise. Of these
-        // only the second could be followed by a body that nobody expects.
+        // A connection that has carried a body with DELETE, or a response to HEAD, is closed if
+        // undici is not told otherwise. Of these only the second could be followed by a body that
+        // nobody expects.
         ...(isLast ? {} : { reset: false }),
       },
       this,
@@ -215,7 +218,8 @@ export class Forwarding implements ForwardControl, Passage, Dispatcher.DispatchH
     this.#controller?.abort(failure)
   }
 
-  /** The pieces of a body. If it breaks off, undici closes the connection, so that the upstream cannot take it for complete. */
+  /** The pieces of a body. If it breaks off, undici closes the connection, so that the upstream
+   *  cannot take it for complete. */
   async *#piecesOf(body: ForwardBody): AsyncGenerator<Uint8Array> {
     const { clock } = this.#servers
     const late = new UpstreamFailure('late', 'the upstream does not read the body')
@@ -240,7 +244,8 @@ export class Forwarding implements ForwardControl, Passage, Dispatcher.DispatchH
   }
 }
 
-/** The same headers without spaces and tabs behind their values, which undici leaves, and which over HTTP/2 no value may have. */
+/** The same headers without spaces and tabs behind their values, which undici leaves, and which
+ *  over HTTP/2 no value may have. */
 function trimmed(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   for (const name in headers) {
     const value = headers[name]

@@ -1,9 +1,11 @@
-/** One server of the upstream: its connections, in separate pools by the identity that they show and by how long requests use them.
+/** One server of the upstream: its connections, in separate pools by the identity that they show
+ *  and by how long requests use them.
  *
- *  A connection with our certificate never carries a request with a client's own credentials, because servers check certificates first
- *  and would take the client for us. Long-running requests have separate connections, so that a thousand watches take none of those that
- *  gets share; an upgrade has one that no other request ever uses (CVE-2018-1002105). HTTP/1.1 with one request at a time on each
- *  connection: a broken response affects no other request. */
+ *  A connection with our certificate never carries a request with a client's own credentials,
+ *  because servers check certificates first and would take the client for us. Long-running requests
+ *  have separate connections, so that a thousand watches take none of those that gets share; an
+ *  upgrade has one that no other request ever uses (CVE-2018-1002105). HTTP/1.1 with one request at
+ *  a time on each connection: a broken response affects no other request. */
 
 import { createRequire } from 'node:module'
 import type * as Undici from 'undici'
@@ -45,13 +47,16 @@ export const defaultUpstreamTimeouts: UpstreamTimeouts = {
 const connectionsMax = 256
 /** Of these for each user: more than any client has under way, and a quarter of what there is. */
 const perUserMax = 64
-/** Shorter than the 90 s and more after which API servers close idle connections, so that requests rarely use a closing one. */
+/** Shorter than the 90 s and more after which API servers close idle connections, so that requests
+ *  rarely use a closing one. */
 const idleMs = 30_000
-/** Connections are closed this much before the server's keep-alive time ends, because a request may be in flight then. */
+/** Connections are closed this much before the server's keep-alive time ends, because a request may
+ *  be in flight then. */
 const idleMarginMs = 1_000
 /** The limit that our own server has for its clients. */
 const headersMaxBytes = 64 * 1024
-/** TCP keep-alive probes begin after this time without traffic: watches may be quiet for an hour. */
+/** TCP keep-alive probes begin after this time without traffic: watches may be quiet for an
+ *  hour. */
 const vanishedAfterMs = 30_000
 
 export interface UpstreamServerOptions {
@@ -94,7 +99,8 @@ export class UpstreamServer {
     return pool
   }
 
-  /** A single connection for calls as ourselves. The caller closes it; a renewal of certificates closes it, too. */
+  /** A single connection for calls as ourselves. The caller closes it; a renewal of certificates
+   *  closes it, too. */
   openLine(): { readonly client: Undici.Client; readonly close: () => void } {
     const { Client } = loadUndici()
     const options = { pipelining: 1, ...this.#clientOptions('ourselves') }
@@ -129,8 +135,8 @@ export class UpstreamServer {
     return connections
   }
 
-  /** Uses other certificates from now on. A server that checks the date of a certificate with each request would refuse those of old
-   *  connections, so these end with what is under way on them. */
+  /** Uses other certificates from now on. A server that checks the date of a certificate with each
+   *  request would refuse those of old connections, so these end with what is under way on them. */
   renew(tls: UpstreamTls): void {
     this.#tls = tls
     for (const pool of this.#pools.values()) void pool.close()
@@ -195,7 +201,8 @@ interface ConnectorOptions {
   readonly connect: Undici.buildConnector.BuildOptions
 }
 
-/** Loaded by the first request: it takes a tenth of a second, which a process without an upstream does not need to spend. */
+/** Loaded by the first request: it takes a tenth of a second, which a process without an upstream
+ *  does not need to spend. */
 function loadUndici(): typeof Undici {
   return createRequire(import.meta.url)('undici') as typeof Undici
 }

@@ -1,10 +1,12 @@
-/** Our own token for the upstream, from a file that is replaced while we run: tokens of service accounts are valid for an hour. */
+/** Our own token for the upstream, from a file that is replaced while we run: tokens of service
+ *  accounts are valid for an hour. */
 
 import { readFile } from 'node:fs/promises'
 import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 
-/** The file is read again after this time: kubelet replaces a token when a fifth of its lifetime is left. */
+/** The file is read again after this time: kubelet replaces a token when a fifth of its lifetime is
+ *  left. */
 const rereadAfterMs = 1_000
 
 export class TokenFile {
@@ -19,7 +21,8 @@ export class TokenFile {
     this.#clock = clock
   }
 
-  /** The current token. While the file cannot be read, the last one is used; fails with `invalid_request` if there never was one. */
+  /** The current token. While the file cannot be read, the last one is used; fails with
+   *  `invalid_request` if there never was one. */
   token(): Promise<string> {
     if (this.#clock.monotonicMs() - this.#readAtMs < rereadAfterMs) {
       return Promise.resolve(this.#token)

@@ -1,5 +1,5 @@
-/** The upstream: the API server that gets every request which is not answered from the mirror. This is its interface;
- *  lib/front/upstream/balanced-upstream.ts implements it. */
+/** The upstream: the API server that gets every request which is not answered from the mirror. This
+ *  is its interface; lib/front/upstream/balanced-upstream.ts implements it. */
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Duplex } from 'node:stream'
@@ -21,7 +21,8 @@ export interface ForwardRequest {
   /** Its response may begin late or never end: watches, logs, proxied connections. */
   readonly isLongRunning: boolean
   readonly as: UpstreamIdentity
-  /** The user whose share of connections it takes; undefined if requests are not shared out by user. */
+  /** The user whose share of connections it takes; undefined if requests are not shared out by
+   *  user. */
   readonly user?: string | undefined
   /** It has credentials of any kind. */
   readonly isIdentified: boolean
@@ -35,8 +36,8 @@ export interface ForwardBody {
   trailers(): readonly string[]
 }
 
-/** Receives the response. Calls come in this order: `started`, `data` any number of times, then `ended` or `failed`. `failed` may come at
- *  any time, and is the last call. */
+/** Receives the response. Calls come in this order: `started`, `data` any number of times, then
+ *  `ended` or `failed`. `failed` may come at any time, and is the last call. */
 export interface ForwardSink {
   started(code: number, headers: IncomingHttpHeaders): void
   /** False if no more should come until `ForwardControl.resume`. */
@@ -54,12 +55,14 @@ export interface ForwardControl {
 }
 
 export interface Upstream extends UpstreamCaller {
-  /** Asks every server, each over a connection that is not used again; undefined for those that do not answer. */
+  /** Asks every server, each over a connection that is not used again; undefined for those that do
+   *  not answer. */
   callEach(
     request: UpstreamCall,
     as: UpstreamIdentity,
   ): Promise<readonly (UpstreamAnswer | undefined)[]>
-  /** A connection of its own to the next server, for calls of our own that must reach the same one. Opened with its first call. */
+  /** A connection of its own to the next server, for calls of our own that must reach the same one.
+   *  Opened with its first call. */
   line(): UpstreamLine
   /** The headers with our own credentials, for a request `as` ourselves. */
   credentials(): Promise<Readonly<Record<string, string>>>
@@ -73,7 +76,8 @@ export interface Upstream extends UpstreamCaller {
 
 /** One connection to one server, for one call at a time, as ourselves. */
 export interface UpstreamLine {
-  /** Fails as `Upstream.call` does, and if the connection has ended: another one might lead to another server. */
+  /** Fails as `Upstream.call` does, and if the connection has ended: another one might lead to
+   *  another server. */
   call(request: UpstreamCall): Promise<UpstreamAnswer>
   /** False when no more calls can be made on it. */
   readonly isOpen: boolean
@@ -88,6 +92,7 @@ export interface TunnelRequest extends Pick<ForwardRequest, 'method' | 'path' | 
 
 /** Receives the result: `switched`, or the calls of any other response. */
 export interface TunnelSink extends ForwardSink {
-  /** The upstream answered 101: the connection speaks the new protocol now. `head` is that of the response, without the final empty line. */
+  /** The upstream answered 101: the connection speaks the new protocol now. `head` is that of the
+   *  response, without the final empty line. */
   switched(head: string, socket: Duplex): void
 }

@@ -1,5 +1,6 @@
-/** Shares connections among users: each user may have a few at once, and the other requests of the user wait in a queue. The queues take
- *  turns, so that a thousand requests of one user delay another user's request by one turn and not by a thousand. */
+/** Shares connections among users: each user may have a few at once, and the other requests of the
+ *  user wait in a queue. The queues take turns, so that a thousand requests of one user delay
+ *  another user's request by one turn and not by a thousand. */
 
 /** A request that waits for a connection. */
 export interface Lined {

@@ -1,5 +1,5 @@
-/** The admin listener: health, metrics, version, and the switch that passes all reads to the upstream. With an upstream the same paths
- *  on the main listener are the upstream's own.
+/** The admin listener: health, metrics, version, and the switch that passes all reads to the
+ *  upstream. With an upstream the same paths on the main listener are the upstream's own.
  *
  *  ```
  *  GET /pass-through              {"passThrough":false}
@@ -11,8 +11,9 @@
  *  GET /faults, PUT /faults       see fault-switch.ts
  *  ```
  *
- *  There is no authorization here: the address that it listens on decides who can connect. A change needs a PUT, which a web page
- *  of another server cannot have a browser send, and is accepted from this machine only. */
+ *  There is no authorization here: the address that it listens on decides who can connect. A change
+ *  needs a PUT, which a web page of another server cannot have a browser send, and is accepted from
+ *  this machine only. */
 
 import { CacheError } from '../../base/errors.ts'
 import { findLogLevel, type LevelledLogger } from '../../base/logger.ts'
@@ -129,7 +130,8 @@ function answerLogLevel(log: LevelledLogger, exchange: Exchange, { query }: Requ
   answerSetting(exchange, change, () => ({ logLevel: log.level }))
 }
 
-/** Shows a setting, after PUT has changed it. `change` returns what is wrong with what was asked for. */
+/** Shows a setting, after PUT has changed it. `change` returns what is wrong with what was asked
+ *  for. */
 function answerSetting(
   exchange: Exchange,
   change: () => string | undefined,
@@ -170,8 +172,9 @@ async function answerFaults({ faults }: AdminOptions, exchange: Exchange): Promi
   send(exchange, 200, json, faultsBody(faults))
 }
 
-/** From this machine only, and not by a web page that a browser on it shows: the listener may be on an address where the guard of web pages
- *  does not stand before all that is asked. Refuses what may not. */
+/** From this machine only, and not by a web page that a browser on it shows: the listener may be on
+ *  an address where the guard of web pages does not stand before all that is asked. Refuses what
+ *  may not. */
 function mayChange(exchange: Exchange): boolean {
   const isHere = isLoopback(exchange.peer.address)
   const problem = isHere ? webPageProblem(exchange) : 'settings are changed from this machine only'

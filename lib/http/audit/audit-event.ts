@@ -1,5 +1,5 @@
-/** Audit events in the format of kube-apiserver's audit log: audit.k8s.io/v1 Event at the level Metadata, which has neither bodies nor
- *  credentials. */
+/** Audit events in the format of kube-apiserver's audit log: audit.k8s.io/v1 Event at the level
+ *  Metadata, which has neither bodies nor credentials. */
 
 import { microTimeText } from '../../go/time.ts'
 import type { Identity } from '../../kube/access-review.ts'

@@ -2,8 +2,9 @@
 
 import { randomBytes } from 'node:crypto'
 
-/** Makes ids: the first two thirds are random and the same for the whole process, the rest is a counter. Making each id at random costs a
- *  twentieth of a small response, and an id does not have to be unguessable. */
+/** Makes ids: the first two thirds are random and the same for the whole process, the rest is a
+ *  counter. Making each id at random costs a twentieth of a small response, and an id does not have
+ *  to be unguessable. */
 export function createAuditIds(): () => string {
   const random = randomBytes(16)
   random[6] = 0x40 | (random[6]! & 0x0f)
@@ -16,7 +17,8 @@ export function createAuditIds(): () => string {
   return () => {
     count = (count + 1) % 2 ** 48
     const low = count % endings.length
-    // What changes seldom is kept: to write the whole number each time costs twice as much as all else here.
+    // What changes seldom is kept: to write the whole number each time costs twice as much as all
+    // else here.
     if (low === 0 || high === '') high = start + hexOf(Math.floor(count / endings.length), 9)
     return high + endings[low]!
   }

@@ -1,5 +1,5 @@
-/** Records requests that are answered here, because the upstream never sees them and so does not have them in its audit log. The
- *  upstream records what passes to it. */
+/** Records requests that are answered here, because the upstream never sees them and so does not
+ *  have them in its audit log. The upstream records what passes to it. */
 
 import { isIP } from 'node:net'
 import { type AuditStage, auditEvent } from './audit-event.ts'
@@ -90,7 +90,8 @@ function identityOf(
   return async () => authorizer.identityOfSender(exchange)
 }
 
-/** As upstream records them: the addresses that proxies have added, then the peer of the connection. */
+/** As upstream records them: the addresses that proxies have added, then the peer of the
+ *  connection. */
 function sourceIpsOf(forwarded: string | string[] | undefined, address: string): string[] {
   const named = [forwarded ?? '']
     .flat()

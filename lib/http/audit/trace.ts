@@ -1,5 +1,6 @@
-/** The trace that a request belongs to, by W3C Trace Context: `traceparent: 00-<trace id>-<parent id>-<flags>`. The header itself passes to
- *  the upstream as it came; our log lines and audit events name the trace, so that they are found beside its spans. */
+/** The trace that a request belongs to, by W3C Trace Context: `traceparent: 00-<trace id>-<parent
+ *  id>-<flags>`. The header itself passes to the upstream as it came; our log lines and audit
+ *  events name the trace, so that they are found beside its spans. */
 
 import type { IncomingHttpHeaders } from 'node:http'
 

@@ -46,8 +46,8 @@ export interface DocumentServices {
   readonly hasCbor: boolean
   readonly health: Health
   readonly metrics: MetricsText
-  /** The page at `/`, for browsers. Undefined with an upstream, whose page that would be, and where callers are authorized: then it is
-   *  on the admin listener only. */
+  /** The page at `/`, for browsers. Undefined with an upstream, whose page that would be, and where
+   *  callers are authorized: then it is on the admin listener only. */
   readonly page: PageSource | undefined
   readonly clock: Clock
 }
@@ -107,8 +107,8 @@ const versionOffer: Offer = {
   isList: false,
 }
 
-/** In what the aggregated document is wanted: the first clause of the Accept header that names it decides, and those that do not
- *  are passed over. */
+/** In what the aggregated document is wanted: the first clause of the Accept header that names it
+ *  decides, and those that do not are passed over. */
 function aggregatedEncoding({ accept = '' }: Preference, offer: Offer): Encoding | undefined {
   for (const { type, subtype, parameters } of acceptClauses(accept)) {
     const [kind, group, version] = ['as', 'g', 'v'].map(name => parameters.get(name))
@@ -152,7 +152,8 @@ const plainJson = {
   renderingVersion: 'v1',
 } as const
 
-/** A document in the media type that the client accepts. It cannot be rendered as a Table or as metadata. */
+/** A document in the media type that the client accepts. It cannot be rendered as a Table or as
+ *  metadata. */
 async function negotiated({ reply }: RequestContext, body: string, offer: Offer): Promise<void> {
   const mediaType = negotiateDocument(reply.preference, offer)
   if ('refusal' in mediaType) throw notAcceptable(mediaType.refusal, mediaType.hasDetails)

@@ -4,7 +4,8 @@ import type { HealthCheck } from '../../base/health-check.ts'
 import { goQuote } from '../../go/text.ts'
 import type { Query } from '../../kube/request/request.ts'
 
-/** The checks of each endpoint: a process that is not live should be restarted, one that is not ready gets no requests. */
+/** The checks of each endpoint: a process that is not live should be restarted, one that is not
+ *  ready gets no requests. */
 export interface Health {
   readonly livez: readonly HealthCheck[]
   readonly readyz: readonly HealthCheck[]

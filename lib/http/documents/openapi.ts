@@ -1,5 +1,6 @@
-/** OpenAPI over HTTP: version 3 as one document for each group and version, which clients cache for as long as its hash stays the same,
- *  and version 2 as one document for all, in JSON and in protobuf. */
+/** OpenAPI over HTTP: version 3 as one document for each group and version, which clients cache for
+ *  as long as its hash stays the same, and version 2 as one document for all, in JSON and in
+ *  protobuf. */
 
 import type { Clock } from '../../base/clock.ts'
 import { inSlices, type Steps } from '../../base/slice.ts'
@@ -91,7 +92,8 @@ function keptFor(nowMs: number): ResponseHeaders {
   return { 'cache-control': 'public, immutable', expires }
 }
 
-/** The first clause that can be satisfied decides. Clients use two names for protobuf; the answer always has the same one. */
+/** The first clause that can be satisfied decides. Clients use two names for protobuf; the answer
+ *  always has the same one. */
 function formOf(accept: string, isVersion2: boolean): Form | undefined {
   if (accept === '') return 'json'
   for (const { type, subtype } of acceptClauses(accept)) {

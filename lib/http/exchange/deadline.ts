@@ -1,4 +1,5 @@
-/** How long a request may take until its response begins: kube-apiserver's limit, or less if the client asks for less. */
+/** How long a request may take until its response begins: kube-apiserver's limit, or less if the
+ *  client asks for less. */
 
 import { CacheError } from '../../base/errors.ts'
 import type { Clock } from '../../base/clock.ts'
@@ -6,11 +7,13 @@ import { requestTimeoutBody } from '../../kube/status.ts'
 import type { Reply } from './reply.ts'
 import type { RequestContext } from './request-context.ts'
 
-/** What kube-apiserver's `--request-timeout` is by default. A `timeout` parameter may only be shorter. */
+/** What kube-apiserver's `--request-timeout` is by default. A `timeout` parameter may only be
+ *  shorter. */
 const requestMaxMs = 60_000
 
-/** Runs `task` until it is done, the request's time is over, or the client leaves. After the task has ended in time, the signal is still
- *  aborted when the client leaves, but no longer by the time limit. */
+/** Runs `task` until it is done, the request's time is over, or the client leaves. After the task
+ *  has ended in time, the signal is still aborted when the client leaves, but no longer by the time
+ *  limit. */
 export async function withDeadline<T>(
   context: RequestContext,
   { clock, timeoutMs }: { readonly clock: Clock; readonly timeoutMs: number | undefined },

@@ -11,13 +11,15 @@ export interface Grant {
   learnName(): void
   /** The user, for the audit log; undefined if the upstream does not say. */
   identity(): Promise<Identity | undefined>
-  /** Rechecks an open watch: `end` is called once when it must end. Call the returned function when the watch has ended. */
+  /** Rechecks an open watch: `end` is called once when it must end. Call the returned function when
+   *  the watch has ended. */
   watch(end: () => void): () => void
 }
 
 /** Who has sent requests that have no permission yet, or never get one here. */
 export interface Senders {
-  /** The user whose limits the request counts against: all of a user's tokens count as one once their name is known. */
+  /** The user whose limits the request counts against: all of a user's tokens count as one once
+   *  their name is known. */
   userOf(exchange: Exchange): string
   /** Asks the upstream for the sender's name; undefined if there is nothing to ask. */
   learnName(exchange: Exchange): Promise<unknown> | undefined

@@ -1,5 +1,5 @@
-/** Objects that cannot be shown exactly. One of them in an answer passes the whole request, as long as nothing was sent; without an upstream
- *  it is refused. */
+/** Objects that cannot be shown exactly. One of them in an answer passes the whole request, as long
+ *  as nothing was sent; without an upstream it is refused. */
 
 import type { Clock } from '../../base/clock.ts'
 import { Slice } from '../../base/slice.ts'
@@ -11,7 +11,8 @@ import { notExactly } from '../../kube/status.ts'
 import type { RequestContext } from './request-context.ts'
 import type { UpstreamSide } from './upstream-side.ts'
 
-/** Why a request passes whose answer holds such an object. Without an upstream the request is refused. */
+/** Why a request passes whose answer holds such an object. Without an upstream the request is
+ *  refused. */
 export function notShown(
   resource: Resource,
   problem: NotExact,
@@ -22,8 +23,8 @@ export function notShown(
   return problem instanceof VersionsDiffer ? 'versions-differ' : 'inexact'
 }
 
-/** Makes the pieces of a response without sending them. Returns why one of them is not exact; undefined if all are, or if the client
- *  has left. */
+/** Makes the pieces of a response without sending them. Returns why one of them is not exact;
+ *  undefined if all are, or if the client has left. */
 export async function problemIn(
   context: RequestContext,
   pieces: Iterator<unknown, unknown>,

@@ -1,4 +1,5 @@
-/** The media types that are offered. CBOR is one of them only if it is switched on, as in kube-apiserver. */
+/** The media types that are offered. CBOR is one of them only if it is switched on, as in
+ *  kube-apiserver. */
 
 import { builtinEncodings, type Encoding, type Offer } from '../../codec/negotiate/negotiate.ts'
 import type { ResourceRoute } from '../../kube/request/routes.ts'
@@ -9,7 +10,8 @@ export function builtinOffer(hasCbor: boolean): Offer {
   return hasCbor ? cborOffer : plainOffer
 }
 
-/** What a resource is offered in. Custom resources have no protobuf form, and some subresources no Tables. */
+/** What a resource is offered in. Custom resources have no protobuf form, and some subresources no
+ *  Tables. */
 export function offerOf(
   { resource, verb, subresource }: Pick<ResourceRoute, 'resource' | 'verb' | 'subresource'>,
   hasCbor: boolean,
@@ -32,7 +34,8 @@ const cborOffer: Offer = { ...plainOffer, encodings: withCbor, objectEncodings: 
 const plainCustom: readonly Encoding[] = ['json', 'yaml']
 const customWithCbor: readonly Encoding[] = [...plainCustom, 'cbor']
 
-/** Each offer is one object that is made once, so that results of negotiation can be cached with it. */
+/** Each offer is one object that is made once, so that results of negotiation can be cached with
+ *  it. */
 const offers: readonly Offer[] = Array.from({ length: 32 }, (_, bits) => {
   const encodings = (bits & 8) === 0 ? builtinEncodings : withCbor
   const customEncodings = (bits & 8) === 0 ? plainCustom : customWithCbor

@@ -9,8 +9,8 @@ import type { Exchange } from '../server/exchange.ts'
 /** A client that sends nothing of a body for so long is cut off. */
 const pieceMaxMs = 60_000
 
-/** The whole body, for what must be seen whole before anything is done; undefined if it is longer than
- *  `maxBytes`: then no more of it is read. */
+/** The whole body, for what must be seen whole before anything is done; undefined if it is longer
+ *  than `maxBytes`: then no more of it is read. */
 export async function readBody(
   exchange: Exchange,
   maxBytes: number,

@@ -1,4 +1,5 @@
-/** The response to one request: the headers that all responses have, and refusals in the media type that the client accepts. */
+/** The response to one request: the headers that all responses have, and refusals in the media type
+ *  that the client accepts. */
 
 import type { Clock } from '../../base/clock.ts'
 import type { Soon } from '../../base/soon.ts'
@@ -149,7 +150,8 @@ export class Reply {
     return headers
   }
 
-  /** Sends a complete body, in one or more pieces; compressed if it is large and the client accepts gzip. */
+  /** Sends a complete body, in one or more pieces; compressed if it is large and the client accepts
+   *  gzip. */
   body(response: Response, ...pieces: readonly Uint8Array[]): Soon<undefined> {
     let bytes = 0
     for (const piece of pieces) bytes += piece.length

@@ -1,5 +1,5 @@
-/** One request: what it asks for, what the caller is allowed, and where the response goes. Services are passed to each stage, and are not
- *  part of it. */
+/** One request: what it asks for, what the caller is allowed, and where the response goes. Services
+ *  are passed to each stage, and are not part of it. */
 
 import { CacheError } from '../../base/errors.ts'
 import type { RequestTarget } from '../../kube/request/request.ts'
@@ -9,13 +9,15 @@ import type { RequestFaults } from './faults.ts'
 import type { Exchange } from '../server/exchange.ts'
 import type { Reply } from './reply.ts'
 
-/** What metrics and the audit log say about a request. Nothing in it is text that a client sent, except names of known resources. */
+/** What metrics and the audit log say about a request. Nothing in it is text that a client sent,
+ *  except names of known resources. */
 export interface RequestFacts {
   readonly verb: string
   readonly group: string
   readonly version: string
   readonly resource: string
-  /** Who answered: the mirror, etcd itself, this program (discovery, its own paths), the upstream, or a refusal. */
+  /** Who answered: the mirror, etcd itself, this program (discovery, its own paths), the upstream,
+   *  or a refusal. */
   readonly source: 'mirror' | 'etcd' | 'own' | 'refused' | 'upstream'
   readonly hasLabelSelector: boolean
   readonly hasFieldSelector: boolean
@@ -52,7 +54,8 @@ export class RequestContext implements IncomingRequest {
   facts: RequestFacts
   /** What authorization has granted; undefined before, and without authorization. */
   grant: Grant | undefined = undefined
-  /** How long it waited for an answer about its caller, for contents that are fresh enough, and for its turn. */
+  /** How long it waited for an answer about its caller, for contents that are fresh enough, and for
+   *  its turn. */
   reviewMs = 0
   etcdMs = 0
   turnMs = 0
@@ -71,8 +74,8 @@ export class RequestContext implements IncomingRequest {
     this.faults = faults
   }
 
-  /** Aborted when the client leaves. Created when first used: most requests end before anything waits with it, and creating it
-   *  costs as much as writing a small object. */
+  /** Aborted when the client leaves. Created when first used: most requests end before anything
+   *  waits with it, and creating it costs as much as writing a small object. */
   get signal(): AbortSignal {
     if (this.#left === undefined) {
       const left = new AbortController()

@@ -62,7 +62,8 @@ function includedIn({ query }: RequestTarget): IncludedObject {
   return included
 }
 
-/** The same behind the gate that the upstream has for this form; a reason to pass if nothing of the form is proven. */
+/** The same behind the gate that the upstream has for this form; a reason to pass if nothing of the
+ *  form is proven. */
 export function gated(
   { encoder, shown }: ShownAs,
   resource: Resource,

@@ -1,5 +1,5 @@
-/** The server behind this one, as the core asks about it (lib/front answers). Without an upstream there is none of it: then what cannot be
- *  answered is refused. */
+/** The server behind this one, as the core asks about it (lib/front answers). Without an upstream
+ *  there is none of it: then what cannot be answered is refused. */
 
 import type { Key } from '../../base/keys.ts'
 import type { Revision } from '../../base/revision.ts'
@@ -16,8 +16,8 @@ import type { KeyValue } from '../../store/event.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
 import type { RequestContext } from './request-context.ts'
 
-/** What comes of each step of a request. Undefined: it is answered. A reason: nothing was sent, and the upstream is to answer. Refusals are
- *  thrown. */
+/** What comes of each step of a request. Undefined: it is answered. A reason: nothing was sent, and
+ *  the upstream is to answer. Refusals are thrown. */
 export type Answer = Soon<PassReason | undefined>
 
 /** A read whose plan is known. */
@@ -40,13 +40,16 @@ export interface UpstreamSide {
   objectionToRefusal(route: ResourceRoute, refusal: unknown): PassReason | undefined
   /** Why a watch passes: the mirror could not continue it. */
   objectionToWatch(plan: WatchPlan, snapshot: Snapshot): PassReason | undefined
-  /** The gate that objects of a resource in a form must pass, or why there is none; undefined: all may be shown. */
+  /** The gate that objects of a resource in a form must pass, or why there is none; undefined: all
+   *  may be shown. */
   gateOf(resource: Resource, shown: Shown): Gate | PassReason | undefined
   /** Notes an event that cannot be shown exactly. */
   noteInexact(keyspace: Key, key: Key, revision: Revision): void
-  /** True if watchers wait until the entry of an event was compared with the upstream. False if it took too long: their watches end. */
+  /** True if watchers wait until the entry of an event was compared with the upstream. False if it
+   *  took too long: their watches end. */
   waitsForProof(keyspace: Key, entry: KeyValue, revision: Revision): boolean
-  /** Notes an answered read, which may be compared with the upstream's answer. Returns at once. `answerAgain` answers from the mirror. */
+  /** Notes an answered read, which may be compared with the upstream's answer. Returns at once.
+   *  `answerAgain` answers from the mirror. */
   answered(
     context: RequestContext,
     route: ResourceRoute,

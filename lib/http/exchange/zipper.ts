@@ -1,5 +1,6 @@
-/** Compresses bodies with gzip, in runs that are compressed separately in zlib's threads. The items of a whole leaf are compressed once
- *  and kept with the leaf, so a repeated list costs about as much as an uncompressed one. */
+/** Compresses bodies with gzip, in runs that are compressed separately in zlib's threads. The items
+ *  of a whole leaf are compressed once and kept with the leaf, so a repeated list costs about as
+ *  much as an uncompressed one. */
 
 import { constants, crc32, deflateRaw } from 'node:zlib'
 import { crcShift, GzipMember, storedBlock, type ZippedRun } from '../../codec/output/gzip.ts'
@@ -9,15 +10,17 @@ import type { Pieces } from '../server/respond.ts'
 
 /** Speed before size, as upstream. */
 const level = 1
-/** What is kept is compressed once and sent often. 10,000 pods in leaves of 16 take as many bytes as with level 1 in one go; with
- *  level 1 they take a quarter more (bench/list, November 2026). */
+/** What is kept is compressed once and sent often. 10,000 pods in leaves of 16 take as many bytes
+ *  as with level 1 in one go; with level 1 they take a quarter more (bench/list, November 2026). */
 const keptLevel = 4
 
-/** What is not kept is compressed in runs of about this size. A run cannot refer back to the runs before it. */
+/** What is not kept is compressed in runs of about this size. A run cannot refer back to the runs
+ *  before it. */
 const runBytes = 128 * 1024
 /** Runs up to this size are stored uncompressed: they are not worth the way to another thread. */
 const storedBytes = 512
-/** Compressed bytes are passed on in pieces of at least this size, because each write costs time. */
+/** Compressed bytes are passed on in pieces of at least this size, because each write costs
+ *  time. */
 const pieceBytes = 64 * 1024
 
 export class Zipper {

@@ -1,5 +1,5 @@
-/** Answers gets, lists and watches from the mirror. The steps of a read: negotiate, plan, wait for contents that are fresh enough, walk them,
- *  write. All steps are called from here. */
+/** Answers gets, lists and watches from the mirror. The steps of a read: negotiate, plan, wait for
+ *  contents that are fresh enough, walk them, write. All steps are called from here. */
 
 import { CacheError } from '../../base/errors.ts'
 import { type MediaType, negotiate } from '../../codec/negotiate/negotiate.ts'
@@ -30,8 +30,8 @@ import { answerWatch, refuseWatch, type WatchServices } from '../watch/answer-wa
 
 /** What answering reads needs. */
 export interface ReadServices extends ContentsServices, ListServices, WatchServices {
-  /** Called for each list, so that an index can be built for the next one. Resolves when one that is being built will answer the list;
-   *  undefined if none is. */
+  /** Called for each list, so that an index can be built for the next one. Resolves when one that
+   *  is being built will answer the list; undefined if none is. */
   readonly onList: (
     plan: ListPlan,
     state: ApiState,
@@ -39,7 +39,8 @@ export interface ReadServices extends ContentsServices, ListServices, WatchServi
   ) => Promise<void> | undefined
 }
 
-/** Answers, at once if nothing has to be waited for. Refusals are thrown, unless they are the upstream's to say. */
+/** Answers, at once if nothing has to be waited for. Refusals are thrown, unless they are the
+ *  upstream's to say. */
 export function answerRead(
   context: RequestContext,
   route: ResourceRoute,
@@ -190,7 +191,8 @@ async function answerInTurn(
   }
 }
 
-/** Newer contents for a list that has waited for an index. None if it need not wait, or names its revision. */
+/** Newer contents for a list that has waited for an index. None if it need not wait, or names its
+ *  revision. */
 async function indexedContents(
   context: RequestContext,
   { plan, timeoutMs }: WantedBy,

@@ -1,5 +1,5 @@
-/** Handles every request: one switch over the decision of lib/kube/decide.ts. Refusals are thrown wherever they are noticed, and become
- *  a Status here. */
+/** Handles every request: one switch over the decision of lib/kube/decide.ts. Refusals are thrown
+ *  wherever they are noticed, and become a Status here. */
 
 import { unreachable } from '../../base/assert.ts'
 import { sleep } from '../../base/clock.ts'
@@ -161,7 +161,8 @@ function faultsOf(
   return faults.chooseFor({ attributes: attributesOf(method, target), userAgent })
 }
 
-/** The code under which metrics count a request whose client left before the response began; nginx uses the same one. */
+/** The code under which metrics count a request whose client left before the response began; nginx
+ *  uses the same one. */
 const clientLeftCode = 499
 
 function answerDecided(context: RequestContext, route: Route, options: ApiOptions): Answer {
@@ -243,8 +244,8 @@ function follow(
 /** No server answers anything in less: its timer is looked at before its handlers. */
 const answeredAfterMs = 0.01
 
-/** True if the time that the client allows is over before anything was answered. Refuses a timeout that is none, wherever it stands: only
- *  long requests may have any. */
+/** True if the time that the client allows is over before anything was answered. Refuses a timeout
+ *  that is none, wherever it stands: only long requests may have any. */
 function isTimeOver(
   { target, reply, isWatch, startMs }: RequestContext,
   route: Route,
@@ -268,7 +269,8 @@ function warningsOfRefusal(route: Route): readonly string[] {
   return hasResource && route.resource?.custom !== undefined ? route.resource.warnings : []
 }
 
-/** Lets the faults of a request happen that come before its answer. True if they leave nothing to answer. */
+/** Lets the faults of a request happen that come before its answer. True if they leave nothing to
+ *  answer. */
 async function hasFailed(
   context: RequestContext,
   faults: RequestFaults,
@@ -319,8 +321,8 @@ function factsOf(route: Route): RequestFacts {
   }
 }
 
-/** Answers with the failure of a request. If the response has already begun, the connection is cut, so that no client takes it for
- *  complete. */
+/** Answers with the failure of a request. If the response has already begun, the connection is cut,
+ *  so that no client takes it for complete. */
 function fail(
   context: RequestContext,
   error: unknown,

@@ -1,5 +1,6 @@
-/** Logs requests that took long, with where their time went. What a user waits for is seldom what is slow: a list may wait for etcd, for an
- *  answer about its caller, for its turn, or for its client to read. */
+/** Logs requests that took long, with where their time went. What a user waits for is seldom what
+ *  is slow: a list may wait for etcd, for an answer about its caller, for its turn, or for its
+ *  client to read. */
 
 import type { Clock } from '../../base/clock.ts'
 import type { Logger } from '../../base/logger.ts'
@@ -24,7 +25,8 @@ export class SlowRequests {
     this.#logger = logger
   }
 
-  /** Takes a request that is over, or a watch that has begun. What passes is the upstream's to explain. */
+  /** Takes a request that is over, or a watch that has begun. What passes is the upstream's to
+   *  explain. */
   ended(context: RequestContext, code: number, tookMs: number): void {
     const { facts } = context
     if (tookMs < slowMs || facts.source === 'upstream') return

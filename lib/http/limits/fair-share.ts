@@ -9,8 +9,8 @@ import type { Grant, Senders } from '../exchange/grant.ts'
 import type { Exchange } from '../server/exchange.ts'
 import type { Fairness, PassedKind, RequestKind } from './fairness.ts'
 
-/** A list of more entries takes a slot, even if it has a limit: twice the page that clients usually ask for, and about one slice of
- *  work. */
+/** A list of more entries takes a slot, even if it has a limit: twice the page that clients usually
+ *  ask for, and about one slice of work. */
 const pageMaxEntries = 1_000
 
 /** Smaller answers are not counted: the limit on requests bounds them. */
@@ -40,7 +40,8 @@ export interface Turn {
 
 const nothing = (): void => {}
 
-/** Resolves when the user may run a list, or the initial events of a watch. Small ones wait only for others that begin at the same moment. */
+/** Resolves when the user may run a list, or the initial events of a watch. Small ones wait only
+ *  for others that begin at the same moment. */
 export async function takeTurn(
   request: SharedRequest & { readonly signal: AbortSignal },
   { fairness, clock }: { readonly fairness?: Fairness | undefined; readonly clock: Clock },
@@ -58,8 +59,8 @@ export async function takeTurn(
   return { pace: plan.type === 'list' ? new PacedClock(clock, fairness, user) : clock, end }
 }
 
-/** Counts a watch as one of its user's as long as it is open. Without authorization users are not distinguished, because all clients may
- *  have one address. */
+/** Counts a watch as one of its user's as long as it is open. Without authorization users are not
+ *  distinguished, because all clients may have one address. */
 export function holdWatch(
   { grant, exchange }: SharedRequest,
   { query }: RequestTarget,
@@ -72,8 +73,9 @@ export function holdWatch(
   exchange.onClose(fairness.watch({ user, selectorBytes }))
 }
 
-/** Asks for the name of a user who has taken much under a token, before one more request of it passes: so that it counts as the user's,
- *  with whatever tokens. Undefined if there is nothing to wait for. */
+/** Asks for the name of a user who has taken much under a token, before one more request of it
+ *  passes: so that it counts as the user's, with whatever tokens. Undefined if there is nothing to
+ *  wait for. */
 export function nameForPass(
   { exchange }: { readonly exchange: Exchange },
   { fairness, authorizer }: PassShares,
@@ -84,7 +86,8 @@ export function nameForPass(
     : undefined
 }
 
-/** Counts a request that passes as one of its user's. Call the returned function when it is over. */
+/** Counts a request that passes as one of its user's. Call the returned function when it is
+ *  over. */
 export function holdPassed(
   { exchange }: { readonly exchange: Exchange },
   kind: PassedKind,
@@ -160,7 +163,8 @@ function isLong(plan: ListPlan | WatchPlan, snapshot: Snapshot): boolean {
   return !isPage && entriesToLookAt(snapshot, range, plan) > pageMaxEntries
 }
 
-/** The user whose limits the request counts against. Without authorization this is the address that the request came from. */
+/** The user whose limits the request counts against. Without authorization this is the address that
+ *  the request came from. */
 function userOf({ grant, exchange }: SharedRequest): string {
   return grant?.user() ?? exchange.peer.address
 }

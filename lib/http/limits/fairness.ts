@@ -1,16 +1,18 @@
-/** Keeps one user's requests from taking what all others need. Limits, for each user and for all: requests in flight, bytes held for
- *  responses, and slots for whole lists and initial watch events. The upstream has API Priority and Fairness for this, which requests
- *  that are answered here never meet.
+/** Keeps one user's requests from taking what all others need. Limits, for each user and for all:
+ *  requests in flight, bytes held for responses, and slots for whole lists and initial watch
+ *  events. The upstream has API Priority and Fairness for this, which requests that are answered
+ *  here never meet.
  *
- *  Whole lists, and the initial events of watches, run in a few slots. When all are taken they wait in a queue for each user, and the
- *  users take turns. Gets and pages never wait for a slot: long work gives way between its slices. Beyond a limit the answer is a 429
- *  with Retry-After. */
+ *  Whole lists, and the initial events of watches, run in a few slots. When all are taken they wait
+ *  in a queue for each user, and the users take turns. Gets and pages never wait for a slot: long
+ *  work gives way between its slices. Beyond a limit the answer is a 429 with Retry-After. */
 
 import { type CancelTimer, type Clock, sleep } from '../../base/clock.ts'
 import { tooManyRequests } from '../../kube/status.ts'
 import { type Tally, UserTally } from './user-tally.ts'
 
-/** `small` is everything that is neither a whole list nor the beginning of a watch; `passed` is what goes to the upstream. */
+/** `small` is everything that is neither a whole list nor the beginning of a watch; `passed` is
+ *  what goes to the upstream. */
 export type RequestKind = 'small' | 'list' | 'watch' | 'passed'
 
 /** How long a request that passes may last: `long` are watches, logs and the like. */
@@ -50,8 +52,9 @@ export interface FairnessLimits {
   readonly passedMax: Readonly<Record<PassedKind, number>>
 }
 
-/** Normal use stays far below: a controller has a dozen requests in flight; after a restart a cluster of 5,000 nodes begins 5,000
- *  watches. The limits bound the memory that clients can make the service hold to some gigabytes. */
+/** Normal use stays far below: a controller has a dozen requests in flight; after a restart a
+ *  cluster of 5,000 nodes begins 5,000 watches. The limits bound the memory that clients can make
+ *  the service hold to some gigabytes. */
 export const defaultFairnessLimits: FairnessLimits = {
   requestsPerUser: 6_000,
   requestsMax: 20_000,
@@ -72,7 +75,8 @@ export const defaultFairnessLimits: FairnessLimits = {
   passedMax: { short: 4_000, long: 10_000, upgrade: 4_000 },
 }
 
-/** What is counted for each user. Slots for long work are each thread's own, since they protect its event loop. */
+/** What is counted for each user. Slots for long work are each thread's own, since they protect its
+ *  event loop. */
 export const tallyNames = [
   'requests',
   'bytes',
@@ -96,10 +100,12 @@ export interface FairnessOptions {
   readonly createTally?: CreateTally | undefined
 }
 
-/** A request that holds a slot this long has a client that reads slowly. The slot is freed; the bytes that it holds still count. */
+/** A request that holds a slot this long has a client that reads slowly. The slot is freed; the
+ *  bytes that it holds still count. */
 const placeMaxMs = 5_000
 
-/** Unread bytes of a user's responses, beyond which small lists take slots, too: a few whole lists. */
+/** Unread bytes of a user's responses, beyond which small lists take slots, too: a few whole
+ *  lists. */
 const unreadBytes = 8 * 1024 * 1024
 
 /** With fewer whole lists than this, pacing is not needed: a single list gives way often enough. */
@@ -191,9 +197,10 @@ export class Fairness {
     this.#lastSmall = { user, atMs: nowMs }
   }
 
-  /** Resolves when a whole list may do its next slice; the last one took `workedMs`. While three or more lists are running and other
-   *  users send small requests, the lists together use half of the time: an event loop that is never idle answers a get only
-   *  between two slices, and the clients need a processor, too. */
+  /** Resolves when a whole list may do its next slice; the last one took `workedMs`. While three or
+   *  more lists are running and other users send small requests, the lists together use half of the
+   *  time: an event loop that is never idle answers a get only between two slices, and the clients
+   *  need a processor, too. */
   async pace(user: string, workedMs: number): Promise<void> {
     const { clock } = this.#options
     const nowMs = clock.monotonicMs()
@@ -207,13 +214,14 @@ export class Fairness {
     return sleep(clock, Math.max(1, beginMs - nowMs))
   }
 
-  /** True if the user's clients have not read much of what was sent to them: then each of its lists takes a slot, so that more of them are
-   *  begun only when these get on. */
+  /** True if the user's clients have not read much of what was sent to them: then each of its lists
+   *  takes a slot, so that more of them are begun only when these get on. */
   holdsMuch(user: string): boolean {
     return this.#bytes.isAbove(user, unreadBytes)
   }
 
-  /** Waits for a slot. Call the returned function to free it. Fails with `overloaded`, and with the reason of the signal. */
+  /** Waits for a slot. Call the returned function to free it. Fails with `overloaded`, and with the
+   *  reason of the signal. */
   async place(kind: 'list' | 'watch', user: string, signal: AbortSignal): Promise<() => void> {
     const { clock } = this.#options
     const place = await this.#places[kind].take(user, signal)

@@ -12,7 +12,8 @@ export class Slots {
     return this.#taken
   }
 
-  /** Takes a slot; undefined if all are taken. The returned function frees it; calling it again does nothing. */
+  /** Takes a slot; undefined if all are taken. The returned function frees it; calling it again
+   *  does nothing. */
   take(): (() => void) | undefined {
     if (this.#taken >= this.max) return undefined
     this.#taken++

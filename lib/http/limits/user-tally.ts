@@ -2,7 +2,8 @@
 
 /** An amount for each user, and the sum, both limited. */
 export interface Tally {
-  /** Which bound does not allow it; undefined if it is counted. Something so large that no bound allows it is counted alone. */
+  /** Which bound does not allow it; undefined if it is counted. Something so large that no bound
+   *  allows it is counted alone. */
   add(user: string | undefined, amount: number): 'user' | 'all' | undefined
   remove(user: string | undefined, amount: number): void
   isCrowded(user: string): boolean
@@ -15,7 +16,8 @@ export function isNearBound(amount: number, bound: number): boolean {
   return amount > bound / 16
 }
 
-/** Of so few users one that has nothing now is kept: most requests end before the user's next one comes. */
+/** Of so few users one that has nothing now is kept: most requests end before the user's next one
+ *  comes. */
 const idleKept = 100
 
 /** The tally of a process with one thread. */

@@ -1,4 +1,5 @@
-/** Answers with the page: to browsers only. Whoever does not ask for HTML gets the API's own answer. */
+/** Answers with the page: to browsers only. Whoever does not ask for HTML gets the API's own
+ *  answer. */
 
 import { createHash } from 'node:crypto'
 import type { Exchange } from '../server/exchange.ts'

@@ -1,5 +1,6 @@
-/** The figures of the page: those of /metrics, read from the same text, so that the page and the dashboards never differ. Each figure says in
- *  its `data-metric` attribute which metrics it is the sum of. */
+/** The figures of the page: those of /metrics, read from the same text, so that the page and the
+ *  dashboards never differ. Each figure says in its `data-metric` attribute which metrics it is the
+ *  sum of. */
 
 import { type Format, count } from './format.ts'
 import { html, type Html } from './html.ts'

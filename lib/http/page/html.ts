@@ -1,5 +1,5 @@
-/** HTML as text: whatever is put into a template is escaped, unless it is `Html` itself. User agents, names of resources and messages of
- *  servers come from strangers. */
+/** HTML as text: whatever is put into a template is escaped, unless it is `Html` itself. User
+ *  agents, names of resources and messages of servers come from strangers. */
 
 export class Html {
   readonly text: string

@@ -19,7 +19,8 @@ export interface PageSource {
   readonly checks: readonly HealthCheck[]
   /** `pods` or `deployments.apps`, of a keyspace by the name that metrics have for it. */
   readonly nameOf: (keyspace: string) => string
-  /** How resources are answered that the upstream lists; undefined without an upstream: all are answered here. */
+  /** How resources are answered that the upstream lists; undefined without an upstream: all are
+   *  answered here. */
   readonly resources: (() => readonly ReportedResource[]) | undefined
   readonly servers: () => readonly ServerStanding[]
   /** The versions of these servers, as far as they are known. */
@@ -36,7 +37,8 @@ export interface Traffic {
   readonly clients: readonly WatchingClient[]
 }
 
-/** A value for each step of the last ten minutes, the newest last; undefined where nothing was measured. */
+/** A value for each step of the last ten minutes, the newest last; undefined where nothing was
+ *  measured. */
 export type Course = readonly (number | undefined)[]
 
 export interface RecentFigures {
@@ -70,7 +72,8 @@ export interface ReportedResource {
   readonly remark: string | undefined
   /** Forms that pass nevertheless, because the upstream writes them differently. */
   readonly formsThatDiffer: readonly string[]
-  /** While servers have different minor versions: what these know or write differently. Objects that show it pass. */
+  /** While servers have different minor versions: what these know or write differently. Objects
+   *  that show it pass. */
   readonly versionsDifferIn: readonly string[]
 }
 

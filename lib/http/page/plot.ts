@@ -1,4 +1,5 @@
-/** Plots as SVG: lines over the last ten minutes. The figures are in the text below each, too, for those who cannot see them. */
+/** Plots as SVG: lines over the last ten minutes. The figures are in the text below each, too, for
+ *  those who cannot see them. */
 
 import type { Format } from './format.ts'
 import { html, Html } from './html.ts'

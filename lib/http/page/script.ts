@@ -1,5 +1,6 @@
-/** The script of the page. It fetches the page again every two seconds and puts the parts that have changed in place of the old ones: the
- *  server is the only one that makes them. What is open, focused or scrolled stays so. It also has the switch, which asks twice. */
+/** The script of the page. It fetches the page again every two seconds and puts the parts that have
+ *  changed in place of the old ones: the server is the only one that makes them. What is open,
+ *  focused or scrolled stays so. It also has the switch, which asks twice. */
 
 export const script: string = `
 'use strict'

@@ -1,4 +1,5 @@
-/** The style of the page, light and dark. It is in the page itself: nothing is fetched from anywhere. */
+/** The style of the page, light and dark. It is in the page itself: nothing is fetched from
+ *  anywhere. */
 
 export const style: string = `
 :root {

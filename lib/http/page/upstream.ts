@@ -1,4 +1,5 @@
-/** The upstream: its servers, what passes to it and why, and what the comparisons with it have shown. */
+/** The upstream: its servers, what passes to it and why, and what the comparisons with it have
+ *  shown. */
 
 import type { Figures } from './figures.ts'
 import { bytes } from './format.ts'

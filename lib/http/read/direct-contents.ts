@@ -1,9 +1,10 @@
-/** Reads that the mirror cannot answer, such as those at a revision from before it started. They are answered from etcd itself, page by
- *  page. However large the range, only two pages are in memory: the one that is being sent and the next one. A list with a limit is
- *  one page, which ends early when it is too large to hold.
+/** Reads that the mirror cannot answer, such as those at a revision from before it started. They
+ *  are answered from etcd itself, page by page. However large the range, only two pages are in
+ *  memory: the one that is being sent and the next one. A list with a limit is one page, which ends
+ *  early when it is too large to hold.
  *
- *  The body is written by the same code as any other list (list.ts). That code never waits while it walks the runs, so it gets an empty
- *  run wherever it has to wait for etcd. */
+ *  The body is written by the same code as any other list (list.ts). That code never waits while it
+ *  walks the runs, so it gets an empty run wherever it has to wait for etcd. */
 
 import { CacheError } from '../../base/errors.ts'
 import type { KeyRange } from '../../base/keys.ts'
@@ -22,7 +23,8 @@ import type { DirectPage, DirectSource } from '../../kube/reads.ts'
 import type { TokenEncryption } from '../../kube/continuation.ts'
 import type { ListContents } from './list.ts'
 
-/** Lists without a selector up to this limit are a single page of the source, and count as small reads. */
+/** Lists without a selector up to this limit are a single page of the source, and count as small
+ *  reads. */
 const smallLimitMax = 500
 /** A list with a limit is held until it is complete, and ends early at this size. */
 const heldMaxBytes = 16 * 1024 * 1024
@@ -37,7 +39,8 @@ export interface DirectRead<Plan extends ReadPlan> {
   readonly signal: AbortSignal
 }
 
-/** The contents of a list. Resolves when the first page has come, so that early failures can be answered with a Status. */
+/** The contents of a list. Resolves when the first page has come, so that early failures can be
+ *  answered with a Status. */
 export async function directList(read: DirectRead<ListPlan>): Promise<ListContents> {
   if (read.plan.limit === 0) {
     const runs = await DirectRuns.begin(read)
@@ -150,7 +153,8 @@ class DirectRuns implements Iterable<Run> {
     read.signal.addEventListener('abort', () => void this.end(), { once: true })
   }
 
-  /** Resolves when the first page has arrived, so that an early failure can be answered with a Status. */
+  /** Resolves when the first page has arrived, so that an early failure can be answered with a
+   *  Status. */
   static async begin(read: DirectRead<ListPlan>): Promise<DirectRuns> {
     const pages = pagesOf(read, undefined)
     const first = await nextPage(read, pages)
@@ -158,7 +162,8 @@ class DirectRuns implements Iterable<Run> {
     return new DirectRuns(read, pages, first)
   }
 
-  /** Iterating again reads everything again. This is needed where the length of the whole list is written before its first item. */
+  /** Iterating again reads everything again. This is needed where the length of the whole list is
+   *  written before its first item. */
   *[Symbol.iterator](): Generator<Run, void, undefined> {
     if (this.#isBegun) this.#restart()
     this.#isBegun = true

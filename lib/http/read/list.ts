@@ -1,7 +1,9 @@
-/** Answers lists, and writes them, whatever they are read from: the contents, the first part of the body, the response.
+/** Answers lists, and writes them, whatever they are read from: the contents, the first part of the
+ *  body, the response.
  *
- *  An object that cannot be shown exactly ends a list. As long as nothing was sent, the answer is a Status; for this reason the first
- *  part of every list is made before it is sent. Later the connection is cut, so that no client takes the list for complete. */
+ *  An object that cannot be shown exactly ends a list. As long as nothing was sent, the answer is a
+ *  Status; for this reason the first part of every list is made before it is sent. Later the
+ *  connection is cut, so that no client takes the list for complete. */
 
 import type { Clock } from '../../base/clock.ts'
 import { Slice } from '../../base/slice.ts'
@@ -88,7 +90,8 @@ export async function readPage(
 /** The clock is read once for this many entries. */
 const sliceEntries = 64
 
-/** Selected lists up to this size are kept encoded: clients often repeat the same selection, such as the pods of their node. */
+/** Selected lists up to this size are kept encoded: clients often repeat the same selection, such
+ *  as the pods of their node. */
 const keptEntriesMax = 500
 
 function runsOf({ content }: Page): Iterable<Run> {

@@ -1,4 +1,5 @@
-/** A planned read as the mirror is asked for it: the keys, how fresh, and how old on purpose; and the contents that it gets. */
+/** A planned read as the mirror is asked for it: the keys, how fresh, and how old on purpose; and
+ *  the contents that it gets. */
 
 import type { Clock } from '../../base/clock.ts'
 import type { Soon } from '../../base/soon.ts'
@@ -66,7 +67,8 @@ export interface ContentsServices {
   readonly clock: Clock
 }
 
-/** Waits for contents that are as fresh as the plan requires; or returns where else to read them. */
+/** Waits for contents that are as fresh as the plan requires; or returns where else to read
+ *  them. */
 export function contentsFor(
   context: RequestContext,
   { plan, timeoutMs }: Wanted,

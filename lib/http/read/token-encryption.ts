@@ -1,12 +1,13 @@
-/** Encrypted continue tokens: clients cannot read revisions and object names from them, and cannot forge them. Replicas share the keys,
- *  so that a token of one replica is valid on another.
+/** Encrypted continue tokens: clients cannot read revisions and object names from them, and cannot
+ *  forge them. Replicas share the keys, so that a token of one replica is valid on another.
  *
  *  ```
  *  wg2. base64url( nonce (12 bytes) | ciphertext | tag (16 bytes) )        AES-256-GCM, the list's prefix authenticated
  *  ```
  *
- *  The first key encrypts, and every key decrypts. To change keys, add the new one at the end on every replica, then move it to the
- *  front, and remove the old one when its tokens have expired. Plain tokens are accepted too, because kube-apiserver makes them. */
+ *  The first key encrypts, and every key decrypts. To change keys, add the new one at the end on
+ *  every replica, then move it to the front, and remove the old one when its tokens have expired.
+ *  Plain tokens are accepted too, because kube-apiserver makes them. */
 
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -15,7 +16,8 @@ import type { Key } from '../../base/keys.ts'
 import type { TokenEncryption } from '../../kube/continuation.ts'
 
 const mark = 'wg2.'
-/** Tokens with `wg1.` were not bound to their list: whoever had one could have it decrypted as that of another. */
+/** Tokens with `wg1.` were not bound to their list: whoever had one could have it decrypted as that
+ *  of another. */
 const anyMark = /^wg\d+\./
 const cipherName = 'aes-256-gcm'
 const keyBytes = 32

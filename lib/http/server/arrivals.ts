@@ -4,39 +4,46 @@
  *  first bytes ─▶ handshake ─▶ HTTP/2 session ─▶ streams are read ─▶ a request begins ─▶ (long work: lib/ops/turns.ts)
  *  ```
  *
- *  The law: what has come first begins first; whoever has the least under way is next; nobody who is known waits while the event loop has
- *  time; strangers have their share.
+ *  The law: what has come first begins first; whoever has the least under way is next; nobody who
+ *  is known waits while the event loop has time; strangers have their share.
  *
- *  A turn of the event loop has time for a few milliseconds of beginnings. Within it everything begins as it is read, but for a connection
- *  that sends many requests in a packet: its others wait, one line for each connection, and lines take turns. What does not fit waits for
- *  the end of the turn, when everything that the sockets had was read. So ordinary clients, also a thousand of them, meet nothing of this.
+ *  A turn of the event loop has time for a few milliseconds of beginnings. Within it everything
+ *  begins as it is read, but for a connection that sends many requests in a packet: its others
+ *  wait, one line for each connection, and lines take turns. What does not fit waits for the end of
+ *  the turn, when everything that the sockets had was read. So ordinary clients, also a thousand of
+ *  them, meet nothing of this.
  *
- *  Node makes the objects of a stream as it reads its headers, before anything of ours runs: connections that send a hundred requests each
- *  in a packet would hold the loop for long. So once a turn has had its time, connections that have lately sent many at once are not read
- *  until the next. What stops is the socket beneath Node's session, which has no method for it: the bytes stay with the system.
+ *  Node makes the objects of a stream as it reads its headers, before anything of ours runs:
+ *  connections that send a hundred requests each in a packet would hold the loop for long. So once
+ *  a turn has had its time, connections that have lately sent many at once are not read until the
+ *  next. What stops is the socket beneath Node's session, which has no method for it: the bytes
+ *  stay with the system.
  *
- *  Strangers are connections without an authenticated client. What they do is paid from a purse that all of them share and that fills
- *  slowly: as long as it lasts they are served like everybody else, so that five hundred clients may come at once after a restart. Once it
- *  is empty, as it is when somebody floods us with connections, they have a small part of each turn, and at least one of each kind begins
- *  in it. */
+ *  Strangers are connections without an authenticated client. What they do is paid from a purse
+ *  that all of them share and that fills slowly: as long as it lasts they are served like everybody
+ *  else, so that five hundred clients may come at once after a restart. Once it is empty, as it is
+ *  when somebody floods us with connections, they have a small part of each turn, and at least one
+ *  of each kind begins in it. */
 
 import type { ServerHttp2Session } from 'node:http2'
 import { isAccepted } from './accepted.ts'
 import { Lines, type Task } from './lines.ts'
 
-/** How long of a turn something may begin. With the last one, and what it sets in motion, the loop is held for less than 10 ms. */
+/** How long of a turn something may begin. With the last one, and what it sets in motion, the loop
+ *  is held for less than 10 ms. */
 const turnMs = 4
 /** Of it, for strangers whose purse is empty. */
 const strangersMs = 1
 /** Streams of such strangers that a turn reads before it stops reading them. */
 const strangersStreams = 4
-/** So many requests of a connection begin as they are read. Over HTTP/2 all requests of a packet are read before any of them does more than
- *  begin, so their time is not known yet. */
+/** So many requests of a connection begin as they are read. Over HTTP/2 all requests of a packet
+ *  are read before any of them does more than begin, so their time is not known yet. */
 const atOnceMax = 16
 /** So many streams at once are few. */
 const fewStreams = 8
-/** Connections that have lately sent more streams at once are not read any more in a turn that has had so much time: clients send some ten
- *  at once, aggregators some more, and hundreds only who means harm. */
+/** Connections that have lately sent more streams at once are not read any more in a turn that has
+ *  had so much time: clients send some ten at once, aggregators some more, and hundreds only who
+ *  means harm. */
 const readFor: readonly (readonly [streams: number, ms: number])[] = [
   [64, 1],
   [fewStreams, 6],
@@ -101,7 +108,8 @@ export class Arrivals {
     this.#purseAtMs = clock.monotonicMs()
   }
 
-  /** Strangers have taken more than all of them may: connections that begin now may have fewer streams. */
+  /** Strangers have taken more than all of them may: connections that begin now may have fewer
+   *  streams. */
   get isCrowded(): boolean {
     return this.#left() <= 0
   }
@@ -111,7 +119,8 @@ export class Arrivals {
     return this.#requests.size + this.#strangers.size + this.#sessions.size + this.#handshakes.size
   }
 
-  /** Runs the task, which begins a handshake, in this turn of the event loop or a later one. Addresses take turns. */
+  /** Runs the task, which begins a handshake, in this turn of the event loop or a later one.
+   *  Addresses take turns. */
   handshake(address: string, task: Task): void {
     this.#open(this.#handshakes, address, () => {
       this.#pay(costMs.handshake)
@@ -201,7 +210,8 @@ export class Arrivals {
     return !turn.strange.has(lines) || this.#clock.monotonicMs() - turn.beganMs < strangersMs
   }
 
-  /** Ends with the next `setImmediate`, which comes after all sockets that are readable were read. */
+  /** Ends with the next `setImmediate`, which comes after all sockets that are readable were
+   *  read. */
   #turnOfNow(): Turn {
     if (this.#turn !== undefined) return this.#turn
     this.#turn = {

@@ -9,7 +9,8 @@ export function authoritiesOf(pem: string): X509Certificate[] {
   return blocks.map(block => new X509Certificate(block))
 }
 
-/** Refuses a PEM file without a certificate: with it no client would be believed, and no message would say why. */
+/** Refuses a PEM file without a certificate: with it no client would be believed, and no message
+ *  would say why. */
 export function requireAuthorities(option: string, pem: string): void {
   let count = 0
   try {

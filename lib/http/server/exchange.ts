@@ -1,10 +1,12 @@
-/** One request and its response, with back-pressure: the handler's interface, the same over HTTP/1.1 and HTTP/2. */
+/** One request and its response, with back-pressure: the handler's interface, the same over
+ *  HTTP/1.1 and HTTP/2. */
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Duplex, Readable } from 'node:stream'
 import type { DetailedPeerCertificate } from 'node:tls'
 
-/** Response headers: names in lower case; a header with several values is written as several lines. */
+/** Response headers: names in lower case; a header with several values is written as several
+ *  lines. */
 export type ResponseHeaders = Readonly<Record<string, string | readonly string[]>>
 
 /** The connection's other end. */
@@ -36,7 +38,8 @@ export interface Exchange {
   readonly rawTrailers: readonly string[]
   /** The headers announce a body, which may be empty. */
   readonly hasBody: boolean
-  /** The connection itself, of a request for an upgrade. Writing to it replaces every method below. */
+  /** The connection itself, of a request for an upgrade. Writing to it replaces every method
+   *  below. */
   readonly takeover?: Takeover | undefined
   /** The caller is authenticated, by us or by the upstream. */
   accept(): void
@@ -49,15 +52,18 @@ export interface Exchange {
   readonly isFlushing: boolean
   /** For how long writing the response has waited for the client to read. */
   socketMs?: number | undefined
-  /** Sets status and headers; once, before any write. `length` is that of the body, if it is known. */
+  /** Sets status and headers; once, before any write. `length` is that of the body, if it is
+   *  known. */
   respond(status: number, headers: ResponseHeaders, length?: number): void
   /** Sends 100 Continue to a client that waits for it. Over HTTP/1.1 Node has sent it already. */
   proceed(): void
   /** Sends status and headers now, without waiting for the first write. */
   flush(): void
-  /** False when the buffer is full; `onDrain` tells when writing may go on. The piece must not be changed afterwards. */
+  /** False when the buffer is full; `onDrain` tells when writing may go on. The piece must not be
+   *  changed afterwards. */
   write(piece: Uint8Array): boolean
-  /** Calls `task` once, when writing may go on. Never, if the client goes away: watch `onClose` too. */
+  /** Calls `task` once, when writing may go on. Never, if the client goes away: watch `onClose`
+   *  too. */
   onDrain(task: () => void): void
   /** Sets trailers. They are dropped where the protocol cannot send them. */
   end(piece?: Uint8Array, trailers?: ResponseHeaders): void
@@ -65,8 +71,8 @@ export interface Exchange {
   endWith(pieces: readonly Uint8Array[]): void
   /** Cuts the response off, so that the client cannot take it for complete. */
   abort(): void
-  /** Calls `task` once, when the response is complete or the client has gone; at once if that has happened already. Call the returned
-   *  function to cancel. */
+  /** Calls `task` once, when the response is complete or the client has gone; at once if that has
+   *  happened already. Call the returned function to cancel. */
   onClose(task: () => void): () => void
 }
 

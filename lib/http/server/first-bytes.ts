@@ -1,8 +1,10 @@
-/** What a connection sends first: it tells HTTP/2 from HTTP/1.1, and whoever sends nothing is not waited for. */
+/** What a connection sends first: it tells HTTP/2 from HTTP/1.1, and whoever sends nothing is not
+ *  waited for. */
 
 import type * as net from 'node:net'
 
-/** Calls `task` when a connection has sent its first bytes, which stay to be read. One that sends nothing in time is closed. */
+/** Calls `task` when a connection has sent its first bytes, which stay to be read. One that sends
+ *  nothing in time is closed. */
 export function onFirstBytes(
   socket: net.Socket,
   withinMs: number,

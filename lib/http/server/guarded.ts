@@ -1,4 +1,5 @@
-/** Guards event handlers of connections: an error that one throws would end the process, and with it all other requests. */
+/** Guards event handlers of connections: an error that one throws would end the process, and with
+ *  it all other requests. */
 
 import type { Exchange, OnFault } from './exchange.ts'
 

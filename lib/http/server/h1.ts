@@ -8,11 +8,13 @@ import { guarded } from './guarded.ts'
 import { peerOf } from './peer.ts'
 import { writePieces } from './write-pieces.ts'
 
-/** So many requests of a connection may be unanswered. Clients wait for an answer before they send the next request; two thousand fit into one
- *  packet, and Node makes the objects of all before any is answered. */
+/** So many requests of a connection may be unanswered. Clients wait for an answer before they send
+ *  the next request; two thousand fit into one packet, and Node makes the objects of all before any
+ *  is answered. */
 const unansweredMax = 100
 
-/** True if a client has sent more requests than a connection may have unanswered: it is closed, and what it has sent is not read on. */
+/** True if a client has sent more requests than a connection may have unanswered: it is closed, and
+ *  what it has sent is not read on. */
 export function closesFlood({ socket }: IncomingMessage): boolean {
   if ((waitingBySocket.get(socket)?.size ?? 0) < unansweredMax) return false
   // Node reads a packet to its end, closed or not.
@@ -22,7 +24,8 @@ export function closesFlood({ socket }: IncomingMessage): boolean {
   return true
 }
 
-/** The requests of each connection that came behind an unfinished one. One listener a connection tells them all of its end. */
+/** The requests of each connection that came behind an unfinished one. One listener a connection
+ *  tells them all of its end. */
 const waitingBySocket = new WeakMap<Socket, Set<() => void>>()
 
 function waitingOn(socket: Socket): Set<() => void> {
@@ -54,7 +57,8 @@ export class Http1Exchange implements Exchange {
     this.takeover = takeover
     this.#response = response
     this.#onFault = onFault
-    // A client that goes away in the middle of a response is not a failure of ours; `onClose` tells the handler.
+    // A client that goes away in the middle of a response is not a failure of ours; `onClose` tells
+    // the handler.
     response.on('error', () => {})
     request.on('error', () => {})
     if (response.socket !== null) return
@@ -63,7 +67,8 @@ export class Http1Exchange implements Exchange {
     response.once('close', () => waiting.delete(this.#lost))
   }
 
-  /** The client has left while an earlier answer on the connection was under way. Node tells only the one whose turn it was. */
+  /** The client has left while an earlier answer on the connection was under way. Node tells only
+   *  the one whose turn it was. */
   readonly #lost = (): void => {
     if (this.#response.socket !== null || this.#response.closed) return
     this.#isLost = true

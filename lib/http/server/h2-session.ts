@@ -1,5 +1,5 @@
-/** How much one HTTP/2 connection may hold: little until its client is authenticated, and then as much as an aggregator needs
- *  (lib/http/server/stream-limits.ts has the number of streams). */
+/** How much one HTTP/2 connection may hold: little until its client is authenticated, and then as
+ *  much as an aggregator needs (lib/http/server/stream-limits.ts has the number of streams). */
 
 import { constants, type Http2Session, type ServerHttp2Stream } from 'node:http2'
 import { isAccepted, noteAccepted } from './accepted.ts'
@@ -16,17 +16,20 @@ export function acceptSession(session: Http2Session | undefined): void {
   session.setLocalWindowSize(connectionWindowBytes)
 }
 
-/** A request was answered with 401. If no client was ever authenticated on the connection, it takes no more requests, so that each
- *  guess of a credential needs a new connection; kube-apiserver does the same. */
+/** A request was answered with 401. If no client was ever authenticated on the connection, it takes
+ *  no more requests, so that each guess of a credential needs a new connection; kube-apiserver does
+ *  the same. */
 export function refuseSession(session: Http2Session | undefined): void {
   if (session !== undefined && !isAccepted(session)) session.close()
 }
 
-/** A client that is not known may take back so many requests before it gets a response to one of them. */
+/** A client that is not known may take back so many requests before it gets a response to one of
+ *  them. */
 const strangerResetsMax = 20
 
-/** Closes a connection on which a stranger sends requests only to take them back (CVE-2023-44487): they never count as open streams, and a
- *  thousand of them fit into a packet. Of an authenticated client nghttp2 takes 1,000, and 33 more a second. */
+/** Closes a connection on which a stranger sends requests only to take them back (CVE-2023-44487):
+ *  they never count as open streams, and a thousand of them fit into a packet. Of an authenticated
+ *  client nghttp2 takes 1,000, and 33 more a second. */
 export function limitResets(session: Http2Session): void {
   let last: ServerHttp2Stream | undefined
   let resets = 0

@@ -148,7 +148,8 @@ export class Http2Exchange implements Exchange {
     else stream.once('finish', this.#afterEnd)
   }
 
-  /** After the response, a client that is still sending its body is told to stop (RFC 9113, 8.1). */
+  /** After the response, a client that is still sending its body is told to stop (RFC 9113,
+   *  8.1). */
   readonly #afterEnd = (): void => {
     this.#stream.resume()
     setImmediate(() => {

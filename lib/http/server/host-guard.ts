@@ -1,12 +1,14 @@
-/** Keeps web pages away from a listener without authorization. A page in a browser on this machine can send requests to it in two ways:
- *  across origins, which the `Origin` header shows; or by a DNS name of its own server that it has pointed at this machine (DNS
- *  rebinding), which the `Host` header shows. A page cannot use an IP address or `localhost` that way. */
+/** Keeps web pages away from a listener without authorization. A page in a browser on this machine
+ *  can send requests to it in two ways: across origins, which the `Origin` header shows; or by a
+ *  DNS name of its own server that it has pointed at this machine (DNS rebinding), which the `Host`
+ *  header shows. A page cannot use an IP address or `localhost` that way. */
 
 import { isIP } from 'node:net'
 import type { Exchange, Handler } from './exchange.ts'
 import { sendWhole } from './respond.ts'
 
-/** A handler that refuses requests of web pages and passes on all others. `names` are further names of the server. */
+/** A handler that refuses requests of web pages and passes on all others. `names` are further names
+ *  of the server. */
 export function withHostGuard(handler: Handler, names: readonly string[] = []): Handler {
   const known = new Set(names.map(name => name.toLowerCase()))
   /** The last one that was fine: most clients say the same. */

@@ -1,4 +1,5 @@
-/** A line of tasks for each key. The lines take turns, so that a thousand tasks of one delay another's by one turn. */
+/** A line of tasks for each key. The lines take turns, so that a thousand tasks of one delay
+ *  another's by one turn. */
 
 export type Task = () => void
 

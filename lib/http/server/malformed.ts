@@ -2,7 +2,8 @@
 
 import type * as net from 'node:net'
 
-/** All header lines of a request together. kube-apiserver takes 1 MiB; nothing that reads needs more than tokens and a URL. */
+/** All header lines of a request together. kube-apiserver takes 1 MiB; nothing that reads needs
+ *  more than tokens and a URL. */
 export const headersMaxBytes: number = 64 * 1024
 
 /** Answers what is not HTTP, or has too many or too long headers, and closes the connection. */

@@ -6,8 +6,8 @@ import type { Peer } from './exchange.ts'
 
 const peers = new WeakMap<Socket, Peer>()
 
-/** The peer of a socket. Its certificate is used only if TLS has verified it. It is read once for each connection, because reading it
- *  costs as much as a small response. */
+/** The peer of a socket. Its certificate is used only if TLS has verified it. It is read once for
+ *  each connection, because reading it costs as much as a small response. */
 export function peerOf(socket: Socket): Peer {
   const known = peers.get(socket)
   if (known !== undefined) return known

@@ -1,4 +1,5 @@
-/** Sends bodies with back-pressure: only what the socket buffers is in memory, and waiting for a client has a time limit. */
+/** Sends bodies with back-pressure: only what the socket buffers is in memory, and waiting for a
+ *  client has a time limit. */
 
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import { Slice } from '../../base/slice.ts'
@@ -12,14 +13,17 @@ export interface Response {
 /** The pieces of a body, made or received while it is sent. */
 export type Pieces = Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 
-/** How a response ended: whole, cut off by the client, or cut off by us because the client did not read. */
+/** How a response ended: whole, cut off by the client, or cut off by us because the client did not
+ *  read. */
 export type Outcome = 'sent' | 'left' | 'slow'
 
-/** A client that reads nothing for this long is cut off. Even a phone on a bad line reads something in a minute. */
+/** A client that reads nothing for this long is cut off. Even a phone on a bad line reads something
+ *  in a minute. */
 export const slowReaderTimeoutMs = 60_000
 
-/** A client that has not read a whole response after this long is cut off, however steadily it reads. kube-apiserver allows 60 s for a
- *  whole request; a list of a gigabyte over a line of 20 Mbit/s takes 7 minutes. */
+/** A client that has not read a whole response after this long is cut off, however steadily it
+ *  reads. kube-apiserver allows 60 s for a whole request; a list of a gigabyte over a line of 20
+ *  Mbit/s takes 7 minutes. */
 export const answerMaxMs = 600_000
 
 /** A body up to this is sent in one piece, with its length, as Go's server does. */
@@ -38,7 +42,8 @@ export function sendWhole(
   else exchange.endWith(body)
 }
 
-/** Sends a body as its pieces are made. The pieces' iterator is closed when the client leaves, so that no more are made. */
+/** Sends a body as its pieces are made. The pieces' iterator is closed when the client leaves, so
+ *  that no more are made. */
 export async function sendPieces(
   exchange: Exchange,
   { status, headers }: Response,
@@ -72,8 +77,9 @@ export async function sendPieces(
   return 'sent'
 }
 
-/** Writes the pieces and empties the list: all but the last are small. The last one is not copied, which takes ten times as long for one in
- *  memory that threads share (Node 20). False if the exchange is full. */
+/** Writes the pieces and empties the list: all but the last are small. The last one is not copied,
+ *  which takes ten times as long for one in memory that threads share (Node 20). False if the
+ *  exchange is full. */
 function writeFirst(exchange: Exchange, pieces: Uint8Array[]): boolean {
   const last = pieces.pop()!
   const before = pieces.splice(0)
@@ -81,7 +87,8 @@ function writeFirst(exchange: Exchange, pieces: Uint8Array[]): boolean {
   return exchange.write(last)
 }
 
-/** Waits until the exchange can be written to. A client that reads nothing in time, or not before `endMs`, is cut off. */
+/** Waits until the exchange can be written to. A client that reads nothing in time, or not before
+ *  `endMs`, is cut off. */
 export function writable(
   exchange: Exchange,
   clock: Clock,

@@ -1,5 +1,6 @@
-/** Listeners: HTTP/1.1 and HTTP/2 on one port, told apart by the first bytes (plain) or by ALPN (TLS), with limits, and with a stop
- *  that lets open exchanges finish. The handler decides what to answer. */
+/** Listeners: HTTP/1.1 and HTTP/2 on one port, told apart by the first bytes (plain) or by ALPN
+ *  (TLS), with limits, and with a stop that lets open exchanges finish. The handler decides what to
+ *  answer. */
 
 import * as http from 'node:http'
 import * as http2 from 'node:http2'
@@ -42,7 +43,8 @@ export interface ServerOptions {
   /** With `https`. A `ca` makes the server ask for client certificates. */
   readonly tls?: SecureContextOptions | undefined
   readonly clock: Clock
-  /** Requests for an upgrade are handed over with their connection. Without it they are answered like any other request. */
+  /** Requests for an upgrade are handed over with their connection. Without it they are answered
+   *  like any other request. */
   readonly takesUpgrades?: boolean | undefined
   /** How long a connection without requests is kept. */
   readonly idleTimeoutMs?: number | undefined
@@ -50,13 +52,15 @@ export interface ServerOptions {
   readonly headersTimeoutMs?: number | undefined
 }
 
-/** Headers must be complete after this time: the client may be holding the connection on purpose. */
+/** Headers must be complete after this time: the client may be holding the connection on
+ *  purpose. */
 const headersTimeoutMs = 30_000
 /** Node looks for connections that are late this often within that time. */
 const checksWithin = 6
 /** Idle connections are kept as long as Go's HTTP server keeps them. */
 const idleTimeoutMs = 90_000
-/** Node counts a session's queued frames against this, in megabytes: thousands of watches each have a frame or two queued. */
+/** Node counts a session's queued frames against this, in megabytes: thousands of watches each have
+ *  a frame or two queued. */
 const sessionMemoryMegabytes = 256
 
 /** TCP keep-alive probes begin after this time without traffic. */
@@ -76,7 +80,8 @@ function http1Options(times: Times): http.ServerOptions {
     requestTimeout: 0,
     keepAliveTimeout: times.idleTimeoutMs,
     noDelay: true,
-    // Notices clients that have vanished without closing: a watch may have nothing to write for an hour.
+    // Notices clients that have vanished without closing: a watch may have nothing to write for an
+    // hour.
     keepAlive: true,
     keepAliveInitialDelay: vanishedAfterMs,
   }
@@ -192,12 +197,14 @@ export class Server {
     this.#secure?.setSecureContext(options)
   }
 
-  /** Each HTTP/1.1 answer closes its connection from now on, so that clients go elsewhere: the end of a kept connection may cross a request. */
+  /** Each HTTP/1.1 answer closes its connection from now on, so that clients go elsewhere: the end
+   *  of a kept connection may cross a request. */
   leave(): void {
     this.#isLeaving = true
   }
 
-  /** Stops accepting, lets exchanges under way finish, and closes connections as they become idle. Resolves when all are gone. */
+  /** Stops accepting, lets exchanges under way finish, and closes connections as they become idle.
+   *  Resolves when all are gone. */
   async drain(): Promise<void> {
     this.leave()
     this.#isDraining = true
@@ -221,7 +228,8 @@ export class Server {
     for (const socket of this.#sockets) socket.destroy()
   }
 
-  /** Node's HTTP/1.1 server listens, because only a server that listens times out slow headers and idle connections. */
+  /** Node's HTTP/1.1 server listens, because only a server that listens times out slow headers and
+   *  idle connections. */
   #createSecure(tls: SecureContextOptions, h2: http2.Http2Server): https.Server {
     const verification: TlsOptions =
       tls.ca === undefined ? {} : { requestCert: true, rejectUnauthorized: false }
@@ -251,7 +259,8 @@ export class Server {
     return server
   }
 
-  /** A connection that begins with the HTTP/2 preface goes to the HTTP/2 server, any other to the HTTP/1.1 server. */
+  /** A connection that begins with the HTTP/2 preface goes to the HTTP/2 server, any other to the
+   *  HTTP/1.1 server. */
   #sniffProtocol(http1: http.Server, h2: http2.Http2Server): http.Server {
     const listeners = http1.listeners('connection')
     http1.removeAllListeners('connection')
@@ -291,7 +300,8 @@ export class Server {
     server.on('session', (session: http2.ServerHttp2Session) => {
       const leave = this.#sessions.add(session)
       this.#arrivals.add(session)
-      // Node's own timeout of a session stays after the session has ended, and keeps all of it for its whole time.
+      // Node's own timeout of a session stays after the session has ended, and keeps all of it for
+      // its whole time.
       const idle = new IdleTimer(this.#clock, this.#times.idleTimeoutMs, () => session.close())
       session.on('close', () => {
         leave()
@@ -357,9 +367,10 @@ function call(listeners: readonly Function[], server: http.Server, socket: net.S
   for (const listener of listeners) listener.call(server, socket)
 }
 
-/** A token (RFC 9110, 5.6.2), except the two that mean something else than a request for a target: `PRI` begins another protocol, and `CONNECT`
- *  opens a tunnel. Other methods that HTTP/1.1's parser of Node refuses, such as `FOO` or `get`, are read alike by every server:
- *  kube-apiserver answers them with 405. */
+/** A token (RFC 9110, 5.6.2), except the two that mean something else than a request for a target:
+ *  `PRI` begins another protocol, and `CONNECT` opens a tunnel. Other methods that HTTP/1.1's
+ *  parser of Node refuses, such as `FOO` or `get`, are read alike by every server: kube-apiserver
+ *  answers them with 405. */
 const method = /^(?!(?:PRI|CONNECT)$)[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const target = /^[\x21-\x7e]*$/
 

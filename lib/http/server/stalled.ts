@@ -1,9 +1,11 @@
 /** Closes connections of clients that do not read the end of a response.
  *
- *  While a response is being written, respond.ts waits for the client and has a timeout. Once the last piece is in the socket's buffer,
- *  nothing waits any more, and a client that has stopped reading would hold that piece and its connection for ever.
+ *  While a response is being written, respond.ts waits for the client and has a timeout. Once the
+ *  last piece is in the socket's buffer, nothing waits any more, and a client that has stopped
+ *  reading would hold that piece and its connection for ever.
  *
- *  All exchanges are checked in one round every 15 s, which is cheaper than one timer for each of them. */
+ *  All exchanges are checked in one round every 15 s, which is cheaper than one timer for each of
+ *  them. */
 
 import type { Bag } from '../../base/bag.ts'
 import type { Clock } from '../../base/clock.ts'
@@ -11,7 +13,8 @@ import { Rounds } from '../../base/timers.ts'
 import type { Exchange } from './exchange.ts'
 import { slowReaderTimeoutMs } from './respond.ts'
 
-/** A client is cut off after 60 to 75 s: the timeout, and up to one interval until it is noticed. */
+/** A client is cut off after 60 to 75 s: the timeout, and up to one interval until it is
+ *  noticed. */
 const checkEveryMs = slowReaderTimeoutMs / 4
 
 export class StalledClients {

@@ -1,13 +1,16 @@
-/** How many streams an HTTP/2 connection may have at once: few at first, and four times as many whenever half of them have been taken, which
- *  means that the client has got all of the response that there is so far. So a client whose windows are zero, or that does not read, has few
- *  however often it asks. nghttp2 refuses the others before Node makes any object; clients send such a request again (RFC 9113, 8.7).
+/** How many streams an HTTP/2 connection may have at once: few at first, and four times as many
+ *  whenever half of them have been taken, which means that the client has got all of the response
+ *  that there is so far. So a client whose windows are zero, or that does not read, has few however
+ *  often it asks. nghttp2 refuses the others before Node makes any object; clients send such a
+ *  request again (RFC 9113, 8.7).
  *
  *  ```
  *  strangers          100, or 8 while many connections come ─── stays
  *  authenticated      the same ─▶ 4 times, half of them taken ─▶ … ─▶ 2,000
  *  ```
  *
- *  Connections that may need more are looked at every 50 ms: nothing says when a blocked response begins to move. */
+ *  Connections that may need more are looked at every 50 ms: nothing says when a blocked response
+ *  begins to move. */
 
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
 import { Bag } from '../../base/bag.ts'
@@ -55,7 +58,8 @@ export class StreamLimits {
     return this.#first
   }
 
-  /** A connection has begun. Call the returned function with each stream, and what that returns when the stream is over. */
+  /** A connection has begun. Call the returned function with each stream, and what that returns
+   *  when the stream is over. */
   open(session: ServerHttp2Session): (stream: Stream) => () => void {
     const one: Connection = {
       session,

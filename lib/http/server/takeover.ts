@@ -1,5 +1,6 @@
-/** A connection that waits for its upgrade. The socket is read meanwhile: without reading, Node does not notice that the client has
- *  left, and the request would be held until the upstream answers. */
+/** A connection that waits for its upgrade. The socket is read meanwhile: without reading, Node
+ *  does not notice that the client has left, and the request would be held until the upstream
+ *  answers. */
 
 import type { Socket } from 'node:net'
 import type { Takeover } from './exchange.ts'

@@ -1,5 +1,5 @@
-/** The server's certificate and key, and the CA of client certificates, read again when the files change: certificates are
- *  renewed every few weeks, and a restart would cut every watch. */
+/** The server's certificate and key, and the CA of client certificates, read again when the files
+ *  change: certificates are renewed every few weeks, and a restart would cut every watch. */
 
 import { readFile } from 'node:fs/promises'
 import { createSecureContext, DEFAULT_CIPHERS, type SecureContextOptions } from 'node:tls'
@@ -13,7 +13,8 @@ import { requireAuthorities } from './authorities.ts'
 export interface TlsFiles {
   readonly certFile: string
   readonly keyFile: string
-  /** If it is given, client certificates are requested and verified against it. They are never required. */
+  /** If it is given, client certificates are requested and verified against it. They are never
+   *  required. */
   readonly clientCaFile?: string | undefined
   /** The options that name the files, for messages; those of `--listen` if they are left out. */
   readonly options?: Readonly<Record<'cert' | 'key' | 'clientCa', string>> | undefined
@@ -21,8 +22,9 @@ export interface TlsFiles {
   readonly authorities?: (() => readonly string[]) | undefined
 }
 
-/** Prefers AES with keys of 128 bits, where Node prefers 256: kube-apiserver chooses the same, and encryption is a fifth of the cost of
- *  a watch of everything (bench/watch, November 2026). A client can still insist on another cipher. */
+/** Prefers AES with keys of 128 bits, where Node prefers 256: kube-apiserver chooses the same, and
+ *  encryption is a fifth of the cost of a watch of everything (bench/watch, November 2026). A
+ *  client can still insist on another cipher. */
 const firstCipher = 'TLS_AES_128_GCM_SHA256'
 const ciphers = DEFAULT_CIPHERS.split(':')
   .sort((one, other) => Number(other === firstCipher) - Number(one === firstCipher))
@@ -30,7 +32,8 @@ const ciphers = DEFAULT_CIPHERS.split(':')
 
 const listenOptions = { cert: '--tls-cert', key: '--tls-key', clientCa: '--client-ca' }
 
-/** The files' contents as options of a TLS context. Fails, naming the files, if they do not make one. */
+/** The files' contents as options of a TLS context. Fails, naming the files, if they do not make
+ *  one. */
 export async function readTls(files: TlsFiles): Promise<SecureContextOptions> {
   const { clientCaFile, options: names = listenOptions } = files
   const [cert, key, ca] = await Promise.all([
@@ -72,7 +75,8 @@ export interface FollowedTls {
   readonly logger: Logger
 }
 
-/** Reads the files again while the server runs. Files that do not make a TLS context change nothing. */
+/** Reads the files again while the server runs. Files that do not make a TLS context change
+ *  nothing. */
 export function followTls({ files, current, ...rest }: FollowedTls): CancelTimer {
   if (files === undefined || current === undefined) return () => {}
   return follow({ ...rest, current, read: () => readTls(files) })

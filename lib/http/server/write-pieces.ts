@@ -2,8 +2,8 @@
 
 import type { Writable } from 'node:stream'
 
-/** A piece of this size or more is written by itself. TLS copies pieces that are written together into one buffer, which costs a tenth
- *  of a list of 170 KB (bench/list, November 2026). */
+/** A piece of this size or more is written by itself. TLS copies pieces that are written together
+ *  into one buffer, which costs a tenth of a list of 170 KB (bench/list, November 2026). */
 const aloneMinBytes = 32 * 1024
 
 /** Into a stream that is corked. Calls `sent` when all of them have left. */

@@ -1,5 +1,6 @@
-/** Answers watches: first, if requested, the current state as ADDED events from one snapshot; then the changes, from the hub. Each event
- *  is encoded once for all watchers that get the same bytes. */
+/** Answers watches: first, if requested, the current state as ADDED events from one snapshot; then
+ *  the changes, from the hub. Each event is encoded once for all watchers that get the same
+ *  bytes. */
 
 import type { Clock } from '../../base/clock.ts'
 import type { CacheError } from '../../base/errors.ts'
@@ -51,7 +52,8 @@ export interface WatchAnswer {
 
 type ShownWatch = Omit<WatchAnswer, 'pace'> & ShownAs
 
-/** Answers until the watch follows the hub; after that nothing of the request is held. Refusals are thrown as long as nothing was sent. */
+/** Answers until the watch follows the hub; after that nothing of the request is held. Refusals are
+ *  thrown as long as nothing was sent. */
 export async function answerWatch(
   context: RequestContext,
   { plan, mediaType, snapshot, pace }: WatchAnswer,
@@ -121,7 +123,8 @@ function objectionTo(
   return upstream.objectionToWatch(plan, snapshot) ?? (isExpired ? 'revision-not-kept' : undefined)
 }
 
-/** Ends a watch before its first event: upstream reports in the stream that the revision has expired, or is in the future. */
+/** Ends a watch before its first event: upstream reports in the stream that the revision has
+ *  expired, or is in the future. */
 export function refuseWatch(
   { reply, exchange }: RequestContext,
   { encoding }: MediaType,
@@ -132,7 +135,8 @@ export function refuseWatch(
   exchange.end(errorFrame(statusObjectJson(statusFromError(failure)), { encoding }))
 }
 
-/** The object of an event cannot be written as a list of metadata: upstream ends such a stream at its first event. */
+/** The object of an event cannot be written as a list of metadata: upstream ends such a stream at
+ *  its first event. */
 function isUnanswerable({ rendering }: Shown): boolean {
   return rendering === 'PartialObjectMetadataList'
 }
@@ -145,7 +149,8 @@ interface StateFrames {
   readonly rest: Frames
 }
 
-/** Writes the initial events. False when the watch is over: the client has left or does not read, or an object is not exact. */
+/** Writes the initial events. False when the watch is over: the client has left or does not read,
+ *  or an object is not exact. */
 async function sendState(
   { exchange, signal }: RequestContext,
   { connection, beginning, rest }: StateFrames,
@@ -179,14 +184,16 @@ async function firstOf(frames: Frames, clock: Clock): Promise<StateFrames['begin
 
 /** This many selected objects are written as one piece. */
 const runEntries = 64
-/** After so many objects that are not selected comes an empty piece, so that the work can give way. */
+/** After so many objects that are not selected comes an empty piece, so that the work can give
+ *  way. */
 const lookedAtMax = 256
 /** Up to so many selected objects are remembered, so that they are looked for once. */
 const rememberedMax = 500
 
 const emptyPiece = new Uint8Array(0)
 
-/** The ADDED events of the current objects, which may be asked for twice: to check them, and to send them. */
+/** The ADDED events of the current objects, which may be asked for twice: to check them, and to
+ *  send them. */
 class InitialState {
   readonly #answer: ShownWatch
   readonly #filter: Filter | undefined

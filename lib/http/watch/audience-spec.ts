@@ -1,4 +1,5 @@
-/** Describes an audience to the hub: which watches share frames, which changes concern them, and how a frame is made. */
+/** Describes an audience to the hub: which watches share frames, which changes concern them, and
+ *  how a frame is made. */
 
 import type { Clock } from '../../base/clock.ts'
 import type { Logger } from '../../base/logger.ts'
@@ -32,7 +33,8 @@ export interface SelectedWatch {
   readonly filter: Filter | undefined
 }
 
-/** What the hub has to know about a watch. It outlives the request, so it holds no reference to it. */
+/** What the hub has to know about a watch. It outlives the request, so it holds no reference to
+ *  it. */
 export function audienceSpecOf(
   context: RequestContext,
   watch: SelectedWatch,
@@ -83,7 +85,8 @@ function frameMaker(
     if (made instanceof Unproven) return unproven(told.entry, revision)
     if (made instanceof Superseded) return 'inexact'
     if (made instanceof NotExact) return inexact(made, event.key, revision)
-    // Kept frames outlive the young generation: 1,000 a second make full collections about twice as frequent.
+    // Kept frames outlive the young generation: 1,000 a second make full collections about twice as
+    // frequent.
     if (!isAlone) frames?.set(event, names[told.type], made)
     return made
   }

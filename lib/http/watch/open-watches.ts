@@ -1,4 +1,5 @@
-/** All open watches: when each ends, when its next bookmark is due, and how all end when the server stops. */
+/** All open watches: when each ends, when its next bookmark is due, and how all end when the server
+ *  stops. */
 
 import type { Clock } from '../../base/clock.ts'
 import type { Key } from '../../base/keys.ts'
@@ -16,14 +17,16 @@ import { Outbox } from './outbox.ts'
 import { slowReaderTimeoutMs } from '../server/respond.ts'
 import type { WatchEnd, WatchResponse } from './watch-response.ts'
 
-/** A watch without a time limit of its own ends after 30 to 60 minutes, so that clients spread over servers again. */
+/** A watch without a time limit of its own ends after 30 to 60 minutes, so that clients spread over
+ *  servers again. */
 const timeoutMinMs = 1_800_000
 
 /** How long a bookmark waits for etcd to report its progress. */
 const refreshMs = 500
 
-/** The size of the frame cache: the frames of a hundred changes of pods, for watches with other selectors and for those that are a little
- *  behind. More of them would outlive the young generation and become garbage of the old one. */
+/** The size of the frame cache: the frames of a hundred changes of pods, for watches with other
+ *  selectors and for those that are a little behind. More of them would outlive the young
+ *  generation and become garbage of the old one. */
 const framesMaxBytes = 512 * 1024
 
 export interface OpenWatchesOptions {
@@ -137,7 +140,8 @@ export class OpenWatches {
     }
   }
 
-  /** The watches of each client by what it calls itself, for people. At most the first 20,000 watches are visited. */
+  /** The watches of each client by what it calls itself, for people. At most the first 20,000
+   *  watches are visited. */
   clients(): readonly WatchingClient[] {
     const clients = new Map<string, Counted>()
     let visited = 0
@@ -160,7 +164,8 @@ export class OpenWatches {
     return [...clients.values()]
   }
 
-  /** Lets a watch follow its keyspace until its time is up, its client leaves, or the server stops. */
+  /** Lets a watch follow its keyspace until its time is up, its client leaves, or the server
+   *  stops. */
   follow(connection: WatchResponse, following: Following): void {
     const { keyspace, audience, position, timeoutSeconds = 0, allowBookmarks } = following
     const { sink = connection } = following
@@ -196,8 +201,9 @@ export class OpenWatches {
     if (this.#isStopping) this.#end(watch, nowMs)
   }
 
-  /** True if a watch cannot continue from its position. Our history goes further back than etcd's, but upstream keeps none of resources
-   *  that it does not cache (events): etcd refuses such a watch there, and so it is refused here. */
+  /** True if a watch cannot continue from its position. Our history goes further back than etcd's,
+   *  but upstream keeps none of resources that it does not cache (events): etcd refuses such a
+   *  watch there, and so it is refused here. */
   #isExpired(
     { framing }: WatchResponse,
     { keyspace, position }: Following,
@@ -207,7 +213,8 @@ export class OpenWatches {
     return !framing.resource.isWatchCached && position + 1 < this.source.compacted(keyspace)
   }
 
-  /** Ends all watches of these keyspaces cleanly, because their objects are written differently from now on. */
+  /** Ends all watches of these keyspaces cleanly, because their objects are written differently
+   *  from now on. */
   endAll(keyspaces: readonly Key[]): void {
     for (const watch of this.#open) {
       if (keyspaces.includes(watch.keyspace)) this.#end(watch, this.#clock.monotonicMs())
@@ -237,7 +244,8 @@ export class OpenWatches {
     this.#alarm.set(this.#schedule.nextMs() ?? Infinity)
   }
 
-  /** Ends watches whose time is up. Requests the progress of all keyspaces with a bookmark due, once, before the bookmarks are sent. */
+  /** Ends watches whose time is up. Requests the progress of all keyspaces with a bookmark due,
+   *  once, before the bookmarks are sent. */
   readonly #tick = (): void => {
     const nowMs = this.#clock.monotonicMs()
     const bookmarks: ScheduledWatch[] = []
@@ -264,8 +272,8 @@ export class OpenWatches {
     if (this.#open.has(watch)) this.#add(watch, nowMs + slowReaderTimeoutMs)
   }
 
-  /** A lagging watcher gets no bookmark, because it has not been sent everything up to a newer revision; nor does one whose position is in
-   *  the future. */
+  /** A lagging watcher gets no bookmark, because it has not been sent everything up to a newer
+   *  revision; nor does one whose position is in the future. */
   readonly #sendBookmark = ({ connection, keyspace }: ScheduledWatch): void => {
     const { watcher, framing } = connection
     if (!connection.isOpen || watcher?.state !== 'live') return

@@ -1,7 +1,8 @@
-/** Writes the frames of watches in rounds: each connection once, with all frames that have come since its last turn, in slices that are
- *  short enough for the event loop. After a long round it rests for as long as the round took, unless a buffer is full. So the busier
- *  the server, the more frames each write has, and the less an event costs. Events go before lists that are being sent, because behind
- *  a thousand lists they would be seconds late. */
+/** Writes the frames of watches in rounds: each connection once, with all frames that have come
+ *  since its last turn, in slices that are short enough for the event loop. After a long round it
+ *  rests for as long as the round took, unless a buffer is full. So the busier the server, the more
+ *  frames each write has, and the less an event costs. Events go before lists that are being sent,
+ *  because behind a thousand lists they would be seconds late. */
 
 import type { Clock } from '../../base/clock.ts'
 import { Slice } from '../../base/slice.ts'
@@ -12,12 +13,14 @@ export interface Sender {
   flush(): number
 }
 
-/** How many bytes are written before the event loop sends them. All bytes that the streams of a connection get in one turn are encrypted and
- *  copied together, and if they do not fit in the processor's caches, an event costs a tenth more. So a few streams get much instead of
- *  each a little (bench/watch, November 2026). */
+/** How many bytes are written before the event loop sends them. All bytes that the streams of a
+ *  connection get in one turn are encrypted and copied together, and if they do not fit in the
+ *  processor's caches, an event costs a tenth more. So a few streams get much instead of each a
+ *  little (bench/watch, November 2026). */
 const burstBytes = 512 * 1024
 
-/** A round gives way after so long. With 3 ms, as elsewhere, an event over HTTP/1.1 costs a tenth more (bench/watch, November 2026). */
+/** A round gives way after so long. With 3 ms, as elsewhere, an event over HTTP/1.1 costs a tenth
+ *  more (bench/watch, November 2026). */
 const sliceMs = 4
 
 /** After a shorter round there is no rest. */
@@ -25,7 +28,8 @@ const restMinMs = 0.5
 /** The longest rest. */
 const restMaxMs = 4
 
-/** How many joined pieces are cached: watches with the same selectors may be at this many positions of the history. */
+/** How many joined pieces are cached: watches with the same selectors may be at this many positions
+ *  of the history. */
 const joinsMax = 32
 
 interface Join {
@@ -41,11 +45,12 @@ export class Outbox {
   #isSending = false
   /** No rest after this round. */
   #isHurried = false
-  /** Ends the rest. Not an `AbortController`: each call of its `abort` makes an error with a stack, and `hurry` is called for every
-   *  frame that a busy server writes. */
+  /** Ends the rest. Not an `AbortController`: each call of its `abort` makes an error with a stack,
+   *  and `hurry` is called for every frame that a busy server writes. */
   #wake: (() => void) | undefined = undefined
-  /** Joined bytes by their first piece. The map is replaced, never emptied: V8 lets each old table of an emptied map refer to the next, so
-   *  that all of them, with the bytes in them, live until a full collection. */
+  /** Joined bytes by their first piece. The map is replaced, never emptied: V8 lets each old table
+   *  of an emptied map refer to the next, so that all of them, with the bytes in them, live until a
+   *  full collection. */
   #joins: Map<Uint8Array | undefined, Join> | undefined = undefined
 
   constructor(clock: Clock) {
@@ -66,7 +71,8 @@ export class Outbox {
     this.sent.bytes += bytes
   }
 
-  /** Joins pieces. Watches that are sent the same pieces share the joined bytes; these are most watches with the same selectors. */
+  /** Joins pieces. Watches that are sent the same pieces share the joined bytes; these are most
+   *  watches with the same selectors. */
   join(pieces: readonly Uint8Array[]): Uint8Array {
     const known = this.#joins?.get(pieces[0])
     if (known !== undefined && isSame(known.pieces, pieces)) return known.bytes

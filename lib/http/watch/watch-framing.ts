@@ -1,5 +1,6 @@
-/** How the events of a watch are written: everything that is needed of it after its request was parsed. It is small and holds no contents,
- *  so that an idle watch costs little and keeps no old snapshot alive. */
+/** How the events of a watch are written: everything that is needed of it after its request was
+ *  parsed. It is small and holds no contents, so that an idle watch costs little and keeps no old
+ *  snapshot alive. */
 
 import type { CacheError } from '../../base/errors.ts'
 import type { Revision } from '../../base/revision.ts'
@@ -71,7 +72,8 @@ export class WatchFraming {
     return bookmarkFrame(encoder, { revision, endsInitialEvents }, { shown, hasColumns: false })
   }
 
-  /** The last event of a watch whose position is no longer kept; `oldest` is the oldest revision that is. */
+  /** The last event of a watch whose position is no longer kept; `oldest` is the oldest revision
+   *  that is. */
   expired(position: Revision, oldest: Revision): Uint8Array {
     const isCached = this.resource.isWatchCached
     return this.failure(isCached ? watchExpired(position, oldest) : uncachedWatchExpired())

@@ -1,5 +1,6 @@
-/** One open watch: takes frames from the hub and writes them to its client, all that have come in one write, as fast as the client reads.
- *  What it holds is bounded: a client that does not read falls behind in the history, which costs no memory.
+/** One open watch: takes frames from the hub and writes them to its client, all that have come in
+ *  one write, as fast as the client reads. What it holds is bounded: a client that does not read
+ *  falls behind in the history, which costs no memory.
  *
  *  ```
  *           the client must read first             end()
@@ -14,13 +15,15 @@ import type { Exchange } from '../server/exchange.ts'
 import type { Outbox, Sender } from './outbox.ts'
 import type { WatchFraming } from './watch-framing.ts'
 
-/** This much may wait for the next write. Beyond it the watcher falls back to the history. Over HTTP/2 Node encrypts and sends at once what all
- *  streams of a connection wait with when its client reads on: with 64 KB each, a hundred of them held the event loop for 9 to 17 ms, and
- *  with 32 KB for 7 to 9, while an event cost at most a twelfth more (bench/million). Over HTTP/1.1, where each watch has a connection, it
- *  would cost a third more (bench/watch, November 2026). */
+/** This much may wait for the next write. Beyond it the watcher falls back to the history. Over
+ *  HTTP/2 Node encrypts and sends at once what all streams of a connection wait with when its
+ *  client reads on: with 64 KB each, a hundred of them held the event loop for 9 to 17 ms, and with
+ *  32 KB for 7 to 9, while an event cost at most a twelfth more (bench/million). Over HTTP/1.1,
+ *  where each watch has a connection, it would cost a third more (bench/watch, November 2026). */
 const pendingMaxBytes = { '1.1': 64 * 1024, '2': 32 * 1024 } as const
-/** The same while the client's buffer is full. Over HTTP/2 all streams of a connection can write again at the same moment, and then their
- *  frames must be ready: otherwise the connection would be idle while they are made. */
+/** The same while the client's buffer is full. Over HTTP/2 all streams of a connection can write
+ *  again at the same moment, and then their frames must be ready: otherwise the connection would be
+ *  idle while they are made. */
 const fullPendingMaxBytes = { '1.1': 0, '2': pendingMaxBytes[2] } as const
 
 /** How a watch ended: the client left, its time was up, or why we ended it. */
@@ -88,7 +91,8 @@ export class WatchResponse implements WatcherSink, Sender {
     return fits
   }
 
-  /** The history no longer has the watcher's position, or `position` for a watch that has no watcher yet. */
+  /** The history no longer has the watcher's position, or `position` for a watch that has no
+   *  watcher yet. */
   expired(oldest: Revision, position: Revision = this.#watcher?.position ?? oldest): void {
     if (this.#state === 'ended') return
     this.write(this.framing.expired(position, oldest))

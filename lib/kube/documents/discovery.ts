@@ -1,8 +1,10 @@
-/** Discovery documents: the groups, their versions and their resources, one by one or all in one document.
+/** Discovery documents: the groups, their versions and their resources, one by one or all in one
+ *  document.
  *
- *  The bodies equal kube-apiserver's byte for byte, small inconsistencies included: the core resource list has no apiVersion, and the
- *  aggregated document names the group of a response only if it is another than the resource's own, but always for custom resources.
- *  A `Discovery` belongs to one registry; its documents are made when they are first asked for. */
+ *  The bodies equal kube-apiserver's byte for byte, small inconsistencies included: the core
+ *  resource list has no apiVersion, and the aggregated document names the group of a response only
+ *  if it is another than the resource's own, but always for custom resources. A `Discovery` belongs
+ *  to one registry; its documents are made when they are first asked for. */
 
 import { hasZeroTimes, type Schema, type Subresource } from '../../codec/schema/schema.ts'
 import type { ApiService } from '../resources/api-services.ts'
@@ -140,7 +142,8 @@ export class Discovery {
     return { body, etag }
   }
 
-  /** /: the paths of the API, with the server's own paths among them. Indented, without a final newline. */
+  /** /: the paths of the API, with the server's own paths among them. Indented, without a final
+   *  newline. */
   paths(own: readonly string[]): string {
     const groups = this.#groups().flatMap(({ name, versions }) => [
       `/apis/${name}`,
@@ -206,7 +209,8 @@ export class Discovery {
     return `{${members.join(',')}}`
   }
 
-  /** The first bytes of a hash over what is stored; for custom resources it follows from the definition. */
+  /** The first bytes of a hash over what is stored; for custom resources it follows from the
+   *  definition. */
   #storageVersionHash({ storageVersionHash, storage, custom }: Resource): string[] {
     if (custom === undefined || storage === undefined) {
       return storageVersionHash === undefined

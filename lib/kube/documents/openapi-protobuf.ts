@@ -1,5 +1,6 @@
-/** OpenAPI version 2 as protobuf, which Kubernetes clients ask for: those messages of google/gnostic's OpenAPIv2.proto that a document
- *  about reads needs. Members for which a message has no field are left out, as upstream prunes its schemas before it writes them. */
+/** OpenAPI version 2 as protobuf, which Kubernetes clients ask for: those messages of
+ *  google/gnostic's OpenAPIv2.proto that a document about reads needs. Members for which a message
+ *  has no field are left out, as upstream prunes its schemas before it writes them. */
 
 import type { Steps } from '../../base/slice.ts'
 import { appendVarint, ByteWriter } from '../../wire/byte-writer.ts'
@@ -19,7 +20,8 @@ interface Message {
   readonly others?: readonly [number: number, append: Append]
 }
 
-/** Writes a document as protobuf, in one step for each path and each definition: there are hundreds of them. */
+/** Writes a document as protobuf, in one step for each path and each definition: there are hundreds
+ *  of them. */
 export function* openApiProtobuf(json: string): Steps<Uint8Array> {
   const out = new ByteWriter(json.length)
   for (const [name, member] of Object.entries(objectOf(JSON.parse(json)))) {
@@ -53,8 +55,9 @@ function appendMembers(out: ByteWriter, message: Message, value: UntypedObject):
   }
 }
 
-/** Writes a field whose message `fill` writes. The length comes first but is known last, so the message is moved when its length is known.
- *  There are tens of thousands of small messages, and a writer for each would cost more. */
+/** Writes a field whose message `fill` writes. The length comes first but is known last, so the
+ *  message is moved when its length is known. There are tens of thousands of small messages, and a
+ *  writer for each would cost more. */
 function appendMessage(out: ByteWriter, number: number, fill: (inner: ByteWriter) => void): void {
   appendVarint(out, number * 8 + 2)
   const start = out.length

@@ -1,5 +1,6 @@
-/** Schemas for OpenAPI, from the wire schema and from the schemas of CustomResourceDefinitions: types and fields, without the
- *  descriptions. What `kubectl explain` and generators of clients need. */
+/** Schemas for OpenAPI, from the wire schema and from the schemas of CustomResourceDefinitions:
+ *  types and fields, without the descriptions. What `kubectl explain` and generators of clients
+ *  need. */
 
 import type { SelectableField } from '../../codec/fields/selectable.ts'
 import type { Field, MessageType, Schema } from '../../codec/schema/schema.ts'
@@ -10,7 +11,8 @@ import { objectOf } from '../../base/untyped.ts'
 /** A schema as it is written in the document. */
 export type OpenApiSchema = Readonly<Record<string, unknown>>
 
-/** Where schemas refer to each other: `#/components/schemas/` in version 3, `#/definitions/` in version 2. */
+/** Where schemas refer to each other: `#/components/schemas/` in version 3, `#/definitions/` in
+ *  version 2. */
 export type ReferencePrefix = '#/components/schemas/' | '#/definitions/'
 
 /** The named schemas of one document. */
@@ -24,7 +26,8 @@ export class SchemaSet {
     this.#prefix = prefix
   }
 
-  /** Adds the kind of a resource and its list, with every schema that they refer to. Returns their names. */
+  /** Adds the kind of a resource and its list, with every schema that they refer to. Returns their
+   *  names. */
   addResource(resource: Resource): { readonly object: string; readonly list: string } {
     const object =
       resource.custom === undefined

@@ -1,5 +1,6 @@
-/** OpenAPI documents without an upstream: version 3, one document for each group and version, and version 2, one for all. They have what
- *  clients look up in them: the kinds with their fields, the selectable fields, and the paths for reads. */
+/** OpenAPI documents without an upstream: version 3, one document for each group and version, and
+ *  version 2, one for all. They have what clients look up in them: the kinds with their fields, the
+ *  selectable fields, and the paths for reads. */
 
 import type { Steps } from '../../base/slice.ts'
 import type { Digests } from '../../base/digests.ts'
@@ -15,8 +16,8 @@ export interface OpenApiOptions {
   readonly gitVersion: string
 }
 
-/** The documents of one registry, made when they are first asked for. They are made in steps, because all of them together would hold the
- *  event loop for too long. */
+/** The documents of one registry, made when they are first asked for. They are made in steps,
+ *  because all of them together would hold the event loop for too long. */
 export class OpenApi {
   readonly #options: OpenApiOptions
   readonly #documents = new Map<string, string>()
@@ -107,7 +108,8 @@ export class OpenApi {
     return `/openapi/v3/${documentPath(group, version)}?hash=${this.hashOf(text)}`
   }
 
-  /** The hash of a document's bytes. Clients cache a document as long as its hash stays the same, whichever server made it. */
+  /** The hash of a document's bytes. Clients cache a document as long as its hash stays the same,
+   *  whichever server made it. */
   hashOf(text: string): string {
     const { digests } = this.#options
     const hash = this.#hashes.get(text) ?? hexOf(digests.sha512(text))

@@ -1,8 +1,10 @@
-/** The attributes of a request that are authorized, as upstream's RequestInfo and its authorization filter determine them.
+/** The attributes of a request that are authorized, as upstream's RequestInfo and its authorization
+ *  filter determine them.
  *
- *  Any difference from upstream's reading would be a security hole or a wrong refusal, so upstream's oddities are kept: a namespace
- *  object is in the namespace of its own name; a list that selects one name has that name; the deprecated /watch/ paths have no
- *  selectors; a selector that cannot be parsed limits nothing. */
+ *  Any difference from upstream's reading would be a security hole or a wrong refusal, so
+ *  upstream's oddities are kept: a namespace object is in the namespace of its own name; a list
+ *  that selects one name has that name; the deprecated /watch/ paths have no selectors; a selector
+ *  that cannot be parsed limits nothing. */
 
 import { goParseInt } from '../../go/text.ts'
 import {
@@ -49,8 +51,9 @@ export interface PathAttributes {
 
 export type Attributes = ResourceAttributes | PathAttributes
 
-/** The attributes of a request. They are made from its method, path and query alone, never from its route, so that they are the ones that
- *  upstream would authorize. Never fails: a malformed query is refused later. */
+/** The attributes of a request. They are made from its method, path and query alone, never from its
+ *  route, so that they are the ones that upstream would authorize. Never fails: a malformed query
+ *  is refused later. */
 export function attributesOf(
   method: string,
   { path, query }: Pick<RequestTarget, 'path' | 'query'>,
@@ -86,7 +89,8 @@ function selectedName(fields: FieldSelector | undefined): string | undefined {
   return name === undefined || invalidPathName(name) !== undefined ? undefined : name
 }
 
-/** If one parameter of a read cannot be parsed, upstream ignores all of them. These are the ones beside selectors that can be wrong. */
+/** If one parameter of a read cannot be parsed, upstream ignores all of them. These are the ones
+ *  beside selectors that can be wrong. */
 function hasIntegers(query: Query): boolean {
   return ['limit', 'timeoutSeconds'].every(name => {
     const text = query.first(name)
@@ -99,13 +103,14 @@ function fieldsOf(query: Query): FieldSelector | undefined {
 }
 
 function labelsOf(query: Query): LabelSelector | undefined {
-  // A selector that only some versions can parse is refused later, when it is parsed for the answer.
+  // A selector that only some versions can parse is refused later, when it is parsed for the
+  // answer.
   const parse = (text: string): LabelSelector => parseLabelSelector(text, schemaOf())
   return unlessMalformed(parse, query.text('labelSelector'))
 }
 
-/** A selector that is too long is not parsed before the caller is known. Leaving it out of the review asks for more access, which is
- *  safe. */
+/** A selector that is too long is not parsed before the caller is known. Leaving it out of the
+ *  review asks for more access, which is safe. */
 function unlessMalformed<T>(parse: (text: string) => T, text: string): T | undefined {
   if (!isCheapSelector(text)) return undefined
   try {

@@ -1,5 +1,5 @@
-/** Parses and checks the parameters of lists, gets and watches. Each mistake gets upstream's Status, and of several mistakes the one that
- *  upstream finds first is reported. */
+/** Parses and checks the parameters of lists, gets and watches. Each mistake gets upstream's
+ *  Status, and of several mistakes the one that upstream finds first is reported. */
 
 import type { Revision } from '../../base/revision.ts'
 import { everyField, type FieldSelector, parseFieldSelector } from '../selectors/field-selector.ts'
@@ -24,7 +24,8 @@ export interface ListOptions {
   readonly sendInitialEvents: boolean | undefined
 }
 
-/** The parameters that are used here. Upstream ignores others, or they may be of a later version (see decide.ts). */
+/** The parameters that are used here. Upstream ignores others, or they may be of a later version
+ *  (see decide.ts). */
 export const knownParameters: ReadonlySet<string> = new Set([
   'labelSelector',
   'fieldSelector',
@@ -44,8 +45,8 @@ export const knownParameters: ReadonlySet<string> = new Set([
 export const exactMatch = 'Exact'
 const notOlderThanMatch = 'NotOlderThan'
 
-/** Parses the parameters of a list or watch and checks that they can be combined. `watch` is the parameter: a deprecated /watch/ path
- *  without it is checked like a list, as upstream does. */
+/** Parses the parameters of a list or watch and checks that they can be combined. `watch` is the
+ *  parameter: a deprecated /watch/ path without it is checked like a list, as upstream does. */
 export function parseListOptions(query: Query, schema: Pick<Schema, 'has'>): ListOptions {
   const timeoutSeconds = integerParameter(query, 'timeoutSeconds')
   const limit = integerParameter(query, 'limit') ?? 0
@@ -163,8 +164,9 @@ function unsupportedMatch(
   }
 }
 
-/** A resourceVersion as a number. `fail` makes the refusal of an invalid one, which differs between lists and single objects. Revisions
- *  above 2^53 - 1, which no etcd reaches, are rounded down to it: they are too large in any case. */
+/** A resourceVersion as a number. `fail` makes the refusal of an invalid one, which differs between
+ *  lists and single objects. Revisions above 2^53 - 1, which no etcd reaches, are rounded down to
+ *  it: they are too large in any case. */
 export function parseResourceVersion(
   text: string,
   fail: (message: string) => StatusError,

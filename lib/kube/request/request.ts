@@ -1,7 +1,9 @@
-/** Parses a request line: the method and the raw target, as upstream reads them. Nothing here knows which resources exist.
+/** Parses a request line: the method and the raw target, as upstream reads them. Nothing here knows
+ *  which resources exist.
  *
- *  The rules are those of Go's net/url and of kube-apiserver's RequestInfo, oddities included. Upstream's authorization and routing
- *  use exactly these values, so a different reading of a path would be a security hole. */
+ *  The rules are those of Go's net/url and of kube-apiserver's RequestInfo, oddities included.
+ *  Upstream's authorization and routing use exactly these values, so a different reading of a path
+ *  would be a security hole. */
 
 import { goParseDuration, goText } from '../../go/text.ts'
 import { badRequest } from '../status.ts'
@@ -13,8 +15,9 @@ export interface RequestTarget {
   /** Decoded. */
   readonly path: string
   readonly query: Query
-  /** False when the path has encoded slashes, dot segments or empty segments, or is not UTF-8: servers and proxies disagree
-   *  about these, so nothing is answered from the mirror when there is an upstream to ask. */
+  /** False when the path has encoded slashes, dot segments or empty segments, or is not UTF-8:
+   *  servers and proxies disagree about these, so nothing is answered from the mirror when there is
+   *  an upstream to ask. */
   readonly isCanonical: boolean
 }
 
@@ -56,7 +59,8 @@ export class Query {
   }
 }
 
-/** The target of an HTTP request, or undefined where upstream closes the connection with a plain `400 Bad Request`. */
+/** The target of an HTTP request, or undefined where upstream closes the connection with a plain
+ *  `400 Bad Request`. */
 export function parseTarget(target: string): RequestTarget | undefined {
   const origin = originForm(target)
   if (origin === undefined || /[\0-\x20\x7f]/.test(origin)) return undefined
@@ -148,7 +152,8 @@ const verbByMethod: ReadonlyMap<string, Verb> = new Map([
   ['DELETE', 'delete'],
 ])
 
-/** Below a namespace, these names are subresources of the namespace; all others are resources in it. */
+/** Below a namespace, these names are subresources of the namespace; all others are resources in
+ *  it. */
 const namespaceSubresources = new Set(['status', 'finalize'])
 
 /** Subresources whose requests have no time limit, by kube-apiserver's own rule. */
@@ -160,8 +165,9 @@ export const longSubresources: ReadonlySet<string> = new Set([
   'proxy',
 ])
 
-/** The resource request of a method and a decoded path; undefined if the path is not one. Whether a read without a name is a list or a
- *  watch, and the name that its field selector may require, depend on the query: see `refineInfo`. */
+/** The resource request of a method and a decoded path; undefined if the path is not one. Whether a
+ *  read without a name is a list or a watch, and the name that its field selector may require,
+ *  depend on the query: see `refineInfo`. */
 export function requestInfo(method: string, path: string): RequestInfo | undefined {
   let parts = splitPath(path)
   if (parts.length < 3) return undefined
@@ -199,7 +205,8 @@ export function requestInfo(method: string, path: string): RequestInfo | undefin
 
 const slash = 0x2f
 
-/** The segments between the slashes. Slashes at both ends are ignored; empty segments in the middle are kept. */
+/** The segments between the slashes. Slashes at both ends are ignored; empty segments in the middle
+ *  are kept. */
 export function splitPath(path: string): string[] {
   let start = 0
   let end = path.length
@@ -223,8 +230,8 @@ export function invalidPathName(name: string): string | undefined {
   return found.length === 0 ? undefined : found.map(char => `may not contain '${char}'`).join(';')
 }
 
-/** The `timeout` parameter of the request; undefined if it has none. Long-running requests have no such limit. Refuses an invalid
- *  duration. */
+/** The `timeout` parameter of the request; undefined if it has none. Long-running requests have no
+ *  such limit. Refuses an invalid duration. */
 export function requestTimeoutMs(query: Query): number | undefined {
   const text = query.text('timeout')
   if (text === '') return undefined

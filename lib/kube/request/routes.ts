@@ -1,9 +1,11 @@
 /** Routes a request: to a resource, to a discovery document, to another server, or to nothing.
  *
- *  Upstream has two routers, which answer differently. Paths under its built-in groups go through go-restful: an unknown path there is a
- *  Status 404, and a method that the path does not have is a 405, including HEAD and OPTIONS. Paths of custom resources are parsed like
- *  those of authorization (`requestInfo`): an unknown one is the plain text `404 page not found`, and HEAD works. Configured resources
- *  are routed like built-in ones, because aggregated servers use the same library. */
+ *  Upstream has two routers, which answer differently. Paths under its built-in groups go through
+ *  go-restful: an unknown path there is a Status 404, and a method that the path does not have is a
+ *  405, including HEAD and OPTIONS. Paths of custom resources are parsed like those of
+ *  authorization (`requestInfo`): an unknown one is the plain text `404 page not found`, and HEAD
+ *  works. Configured resources are routed like built-in ones, because aggregated servers use the
+ *  same library. */
 
 import { goQuote } from '../../go/text.ts'
 import type { Schema } from '../../codec/schema/schema.ts'
@@ -59,8 +61,8 @@ const unknown: Route = { type: 'unknown' }
 /** The body of `unknown`, which is served as text/plain with nosniff. */
 export const unknownPathText = '404 page not found\n'
 
-/** The text of the 500 for a path that upstream cannot make sense of: a special verb with nothing behind it. `target` is the path as it
- *  was sent, with its query. */
+/** The text of the 500 for a path that upstream cannot make sense of: a special verb with nothing
+ *  behind it. `target` is the path as it was sent, with its query. */
 export function uninterpretable(path: string, target: string): string | undefined {
   if (!/(?:watch|proxy)\/*$/.test(path)) return undefined
   const [root, ...rest] = splitPath(path)
@@ -85,7 +87,8 @@ export function routeRequest(method: string, path: string, registry: Registry): 
   return routeGroup(method, path, registry)
 }
 
-/** The aggregator has its own group behind the router; the documents of all other groups are answered whatever the method. */
+/** The aggregator has its own group behind the router; the documents of all other groups are
+ *  answered whatever the method. */
 export const aggregatorGroup = 'apiregistration.k8s.io'
 
 function isBelow(path: string, root: string): boolean {
@@ -205,7 +208,8 @@ const objectMethods: MethodVerbs = new Map([
 ])
 const subresourceMethods: MethodVerbs = new Map([...objectMethods, ['POST', 'create']])
 
-/** The verb of a method at a path; undefined if the path does not have the method, or has none at all. */
+/** The verb of a method at a path; undefined if the path does not have the method, or has none at
+ *  all. */
 type FoundVerb = Verb | 'no path' | undefined
 
 function verbOf({ resource, level, subresource }: ResourcePath, method: string): FoundVerb {
@@ -284,8 +288,8 @@ const keptLinesMax = 2_000
 /** Longer ones are seldom asked for twice, and a client could fill much memory with them. */
 const keptLineMaxLength = 256
 
-/** The meaning of the request lines of late: clients ask for the same things again and again, and to take a line apart costs as much as
- *  to find what it asks for. */
+/** The meaning of the request lines of late: clients ask for the same things again and again, and
+ *  to take a line apart costs as much as to find what it asks for. */
 export class RecentRequests {
   #registry: Registry | undefined = undefined
   readonly #kept = new LRUCache<string, KnownRequest>({ max: keptLinesMax })

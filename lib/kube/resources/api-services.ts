@@ -1,5 +1,6 @@
-/** APIServices: which server serves a group and version, and in which order groups are listed. They are stored as JSON of
- *  apiregistration.k8s.io/v1. kube-apiserver also has one for each group and version that it serves itself. */
+/** APIServices: which server serves a group and version, and in which order groups are listed. They
+ *  are stored as JSON of apiregistration.k8s.io/v1. kube-apiserver also has one for each group and
+ *  version that it serves itself. */
 
 import { CacheError } from '../../base/errors.ts'
 import type { KeyValue } from '../../store/event.ts'

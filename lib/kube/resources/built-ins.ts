@@ -5,8 +5,8 @@ import type { SelectableField } from '../../codec/fields/selectable.ts'
 import type { BuiltInResource, Schema } from '../../codec/schema/schema.ts'
 import { defaultEtcdPrefix, type Resource } from './resource.ts'
 
-/** The built-in resources that are on by default, under an etcd prefix (`/registry`, without a final slash), in the order of
- *  discovery. */
+/** The built-in resources that are on by default, under an etcd prefix (`/registry`, without a
+ *  final slash), in the order of discovery. */
 export function builtInResources(
   schema: Schema,
   etcdPrefix: string = defaultEtcdPrefix,

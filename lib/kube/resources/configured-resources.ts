@@ -1,5 +1,5 @@
-/** Configured resources: those of an aggregated API server, which has its objects in its own etcd without any description of them. One
- *  declaration describes one resource in one version:
+/** Configured resources: those of an aggregated API server, which has its objects in its own etcd
+ *  without any description of them. One declaration describes one resource in one version:
  *
  *  ```
  *  group: wardle.example.com, version: v1, resource: flunders, kind: Flunder, scope: Namespaced
@@ -84,7 +84,8 @@ function isNamespacedScope(resource: string, scope: unknown): boolean {
   return scope === 'Namespaced'
 }
 
-/** The prefix with a final slash, even if none was written: without it, the prefix would include its neighbours. */
+/** The prefix with a final slash, even if none was written: without it, the prefix would include
+ *  its neighbours. */
 function prefixOf(row: UntypedObject, resource: string): string {
   const prefix = textOf(row['prefix']).replace(/\/+$/, '')
   if (prefix === '') throw invalid(resource, 'prefix is missing')

@@ -35,8 +35,8 @@ const readVerbs = ['get', 'patch', 'update']
 const allVerbs = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch']
 const terminatingVerbs = ['delete', 'deletecollection', 'get', 'list', 'watch']
 
-/** Reads a stored definition. Fails with `unsupported` if it is not one: it may be encrypted, or from an unknown version of
- *  Kubernetes. */
+/** Reads a stored definition. Fails with `unsupported` if it is not one: it may be encrypted, or
+ *  from an unknown version of Kubernetes. */
 export function customDefinition(entry: KeyValue, etcdPrefix: string): CustomDefinition {
   const stored = readDefinition(entry)
   if (stored instanceof NotExact) throw new CacheError('unsupported', stored.reason)
@@ -110,7 +110,8 @@ function customOf(
   }
 }
 
-/** Objects of one version may be stored under another one's apiVersion, from before the storage version changed. */
+/** Objects of one version may be stored under another one's apiVersion, from before the storage
+ *  version changed. */
 function storageOf({ stored, prefix }: DefinitionContext, kind: string): ResourceStorage {
   const { group, versions, conversion } = stored
   const storage = versions.find(version => version.isStorage) ?? versions[0]
@@ -147,7 +148,8 @@ function subresourcesOf(declared: unknown, kind: string): Subresource[] {
   return found
 }
 
-/** The warning of a deprecated version: the definition's own text, or which version to use instead. */
+/** The warning of a deprecated version: the definition's own text, or which version to use
+ *  instead. */
 function warningsOf(
   { group, names, versions }: StoredDefinition,
   { name, deprecation }: StoredDefinitionVersion,

@@ -1,4 +1,5 @@
-/** Columns of Tables as they are declared: in CustomResourceDefinitions, whose oldest form spells `JSONPath`, and in configuration. */
+/** Columns of Tables as they are declared: in CustomResourceDefinitions, whose oldest form spells
+ *  `JSONPath`, and in configuration. */
 
 import type { CustomColumn } from '../../codec/output-kind.ts'
 import { listOf, numberOf, objectOf, textOf } from '../../base/untyped.ts'

@@ -1,5 +1,6 @@
-/** Which resources exist, and which keyspace a key belongs to. A `Registry` is immutable: when a CustomResourceDefinition is added,
- *  changed or deleted, a new registry is made, so that a request sees one registry from its beginning to its end. */
+/** Which resources exist, and which keyspace a key belongs to. A `Registry` is immutable: when a
+ *  CustomResourceDefinition is added, changed or deleted, a new registry is made, so that a request
+ *  sees one registry from its beginning to its end. */
 
 import { type Key, keyFromText, textFromKey } from '../../base/keys.ts'
 import type { Schema } from '../../codec/schema/schema.ts'
@@ -14,7 +15,8 @@ export interface RegistryOptions {
   /** Built-in and configured resources, which are routed like upstream's own groups. */
   readonly installed: readonly Resource[]
   readonly definitions?: readonly CustomDefinition[] | undefined
-  /** Those of other servers send their paths to the upstream; those of kube-apiserver itself only set the order. */
+  /** Those of other servers send their paths to the upstream; those of kube-apiserver itself only
+   *  set the order. */
   readonly services?: readonly ApiService[] | undefined
   readonly etcdPrefix?: string | undefined
 }
@@ -62,7 +64,8 @@ export class Registry {
     this.#keyspaces = new KeyspaceTable(this.etcdPrefix, this.#byPrefix.keys())
   }
 
-  /** The resource of a group, a version and a plural name. A built-in one takes precedence over a definition of the same name. */
+  /** The resource of a group, a version and a plural name. A built-in one takes precedence over a
+   *  definition of the same name. */
   find(group: string, version: string, resource: string): Resource | undefined {
     return this.#byName.get(nameKey(group, version, resource))
   }
@@ -85,7 +88,8 @@ export class Registry {
     return this.#groups.get(group)?.versions.has(version) === true
   }
 
-  /** The prefix of the keyspace that a key lies in; `undefined` for keys of no resource that is served. O(1). */
+  /** The prefix of the keyspace that a key lies in; `undefined` for keys of no resource that is
+   *  served. O(1). */
   keyspaceOf(key: Key): Key | undefined {
     return this.#keyspaces.find(key)
   }
@@ -138,12 +142,14 @@ function nameKey(group: string, version: string, resource: string): string {
   return `${group}/${version}/${resource}`
 }
 
-/** Prefixes are the root and one or two segments (`/registry/pods/`, `/registry/services/specs/`), each with its final slash: without
- *  it, `widgets` would include `widgetsextra` (CVE-2022-3162). */
+/** Prefixes are the root and one or two segments (`/registry/pods/`, `/registry/services/specs/`),
+ *  each with its final slash: without it, `widgets` would include `widgetsextra`
+ *  (CVE-2022-3162). */
 class KeyspaceTable {
   readonly #root: string
   readonly #bySegment = new Map<string, { own?: Key; readonly inner: Map<string, Key> }>()
-  /** Prefixes of another root or depth: they are configured for other servers, are few, and are tried in order of length. */
+  /** Prefixes of another root or depth: they are configured for other servers, are few, and are
+   *  tried in order of length. */
   readonly #others: Key[] = []
 
   constructor(etcdPrefix: string, prefixes: Iterable<string>) {
@@ -187,7 +193,8 @@ class KeyspaceTable {
   }
 }
 
-/** `pods`, or `deployments.apps`, of a keyspace. The names are made again when the resources have changed. */
+/** `pods`, or `deployments.apps`, of a keyspace. The names are made again when the resources have
+ *  changed. */
 export function keyspaceNames(current: () => WithRegistry): (keyspace: string) => string {
   let state: WithRegistry | undefined
   let names = new Map<string, string>()

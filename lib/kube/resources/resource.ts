@@ -9,7 +9,8 @@ export const defaultEtcdPrefix = '/registry'
 
 /** How the stored object becomes the served one:
  *  - `same`: it is of the served kind and version
- *  - `relabel`: the same fields under another apiVersion; so are custom resources with the None conversion
+ *  - `relabel`: the same fields under another apiVersion; so are custom resources with the None
+ *    conversion
  *  - `convert`: other fields
  *  - `webhook`: only the upstream can convert it */
 export type Conversion = 'same' | 'relabel' | 'convert' | 'webhook'
@@ -29,9 +30,11 @@ export interface ResourceStorage {
 export interface CustomVersion {
   /** The CustomResourceDefinition's name; undefined for configured resources. */
   readonly definition: string | undefined
-  /** Its mod revision, so that what was derived from it is not confused with what was derived from an older one. */
+  /** Its mod revision, so that what was derived from it is not confused with what was derived from
+   *  an older one. */
   readonly definedAt: number
-  /** The structural schema of this version, as it is written in the definition; undefined if it has none. */
+  /** The structural schema of this version, as it is written in the definition; undefined if it has
+   *  none. */
   readonly schema: unknown
   /** spec.preserveUnknownFields: nothing is pruned. */
   readonly preservesUnknownFields: boolean
@@ -62,12 +65,13 @@ export interface Resource {
   readonly fields: readonly SelectableField[]
   /** The error text for any other field label. */
   readonly unknownField: (label: string) => string
-  /** Upstream has it in its watch cache. Clients can tell: a list at `resourceVersion=0` ignores its limit, and reads wait for future
-   *  revisions. */
+  /** Upstream has it in its watch cache. Clients can tell: a list at `resourceVersion=0` ignores
+   *  its limit, and reads wait for future revisions. */
   readonly isWatchCached: boolean
   /** Deprecations and similar notes: a Warning header for each. */
   readonly warnings: readonly string[]
-  /** Routed by prefix and answered with JSON when unknown (built in, configured), or by name and with plain text (custom). */
+  /** Routed by prefix and answered with JSON when unknown (built in, configured), or by name and
+   *  with plain text (custom). */
   readonly routing: 'installed' | 'custom'
   readonly custom: CustomVersion | undefined
   /** Of an aggregated server: what was learnt of how it writes its objects. */
@@ -79,8 +83,8 @@ export function groupVersionText(group: string, version: string): string {
   return group === '' ? version : `${group}/${version}`
 }
 
-/** A Warning header, as upstream writes it: the text is quoted, and UTF-8 is not escaped. Undefined if it has control characters:
- *  upstream leaves such a warning out. */
+/** A Warning header, as upstream writes it: the text is quoted, and UTF-8 is not escaped. Undefined
+ *  if it has control characters: upstream leaves such a warning out. */
 export function warningHeader(text: string): string | undefined {
   if (/\p{Cc}/u.test(text)) return undefined
   const quoted = text.replace(/["\\]/g, '\\$&')

@@ -1,5 +1,6 @@
-/** The selectable fields of a version of a CustomResourceDefinition, checked as upstream checks them when the definition is written. A
- *  definition that was written to etcd directly may declare anything: invalid fields are reported and ignored, the others work. */
+/** The selectable fields of a version of a CustomResourceDefinition, checked as upstream checks
+ *  them when the definition is written. A definition that was written to etcd directly may declare
+ *  anything: invalid fields are reported and ignored, the others work. */
 
 import type { SelectableField } from '../../codec/fields/selectable.ts'
 import { listOf, memberOf, objectOf, textOf } from '../../base/untyped.ts'
@@ -70,7 +71,8 @@ function simplePath(jsonPath: string): string[] | undefined {
   return segments.length === 0 || !jsonPath.startsWith('.') ? undefined : segments
 }
 
-/** A field path with dots between names; dots in a name are escaped, as the field reader expects. */
+/** A field path with dots between names; dots in a name are escaped, as the field reader
+ *  expects. */
 function pathText(segments: readonly string[]): string {
   return segments.map(segment => segment.replaceAll('.', '\\.')).join('.')
 }

@@ -1,5 +1,5 @@
-/** Keyspaces whose objects affect how others are served: access rules, and declarations of resources. They are mirrored even if they are
- *  not served, and are never evicted. */
+/** Keyspaces whose objects affect how others are served: access rules, and declarations of
+ *  resources. They are mirrored even if they are not served, and are never evicted. */
 
 import { type Key, keyFromText } from '../../base/keys.ts'
 
@@ -20,7 +20,8 @@ export function specialKeyspaces(prefix: string): (keyspace: string) => boolean 
   return isOneOf(prefix, [...ruleResources, ...declaringResources])
 }
 
-/** Which keyspaces are mirrored: what is kept for clients, and what affects how others are served; nothing that is excluded. */
+/** Which keyspaces are mirrored: what is kept for clients, and what affects how others are served;
+ *  nothing that is excluded. */
 export function mirroredKeyspaces({
   prefix,
   isKept = () => true,

@@ -83,7 +83,8 @@ function nameOf({ group, version, resource }: Named): string {
   return `${group}/${version}/${resource}`
 }
 
-/** The resources of an APIGroupDiscoveryList, the aggregated form of /api and /apis; undefined if the document is not one. */
+/** The resources of an APIGroupDiscoveryList, the aggregated form of /api and /apis; undefined if
+ *  the document is not one. */
 export function resourcesOfAggregated(document: unknown): ListedResource[] | undefined {
   const root = objectOf(document)
   if (textOf(root['kind']) !== 'APIGroupDiscoveryList') return undefined
@@ -108,7 +109,8 @@ export function resourcesOfAggregated(document: unknown): ListedResource[] | und
   })
 }
 
-/** The resources of an APIResourceList, `/api/v1` or `/apis/GROUP/VERSION`. Subresources are left out. */
+/** The resources of an APIResourceList, `/api/v1` or `/apis/GROUP/VERSION`. Subresources are left
+ *  out. */
 export function resourcesOfVersion(
   group: string,
   version: string,

@@ -1,4 +1,5 @@
-/** The order of API versions: v2, v1, v1beta2, v1beta1, v1alpha1, and then what has no such form, by its text. */
+/** The order of API versions: v2, v1, v1beta2, v1beta1, v1alpha1, and then what has no such form,
+ *  by its text. */
 
 /** Negative if `a` comes first, that is, if it is preferred to `b`. */
 export function compareVersions(a: string, b: string): number {

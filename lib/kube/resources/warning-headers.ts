@@ -1,5 +1,6 @@
-/** The Warning headers of a response. Clients choose what they are warned of, such as a hundred thousand unknown fields, so upstream
- *  bounds them: once all texts together are too long, each is cut, and the rest is left out. */
+/** The Warning headers of a response. Clients choose what they are warned of, such as a hundred
+ *  thousand unknown fields, so upstream bounds them: once all texts together are too long, each is
+ *  cut, and the rest is left out. */
 
 import { warningHeader } from './resource.ts'
 
@@ -24,7 +25,8 @@ export function warningHeaders(texts: Iterable<string>): string[] {
   return headers
 }
 
-/** The texts that were there when they became too long are all shown, however long they are then. */
+/** The texts that were there when they became too long are all shown, however long they are
+ *  then. */
 function cutHeaders(seen: readonly string[], texts: Iterable<string>): string[] {
   const headers: string[] = []
   let length = 0

@@ -1,5 +1,6 @@
-/** Field selectors: `status.phase=Running,spec.nodeName!=a`, with the grammar, the escapes and the error texts of
- *  k8s.io/apimachinery's package fields. Each resource has its own fields: see `resolveFields`. */
+/** Field selectors: `status.phase=Running,spec.nodeName!=a`, with the grammar, the escapes and the
+ *  error texts of k8s.io/apimachinery's package fields. Each resource has its own fields: see
+ *  `resolveFields`. */
 
 import type { Resource } from '../resources/resource.ts'
 import { badRequest } from '../status.ts'
@@ -47,7 +48,8 @@ export function parseFieldSelector(text: string): FieldSelector {
   return requirements.length === 0 ? everyField : new FieldSelector(requirements)
 }
 
-/** The selector in terms of the fields of a resource; refuses fields that it does not have with upstream's 400. */
+/** The selector in terms of the fields of a resource; refuses fields that it does not have with
+ *  upstream's 400. */
 export function resolveFields(selector: FieldSelector, resource: Resource): FieldSelector {
   for (const { label } of selector.requirements) {
     if (!resource.fields.some(field => field.label === label)) {

@@ -1,4 +1,5 @@
-/** Compiles the selectors of a list or watch: a function from a stored entry to yes, no, or `NotExact` if it cannot be told. */
+/** Compiles the selectors of a list or watch: a function from a stored entry to yes, no, or
+ *  `NotExact` if it cannot be told. */
 
 import type { SelectableField, SelectableReader } from '../../codec/fields/selectable.ts'
 import type { NotExact } from '../../codec/not-exact.ts'
@@ -8,8 +9,9 @@ import type { FieldSelector } from './field-selector.ts'
 import { type LabelRequirement, type LabelSelector, meets } from './label-selector.ts'
 import type { Resource } from '../resources/resource.ts'
 
-/** Makes a reader for the objects of a resource that reads only those fields, and labels if they are needed. A reader may be shared: its
- *  results for an entry are used before it reads the next one. */
+/** Makes a reader for the objects of a resource that reads only those fields, and labels if they
+ *  are needed. A reader may be shared: its results for an entry are used before it reads the next
+ *  one. */
 export type MakeReader = (
   resource: Resource,
   fields: readonly SelectableField[],
@@ -27,8 +29,8 @@ export interface Selection {
   readonly fields: FieldSelector
 }
 
-/** The filter of a selection; undefined if it selects everything, so that nothing needs to be read. Name and namespace are taken
- *  from the key. Cost: at most one walk over an entry's value. */
+/** The filter of a selection; undefined if it selects everything, so that nothing needs to be read.
+ *  Name and namespace are taken from the key. Cost: at most one walk over an entry's value. */
 export function compileFilter(selection: Selection, makeReader: MakeReader): Filter | undefined {
   const { resource, keyspace, labels, fields } = selection
   if (labels.isEmpty && fields.isEmpty) return undefined
@@ -73,8 +75,8 @@ function meetsAll(requirements: readonly LabelRequirement[], reader: SelectableR
   return true
 }
 
-/** How to read a field from the key, if the key has it. Not every resource has the namespace as a field; a cluster-scoped resource that
- *  does has it empty. */
+/** How to read a field from the key, if the key has it. Not every resource has the namespace as a
+ *  field; a cluster-scoped resource that does has it empty. */
 function keyTest(
   resource: Resource,
   keyspace: Key,

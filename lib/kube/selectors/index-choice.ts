@@ -1,7 +1,7 @@
 /** Chooses the secondary index that answers a selection, and says how such an index is filled.
  *
- *  An index on a label or a field answers requirements of equality. Entries that cannot be read are found under every term, so that
- *  an index hides them no more than a scan does. */
+ *  An index on a label or a field answers requirements of equality. Entries that cannot be read are
+ *  found under every term, so that an index hides them no more than a scan does. */
 
 import type { SelectableField } from '../../codec/fields/selectable.ts'
 import type { KeyRange } from '../../base/keys.ts'
@@ -16,14 +16,16 @@ import { groupVersionText, type Resource } from '../resources/resource.ts'
 
 /** One requirement in terms of an index. */
 export interface IndexUse {
-  /** `label:app` or `field:v1:spec.nodeName`: what a field is depends on the version, what a label is does not. */
+  /** `label:app` or `field:v1:spec.nodeName`: what a field is depends on the version, what a label
+   *  is does not. */
   readonly name: string
   /** An entry meets the requirement if, and only if, it has one of these terms. */
   readonly terms: readonly string[]
   readonly requirement: FieldRequirement | LabelRequirement
 }
 
-/** The term of entries that cannot be read. No value of a label or field begins with a zero byte. */
+/** The term of entries that cannot be read. No value of a label or field begins with a zero
+ *  byte. */
 const unreadableTerm = '\0unreadable'
 
 /** The terms that concern a watch: those of a use, and that of entries that cannot be read. */
@@ -34,8 +36,8 @@ export function watchedTerms({ terms }: IndexUse): readonly string[] {
 /** More alternatives than this are not worth merging. */
 const termsMax = 32
 
-/** The indexes that could help. The caller builds one when it is wanted a second time. Names and namespaces need no index: keys are in
- *  that order. */
+/** The indexes that could help. The caller builds one when it is wanted a second time. Names and
+ *  namespaces need no index: keys are in that order. */
 export function indexUses({ resource, labels, fields }: Selection): IndexUse[] {
   const uses: IndexUse[] = []
   for (const requirement of fields.requirements) {
@@ -95,12 +97,13 @@ function fieldTerms(field: SelectableField, resource: Resource, makeReader: Make
 export interface Candidates {
   /** In the order of keys. */
   readonly entries: Iterable<KeyValue>
-  /** The requirements that are left to check: those that the index has answered are left out, unless some entries cannot be read. */
+  /** The requirements that are left to check: those that the index has answered are left out,
+   *  unless some entries cannot be read. */
   readonly rest: Selection
 }
 
-/** The entries of a range that may be selected, from the index that returns the fewest. Undefined if no index helps: the caller then scans
- *  the range. */
+/** The entries of a range that may be selected, from the index that returns the fewest. Undefined
+ *  if no index helps: the caller then scans the range. */
 export function candidates(
   snapshot: Snapshot,
   range: KeyRange,
@@ -160,8 +163,8 @@ function without(selection: Selection, answered: IndexUse['requirement']): Selec
   }
 }
 
-/** The entries of several terms, each once, in the order of keys. An entry of a single-valued index has one term, so no entry comes
- *  twice. */
+/** The entries of several terms, each once, in the order of keys. An entry of a single-valued index
+ *  has one term, so no entry comes twice. */
 function* mergeTerms(
   view: IndexSnapshot,
   terms: readonly string[],

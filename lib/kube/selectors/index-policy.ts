@@ -1,6 +1,7 @@
-/** Decides which secondary indexes a keyspace has. Clients choose selectors freely, so the number of indexes is bounded. An index is built
- *  when it would have helped a second time. If there is no room, the one that was used least recently is dropped. An index that is in
- *  use is not dropped for another, so that many alternating selectors do not build and drop indexes all the time. */
+/** Decides which secondary indexes a keyspace has. Clients choose selectors freely, so the number
+ *  of indexes is bounded. An index is built when it would have helped a second time. If there is no
+ *  room, the one that was used least recently is dropped. An index that is in use is not dropped
+ *  for another, so that many alternating selectors do not build and drop indexes all the time. */
 
 /** What to do about a keyspace's indexes. */
 export interface IndexChange {
@@ -56,7 +57,8 @@ export class IndexPolicy {
     return [...this.#built.keys()]
   }
 
-  /** A request of a user has come that these indexes could answer. The caller makes the changes. O(names). */
+  /** A request of a user has come that these indexes could answer. The caller makes the changes.
+   *  O(names). */
   asked(names: readonly string[], user?: string): IndexChange[] {
     this.#requests++
     const changes: IndexChange[] = []
@@ -71,7 +73,8 @@ export class IndexPolicy {
     return changes
   }
 
-  /** Forgets the index that was used least recently, if there is one; its name. The caller drops it. */
+  /** Forgets the index that was used least recently, if there is one; its name. The caller drops
+   *  it. */
   shrink(): string | undefined {
     const [name] = this.#built.keys()
     if (name !== undefined) this.#built.delete(name)

@@ -1,5 +1,5 @@
-/** Label selectors: `app=web,tier in (front,back),!legacy,n>3`, with the grammar and the error texts of k8s.io/apimachinery's
- *  package labels.
+/** Label selectors: `app=web,tier in (front,back),!legacy,n>3`, with the grammar and the error
+ *  texts of k8s.io/apimachinery's package labels.
  *
  *  ```
  *  selector    = [ requirement { "," requirement } ]
@@ -25,7 +25,8 @@ export type LabelOperator = 'in' | 'notin' | 'exists' | 'absent' | 'above' | 'be
 export interface LabelRequirement {
   readonly key: string
   readonly operator: LabelOperator
-  /** Sorted, without duplicates: exactly one value for `above` and `below`, none for `exists` and `absent`. */
+  /** Sorted, without duplicates: exactly one value for `above` and `below`, none for `exists` and
+   *  `absent`. */
   readonly values: ReadonlySet<string>
 }
 
@@ -72,7 +73,8 @@ export function meets(requirement: LabelRequirement, value: string | undefined):
   }
 }
 
-/** Positive if the value is above the bound; zero if they are equal or the value is not a number. */
+/** Positive if the value is above the bound; zero if they are equal or the value is not a
+ *  number. */
 function compareWithBound(value: string | undefined, values: ReadonlySet<string>): number {
   if (value === undefined) return 0
   const [bound = ''] = values
@@ -82,7 +84,8 @@ function compareWithBound(value: string | undefined, values: ReadonlySet<string>
   return number > limit ? 1 : number < limit ? -1 : 0
 }
 
-/** Parses a selector; refuses a malformed one with upstream's 400, as servers of the version do. O(length). */
+/** Parses a selector; refuses a malformed one with upstream's 400, as servers of the version do.
+ *  O(length). */
 export function parseLabelSelector(text: string, schema: Pick<Schema, 'has'>): LabelSelector {
   if (text === '') return everyLabel
   return new LabelSelector(new LabelParser(scanLabelSelector(text), schema).parse())

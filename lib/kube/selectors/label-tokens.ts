@@ -1,6 +1,7 @@
 /** The words and signs of a label selector. */
 
-/** The type of a sign is the sign itself; `in` and `notin` are words that may be operators; `end` is the end of the text. */
+/** The type of a sign is the sign itself; `in` and `notin` are words that may be operators; `end`
+ *  is the end of the text. */
 export type LabelTokenType =
   | 'identifier'
   | 'in'
@@ -25,8 +26,8 @@ const signs = new Set<string>(['=', '!', '(', ')', ',', '>', '<'])
 const spaces = new Set<string>([' ', '\t', '\r', '\n'])
 const longSigns: readonly LabelTokenType[] = ['==', '!=']
 
-/** All tokens; the last is `end`. A zero byte ends the text where a token would begin, and is skipped after one, as upstream does.
- *  O(length). */
+/** All tokens; the last is `end`. A zero byte ends the text where a token would begin, and is
+ *  skipped after one, as upstream does. O(length). */
 export function scanLabelSelector(text: string): LabelToken[] {
   const tokens: LabelToken[] = []
   let at = 0

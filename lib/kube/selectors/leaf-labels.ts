@@ -1,7 +1,9 @@
-/** The entries that a selector may select, with the leaves left out whose objects all lack a label that it requires.
+/** The entries that a selector may select, with the leaves left out whose objects all lack a label
+ *  that it requires.
  *
- *  Most objects lack most labels, and looking at each object again for every selector costs a third of a millisecond for a thousand: a client
- *  that makes up labels makes as much work as one that lists. So the names of the labels of a leaf are kept with it, as hashes. */
+ *  Most objects lack most labels, and looking at each object again for every selector costs a third
+ *  of a millisecond for a thousand: a client that makes up labels makes as much work as one that
+ *  lists. So the names of the labels of a leaf are kept with it, as hashes. */
 
 import type { KeyRange } from '../../base/keys.ts'
 import type { SelectableReader } from '../../codec/fields/selectable.ts'
@@ -18,7 +20,8 @@ type Names = readonly number[]
 /** A leaf has 24 objects; with more names than this it is always looked at. */
 const namesMax = 64
 const tooMany: Names = []
-/** The leaf was looked at once: names are read the second time, because most selectors are asked for again and get an index. */
+/** The leaf was looked at once: names are read the second time, because most selectors are asked
+ *  for again and get an index. */
 const seenOnce: Names = []
 
 /** About 10 bytes for each object, so that those of a million fit. */
@@ -27,7 +30,8 @@ const nameBytes = 8
 const overheadBytes = 160
 const cache = new SegmentCache<Names>(cacheMaxBytes)
 
-/** The entries of the range that may be selected; undefined for each leaf that is left out, so that the work can give way. */
+/** The entries of the range that may be selected; undefined for each leaf that is left out, so that
+ *  the work can give way. */
 export function* entriesToRead(
   snapshot: Snapshot,
   range: KeyRange,
@@ -36,7 +40,8 @@ export function* entriesToRead(
 ): Generator<KeyValue | undefined, void, undefined> {
   const { resource } = selection
   const required = requiredNames(selection)
-  // Whether a custom object can be read depends on its definition, which may change while its leaf stays.
+  // Whether a custom object can be read depends on its definition, which may change while its leaf
+  // stays.
   const isFixed = resource.custom === undefined && resource.learned === undefined
   if (required.length === 0 || !isFixed) {
     yield* snapshot.iterate(range)

@@ -1,7 +1,9 @@
-/** What a watch stream delivers, taken in order, for a few milliseconds in each turn of the event loop. A member that has much to tell
- *  sends megabytes at once, and each change goes to all its watchers: applied as it is read, that would hold the loop for 50 ms.
+/** What a watch stream delivers, taken in order, for a few milliseconds in each turn of the event
+ *  loop. A member that has much to tell sends megabytes at once, and each change goes to all its
+ *  watchers: applied as it is read, that would hold the loop for 50 ms.
  *
- *  What comes at the usual rate is taken as it comes, without a turn's delay. The rest waits, and the stream is held meanwhile. */
+ *  What comes at the usual rate is taken as it comes, without a turn's delay. The rest waits, and
+ *  the stream is held meanwhile. */
 
 import type { Clock } from '../../base/clock.ts'
 

@@ -1,5 +1,6 @@
-/** Loads keyspaces from a paged read: sorts the entries of each page into the trees under construction, in slices, and reports its
- *  progress. Nothing is published before the last page, and beside the data itself only two pages are in memory. */
+/** Loads keyspaces from a paged read: sorts the entries of each page into the trees under
+ *  construction, in slices, and reports its progress. Nothing is published before the last page,
+ *  and beside the data itself only two pages are in memory. */
 
 import { Slice } from '../../base/slice.ts'
 import type { Clock } from '../../base/clock.ts'
@@ -47,7 +48,8 @@ export interface LoadOptions {
 
 export interface LoadRequest {
   readonly range: KeyRange
-  /** The keyspaces to load, each with the correct contents that it has already, so that unchanged entries are not stored twice. */
+  /** The keyspaces to load, each with the correct contents that it has already, so that unchanged
+   *  entries are not stored twice. */
   readonly keyspaces: ReadonlyMap<string, Snapshot | undefined>
   /** Called between pages; true ends the load with `overloaded`. */
   readonly isTooMuch?: () => boolean
@@ -66,8 +68,8 @@ const clockCheckEntries = 256
 
 const logIntervalMs = 5000
 
-/** Reads a range of etcd and sorts it into keyspaces. Fails with `expired` when etcd compacted the revision meanwhile, and with
- *  `conflict` when the pages are not of one epoch. */
+/** Reads a range of etcd and sorts it into keyspaces. Fails with `expired` when etcd compacted the
+ *  revision meanwhile, and with `conflict` when the pages are not of one epoch. */
 export async function loadKeyspaces(options: LoadOptions, request: LoadRequest): Promise<Loaded> {
   const load = new Load(options, request)
   const mark = options.epochs.mark()

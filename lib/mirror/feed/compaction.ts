@@ -1,8 +1,9 @@
-/** Follows etcd's compactions. Kubernetes writes the revision that it is about to compact to the key `compact_rev_key`, which lies
- *  outside of every prefix, so it has a stream of its own.
+/** Follows etcd's compactions. Kubernetes writes the revision that it is about to compact to the
+ *  key `compact_rev_key`, which lies outside of every prefix, so it has a stream of its own.
  *
- *  After that an exact read below that revision is refused as expired, as the upstream refuses it. The history of events is kept: the
- *  upstream still answers a watch from a compacted revision from its memory, and so do we. */
+ *  After that an exact read below that revision is refused as expired, as the upstream refuses it.
+ *  The history of events is kept: the upstream still answers a watch from a compacted revision from
+ *  its memory, and so do we. */
 
 import { Backoff } from '../../base/backoff.ts'
 import { type CancelTimer, sleep } from '../../base/clock.ts'

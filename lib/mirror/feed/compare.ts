@@ -1,5 +1,6 @@
-/** Compares a keyspace with etcd, entry by entry, at one revision. The pages hold no values, so that this costs what hashing both sides
- *  would, has no collisions, and stops at the first difference. */
+/** Compares a keyspace with etcd, entry by entry, at one revision. The pages hold no values, so
+ *  that this costs what hashing both sides would, has no collisions, and stops at the first
+ *  difference. */
 
 import { sleep } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'

@@ -1,10 +1,11 @@
-/** An epoch is the lifetime of one etcd history. Restoring a backup starts a new one: with another cluster id, or with the same id and a
- *  revision or a raft term that goes back. Nothing of an old epoch is served again. A revision that only an old epoch had has expired:
- *  no read waits for it.
+/** An epoch is the lifetime of one etcd history. Restoring a backup starts a new one: with another
+ *  cluster id, or with the same id and a revision or a raft term that goes back. Nothing of an old
+ *  epoch is served again. A revision that only an old epoch had has expired: no read waits for it.
  *
- *  Only linearizable answers are judged for going back, and only against what was known when their request began: a member may
- *  lag, and answers may overtake each other. Before etcd 3.4.42, 3.5.28 and 3.6.9 such an answer can itself be stale, so one
- *  that goes back must be confirmed by another before it counts. */
+ *  Only linearizable answers are judged for going back, and only against what was known when their
+ *  request began: a member may lag, and answers may overtake each other. Before etcd 3.4.42, 3.5.28
+ *  and 3.6.9 such an answer can itself be stale, so one that goes back must be confirmed by another
+ *  before it counts. */
 
 import { type Revision, revision } from '../../base/revision.ts'
 import type { ResponseHeader } from '../../etcd/client.ts'
@@ -16,8 +17,8 @@ export interface EpochMark {
   readonly raftTerm: bigint
 }
 
-/** How a linearizable answer relates to the epoch: it belongs to it; the epoch is over, so the answer means nothing; it is from another
- *  cluster; or its revision is behind what was known. */
+/** How a linearizable answer relates to the epoch: it belongs to it; the epoch is over, so the
+ *  answer means nothing; it is from another cluster; or its revision is behind what was known. */
 export type EpochVerdict = 'same' | 'over' | 'another cluster' | 'went back'
 
 export class Epochs {
@@ -64,7 +65,8 @@ export class Epochs {
     return { epoch: this.#number, revision: this.#witnessed, raftTerm: this.#raftTerm }
   }
 
-  /** Judges the answer to a linearizable request that began at `mark`. One that is `same` is witnessed. */
+  /** Judges the answer to a linearizable request that began at `mark`. One that is `same` is
+   *  witnessed. */
   judge(mark: EpochMark, header: ResponseHeader): EpochVerdict {
     if (mark.epoch !== this.#number) return 'over'
     if (this.isOtherCluster(header)) return 'another cluster'
@@ -78,8 +80,8 @@ export class Epochs {
     return this.#clusterId !== undefined && header.clusterId !== this.#clusterId
   }
 
-  /** Notes any header of this epoch's cluster: its member has applied that revision, so the cluster has committed it. The term is
-   *  ignored: a member that is cut off raises it alone. */
+  /** Notes any header of this epoch's cluster: its member has applied that revision, so the cluster
+   *  has committed it. The term is ignored: a member that is cut off raises it alone. */
   witness(header: ResponseHeader): void {
     this.#clusterId ??= header.clusterId
     this.#memberId = header.memberId

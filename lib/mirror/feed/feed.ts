@@ -1,4 +1,5 @@
-/** A feed: one range of one etcd, followed by one watch stream, and the keyspaces that lie in the range.
+/** A feed: one range of one etcd, followed by one watch stream, and the keyspaces that lie in the
+ *  range.
  *
  *  ```
  *  run: ┌▶ bootstrap (unless restored) ─▶ probe ─▶ watch from progress + 1 ─▶ the stream is over ─┐
@@ -8,8 +9,9 @@
  *       └──  failed ........... again, after a pause                                 ◀───────────┘
  *  ```
  *
- *  etcd is probed for its revision before each watch: it shows a new epoch before any event of it is applied, and says when the
- *  feed has caught up. A keyspace that is added while the feed runs is read at one revision and joined, in order, with the stream. */
+ *  etcd is probed for its revision before each watch: it shows a new epoch before any event of it
+ *  is applied, and says when the feed has caught up. A keyspace that is added while the feed runs
+ *  is read at one revision and joined, in order, with the stream. */
 
 import { assert } from '../../base/assert.ts'
 import { Backoff } from '../../base/backoff.ts'
@@ -40,11 +42,13 @@ export class Feed implements StreamTarget {
   readonly #joins: Joins
   readonly #reconnects: Backoff
   #stream: FeedStream | undefined = undefined
-  /** Why everything must be read again; `undefined` if there are contents that follow the stream. */
+  /** Why everything must be read again; `undefined` if there are contents that follow the
+   *  stream. */
   #mustLoad: BootstrapReason | undefined = 'start'
   /** Aborted when the epoch, or the mirror, ends. */
   #epoch: LinkedAbort
-  /** The pause after a violation. It grows while violations repeat, so that a broken etcd is not read all the time. */
+  /** The pause after a violation. It grows while violations repeat, so that a broken etcd is not
+   *  read all the time. */
   readonly #distrusts: Backoff
   /** The failure that was logged last. */
   #said = { message: '', atMs: 0 }

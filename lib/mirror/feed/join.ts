@@ -1,5 +1,6 @@
-/** Joins one keyspace with a stream that is already running: reads it at one revision, and then applies, in order, the events that the
- *  stream delivered meanwhile. Used for a keyspace that is added later, and to replace one that differs from etcd.
+/** Joins one keyspace with a stream that is already running: reads it at one revision, and then
+ *  applies, in order, the events that the stream delivered meanwhile. Used for a keyspace that is
+ *  added later, and to replace one that differs from etcd.
  *
  *  ```
  *  stream:    ── progress P ── e1 ── e2 ── e3 ── e4 ──▶      e1 to e4 are kept from the start of the join
@@ -7,7 +8,8 @@
  *  contents:                       restored at R, then e3 and e4
  *  ```
  *
- *  If R is ahead of the stream, the contents already include the stream's events up to R, which are skipped. */
+ *  If R is ahead of the stream, the contents already include the stream's events up to R, which are
+ *  skipped. */
 
 import { compareWithEtcd } from './compare.ts'
 import { Backoff } from '../../base/backoff.ts'
@@ -42,7 +44,8 @@ export class Joins {
     this.#feed = feed
   }
 
-  /** Reads and joins `keyspace`, in as many attempts as it takes, unless the feed's own bootstrap or the end of the epoch comes first. */
+  /** Reads and joins `keyspace`, in as many attempts as it takes, unless the feed's own bootstrap
+   *  or the end of the epoch comes first. */
   add(keyspace: MirroredKeyspace): void {
     this.#waiting.push(keyspace)
     if (this.#running < this.#context.limits.joinsMax) void this.#run()
@@ -74,7 +77,8 @@ export class Joins {
   }
 }
 
-/** One attempt. Returns why it failed; `undefined` if the keyspace is joined, or does not need to be any more. */
+/** One attempt. Returns why it failed; `undefined` if the keyspace is joined, or does not need to
+ *  be any more. */
 async function attempt(
   context: FeedContext,
   feed: JoinedFeed,

@@ -1,5 +1,6 @@
-/** Checks the order of events instead of assuming it. Each watch stream has its own `OrderCheck`, which sees everything that the stream
- *  delivers before it is applied. After a violation the stream is not trusted any more: wrong data is never served. */
+/** Checks the order of events instead of assuming it. Each watch stream has its own `OrderCheck`,
+ *  which sees everything that the stream delivers before it is applied. After a violation the
+ *  stream is not trusted any more: wrong data is never served. */
 
 import type { Revision } from '../../base/revision.ts'
 import type { ResponseHeader, RevisionChanges } from '../../etcd/client.ts'
@@ -50,7 +51,8 @@ export class OrderCheck {
     return undefined
   }
 
-  /** Whether a progress mark may follow. One below `progress` but above this stream's events only means that its member lags. */
+  /** Whether a progress mark may follow. One below `progress` but above this stream's events only
+   *  means that its member lags. */
   checkProgress(header: ResponseHeader): Violation | undefined {
     if (this.#lastEvent === undefined || header.revision >= this.#lastEvent) return undefined
     return { kind: 'progress-went-back', got: header.revision, known: this.#lastEvent }

@@ -1,5 +1,5 @@
-/** Paged reads: a range of any size, all at one revision. Only two pages are in memory, the current one and the next one, unless parts of
- *  the range are read in parallel. */
+/** Paged reads: a range of any size, all at one revision. Only two pages are in memory, the current
+ *  one and the next one, unless parts of the range are read in parallel. */
 
 import { Backoff } from '../../base/backoff.ts'
 import { type Clock, sleep } from '../../base/clock.ts'
@@ -35,7 +35,8 @@ export interface PagesRequest {
   readonly pageEntries?: number | undefined
   /** Only the first page is read. */
   readonly isSinglePage?: boolean | undefined
-  /** Parts of a large range that are read in parallel. If it is left out: one, with one page read ahead. */
+  /** Parts of a large range that are read in parallel. If it is left out: one, with one page read
+   *  ahead. */
   readonly partsAtOnce?: number | undefined
   /** How often a failed page is retried, with growing pauses. */
   readonly attemptsMax: number
@@ -49,9 +50,10 @@ export interface PagesOptions {
   readonly signal: AbortSignal
 }
 
-/** The pages of a range in key order. Fails with `expired` when the revision is compacted meanwhile, with `closed` when the signal
- *  is aborted, and as etcd fails. The next page is asked for before the present one is handed out. A range of very many keys is read
- *  in parts, because a page costs etcd a count of all that its range still has (range-parts.ts). */
+/** The pages of a range in key order. Fails with `expired` when the revision is compacted
+ *  meanwhile, with `closed` when the signal is aborted, and as etcd fails. The next page is asked
+ *  for before the present one is handed out. A range of very many keys is read in parts, because a
+ *  page costs etcd a count of all that its range still has (range-parts.ts). */
 export async function* readPages(
   options: PagesOptions,
   request: PagesRequest,
@@ -76,7 +78,8 @@ export async function* readPages(
   }
 }
 
-/** Requests the pages of one read: all at one revision, each with a number of entries that is estimated from the last ones. */
+/** Requests the pages of one read: all at one revision, each with a number of entries that is
+ *  estimated from the last ones. */
 class PageAsker {
   readonly #options: PagesOptions
   readonly #request: PagesRequest
@@ -90,7 +93,8 @@ class PageAsker {
     this.#entriesMax = request.pageEntries ?? options.limits.pageMinEntries
   }
 
-  /** The first page of a range, and where the next page begins. The read has `after` more keys in other ranges. */
+  /** The first page of a range, and where the next page begins. The read has `after` more keys in
+   *  other ranges. */
   async ask(range: KeyRange, after: number): Promise<{ page: RangePage; next: Key | undefined }> {
     const { limits } = this.#options
     const { header, entries, more, count } = await this.#range(range, this.#entriesMax)
@@ -168,8 +172,8 @@ async function askPage(
   }
 }
 
-/** How many entries have the target size, if they are as large as those of a page. It grows at most fourfold at once, because the next
- *  entries may be larger. */
+/** How many entries have the target size, if they are as large as those of a page. It grows at most
+ *  fourfold at once, because the next entries may be larger. */
 function nextPageEntries(entries: number, bytes: number, limits: MirrorLimits): number {
   const aimed = Math.floor((limits.pageTargetBytes * entries) / (bytes + 1))
   const grown = Math.min(aimed, entries * 4)

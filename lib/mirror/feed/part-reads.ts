@@ -1,7 +1,8 @@
 /** Reads the parts of a range in parallel and returns their pages in key order.
  *
- *  The first unfinished part is read as fast as its pages are taken. The parts after it are read ahead, up to a bound in bytes over all of
- *  them, so that etcd and the decoder have work while a page is being used. */
+ *  The first unfinished part is read as fast as its pages are taken. The parts after it are read
+ *  ahead, up to a bound in bytes over all of them, so that etcd and the decoder have work while a
+ *  page is being used. */
 
 import type { NextPart } from './range-parts.ts'
 
@@ -11,7 +12,8 @@ export interface SizedPage {
 }
 
 export interface PartReadsOptions<Page extends SizedPage> {
-  /** The next part in key order; `undefined` after the last one. Called again only after it has resolved. */
+  /** The next part in key order; `undefined` after the last one. Called again only after it has
+   *  resolved. */
   readonly nextPart: () => Promise<NextPart | undefined>
   readonly readPart: (part: NextPart) => AsyncIterable<Page>
   /** Parts that are read at the same time. */

@@ -1,6 +1,7 @@
-/** Decides when to ask a stream for a progress mark: at once when a read begins to wait for a new revision, and again with growing pauses
- *  until the revision is reached, because a mark is valid only for the member that sends it, and that member may lag. All waiting reads
- *  share the requests. */
+/** Decides when to ask a stream for a progress mark: at once when a read begins to wait for a new
+ *  revision, and again with growing pauses until the revision is reached, because a mark is valid
+ *  only for the member that sends it, and that member may lag. All waiting reads share the
+ *  requests. */
 
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import type { Revision } from '../../base/revision.ts'
@@ -74,7 +75,8 @@ export class ProgressRequests {
     this.#cancelTimer?.()
     this.#cancelTimer = this.#options.clock.setTimer(this.#pauseMs, () => {
       this.#cancelTimer = undefined
-      // Requests that are unanswered by now count as lost, so that they do not use up the bound for ever.
+      // Requests that are unanswered by now count as lost, so that they do not use up the bound for
+      // ever.
       this.#unanswered = 0
       if (this.#isStopped || !this.#options.isAwaited()) {
         this.#rest()

@@ -1,10 +1,11 @@
 /** The revision up to which a stream is proven complete, and the reads that wait for more.
  *
- *  Progress is the highest revision R such that every event up to R has been applied. An event's batch moves it to its own
- *  revision, a progress mark to the revision of its header; the header of a response with events does not, because it may be
- *  far ahead of them.
+ *  Progress is the highest revision R such that every event up to R has been applied. An event's
+ *  batch moves it to its own revision, a progress mark to the revision of its header; the header of
+ *  a response with events does not, because it may be far ahead of them.
  *
- *  Waiters are in a heap by revision, so that a step of progress touches only those whose revision is reached. */
+ *  Waiters are in a heap by revision, so that a step of progress touches only those whose revision
+ *  is reached. */
 
 import { Heap } from '../../base/heap.ts'
 import type { Revision } from '../../base/revision.ts'
@@ -46,7 +47,8 @@ export class Progress {
     return this.#waiting.size
   }
 
-  /** Raises the progress to `revision`, and wakes the waiters that it reaches, in order. True if it rose. */
+  /** Raises the progress to `revision`, and wakes the waiters that it reaches, in order. True if it
+   *  rose. */
   advance(revision: Revision): boolean {
     if (revision <= this.#revision) return false
     this.#revision = revision
@@ -60,7 +62,8 @@ export class Progress {
     this.#wake()
   }
 
-  /** Adds a waiter, which is woken when its revision is reached. The revision must be above the present one. */
+  /** Adds a waiter, which is woken when its revision is reached. The revision must be above the
+   *  present one. */
   wait(waiter: ProgressWaiter): void {
     this.#waiting.add(waiter)
   }

@@ -1,13 +1,16 @@
 /** Splits a large range into parts that are cheap to read in pages.
  *
- *  etcd counts all keys of the range that it was asked for, whatever the limit: a page of a range with a million keys costs a walk
- *  over the million. Read in pages to its end, such a range costs time that grows with the square of its keys. Parts with a bounded
- *  number of keys cost the same for each key, however many there are.
+ *  etcd counts all keys of the range that it was asked for, whatever the limit: a page of a range
+ *  with a million keys costs a walk over the million. Read in pages to its end, such a range costs
+ *  time that grows with the square of its keys. Parts with a bounded number of keys cost the same
+ *  for each key, however many there are.
  *
- *  Where to split is found by asking: how many keys lie at or above the middle of a part, and which is the first of them. An empty
- *  upper half costs etcd nothing and narrows the part; anything else is a split. A million keys take about 300 questions, for which etcd
- *  counts 3 to 4 keys for each one that is read. (Guessing that a folder ends where a part does takes half as many questions, and five
- *  times as much counting.) Parts are split when they are wanted, the first one first, so that reading begins at once. */
+ *  Where to split is found by asking: how many keys lie at or above the middle of a part, and which
+ *  is the first of them. An empty upper half costs etcd nothing and narrows the part; anything else
+ *  is a split. A million keys take about 300 questions, for which etcd counts 3 to 4 keys for each
+ *  one that is read. (Guessing that a folder ends where a part does takes half as many questions,
+ *  and five times as much counting.) Parts are split when they are wanted, the first one first, so
+ *  that reading begins at once. */
 
 import type { Key, KeyRange } from '../../base/keys.ts'
 
@@ -23,11 +26,12 @@ export interface NextPart extends RangePart {
   readonly after: number
 }
 
-/** How many keys there are from `start` up to the end of the range that is split, and the first of them. */
+/** How many keys there are from `start` up to the end of the range that is split, and the first of
+ *  them. */
 export type CountFrom = (range: KeyRange) => Promise<{ count: number; first: Key | undefined }>
 
-/** A part that is asked about so often in a row without getting smaller in keys is read as it is. Its keys share a long beginning,
- *  or there are next to none on one side of each middle. */
+/** A part that is asked about so often in a row without getting smaller in keys is read as it is.
+ *  Its keys share a long beginning, or there are next to none on one side of each middle. */
 const fruitlessMax = 200
 
 export class RangeParts {
@@ -80,10 +84,12 @@ export class RangeParts {
   }
 }
 
-/** Bytes that are compared as one number: as many as a number holds exactly, with one bit to spare for a sum. */
+/** Bytes that are compared as one number: as many as a number holds exactly, with one bit to spare
+ *  for a sum. */
 const digits = 6
 
-/** A key about halfway between the ends of a range, strictly between them; `undefined` where six bytes cannot tell. */
+/** A key about halfway between the ends of a range, strictly between them; `undefined` where six
+ *  bytes cannot tell. */
 export function keyBetween({ start, end }: KeyRange): Key | undefined {
   let shared = 0
   if (end !== undefined) {

@@ -1,5 +1,6 @@
-/** One watch stream of a feed, from its opening to its end: checks order, decides whether progress marks can be trusted, requests them,
- *  and ends a stream that is dead or too far behind. Events that pass the checks go to the feed. */
+/** One watch stream of a feed, from its opening to its end: checks order, decides whether progress
+ *  marks can be trusted, requests them, and ends a stream that is dead or too far behind. Events
+ *  that pass the checks go to the feed. */
 
 import { type CancelTimer, type Clock, sleep } from '../../base/clock.ts'
 import type { CacheError } from '../../base/errors.ts'
@@ -22,8 +23,8 @@ import type { Progress } from './progress.ts'
 import { ProgressRequests } from './progress-requests.ts'
 import { Watchdog } from './watchdog.ts'
 
-/** Whether the progress marks of a stream decide consistent reads: its member's version is not known yet; it is; it is too old; or
- *  it has not sent any, though asked. */
+/** Whether the progress marks of a stream decide consistent reads: its member's version is not
+ *  known yet; it is; it is too old; or it has not sent any, though asked. */
 export type ProgressTrust = 'unknown' | 'trusted' | 'old version' | 'unanswered'
 
 /** Why a stream is over. */
@@ -34,11 +35,13 @@ export type StreamEnd =
 
 /** What a stream delivers to. */
 export interface StreamTarget {
-  /** Applies a batch that passed the order check. One that does not fit the contents is a violation. */
+  /** Applies a batch that passed the order check. One that does not fit the contents is a
+   *  violation. */
   apply(batch: RevisionChanges): Violation | undefined
   /** Every event up to `revision` has been delivered. */
   prove(revision: Revision): void
-  /** etcd broke a guarantee: nothing that it delivered is trusted any more. The stream ends right after. */
+  /** etcd broke a guarantee: nothing that it delivered is trusted any more. The stream ends right
+   *  after. */
   violated(violation: Violation, endpoint: string | undefined): void
   /** The watcher was created, or the trust in its marks has changed. */
   streamChanged(): void
@@ -56,7 +59,8 @@ export interface StreamOptions {
   readonly signal: AbortSignal
 }
 
-/** For so long changes are applied, and sent to watchers, in one turn of the event loop, which has other work, too. */
+/** For so long changes are applied, and sent to watchers, in one turn of the event loop, which has
+ *  other work, too. */
 const sliceMaxMs = 3
 
 /** What waits for its turn in the order in which it came. */
@@ -160,7 +164,8 @@ export class FeedStream implements WatchSink {
     if (this.#isOver || !this.#isKnownCluster(header)) return
     this.#watchdog.heard('created')
     this.#isCreated = true
-    // Whether progress requests are answered at all is found out at once, not when a read depends on it.
+    // Whether progress requests are answered at all is found out at once, not when a read depends
+    // on it.
     this.#requests.need(nextRevision(this.#options.progress.revision))
     this.#awaitFirstMark()
     this.#options.target.streamChanged()
@@ -227,8 +232,9 @@ export class FeedStream implements WatchSink {
     this.end({ reason: 'violation' })
   }
 
-  /** A watcher that has to catch up is not answered before it has: while events come, the first mark is not overdue. Nor is it as
-   *  long as the watcher's start lies ahead of etcd: since 3.4.38, 3.5.22 and 3.6.2 etcd tells no progress then. */
+  /** A watcher that has to catch up is not answered before it has: while events come, the first
+   *  mark is not overdue. Nor is it as long as the watcher's start lies ahead of etcd: since
+   *  3.4.38, 3.5.22 and 3.6.2 etcd tells no progress then. */
   #awaitFirstMark(): void {
     const { clock, limits } = this.#options
     const delivered = this.#delivered
@@ -265,7 +271,8 @@ export class FeedStream implements WatchSink {
     this.#judgeTrust()
   }
 
-  /** Notes the revision of a header; ends the stream if it comes from another cluster than the contents. */
+  /** Notes the revision of a header; ends the stream if it comes from another cluster than the
+   *  contents. */
   #isKnownCluster(header: ResponseHeader): boolean {
     const { epochs } = this.#options
     if (epochs.isOtherCluster(header)) {

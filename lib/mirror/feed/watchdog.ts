@@ -1,6 +1,7 @@
-/** Notices a stream that is open but dead: no event or progress mark comes although one was requested, or its member does not advance
- *  although etcd is known to have a newer revision. The stream is then opened again at another endpoint. TCP and HTTP/2 keepalives do
- *  not notice a member that is partitioned or stuck. */
+/** Notices a stream that is open but dead: no event or progress mark comes although one was
+ *  requested, or its member does not advance although etcd is known to have a newer revision. The
+ *  stream is then opened again at another endpoint. TCP and HTTP/2 keepalives do not notice a
+ *  member that is partitioned or stuck. */
 
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import { repeat } from '../../base/timers.ts'
@@ -17,11 +18,12 @@ export interface WatchdogOptions {
   /** Ends the stream. Called once. */
   readonly giveUp: (verdict: WatchdogVerdict) => void
   readonly progress: () => Revision
-  /** The highest revision that etcd is known to have; `undefined` while marks are not trusted, because a member that does not advance
-   *  means nothing then. */
+  /** The highest revision that etcd is known to have; `undefined` while marks are not trusted,
+   *  because a member that does not advance means nothing then. */
   readonly known: () => Revision | undefined
-  /** The watch begins above every revision that etcd is known to have: since 3.4.38, 3.5.22 and 3.6.2 it answers no progress request
-   *  before it gets there, which on an idle etcd is never. Silence says nothing then. */
+  /** The watch begins above every revision that etcd is known to have: since 3.4.38, 3.5.22 and
+   *  3.6.2 it answers no progress request before it gets there, which on an idle etcd is never.
+   *  Silence says nothing then. */
   readonly isStartAhead: () => boolean
 }
 
@@ -98,8 +100,8 @@ export class Watchdog {
     return silentMs >= limits.quietMaxMs && !isAsked ? 'quiet' : 'fine'
   }
 
-  /** A mark below the revision that was known when the standstill began means that the member lags; a mark that rises means that it is
-   *  catching up. */
+  /** A mark below the revision that was known when the standstill began means that the member lags;
+   *  a mark that rises means that it is catching up. */
   #judgeStandstill(nowMs: number): 'behind' | 'quiet' | 'fine' {
     const progress = this.#options.progress()
     const known = this.#options.known()

@@ -1,4 +1,5 @@
-/** Items that all have the same timeout, in the order in which they expire: one timer for all of them, and O(1) to add or remove one. */
+/** Items that all have the same timeout, in the order in which they expire: one timer for all of
+ *  them, and O(1) to add or remove one. */
 
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 
@@ -67,7 +68,8 @@ export class DeadlineList<T extends Perishable> {
     this.#cancelTimer = undefined
   }
 
-  /** The timer is not changed when its item is removed early: it then fires in vain, and is set for the first remaining item. */
+  /** The timer is not changed when its item is removed early: it then fires in vain, and is set for
+   *  the first remaining item. */
   #schedule(): void {
     if (this.#cancelTimer !== undefined || this.#first === undefined) return
     const delayMs = Math.max(0, this.#first.deadlineMs - this.#clock.monotonicMs())

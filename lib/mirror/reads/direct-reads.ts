@@ -1,5 +1,6 @@
-/** Reads that neither the mirror nor an upstream can answer: they are read from etcd itself, in pages that are streamed to the client. Only
- *  a few may run at once, and further ones are refused at once, because many large reads overload etcd. */
+/** Reads that neither the mirror nor an upstream can answer: they are read from etcd itself, in
+ *  pages that are streamed to the client. Only a few may run at once, and further ones are refused
+ *  at once, because many large reads overload etcd. */
 
 import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
@@ -16,7 +17,8 @@ export interface DirectReadRequest {
   readonly range: KeyRange
   /** If it is left out: the newest. */
   readonly revision?: Revision | undefined
-  /** At most this many entries, in a single page: the read counts as small. If it is left out: the whole range. */
+  /** At most this many entries, in a single page: the read counts as small. If it is left out: the
+   *  whole range. */
   readonly limit?: number | undefined
   readonly signal: AbortSignal
 }
@@ -39,8 +41,9 @@ export class DirectReads {
     this.#options = options
   }
 
-  /** Pages that etcd returns, all at one revision. Fails with `overloaded` if too many such reads are running, with `expired` if etcd has
-   *  compacted the revision, and with etcd's own failures. */
+  /** Pages that etcd returns, all at one revision. Fails with `overloaded` if too many such reads
+   *  are running, with `expired` if etcd has compacted the revision, and with etcd's own
+   *  failures. */
   async *read(request: DirectReadRequest): AsyncGenerator<RangePage, void, undefined> {
     const size = request.limit === undefined ? 'whole' : 'small'
     this.#begin(size)

@@ -7,9 +7,10 @@
  *  exact N          wait until progress >= N, the contents at N
  *  ```
  *
- *  Nothing is polled. A read waits in exactly one place: at the keyspace until it is served, at the probe, or in the heap of waiters for
- *  progress. Each wakes it, and it then checks everything again from the start. A read that has waited for its limit is refused and not
- *  sent to etcd: large reads from an etcd that is already slow have made API servers fail. */
+ *  Nothing is polled. A read waits in exactly one place: at the keyspace until it is served, at the
+ *  probe, or in the heap of waiters for progress. Each wakes it, and it then checks everything
+ *  again from the start. A read that has waited for its limit is refused and not sent to etcd:
+ *  large reads from an etcd that is already slow have made API servers fail. */
 
 import { type GateFeed, provenOf, type ReadOptions, type ReadOutcome } from './read.ts'
 import type { Freshness } from '../../base/freshness.ts'
@@ -56,8 +57,9 @@ export class FreshnessGate {
     return this.#deadlines.size
   }
 
-  /** Answers from the mirror, or returns that the read must go elsewhere: at once if nothing has to be waited for. Fails with `expired`,
-   *  `future_revision`, `not_ready`, `overloaded`, `source_failed` or `closed`. */
+  /** Answers from the mirror, or returns that the read must go elsewhere: at once if nothing has to
+   *  be waited for. Fails with `expired`, `future_revision`, `not_ready`, `overloaded`,
+   *  `source_failed` or `closed`. */
   read(
     keyspace: MirroredKeyspace,
     feed: GateFeed,
@@ -67,8 +69,8 @@ export class FreshnessGate {
     return this.#atOnce(keyspace, feed, options) ?? this.#wait(keyspace, feed, options)
   }
 
-  /** A read of the newest contents that are known to be new enough. A small get takes 20 µs, of which a
-   *  promise and what a waiting read holds would be a tenth. */
+  /** A read of the newest contents that are known to be new enough. A small get takes 20 µs, of
+   *  which a promise and what a waiting read holds would be a tenth. */
   #atOnce(
     keyspace: MirroredKeyspace,
     feed: GateFeed,
@@ -86,7 +88,8 @@ export class FreshnessGate {
     return { from: 'mirror', snapshot: keyspace.store.latest(), isStale }
   }
 
-  /** The revision that the newest contents must have reached; undefined if that has to be found out, or older contents are wanted. */
+  /** The revision that the newest contents must have reached; undefined if that has to be found
+   *  out, or older contents are wanted. */
   #wantedNow(freshness: Freshness): Revision | undefined {
     switch (freshness.type) {
       case 'any':
@@ -100,7 +103,8 @@ export class FreshnessGate {
     }
   }
 
-  /** What can be decided at once is no promise: this turn may bring news of a restore before its reader goes on. */
+  /** What can be decided at once is no promise: this turn may bring news of a restore before its
+   *  reader goes on. */
   #wait(
     keyspace: MirroredKeyspace,
     feed: GateFeed,
@@ -149,7 +153,8 @@ export class FreshnessGate {
     })
   }
 
-  /** Answers the read, or leaves it in the place that will wake it. All decisions about a read are made here. */
+  /** Answers the read, or leaves it in the place that will wake it. All decisions about a read are
+   *  made here. */
   readonly #look = (read: PendingRead): void => {
     if (read.isSettled) return
     const { keyspace } = read
@@ -191,7 +196,8 @@ export class FreshnessGate {
       else read.answerExactly(revision, compactRevision())
       return
     }
-    // A revision that only an old epoch had will never come. etcd's current revision tells it from one that is about to come.
+    // A revision that only an old epoch had will never come. etcd's current revision tells it from
+    // one that is about to come.
     if (revision <= epochs.expiredThrough) {
       if (!read.isProbed) {
         probe.ask(read)

@@ -1,4 +1,5 @@
-/** A read in the freshness gate: what it asks for, what is known for it, and how it ends, exactly once. */
+/** A read in the freshness gate: what it asks for, what is known for it, and how it ends, exactly
+ *  once. */
 
 import {
   type ElsewhereReason,
@@ -106,8 +107,8 @@ export class PendingRead extends Perishable implements ServedWaiter, ProgressWai
     this.#hooks.look(this)
   }
 
-  /** Fails when its caller cancels it. A signal is expensive, and most reads need only one short probe, so it is requested only when the
-   *  read has to wait for something else. */
+  /** Fails when its caller cancels it. A signal is expensive, and most reads need only one short
+   *  probe, so it is requested only when the read has to wait for something else. */
   listen(): void {
     if (this.#stopListening !== undefined) return
     const { signal } = this.options
@@ -176,8 +177,8 @@ export class PendingRead extends Perishable implements ServedWaiter, ProgressWai
   }
 }
 
-/** A keyspace that is still being read for the first time is waited for: reading the same from etcd again
- *  would only slow that down. */
+/** A keyspace that is still being read for the first time is waited for: reading the same from etcd
+ *  again would only slow that down. */
 function canGoElsewhere(
   { elsewhere, freshness }: ReadOptions,
   { isServed }: MirroredKeyspace,

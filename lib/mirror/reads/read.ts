@@ -38,7 +38,8 @@ export interface GateFeed {
   need(revision: Revision): void
 }
 
-/** The revision up to which nothing is missing in a keyspace. One that was joined may be ahead of its stream. */
+/** The revision up to which nothing is missing in a keyspace. One that was joined may be ahead of
+ *  its stream. */
 export function provenOf(
   { store }: Pick<MirroredKeyspace, 'store'>,
   { progress }: Pick<GateFeed, 'progress'>,

@@ -1,9 +1,11 @@
-/** Asks etcd for its current revision: a linearizable range that returns no data. One probe is in flight at a time, and a second one when
- *  the first is late. Reads that come meanwhile share the next probe, never one in flight, which etcd may have answered before a write that
- *  the reader has seen. An etcd in this process is not asked: it says its revision in memory (lib/etcd/own-revision.ts).
+/** Asks etcd for its current revision: a linearizable range that returns no data. One probe is in
+ *  flight at a time, and a second one when the first is late. Reads that come meanwhile share the
+ *  next probe, never one in flight, which etcd may have answered before a write that the reader has
+ *  seen. An etcd in this process is not asked: it says its revision in memory
+ *  (lib/etcd/own-revision.ts).
  *
- *  Only the probe begins epochs: an answer from another cluster, or one that goes back and is confirmed by a second, begins a new
- *  epoch. */
+ *  Only the probe begins epochs: an answer from another cluster, or one that goes back and is
+ *  confirmed by a second, begins a new epoch. */
 
 import { Backoff } from '../../base/backoff.ts'
 import { type Clock, sleep } from '../../base/clock.ts'
@@ -44,7 +46,8 @@ export interface RevisionProbeOptions {
   readonly onNewEpoch: () => void
 }
 
-/** A probe that has taken longer is late: etcd is, or the event loop. Reads that come then do not wait for two probes one after another. */
+/** A probe that has taken longer is late: etcd is, or the event loop. Reads that come then do not
+ *  wait for two probes one after another. */
 const lateMs = 4
 const probesMax = 2
 
@@ -55,9 +58,10 @@ export class RevisionProbe {
   readonly #backoff: Backoff
   #next: RevisionAsker[] = []
   #running = 0
-  /** In this turn of the event loop a probe has begun at once. Others wait for its end, and share the next one: with an etcd in this process
-   *  each asker would have its own otherwise. Not even the first waits, because what is begun after sockets were read is sent only a
-   *  turn later, and in a flood of requests turns are long. */
+  /** In this turn of the event loop a probe has begun at once. Others wait for its end, and share
+   *  the next one: with an etcd in this process each asker would have its own otherwise. Not even
+   *  the first waits, because what is begun after sockets were read is sent only a turn later, and
+   *  in a flood of requests turns are long. */
   #hasBegun = false
   /** A probe is about to take those who wait, or waits itself after a failure. */
   #isDue = false
@@ -78,7 +82,8 @@ export class RevisionProbe {
     options.signal.addEventListener('abort', () => this.#calls.takeAll(() => {}), { once: true })
   }
 
-  /** The revision of an etcd in this process; undefined if etcd has to be asked. The first answer says which cluster it is. */
+  /** The revision of an etcd in this process; undefined if etcd has to be asked. The first answer
+   *  says which cluster it is. */
   known(): Revision | undefined {
     return this.#options.epochs.clusterId === undefined ? undefined : this.#own?.revision
   }
@@ -88,8 +93,9 @@ export class RevisionProbe {
     return this.#lastFailure
   }
 
-  /** Gets the revision for `asker`, in as many attempts as it takes, until the asker is settled. One that comes alone, and not with others in
-   *  the same turn, leaves no mark for them: taking it back would be a turn more of the event loop. */
+  /** Gets the revision for `asker`, in as many attempts as it takes, until the asker is settled.
+   *  One that comes alone, and not with others in the same turn, leaves no mark for them: taking it
+   *  back would be a turn more of the event loop. */
   ask(asker: RevisionAsker, comes: 'alone' | 'with others' = 'with others'): void {
     const known = this.known()
     if (known !== undefined) {
@@ -222,8 +228,8 @@ export class RevisionProbe {
   }
 }
 
-/** The time limit of a probe. All share one timer, and one that was not late is used again: to make a timer and a signal for each would be a tenth
- *  of what a probe costs. */
+/** The time limit of a probe. All share one timer, and one that was not late is used again: to make
+ *  a timer and a signal for each would be a tenth of what a probe costs. */
 class Call extends Perishable {
   readonly abort: LinkedAbort
   isLate = false

@@ -2,7 +2,8 @@
 
 import { Counter, type Registry } from 'prom-client'
 
-/** Counts access reviews, lost audit records, requests that limits have refused, and errors of this program. */
+/** Counts access reviews, lost audit records, requests that limits have refused, and errors of this
+ *  program. */
 export class AccessCounts {
   readonly #reviews: Counter
   readonly #unrecorded: Counter

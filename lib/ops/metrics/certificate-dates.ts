@@ -1,4 +1,5 @@
-/** When the certificates that the process uses end. Files are read again when metrics are scraped and they have changed. */
+/** When the certificates that the process uses end. Files are read again when metrics are scraped
+ *  and they have changed. */
 
 import { X509Certificate } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'

@@ -1,5 +1,5 @@
-/** Metrics that were renamed. Each is also shown by its former name for one release, so that dashboards and alerts can be changed in time.
- *  The next release empties this table. */
+/** Metrics that were renamed. Each is also shown by its former name for one release, so that
+ *  dashboards and alerts can be changed in time. The next release empties this table. */
 
 /** From the name of now to the former one. */
 export const formerNames: ReadonlyMap<string, string> = new Map([

@@ -1,4 +1,5 @@
-/** Metrics of mirrored keyspaces. A cluster may declare any number of resources, so only so many are shown. */
+/** Metrics of mirrored keyspaces. A cluster may declare any number of resources, so only so many
+ *  are shown. */
 
 import { Gauge } from 'prom-client'
 
@@ -17,10 +18,12 @@ export interface KeyspaceFacts {
 
 const states = ['starting', 'catching-up', 'ready', 'cut-off', 'suspect'] as const
 
-/** So many keyspaces have metrics of their own. A cluster with more of them has most of their objects in these. */
+/** So many keyspaces have metrics of their own. A cluster with more of them has most of their
+ *  objects in these. */
 const shownMax = 500
 
-/** A gauge for each fact of a keyspace, one for each state that it may be in, and one for how many are not shown. */
+/** A gauge for each fact of a keyspace, one for each state that it may be in, and one for how many
+ *  are not shown. */
 export function keyspaceGauges(all: () => readonly KeyspaceFacts[]): Gauge[] {
   const keyspaces = (): readonly KeyspaceFacts[] => shownOf(all())
   const gauge = (

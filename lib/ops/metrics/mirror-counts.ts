@@ -1,4 +1,5 @@
-/** Metrics of mirrors: events, reads and how long they waited, probes, and what went wrong between us and etcd. */
+/** Metrics of mirrors: events, reads and how long they waited, probes, and what went wrong between
+ *  us and etcd. */
 
 import { Counter, Histogram, type Registry } from 'prom-client'
 import { BucketTally, CountTally } from '../tally.ts'
@@ -71,7 +72,8 @@ const mirrorCounters = {
   ],
 } as const
 
-/** Labels that are known before anything has happened: a series that is there with 0 shows its first count as an increase. */
+/** Labels that are known before anything has happened: a series that is there with 0 shows its
+ *  first count as an increase. */
 const knownValues: Partial<Record<keyof typeof mirrorCounters, readonly string[]>> = {
   events: ['keyspace', 'none'],
   violations: [

@@ -2,7 +2,8 @@
 
 import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client'
 
-/** prom-client calls these gauges totals, against Prometheus' rules. `nodejs_active_resources` says the same. */
+/** prom-client calls these gauges totals, against Prometheus' rules. `nodejs_active_resources` says
+ *  the same. */
 const misnamed = [
   'nodejs_active_handles_total',
   'nodejs_active_requests_total',

@@ -1,5 +1,6 @@
-/** Adds up the metrics of several threads, in the text format of Prometheus. Series of one name and labels become one: all of ours are counts,
- *  amounts or distributions, so their sum is that of the process. What only one thread shows, such as keyspaces, stays as it is. */
+/** Adds up the metrics of several threads, in the text format of Prometheus. Series of one name and
+ *  labels become one: all of ours are counts, amounts or distributions, so their sum is that of the
+ *  process. What only one thread shows, such as keyspaces, stays as it is. */
 
 interface Family {
   /** HELP and TYPE. */
@@ -7,7 +8,8 @@ interface Family {
   readonly series: Map<string, number>
 }
 
-/** The first text is that of the main thread, which measures the process: its metrics of the process are not added to. */
+/** The first text is that of the main thread, which measures the process: its metrics of the
+ *  process are not added to. */
 export function sumOfMetrics(texts: readonly string[]): string {
   const families = new Map<string, Family>()
   const [main = '', ...others] = texts

@@ -28,7 +28,8 @@ export interface EvidenceCounts {
 export class UpstreamCounts {
   readonly #registry: Registry
   readonly #passed: Counter
-  /** By reason. They are added to the counter when metrics are scraped, because it checks and hashes labels with each count. */
+  /** By reason. They are added to the counter when metrics are scraped, because it checks and
+   *  hashes labels with each count. */
   readonly #untold = new Map<string, number>()
   readonly #compared: Counter
 
@@ -63,7 +64,8 @@ export class UpstreamCounts {
     this.#compared.inc({ outcome })
   }
 
-  /** Adds the metrics of the upstream, whose values are read when they are scraped. Called once, if there is an upstream. */
+  /** Adds the metrics of the upstream, whose values are read when they are scraped. Called once, if
+   *  there is an upstream. */
   watch(facts: () => UpstreamFacts): void {
     this.#registry.registerMetric(this.#passed)
     this.#registry.registerMetric(this.#compared)

@@ -1,4 +1,5 @@
-/** Metrics of watches: how many are open and where, how many are behind, what they were sent, and how they ended. */
+/** Metrics of watches: how many are open and where, how many are behind, what they were sent, and
+ *  how they ended. */
 
 import { Counter, Gauge, type Metric } from 'prom-client'
 

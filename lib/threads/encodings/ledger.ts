@@ -7,12 +7,13 @@
  *  finds it no more   ◀── dropped, in order after  ──▶ found no more
  *  ```
  *
- *  A segment is complete before its thread tells of it, so a thread that dies leaves nothing half made: what it told of stays, what
- *  it did not is gone with it. Nothing is counted for readers: whoever still sends a segment holds its memory, which goes when the
- *  last one lets go. A slot is only a number by which it is dropped, and is used again in order after that.
+ *  A segment is complete before its thread tells of it, so a thread that dies leaves nothing half
+ *  made: what it told of stays, what it did not is gone with it. Nothing is counted for readers:
+ *  whoever still sends a segment holds its memory, which goes when the last one lets go. A slot is
+ *  only a number by which it is dropped, and is used again in order after that.
  *
- *  What was used least recently is dropped when the budget is exceeded, an eighth of it at once, since finding it takes a look at all;
- *  and what nobody has used for a while. */
+ *  What was used least recently is dropped when the budget is exceeded, an eighth of it at once,
+ *  since finding it takes a look at all; and what nobody has used for a while. */
 
 import { assert } from '../../base/assert.ts'
 import type { ToLedger, ToShelf } from './messages.ts'
@@ -78,7 +79,8 @@ export class SegmentLedger {
     return () => void this.#threads.delete(tell)
   }
 
-  /** Takes what a thread has made. What it replaces is dropped after it was told of, so that no slot is told of twice. */
+  /** Takes what a thread has made. What it replaces is dropped after it was told of, so that no
+   *  slot is told of twice. */
   take({ name, segments: made }: ToLedger, maker: TellShelf): void {
     this.#makeSlots(made.length)
     const placed: { id: number; slot: number | undefined }[] = []

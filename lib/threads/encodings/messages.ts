@@ -1,4 +1,5 @@
-/** What threads tell each other of encoded leaves. All of it goes by way of the main thread, in order. */
+/** What threads tell each other of encoded leaves. All of it goes by way of the main thread, in
+ *  order. */
 
 /** To the main thread. */
 export type ToLedger = {
@@ -17,7 +18,8 @@ export type ToShelf =
       readonly name: string
       readonly segments: readonly { readonly slot: number; readonly memory: SharedArrayBuffer }[]
     }
-  /** Where that which the thread has made is kept; undefined if it is not, because another thread was first. */
+  /** Where that which the thread has made is kept; undefined if it is not, because another thread
+   *  was first. */
   | {
       readonly type: 'placed'
       readonly segments: readonly { readonly id: number; readonly slot: number | undefined }[]

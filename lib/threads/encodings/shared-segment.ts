@@ -4,17 +4,20 @@
  *  | items | - | place, ... | revision, ... | end, ... | the bytes of the items, one after the other |
  *  ```
  *
- *  The memory is written once, by the thread that encoded the items, before any other thread is told of it, and never again. So
- *  nobody has to lock it, and it lives as long as any thread holds it: a socket that still writes from it holds it, too.
+ *  The memory is written once, by the thread that encoded the items, before any other thread is
+ *  told of it, and never again. So nobody has to lock it, and it lives as long as any thread holds
+ *  it: a socket that still writes from it holds it, too.
  *
- *  It says itself what it was made of. A value in a slab has a place that no other value ever has, so the places and revisions of
- *  a leaf's entries name exactly the bytes that were encoded, in whichever thread the leaf is. */
+ *  It says itself what it was made of. A value in a slab has a place that no other value ever has,
+ *  so the places and revisions of a leaf's entries name exactly the bytes that were encoded, in
+ *  whichever thread the leaf is. */
 
 import type { KeyValue } from '../../store/event.ts'
 import { slabBytes } from '../../store/slab.ts'
 import type { Segment } from '../../codec/output/segments.ts'
 
-/** Where a value lies in shared memory, as a number that no other value has; undefined for one in memory of one thread. */
+/** Where a value lies in shared memory, as a number that no other value has; undefined for one in
+ *  memory of one thread. */
 export type PlaceOf = (entry: KeyValue) => number | undefined
 
 /** Makes places of the numbers of shared slabs. */
@@ -32,7 +35,8 @@ export interface LeafIdentity {
   readonly revisions: Float64Array
 }
 
-/** Undefined if a value is in the memory of one thread: what that is made of means nothing to others. */
+/** Undefined if a value is in the memory of one thread: what that is made of means nothing to
+ *  others. */
 export function identityOf(
   entries: readonly KeyValue[],
   size: number,

@@ -1,4 +1,5 @@
-/** Encoded objects that all face threads share: the side of the main thread, and that of a face thread. */
+/** Encoded objects that all face threads share: the side of the main thread, and that of a face
+ *  thread. */
 
 import type { Clock } from '../../base/clock.ts'
 import { repeat } from '../../base/timers.ts'
@@ -11,13 +12,15 @@ import type { FaceThread, ThreadWork } from '../process/face-thread.ts'
 import { ReleasedMemory } from '../../ops/released-memory.ts'
 import { segmentsMaxBytes } from '../../upkeep/segment-keeper.ts'
 
-/** Whole lists and pages are shared. The rest is for what each thread keeps for itself: single objects, selections, Tables, what is compressed. */
+/** Whole lists and pages are shared. The rest is for what each thread keeps for itself: single
+ *  objects, selections, Tables, what is compressed. */
 const sharedShare = 3 / 4
 
 const periodMs = 1_000
 /** Five minutes, as for what a thread keeps for itself (lib/upkeep/segment-keeper.ts). */
 const periodsKept = 300
-/** Of a few tens of kilobytes. To find the oldest takes a look at all, which takes a millisecond. */
+/** Of a few tens of kilobytes. To find the oldest takes a look at all, which takes a
+ *  millisecond. */
 const slots = 32_768
 
 /** What a face thread is given at its start. */

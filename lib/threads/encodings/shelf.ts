@@ -1,8 +1,9 @@
 /** In a face thread: the encoded leaves that all threads share.
  *
- *  What this thread encodes is there at once, and told to the main thread, which passes it on (ledger.ts). Once all messages have
- *  come, the shelves of all threads hold what the ledger holds. While they are under way two threads may encode the same leaf:
- *  then the main thread keeps what came first. */
+ *  What this thread encodes is there at once, and told to the main thread, which passes it on
+ *  (ledger.ts). Once all messages have come, the shelves of all threads hold what the ledger holds.
+ *  While they are under way two threads may encode the same leaf: then the main thread keeps what
+ *  came first. */
 
 import type { Run, Segment, SharedSegments } from '../../codec/output/segments.ts'
 import type { ToLedger, ToShelf } from './messages.ts'
@@ -66,7 +67,8 @@ export class SegmentShelf implements SharedSegments {
     return held?.segment
   }
 
-  /** A leaf never changes, so what was made of it once is so for ever: comparing its entries would be a sixth of a small page. */
+  /** A leaf never changes, so what was made of it once is so for ever: comparing its entries would
+   *  be a sixth of a small page. */
   #foundLast(name: string, { leaf }: Run): Held | undefined {
     const held = leaf?.found
     return held instanceof Held && held.name === name && held.segment !== undefined

@@ -1,5 +1,6 @@
-/** A table in shared memory: when each segment was used last, and how much is kept. The main thread writes the period and what is kept;
- *  each thread notes what it uses. A note that comes late makes a segment look older or younger than it is, and nothing else. */
+/** A table in shared memory: when each segment was used last, and how much is kept. The main thread
+ *  writes the period and what is kept; each thread notes what it uses. A note that comes late makes
+ *  a segment look older or younger than it is, and nothing else. */
 
 const periodWord = 0
 const keptWord = 1
@@ -47,7 +48,8 @@ export class SegmentUsage {
     Atomics.store(this.#words, keptWord, Math.ceil(bytes / kibibyte))
   }
 
-  /** How much more may be kept without letting go of something. What other threads are just adding is not counted yet. */
+  /** How much more may be kept without letting go of something. What other threads are just adding
+   *  is not counted yet. */
   get room(): number {
     return this.maxBytes - Atomics.load(this.#words, keptWord) * kibibyte
   }

@@ -1,4 +1,5 @@
-/** The limits of a process with several threads: what all of them need to keep to these together. */
+/** The limits of a process with several threads: what all of them need to keep to these
+ *  together. */
 
 import type { Random } from '../../base/random.ts'
 import { adoptSalt, saltOfHashes } from '../../http/auth/caller.ts'

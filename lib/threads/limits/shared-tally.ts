@@ -5,10 +5,11 @@
  *  a user's amount                        the least, over the rows, of the user's cell in all threads
  *  ```
  *
- *  There is no table of users, which threads would have to agree on: each row has a cell for a user by another hash (a count-min sketch).
- *  Whoever shares a cell with somebody who takes much does not share the others, so an amount is hardly ever too high, and never too low.
- *  A thread adds before it looks, so that two that add at the same time both see it: no bound is ever exceeded. What a thread that has died
- *  had taken is given back by forgetting its part. */
+ *  There is no table of users, which threads would have to agree on: each row has a cell for a user
+ *  by another hash (a count-min sketch). Whoever shares a cell with somebody who takes much does
+ *  not share the others, so an amount is hardly ever too high, and never too low. A thread adds
+ *  before it looks, so that two that add at the same time both see it: no bound is ever exceeded.
+ *  What a thread that has died had taken is given back by forgetting its part. */
 
 import { isNearBound, type Tally } from '../../http/limits/user-tally.ts'
 
@@ -23,7 +24,8 @@ export interface SharedTallyOptions {
   readonly memory: SharedArrayBuffer
   /** The part of this thread, from 0 on. */
   readonly thread: number
-  /** Where users' cells are depends on it: nobody outside can choose a name that shares the cells of another. */
+  /** Where users' cells are depends on it: nobody outside can choose a name that shares the cells
+   *  of another. */
   readonly seed: number
   readonly perUser: number
   readonly max: number

@@ -1,5 +1,6 @@
-/** What a face thread has asked, and waits for: in the main thread, which sleeps between questions. So little code is run for each, and no
- *  closure or shape is made: what V8 has to look up is not in the processor's caches. */
+/** What a face thread has asked, and waits for: in the main thread, which sleeps between questions.
+ *  So little code is run for each, and no closure or shape is made: what V8 has to look up is not
+ *  in the processor's caches. */
 
 import type { Revision } from '../../base/revision.ts'
 import type { Progress, ProgressWaiter } from '../../mirror/feed/progress.ts'

@@ -1,5 +1,5 @@
-/** Writes the records for face threads. What several threads are told is written once: the record of the last batches and of the last part of
- *  a snapshot are kept until the next ones. */
+/** Writes the records for face threads. What several threads are told is written once: the record
+ *  of the last batches and of the last part of a snapshot are kept until the next ones. */
 
 import type { Revision } from '../../base/revision.ts'
 import type { MirroredKeyspace, ResetReason } from '../../mirror/mirrored-keyspace.ts'
@@ -77,8 +77,9 @@ export class Encoder {
     return this.#plain()
   }
 
-  /** The entries of some leaves, the first of a snapshot or not. They are told leaf by leaf, so that all trees have the same leaves: what
-   *  threads encode of a leaf is of use to all that have it. */
+  /** The entries of some leaves, the first of a snapshot or not. They are told leaf by leaf, so
+   *  that all trees have the same leaves: what threads encode of a leaf is of use to all that have
+   *  it. */
   entries(
     keyspace: MirroredKeyspace,
     leaves: readonly LeafSlice<KeyValue>[],

@@ -1,4 +1,5 @@
-/** Entries and changes in records. A value in shared memory is named by its slab and window; any other travels along. */
+/** Entries and changes in records. A value in shared memory is named by its slab and window; any
+ *  other travels along. */
 
 import type { Key } from '../../base/keys.ts'
 import type { Revision } from '../../base/revision.ts'

@@ -64,12 +64,14 @@ export interface FaceMirrorOptions {
   readonly drain: () => void
 }
 
-/** Questions under way at the same time: the one that is being answered, and one for all who came later. */
+/** Questions under way at the same time: the one that is being answered, and one for all who came
+ *  later. */
 interface Probe {
   readonly askers: RevisionAsker[]
 }
 
-/** One mirror: its epoch, and its gate. Reads that ask for etcd's revision share the questions, never one that was put before they came. */
+/** One mirror: its epoch, and its gate. Reads that ask for etcd's revision share the questions,
+ *  never one that was put before they came. */
 export class FaceMirror {
   readonly id: number
   readonly gate: FreshnessGate
@@ -161,8 +163,8 @@ export class FaceMirror {
     if (isOver) this.#answered(id)
   }
 
-  /** One question is under way at a time: all who ask meanwhile, or in this turn of the event loop, share the next. Each costs both threads
-   *  a message and a turn. */
+  /** One question is under way at a time: all who ask meanwhile, or in this turn of the event loop,
+   *  share the next. Each costs both threads a message and a turn. */
   #probe(asker: RevisionAsker): void {
     const known = this.#known()
     if (known !== undefined) {

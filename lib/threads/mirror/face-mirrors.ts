@@ -1,7 +1,9 @@
-/** The mirrors of a face thread: copies of the keyspaces, each with its own tree and history, made of the records in the ring.
+/** The mirrors of a face thread: copies of the keyspaces, each with its own tree and history, made
+ *  of the records in the ring.
  *
- *  Reads are decided by the same gate as in the thread with the mirrors. What differs is where the facts come from: etcd's revision is asked
- *  of that thread, progress comes through the ring, and whatever clients of other threads have seen is not older here (`Shown`). */
+ *  Reads are decided by the same gate as in the thread with the mirrors. What differs is where the
+ *  facts come from: etcd's revision is asked of that thread, progress comes through the ring, and
+ *  whatever clients of other threads have seen is not older here (`Shown`). */
 
 import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
@@ -324,7 +326,8 @@ export class FaceMirrors implements Mirrors, CopyTarget {
     for (const [name, copy] of this.#copies) if (copy.feed === feed) yield name
   }
 
-  /** The newest that clients have seen in other threads, if this one is behind it and the read must not be. */
+  /** The newest that clients have seen in other threads, if this one is behind it and the read must
+   *  not be. */
   #shownAbove(
     keyspace: MirroredKeyspace,
     feed: FaceFeed,
@@ -336,7 +339,8 @@ export class FaceMirrors implements Mirrors, CopyTarget {
     return shown <= wanted || shown <= provenOf(keyspace, feed) ? undefined : shown
   }
 
-  /** Another thread has shown a newer epoch: waits until this one has been told of it, for no longer than a read may. */
+  /** Another thread has shown a newer epoch: waits until this one has been told of it, for no
+   *  longer than a read may. */
   #untilEpoch(mirror: FaceMirror, { signal }: ReadOptions): Promise<void> {
     const { clock, limits } = this.#options
     return new Promise((resolve, reject) => {

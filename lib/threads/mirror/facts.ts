@@ -1,4 +1,5 @@
-/** What is told to face threads beside contents: the kinds of records, states and reasons as numbers, and what a thread is told at its start. */
+/** What is told to face threads beside contents: the kinds of records, states and reasons as
+ *  numbers, and what a thread is told at its start. */
 
 import type { KeyRange } from '../../base/keys.ts'
 import type { ProgressTrust } from '../../mirror/feed/stream.ts'
@@ -45,7 +46,8 @@ export const reasons: readonly ResetReason[] = ['restored', 'distrusted', 'new e
 
 export const trusts: readonly ProgressTrust[] = ['unknown', 'trusted', 'old version', 'unanswered']
 
-/** The mirrors that a face thread has copies of: the ranges of the feeds of each. Feeds are numbered through. */
+/** The mirrors that a face thread has copies of: the ranges of the feeds of each. Feeds are
+ *  numbered through. */
 export type MirrorLayout = readonly (readonly KeyRange[])[]
 
 /** Memory that all threads share. */

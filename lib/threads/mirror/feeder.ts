@@ -1,15 +1,17 @@
 /** Keeps one face thread's copy of the mirrors equal to them.
  *
- *  Nothing is queued beside the ring. The feeder remembers what the thread has been told, and tells it what has changed since: of a
- *  keyspace that is a revision in the history, as for a watcher. While the ring is full the thread is behind, and costs nothing. If the
- *  history does not go back to it any more, or the contents were replaced, the thread gets a snapshot.
+ *  Nothing is queued beside the ring. The feeder remembers what the thread has been told, and tells
+ *  it what has changed since: of a keyspace that is a revision in the history, as for a watcher.
+ *  While the ring is full the thread is behind, and costs nothing. If the history does not go back
+ *  to it any more, or the contents were replaced, the thread gets a snapshot.
  *
  *  ```
  *  keyspace   declared ─▶ entries, entries, ... ─▶ restored ─▶ batch, batch, ... ─▶ its state
  *  feed       progress, once nothing of its served keyspaces is left to tell
  *  ```
  *
- *  So what the thread has is always the exact contents of each keyspace at some revision, and its progress never claims more than that. */
+ *  So what the thread has is always the exact contents of each keyspace at some revision, and its
+ *  progress never claims more than that. */
 
 import { allKeys } from '../../base/keys.ts'
 import type { Revision } from '../../base/revision.ts'
@@ -56,7 +58,8 @@ interface Told {
   state: KeyspaceState
   /** Which contents it has, or is being given. */
   contents: number
-  /** It has the contents at this revision; undefined while it has none, or is being given others. */
+  /** It has the contents at this revision; undefined while it has none, or is being given
+   *  others. */
   position: Revision | undefined
   /** It has some contents. */
   hasContents: boolean
@@ -125,11 +128,13 @@ export class Feeder {
     if (this.#sent.delete(slab)) this.#retired.push(slab)
   }
 
-  /** Tells what there is to tell, until the ring is full or the time is over, and wakes the thread. */
+  /** Tells what there is to tell, until the ring is full or the time is over, and wakes the
+   *  thread. */
   run(isOver: () => boolean): FeedOutcome {
     const outcome = this.#tellAll(isOver)
     const { link } = this.#options
-    // A thread that has read everything sleeps on: being woken for nothing costs it a message and a turn.
+    // A thread that has read everything sleeps on: being woken for nothing costs it a message and a
+    // turn.
     if (link.ring.isPending && link.ring.takeSleeper()) link.wake()
     return outcome
   }
@@ -229,7 +234,8 @@ export class Feeder {
     return true
   }
 
-  /** A snapshot, if the history does not lead from what the thread has to what there is; and then the history. */
+  /** A snapshot, if the history does not lead from what the thread has to what there is; and then
+   *  the history. */
   #tellContents(told: Told, isOver: () => boolean): FeedOutcome {
     const { keyspace } = told
     for (;;) {

@@ -1,4 +1,5 @@
-/** The side of the mirrors: feeds the face threads, and answers what they ask. It never waits for a thread. */
+/** The side of the mirrors: feeds the face threads, and answers what they ask. It never waits for a
+ *  thread. */
 
 import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
@@ -117,7 +118,8 @@ export class Keeper {
     this.#feedSoon()
   }
 
-  /** The value of an entry has another place: without being told, threads would keep the old one in memory. */
+  /** The value of an entry has another place: without being told, threads would keep the old one in
+   *  memory. */
   moved(entry: KeyValue): void {
     const name = this.#options.keyspaceOf(entry.key)
     if (name === undefined || this.#threads.size === 0) return
@@ -175,7 +177,8 @@ class Thread implements AskingThread {
     this.#link = options.link
     this.#options = options
     this.#calls = new Calls(options.clients, answer => options.link.send(answer))
-    // One timer for all: with one for each question, they would be a tenth of what a question costs here.
+    // One timer for all: with one for each question, they would be a tenth of what a question costs
+    // here.
     this.#asking = new DeadlineList(options.clock, options.readWaitMaxMs, asking => {
       asking.isSettled = true
       asking.expired()
@@ -268,8 +271,9 @@ class Thread implements AskingThread {
     this.#link.send({ type: 'probe-failed', mirror, id, failure, isOver })
   }
 
-  /** Waits in place of the reads of the thread, so that progress is asked for until it comes. Then the thread is told of it: nothing else
-   *  tells of progress by a change of what is not mirrored. */
+  /** Waits in place of the reads of the thread, so that progress is asked for until it comes. Then
+   *  the thread is told of it: nothing else tells of progress by a change of what is not
+   *  mirrored. */
   #need({ feed }: NumberedFeed, revision: Revision): void {
     const { progress } = feed
     if (progress.revision >= revision) return

@@ -1,4 +1,5 @@
-/** The fields of a record: numbers of fixed width, and texts of one byte a character with their length before them. */
+/** The fields of a record: numbers of fixed width, and texts of one byte a character with their
+ *  length before them. */
 
 export class RecordWriter {
   #bytes: Buffer = Buffer.allocUnsafeSlow(64 * 1024)

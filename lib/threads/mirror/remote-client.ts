@@ -1,5 +1,5 @@
-/** etcd for a face thread: ranges, transactions and their leases, which the main thread passes on with its own connection. Everything else that a client can
- *  do is the main thread's alone. */
+/** etcd for a face thread: ranges, transactions and their leases, which the main thread passes on
+ *  with its own connection. Everything else that a client can do is the main thread's alone. */
 
 import { CacheError } from '../../base/errors.ts'
 import type { Client, OperationResult, RangeResponse, TxnResponse } from '../../etcd/client.ts'

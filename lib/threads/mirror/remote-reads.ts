@@ -1,4 +1,5 @@
-/** Reads of etcd itself by a face thread: the thread with the mirrors reads the pages, one at a time. */
+/** Reads of etcd itself by a face thread: the thread with the mirrors reads the pages, one at a
+ *  time. */
 
 import { CacheError } from '../../base/errors.ts'
 import type { RangePage } from '../../mirror/feed/pages.ts'

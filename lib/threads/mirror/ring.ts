@@ -6,9 +6,11 @@
  *                        head ─▶                      tail ─▶
  *  ```
  *
- *  Tail and head count bytes and wrap at 2^32; only the writer moves the tail, only the reader the head. A record is never split: one that
- *  does not fit before the end begins at the start, and the rest is skipped. Neither side ever waits for the other: a full queue is told
- *  to the writer, an empty one to the reader, and each leaves a mark by which the other sees that it wants to be told. */
+ *  Tail and head count bytes and wrap at 2^32; only the writer moves the tail, only the reader the
+ *  head. A record is never split: one that does not fit before the end begins at the start, and the
+ *  rest is skipped. Neither side ever waits for the other: a full queue is told to the writer, an
+ *  empty one to the reader, and each leaves a mark by which the other sees that it wants to be
+ *  told. */
 
 import { assert } from '../../base/assert.ts'
 
@@ -115,7 +117,8 @@ export class RingReader extends Ring {
   #head = this.load(head)
   #end = 0
 
-  /** Where the next record begins in `bytes`; undefined if there is none. It stays readable until `release`. */
+  /** Where the next record begins in `bytes`; undefined if there is none. It stays readable until
+   *  `release`. */
   next(): { readonly start: number; readonly end: number } | undefined {
     if (this.#head === this.load(tail)) return undefined
     let at = this.#head & this.mask
@@ -128,7 +131,8 @@ export class RingReader extends Ring {
     return { start: at + lengthBytes, end: at + lengthBytes + length }
   }
 
-  /** Frees the record that `next` gave. True if the writer waits for room and there is enough now: it must be told. */
+  /** Frees the record that `next` gave. True if the writer waits for room and there is enough now:
+   *  it must be told. */
   release(): boolean {
     const left = (this.load(tail) - this.#end) >>> 0
     assert(left <= this.bytes.length, 'the reader of a ring never passes its writer')

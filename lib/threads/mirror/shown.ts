@@ -1,13 +1,15 @@
-/** What clients of this process have been shown, in whichever thread: for each feed the highest revision, for each mirror the epoch. A thread
- *  that is behind another waits before it answers, so that a client that moves from one thread to the other never sees time go back.
+/** What clients of this process have been shown, in whichever thread: for each feed the highest
+ *  revision, for each mirror the epoch. A thread that is behind another waits before it answers, so
+ *  that a client that moves from one thread to the other never sees time go back.
  *
- *  A new epoch begins with lower revisions, so its revisions have words of their own; those of the epoch before it stay for threads that
- *  have not heard of the new one yet. */
+ *  A new epoch begins with lower revisions, so its revisions have words of their own; those of the
+ *  epoch before it stay for threads that have not heard of the new one yet. */
 
 import type { Revision } from '../../base/revision.ts'
 import type { MirrorLayout } from './facts.ts'
 
-/** Words for each feed. An epoch ends with everything read again, so none is still in use when its word is taken by the fourth after it. */
+/** Words for each feed. An epoch ends with everything read again, so none is still in use when its
+ *  word is taken by the fourth after it. */
 const epochsKept = 4
 
 export function createShown(layout: MirrorLayout): SharedArrayBuffer {

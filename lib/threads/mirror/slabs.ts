@@ -1,7 +1,9 @@
-/** The names of shared slabs. Only slabs travel between threads as objects, each once; entries name them by number.
+/** The names of shared slabs. Only slabs travel between threads as objects, each once; entries name
+ *  them by number.
  *
- *  A slab lives as long as a value in it is held in some thread. The thread that writes the slabs notices when nothing there holds one any
- *  more; then no record can name it again, and the others are told, in order with the records, to forget the number. */
+ *  A slab lives as long as a value in it is held in some thread. The thread that writes the slabs
+ *  notices when nothing there holds one any more; then no record can name it again, and the others
+ *  are told, in order with the records, to forget the number. */
 
 import { assert } from '../../base/assert.ts'
 import { countShared } from '../../store/slab.ts'
@@ -45,7 +47,8 @@ export class SlabShelf {
   readonly #ids = new WeakMap<Uint8Array, number>()
   readonly #receive: () => void
 
-  /** `receive` takes in all slabs that have been sent: they come another way than the records, and may be late to be seen. */
+  /** `receive` takes in all slabs that have been sent: they come another way than the records, and
+   *  may be late to be seen. */
   constructor(receive: () => void) {
     this.#receive = receive
   }

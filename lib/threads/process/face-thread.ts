@@ -72,7 +72,8 @@ export class FaceThread {
     })
   }
 
-  /** Calls `task` with what the main thread says of work that is shared: to be called before `onOrder`. */
+  /** Calls `task` with what the main thread says of work that is shared: to be called before
+   *  `onOrder`. */
   onWork(task: (news: unknown) => void): void {
     this.#onWork = task
   }

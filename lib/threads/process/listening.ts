@@ -1,11 +1,12 @@
-/** The port on which all threads listen, each with a socket of its own (`reusePort`): the kernel spreads
- *  the connections over them. `--threads` is refused where that is not possible (lib/config/threads.ts). */
+/** The port on which all threads listen, each with a socket of its own (`reusePort`): the kernel
+ *  spreads the connections over them. `--threads` is refused where that is not possible
+ *  (lib/config/threads.ts). */
 
 import * as net from 'node:net'
 import { CacheError } from '../../base/errors.ts'
 
-/** Fails where somebody else listens: otherwise the system would have our threads share the port with
- *  another process that shares its own. */
+/** Fails where somebody else listens: otherwise the system would have our threads share the port
+ *  with another process that shares its own. */
 export async function sharePort(host: string, port: number): Promise<SharedPort> {
   if (port !== 0) {
     const server = net.createServer()

@@ -19,13 +19,14 @@ import {
   type ToMain,
 } from './thread-messages.ts'
 
-/** Changes of some thousand objects, and a second or two of a busy cluster: a thread that is further behind is told of the newest state from
- *  the history, or gets a snapshot. */
+/** Changes of some thousand objects, and a second or two of a busy cluster: a thread that is
+ *  further behind is told of the newest state from the history, or gets a snapshot. */
 const ringBytes = 4 * 1024 * 1024
 
-/** Two semi-spaces of 32 MiB, and what is too large for them: twice as much as by itself in Node 20 and 22, half as much as in 24. What
- *  requests under way hold is copied at each collection, so half as many copy half as much: a get takes an eighth less of the processor
- *  (bench/threads). Twice as much again gains nothing more. A thread takes it only when it is busy. */
+/** Two semi-spaces of 32 MiB, and what is too large for them: twice as much as by itself in Node 20
+ *  and 22, half as much as in 24. What requests under way hold is copied at each collection, so
+ *  half as many copy half as much: a get takes an eighth less of the processor (bench/threads).
+ *  Twice as much again gains nothing more. A thread takes it only when it is busy. */
 const youngMaxMegabytes = 96
 
 /** What concerns all threads. */

@@ -96,7 +96,8 @@ export class ThreadPool {
     for (const thread of this.#threads.values()) thread.tell(message)
   }
 
-  /** Threads drop until so many bytes are left in all of them: each the same share of what it has. */
+  /** Threads drop until so many bytes are left in all of them: each the same share of what it
+   *  has. */
   dropTo(figure: DroppedFigure, bytes: number): void {
     const share = bytes / this.figures[figure]
     if (!(share < 1)) return
@@ -206,7 +207,8 @@ export class ThreadPool {
     }
   }
 
-  /** Ends threads that are stuck, whose connections wait for nothing, and tells the others what is wrong. */
+  /** Ends threads that are stuck, whose connections wait for nothing, and tells the others what is
+   *  wrong. */
   #check(): void {
     this.#cancelCheck = this.#options.clock.setTimer(checkEveryMs, () => {
       const nowMs = this.#options.clock.monotonicMs()

@@ -7,8 +7,9 @@ const noOrder: Readonly<Record<DroppedFigure, number>> = {
   indexBytes: Infinity,
 }
 
-/** Threads say once a second what they keep. An order to drop counts as followed from the start: whoever gave it would take what the thread has said
- *  before it for a refusal, and drop what is worth more. */
+/** Threads say once a second what they keep. An order to drop counts as followed from the start:
+ *  whoever gave it would take what the thread has said before it for a refusal, and drop what is
+ *  worth more. */
 export class OrderedFigures {
   #said: ThreadFigures = { segmentBytes: 0, indexBytes: 0, openWatches: 0 }
   #most = noOrder

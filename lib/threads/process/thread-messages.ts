@@ -1,4 +1,5 @@
-/** What passes between the main thread and a face thread, beside records and what reads ask (../messages.ts). */
+/** What passes between the main thread and a face thread, beside records and what reads ask
+ *  (../messages.ts). */
 
 import type { MessagePort } from 'node:worker_threads'
 import type { Key } from '../../base/keys.ts'
@@ -32,7 +33,8 @@ export interface ThreadFigures {
   readonly segmentBytes: number
   readonly indexBytes: number
   readonly openWatches: number
-  /** What the program shows of the thread to people. It is left out now and then: what was said before holds. */
+  /** What the program shows of the thread to people. It is left out now and then: what was said
+   *  before holds. */
   readonly shown?: unknown
 }
 

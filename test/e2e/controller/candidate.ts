@@ -1,5 +1,6 @@
-/** A process that runs the controller of gadgets while it leads: `candidate.js ADDRESS IDENTITY`. It tells its parent how many
- *  statuses it has patched, and answers any message with what it knows. It ends when its parent does. */
+/** A process that runs the controller of gadgets while it leads: `candidate.js ADDRESS IDENTITY`.
+ *  It tells its parent how many statuses it has patched, and answers any message with what it
+ *  knows. It ends when its parent does. */
 
 import { KubeConfig } from '@kubernetes/client-node'
 import { Controller } from './controller.ts'

@@ -1,5 +1,5 @@
-/** A controller of gadgets as people write them with the Kubernetes client for JavaScript: an informer, a work queue, and patches of
- *  the status. */
+/** A controller of gadgets as people write them with the Kubernetes client for JavaScript: an
+ *  informer, a work queue, and patches of the status. */
 
 import {
   ApiException,
@@ -22,7 +22,8 @@ import { patient } from '../../support/patience.ts'
 const workers = 8
 const pageLimit = 400
 const restartMs = 50
-/** The client's fetch never ends when a connection is cut within a body whose length was told, and so each request has a timeout. */
+/** The client's fetch never ends when a connection is cut within a body whose length was told, and
+ *  so each request has a timeout. */
 const timeoutMs = patient(5_000)
 
 export class Controller {

@@ -1,4 +1,5 @@
-/** A custom resource for controllers: what its spec asks for, its status says once a controller has been there. */
+/** A custom resource for controllers: what its spec asks for, its status says once a controller has
+ *  been there. */
 
 export const group = 'example.com'
 export const version = 'v1'

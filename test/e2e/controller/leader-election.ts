@@ -1,5 +1,6 @@
-/** Who of several candidates leads: the holder of a Lease, as client-go's leader election has it. A candidate trusts only its own clock:
- *  a lease that it has not seen change for as long as the lease lasts is free. */
+/** Who of several candidates leads: the holder of a Lease, as client-go's leader election has it. A
+ *  candidate trusts only its own clock: a lease that it has not seen change for as long as the
+ *  lease lasts is free. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
@@ -12,7 +13,8 @@ import {
 } from '@kubernetes/client-node'
 
 const leaseSeconds = 2
-/** A leader that could not renew for so long leads no more; shorter than the lease, so that no other one leads yet. */
+/** A leader that could not renew for so long leads no more; shorter than the lease, so that no
+ *  other one leads yet. */
 const renewDeadlineMs = 1_500
 const retryMs = 250
 const namespace = 'default'
@@ -64,7 +66,8 @@ export class LeaderElection {
       this.#see(await this.#api.replaceNamespacedLease({ name: this.#name, namespace, body }))
       return true
     } catch {
-      // A fault, or another candidate was faster: asked again after a moment, and given up at the deadline.
+      // A fault, or another candidate was faster: asked again after a moment, and given up at the
+      // deadline.
       return false
     }
   }

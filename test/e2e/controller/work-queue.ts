@@ -1,5 +1,5 @@
-/** Keys of objects that wait to be looked at, as client-go's work queue keeps them: a key waits once, is worked on by one worker at a
- *  time, and comes back after a failure, each time later. */
+/** Keys of objects that wait to be looked at, as client-go's work queue keeps them: a key waits
+ *  once, is worked on by one worker at a time, and comes back after a failure, each time later. */
 
 const firstDelayMs = 10
 const lastDelayMs = 1_000

@@ -1,5 +1,5 @@
-/** Whether an answer is right: a naive reading of what upstream documents about lists and gets, over what etcd itself has at the
- *  revision that the answer names. A wrong answer throws. */
+/** Whether an answer is right: a naive reading of what upstream documents about lists and gets,
+ *  over what etcd itself has at the revision that the answer names. A wrong answer throws. */
 
 import assert from 'node:assert/strict'
 import type { HttpAnswer } from '../../support/http/served.ts'
@@ -211,7 +211,8 @@ function labelText(labels: Readonly<Record<string, string>>): string {
     .join()
 }
 
-/** Judges the answer to a get: it must be a state that the object had at some revision that is fresh enough. */
+/** Judges the answer to a get: it must be a state that the object had at some revision that is
+ *  fresh enough. */
 export async function judgeGet(
   world: World,
   request: GetRequest,

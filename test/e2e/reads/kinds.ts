@@ -1,5 +1,6 @@
-/** What the model of reads is made of: kinds of objects, how they are stored, and what of them selectors see. Objects are looked up by
- *  the very bytes that were stored, so that the oracle needs no codec of ours. */
+/** What the model of reads is made of: kinds of objects, how they are stored, and what of them
+ *  selectors see. Objects are looked up by the very bytes that were stored, so that the oracle
+ *  needs no codec of ours. */
 
 import { NotExact } from '../../../lib/codec/not-exact.ts'
 import { protobufFromJson } from '../../../lib/codec/transcode/transcode.ts'

@@ -1,5 +1,6 @@
-/** The world of the model of reads: a real etcd, writers who never rest, everything that they wrote, and what etcd says of any
- *  revision. etcd is asked with a codec that is not ours; where it has compacted a revision, the writers' own log stands in. */
+/** The world of the model of reads: a real etcd, writers who never rest, everything that they
+ *  wrote, and what etcd says of any revision. etcd is asked with a codec that is not ours; where it
+ *  has compacted a revision, the writers' own log stands in. */
 
 import { keyFromText, singleKey } from '../../../lib/base/keys.ts'
 import { createRandom, type Random, randomInt, randomItem } from '../../../lib/base/random.ts'

@@ -1,5 +1,6 @@
-/** A balancer of TCP connections on loopback, as a Service is: each new connection goes to the next replica that is ready by its /readyz.
- *  It repeats nothing: what a replica drops, the client sees. */
+/** A balancer of TCP connections on loopback, as a Service is: each new connection goes to the next
+ *  replica that is ready by its /readyz. It repeats nothing: what a replica drops, the client
+ *  sees. */
 
 import type { Teardown } from '../../support/etcd/etcd-cluster.ts'
 import { ask } from '../../support/http/served.ts'

@@ -1,4 +1,5 @@
-/** A client of HTTP/1.1 that costs little: kept connections, one request at a time on each, heads that are not made into objects. */
+/** A client of HTTP/1.1 that costs little: kept connections, one request at a time on each, heads
+ *  that are not made into objects. */
 
 import { connect, type Socket } from 'node:net'
 

@@ -1,5 +1,5 @@
-/** Informers of the Kubernetes client for JavaScript on a cluster that never rests, with connections that are cut now and then: in the
- *  end, each knows what a list says. */
+/** Informers of the Kubernetes client for JavaScript on a cluster that never rests, with
+ *  connections that are cut now and then: in the end, each knows what a list says. */
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, fork } from 'node:child_process'
@@ -19,7 +19,8 @@ import { startTcpProxy } from '../../support/http/tcp-proxy.ts'
 export interface SoakOptions {
   readonly pods: number
   readonly changesPerSecond: number
-  /** Resolves when it has gone on for long enough, given what the first informer, which sees all pods, has been told so far. */
+  /** Resolves when it has gone on for long enough, given what the first informer, which sees all
+   *  pods, has been told so far. */
   readonly lasts: (events: () => number) => Promise<void>
   readonly cuts: number
   readonly progress: (message: string) => void

@@ -1,7 +1,9 @@
-/** Lists at a steady rate, in a thread of its own: over kept HTTP/1.1 connections, with requests that are written once, and answers that
- *  are mostly looked through, not parsed. So the client costs a fraction of what the servers do, and the rate is theirs to miss.
+/** Lists at a steady rate, in a thread of its own: over kept HTTP/1.1 connections, with requests
+ *  that are written once, and answers that are mostly looked through, not parsed. So the client
+ *  costs a fraction of what the servers do, and the rate is theirs to miss.
  *
- *  It repeats a request as Go's client does: only when a connection that has been used before ends without a byte of the answer. */
+ *  It repeats a request as Go's client does: only when a connection that has been used before ends
+ *  without a byte of the answer. */
 
 import assert from 'node:assert/strict'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
@@ -24,7 +26,8 @@ export interface ListsReport {
   readonly medianListMs: number
   readonly p99ListMs: number
   readonly slowestListMs: number
-  /** The longest time that the lists' own thread was busy with other things: lists waited for that, too. */
+  /** The longest time that the lists' own thread was busy with other things: lists waited for that,
+   *  too. */
   readonly clientBusyMs: number
   readonly connections: number
   /** Requests that were sent again because their connection had just ended. */

@@ -1,5 +1,6 @@
-/** A rolling restart of two replicas over one etcd, behind a balancer, under watchers and lists: nobody sees an error, and each watcher
- *  is told every change once, in order, whichever replica it is at. */
+/** A rolling restart of two replicas over one etcd, behind a balancer, under watchers and lists:
+ *  nobody sees an error, and each watcher is told every change once, in order, whichever replica it
+ *  is at. */
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -28,7 +29,8 @@ export interface RollingOptions {
 
 /** Its errors are all that clients saw and should not have seen. */
 export interface RollingReport extends ListsReport {
-  /** The longest time that the thread of watchers and balancer was busy: lists wait for that, too. */
+  /** The longest time that the thread of watchers and balancer was busy: lists wait for that,
+   *  too. */
   readonly balancerBusyMs: number
   /** Lists whose second page came from the other replica. */
   readonly crossed: number
@@ -228,7 +230,8 @@ export async function rollingRestart(
   }
 }
 
-/** Each watcher was told the same, and who began with the first list knows what the last one says. How many changes that took. */
+/** Each watcher was told the same, and who began with the first list knows what the last one says.
+ *  How many changes that took. */
 async function compareAll(watchers: readonly Watcher[], from: Page, last: Page): Promise<number> {
   const end = Number(last.metadata.resourceVersion)
   const latest = performance.now() + 60_000

@@ -1,7 +1,9 @@
-/** `npm run soak -- [--pods N] [--changes N] [--seconds N]`: informers on a large cluster that never rests, which in the end must know
- *  what a list says. `npm run soak -- --rolling [--pods N] [--changes N] [--watchers N] [--lists N]`: two replicas are restarted one
- *  after the other, and no client may see an error. `npm run soak -- --minutes N [--seed N] [--folder PATH]`: everything at once, with
- *  trouble, for a long time: no read may be wrong, and neither memory nor descriptors may grow. */
+/** `npm run soak -- [--pods N] [--changes N] [--seconds N]`: informers on a large cluster that
+ *  never rests, which in the end must know what a list says. `npm run soak -- --rolling [--pods N]
+ *  [--changes N] [--watchers N] [--lists N]`: two replicas are restarted one after the other, and
+ *  no client may see an error. `npm run soak -- --minutes N [--seed N] [--folder PATH]`: everything
+ *  at once, with trouble, for a long time: no read may be wrong, and neither memory nor descriptors
+ *  may grow. */
 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-/** A process of its own that serves a generated cluster out of an etcd in memory, and changes it when told to: `server.js PODS`.
- *  Told `start RATE`, `stop`; answers each. */
+/** A process of its own that serves a generated cluster out of an etcd in memory, and changes it
+ *  when told to: `server.js PODS`. Told `start RATE`, `stop`; answers each. */
 
 import { silentLogger } from '../../support/silent-logger.ts'
 import { singleKey } from '../../../lib/base/keys.ts'
@@ -42,7 +42,8 @@ const service = await Service.start({
 })
 await service.ready
 
-/** Changes that belong together; one key may change more than once, which etcd allows in no transaction. */
+/** Changes that belong together; one key may change more than once, which etcd allows in no
+ *  transaction. */
 async function write(together: readonly GeneratedChange[]): Promise<void> {
   for (const change of together) {
     const operation: Operation =

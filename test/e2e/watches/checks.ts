@@ -1,5 +1,6 @@
-/** What a watch promises, each a check of its own over what one client has seen: what etcd's robustness tests ask of etcd's watches,
- *  and that the selector was kept to. Each throws when its promise was broken. */
+/** What a watch promises, each a check of its own over what one client has seen: what etcd's
+ *  robustness tests ask of etcd's watches, and that the selector was kept to. Each throws when its
+ *  promise was broken. */
 
 import assert from 'node:assert/strict'
 import {
@@ -17,7 +18,8 @@ export type Told =
 
 /** One connection of a client. */
 export interface Stretch {
-  /** The revision that the client had everything up to: it listed, or had a bookmark, or has watched until there. */
+  /** The revision that the client had everything up to: it listed, or had a bookmark, or has
+   *  watched until there. */
   readonly from: number
   /** The state that it began with, if it did not resume. */
   readonly state: ReadonlyMap<string, number> | undefined
@@ -76,7 +78,8 @@ function reliable({ selector, stretches }: Seen, changes: readonly ModelChange[]
   }
 }
 
-/** A stretch that resumes tells nothing that the one before it was sure of, and begins where that ended. */
+/** A stretch that resumes tells nothing that the one before it was sure of, and begins where that
+ *  ended. */
 function resumable({ stretches }: Seen): void {
   stretches.forEach(({ from, told, state }, i) => {
     const before = stretches[i - 1]
@@ -88,7 +91,8 @@ function resumable({ stretches }: Seen): void {
   })
 }
 
-/** Nothing that a bookmark covers comes after it. That nothing of it is missing is for `reliable`, which takes it as an end. */
+/** Nothing that a bookmark covers comes after it. That nothing of it is missing is for `reliable`,
+ *  which takes it as an end. */
 function bookmarkable({ selector, stretches }: Seen, changes: readonly ModelChange[]): void {
   for (const { from, told } of stretches) {
     told.forEach(({ is, revision }, i) => {
@@ -109,7 +113,8 @@ function bookmarkable({ selector, stretches }: Seen, changes: readonly ModelChan
   }
 }
 
-/** Every change is one of what is selected, with its type, and its state; and so is every object of the states that began. */
+/** Every change is one of what is selected, with its type, and its state; and so is every object of
+ *  the states that began. */
 function filtered({ selector, stretches }: Seen, changes: readonly ModelChange[]): void {
   const wanted = new Map(
     changes.flatMap(change => {
@@ -135,7 +140,8 @@ export const checks: Readonly<Record<string, Check>> = {
   filtered,
 }
 
-/** Up to where a client can be sure to have seen everything: a revision may have been cut in two. */
+/** Up to where a client can be sure to have seen everything: a revision may have been cut in
+ *  two. */
 export function positionAfter({ from, told }: Stretch): number {
   const last = told.at(-1)
   if (last === undefined) return from

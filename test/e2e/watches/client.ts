@@ -1,5 +1,5 @@
-/** A client of watches that is never content: it begins and resumes in every way that there is, at either server, leaves in the
- *  middle, and writes down everything that it sees. */
+/** A client of watches that is never content: it begins and resumes in every way that there is, at
+ *  either server, leaves in the middle, and writes down everything that it sees. */
 
 import assert from 'node:assert/strict'
 import { type Random, randomInt, randomItem } from '../../../lib/base/random.ts'
@@ -29,7 +29,8 @@ export class WatchingClient {
   readonly #random: Random
   readonly #servers: readonly Served[]
   readonly #stretches: { from: number; state: Map<string, number> | undefined; told: Told[] }[] = []
-  /** The revision of the last change that concerns this client, once that is known; it then leaves no more. */
+  /** The revision of the last change that concerns this client, once that is known; it then leaves
+   *  no more. */
   lastRevision: number | undefined
   #home: number
 

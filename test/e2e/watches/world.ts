@@ -1,5 +1,5 @@
-/** What is written while watches are judged, and the naive model of it: every change of every revision, before and after, and what a
- *  selector makes of it. */
+/** What is written while watches are judged, and the naive model of it: every change of every
+ *  revision, before and after, and what a selector makes of it. */
 
 import { type Key, keyFromText, singleKey } from '../../../lib/base/keys.ts'
 import { type Random, randomInt, randomItem } from '../../../lib/base/random.ts'

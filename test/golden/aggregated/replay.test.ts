@@ -1,5 +1,5 @@
-/** Replays the recordings of an aggregated API server through a sidecar: what is stored is answered from the mirror byte for byte, and
- *  everything else by the server. */
+/** Replays the recordings of an aggregated API server through a sidecar: what is stored is answered
+ *  from the mirror byte for byte, and everything else by the server. */
 
 import type { OutgoingHttpHeaders } from 'node:http'
 import t, { type Test } from 'tap'
@@ -13,10 +13,12 @@ import { readRecording, type Variant, variants } from './recording.ts'
 import { learnt, startWorld, type World } from './world.ts'
 import { patient } from '../../support/patience.ts'
 
-/** Of the server's first moments, and of reads by users whom the sidecar would have to know: see test/e2e/sidecar.test.ts. */
+/** Of the server's first moments, and of reads by users whom the sidecar would have to know: see
+ *  test/e2e/sidecar.test.ts. */
 const otherAreas = new Set(['starting', 'write', 'aggregator'])
 
-/** Answered by the mirror: objects, lists and Tables of the version that is stored, and that one is not there. */
+/** Answered by the mirror: objects, lists and Tables of the version that is stored, and that one is
+ *  not there. */
 function isStoredRead({ request, response }: Exchange): boolean {
   const isResource =
     /^\/apis\/wardle\.example\.com\/v1alpha1\/(?:namespaces\/[^/]+\/)?(?:flunders|fischers)\b/
@@ -66,7 +68,8 @@ async function replay(t: Test, world: World, exchanges: readonly Exchange[]): Pr
   return figures
 }
 
-/** A read in a form that nobody has asked for before passes, and is compared: the next one is answered here. */
+/** A read in a form that nobody has asked for before passes, and is compared: the next one is
+ *  answered here. */
 async function answerOnceCompared(
   { service }: World,
   { id, request }: Exchange,
@@ -148,8 +151,9 @@ t.test('recorded watches get the same frames', async t => {
   })
 })
 
-/** The same watch, with what tells the stand-in for the server which one it is. An event that is being compared is held, so the one or
- *  four seconds of the recording may be over before it on a busy machine: the watch is given more. */
+/** The same watch, with what tells the stand-in for the server which one it is. An event that is
+ *  being compared is held, so the one or four seconds of the recording may be over before it on a
+ *  busy machine: the watch is given more. */
 function asked(watch: RecordedWatch): RecordedWatch {
   const headers = { ...watch.request.headers, 'x-recorded': watch.id }
   const path = watch.request.path.replace(/(?<=[?&]timeoutSeconds=)\d+/, '60')

@@ -1,4 +1,5 @@
-/** A sidecar before a stand-in for the recorded server, over an embedded etcd that is written to as the recording says. */
+/** A sidecar before a stand-in for the recorded server, over an embedded etcd that is written to as
+ *  the recording says. */
 
 import type { Test } from 'tap'
 import { createRandom } from '../../../lib/base/random.ts'

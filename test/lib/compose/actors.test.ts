@@ -1,4 +1,5 @@
-/** Made-up controllers and nodes: deployments get pods that run, roll out and scale, and jobs end. */
+/** Made-up controllers and nodes: deployments get pods that run, roll out and scale, and jobs
+ *  end. */
 
 import t from 'tap'
 import { startSimulatedCluster } from '../../support/http/simulated-cluster.ts'
@@ -22,7 +23,8 @@ interface Item {
 
 const { send, until } = await startSimulatedCluster<Answer>(t)
 
-// They are made one after the other, and a pod that comes meanwhile is given one of those that there are.
+// They are made one after the other, and a pod that comes meanwhile is given one of those that
+// there are.
 await until(
   '/api/v1/nodes',
   ({ items }) =>

@@ -1,5 +1,5 @@
-/** Writes of custom resources and of what is stored in another version through a whole server, where objects lose
- *  all that is in them, or gain what is empty. */
+/** Writes of custom resources and of what is stored in another version through a whole server,
+ *  where objects lose all that is in them, or gain what is empty. */
 
 import t from 'tap'
 import { ask, startServed } from '../../support/http/served.ts'
@@ -131,7 +131,8 @@ t.test('an autoscaler of v1 without a target has one of 80 percent', async t => 
     },
   })
   t.match(made, { code: 201, spec: { targetCPUUtilizationPercentage: 80 } })
-  // Pruned in v1, it comes back with the conversion: the list of metrics is there before and after, and stays as it was.
+  // Pruned in v1, it comes back with the conversion: the list of metrics is there before and after,
+  // and stays as it was.
   await apply('v1', { maxReplicas: 3, targetCPUUtilizationPercentage: 50 })
   const again = await apply('v2', { maxReplicas: 3 })
   const metric = { resource: { target: { averageUtilization: 50 } } }

@@ -1,4 +1,5 @@
-/** Pods that made-up nodes run fail now and then: a container is restarted, or the pod is evicted and another is made. */
+/** Pods that made-up nodes run fail now and then: a container is restarted, or the pod is evicted
+ *  and another is made. */
 
 import t from 'tap'
 import { startSimulatedCluster } from '../../support/http/simulated-cluster.ts'

@@ -42,7 +42,8 @@ async function nameOf(port: number): Promise<string> {
   return String(subject.CN)
 }
 
-/** Changes the files; resolves when new connections are shown the other certificate, and fails if none ever is. */
+/** Changes the files; resolves when new connections are shown the other certificate, and fails if
+ *  none ever is. */
 async function renews(t: Test, port: number, files: Files, clock: FakeClock): Promise<void> {
   t.equal(await nameOf(port), 'watchglass test server')
   await use('renewed', files)

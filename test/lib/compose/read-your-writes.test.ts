@@ -1,6 +1,7 @@
-/** Who writes through the proxy sees the write at once, on whatever replica: 16 clients write through two replicas on one real etcd, and
- *  each write is followed by a consistent list and a get on a replica that chance picks. No read is told to wait for anything: that
- *  etcd's revision is asked for after a read has come is all that it takes (lib/mirror/reads/freshness.ts).
+/** Who writes through the proxy sees the write at once, on whatever replica: 16 clients write
+ *  through two replicas on one real etcd, and each write is followed by a consistent list and a get
+ *  on a replica that chance picks. No read is told to wait for anything: that etcd's revision is
+ *  asked for after a read has come is all that it takes (lib/mirror/reads/freshness.ts).
  *
  *  READ_YOUR_WRITES=5000 makes as many writes; the test run makes a few. */
 

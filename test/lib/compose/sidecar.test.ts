@@ -1,4 +1,5 @@
-/** Beside an aggregated API server: its resources are declared, or taken from what it lists; its own etcd; its readiness. */
+/** Beside an aggregated API server: its resources are declared, or taken from what it lists; its
+ *  own etcd; its readiness. */
 
 import t, { type Test } from 'tap'
 import { keyFromText } from '../../../lib/base/keys.ts'

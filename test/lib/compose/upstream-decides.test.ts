@@ -1,4 +1,5 @@
-/** The upstream decides what exists: whatever it has switched off, keeps elsewhere or is of another version, no list is empty or wrong. */
+/** The upstream decides what exists: whatever it has switched off, keeps elsewhere or is of another
+ *  version, no list is empty or wrong. */
 
 import t, { type Test } from 'tap'
 import { type Before, type DirectAnswer, json } from '../../support/upstream/answers.ts'

@@ -1,4 +1,5 @@
-/** Real clients behind a door: ours over TLS to etcd, the npm package etcd3 as it is, and API servers that start. */
+/** Real clients behind a door: ours over TLS to etcd, the npm package etcd3 as it is, and API
+ *  servers that start. */
 
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -151,7 +152,8 @@ async function write({ direct }: Sides, key: string, i: number): Promise<number>
   return Number((answer.response['header'] as Message)['revision'])
 }
 
-/** An API server that starts: it lists each resource and watches it from there, all on one connection and one stream. */
+/** An API server that starts: it lists each resource and watches it from there, all on one
+ *  connection and one stream. */
 class StartingServer {
   readonly #client: RawEtcd
   readonly #log: WatchLog

@@ -1,5 +1,5 @@
-/** Every call of etcd's API, at random, on a real etcd and on another one through a door with a mirror: all answers and events are the
- *  same, and most reads come from the mirror.
+/** Every call of etcd's API, at random, on a real etcd and on another one through a door with a
+ *  mirror: all answers and events are the same, and most reads come from the mirror.
  *
  *  `SEED=7 CALLS=20000 node dist/test/lib/door/door-differential.test.js` runs another sequence. */
 

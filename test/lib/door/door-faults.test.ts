@@ -1,5 +1,5 @@
-/** Random ranges through a door, compared with those of the etcd behind it: after compactions, a restart, a partition, and when a backup
- *  was restored.
+/** Random ranges through a door, compared with those of the etcd behind it: after compactions, a
+ *  restart, a partition, and when a backup was restored.
  *
  *  `SEED=7 node dist/test/lib/door/door-faults.test.js` runs another sequence. */
 
@@ -70,7 +70,8 @@ async function compact(world: World): Promise<void> {
   if ('response' in answer) world.compactRevision = revision
 }
 
-/** While nobody writes, both say the same of every range. What is serializable must not be behind what the door has just said. */
+/** While nobody writes, both say the same of every range. What is serializable must not be behind
+ *  what the door has just said. */
 async function compareRanges(t: Test, world: World, when: string): Promise<void> {
   noteRevision(world, await world.through.call('KV', 'Range', { key: base64('a') }))
   for (let i = 0; i < rangesOfRound; i += 10) {

@@ -1,4 +1,5 @@
-/** Watches through doors with a mirror in front of a real etcd, which all tests share: revisions are counted from where a test begins. */
+/** Watches through doors with a mirror in front of a real etcd, which all tests share: revisions
+ *  are counted from where a test begins. */
 
 import t, { type Test } from 'tap'
 import { startEtcd } from '../../support/etcd/etcd-cluster.ts'

@@ -1,4 +1,5 @@
-/** Connections over which calls pass use renewed certificates, as every other client of etcd does. */
+/** Connections over which calls pass use renewed certificates, as every other client of etcd
+ *  does. */
 
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -17,7 +18,8 @@ const certificateOf = (name: string): { cert: Buffer; key: Buffer; ca: Buffer } 
   key: pem(`${name}.key`),
 })
 
-/** Connections with the certificate of alice to something that says whose it was shown, and repeats what it is sent. */
+/** Connections with the certificate of alice to something that says whose it was shown, and repeats
+ *  what it is sent. */
 async function start(t: Test): Promise<EtcdSessions> {
   const etcd = http2.createSecureServer({
     ...certificateOf('server'),

@@ -1,4 +1,5 @@
-/** What the random calls do not reach, on a real etcd and on the engine over gRPC: limits, streams, time. */
+/** What the random calls do not reach, on a real etcd and on the engine over gRPC: limits, streams,
+ *  time. */
 
 import { Client, type ClientDuplexStream, credentials } from '@grpc/grpc-js'
 import t, { type Test } from 'tap'

@@ -1,4 +1,5 @@
-/** What a watch call writes: bytes that are shared between watchers, and how much waits for a client. */
+/** What a watch call writes: bytes that are shared between watchers, and how much waits for a
+ *  client. */
 
 import * as http2 from 'node:http2'
 import t from 'tap'

@@ -3,7 +3,8 @@ import t from 'tap'
 import { hasMicros, momentFromText } from '../../../lib/go/time.ts'
 import { timeProblem } from '../../../lib/go/time-problem.ts'
 
-/** A text, and what Go's time.Parse says of it as a Time and as a MicroTime; nothing if it is one. */
+/** A text, and what Go's time.Parse says of it as a Time and as a MicroTime; nothing if it is
+ *  one. */
 type Row = readonly [text: string, asTime: string, asMicroTime: string]
 
 // The compiled test is in dist; its data is not.

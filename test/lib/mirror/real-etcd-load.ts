@@ -25,7 +25,8 @@ const keysPerWriter = 20
 const writers = 16
 const readers = 6
 
-/** A linearizable answer that was older than it may be: etcd's own mistake, possible before 3.5.28 after a pause. */
+/** A linearizable answer that was older than it may be: etcd's own mistake, possible before 3.5.28
+ *  after a pause. */
 interface StaleProbe {
   readonly atMs: number
   readonly revision: Revision
@@ -246,7 +247,8 @@ export class EtcdLoad {
   }
 }
 
-/** The mirror's client: notices linearizable answers that are too old, and can be kept from watching. */
+/** The mirror's client: notices linearizable answers that are too old, and can be kept from
+ *  watching. */
 class LaggingClient {
   readonly client: Client
   #isCut = false

@@ -1,5 +1,5 @@
-/** A mirror of real etcd clusters that fail in every way a test can make them: at the end it equals etcd key for key, and no
- *  consistent read was wrong. */
+/** A mirror of real etcd clusters that fail in every way a test can make them: at the end it equals
+ *  etcd key for key, and no consistent read was wrong. */
 
 import t, { type Test } from 'tap'
 import { revision } from '../../../lib/base/revision.ts'
@@ -60,7 +60,8 @@ function startLoad(t: Test, cluster: EtcdCluster): EtcdLoad {
   return load
 }
 
-/** `mistakes`: what this etcd is known to do to its order. Everything must have been read again then. */
+/** `mistakes`: what this etcd is known to do to its order. Everything must have been read again
+ *  then. */
 async function finish(
   t: Test,
   load: EtcdLoad,
@@ -150,8 +151,8 @@ t.test(
     await cluster.members[0]!.restart()
     await compactUnderLag(load)
     await load.untilReady()
-    // Its progress marks may be below what it has sent. Safe mode passes over them; while nobody has told its version yet, such a
-    // mark is believed to be a fault.
+    // Its progress marks may be below what it has sent. Safe mode passes over them; while nobody
+    // has told its version yet, such a mark is believed to be a fault.
     await finish(t, load, 1_500 * effort, ['progress-went-back'])
   },
 )

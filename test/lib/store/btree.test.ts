@@ -121,7 +121,8 @@ function partsOf<E extends Keyed>(leaf: Leaf<E>): { keys: Key[]; marks: number[]
   return { keys: keysOf(leaf.slice(0, size) as E[]), marks, skip: skipOf(leaf) }
 }
 
-/** Every node within its bounds, its keys in order and between those of its parent, its marks and count right. */
+/** Every node within its bounds, its keys in order and between those of its parent, its marks and
+ *  count right. */
 function checkNodes<E extends Keyed>(tree: BTree<E>): void {
   checkNode(tree.root, tree.height, { start: '' as Key, end: undefined }, true)
 }

@@ -1,5 +1,6 @@
-/** The keyspace against a model that keeps every revision whole: random batches, progress, compactions, restores, refusals,
- *  snapshots, ranges, positions and indexes, over sets of keys that are made to hurt. */
+/** The keyspace against a model that keeps every revision whole: random batches, progress,
+ *  compactions, restores, refusals, snapshots, ranges, positions and indexes, over sets of keys
+ *  that are made to hurt. */
 
 import { inspect } from 'node:util'
 import fc from 'fast-check'
@@ -12,13 +13,15 @@ import { anyCharacter } from '../../support/kube/any-character.ts'
 
 const operationsMin = 12_000 * effort
 
-/** Replays one seed and shrinks what fails. Without it a failure is told as it is, because shrinking takes minutes. */
+/** Replays one seed and shrinks what fails. Without it a failure is told as it is, because
+ *  shrinking takes minutes. */
 const seed = process.env['STORE_SEED']
 
 const utf8 = fc.string({ unit: anyCharacter, maxLength: 6 }).map(keyFromText)
 const bytes = fc.uint8Array({ maxLength: 5 }).map(keyFromBytes)
 
-/** No bytes, zeros and 0xff at the ends, keys that others begin with, bytes that are no UTF-8, text beyond the first plane. */
+/** No bytes, zeros and 0xff at the ends, keys that others begin with, bytes that are no UTF-8, text
+ *  beyond the first plane. */
 const nastyKeys: readonly Key[] = [
   '/ 00 0000 00ff ff ff00 ffff ffffff',
   '61 6100 610000 61ff 6162 616263 61626300 62',

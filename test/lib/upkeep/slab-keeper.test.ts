@@ -8,7 +8,8 @@ import { Keyspace } from '../../../lib/store/keyspace.ts'
 import { SlabWriter } from '../../../lib/store/slab.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
-/** Writes values of 10 KB, of which each one in a number lasts and the others replace each other. How many slabs the lasting ones hold then. */
+/** Writes values of 10 KB, of which each one in a number lasts and the others replace each other.
+ *  How many slabs the lasting ones hold then. */
 async function heldSlabs(writes: number, oneIn: number): Promise<number> {
   const store = new Keyspace({ maxBatches: 10, maxAgeMs: Infinity, maxBytes: Infinity })
   const clock = new FakeClock()

@@ -1,4 +1,5 @@
-/** How upstream's sample server serves what it has stored: decoded by its types, defaulted, converted, and encoded again. */
+/** How upstream's sample server serves what it has stored: decoded by its types, defaulted,
+ *  converted, and encoded again. */
 
 import { compactMetadata } from './typed-metadata.ts'
 

@@ -1,6 +1,7 @@
-/** Stands in for upstream's sample server: no core group, resources in two versions of which one is stored, JSON in its own etcd, Tables,
- *  warnings. What it says about itself is recorded; objects are read from etcd and served as that server serves them. Answers that
- *  were recorded are given as they are to who names one (`x-recorded`). */
+/** Stands in for upstream's sample server: no core group, resources in two versions of which one is
+ *  stored, JSON in its own etcd, Tables, warnings. What it says about itself is recorded; objects
+ *  are read from etcd and served as that server serves them. Answers that were recorded are given
+ *  as they are to who names one (`x-recorded`). */
 
 import * as http from 'node:http'
 import * as https from 'node:https'
@@ -205,7 +206,8 @@ export class WardleServer {
     return { ...this.#json(target, 200, {}, accept.split(';')[0]), body }
   }
 
-  /** Events of whatever it reads from now on; the state before, and a bookmark behind it, if they are asked for. */
+  /** Events of whatever it reads from now on; the state before, and a bookmark behind it, if they
+   *  are asked for. */
   async #watch(
     target: Target,
     request: http.IncomingMessage,

@@ -1,5 +1,5 @@
-/** A process of its own that attacks a door of etcd's API. It is sent an order, and reports what became
- *  of it; then it keeps what it holds open until it is ended. */
+/** A process of its own that attacks a door of etcd's API. It is sent an order, and reports what
+ *  became of it; then it keeps what it holds open until it is ended. */
 
 import { readFileSync } from 'node:fs'
 import * as http2 from 'node:http2'

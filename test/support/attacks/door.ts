@@ -1,4 +1,5 @@
-/** The target of attacks: the program itself in front of an upstream that checks tokens, both with one etcd. */
+/** The target of attacks: the program itself in front of an upstream that checks tokens, both with
+ *  one etcd. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -36,10 +37,11 @@ export interface DoorOptions {
   readonly isGuarded?: boolean | undefined
   /** The test itself looks at how it ends. */
   readonly mayFail?: boolean | undefined
-  /** It mirrors all resources. Otherwise those that most attacks ask for: of the others, it would ask the upstream again and again. */
+  /** It mirrors all resources. Otherwise those that most attacks ask for: of the others, it would
+   *  ask the upstream again and again. */
   readonly mirrorsAll?: boolean | undefined
-  /** Who reads at first, to see that reads come from the mirror; the administrator by default; none: nobody
-   *  waits for it. */
+  /** Who reads at first, to see that reads come from the mirror; the administrator by default;
+   *  none: nobody waits for it. */
   readonly probe?: Probe | 'none' | undefined
 }
 
@@ -80,7 +82,8 @@ export interface Door {
 export const admin = { authorization: 'Bearer admin' }
 export const maps = '/api/v1/namespaces/default/configmaps'
 
-/** Starts all of it. It ends with the test, which fails if the program has ended by itself or met a mistake of ours. */
+/** Starts all of it. It ends with the test, which fails if the program has ended by itself or met a
+ *  mistake of ours. */
 export async function startDoor(t: Test, options: DoorOptions = {}): Promise<Door> {
   const { protocol = 'http', args = [], isUpstreamSecure = false, isGuarded = true } = options
   const { engine, client } = createTestEngine(t)

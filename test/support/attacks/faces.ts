@@ -119,7 +119,8 @@ export async function connect(
   return socket
 }
 
-/** Sends bytes over a connection of their own; what comes back until it ends, or is as it is wanted. */
+/** Sends bytes over a connection of their own; what comes back until it ends, or is as it is
+ *  wanted. */
 export async function exchange(
   face: Face,
   bytes: string | Buffer,

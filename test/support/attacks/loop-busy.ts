@@ -1,5 +1,5 @@
-/** How much of a processor this thread has used meanwhile, and the longest that one turn of its event
- *  loop has used of it. What other processes of the machine do counts neither way. */
+/** How much of a processor this thread has used meanwhile, and the longest that one turn of its
+ *  event loop has used of it. What other processes of the machine do counts neither way. */
 
 import { readFileSync } from 'node:fs'
 

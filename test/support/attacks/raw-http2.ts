@@ -1,5 +1,5 @@
-/** HTTP/2 as frames: what no library would send. Headers are written as literals that nothing has to be remembered for, so that no table is
- *  needed (RFC 7541, 6.2.2). */
+/** HTTP/2 as frames: what no library would send. Headers are written as literals that nothing has
+ *  to be remembered for, so that no table is needed (RFC 7541, 6.2.2). */
 
 import type { Socket } from 'node:net'
 import { connect, type Face } from './faces.ts'
@@ -72,7 +72,8 @@ export function settings(...pairs: readonly (readonly [id: number, value: number
   return frame(frameTypes.settings, 0, 0, payload)
 }
 
-/** A connection that has said that it speaks HTTP/2, with these settings. What comes back is counted and thrown away. */
+/** A connection that has said that it speaks HTTP/2, with these settings. What comes back is
+ *  counted and thrown away. */
 export async function openRaw(
   face: Face,
   ...pairs: readonly (readonly [number, number])[]

@@ -1,5 +1,5 @@
-/** Loaded into the program before it begins (`node --import`): reports its memory use to the test that started it, and throws errors on
- *  request. */
+/** Loaded into the program before it begins (`node --import`): reports its memory use to the test
+ *  that started it, and throws errors on request. */
 
 import { collector } from '../program/collector.ts'
 

@@ -1,4 +1,5 @@
-/** Checks the program after an attack: the administrator's requests work at once, memory is freed, and no slot is held. */
+/** Checks the program after an attack: the administrator's requests work at once, memory is freed,
+ *  and no slot is held. */
 
 import * as http from 'node:http'
 import * as https from 'node:https'

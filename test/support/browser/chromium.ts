@@ -1,6 +1,6 @@
-/** A real browser: Chromium without a window. It comes from CHROMIUM_BIN, else from PATH, else out of Debian's package
- *  chromium-headless-shell with all that it depends on, fetched into the cache folder. It is driven by the DevTools protocol over two pipes,
- *  so that it opens no port. */
+/** A real browser: Chromium without a window. It comes from CHROMIUM_BIN, else from PATH, else out
+ *  of Debian's package chromium-headless-shell with all that it depends on, fetched into the cache
+ *  folder. It is driven by the DevTools protocol over two pipes, so that it opens no port. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

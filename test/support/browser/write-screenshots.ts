@@ -1,5 +1,6 @@
 /** Makes the pictures of the page in the README: `npm start` with clients behind it, for a minute.
- *  `node dist/test/support/browser/write-screenshots.js` writes deploy/page-light.png and deploy/page-dark.png. */
+ *  `node dist/test/support/browser/write-screenshots.js` writes deploy/page-light.png and
+ *  deploy/page-dark.png. */
 
 import { writeFileSync } from 'node:fs'
 import { Browser, findChromium } from './chromium.ts'

@@ -1,10 +1,10 @@
-/** `npm run coverage`: runs the tests, counts which lines of lib/ they reach in whatever process, and
- *  fails where a room has fewer than its floor. `npm run coverage -- FILE...` runs these files only,
- *  and shows their share of each file instead. The table of the last whole run is kept in
+/** `npm run coverage`: runs the tests, counts which lines of lib/ they reach in whatever process,
+ *  and fails where a room has fewer than its floor. `npm run coverage -- FILE...` runs these files
+ *  only, and shows their share of each file instead. The table of the last whole run is kept in
  *  test/coverage.json.
  *
- *  V8 writes what each process has run when it ends; a program that is killed has said nothing. So the
- *  figures are a little too low, never too high. */
+ *  V8 writes what each process has run when it ends; a program that is killed has said nothing. So
+ *  the figures are a little too low, never too high. */
 
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,6 +1,7 @@
-/** Programs out of Debian packages, fetched into a cache folder and run from there: nothing is installed. The mirror's address
- *  is the one this machine's own apt uses, and apt checks the signatures with Debian's keyring. apt gets lists, state and cache
- *  of its own, so that it needs no rights and changes nothing outside the folder. */
+/** Programs out of Debian packages, fetched into a cache folder and run from there: nothing is
+ *  installed. The mirror's address is the one this machine's own apt uses, and apt checks the
+ *  signatures with Debian's keyring. apt gets lists, state and cache of its own, so that it needs
+ *  no rights and changes nothing outside the folder. */
 
 import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
@@ -11,7 +12,8 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
-/** Where fetched programs are kept: shared between checkouts when WATCHGLASS_CACHE names a folder. */
+/** Where fetched programs are kept: shared between checkouts when WATCHGLASS_CACHE names a
+ *  folder. */
 export const cacheFolder: string =
   process.env['WATCHGLASS_CACHE'] ?? fileURLToPath(new URL('../../../../.cache', import.meta.url))
 
@@ -23,15 +25,16 @@ export interface DebianPackage {
   readonly release: 'bookworm' | 'trixie'
 }
 
-/** The root folder of the unpacked package, fetched at the first call. Fails with a message for people. */
+/** The root folder of the unpacked package, fetched at the first call. Fails with a message for
+ *  people. */
 export async function unpackedPackage(wanted: DebianPackage): Promise<string> {
   return unpackedOnce(`${wanted.name}-${wanted.release}`, wanted.name, workFolder =>
     fetchPackage(wanted, workFolder),
   )
 }
 
-/** The same of a package of this machine's own release, with everything that it depends on but the C library: what it needs runs with
- *  the machine's. */
+/** The same of a package of this machine's own release, with everything that it depends on but the
+ *  C library: what it needs runs with the machine's. */
 export async function unpackedWithDependencies(name: string): Promise<string> {
   const source = await machineSource()
   return unpackedOnce(`${name}-${source.release}-whole`, name, async workFolder => {
@@ -66,7 +69,8 @@ async function fetchPackage(wanted: DebianPackage, workFolder: string): Promise<
   try {
     await download(wanted, { ...source, keyring: keyringFile, folder: workFolder })
   } catch (error) {
-    // A keyring older than the release does not know its keys: the newest keyring of the machine's own release does.
+    // A keyring older than the release does not know its keys: the newest keyring of the machine's
+    // own release does.
     if (wanted.release === source.release) throw error
     const name = 'debian-archive-keyring'
     const own = { ...source, keyring: keyringFile, folder: workFolder }

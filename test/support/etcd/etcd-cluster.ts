@@ -1,8 +1,9 @@
-/** Real etcd clusters on loopback, for tests and benches: started on free ports with data in memory, stopped and removed when
- *  the test ends.
+/** Real etcd clusters on loopback, for tests and benches: started on free ports with data in
+ *  memory, stopped and removed when the test ends.
  *
- *  Every member is the child of a small shell that waits for the end of its input. However the test process ends, even by
- *  kill -9, that input ends, and the shell kills the member and removes its data. */
+ *  Every member is the child of a small shell that waits for the end of its input. However the test
+ *  process ends, even by kill -9, that input ends, and the shell kills the member and removes its
+ *  data. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -48,11 +49,13 @@ export interface EtcdMember {
   /** SIGSTOP, which has taken effect when it returns, and SIGCONT. */
   pause(): void
   resume(): void
-  /** Starts it again after `kill`, on the same data and ports; resolves once it answers, or at once with `{wait: false}`. */
+  /** Starts it again after `kill`, on the same data and ports; resolves once it answers, or at once
+   *  with `{wait: false}`. */
   restart(options?: { wait: boolean }): Promise<void>
 }
 
-/** Starts a cluster that stops at the end of `scope`, and waits until every member answers linearizable reads. */
+/** Starts a cluster that stops at the end of `scope`, and waits until every member answers
+ *  linearizable reads. */
 export async function startEtcd(
   scope: Teardown,
   etcd: Program,
@@ -104,7 +107,8 @@ async function createMembers(etcd: Program, options: EtcdOptions): Promise<Membe
         `--initial-cluster=${cluster}`,
         `--initial-cluster-token=${token}`,
         '--log-level=warn',
-        // The least there is: what makes passwords slow to guess would be most of what tests of users cost.
+        // The least there is: what makes passwords slow to guess would be most of what tests of
+        // users cost.
         '--bcrypt-cost=4',
         ...(etcd.version.startsWith('3.4.') ? [] : ['--unsafe-no-fsync']),
         ...tlsFlags(options.tls),
@@ -133,7 +137,8 @@ interface MemberSettings {
   readonly metrics: number
 }
 
-/** Obeys `start` and `kill`, a line each, and answers each with a line: the member's process id, or `killed`. */
+/** Obeys `start` and `kill`, a line each, and answers each with a line: the member's process id, or
+ *  `killed`. */
 const guardScript = `
 log="$1"; folder="$2"; shift 2
 member=

@@ -1,6 +1,7 @@
-/** A network with controlled failures, for simulations: calls that are lost before or after the member has done its work, late messages,
- *  broken links, members that cannot be reached, and members or clients that stop sending without closing. It does not cover the traffic
- *  between members: see `Member.isolate`, `Engine.elect` and `Engine.restore`. */
+/** A network with controlled failures, for simulations: calls that are lost before or after the
+ *  member has done its work, late messages, broken links, members that cannot be reached, and
+ *  members or clients that stop sending without closing. It does not cover the traffic between
+ *  members: see `Member.isolate`, `Engine.elect` and `Engine.restore`. */
 
 import type { SeededLane, SeededScheduler } from './seeded-scheduler.ts'
 import type { Clock } from '../../../lib/base/clock.ts'
@@ -11,7 +12,8 @@ import type { Link, LinkEnds, Network } from '../../../lib/etcd/engine/network.t
 
 /** How likely faults are that come by themselves. All are 0 at first. */
 export interface FaultChances {
-  /** Of a call, to break before the member has heard of it, or before the client has its answer: as often the one as the other. */
+  /** Of a call, to break before the member has heard of it, or before the client has its answer: as
+   *  often the one as the other. */
   readonly loss: number
   /** Of a message, to be held back together with all that follow on its link. */
   readonly delay: number
@@ -100,7 +102,8 @@ export class FaultyNetwork implements Network {
     this.disconnect(filter)
   }
 
-  /** Lets nothing through, and tells nobody, until `mend`: a paused machine, or a cable that is pulled. */
+  /** Lets nothing through, and tells nobody, until `mend`: a paused machine, or a cable that is
+   *  pulled. */
   silence(filter: LinkFilter): void {
     this.#silences.push(filter)
     for (const link of this.#links) if (link.matches(filter)) link.hold()

@@ -1,5 +1,6 @@
-/** Speaks etcd's gRPC API message by message, with another codec than ours (protobufjs, on etcd3's .proto files), to compare the answers of
- *  two servers. Messages are plain objects: field names in camel case, 64-bit integers as text, bytes as base64, zero values left out. */
+/** Speaks etcd's gRPC API message by message, with another codec than ours (protobufjs, on etcd3's
+ *  .proto files), to compare the answers of two servers. Messages are plain objects: field names in
+ *  camel case, 64-bit integers as text, bytes as base64, zero values left out. */
 
 import { createRequire } from 'node:module'
 import {
@@ -91,7 +92,8 @@ function methodOf(service: string, method: string): Method {
   return made
 }
 
-/** The answer without what two servers need not have in common: ids of cluster and member, and the term. */
+/** The answer without what two servers need not have in common: ids of cluster and member, and the
+ *  term. */
 export function comparable(answer: Answer): Answer {
   if (!('response' in answer)) return answer
   return { response: withoutIds(answer.response) }

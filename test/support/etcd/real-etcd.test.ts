@@ -28,7 +28,8 @@ t.test('three members go on without one of them', { skip }, async t => {
   const cluster = await startEtcd(t, etcd, { members: 3 })
   cluster.members[0]!.pause()
   const others = cluster.endpoints.slice(1)
-  // The member that is away may have been the leader: until there is another one, etcd says that it took too long.
+  // The member that is away may have been the leader: until there is another one, etcd says that it
+  // took too long.
   const put = (): Promise<string> => ctl(others, '--command-timeout=20s', 'put', 'a', '1')
   await put().catch(put).catch(put)
   cluster.members[0]!.resume()

@@ -1,8 +1,10 @@
-/** Finds real programs to test against: etcd 3.5 and 3.4, etcdctl, kubectl, prometheus, promtool. A program comes from its variable
- *  (ETCD_BIN, ETCD34_BIN, ETCDCTL_BIN, KUBECTL_BIN, PROMETHEUS_BIN, PROMTOOL_BIN), else from PATH, else out of Debian's packages, fetched into a cache folder that git
- *  ignores.
+/** Finds real programs to test against: etcd 3.5 and 3.4, etcdctl, kubectl, prometheus, promtool. A
+ *  program comes from its variable (ETCD_BIN, ETCD34_BIN, ETCDCTL_BIN, KUBECTL_BIN, PROMETHEUS_BIN,
+ *  PROMTOOL_BIN), else from PATH, else out of Debian's packages, fetched into a cache folder that
+ *  git ignores.
  *
- *  When none can be had, tests that need it are skipped with the reason, except in CI (CI=true), where that is a failure:
+ *  When none can be had, tests that need it are skipped with the reason, except in CI (CI=true),
+ *  where that is a failure:
  *
  *      const etcd = await findEtcd('3.5')
  *      t.test('...', { skip: etcd.skip }, async t => { const cluster = await startEtcd(t, etcd) ... })

@@ -1,5 +1,5 @@
-/** Writes a recorded history into an empty store that is reached through a client, one transaction a revision, so that the same
- *  revisions come about. Leases are not replayed. */
+/** Writes a recorded history into an empty store that is reached through a client, one transaction
+ *  a revision, so that the same revisions come about. Leases are not replayed. */
 
 import { CacheError } from '../../../lib/base/errors.ts'
 import { singleKey } from '../../../lib/base/keys.ts'
@@ -8,8 +8,9 @@ import type { Change } from '../../../lib/store/event.ts'
 import type { Client, Operation } from '../../../lib/etcd/client.ts'
 import type { RecordedChanges } from '../../../lib/etcd/recording/recording.ts'
 
-/** Replays until the recording ends, and answers its last revision. Fails with `conflict` as soon as a revision comes out
- *  different: the store was not empty, somebody else writes to it, or revisions are missing in the recording. */
+/** Replays until the recording ends, and answers its last revision. Fails with `conflict` as soon
+ *  as a revision comes out different: the store was not empty, somebody else writes to it, or
+ *  revisions are missing in the recording. */
 export async function replay(
   recording: AsyncIterable<RecordedChanges>,
   client: Client,

@@ -1,11 +1,12 @@
-/** Delivers the engine's messages in an order that a seed decides, and holds back what a simulation wants held back. */
+/** Delivers the engine's messages in an order that a seed decides, and holds back what a simulation
+ *  wants held back. */
 
 import type { Random } from '../../../lib/base/random.ts'
 import type { Lane, Scheduler } from '../../../lib/etcd/engine/scheduler.ts'
 import { Ring } from '../../../lib/store/ring.ts'
 
-/** Delivers what the seed says: each step, the first message of a lane chosen at random. The same seed and the same calls give the
- *  same deliveries. */
+/** Delivers what the seed says: each step, the first message of a lane chosen at random. The same
+ *  seed and the same calls give the same deliveries. */
 export class SeededScheduler implements Scheduler {
   readonly #random: Random
   /** Lanes with messages that are not held back, in no order. */
@@ -34,8 +35,8 @@ export class SeededScheduler implements Scheduler {
   }
 }
 
-/** A lane of a `SeededScheduler`, which a simulation may hold back. Most lanes are for one call and never have more than one
- *  message waiting, so that one has a place of its own. */
+/** A lane of a `SeededScheduler`, which a simulation may hold back. Most lanes are for one call and
+ *  never have more than one message waiting, so that one has a place of its own. */
 export class SeededLane implements Lane {
   readonly #ready: SeededLane[]
   /** The message that comes next. */

@@ -1,5 +1,5 @@
-/** An engine of several members on a network that fails as a test tells it to: nothing is delivered, and no time passes, until the
- *  test says so. */
+/** An engine of several members on a network that fails as a test tells it to: nothing is
+ *  delivered, and no time passes, until the test says so. */
 
 import { SeededScheduler } from './seeded-scheduler.ts'
 import { createRandom } from '../../../lib/base/random.ts'

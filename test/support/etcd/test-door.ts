@@ -31,7 +31,8 @@ export interface TestDoorOptions {
   readonly etcdTls?: EtcdTls | undefined
 }
 
-/** Starts it; it stops at the end of `scope`. Every key is mirrored, or those with these prefixes. */
+/** Starts it; it stops at the end of `scope`. Every key is mirrored, or those with these
+ *  prefixes. */
 export async function startTestDoor(
   scope: Teardown,
   endpoints: readonly string[],

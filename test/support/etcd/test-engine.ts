@@ -1,4 +1,5 @@
-/** An engine for a test, with a client in process: real time, messages delivered at once and in order. */
+/** An engine for a test, with a client in process: real time, messages delivered at once and in
+ *  order. */
 
 import { createRandom } from '../../../lib/base/random.ts'
 import type { Clock } from '../../../lib/base/clock.ts'

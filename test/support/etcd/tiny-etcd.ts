@@ -1,5 +1,6 @@
-/** A minimal etcd for tests of the mirror: a list of revisions and a `Client` on it. Ranges are answered at once unless a test holds them; a
- *  watch delivers what the test tells it to, right or wrong. */
+/** A minimal etcd for tests of the mirror: a list of revisions and a `Client` on it. Ranges are
+ *  answered at once unless a test holds them; a watch delivers what the test tells it to, right or
+ *  wrong. */
 
 import { CacheError } from '../../../lib/base/errors.ts'
 import { type Key, inRange, type KeyRange, keyFromText } from '../../../lib/base/keys.ts'

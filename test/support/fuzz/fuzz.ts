@@ -1,5 +1,5 @@
-/** The whole door under made-up requests: a service in this process with its real listener, an upstream, and between the two somebody who
- *  reads strictly. */
+/** The whole door under made-up requests: a service in this process with its real listener, an
+ *  upstream, and between the two somebody who reads strictly. */
 
 import type { Socket } from 'node:net'
 import type { Test } from 'tap'
@@ -86,7 +86,8 @@ export async function fuzz(
       if (problem !== undefined) findings.push(`seed ${seed + number}: ${problem}`)
       for (const { status, excused } of answers) {
         statuses[status] = (statuses[status] ?? 0) + 1
-        // A 500 of ours is logged; others are the upstream's, for paths that it cannot make sense of.
+        // A 500 of ours is logged; others are the upstream's, for paths that it cannot make sense
+        // of.
         const isOurs = status > '500' && !excused.includes(status)
         if (isOurs) findings.push(`seed ${seed + number}: a ${status}`)
       }

@@ -1,4 +1,5 @@
-/** Requests as bytes: made from what clients send and what attackers do, then changed here and there. */
+/** Requests as bytes: made from what clients send and what attackers do, then changed here and
+ *  there. */
 
 import type { Random } from '../../../lib/base/random.ts'
 

@@ -1,5 +1,5 @@
-/** What a server sends over HTTP/2, as far as the fuzz run looks at it: the status of each response, the streams that were reset, and
- *  whether the frames are well-formed. */
+/** What a server sends over HTTP/2, as far as the fuzz run looks at it: the status of each
+ *  response, the streams that were reset, and whether the frames are well-formed. */
 
 import { frameTypes } from '../attacks/raw-http2.ts'
 

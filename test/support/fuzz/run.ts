@@ -1,4 +1,5 @@
-/** `npm run fuzz -- --requests 1000000 --seed N`: made-up requests through the whole door. Exit code 1 if there was a finding. */
+/** `npm run fuzz -- --requests 1000000 --seed N`: made-up requests through the whole door. Exit
+ *  code 1 if there was a finding. */
 
 import { ToolOptions } from '../runner/tool-options.ts'
 import { fuzz } from './fuzz.ts'

@@ -1,5 +1,6 @@
-/** Stands between a service and its upstream, passes on every byte, and reads requests as strictly as RFC 9112 allows: what it would read
- *  in another way than it was meant, and whatever must not be there, is a finding. */
+/** Stands between a service and its upstream, passes on every byte, and reads requests as strictly
+ *  as RFC 9112 allows: what it would read in another way than it was meant, and whatever must not
+ *  be there, is a finding. */
 
 import * as net from 'node:net'
 import type { AddressInfo } from 'node:net'

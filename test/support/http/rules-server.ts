@@ -1,4 +1,5 @@
-/** Answers reviews in this process as the test upstream does, without a network, and counts them. */
+/** Answers reviews in this process as the test upstream does, without a network, and counts
+ *  them. */
 
 import { CacheError } from '../../../lib/base/errors.ts'
 import type { AuthorizationOptions } from '../../../lib/http/auth/authorization.ts'
@@ -46,7 +47,8 @@ export class RulesServer implements ReviewServer {
   }
 }
 
-/** Callers are who `server` takes their tokens for, and may do what it says; there is no upstream to pass to. */
+/** Callers are who `server` takes their tokens for, and may do what it says; there is no upstream
+ *  to pass to. */
 export function delegatedTo(server: ReviewServer): AuthorizationOptions {
   const callers = new Callers({
     clock: systemClock,

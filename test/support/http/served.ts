@@ -1,4 +1,5 @@
-/** A whole service in this process, on an embedded store that the test writes to, asked over a real socket. */
+/** A whole service in this process, on an embedded store that the test writes to, asked over a real
+ *  socket. */
 
 import { once } from 'node:events'
 import * as http from 'node:http'
@@ -19,7 +20,8 @@ import { serviceOptions, type TestOptions } from './service-options.ts'
 export interface Served {
   readonly client: Client
   readonly service: Service
-  /** The wall clock of the service stands still where the test says; it is the real one otherwise. */
+  /** The wall clock of the service stands still where the test says; it is the real one
+   *  otherwise. */
   readonly clock: Clock & { stoppedAtMs: number | undefined }
 }
 
@@ -43,7 +45,8 @@ export async function startServed(t: Test, options: TestOptions = {}): Promise<S
   return { client, service, clock }
 }
 
-/** Resolves when everything is mirrored up to a revision, and so are the keyspaces of all definitions. */
+/** Resolves when everything is mirrored up to a revision, and so are the keyspaces of all
+ *  definitions. */
 export async function caughtUp({ service }: Served, revision: number): Promise<void> {
   // It is there after a few turns, unless it comes from another process.
   for (let looks = 0; !service.isReady || service.revision < revision; looks++) {

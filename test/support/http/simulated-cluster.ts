@@ -1,4 +1,5 @@
-/** A service on an embedded store with made-up controllers and nodes, in which waiting takes a fraction of the time. */
+/** A service on an embedded store with made-up controllers and nodes, in which waiting takes a
+ *  fraction of the time. */
 
 import type { Test } from 'tap'
 import { createRandom } from '../../../lib/base/random.ts'

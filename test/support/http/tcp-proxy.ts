@@ -14,7 +14,8 @@ export interface TcpProxy {
   freeze(): void
 }
 
-/** Passes connections on to an `http://host:port`, or to the one that is chosen for each; without one, a connection is cut. */
+/** Passes connections on to an `http://host:port`, or to the one that is chosen for each; without
+ *  one, a connection is cut. */
 export async function startTcpProxy(
   scope: Teardown,
   target: string | (() => string | undefined),

@@ -1,5 +1,5 @@
-/** For texts of any characters, as a `unit` of fast-check. Its own unit `binary` is a table of all characters there are, which takes a process a
- *  second to make. */
+/** For texts of any characters, as a `unit` of fast-check. Its own unit `binary` is a table of all
+ *  characters there are, which takes a process a second to make. */
 
 import fc from 'fast-check'
 

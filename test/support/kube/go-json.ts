@@ -1,4 +1,5 @@
-/** Writes JSON as Go does from maps, in the simplest way: an oracle for codecs that go from bytes to bytes. */
+/** Writes JSON as Go does from maps, in the simplest way: an oracle for codecs that go from bytes
+ *  to bytes. */
 
 /** The text of a value as JSON.parse gives it. */
 export function goJson(value: unknown): string {

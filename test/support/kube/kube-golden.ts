@@ -1,4 +1,5 @@
-/** Answers recorded requests from the recorded history with nothing but the pure layer: what it refuses, and which objects it finds. */
+/** Answers recorded requests from the recorded history with nothing but the pure layer: what it
+ *  refuses, and which objects it finds. */
 
 import { readPage } from './read-page.ts'
 import { schemaOf } from '../../../lib/codec/schema/schema.ts'

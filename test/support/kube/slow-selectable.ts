@@ -1,4 +1,5 @@
-/** Reads labels and fields of stored objects in the simplest way, for tests that are not about reading them. */
+/** Reads labels and fields of stored objects in the simplest way, for tests that are not about
+ *  reading them. */
 
 import { readEnvelope } from '../../../lib/codec/transcode/envelope.ts'
 import { NotExact } from '../../../lib/codec/not-exact.ts'
@@ -73,7 +74,8 @@ function asText(value: unknown): string {
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : ''
 }
 
-/** The object of a stored value. Only texts, numbers, booleans, messages, lists and maps of text are decoded. */
+/** The object of a stored value. Only texts, numbers, booleans, messages, lists and maps of text
+ *  are decoded. */
 export function decodeStored({ bytes, start, end }: StoredValue): unknown {
   if (bytes[start] === 0x7b) return JSON.parse(Buffer.from(bytes.subarray(start, end)).toString())
   const envelope = readEnvelope(bytes, start, end)

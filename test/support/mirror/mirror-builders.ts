@@ -35,7 +35,8 @@ export class RecordingSink implements MirrorSink {
   }
 }
 
-/** Counts of what the metrics were told, by name and arguments that are no numbers: `violation unknown-delete`. */
+/** Counts of what the metrics were told, by name and arguments that are no numbers: `violation
+ *  unknown-delete`. */
 export function countingMetrics(): { metrics: MirrorMetrics; counts: Map<string, number> } {
   const counts = new Map<string, number>()
   const entries = Object.keys(noMetrics).map(name => [

@@ -1,4 +1,5 @@
-/** The real clock, except that a test decides when long timers run out: for tests of what a whole service does after a minute. */
+/** The real clock, except that a test decides when long timers run out: for tests of what a whole
+ *  service does after a minute. */
 
 import type { Clock } from '../../../lib/base/clock.ts'
 import { systemClock } from '../../../lib/ops/system.ts'

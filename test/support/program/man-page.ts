@@ -50,7 +50,8 @@ function manOption(option: Option): string[] {
   return ['.TP', flag, roff(`${help}${more.join('')}`)]
 }
 
-/** Text that roff prints as it is: backslashes and dashes escaped, no line that looks like a request. */
+/** Text that roff prints as it is: backslashes and dashes escaped, no line that looks like a
+ *  request. */
 function roff(text: string): string {
   return text.replaceAll('\\', '\\e').replaceAll('-', '\\-').replace(/^[.']/, '\\&$&')
 }

@@ -1,4 +1,5 @@
-/** Imported into every thread of the program: a face thread dies when the test says so, and the test is told of each that begins. */
+/** Imported into every thread of the program: a face thread dies when the test says so, and the
+ *  test is told of each that begins. */
 
 import { BroadcastChannel, isMainThread, threadId } from 'node:worker_threads'
 

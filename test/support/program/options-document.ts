@@ -1,4 +1,5 @@
-/** deploy/OPTIONS.md: the help of every command, made from the table that the program itself reads. */
+/** deploy/OPTIONS.md: the help of every command, made from the table that the program itself
+ *  reads. */
 
 import { commands } from '../../../lib/config/commands.ts'
 import { helpText } from '../../../lib/config/help.ts'

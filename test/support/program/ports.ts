@@ -5,7 +5,8 @@ import { createServer } from 'node:net'
 
 const taken = new Set<number>()
 
-/** A port nobody listens on, below those that outgoing connections are given, so that it is still free when the program binds it. */
+/** A port nobody listens on, below those that outgoing connections are given, so that it is still
+ *  free when the program binds it. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(12_000, 32_000)

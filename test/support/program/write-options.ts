@@ -1,6 +1,5 @@
-/** Writes what is made from the program's own tables: deploy/OPTIONS.md, deploy/METRICS.md, deploy/grafana
- *  and the man page:
- *  `node dist/test/support/program/write-options.js`. */
+/** Writes what is made from the program's own tables: deploy/OPTIONS.md, deploy/METRICS.md,
+ *  deploy/grafana and the man page: `node dist/test/support/program/write-options.js`. */
 
 import { writeFileSync } from 'node:fs'
 import { manPage } from './man-page.ts'

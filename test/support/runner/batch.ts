@@ -1,5 +1,6 @@
-/** A process that runs several test files one after the other: `node dist/test/support/runner/batch.js FILE...`. The start of
- *  Node, tap and the tables of the codec is then paid once. After the points of a file comes one with the file's name. */
+/** A process that runs several test files one after the other: `node
+ *  dist/test/support/runner/batch.js FILE...`. The start of Node, tap and the tables of the codec
+ *  is then paid once. After the points of a file comes one with the file's name. */
 
 import { writeSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
@@ -9,11 +10,12 @@ const files = process.argv.splice(1).slice(1)
 process.argv.push(files[0] ?? '')
 const { default: t } = await import('tap')
 
-// Tap ends when nothing is left to wait for, which is so while a file waits for nothing but promises.
+// Tap ends when nothing is left to wait for, which is so while a file waits for nothing but
+// promises.
 const hold = setInterval(() => {}, 1000)
 
-// What a file starts for all of its tests ends with the file. Tap's own teardown would wait for the last file, and lets tap end
-// as soon as it is idle.
+// What a file starts for all of its tests ends with the file. Tap's own teardown would wait for the
+// last file, and lets tap end as soon as it is idle.
 const teardowns: (() => unknown)[] = []
 t.teardown = task => {
   teardowns.push(task as () => unknown)

@@ -1,5 +1,6 @@
-/** Imported first by the programs that tests start: loads the code of `serve` in one go. Node 20 reads the modules of an `import` one
- *  by one in other threads, which takes a program an eighth more of the processor to start. */
+/** Imported first by the programs that tests start: loads the code of `serve` in one go. Node 20
+ *  reads the modules of an `import` one by one in other threads, which takes a program an eighth
+ *  more of the processor to start. */
 
 import { createRequire } from 'node:module'
 

@@ -1,5 +1,6 @@
-/** Imported first by the processes of tests: V8 optimizes a function later than otherwise, there and in the programs that they start. Most
- *  tests end soon after it has done so, and that took a third of their time on the processor. The programs load their modules in one go, too
+/** Imported first by the processes of tests: V8 optimizes a function later than otherwise, there
+ *  and in the programs that they start. Most tests end soon after it has done so, and that took a
+ *  third of their time on the processor. The programs load their modules in one go, too
  *  (early-modules.ts). */
 
 import { setFlagsFromString } from 'node:v8'

@@ -1,4 +1,5 @@
-/** Other versions of Node, out of npm's registry, where each binary is a package: kept in .cache/node. */
+/** Other versions of Node, out of npm's registry, where each binary is a package: kept in
+ *  .cache/node. */
 
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -37,7 +38,8 @@ export const hasThreads: boolean = canSharePort({
   node: process.versions.node,
 })
 
-/** The Node that runs `watchglass serve` with these arguments: this one, unless it is too old for several threads. */
+/** The Node that runs `watchglass serve` with these arguments: this one, unless it is too old for
+ *  several threads. */
 export function nodeFor(args: readonly string[]): string {
   const named = args.flatMap((arg, i) =>
     arg === '--threads' ? args.slice(i + 1, i + 2) : (/^--threads=(.*)/.exec(arg)?.[1] ?? []),

@@ -1,11 +1,13 @@
-/** Which processes run which test files, and in which order: the slowest first, so that none of them runs at the end alone. */
+/** Which processes run which test files, and in which order: the slowest first, so that none of
+ *  them runs at the end alone. */
 
 import { ownProcess, slowest } from '../../budgets.ts'
 import type { Job } from './run-files.ts'
 import { ProcessUse } from './test-files.ts'
 
-/** Files that share a process: its start, its modules and what V8 has compiled of them are paid once, which takes as long as a small
- *  file. Few enough that the processes end at about the same time. */
+/** Files that share a process: its start, its modules and what V8 has compiled of them are paid
+ *  once, which takes as long as a small file. Few enough that the processes end at about the same
+ *  time. */
 const slowBatchFiles = 3
 /** The same of other files that start processes or threads, and wait for these. */
 const startingBatchFiles = 9
@@ -37,7 +39,8 @@ export function jobsOf(files: readonly string[], node: string): Job[] {
   ]
 }
 
-/** Neighbours are apart: files of a folder often wait for the same, and several that wait leave a processor idle. */
+/** Neighbours are apart: files of a folder often wait for the same, and several that wait leave a
+ *  processor idle. */
 function batchesOf(files: readonly string[], size: number, node: string): Job[] {
   const count = Math.ceil(files.length / size)
   return Array.from({ length: count }, (_, at) => {

@@ -1,10 +1,10 @@
-/** Runs test files in processes of their own, or several in one, and counts their tests: the points at
- *  the first level of what tap prints. Every file gets a line; what failed is shown in full, with the
- *  command that runs it again.
+/** Runs test files in processes of their own, or several in one, and counts their tests: the points
+ *  at the first level of what tap prints. Every file gets a line; what failed is shown in full,
+ *  with the command that runs it again.
  *
- *  A process that ends too early takes no other file with it: the file that was running is run again by
- *  itself, and is counted once. If it then passes, one of those before it has left something behind:
- *  these are run by themselves, too, and the one that fails has failed. */
+ *  A process that ends too early takes no other file with it: the file that was running is run
+ *  again by itself, and is counted once. If it then passes, one of those before it has left
+ *  something behind: these are run by themselves, too, and the one that fails has failed. */
 
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
@@ -28,7 +28,8 @@ export interface FileResult {
 const silentMaxMs = 300_000
 /** The same of a file whose tests have passed before. */
 const silentAgainMaxMs = 30_000
-/** One whose last file has ended itself ends within this time, or that file has left something open. */
+/** One whose last file has ended itself ends within this time, or that file has left something
+ *  open. */
 const endMaxMs = 20_000
 /** And one that is told to end, which says what it still waits for, within this. */
 const farewellMaxMs = 5_000
@@ -116,7 +117,8 @@ async function runJob(job: Job, options: RunOptions): Promise<JobEnd> {
   const report = new JobReport(job, options)
   let end: string | undefined
   let timer: NodeJS.Timeout | undefined
-  /** What the process is waited for, and whether that was too long: the machine may have become slower meanwhile. */
+  /** What the process is waited for, and whether that was too long: the machine may have become
+   *  slower meanwhile. */
   function wait(ms: number, reason: string): void {
     clearTimeout(timer)
     const sinceMs = performance.now()

@@ -1,5 +1,6 @@
-/** Imported first by the processes of tests: stacks name lines of the sources, as with `--enable-source-maps`. That option has Node read
- *  the map of each file that it loads, a tenth of a second in most processes. Here a map is read when a stack names its file. */
+/** Imported first by the processes of tests: stacks name lines of the sources, as with
+ *  `--enable-source-maps`. That option has Node read the map of each file that it loads, a tenth of
+ *  a second in most processes. Here a map is read when a stack names its file. */
 
 import { readFileSync } from 'node:fs'
 import module, { SourceMap, type SourceMapPayload, syncBuiltinESMExports } from 'node:module'

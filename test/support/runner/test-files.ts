@@ -1,14 +1,15 @@
-/** Which test files there are, and which of them start other processes (an etcd, kubectl, the program itself, a bench): those
- *  whose modules, with all that they import, reach node:child_process or node:worker_threads. The others are quick, and
- *  many of them can share a process. */
+/** Which test files there are, and which of them start other processes (an etcd, kubectl, the
+ *  program itself, a bench): those whose modules, with all that they import, reach
+ *  node:child_process or node:worker_threads. The others are quick, and many of them can share a
+ *  process. */
 
 import { readFileSync, readdirSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 
 const processModules: ReadonlySet<string> = new Set(['node:child_process', 'node:worker_threads'])
 
-/** All test files as they are built, such as dist/test/lib/base/keys.test.js, in the order of their names. Only those that have a source:
- *  dist may hold files of sources that are gone. */
+/** All test files as they are built, such as dist/test/lib/base/keys.test.js, in the order of their
+ *  names. Only those that have a source: dist may hold files of sources that are gone. */
 export function allTestFiles(): string[] {
   return readdirSync('test', { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile() && entry.name.endsWith('.test.ts'))

@@ -1,5 +1,5 @@
-/** The options of the project's own tools, such as `npm run simulate`: `--help` shows the usage, and what cannot be read is refused
- *  with it. */
+/** The options of the project's own tools, such as `npm run simulate`: `--help` shows the usage,
+ *  and what cannot be read is refused with it. */
 
 import { parseArgs, type ParseArgsConfig } from 'node:util'
 

@@ -1,5 +1,6 @@
-/** One list of rows for all minor versions, out of one list for each: a row says since and until which minor it is true, where
- *  that is not from the first or to the last. Rows keep the order that they have in each list. */
+/** One list of rows for all minor versions, out of one list for each: a row says since and until
+ *  which minor it is true, where that is not from the first or to the last. Rows keep the order
+ *  that they have in each list. */
 
 /** What all rows may have; the members of a merged row stand beside the others. */
 export interface Period {
@@ -7,8 +8,8 @@ export interface Period {
   readonly until?: string
 }
 
-/** Rows that are the same in every respect are one row, unless they have changed places. `base` is the minor whose order counts
- *  most. */
+/** Rows that are the same in every respect are one row, unless they have changed places. `base` is
+ *  the minor whose order counts most. */
 export function mergeRows<Row>(
   lists: ReadonlyMap<string, readonly Row[]>,
   base: string,

@@ -1,5 +1,6 @@
-/** `npm run mutate -- [NAME]`: turns one rule of the data files after the other into its opposite, in memory only, and runs the tests that
- *  ought to notice. Prints for each the test that did, and fails if none did. */
+/** `npm run mutate -- [NAME]`: turns one rule of the data files after the other into its opposite,
+ *  in memory only, and runs the tests that ought to notice. Prints for each the test that did, and
+ *  fails if none did. */
 
 import { spawnSync } from 'node:child_process'
 import { createRequire } from 'node:module'

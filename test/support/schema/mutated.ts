@@ -1,4 +1,5 @@
-/** Loaded before a test (`node --import`): changes the data file that MUTATION names in memory, before anything reads it. */
+/** Loaded before a test (`node --import`): changes the data file that MUTATION names in memory,
+ *  before anything reads it. */
 
 import { createRequire } from 'node:module'
 import { mutationsOf } from './mutations.ts'

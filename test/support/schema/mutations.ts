@@ -1,4 +1,5 @@
-/** Rules of the data files, each turned into its opposite: what `npm run mutate` runs tests with, to see that they notice. */
+/** Rules of the data files, each turned into its opposite: what `npm run mutate` runs tests with,
+ *  to see that they notice. */
 
 interface Period {
   since?: string

@@ -1,10 +1,12 @@
-/** Makes the data files of lib/ from a folder with Kubernetes reference data (lib/codec/schema/FORMAT.md says what each file of
- *  such a folder holds) and from the recordings in test/golden/data:
+/** Makes the data files of lib/ from a folder with Kubernetes reference data
+ *  (lib/codec/schema/FORMAT.md says what each file of such a folder holds) and from the recordings
+ *  in test/golden/data:
  *
  *      npm run regenerate -- FOLDER
  *
- *  The folder describes one minor version whole, and in versions/ what the others do differently. A data file has one row for
- *  all minors of which it is true. behaviours.json, beside the files made here, is kept by hand. */
+ *  The folder describes one minor version whole, and in versions/ what the others do differently. A
+ *  data file has one row for all minors of which it is true. behaviours.json, beside the files made
+ *  here, is kept by hand. */
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -56,7 +58,8 @@ write(
   ),
 )
 
-/** One line for each row of a list or member of an object at the second level, so that differences can be read. */
+/** One line for each row of a list or member of an object at the second level, so that differences
+ *  can be read. */
 function write(file: string, content: object): void {
   const members = Object.entries(content).map(([name, value]) => {
     const isTable =

@@ -1,4 +1,5 @@
-/** resources.json: the built-in REST resources, a row for all minors in which one is served and stored in the same way. */
+/** resources.json: the built-in REST resources, a row for all minors in which one is served and
+ *  stored in the same way. */
 
 import { createHash } from 'node:crypto'
 import { mergeRows } from './minors.ts'
@@ -21,14 +22,16 @@ interface ResourceRow {
 }
 
 export interface StorageDeltas {
-  /** By minor and `group/version/resource`: the stored version; null where the resource is not served. */
+  /** By minor and `group/version/resource`: the stored version; null where the resource is not
+   *  served. */
   readonly minors: Readonly<Record<string, Readonly<Record<string, string | null>>>>
 }
 
 /** Resources that 1.32 has, though its table of stored objects lacks them. */
 const untested: readonly string[] = ['storage.k8s.io/v1/csidrivers', 'storage.k8s.io/v1/csinodes']
 
-/** Resources that the minor has, and serves only when asked to (versions/README.md, "Served by default"). */
+/** Resources that the minor has, and serves only when asked to (versions/README.md, "Served by
+ *  default"). */
 const optional: Readonly<Record<string, readonly string[]>> = {}
 
 export function resourcesFile(

@@ -81,7 +81,8 @@ export function schemaIn(file: SchemaFile, minor: string): SchemaFile {
   return { ...file, types }
 }
 
-/** The row with its period, and with what the source says of lists and patches, which it says of the whole minor only. */
+/** The row with its period, and with what the source says of lists and patches, which it says of
+ *  the whole minor only. */
 function withExtra(row: FieldRow, { since, until }: Period, source: TypeRow | undefined): FieldRow {
   const said = source?.f.find(([name, , type]) => name === row[0] && type === row[2])?.[4] ?? {}
   const extra = {
@@ -97,7 +98,8 @@ function plainRow([name, number, type, flags = '']: FieldRow): FieldRow {
   return flags === '' ? [name, number, type] : [name, number, type, flags]
 }
 
-/** The kinds of the source, and those that only other minors have: objects have a TypeMeta and a list beside them. */
+/** The kinds of the source, and those that only other minors have: objects have a TypeMeta and a
+ *  list beside them. */
 function kindsOf(
   { kinds }: SchemaSource,
   types: Readonly<Record<string, TypeRow>>,

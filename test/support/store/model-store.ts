@@ -1,4 +1,5 @@
-/** The simplest possible keyspace, a model for tests: every revision is kept whole, and every question is answered by a full scan. */
+/** The simplest possible keyspace, a model for tests: every revision is kept whole, and every
+ *  question is answered by a full scan. */
 
 import type { Key, KeyRange } from '../../../lib/base/keys.ts'
 import type { Change, KeyValue } from '../../../lib/store/event.ts'

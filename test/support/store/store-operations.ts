@@ -1,5 +1,6 @@
-/** Random operations on a keyspace. Keys, revisions and terms are numbers that the scenario maps to existing ones, so that every operation
- *  remains valid when earlier ones are left out, and failures shrink well. */
+/** Random operations on a keyspace. Keys, revisions and terms are numbers that the scenario maps to
+ *  existing ones, so that every operation remains valid when earlier ones are left out, and
+ *  failures shrink well. */
 
 import fc from 'fast-check'
 

@@ -21,8 +21,8 @@ export interface SeenRequest {
   readonly certificate: string
 }
 
-/** The answer to a request that is not for the API: 401, 403, or that of a review. Undefined lets it through. `body` reads the request's
- *  body, for requests that are answered here only. */
+/** The answer to a request that is not for the API: 401, 403, or that of a review. Undefined lets
+ *  it through. `body` reads the request's body, for requests that are answered here only. */
 export type Before = (
   request: SeenRequest,
   body: () => Promise<Buffer>,

@@ -1,9 +1,11 @@
-/** `/echo`: streams the head and body of the request back, byte for byte, with trailers if `?trailers` asks for some. */
+/** `/echo`: streams the head and body of the request back, byte for byte, with trailers if
+ *  `?trailers` asks for some. */
 
 import type * as http from 'node:http'
 import type { SeenRequest } from './answers.ts'
 
-/** Answers with the request's body. `?status=`, `?gzip` (says that the body is compressed) and `?trailers` change the answer. */
+/** Answers with the request's body. `?status=`, `?gzip` (says that the body is compressed) and
+ *  `?trailers` change the answer. */
 export async function answerEcho(
   seen: SeenRequest,
   request: http.IncomingMessage,

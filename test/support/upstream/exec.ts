@@ -1,5 +1,6 @@
-/** Upgrades of the test upstream: an echo over SPDY (raw bytes, the frames are not parsed) and over WebSocket, as `kubectl exec` speaks it
- *  (v5.channel.k8s.io): standard input is copied to standard output. */
+/** Upgrades of the test upstream: an echo over SPDY (raw bytes, the frames are not parsed) and over
+ *  WebSocket, as `kubectl exec` speaks it (v5.channel.k8s.io): standard input is copied to standard
+ *  output. */
 
 import { createHash } from 'node:crypto'
 import type { Duplex } from 'node:stream'
@@ -48,7 +49,8 @@ const stdout = 1
 const failure = 3
 const close = 255
 
-/** The remote command protocol inside of WebSocket messages: the first byte of each is its channel. */
+/** The remote command protocol inside of WebSocket messages: the first byte of each is its
+ *  channel. */
 class Channels {
   readonly #socket: Duplex
   #rest: Buffer = Buffer.alloc(0)

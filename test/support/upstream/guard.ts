@@ -1,5 +1,5 @@
-/** Authentication and authorization of the test upstream, for its `before`: tokens, certificates, front proxies, impersonation, then the
- *  reviews and the rules. */
+/** Authentication and authorization of the test upstream, for its `before`: tokens, certificates,
+ *  front proxies, impersonation, then the reviews and the rules. */
 
 import {
   type Identity,

@@ -1,5 +1,5 @@
-/** Patches of JSON values, as far as kubectl's need them: merge patches (RFC 7386), JSON patches (RFC 6902), and strategic merge patches of
- *  the common lists. */
+/** Patches of JSON values, as far as kubectl's need them: merge patches (RFC 7386), JSON patches
+ *  (RFC 6902), and strategic merge patches of the common lists. */
 
 type Json = null | boolean | number | string | Json[] | { [name: string]: Json }
 
@@ -30,7 +30,8 @@ function merged(value: Json, patch: Json, isStrategic: boolean): Json {
   return out
 }
 
-/** Lists of things with names are merged by name, as Kubernetes does with containers, ports and the like; others are replaced. */
+/** Lists of things with names are merged by name, as Kubernetes does with containers, ports and the
+ *  like; others are replaced. */
 function mergedList(value: Json[], patch: Json[]): Json[] {
   const nameOf = (item: Json): string | undefined => {
     const named = item as { name?: string; type?: string } | null

@@ -87,13 +87,13 @@ export async function startProxied(t: Test, options: ProxiedOptions = {}): Promi
   return { client: createClient(), upstream, service, port, get }
 }
 
-/** What most tests are about, and all that is defined or aggregated. Of everything else, a service would ask the upstream at every start
- *  whether it is stored where it reads it. */
+/** What most tests are about, and all that is defined or aggregated. Of everything else, a service
+ *  would ask the upstream at every start whether it is stored where it reads it. */
 const kept =
   /\/(?:configmaps|pods|podtemplates|secrets|namespaces|deployments|events|leases|[^/]+\..*)\/$/
 
-/** A service in front of an upstream that runs already. Of built-in resources it mirrors those that most tests are about; all with
- *  `service: { isKept: undefined }`. */
+/** A service in front of an upstream that runs already. Of built-in resources it mirrors those that
+ *  most tests are about; all with `service: { isKept: undefined }`. */
 export function startFront(
   client: Client,
   upstream: Pick<TestUpstream, 'url'>,

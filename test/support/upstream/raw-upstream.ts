@@ -1,4 +1,5 @@
-/** An upstream that is a script of bytes, and requests that pass to it over connections as they are in use. */
+/** An upstream that is a script of bytes, and requests that pass to it over connections as they are
+ *  in use. */
 
 import { once } from 'node:events'
 import type { IncomingHttpHeaders } from 'node:http'

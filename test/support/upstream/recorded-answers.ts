@@ -1,5 +1,5 @@
-/** What a recorded kube-apiserver has shown of its objects, as answers to the questions of the evidence: its own bytes of each item, put
- *  together to the list that is asked for. */
+/** What a recorded kube-apiserver has shown of its objects, as answers to the questions of the
+ *  evidence: its own bytes of each item, put together to the list that is asked for. */
 
 import { NotExact } from '../../../lib/codec/not-exact.ts'
 import { jsonFromProtobuf } from '../../../lib/codec/transcode/transcode.ts'
@@ -24,8 +24,9 @@ interface RecordedList {
 
 const answersOf = new WeakMap<Recording, RecordedAnswers>()
 
-/** Answers the questions of the evidence from a recording: what was not recorded is left to a service of ours that writes as the recorded
- *  server does, once it has a port. It also says which objects there are. */
+/** Answers the questions of the evidence from a recording: what was not recorded is left to a
+ *  service of ours that writes as the recorded server does, once it has a port. It also says which
+ *  objects there are. */
 export function recordedBefore(recording: Recording, portOf: () => number | undefined): Before {
   const recorded = answersOf.get(recording) ?? new RecordedAnswers(recording)
   answersOf.set(recording, recorded)
@@ -54,7 +55,8 @@ class RecordedAnswers {
     for (const exchange of recording.exchanges()) this.#take(exchange)
   }
 
-  /** The list of these objects, in this order, at a revision; undefined if it was not recorded in this form. */
+  /** The list of these objects, in this order, at a revision; undefined if it was not recorded in
+   *  this form. */
   listOf(
     path: string,
     accept: string,

@@ -1,5 +1,5 @@
-/** Answers what Node's parser refuses as Go's server does: a method that is a token reaches the handler, which does not allow it; everything
- *  else is a bad request. */
+/** Answers what Node's parser refuses as Go's server does: a method that is a token reaches the
+ *  handler, which does not allow it; everything else is a bad request. */
 
 import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'

@@ -1,4 +1,5 @@
-/** The reviews of the test upstream: SelfSubjectReview, SelfSubjectAccessReview and SubjectAccessReview. */
+/** The reviews of the test upstream: SelfSubjectReview, SelfSubjectAccessReview and
+ *  SubjectAccessReview. */
 
 import type { Identity } from '../../../lib/kube/access-review.ts'
 import { selfReviewPath, subjectReviewPath, whoAmIPath } from '../../../lib/kube/access-review.ts'

@@ -1,5 +1,5 @@
-/** The access rules of the test upstream: those of RBAC, which may also require a selector. They are a value
- *  from the test, or the RBAC objects in etcd. */
+/** The access rules of the test upstream: those of RBAC, which may also require a selector. They
+ *  are a value from the test, or the RBAC objects in etcd. */
 
 import { keyFromText, prefixRange } from '../../../lib/base/keys.ts'
 import { NotExact } from '../../../lib/codec/not-exact.ts'

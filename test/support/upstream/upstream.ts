@@ -1,8 +1,10 @@
-/** The upstream of tests: an API server with real HTTP(S), over the same etcd, with discovery, reads, watches, writes and upgrades. Reads are
- *  answered by our own service without an upstream; what else a kube-apiserver does is implemented here as far as tests need it.
+/** The upstream of tests: an API server with real HTTP(S), over the same etcd, with discovery,
+ *  reads, watches, writes and upgrades. Reads are answered by our own service without an upstream;
+ *  what else a kube-apiserver does is implemented here as far as tests need it.
  *
- *  Every request takes these steps, in this order: it is recorded (`seen`); a fault may be applied; `before` may answer it (authentication,
- *  rules, reviews: see rules.ts); it is answered unless its API is switched off. */
+ *  Every request takes these steps, in this order: it is recorded (`seen`); a fault may be applied;
+ *  `before` may answer it (authentication, rules, reviews: see rules.ts); it is answered unless its
+ *  API is switched off. */
 
 import { serviceOptions, type TestOptions } from '../http/service-options.ts'
 import { readFileSync } from 'node:fs'

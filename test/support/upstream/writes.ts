@@ -1,5 +1,6 @@
-/** Writes, as far as tests need them: create, update (with its conflict), patch, delete, deletecollection. Nothing is validated or
- *  defaulted; what is stored is stored as kube-apiserver does it, protobuf for what is built in, JSON for the rest. */
+/** Writes, as far as tests need them: create, update (with its conflict), patch, delete,
+ *  deletecollection. Nothing is validated or defaulted; what is stored is stored as kube-apiserver
+ *  does it, protobuf for what is built in, JSON for the rest. */
 
 import { randomUUID } from 'node:crypto'
 import { keyFromText, prefixRange, singleKey } from '../../../lib/base/keys.ts'

@@ -14,7 +14,8 @@ export interface WatchRequest {
 export interface WatchResponse {
   readonly status: number
   readonly type: string
-  /** The next frame as it came; undefined at the stream's end in order. Rejects when it was cut off. */
+  /** The next frame as it came; undefined at the stream's end in order. Rejects when it was cut
+   *  off. */
   next(): Promise<Buffer | undefined>
   /** Leaves. */
   close(): void
@@ -24,7 +25,8 @@ export interface WatchResponse {
 export async function openWatch(port: number, request: WatchRequest): Promise<WatchResponse> {
   const { body, ...head } = await (request.version === '2' ? open2 : open1)(port, request)
   const frames = framesOf(body, head.type)
-  // From now on the stream is read: a stream of HTTP/2 that has ended before somebody begins to read counts as cut off in newer versions of Node.
+  // From now on the stream is read: a stream of HTTP/2 that has ended before somebody begins to
+  // read counts as cut off in newer versions of Node.
   let begun: ReturnType<typeof frames.next> | undefined = frames.next()
   begun.catch(() => {})
   const next = async (): Promise<Buffer | undefined> => {

@@ -11,7 +11,8 @@ import { moment } from '../http/moment.ts'
 /** A watch of all config maps. */
 export const all = '/api/v1/configmaps?watch=true'
 
-/** Stores a config map, `NAMESPACE/NAME` or one of namespace a, and waits until it is mirrored. Its revision. */
+/** Stores a config map, `NAMESPACE/NAME` or one of namespace a, and waits until it is mirrored. Its
+ *  revision. */
 export async function put(
   served: Served,
   name: string,

@@ -3,8 +3,9 @@
  *  and counts the files of lib/ and the functions in them that run for each (V8's own count).
  *
  *  What only some of the requests enter is left out: timers that ran beside them, or what is made
- *  once. Code and schemas are warm. A get and a list show what was shown before, so their objects are
- *  at hand as bytes; each Table has rows that no request has seen; each apply makes a Deployment. */
+ *  once. Code and schemas are warm. A get and a list show what was shown before, so their objects
+ *  are at hand as bytes; each Table has rows that no request has seen; each apply makes a
+ *  Deployment. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -98,7 +99,8 @@ show([...(ways ?? [])].toSorted())
 client.destroy()
 await program.stop()
 
-/** Waits until nothing goes on beside requests: at first a proxy compares objects with its upstream. */
+/** Waits until nothing goes on beside requests: at first a proxy compares objects with its
+ *  upstream. */
 async function quiet(): Promise<void> {
   for (let looks = 0; looks < 300; looks++) {
     await program.ran()

@@ -1,4 +1,5 @@
-/** The order of names in YAML that go-yaml v2 writes: runs of digits compare as numbers, and letters come after everything else. */
+/** The order of names in YAML that go-yaml v2 writes: runs of digits compare as numbers, and
+ *  letters come after everything else. */
 
 /** Negative when `a` comes before `b`. */
 export function compareNames(a: string, b: string): number {
@@ -52,7 +53,8 @@ function numberAt(text: string, at: number): string {
 
 /** As Go's int64 arithmetic has it: long runs of digits wrap around. */
 function leadingNumber(lead: bigint, digits: string): bigint {
-  // Of more digits, 64 bits keep nothing but the last 64: ten to the power of 64 is a multiple of two to that power.
+  // Of more digits, 64 bits keep nothing but the last 64: ten to the power of 64 is a multiple of
+  // two to that power.
   const kept = digits.length > 64 ? digits.slice(-64) : `${lead}${digits}`
   return BigInt.asIntN(64, BigInt(kept))
 }

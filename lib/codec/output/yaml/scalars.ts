@@ -1,7 +1,9 @@
-/** How go-yaml v2 writes one scalar: which texts stay plain, which are quoted and how, and what numbers become.
+/** How go-yaml v2 writes one scalar: which texts stay plain, which are quoted and how, and what
+ *  numbers become.
  *
- *  A text stays plain when reading it back would give a text again (YAML 1.1 has many words for truth, and dates) and when no
- *  character in it means something at its place. The rules for characters are libyaml's. */
+ *  A text stays plain when reading it back would give a text again (YAML 1.1 has many words for
+ *  truth, and dates) and when no character in it means something at its place. The rules for
+ *  characters are libyaml's. */
 
 import { goFloat } from '../../../go/float.ts'
 
@@ -62,8 +64,8 @@ function marksOf(text: string): TextMarks {
   }
 }
 
-/** Characters that libyaml does not take for printable: control characters, tabs and carriage returns among them, but no line
- *  feeds; byte order marks, and everything above U+FFFF. */
+/** Characters that libyaml does not take for printable: control characters, tabs and carriage
+ *  returns among them, but no line feeds; byte order marks, and everything above U+FFFF. */
 export const special: RegExp = /[^\n\u0020-\u007e\u00a0-\ud7ff\ue000-\ufefe\uff00-\ufffd]/u
 const lineBreak = /[\n\r\u0085\u2028\u2029]/
 const spaceThenBreak = / [\n\r\u0085\u2028\u2029]/

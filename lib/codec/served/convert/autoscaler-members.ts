@@ -1,4 +1,5 @@
-/** What both conversions of a HorizontalPodAutoscaler make objects with: autoscalers.ts and upgrade-autoscaler.ts. */
+/** What both conversions of a HorizontalPodAutoscaler make objects with: autoscalers.ts and
+ *  upgrade-autoscaler.ts. */
 
 import { type JsonObject, type JsonValue, memberOf } from '../../json/tree.ts'
 

@@ -1,6 +1,6 @@
-/** A HorizontalPodAutoscaler of autoscaling/v2 in the shape of v1. What v1 has no fields for travels as JSON text in annotations:
- *  other metrics and all current ones in the shape of v1, conditions as they are, and the behavior in the spelling of Go's
- *  internal type. */
+/** A HorizontalPodAutoscaler of autoscaling/v2 in the shape of v1. What v1 has no fields for
+ *  travels as JSON text in annotations: other metrics and all current ones in the shape of v1,
+ *  conditions as they are, and the behavior in the spelling of Go's internal type. */
 
 import {
   JsonNumber,
@@ -26,8 +26,9 @@ export const ownAnnotations: readonly string[] = [
   'scale-up-tolerance',
 ]
 
-/** The object as v1 has it. Members are in no particular order, but in the annotations, where they are in Go's. More than one
- *  metric of the CPU is not exact: which of them counts is not settled among the versions of Kubernetes. */
+/** The object as v1 has it. Members are in no particular order, but in the annotations, where they
+ *  are in Go's. More than one metric of the CPU is not exact: which of them counts is not settled
+ *  among the versions of Kubernetes. */
 export function downgradeAutoscaler(autoscaler: JsonObject): JsonObject | NotExact {
   const spec = autoscaler.get('spec')
   const status = autoscaler.get('status')

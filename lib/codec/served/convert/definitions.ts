@@ -1,11 +1,13 @@
-/** A CustomResourceDefinition of apiextensions.k8s.io/v1beta1, as it is stored, in the shape of v1, which is served.
+/** A CustomResourceDefinition of apiextensions.k8s.io/v1beta1, as it is stored, in the shape of v1,
+ *  which is served.
  *
- *  v1beta1 hoists to the top what is the same in all versions; v1 has it in each. Values of any type (defaults, examples, enums)
- *  go through Go maps on the way, and come out sorted. */
+ *  v1beta1 hoists to the top what is the same in all versions; v1 has it in each. Values of any
+ *  type (defaults, examples, enums) go through Go maps on the way, and come out sorted. */
 
 import { type JsonObject, type JsonValue, itemsOf, memberOf, sortTree } from '../../json/tree.ts'
 
-/** Changes the definition in place. It may be of v1 already; then only its values are put in order. */
+/** Changes the definition in place. It may be of v1 already; then only its values are put in
+ *  order. */
 export function upgradeDefinition(definition: JsonObject): void {
   const spec = definition.get('spec')
   if (!(spec instanceof Map)) return
@@ -18,7 +20,8 @@ export function upgradeDefinition(definition: JsonObject): void {
   sortDefinitionValues(definition)
 }
 
-/** Puts the values of any type in the schemas of a definition of v1 into the order of Go maps, in place. */
+/** Puts the values of any type in the schemas of a definition of v1 into the order of Go maps, in
+ *  place. */
 export function sortDefinitionValues(definition: JsonObject): void {
   for (const version of itemsOf(memberOf(definition.get('spec'), 'versions'))) {
     sortValues(memberOf(memberOf(version, 'schema'), 'openAPIV3Schema'))

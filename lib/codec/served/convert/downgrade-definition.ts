@@ -1,5 +1,5 @@
-/** A CustomResourceDefinition of v1 in the shape of apiextensions.k8s.io/v1beta1, in which it is stored: what all versions have in common
- *  stands at the top, and only there. */
+/** A CustomResourceDefinition of v1 in the shape of apiextensions.k8s.io/v1beta1, in which it is
+ *  stored: what all versions have in common stands at the top, and only there. */
 
 import {
   type JsonObject,

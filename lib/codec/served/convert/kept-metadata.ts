@@ -1,5 +1,6 @@
-/** An object that went by way of JSON, with the metadata that is stored: raw JSON in it, and times that are there and zero, do not survive
- *  that way. Conversions and defaults change no more of it than labels and annotations. */
+/** An object that went by way of JSON, with the metadata that is stored: raw JSON in it, and times
+ *  that are there and zero, do not survive that way. Conversions and defaults change no more of it
+ *  than labels and annotations. */
 
 import { WireReader, wireBytes } from '../../../wire/reader.ts'
 import { appendVarint, ByteWriter } from '../../../wire/byte-writer.ts'
@@ -10,8 +11,8 @@ import type { StoredValue } from '../../stored-value.ts'
 /** Of ObjectMeta: one behind the other. */
 const [labels, annotations] = [11, 12]
 
-/** The message of `converted`, whose metadata becomes that of `stored` with its own labels and annotations. Both have an envelope, and
- *  their metadata first. */
+/** The message of `converted`, whose metadata becomes that of `stored` with its own labels and
+ *  annotations. Both have an envelope, and their metadata first. */
 export function messageWithStoredMetadata(
   converted: StoredValue,
   stored: StoredValue,

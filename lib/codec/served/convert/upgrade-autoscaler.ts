@@ -1,5 +1,6 @@
-/** A HorizontalPodAutoscaler of autoscaling/v1 in the shape of v2: the way back from what autoscalers.ts does. What v1 has no fields for
- *  stands as JSON text in annotations, which Go drops afterwards. */
+/** A HorizontalPodAutoscaler of autoscaling/v1 in the shape of v2: the way back from what
+ *  autoscalers.ts does. What v1 has no fields for stands as JSON text in annotations, which Go
+ *  drops afterwards. */
 
 import {
   itemsOf,
@@ -74,7 +75,8 @@ export function upgradeAutoscaler(autoscaler: JsonObject, schema: Schema): JsonO
   })
 }
 
-/** From the spelling of Go's internal type. What is absent there would get the defaults of v2 here, which v1 does not have. */
+/** From the spelling of Go's internal type. What is absent there would get the defaults of v2 here,
+ *  which v1 does not have. */
 function upgradeBehavior(behavior: JsonValue): JsonObject {
   return objectOf({
     scaleUp: upgradeRules(memberOf(behavior, 'ScaleUp')),

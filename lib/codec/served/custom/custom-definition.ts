@@ -1,5 +1,6 @@
-/** A stored CustomResourceDefinition: JSON of apiextensions.k8s.io/v1beta1, in which what all versions have in common stands at the
- *  top, or of v1, in which every version has its own. Both come out alike. */
+/** A stored CustomResourceDefinition: JSON of apiextensions.k8s.io/v1beta1, in which what all
+ *  versions have in common stands at the top, or of v1, in which every version has its own. Both
+ *  come out alike. */
 
 import { type CustomDefinitionParts, CustomKind } from './custom.ts'
 import { NotExact } from '../../not-exact.ts'
@@ -43,7 +44,8 @@ export interface StoredDefinitionVersion {
   readonly columns: unknown
 }
 
-/** Reads a stored definition. Such an object may be encrypted, or from a version of Kubernetes that we do not know. */
+/** Reads a stored definition. Such an object may be encrypted, or from a version of Kubernetes that
+ *  we do not know. */
 export function readDefinition({ bytes, start, end }: StoredValue): StoredDefinition | NotExact {
   let stored: unknown
   try {
@@ -69,8 +71,8 @@ export function readDefinition({ bytes, start, end }: StoredValue): StoredDefini
   }
 }
 
-/** The reader of the objects that the definition in `value` declares. Costs about as much as hundreds of objects, so keep it as
- *  long as the definition stays the same. */
+/** The reader of the objects that the definition in `value` declares. Costs about as much as
+ *  hundreds of objects, so keep it as long as the definition stays the same. */
 export function customKindOf(value: StoredValue): CustomKind | NotExact {
   const definition = readDefinition(value)
   if (definition instanceof NotExact) return definition

@@ -1,9 +1,11 @@
 /** What the API serves of a stored custom resource, which is JSON.
  *
- *  The server decodes it into maps, puts the metadata through its own type, prunes and defaults by the schema of the stored
- *  version, relabels it for the served version and prunes again by that one's schema. Nearly always all of this changes nothing
- *  but resourceVersion and apiVersion: one pass proves it (json/verify.ts), and the text is spliced. Otherwise the same is done
- *  to a tree. A definition is compiled once and kept by its owner, as compiling costs more than many objects. */
+ *  The server decodes it into maps, puts the metadata through its own type, prunes and defaults by
+ *  the schema of the stored version, relabels it for the served version and prunes again by that
+ *  one's schema. Nearly always all of this changes nothing but resourceVersion and apiVersion: one
+ *  pass proves it (json/verify.ts), and the text is spliced. Otherwise the same is done to a tree.
+ *  A definition is compiled once and kept by its owner, as compiling costs more than many
+ *  objects. */
 
 import { type ByteWriter, appendText } from '../../../wire/byte-writer.ts'
 import { VerifiedLayouts } from '../../json/verified-layouts.ts'
@@ -75,8 +77,8 @@ export class CustomKind {
     }
   }
 
-  /** Appends the JSON object that the API serves, without a newline. When that cannot be done exactly, nothing is appended, and
-   *  the reason is returned. */
+  /** Appends the JSON object that the API serves, without a newline. When that cannot be done
+   *  exactly, nothing is appended, and the reason is returned. */
   append(out: ByteWriter, value: StoredValue, options: CustomViewOptions): NotExact | undefined {
     const served = this.#served(options.version)
     if (served === undefined) return new NotExact(`no version ${options.version} is defined`)
@@ -109,8 +111,8 @@ export class CustomKind {
     return !(this.#storedVersion(apiVersion, this.#parts.kind, served) instanceof NotExact)
   }
 
-  /** True if the value at `path` may be another one in the served object than in an object stored as `apiVersion`: it, or what it
-   *  lies in, has a default or may be pruned. */
+  /** True if the value at `path` may be another one in the served object than in an object stored
+   *  as `apiVersion`: it, or what it lies in, has a default or may be pruned. */
   mayChange(path: readonly string[], apiVersion: string, version: string): boolean {
     if (['apiVersion', 'kind', 'metadata'].includes(path[0] ?? '')) return false
     const stored = this.#versions.get(apiVersion)
@@ -126,8 +128,8 @@ export class CustomKind {
     return this.#lastServed
   }
 
-  /** True if the server would change nothing but resourceVersion and apiVersion. Then `#likely` is the stored version, and the
-   *  verifier knows the places. */
+  /** True if the server would change nothing but resourceVersion and apiVersion. Then `#likely` is
+   *  the stored version, and the verifier knows the places. */
   #isUnchanged(value: StoredValue, served: Version): boolean {
     const guess = this.#likely
     if (guess === undefined || !this.#verify(value, guess.verify)) return false
@@ -234,7 +236,8 @@ function withoutMeta(
   for (const [key, value] of meta) tree.set(key, value)
 }
 
-/** Follows a path through a schema. What no schema describes stays as it is only where that is preserved. */
+/** Follows a path through a schema. What no schema describes stays as it is only where that is
+ *  preserved. */
 function mayChangeBy(
   root: StructuralNode | undefined,
   path: readonly string[],

@@ -1,9 +1,10 @@
-/** Stored protobuf as the server that is answered for would write it. Go always writes the fields that are no pointers, in the order
- *  of their numbers, and drops those that it does not know: so bytes of an older server lack fields, and those of a newer one have
- *  too many. They are checked before they are served as they are, and written anew where they differ.
+/** Stored protobuf as the server that is answered for would write it. Go always writes the fields
+ *  that are no pointers, in the order of their numbers, and drops those that it does not know: so
+ *  bytes of an older server lack fields, and those of a newer one have too many. They are checked
+ *  before they are served as they are, and written anew where they differ.
  *
- *  The check goes over every message, because any may lack a field: 1.4 of the 4.8 µs that a pod of 1.7 KB takes as protobuf. With a
- *  `WireReader` it took 3.6. */
+ *  The check goes over every message, because any may lack a field: 1.4 of the 4.8 µs that a pod of
+ *  1.7 KB takes as protobuf. With a `WireReader` it took 3.6. */
 
 import { ByteWriter, appendVarint } from '../../../wire/byte-writer.ts'
 import { giveUp } from '../../not-exact.ts'
@@ -27,7 +28,8 @@ interface FieldPlan {
   readonly isRequired: boolean
   /** The type of the message that it holds, if that is looked into. */
   readonly child: MessageType | undefined
-  /** The plan of that type, made when a message of it is met first: types may contain themselves. */
+  /** The plan of that type, made when a message of it is met first: types may contain
+   *  themselves. */
   childPlan: MessagePlan | undefined
   /** What Go writes of it when it has no value, tag included; empty when it writes nothing. */
   readonly zero: Uint8Array
@@ -93,8 +95,8 @@ function zerosOf(type: MessageType): Map<number, Uint8Array> {
 }
 
 // oxlint-disable max-params -- the innermost loops of what is asked of every object: an object for each message would cost as much
-/** True if the message in the window is as the server would write it, as far as which fields are there, and in which order. False
- *  says nothing of why: it may be malformed. */
+/** True if the message in the window is as the server would write it, as far as which fields are
+ *  there, and in which order. False says nothing of why: it may be malformed. */
 export function isCanonical(
   type: MessageType,
   bytes: Uint8Array,
@@ -195,7 +197,8 @@ interface Occurrence {
   readonly wire: number
 }
 
-/** Appends the message as the server would write it. Gives up on what Go would merge, and on fields that no version has. */
+/** Appends the message as the server would write it. Gives up on what Go would merge, and on fields
+ *  that no version has. */
 export function appendCanonical(
   out: ByteWriter,
   type: MessageType,

@@ -1,5 +1,6 @@
-/** The defaults that the API server applies to what it decodes, on a tree of values: the rules of read-defaults.json, and those that it
- *  has in words (special-defaults.ts). What a kube-apiserver wrote has them already; this is for what was written by others. */
+/** The defaults that the API server applies to what it decodes, on a tree of values: the rules of
+ *  read-defaults.json, and those that it has in words (special-defaults.ts). What a kube-apiserver
+ *  wrote has them already; this is for what was written by others. */
 
 import { JsonNumber, type JsonObject, type JsonValue, memberOf } from '../../json/tree.ts'
 import { type Field, type MessageType, type ReadDefault, perSchema } from '../../schema/schema.ts'
@@ -11,7 +12,8 @@ export function applyReadDefaults(object: JsonObject, type: MessageType, root: s
   applyTo(object, type, { root, member: '', isRead: true })
 }
 
-/** The same for an object that comes in a request: without what is filled in only when an object is read. */
+/** The same for an object that comes in a request: without what is filled in only when an object is
+ *  read. */
 export function applyDecodeDefaults(object: JsonObject, type: MessageType, root: string): void {
   applyTo(object, type, { root, member: '', isRead: false })
 }

@@ -1,5 +1,6 @@
-/** References of container images, as Go's parser reads them (github.com/distribution/reference), as far as a default depends on it:
- *  whether the tag is `latest`. What is no reference has no tag. */
+/** References of container images, as Go's parser reads them (github.com/distribution/reference),
+ *  as far as a default depends on it: whether the tag is `latest`. What is no reference has no
+ *  tag. */
 
 const component = '(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])'
 const host = `(?:${component}(?:\\.${component})*|\\[[a-fA-F0-9:]+\\])(?::[0-9]+)?`

@@ -1,6 +1,7 @@
-/** What is stored in a form that a server of the minor that is answered for would not write: JSON of a built-in kind, an older storage
- *  version, bytes of an older or a newer server. It becomes protobuf of the storage version as that server would write it, so that
- *  every output goes on from there as from any other value. This is slow, and never needed for what the server itself
+/** What is stored in a form that a server of the minor that is answered for would not write: JSON
+ *  of a built-in kind, an older storage version, bytes of an older or a newer server. It becomes
+ *  protobuf of the storage version as that server would write it, so that every output goes on from
+ *  there as from any other value. This is slow, and never needed for what the server itself
  *  wrote. */
 
 import { atOnce } from '../../../base/slice.ts'
@@ -26,7 +27,8 @@ export interface ServedKind {
   readonly kind: string
 }
 
-/** True if JSON of the kind is unusual: a built-in one, but for the two that servers store so, whose converters begin with it. */
+/** True if JSON of the kind is unusual: a built-in one, but for the two that servers store so,
+ *  whose converters begin with it. */
 export function isNormalised({ schema, apiVersion, kind }: ServedKind): boolean {
   return (
     schema.findKind(apiVersion, kind) !== undefined &&
@@ -35,8 +37,9 @@ export function isNormalised({ schema, apiVersion, kind }: ServedKind): boolean 
   )
 }
 
-/** The value as protobuf of the storage version of its resource. It is valid until the next call. Bytes get the fields that the server
- *  always writes; with `withDefaults` also the defaults that it fills in on read, which takes longer and is rarely needed. */
+/** The value as protobuf of the storage version of its resource. It is valid until the next call.
+ *  Bytes get the fields that the server always writes; with `withDefaults` also the defaults that
+ *  it fills in on read, which takes longer and is rarely needed. */
 export function normaliseStored(
   value: StoredValue,
   served: ServedKind,
@@ -57,7 +60,8 @@ export function normaliseStored(
   }
 }
 
-/** An object of its own stored version: as a tree where it is changed as one, and as bytes without an envelope otherwise. */
+/** An object of its own stored version: as a tree where it is changed as one, and as bytes without
+ *  an envelope otherwise. */
 interface OfStoredVersion {
   readonly apiVersion: string
   readonly tree?: { readonly object: JsonObject; readonly raw: RawTexts }
@@ -90,7 +94,8 @@ function fromJson(value: StoredValue, served: ServedKind): OfStoredVersion {
   return { apiVersion, tree: { object, raw } }
 }
 
-/** Applies the defaults of the stored version; of the storage version, where both are the same and only that one is described. */
+/** Applies the defaults of the stored version; of the storage version, where both are the same and
+ *  only that one is described. */
 function fillIn(object: JsonObject, apiVersion: string, served: ServedKind): void {
   const { schema, kind } = served
   const storage = storageVersionOf(served) ?? apiVersion
@@ -166,8 +171,9 @@ function appendStorageVersion(stored: OfStoredVersion, served: ServedKind): NotE
   return new NotExact(`${kind} is stored as ${from}`)
 }
 
-/** The tree of a value that was stored as protobuf. Gives up where JSON does not hold all of it but the metadata: raw JSON that is
- *  written in another way, a pointer to a zero time, an empty list that is always written. */
+/** The tree of a value that was stored as protobuf. Gives up where JSON does not hold all of it but
+ *  the metadata: raw JSON that is written in another way, a pointer to a zero time, an empty list
+ *  that is always written. */
 function treeOf(stored: OfStoredVersion, kind: ServedKind): OfStoredVersion {
   normal.clear()
   const problem = appendRelabelled(stored, kind)

@@ -1,11 +1,13 @@
-/** Versions that were storage versions once, and that say the same as the present one in the same shape: field for field, with the same
- *  defaults, and nothing that Go converts. Objects that nobody has written since may still be stored in them.
+/** Versions that were storage versions once, and that say the same as the present one in the same
+ *  shape: field for field, with the same defaults, and nothing that Go converts. Objects that
+ *  nobody has written since may still be stored in them.
  *
- *  Known, and not here, because Go converts something: policy/v1beta1 (an empty selector means nothing there),
- *  certificates.k8s.io/v1beta1, discovery.k8s.io/v1beta1, networking.k8s.io/v1beta1, flowcontrol priority levels,
- *  resource.k8s.io/v1beta1 claims and slices, webhooks of admissionregistration.k8s.io/v1beta1, and what apps/v1 was before. Rules of
- *  rbac.authorization.k8s.io/v1alpha1 have other field numbers. IngressClasses of v1beta1 and alpha versions of bindings and
- *  attachments have other defaults. */
+ *  Known, and not here, because Go converts something: policy/v1beta1 (an empty selector means
+ *  nothing there), certificates.k8s.io/v1beta1, discovery.k8s.io/v1beta1,
+ *  networking.k8s.io/v1beta1, flowcontrol priority levels, resource.k8s.io/v1beta1 claims and
+ *  slices, webhooks of admissionregistration.k8s.io/v1beta1, and what apps/v1 was before. Rules of
+ *  rbac.authorization.k8s.io/v1alpha1 have other field numbers. IngressClasses of v1beta1 and alpha
+ *  versions of bindings and attachments have other defaults. */
 
 import { type Field, type MessageType, type Schema, perSchema } from '../../schema/schema.ts'
 
@@ -57,7 +59,8 @@ export function isSameUnderOtherName(
 
 const shapes = perSchema(() => new Map<string, boolean>())
 
-/** True if messages of both types have the same fields, at any depth: numbers, names, and when they are left out. */
+/** True if messages of both types have the same fields, at any depth: numbers, names, and when they
+ *  are left out. */
 export function hasSameShape(a: MessageType, b: MessageType): boolean {
   const known = shapes(a.schema)
   const key = `${a.name} ${b.name}`

@@ -1,5 +1,6 @@
-/** The defaults on read that read-defaults.json has in words, and what Go's conversions to its internal types change. What is not here
- *  (the addresses of services) is noticed by the checks of the view afterwards: then the object is not exact. */
+/** The defaults on read that read-defaults.json has in words, and what Go's conversions to its
+ *  internal types change. What is not here (the addresses of services) is noticed by the checks of
+ *  the view afterwards: then the object is not exact. */
 
 import { JsonNumber, type JsonObject, type JsonValue, memberAt, memberOf } from '../../json/tree.ts'
 import { giveUp } from '../../not-exact.ts'
@@ -140,7 +141,8 @@ function addEmptyDir(object: JsonObject, _place: MessagePlace, type: MessageType
   }
 }
 
-/** An old name of the service account; and in pods, not in templates, a time to end that is none, and the ports of the host's network. */
+/** An old name of the service account; and in pods, not in templates, a time to end that is none,
+ *  and the ports of the host's network. */
 function completePodSpec(spec: JsonObject, { root }: MessagePlace): void {
   const [name, old] = [spec.get('serviceAccountName'), spec.get('serviceAccount')]
   if (isText(name)) spec.set('serviceAccount', name)
@@ -221,7 +223,8 @@ function mirrorDataSource(claim: JsonObject): void {
   }
 }
 
-/** What a pod's containers, and the pod as a whole, ask for where only limits are given. Not in templates. */
+/** What a pod's containers, and the pod as a whole, ask for where only limits are given. Not in
+ *  templates. */
 function completePod(pod: JsonObject, _place: MessagePlace, { schema }: MessageType): void {
   dropInitAnnotations(pod)
   const spec = pod.get('spec')
@@ -287,7 +290,8 @@ function addRollingUpdate(strategy: JsonObject): void {
   if (isAbsent(update.get('partition'))) update.set('partition', new JsonNumber('0'))
 }
 
-/** Numbers of a rolling update that is not the strategy: Go has no default for them there, and holds no pointers. */
+/** Numbers of a rolling update that is not the strategy: Go has no default for them there, and
+ *  holds no pointers. */
 function keepOtherStrategy(strategy: JsonObject): void {
   const [type, update] = [strategy.get('type'), strategy.get('rollingUpdate')]
   if (!isText(type) || type === 'RollingUpdate' || !(update instanceof Map)) return

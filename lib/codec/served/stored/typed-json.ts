@@ -1,8 +1,9 @@
-/** A built-in object that is stored as JSON (`--storage-media-type=application/json`, or written by hand), as Go's types read it: members
- *  that the type does not have are dropped, raw JSON keeps its text. What Go reads in a way that protobuf cannot hold, or refuses, is
- *  not exact:
+/** A built-in object that is stored as JSON (`--storage-media-type=application/json`, or written by
+ *  hand), as Go's types read it: members that the type does not have are dropped, raw JSON keeps
+ *  its text. What Go reads in a way that protobuf cannot hold, or refuses, is not exact:
  *
- *  - an empty list or map that is always written: Go writes it again as `[]`, and protobuf reads as `null`
+ *  - an empty list or map that is always written: Go writes it again as `[]`, and protobuf reads as
+ *    `null`
  *  - a member that stands there twice: Go merges some of them
  *  - a number that is not whole where a whole one belongs, and a null in a list */
 
@@ -20,7 +21,8 @@ import { type Field, type MessageType, perSchema } from '../../schema/schema.ts'
 const rawTypes = new Set(['fieldsv1', 'rawextension', 'json'])
 const wholeTypes = new Set(['int32', 'int64', 'intorstring'])
 
-/** Raw JSON in a tree: a string that no member can have by chance, since its text is looked up by identity. */
+/** Raw JSON in a tree: a string that no member can have by chance, since its text is looked up by
+ *  identity. */
 export class RawTexts {
   readonly #texts = new Map<JsonValue, string>()
   readonly #document: ParsedDocument
@@ -48,7 +50,8 @@ export class RawTexts {
   }
 }
 
-/** Drops what the type does not have, at any depth, and notes raw JSON in `raw`. Gives up on what is not exact. */
+/** Drops what the type does not have, at any depth, and notes raw JSON in `raw`. Gives up on what
+ *  is not exact. */
 export function pruneToType(object: JsonObject, type: MessageType, raw: RawTexts): void {
   const fields = membersOf(type)
   for (const [name, value] of object) {

@@ -1,15 +1,18 @@
-/** What the API server does to a custom resource by its structural schema: pruning and dropping nulls when it decodes an object,
- *  filling in defaults when the object comes from etcd. All change the tree in place.
+/** What the API server does to a custom resource by its structural schema: pruning and dropping
+ *  nulls when it decodes an object, filling in defaults when the object comes from etcd. All change
+ *  the tree in place.
  *
- *  The steps and their order are upstream's, where they are visible: nulls are dropped after pruning, and defaults are filled in
- *  last, so that a null that is not allowed becomes the default. */
+ *  The steps and their order are upstream's, where they are visible: nulls are dropped after
+ *  pruning, and defaults are filled in last, so that a null that is not allowed becomes the
+ *  default. */
 
 import { JsonNumber, type JsonValue, copyTree } from '../../json/tree.ts'
 import type { NotExact } from '../../not-exact.ts'
 import { normaliseObjectMeta } from './object-meta.ts'
 import { type StructuralNode, typeAndObjectMeta, unspecified } from './schema.ts'
 
-/** Where a value is, and what has been removed so far, as the strict decoder names it: `spec.list[0].name`. */
+/** Where a value is, and what has been removed so far, as the strict decoder names it:
+ *  `spec.list[0].name`. */
 export interface PruneReport {
   readonly path: string
   readonly removed: string[]
@@ -66,7 +69,8 @@ export function dropNulls(value: JsonValue, node: StructuralNode): void {
   }
 }
 
-/** Fills in defaults: in the order in which upstream does, so that those inside a default that was just filled in apply, too. */
+/** Fills in defaults: in the order in which upstream does, so that those inside a default that was
+ *  just filled in apply, too. */
 export function applyDefaults(value: JsonValue, node: StructuralNode): void {
   if (value instanceof Map) {
     for (const [key, property] of node.properties) {

@@ -1,5 +1,6 @@
-/** Which metadata Go's typed ObjectMeta leaves alone. The API server decodes the metadata of custom resources into that type and
- *  writes it again: unknown fields, empty values and wrong types go, and times get their one form. */
+/** Which metadata Go's typed ObjectMeta leaves alone. The API server decodes the metadata of custom
+ *  resources into that type and writes it again: unknown fields, empty values and wrong types go,
+ *  and times get their one form. */
 
 import { type ScalarForm, VerifyNode } from '../../json/verify-node.ts'
 

@@ -1,15 +1,17 @@
-/** Metadata of custom resources as Go's typed ObjectMeta leaves it: unknown fields and empty values go, members have their type.
- *  The slow way beside object-meta-node.ts, for metadata that a kube-apiserver would not have stored so. */
+/** Metadata of custom resources as Go's typed ObjectMeta leaves it: unknown fields and empty values
+ *  go, members have their type. The slow way beside object-meta-node.ts, for metadata that a
+ *  kube-apiserver would not have stored so. */
 
 import { isCanonicalTime } from '../../../go/time.ts'
 import { JsonNumber, type JsonObject, type JsonValue } from '../../json/tree.ts'
 import { NotExact } from '../../not-exact.ts'
 
-/** The value that the typed field has, or that we cannot tell; undefined where it is empty, and so left out. */
+/** The value that the typed field has, or that we cannot tell; undefined where it is empty, and so
+ *  left out. */
 type Normalise = (value: JsonValue) => JsonValue | NotExact | undefined
 
-/** Replaces the member `metadata` of `owner`. Metadata of the wrong type, which the server takes apart field by field, is not
- *  exact. The outermost metadata always has a generation. */
+/** Replaces the member `metadata` of `owner`. Metadata of the wrong type, which the server takes
+ *  apart field by field, is not exact. The outermost metadata always has a generation. */
 export function normaliseObjectMeta(
   owner: JsonObject,
   { isRoot }: { readonly isRoot: boolean },

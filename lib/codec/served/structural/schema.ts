@@ -1,5 +1,6 @@
-/** A CustomResourceDefinition's structural schema, compiled: only what the API server acts on when it reads an object. Types,
- *  formats and validations are checked on writes, and mean nothing here; neither does int-or-string. */
+/** A CustomResourceDefinition's structural schema, compiled: only what the API server acts on when
+ *  it reads an object. Types, formats and validations are checked on writes, and mean nothing here;
+ *  neither does int-or-string. */
 
 import { isObject } from '../../../base/untyped.ts'
 import { JsonNumber, type JsonValue } from '../../json/tree.ts'
@@ -35,8 +36,8 @@ export const unspecified: StructuralNode = {
 /** Schemas nest no deeper than this; what lies below counts as unspecified. */
 const schemaMaxDepth = 100
 
-/** Compiles an openAPIV3Schema that was parsed with JSON.parse, for all of an object but its apiVersion, kind and metadata,
- *  which no schema changes. */
+/** Compiles an openAPIV3Schema that was parsed with JSON.parse, for all of an object but its
+ *  apiVersion, kind and metadata, which no schema changes. */
 export function compileRoot(
   schema: unknown,
   { hasDefaults = true }: { readonly hasDefaults?: boolean } = {},
@@ -97,7 +98,8 @@ function compileNode(schema: unknown, { depth, hasDefaults }: CompileContext): S
   }
 }
 
-/** Defaults come out of JSON.parse, which has rounded integers above 2^53; nobody has such defaults. */
+/** Defaults come out of JSON.parse, which has rounded integers above 2^53; nobody has such
+ *  defaults. */
 function valueFromParsed(value: unknown): JsonValue {
   if (typeof value === 'string' || typeof value === 'boolean') return value
   if (typeof value === 'number') return new JsonNumber(String(value))

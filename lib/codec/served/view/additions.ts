@@ -1,5 +1,6 @@
-/** What a view adds to the plain conversion, in the form that the compiler of decoders takes: the object's resourceVersion,
- *  defaults on read, checks for the defaults that we do not apply, and the API server's own fixups. */
+/** What a view adds to the plain conversion, in the form that the compiler of decoders takes: the
+ *  object's resourceVersion, defaults on read, checks for the defaults that we do not apply, and
+ *  the API server's own fixups. */
 
 import { type Field, type Schema, perSchema } from '../../schema/schema.ts'
 import type { Additions, Scope } from '../../transcode/decode/decoders.ts'
@@ -71,7 +72,8 @@ const resourceVersionSource = `if (O.resourceVersion !== '') {
     ${putSource(',"resourceVersion":"')} p = writeAscii(O, p, O.resourceVersion); b[p++] = 34;
   }`
 
-/** Labels of the job, or else those of its template, whose metadata is a message of the same type. */
+/** Labels of the job, or else those of its template, whose metadata is a message of the same
+ *  type. */
 function labelsSource(field: Field, mapWriter: string): string {
   const a = `a${field.number}`
   const room = 'if (p + N > O.bytes.length) O.reserve(p + N, p); b = O.bytes; v = O.view;'

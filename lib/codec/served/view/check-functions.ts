@@ -1,5 +1,6 @@
-/** What the checks of a view look up in stored messages, beside their own fields: called by compiled functions, on windows that
- *  those have checked on their own level only. Anything malformed further in is found when it is written. */
+/** What the checks of a view look up in stored messages, beside their own fields: called by
+ *  compiled functions, on windows that those have checked on their own level only. Anything
+ *  malformed further in is found when it is written. */
 
 import { minors, schemaOf } from '../../schema/schema.ts'
 import { giveUp } from '../../not-exact.ts'
@@ -12,7 +13,8 @@ export interface Window {
   end: number
 }
 
-/** The number of a field, once, when the checks are set up. A number never changes, so the newest schema will do. */
+/** The number of a field, once, when the checks are set up. A number never changes, so the newest
+ *  schema will do. */
 export function numberOf(typeName: string, jsonName: string): number {
   const type = schemaOf(minors().at(-1)).messageType(typeName)
   const field = type.fields.find(candidate => candidate.jsonName === jsonName)
@@ -88,8 +90,8 @@ export function valueOf(
   return entry === undefined ? undefined : (windowOf(out, entry, 2) ?? nothing)
 }
 
-/** Whether one map field of a message has a key that another has not. Asked of every container of every pod, so nothing is
- *  allocated. */
+/** Whether one map field of a message has a key that another has not. Asked of every container of
+ *  every pod, so nothing is allocated. */
 export function missesKey(
   out: DecodeState,
   message: Window,
@@ -113,7 +115,8 @@ export function missesKey(
   return false
 }
 
-/** ASCII text of a window, for names that are compared with others: what is longer than any such name is cut. */
+/** ASCII text of a window, for names that are compared with others: what is longer than any such
+ *  name is cut. */
 export function textOf(out: DecodeState, window: Window | undefined): string {
   let text = ''
   if (window === undefined) return text

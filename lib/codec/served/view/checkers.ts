@@ -1,7 +1,9 @@
-/** Compiles functions that go over a stored message and write nothing: they only find out whether the API server would change it
- *  on read. Protobuf is served as it is stored, so this is what makes it exact.
+/** Compiles functions that go over a stored message and write nothing: they only find out whether
+ *  the API server would change it on read. Protobuf is served as it is stored, so this is what
+ *  makes it exact.
  *
- *  Most of a message is never looked at: only types are entered in which a default, a rule in words or a quantity can be. */
+ *  Most of a message is never looked at: only types are entered in which a default, a rule in words
+ *  or a quantity can be. */
 
 import { type Field, type MessageType, perSchema } from '../../schema/schema.ts'
 import type { Additions, Scope } from '../../transcode/decode/decoders.ts'
@@ -19,8 +21,8 @@ import { textOf, windowOf } from './check-functions.ts'
 /** Gives up if the API server would change the message that lies in the window. */
 export type CheckMessage = (out: DecodeState, start: number, end: number) => void
 
-/** The function for a type, or `undefined` when nothing in it can be changed. `except` names fields, as `type.field`, whose
- *  defaults the caller applies. */
+/** The function for a type, or `undefined` when nothing in it can be changed. `except` names
+ *  fields, as `type.field`, whose defaults the caller applies. */
 export function checkerOf(
   type: MessageType,
   scope: Scope,
@@ -151,8 +153,8 @@ function isSetSource(field: Field): string {
   return known?.isSet ?? (field.isPointer ? isThere : 'true')
 }
 
-/** Source that calls a function with the window of the field's message, or of each in a list or a map. A message that is no
- *  pointer is there even when it is not: its defaults apply. */
+/** Source that calls a function with the window of the field's message, or of each in a list or a
+ *  map. A message that is no pointer is there even when it is not: its defaults apply. */
 function eachSource(field: Field, call: string): string {
   const { number, container, isPointer } = field
   const [a, z] = [`a${number}`, `z${number}`]

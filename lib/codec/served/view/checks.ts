@@ -1,6 +1,7 @@
-/** Rules of read-defaults.json that are in words, and that we do not apply: for each, a check that is true whenever the rule
- *  could change the object, which is then not exact. For what a kube-apiserver wrote none is ever true, as it has applied the
- *  rule before it wrote. Rules that a view does apply are in presets.ts, and `jobLabels` below. */
+/** Rules of read-defaults.json that are in words, and that we do not apply: for each, a check that
+ *  is true whenever the rule could change the object, which is then not exact. For what a
+ *  kube-apiserver wrote none is ever true, as it has applied the rule before it wrote. Rules that a
+ *  view does apply are in presets.ts, and `jobLabels` below. */
 
 import type { Behaviour, MessageType } from '../../schema/schema.ts'
 import type { DecodeState } from '../../transcode/decode/state.ts'
@@ -52,7 +53,8 @@ function keyPredicate(typeName: string, from: string, to: string): Predicate {
   }
 }
 
-/** Resources of the whole pod that would be filled in from its containers, or from its own limits. */
+/** Resources of the whole pod that would be filled in from its containers, or from its own
+ *  limits. */
 const lacksPodRequests: Predicate = (out, start, end) => {
   const pod = { start, end }
   const [resources = 0, ...lists] = numbers(
@@ -176,7 +178,8 @@ const isOtherRange: Predicate = (out, start, end) => {
   return textOf(out, windowOf(out, { start, end }, one)) !== textOf(out, first)
 }
 
-/** A daemon set without the annotation that counts its templates. `start` to `end` is its metadata. */
+/** A daemon set without the annotation that counts its templates. `start` to `end` is its
+ *  metadata. */
 const lacksTemplateGeneration: Predicate = (out, start, end) => {
   const annotations = numberOf('meta/v1.ObjectMeta', 'annotations')
   const key = 'deprecated.daemonset.template.generation'
@@ -184,7 +187,8 @@ const lacksTemplateGeneration: Predicate = (out, start, end) => {
   return !/^(?:0|[1-9]\d{0,17})$/.test(textOf(out, value))
 }
 
-/** An autoscaler with annotations that hold what older versions had no fields for. `start` to `end` is its metadata. */
+/** An autoscaler with annotations that hold what older versions had no fields for. `start` to `end`
+ *  is its metadata. */
 const hasAutoscalingAnnotation: Predicate = (out, start, end) => {
   const annotations = numberOf('meta/v1.ObjectMeta', 'annotations')
   return keysOf(out, { start, end }, annotations).some(key =>
@@ -192,7 +196,8 @@ const hasAutoscalingAnnotation: Predicate = (out, start, end) => {
   )
 }
 
-/** A reference to the source of a claim's data that has no namespace. `start` to `end` is the reference. */
+/** A reference to the source of a claim's data that has no namespace. `start` to `end` is the
+ *  reference. */
 const hasNoNamespace: Predicate = (out, start, end) => {
   const namespace = windowOf(
     out,
@@ -202,7 +207,8 @@ const hasNoNamespace: Predicate = (out, start, end) => {
   return namespace === undefined || namespace.start === namespace.end
 }
 
-/** Numbers of a rolling update that are not there: two fields, in the same places for every kind. `start` to `end` is the message. */
+/** Numbers of a rolling update that are not there: two fields, in the same places for every kind.
+ *  `start` to `end` is the message. */
 const lacksNumbers: Predicate = (out, start, end) =>
   start !== -1 && [1, 2].some(number => windowOf(out, { start, end }, number) === undefined)
 
@@ -378,8 +384,8 @@ export const checks: readonly Check[] = [
   })),
 ]
 
-/** A job without labels takes those of its template, which its writer gets to see only after it has written it. The compiled
- *  function of the job's metadata finds them in the conversion. */
+/** A job without labels takes those of its template, which its writer gets to see only after it has
+ *  written it. The compiled function of the job's metadata finds them in the conversion. */
 export function findTemplateLabels(out: DecodeState, start: number, end: number): void {
   const spec = windowOf(out, { start, end }, numberOf('batch/v1.Job', 'spec'))
   const template = spec && windowOf(out, spec, numberOf('batch/v1.JobSpec', 'template'))

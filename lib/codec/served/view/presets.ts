@@ -1,6 +1,6 @@
-/** Defaults that the API server applies on every read, as data for the compiler: what a zero field becomes, and on what condition.
- *  For values that a kube-apiserver wrote they hardly ever matter, as it has filled them in before; other programs that write
- *  into etcd may not have. */
+/** Defaults that the API server applies on every read, as data for the compiler: what a zero field
+ *  becomes, and on what condition. For values that a kube-apiserver wrote they hardly ever matter,
+ *  as it has filled them in before; other programs that write into etcd may not have. */
 
 import { type Field, type MessageType, type Schema, perSchema } from '../../schema/schema.ts'
 import type { PresetValue, Scope } from '../../transcode/decode/decoders.ts'
@@ -104,8 +104,8 @@ function conditionOf(type: MessageType, { when }: Rule): string {
 
 const job = 'batch/v1 Job'
 
-/** Rules that read-defaults.json has in words (`jobSpec`, `networkPolicyTypes`, `rbacSubjectApiGroup`), and that are no more than
- *  a choice by siblings. */
+/** Rules that read-defaults.json has in words (`jobSpec`, `networkPolicyTypes`,
+ *  `rbacSubjectApiGroup`), and that are no more than a choice by siblings. */
 const codedPresets: Readonly<Record<string, CodedPreset>> = {
   'batch/v1.JobSpec.completions': jobPreset([{ when: ['parallelism', 'absent'], value: 1 }]),
   'batch/v1.JobSpec.backoffLimit': jobPreset([

@@ -1,5 +1,5 @@
-/** Horizontal pod autoscalers: current and wanted values of each metric. Printed from autoscaling/v2, which is what is stored,
- *  whichever version is served. */
+/** Horizontal pod autoscalers: current and wanted values of each metric. Printed from
+ *  autoscaling/v2, which is what is stored, whichever version is served. */
 
 import { none, since, unknown, unset } from '../format.ts'
 import { type Printer, named, printer } from '../printer.ts'

@@ -1,5 +1,6 @@
-/** Tables of custom resources: the columns that a CustomResourceDefinition declares, read from stored JSON. Most columns are plain
- *  paths of names: these are all found in one pass that steps over everything else. */
+/** Tables of custom resources: the columns that a CustomResourceDefinition declares, read from
+ *  stored JSON. Most columns are plain paths of names: these are all found in one pass that steps
+ *  over everything else. */
 
 import { JsonMembers } from '../../json/members.ts'
 import { JsonNumber, type JsonValue, parseTree } from '../../json/tree.ts'
@@ -138,8 +139,8 @@ function placeOf({ names }: PathNode, members: JsonMembers): number {
   return -1
 }
 
-/** A value in a column of a type: values of other types are shown as nothing, but for text, which shows all. `text` is the value's
- *  JSON, where it is known. */
+/** A value in a column of a type: values of other types are shown as nothing, but for text, which
+ *  shows all. `text` is the value's JSON, where it is known. */
 function cellFromTree(
   type: string,
   tree: JsonValue,

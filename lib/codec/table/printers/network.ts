@@ -134,7 +134,8 @@ export const ingresses: Printer = printer({
   ],
 })
 
-/** Three hosts at most. Once three are shown, every further rule counts as one more, with a host or without. */
+/** Three hosts at most. Once three are shown, every further rule counts as one more, with a host or
+ *  without. */
 function hostsText(hosts: readonly string[]): string {
   const shown: string[] = []
   for (const host of hosts) {

@@ -187,7 +187,8 @@ function exitText({
   return signal !== 0 ? `Signal:${signal}` : `ExitCode:${exitCode}`
 }
 
-/** A container that failed beside one that completed shows since servers look for it (`hasErrors`). */
+/** A container that failed beside one that completed shows since servers look for it
+ *  (`hasErrors`). */
 function addContainers(summary: Summary, { status }: Pod, hasErrors: boolean): void {
   let hasRunning = false
   let errorReason = ''

@@ -1,8 +1,9 @@
 /** Makes the source of the function that writes one message type as JSON.
  *
- *  Fields come in any order and JSON has its own, so the function goes over the message twice: first it notes where each
- *  field's value is, which also checks everything at this level; then it writes members in the order of the schema. Nothing is
- *  allocated. Elements of lists and maps are found again the second time.
+ *  Fields come in any order and JSON has its own, so the function goes over the message twice:
+ *  first it notes where each field's value is, which also checks everything at this level; then it
+ *  writes members in the order of the schema. Nothing is allocated. Elements of lists and maps are
+ *  found again the second time.
  *
  *  Every member is written with a comma before it; the first one's becomes the opening brace. */
 
@@ -27,7 +28,8 @@ export interface DecoderContext {
   presetsOf(field: Field): readonly Preset[]
   /** Source that takes the place of a member. */
   replacementOf(field: Field): string | undefined
-  /** Members in JSON that are not fields, before all others; of a type in `wrap` form, what it is without items. */
+  /** Members in JSON that are not fields, before all others; of a type in `wrap` form, what it is
+   *  without items. */
   readonly prefix: string
   /** Whether messages of the type can contain themselves. */
   readonly isRecursive: boolean
@@ -131,8 +133,8 @@ function member(field: Field, isSet: string, present: string, zero: string): Mem
   return { isSet, present, absent, whole: `if (${isSet}) { ${present} }${otherwise}` }
 }
 
-/** Source that writes the elements, with commas between them. They are checked already, and nearly always one after the
- *  other; if not, the next is looked for. */
+/** Source that writes the elements, with commas between them. They are checked already, and nearly
+ *  always one after the other; if not, the next is looked for. */
 function listSource(field: Field, context: DecoderContext): string {
   const { number, type } = field
   const z = `z${number}`
@@ -153,7 +155,8 @@ function listSource(field: Field, context: DecoderContext): string {
     }`
 }
 
-/** Source that writes a message of which the JSON form is the value of one of its fields (FORMAT.md, section 2). */
+/** Source that writes a message of which the JSON form is the value of one of its fields
+ *  (FORMAT.md, section 2). */
 function formSource(type: MessageType, context: DecoderContext): string {
   const list = type.fields.find(field => field.container === 'list')
   const elements =

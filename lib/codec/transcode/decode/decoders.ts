@@ -1,8 +1,10 @@
-/** Compiles the functions that write messages as JSON, each when it is first needed, and links them to each other.
+/** Compiles the functions that write messages as JSON, each when it is first needed, and links them
+ *  to each other.
  *
- *  A function for each message type, made as source, is several times faster than one that interprets the schema: field numbers
- *  become jump tables, names become constants (bench/codec). Compiling one takes some tenths of a millisecond, and a cluster
- *  uses few of the 1,200 types, so none is compiled before it is met. */
+ *  A function for each message type, made as source, is several times faster than one that
+ *  interprets the schema: field numbers become jump tables, names become constants (bench/codec).
+ *  Compiling one takes some tenths of a millisecond, and a cluster uses few of the 1,200 types, so
+ *  none is compiled before it is met. */
 
 import type { Steps } from '../../../base/slice.ts'
 import type { Field, MessageType } from '../../schema/schema.ts'
@@ -29,7 +31,8 @@ export interface Variant {
   readonly scope?: Scope | undefined
 }
 
-/** Where a message is in its object. Parts that make no difference are empty, so that functions are shared. */
+/** Where a message is in its object. Parts that make no difference are empty, so that functions are
+ *  shared. */
 export interface Scope {
   /** Kind and apiVersion of the object, as `v1 Pod`. */
   readonly root: string
@@ -87,7 +90,8 @@ export class Decoders {
     return link.run ?? this.#compile(link)
   }
 
-  /** Compiles the function for a type and all that it calls, one at each step, those that are nearest first. */
+  /** Compiles the function for a type and all that it calls, one at each step, those that are
+   *  nearest first. */
   *prepare(type: MessageType, variant: Variant): Steps<undefined> {
     const links = new Set([this.#linkOf(type, variant)])
     // A set can be added to while it is gone through.
@@ -194,7 +198,8 @@ export class Decoders {
     return scope === undefined ? undefined : this.#additions?.scopeOf(type, field, scope)
   }
 
-  /** JSON of a value that the schema gives for a field: a message goes through its own function, which adds what it adds. */
+  /** JSON of a value that the schema gives for a field: a message goes through its own function,
+   *  which adds what it adds. */
   #jsonOf(type: MessageType | undefined, value: unknown, scope: Scope | undefined): string {
     if (type === undefined) return JSON.stringify(value)
     const write = this.writerOf(type, { output: 'value', scope })

@@ -1,17 +1,18 @@
-/** Texts and bytes as Go's JSON encoder writes them (FORMAT.md, section 3). All are `WriteValue`s, and rely on the room that
- *  those are promised. */
+/** Texts and bytes as Go's JSON encoder writes them (FORMAT.md, section 3). All are `WriteValue`s,
+ *  and rely on the room that those are promised. */
 
 import { utf8Length } from '../../../go/text.ts'
 import type { DecodeState } from './state.ts'
 
-/** What becomes of a byte in a JSON text: 0 stays as it is, 1 is written as `\u00xx`, 2 belongs to a UTF-8 sequence; otherwise
- *  the letter that follows a backslash. */
+/** What becomes of a byte in a JSON text: 0 stays as it is, 1 is written as `\u00xx`, 2 belongs to
+ *  a UTF-8 sequence; otherwise the letter that follows a backslash. */
 const escapes: Uint8Array = escapeTable()
 
 /** Writes the text without quotes.
  *
- *  Four bytes at a time as long as none of them needs a change: one test finds that out for all four, and reads of the input
- *  are not checked one by one. On texts of 12 bytes and more this takes half the time (bench/codec). */
+ *  Four bytes at a time as long as none of them needs a change: one test finds that out for all
+ *  four, and reads of the input are not checked one by one. On texts of 12 bytes and more this
+ *  takes half the time (bench/codec). */
 export function writeText(out: DecodeState, start: number, end: number, position: number): number {
   const { inputView, view } = out
   let from = start
@@ -35,9 +36,9 @@ export function writeText(out: DecodeState, start: number, end: number, position
   return to
 }
 
-/** True if one of the four bytes is below 0x20 or above 0x7f, or one of `"&<>\`. A subtraction sets a byte's high bit when the
- *  byte was too small; a borrow that sets one wrongly comes from a lower byte that is special itself. A high bit that was
- *  set before is still set after it. */
+/** True if one of the four bytes is below 0x20 or above 0x7f, or one of `"&<>\`. A subtraction sets
+ *  a byte's high bit when the byte was too small; a borrow that sets one wrongly comes from a lower
+ *  byte that is special itself. A high bit that was set before is still set after it. */
 export function needsChange(word: number): boolean {
   return (
     (((word - 0x20202020) |
@@ -49,7 +50,8 @@ export function needsChange(word: number): boolean {
   )
 }
 
-/** Writes bytes up to and with the first that needs a change; `out.at` is the position of the next. */
+/** Writes bytes up to and with the first that needs a change; `out.at` is the position of the
+ *  next. */
 function writeToEscape(out: DecodeState, start: number, end: number, position: number): number {
   const { input, bytes } = out
   let from = start
@@ -76,8 +78,8 @@ function writeToEscape(out: DecodeState, start: number, end: number, position: n
   return to
 }
 
-/** One character of more than one byte: as it is, but for U+2028 and U+2029, and for bytes that are no UTF-8, each of which Go
- *  writes as the six characters `\ufffd`. */
+/** One character of more than one byte: as it is, but for U+2028 and U+2029, and for bytes that are
+ *  no UTF-8, each of which Go writes as the six characters `\ufffd`. */
 function writeSequence(out: DecodeState, start: number, end: number, position: number): number {
   const { input, bytes } = out
   const length = utf8Length(input, start, end)

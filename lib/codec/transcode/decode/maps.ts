@@ -1,12 +1,14 @@
-/** Maps with text keys: repeated entries {1: key, 2: value} in protobuf, members sorted by the bytes of their keys in JSON. A
- *  writer in Go has sorted them already, so they are written as they come, and sorted only once one is found out of place. */
+/** Maps with text keys: repeated entries {1: key, 2: value} in protobuf, members sorted by the
+ *  bytes of their keys in JSON. A writer in Go has sorted them already, so they are written as they
+ *  come, and sorted only once one is found out of place. */
 
 import { writeText } from './json-text.ts'
 import { readLength } from './numbers.ts'
 import { giveUp } from '../../not-exact.ts'
 import { type DecodeState, type WriteValue, slackBytes } from './state.ts'
 
-/** A function that writes the map whose entries carry `tag`: from the first entry's tag to the last one's end. */
+/** A function that writes the map whose entries carry `tag`: from the first entry's tag to the last
+ *  one's end. */
 export function createMapWriter(tag: number, writeValue: WriteValue): WriteValue {
   return (out, start, end, position) => {
     const need = (end - start) * 6 + slackBytes
@@ -48,7 +50,8 @@ export function writeQuotedText(
   return to + 1
 }
 
-/** The position of the next field with this tag, which was seen before and so is well-formed; `end` if there is none. */
+/** The position of the next field with this tag, which was seen before and so is well-formed; `end`
+ *  if there is none. */
 export function seekTag(out: DecodeState, start: number, end: number, tag: number): number {
   const { input } = out
   let at = start

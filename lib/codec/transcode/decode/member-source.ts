@@ -1,4 +1,5 @@
-/** Source that writes members and values which are no messages: scalars, and the specials of FORMAT.md, section 2. */
+/** Source that writes members and values which are no messages: scalars, and the specials of
+ *  FORMAT.md, section 2. */
 
 import type { Field } from '../../schema/schema.ts'
 import { putSource } from './source.ts'
@@ -33,7 +34,8 @@ export function valueSource(type: string, start: string, end: string): string | 
   return writer === undefined ? undefined : `p = ${writer}(O, ${start}, ${end}, p);`
 }
 
-/** A member with a special type, or `undefined`. Go omits none that is no pointer, but for zero times with `omitzero`. */
+/** A member with a special type, or `undefined`. Go omits none that is no pointer, but for zero
+ *  times with `omitzero`. */
 export function specialMember(field: Field): MemberSource | undefined {
   const writer = valueWriters[field.type]
   if (writer === undefined) return undefined

@@ -1,6 +1,7 @@
-/** Messages whose single fields occur again, which no writer of Kubernetes makes, but which protobuf gives a meaning: decoders
- *  merge the occurrences of a message, and that is the same as reading their bytes one after the other. So they are joined
- *  first, and the result is read like any other. */
+/** Messages whose single fields occur again, which no writer of Kubernetes makes, but which
+ *  protobuf gives a meaning: decoders merge the occurrences of a message, and that is the same as
+ *  reading their bytes one after the other. So they are joined first, and the result is read like
+ *  any other. */
 
 import { appendVarint, ByteWriter } from '../../../wire/byte-writer.ts'
 import type { Field, MessageType } from '../../schema/schema.ts'
@@ -8,8 +9,8 @@ import { WireReader, wireBytes } from '../../../wire/reader.ts'
 import { giveUp } from '../../not-exact.ts'
 import { maxDepth } from './state.ts'
 
-/** The same message with every single message field in one piece, at all levels. Takes time and space in proportion to the
- *  message's size and depth. */
+/** The same message with every single message field in one piece, at all levels. Takes time and
+ *  space in proportion to the message's size and depth. */
 export function mergeRepeated(type: MessageType, message: Uint8Array, depth = 0): Uint8Array {
   if (depth > maxDepth) giveUp('messages are nested too deep')
   const merged = new ByteWriter(message.length + 64)

@@ -1,5 +1,5 @@
-/** Lists of numbers. Writers in Go put each element in a field of its own; a packed list, where one field holds them all, is
- *  read too, as every decoder must. */
+/** Lists of numbers. Writers in Go put each element in a field of its own; a packed list, where one
+ *  field holds them all, is read too, as every decoder must. */
 
 import type { Field } from '../../schema/schema.ts'
 import { WireReader, wireBytes } from '../../../wire/reader.ts'
@@ -7,7 +7,8 @@ import { isNonZero64, skipVarint, writeFloat64, writeInt32, writeInt64 } from '.
 import { giveUp } from '../../not-exact.ts'
 import { type DecodeState, type WriteValue } from './state.ts'
 
-/** A function that writes the elements, with commas between them: from the first one's tag to the last one's end. */
+/** A function that writes the elements, with commas between them: from the first one's tag to the
+ *  last one's end. */
 export function createNumbersWriter({ type, number }: Field): WriteValue {
   const write = writers[type] ?? writeInt64
   const isFixed = type === 'float64'

@@ -1,11 +1,13 @@
-/** Varints, fixed-width numbers and lengths, read where they lie and written as decimal text. Positions were checked against
- *  the end of the message when its fields were found, so the writers here need no end. */
+/** Varints, fixed-width numbers and lengths, read where they lie and written as decimal text.
+ *  Positions were checked against the end of the message when its fields were found, so the writers
+ *  here need no end. */
 
 import { giveUp } from '../../not-exact.ts'
 import { lowBits, varintEnd } from '../../../wire/varint.ts'
 import type { DecodeState } from './state.ts'
 
-/** Reads a length and sets `out.at` to the position after it; gives up if that many bytes do not follow before `end`. */
+/** Reads a length and sets `out.at` to the position after it; gives up if that many bytes do not
+ *  follow before `end`. */
 export function readLength(out: DecodeState, at: number, end: number): number {
   const { input } = out
   let length = 0
@@ -48,7 +50,8 @@ export function readHigh(out: DecodeState, at: number): number {
   return value
 }
 
-/** An int64 as a number: exact up to 2^53 on either side of zero, and beyond that still on the same side. */
+/** An int64 as a number: exact up to 2^53 on either side of zero, and beyond that still on the same
+ *  side. */
 export function readSafe(out: DecodeState, at: number): number {
   const byte = out.input[at] as number
   if (byte < 0x80) return byte
@@ -114,7 +117,8 @@ export function writeSafe(out: DecodeState, value: number, position: number): nu
   return end
 }
 
-/** Writes the eight bytes at `at` as Go writes a float64: the shortest text that reads back the same, as JavaScript does. */
+/** Writes the eight bytes at `at` as Go writes a float64: the shortest text that reads back the
+ *  same, as JavaScript does. */
 export function writeFloat64(out: DecodeState, at: number, position: number): number {
   const value = out.inputView.getFloat64(at, true)
   if (!Number.isFinite(value)) giveUp('a number is not finite')

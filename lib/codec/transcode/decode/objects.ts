@@ -1,4 +1,5 @@
-/** Writes one whole object as JSON by a compiled function, with what stands before its fields, and turns giving up into a result. */
+/** Writes one whole object as JSON by a compiled function, with what stands before its fields, and
+ *  turns giving up into a result. */
 
 import type { ByteWriter } from '../../../wire/byte-writer.ts'
 import { GiveUp, NotExact } from '../../not-exact.ts'
@@ -24,7 +25,8 @@ export interface ObjectText {
   readonly resourceVersion: string
 }
 
-/** Appends the object. When that cannot be done exactly, nothing is appended, and the reason is returned. */
+/** Appends the object. When that cannot be done exactly, nothing is appended, and the reason is
+ *  returned. */
 export function appendObject(
   out: ByteWriter,
   source: ObjectSource,

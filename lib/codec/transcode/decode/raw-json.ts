@@ -1,6 +1,7 @@
-/** JSON text that objects carry inside (managed fields, raw extensions, defaults of schemas), written as Go writes it: without
- *  white space, with `<`, `>`, `&`, U+2028 and U+2029 escaped; the order of members and the text of numbers stay. Go checks
- *  the syntax on the way, and so do we, as a text that is no JSON would break the object around it. */
+/** JSON text that objects carry inside (managed fields, raw extensions, defaults of schemas),
+ *  written as Go writes it: without white space, with `<`, `>`, `&`, U+2028 and U+2029 escaped; the
+ *  order of members and the text of numbers stay. Go checks the syntax on the way, and so do we, as
+ *  a text that is no JSON would break the object around it. */
 
 import { needsChange } from './json-text.ts'
 import { numberEnd } from '../../json/tape.ts'

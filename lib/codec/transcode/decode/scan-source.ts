@@ -1,4 +1,5 @@
-/** Makes the source that finds the fields of a message: the part that all compiled functions begin with. */
+/** Makes the source that finds the fields of a message: the part that all compiled functions begin
+ *  with. */
 
 import type { Field, MessageType } from '../../schema/schema.ts'
 import { wireBytes, wireFixed64, wireVarint } from '../../../wire/reader.ts'
@@ -10,7 +11,8 @@ export function variablesSource({ fields }: MessageType): string {
   return `let i = s, k = 0, n = 0, t = 0${variables.join('')};`
 }
 
-/** The first pass. A tag is known with its wire type; any other, or one in more bytes than it needs, is not exact. */
+/** The first pass. A tag is known with its wire type; any other, or one in more bytes than it
+ *  needs, is not exact. */
 export function scanSource(type: MessageType): string {
   const cases = type.fields.map(field => caseSource(type, field)).join('\n')
   return `

@@ -1,12 +1,13 @@
-/** Small pieces of JavaScript source for the functions that are compiled from the schema. In that source
+/** Small pieces of JavaScript source for the functions that are compiled from the schema. In that
+ *  source
  *
  *      O  the conversion    I, W  its input and the view of it    b, v  its output and the view of it
  *      s, e  the window     p     the position in the output      i, k, n, t  scratch
  *      aN, zN  where field N's value begins and ends (-1: absent) */
 
-/** Source that writes the ASCII text: eight bytes at a time, as floating-point numbers with those bytes. That takes a third of
- *  the time of single bytes, and a tenth of a copy from an array (bench/codec). It overwrites up to seven bytes
- *  behind. */
+/** Source that writes the ASCII text: eight bytes at a time, as floating-point numbers with those
+ *  bytes. That takes a third of the time of single bytes, and a tenth of a copy from an array
+ *  (bench/codec). It overwrites up to seven bytes behind. */
 export function putSource(text: string): string {
   const bytes = Buffer.from(text)
   let source = ''
@@ -35,7 +36,8 @@ export const lengthSource: string =
 /** Source that steps over a varint. */
 export const skipSource: string = 'if (I[i++] > 127) i = skipVarint(O, i - 1, e);'
 
-/** Source that makes room for what is left of this message to write, and reads the output's memory anew. */
+/** Source that makes room for what is left of this message to write, and reads the output's memory
+ *  anew. */
 export const roomSource: string =
   'if (p + N > O.bytes.length) O.reserve(p + N, p); b = O.bytes; v = O.view;'
 

@@ -1,5 +1,5 @@
-/** The messages whose JSON form is not an object of their fields: quantities, numbers that may be texts, and raw JSON. Each is
- *  read from its own message's window (FORMAT.md, section 2). */
+/** The messages whose JSON form is not an object of their fields: quantities, numbers that may be
+ *  texts, and raw JSON. Each is read from its own message's window (FORMAT.md, section 2). */
 
 import { writeText } from './json-text.ts'
 import { isNonZero64, readLength, readLow, readSafe, skipVarint, writeSafe } from './numbers.ts'
@@ -85,7 +85,8 @@ export function writeRawExtension(
   return writeRawJson(out, from, out.at, position)
 }
 
-/** Where the one field of such a message begins, -1 if it is absent; it ends at `out.at`. The last occurrence counts. */
+/** Where the one field of such a message begins, -1 if it is absent; it ends at `out.at`. The last
+ *  occurrence counts. */
 function onlyText(out: DecodeState, start: number, end: number, what: string): number {
   const { input } = out
   let from = -1

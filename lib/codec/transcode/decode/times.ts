@@ -1,5 +1,5 @@
-/** Times: {1 int64 seconds, 2 int32 nanos} since 1970 in protobuf, RFC 3339 in UTC in JSON. An empty message, and the first
- *  second of year 1, are Go's zero time, which is `null`. */
+/** Times: {1 int64 seconds, 2 int32 nanos} since 1970 in protobuf, RFC 3339 in UTC in JSON. An
+ *  empty message, and the first second of year 1, are Go's zero time, which is `null`. */
 
 import { readLow, readSafe, skipVarint } from './numbers.ts'
 import { giveUp } from '../../not-exact.ts'
@@ -52,7 +52,8 @@ export function isZeroTime(out: DecodeState, start: number, end: number): boolea
 /** The nanoseconds that `readSeconds` found. */
 let readNanos = 0
 
-/** The seconds of a time message. What decoders would merge or drop is not a time that anybody writes. */
+/** The seconds of a time message. What decoders would merge or drop is not a time that anybody
+ *  writes. */
 function readSeconds(out: DecodeState, start: number, end: number): number {
   readNanos = 0
   if (start === end) return zeroSeconds
@@ -94,7 +95,8 @@ function writeSeconds(out: DecodeState, seconds: number, position: number): numb
   return position + 20
 }
 
-/** The last date that was written, with a quote and a `T` around it: the times in an object are mostly of one day. */
+/** The last date that was written, with a quote and a `T` around it: the times in an object are
+ *  mostly of one day. */
 const lastDate: Uint8Array = Uint8Array.from(Buffer.from('"1970-01-01T'))
 let lastDays = 0
 

@@ -1,5 +1,6 @@
-/** Writes JSON objects as protobuf maps: entries {1: key, 2: value}, sorted by the bytes of their keys, as Go writes them. JSON
- *  of the API server is sorted, so entries are written as they come, and put in order only when they were not. */
+/** Writes JSON objects as protobuf maps: entries {1: key, 2: value}, sorted by the bytes of their
+ *  keys, as Go writes them. JSON of the API server is sorted, so entries are written as they come,
+ *  and put in order only when they were not. */
 
 import { type EncodeValue, expectKind, isPresent } from './encode-values.ts'
 import type { EncodeState } from './state.ts'
@@ -44,7 +45,8 @@ export function createMapEncoder(tag: number, encodeValue: EncodeValue): EncodeV
   }
 }
 
-/** The entry that ends the output. Its lengths may have been moved, so the key is found from the start. */
+/** The entry that ends the output. Its lengths may have been moved, so the key is found from the
+ *  start. */
 function writtenEntry(state: EncodeState, start: number): WrittenEntry {
   const { bytes } = state
   let at = start

@@ -1,5 +1,6 @@
-/** Writes JSON values as protobuf: scalars, and the messages with a JSON form of their own (FORMAT.md, section 2). Writers of
- *  length-delimited values write the bytes without the length. */
+/** Writes JSON values as protobuf: scalars, and the messages with a JSON form of their own
+ *  (FORMAT.md, section 2). Writers of length-delimited values write the bytes without the
+ *  length. */
 
 import { canonicalQuantity } from '../../../go/quantity.ts'
 import type { EncodeState } from './state.ts'
@@ -169,7 +170,8 @@ function writeRaw(state: EncodeState, node: number): void {
   state.append(tape.input, start, end)
 }
 
-/** Writes the text first and then decodes it where it stands, as base64 is longer than what it says. */
+/** Writes the text first and then decodes it where it stands, as base64 is longer than what it
+ *  says. */
 function writeBase64Bytes(state: EncodeState, node: number): void {
   const start = state.length
   state.writeTextBytes(node)

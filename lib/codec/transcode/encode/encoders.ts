@@ -1,8 +1,8 @@
-/** Writes JSON values as protobuf messages: for each message type an encoder, made when it is first needed, that knows the names
- *  of its members and the order of its fields.
+/** Writes JSON values as protobuf messages: for each message type an encoder, made when it is first
+ *  needed, that knows the names of its members and the order of its fields.
  *
- *  Go writes fields in ascending order; what is no pointer is always written, also when it is zero; what is a pointer, a list,
- *  a map or bytes is written when it is there (FORMAT.md, section 3). */
+ *  Go writes fields in ascending order; what is no pointer is always written, also when it is zero;
+ *  what is a pointer, a list, a map or bytes is written when it is there (FORMAT.md, section 3). */
 
 import type { Field, MessageType, Schema } from '../../schema/schema.ts'
 import { wireBytes, wireFixed64, wireVarint } from '../../../wire/reader.ts'
@@ -27,7 +27,8 @@ import { tagOf } from '../decode/source.ts'
 import { giveUp } from '../../not-exact.ts'
 import { maxDepth } from '../decode/state.ts'
 
-/** The function that writes the fields of a message of this type from the object that a node is; none for node -1. */
+/** The function that writes the fields of a message of this type from the object that a node is;
+ *  none for node -1. */
 export function encoderOf(type: MessageType): EncodeValue {
   let encoder = encoders.get(type)
   if (encoder === undefined) {
@@ -37,7 +38,8 @@ export function encoderOf(type: MessageType): EncodeValue {
   return encoder
 }
 
-/** The message of this type that a JSON value says. Used for values of our own, when functions are compiled. */
+/** The message of this type that a JSON value says. Used for values of our own, when functions are
+ *  compiled. */
 export function encodeValue(type: MessageType, value: unknown): Uint8Array {
   const state = new EncodeState()
   const json = Buffer.from(JSON.stringify(value))
@@ -54,7 +56,8 @@ type EncodeFields = (state: EncodeState, base: number) => void
 /** Writes one field, its tag included, from the node in a slot. */
 type EncodeField = EncodeValue
 
-/** A member of the JSON object, and the slot where its node is put. Members of inline messages are among them. */
+/** A member of the JSON object, and the slot where its node is put. Members of inline messages are
+ *  among them. */
 interface Member {
   readonly name: Uint8Array
   /** A second occurrence is read into the first by Go, which is more than replacing it. */
@@ -121,8 +124,8 @@ interface Target {
   readonly base: number
 }
 
-/** Puts the nodes of an object's members into the slots. Members mostly come in the schema's order, so the search for each
- *  begins behind the one before. */
+/** Puts the nodes of an object's members into the slots. Members mostly come in the schema's order,
+ *  so the search for each begins behind the one before. */
 function findMembers(state: EncodeState, node: number, { type, members, base }: Target): void {
   const { tape } = state
   expectKind(state, node, jsonObject)
@@ -220,7 +223,8 @@ function createTaggedEncoder({ number, type }: Field, schema: Schema): EncodeFie
   }
 }
 
-/** Writes the bytes of a length-delimited value. Types may contain themselves, so the encoder is looked up when it is needed. */
+/** Writes the bytes of a length-delimited value. Types may contain themselves, so the encoder is
+ *  looked up when it is needed. */
 function valueEncoderOf(type: string, schema: Schema): EncodeValue {
   const known = windowEncoders[type]
   if (known !== undefined) return known

@@ -37,7 +37,8 @@ export class EncodeState extends ByteWriter {
     for (const byte of bigVarint(value)) this.appendByte(byte)
   }
 
-  /** Begins something with a length, of which `guess` bytes are expected; returns where it begins. */
+  /** Begins something with a length, of which `guess` bytes are expected; returns where it
+   *  begins. */
   begin(guess: number): number {
     const width = varintLength(guess)
     if (this.length + width > this.bytes.length) this.reserve(this.length + width)
@@ -45,8 +46,8 @@ export class EncodeState extends ByteWriter {
     return this.length
   }
 
-  /** Ends what `begin` with the same guess began at `start`: writes its length before it, moving it where that takes another
-   *  number of bytes than expected. */
+  /** Ends what `begin` with the same guess began at `start`: writes its length before it, moving it
+   *  where that takes another number of bytes than expected. */
   finish(start: number, guess: number): void {
     const size = this.length - start
     const width = varintLength(guess)
@@ -101,7 +102,8 @@ export class EncodeState extends ByteWriter {
     return text
   }
 
-  /** Text with escapes, or beyond ASCII: escapes are resolved, and what is no UTF-8, or half of a pair, becomes U+FFFD. */
+  /** Text with escapes, or beyond ASCII: escapes are resolved, and what is no UTF-8, or half of a
+   *  pair, becomes U+FFFD. */
   #writeDecoded(start: number, end: number): void {
     const { input } = this.tape
     for (let at = start; at < end;) {

@@ -1,6 +1,7 @@
-/** The rows of a stored JSON object: for every object in it, one number for the set of its members, their types, which of them are zero,
- *  and which API names they hold. There is no schema: a path is the names that lead there, and an object with very many different
- *  names is treated as a map with user-defined keys. */
+/** The rows of a stored JSON object: for every object in it, one number for the set of its members,
+ *  their types, which of them are zero, and which API names they hold. There is no schema: a path
+ *  is the names that lead there, and an object with very many different names is treated as a map
+ *  with user-defined keys. */
 
 import type { StoredValue } from '../../../codec/stored-value.ts'
 import { freeTexts } from './path-nodes.ts'

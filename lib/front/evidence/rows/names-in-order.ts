@@ -1,5 +1,5 @@
-/** The API names in an object's texts, in order of their first occurrence: cells of Tables depend on several of them, and on their
- *  order. */
+/** The API names in an object's texts, in order of their first occurrence: cells of Tables depend
+ *  on several of them, and on their order. */
 
 import { mixed, wholeOf } from './row-table.ts'
 

@@ -1,5 +1,6 @@
-/** The fields of messages by their path: what a walk over stored protobuf needs of the schema. A message that contains its own type is the
- *  same node again, so that a kind has a finite number of nodes. */
+/** The fields of messages by their path: what a walk over stored protobuf needs of the schema. A
+ *  message that contains its own type is the same node again, so that a kind has a finite number of
+ *  nodes. */
 
 import type { Field, MessageType } from '../../../codec/schema/schema.ts'
 

@@ -1,7 +1,8 @@
-/** The rows of a stored protobuf object: for every message in it, one number for which of its fields are set, zero or absent, and which API
- *  names its texts are. So the same rules of omission, defaults and order apply to two objects with the same rows, whatever their texts
- *  and numbers are; and a rule that was not tried yet shows as a new row. It is a walk over the bytes, without decoding them, and costs an
- *  eighth of encoding them. */
+/** The rows of a stored protobuf object: for every message in it, one number for which of its
+ *  fields are set, zero or absent, and which API names its texts are. So the same rules of
+ *  omission, defaults and order apply to two objects with the same rows, whatever their texts and
+ *  numbers are; and a rule that was not tried yet shows as a new row. It is a walk over the bytes,
+ *  without decoding them, and costs an eighth of encoding them. */
 
 import { minors, schemaOf } from '../../../codec/schema/schema.ts'
 import type { StoredValue } from '../../../codec/stored-value.ts'

@@ -1,7 +1,9 @@
-/** Collects the distinct rows of one object. A row is a number of 53 bits: a hash of which members one message has. The table is made once
- *  and cleared for each object, so that reading rows makes no garbage. */
+/** Collects the distinct rows of one object. A row is a number of 53 bits: a hash of which members
+ *  one message has. The table is made once and cleared for each object, so that reading rows makes
+ *  no garbage. */
 
-/** An object with more distinct rows than this is not compared: no ordinary one has a tenth of them. */
+/** An object with more distinct rows than this is not compared: no ordinary one has a tenth of
+ *  them. */
 const rowsMax = 1024
 const places = 4096
 

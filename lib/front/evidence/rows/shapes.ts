@@ -1,6 +1,7 @@
-/** The shape of a stored object is the set of its rows. Similar objects have the same shape, whatever their names, so a cluster of a hundred
- *  thousand objects has some hundreds of shapes, and what is proven of a shape is valid for all its objects. A shape is a small number
- *  that is noted in the entry, so the rows of each object are read once. */
+/** The shape of a stored object is the set of its rows. Similar objects have the same shape,
+ *  whatever their names, so a cluster of a hundred thousand objects has some hundreds of shapes,
+ *  and what is proven of a shape is valid for all its objects. A shape is a small number that is
+ *  noted in the entry, so the rows of each object are read once. */
 
 import type { KeyValue } from '../../../store/event.ts'
 import { hasEnvelope } from '../../../codec/transcode/envelope.ts'
@@ -16,8 +17,8 @@ export interface ShapeRows {
   readonly order: number
 }
 
-/** The most shapes that are kept. If a client makes up more, all are forgotten at once and read again: 16,384 shapes of 60 rows are
- *  10 MB. */
+/** The most shapes that are kept. If a client makes up more, all are forgotten at once and read
+ *  again: 16,384 shapes of 60 rows are 10 MB. */
 const shapesMax = 16_384
 
 /** Counts over all instances: a shape's number is valid only in the instance that has noted it. */
@@ -36,7 +37,8 @@ export class Shapes {
   /** Changes whenever all shapes were forgotten. */
   #epoch = ++epochs
 
-  /** The shape of an entry; `noShape` if its value cannot be read. Numbers are valid until `epoch` changes. */
+  /** The shape of an entry; `noShape` if its value cannot be read. Numbers are valid until `epoch`
+   *  changes. */
   shapeOf(entry: KeyValue): number {
     const { note } = entry
     if (note !== 0 && Math.floor(note / shapesMax / 2) === this.#epoch) {

@@ -1,4 +1,5 @@
-/** Classifies strings: those with characters that encodings treat specially, and those that look like API names. */
+/** Classifies strings: those with characters that encodings treat specially, and those that look
+ *  like API names. */
 
 /** Bits of classes. */
 export const classEscaped = 1
@@ -22,7 +23,8 @@ export function textClasses(bytes: Uint8Array, start: number, end: number): numb
 /** Longer texts are not taken for API names. */
 const nameMaxBytes = 40
 
-/** A hash of a text that looks like a name of the API's, such as `Running` or `SuccessCriteriaMet`; 0 for all others. */
+/** A hash of a text that looks like a name of the API's, such as `Running` or `SuccessCriteriaMet`;
+ *  0 for all others. */
 export function nameHash(bytes: Uint8Array, start: number, end: number): number {
   const first = bytes[start] as number
   if (end - start > nameMaxBytes || start === end || first < 0x41 || first > 0x5a) return 0
@@ -44,7 +46,8 @@ export function textHash(bytes: Uint8Array, start: number, end: number): number 
   return hash
 }
 
-/** Which kinds of characters a quantity is written with: digits, a sign, a point, an exponent, which suffix. */
+/** Which kinds of characters a quantity is written with: digits, a sign, a point, an exponent,
+ *  which suffix. */
 export function quantityClasses(bytes: Uint8Array, start: number, end: number): number {
   let found = 0
   let isZero = true

@@ -1,5 +1,5 @@
-/** A connection over HTTP/1.1 for as long as its requests are bare (request.ts) and come one after the other. With the first one that
- *  is not, it is Node's, and stays so.
+/** A connection over HTTP/1.1 for as long as its requests are bare (request.ts) and come one after
+ *  the other. With the first one that is not, it is Node's, and stays so.
  *
  *  ```
  *  bytes ──▶ a bare request ──▶ exchange ──▶ answered ──▶ the next bytes
@@ -33,7 +33,8 @@ export interface BareServices {
 const requestMaxBytes = 16 * 1024
 /** The lines of longer ones are not remembered: a client may open many connections. */
 const rememberedMaxBytes = 4 * 1024
-/** Clients wait for an answer before they send the next request. One that has sent so much before is not listened to any more. */
+/** Clients wait for an answer before they send the next request. One that has sent so much before
+ *  is not listened to any more. */
 const earlyMaxBytes = 64 * 1024
 
 export class BareConnection implements Wire, Corked {
@@ -43,8 +44,8 @@ export class BareConnection implements Wire, Corked {
   readonly #idle: IdleTimer
   readonly #cancelFirst: CancelTimer
   #exchange: BareExchange | undefined = undefined
-  /** What has come while a request was under way. With many connections that is mostly the next request: it is read before Node has told
-   *  that the answer has left. */
+  /** What has come while a request was under way. With many connections that is mostly the next
+   *  request: it is read before Node has told that the answer has left. */
   #early: Buffer | undefined = undefined
   #fields: BareFields | undefined = undefined
   /** It is closed after the answer. */

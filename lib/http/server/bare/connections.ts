@@ -15,7 +15,8 @@ export class BareConnections {
     this.#services = { ...services, common, corks: new Corks() }
   }
 
-  /** Takes a connection. `handOver` gives it to Node's server as soon as it has a request that is not bare. */
+  /** Takes a connection. `handOver` gives it to Node's server as soon as it has a request that is
+   *  not bare. */
   open(socket: Socket, handOver: (socket: Socket) => void): void {
     const giveAway = (): void => {
       leave()

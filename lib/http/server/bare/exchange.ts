@@ -1,5 +1,5 @@
-/** An exchange over HTTP/1.1 whose request was read by request.ts. It writes to the connection itself: what Node's objects of a
- *  request and a response take is a third of a small answer. */
+/** An exchange over HTTP/1.1 whose request was read by request.ts. It writes to the connection
+ *  itself: what Node's objects of a request and a response take is a third of a small answer. */
 
 import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
@@ -14,7 +14,8 @@ import type { BareRequest } from './request.ts'
 /** The connection that it is written to. */
 export interface Wire {
   readonly socket: Socket
-  /** The header lines that an answer has if it has not set them: when it was made, and whether the connection goes on after it. */
+  /** The header lines that an answer has if it has not set them: when it was made, and whether the
+   *  connection goes on after it. */
   commonFields(headers: ResponseHeaders): string
   /** Holds back what is written until the end of this turn. */
   corkForTurn(): void
@@ -22,7 +23,8 @@ export interface Wire {
   readonly sent: () => void
 }
 
-/** Where a response stands: nothing is set, its head is set, its head is written, all is written, or it is over. */
+/** Where a response stands: nothing is set, its head is set, its head is written, all is written,
+ *  or it is over. */
 type State = 'open' | 'headed' | 'begun' | 'ended' | 'closed'
 
 const noTrailers: readonly string[] = []

@@ -1,5 +1,6 @@
-/** Reads a bare request: a GET without a body whose lines are all of the usual form, whole in one piece. Most small reads are. Whatever is
- *  not plainly one is left to Node's parser, so nothing here decides what a malformed request is. */
+/** Reads a bare request: a GET without a body whose lines are all of the usual form, whole in one
+ *  piece. Most small reads are. Whatever is not plainly one is left to Node's parser, so nothing
+ *  here decides what a malformed request is. */
 
 import type { IncomingHttpHeaders } from 'node:http'
 
@@ -8,7 +9,8 @@ export interface BareRequest {
   readonly fields: BareFields
 }
 
-/** The header lines. Those of a connection's next request are mostly the same, so it gets the same object. */
+/** The header lines. Those of a connection's next request are mostly the same, so it gets the same
+ *  object. */
 export interface BareFields {
   readonly text: string
   /** Names in lower case. */
@@ -43,7 +45,8 @@ const unusual: ReadonlySet<string> = new Set([
   '__proto__',
 ])
 
-/** The request that these bytes are, in Latin-1; undefined if they are anything else. `last` are the lines of the request before. */
+/** The request that these bytes are, in Latin-1; undefined if they are anything else. `last` are
+ *  the lines of the request before. */
 export function readBareRequest(text: string, last?: BareFields): BareRequest | undefined {
   if (!text.startsWith(method)) return undefined
   const lineTo = text.indexOf(lineEnd)

@@ -28,7 +28,8 @@ export class Certificates {
     return join(this.#folder, name)
   }
 
-  /** Key and certificate are written one after the other, as most tools do: for a moment they do not fit. */
+  /** Key and certificate are written one after the other, as most tools do: for a moment they do
+   *  not fit. */
   change(): void {
     this.changes++
     this.#write()

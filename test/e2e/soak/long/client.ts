@@ -1,4 +1,5 @@
-/** The clients' side: requests over TLS, on kept connections or on new ones, and watches over both versions of HTTP. */
+/** The clients' side: requests over TLS, on kept connections or on new ones, and watches over both
+ *  versions of HTTP. */
 
 import { readFileSync } from 'node:fs'
 import type { OutgoingHttpHeaders } from 'node:http'

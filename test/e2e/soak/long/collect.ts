@@ -1,5 +1,6 @@
-/** Loaded into each program before it starts (`--import`): in every thread, writes down now and then what a collection of garbage has left of
- *  the heap, for what the heap happens to hold between two says little about leaks. */
+/** Loaded into each program before it starts (`--import`): in every thread, writes down now and
+ *  then what a collection of garbage has left of the heap, for what the heap happens to hold
+ *  between two says little about leaks. */
 
 import { appendFileSync } from 'node:fs'
 import { GCProfiler, setFlagsFromString } from 'node:v8'
@@ -16,7 +17,8 @@ export interface HeapSample {
 export const fileVariable = 'SOAK_HEAP_FILE'
 /** How often, in milliseconds. */
 export const periodVariable = 'SOAK_HEAP_PERIOD'
-/** Set where garbage is to be collected each time. Otherwise there is a sample only if V8 has collected the whole heap by itself. */
+/** Set where garbage is to be collected each time. Otherwise there is a sample only if V8 has
+ *  collected the whole heap by itself. */
 export const collectVariable = 'SOAK_HEAP_COLLECT'
 
 const file = process.env[fileVariable]
@@ -35,7 +37,8 @@ function leftWhenForced(): () => number {
   const collect = runInNewContext('gc') as () => void
   return () => {
     collect()
-    // What is outside of the heap shows in the size of the process. V8 also counts what has addresses only (lib/ops/released-memory.ts).
+    // What is outside of the heap shows in the size of the process. V8 also counts what has
+    // addresses only (lib/ops/released-memory.ts).
     return process.memoryUsage().heapUsed
   }
 }

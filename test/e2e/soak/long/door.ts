@@ -1,4 +1,5 @@
-/** A client of etcd's API as Watchglass serves it, which reads and watches, and compares both with etcd. */
+/** A client of etcd's API as Watchglass serves it, which reads and watches, and compares both with
+ *  etcd. */
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'

@@ -1,4 +1,5 @@
-/** Whether a figure that is sampled over time grows: a line through its samples, and how far they lie from it. */
+/** Whether a figure that is sampled over time grows: a line through its samples, and how far they
+ *  lie from it. */
 
 export interface Sample {
   readonly atMs: number
@@ -10,14 +11,16 @@ export interface Trend {
   readonly perHour: number
   /** What the line grows by between the first and the last sample. */
   readonly growth: number
-  /** What is no growth, if the line grows by less: two standard deviations of the samples around it; of a sawtooth the height. */
+  /** What is no growth, if the line grows by less: two standard deviations of the samples around
+   *  it; of a sawtooth the height. */
   readonly noise: number
   readonly isFlat: boolean
 }
 
-/** Growth below this share of the mean is none: the history of changes has more or fewer bytes as it happens, and V8's code, holes among what
- *  is small, and rings that are written for the first time come to rest slowly. It is less than what samples scattered by before allocators were
- *  made to give back what is free. */
+/** Growth below this share of the mean is none: the history of changes has more or fewer bytes as
+ *  it happens, and V8's code, holes among what is small, and rings that are written for the first
+ *  time come to rest slowly. It is less than what samples scattered by before allocators were made
+ *  to give back what is free. */
 const tolerated = 0.05
 
 const samplesMin = 3
@@ -40,8 +43,9 @@ export function trendOf(samples: readonly Sample[]): Trend | undefined {
   return { mean, perHour: slope * 3_600_000, growth, noise, isFlat }
 }
 
-/** Of a figure that goes up until garbage is collected: a line through two of its teeth grows by half of their height, and less than that lies
- *  between it and the samples. So only what grows by more than the figure falls at once is growth. */
+/** Of a figure that goes up until garbage is collected: a line through two of its teeth grows by
+ *  half of their height, and less than that lies between it and the samples. So only what grows by
+ *  more than the figure falls at once is growth. */
 export function sawtoothTrendOf(samples: readonly Sample[]): Trend | undefined {
   const trend = trendOf(samples)
   if (trend === undefined) return undefined

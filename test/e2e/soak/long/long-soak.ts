@@ -1,6 +1,7 @@
-/** Everything at once for a long time: three programs over an etcd of three members, of which one is killed each minute; certificates
- *  that change; writes, reads and watchers that come and go. No read may be wrong, and after a while neither memory nor descriptors
- *  may grow. It takes about half a core. */
+/** Everything at once for a long time: three programs over an etcd of three members, of which one
+ *  is killed each minute; certificates that change; writes, reads and watchers that come and go. No
+ *  read may be wrong, and after a while neither memory nor descriptors may grow. It takes about
+ *  half a core. */
 
 import { mkdirSync, readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -23,7 +24,8 @@ import { Writes } from './writes.ts'
 
 export interface LongSoakOptions {
   readonly ms: number
-  /** What is before does not count as growth: history is kept for ten minutes, so memory grows for that long. */
+  /** What is before does not count as growth: history is kept for ten minutes, so memory grows for
+   *  that long. */
   readonly warmUpMs: number
   readonly killEveryMs: number
   readonly certificatesEveryMs: number
@@ -57,7 +59,8 @@ export interface ProgramFigures {
   readonly warnings: number
 }
 
-/** V8 compiles what is called often, and for half an hour there is something more: with more reads at first it is done sooner. */
+/** V8 compiles what is called often, and for half an hour there is something more: with more reads
+ *  at first it is done sooner. */
 const perSecond = { reads: 6, warmingReads: 12, writes: 3, generated: 3 }
 /** For how much of the time to warm up there are more reads. */
 const shareWarming = 0.7
@@ -230,7 +233,8 @@ function startTrouble({ etcd, certificates, options }: TroubleOptions): Running 
   const { signal } = stopping
   let kills = 0
   const killing = async (): Promise<void> => {
-    // Not when the faulty program compacts, on the full minute: a member that comes back must find its watchers' revisions.
+    // Not when the faulty program compacts, on the full minute: a member that comes back must find
+    // its watchers' revisions.
     await pause(killEveryMs / 2, undefined, { signal })
     for (;;) {
       const member = etcd.members[kills++ % etcd.members.length]!
@@ -269,7 +273,8 @@ function faultsOf({ name, child, logFile }: Program): string[] {
   ]
 }
 
-/** Descriptors that a program may have more at rest than before: connections to members that were down then. */
+/** Descriptors that a program may have more at rest than before: connections to members that were
+ *  down then. */
 const moreAtRest = 10
 
 function growthOf({ name, trends, atRest: [before, after] }: ProgramFigures): string[] {

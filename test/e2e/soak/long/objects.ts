@@ -24,7 +24,8 @@ export interface Resource {
 export const pods: Resource = { name: 'pods', prefix: '/registry/pods/' }
 export const configMaps: Resource = { name: 'configmaps', prefix: '/registry/configmaps/' }
 
-/** Metadata and data, without the revision, which is compared apart: defaults and conversions change neither. */
+/** Metadata and data, without the revision, which is compared apart: defaults and conversions
+ *  change neither. */
 export function metadataText({ metadata, data }: KubeObject): string {
   const { resourceVersion: _, ...rest } = metadata
   return JSON.stringify([rest, data], (_, value: unknown) => value ?? undefined)

@@ -12,7 +12,8 @@ export class Outcomes {
     this.#counts.set(what, (this.#counts.get(what) ?? 0) + 1)
   }
 
-  /** Whatever ended a check: an assertion that failed is a wrong read, everything else is counted as a failure. */
+  /** Whatever ended a check: an assertion that failed is a wrong read, everything else is counted
+   *  as a failure. */
   failed(what: string, error: unknown): void {
     if (error instanceof AssertionError) {
       this.count(`${what} wrong`)

@@ -4,8 +4,9 @@
  *      proxy      in front of the writable one: access reviews, evidence, comparisons, two face threads; collects garbage when V8 wants to
  *      faulty     fails on purpose, and compacts etcd
  *
- *  A leak is what is never free again. But what is free does not go back to the system at once, and what is kept to be found again goes up
- *  and down with the reads: without the settings below a program with a flat heap grew by 45 MiB from its 10th to its 22nd minute, and then by
+ *  A leak is what is never free again. But what is free does not go back to the system at once, and
+ *  what is kept to be found again goes up and down with the reads: without the settings below a
+ *  program with a flat heap grew by 45 MiB from its 10th to its 22nd minute, and then by
  *  nothing. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -50,27 +51,31 @@ const faults = [
   'compact,every=5m',
 ]
 
-/** What is encoded for five minutes of reads would be 60 to 78 MiB, as the reads come. A budget that is always reached makes it, with the history
- *  that fills for ten minutes, one size. */
+/** What is encoded for five minutes of reads would be 60 to 78 MiB, as the reads come. A budget
+ *  that is always reached makes it, with the history that fills for ten minutes, one size. */
 const budgets: Readonly<Record<ProgramName, string>> = {
   writable: '32MiB',
   proxy: '64MiB',
   faulty: '48MiB',
 }
 
-/** V8 would give each thread a young generation of 2 to 48 MiB, after the garbage of the last seconds. */
+/** V8 would give each thread a young generation of 2 to 48 MiB, after the garbage of the last
+ *  seconds. */
 const heapFlags = {
-  /** Where garbage is collected each time. A forced collection ages what is just in use, which leaves holes between what stays: V8 lets pages with
-   *  70 % holes be. It also gives back a large young generation. */
+  /** Where garbage is collected each time. A forced collection ages what is just in use, which
+   *  leaves holes between what stays: V8 lets pages with 70 % holes be. It also gives back a large
+   *  young generation. */
   forced: ['--compact-on-every-full-gc', '--max-semi-space-size=2'],
   /** Where V8 collects by itself. */
   own: ['--min-semi-space-size=16', '--max-semi-space-size=16'],
 }
 
 const allocator = {
-  // Each thread's pool would keep the most that the thread ever needed, and clients go from one to the other for hours.
+  // Each thread's pool would keep the most that the thread ever needed, and clients go from one to
+  // the other for hours.
   MALLOC_ARENA_MAX: '1',
-  // What is larger, such as slabs, has pages of its own, which go back to the system at once. It would leave holes in the pool.
+  // What is larger, such as slabs, has pages of its own, which go back to the system at once. It
+  // would leave holes in the pool.
   MALLOC_MMAP_THRESHOLD_: String(64 * 1024),
 }
 

@@ -58,8 +58,8 @@ export class ProgramSamples {
     return readdirSync(`/proc/${this.#program.child.pid}/fd`).length
   }
 
-  /** How memory in MiB and descriptors go on after a time. The heap is that of all threads, as collections leave it; it has no trend if there
-   *  were too few of them. */
+  /** How memory in MiB and descriptors go on after a time. The heap is that of all threads, as
+   *  collections leave it; it has no trend if there were too few of them. */
   trends(fromMs: number): Readonly<Record<'rss' | 'heap' | 'descriptors', Trend | undefined>> {
     const after = (samples: readonly Sample[]): Sample[] =>
       samples.filter(({ atMs }) => atMs >= fromMs)

@@ -1,4 +1,5 @@
-/** What is in etcd at every revision: a watch of etcd itself, past everything that is tested, which keeps all versions. */
+/** What is in etcd at every revision: a watch of etcd itself, past everything that is tested, which
+ *  keeps all versions. */
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { CacheError } from '../../../../lib/base/errors.ts'

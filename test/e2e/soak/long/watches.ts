@@ -1,4 +1,5 @@
-/** Watchers that come, read for a while, fast or slowly, and go. What each was told is compared with what has changed in etcd. */
+/** Watchers that come, read for a while, fast or slowly, and go. What each was told is compared
+ *  with what has changed in etcd. */
 
 import assert from 'node:assert/strict'
 import { setMaxListeners } from 'node:events'
@@ -32,7 +33,8 @@ interface Told {
 }
 
 const longestMs = 90_000
-/** A change that a client that reads has not been told of for so long is lost. Longer than etcd takes for an election. */
+/** A change that a client that reads has not been told of for so long is lost. Longer than etcd
+ *  takes for an election. */
 const lateMs = 45_000
 
 /** Keeps a number of watchers going until it is stopped. */
@@ -174,7 +176,8 @@ class WatchLog {
     return undefined
   }
 
-  /** It was told everything up to its position; if it had to be quick, also what is older than a time. */
+  /** It was told everything up to its position; if it had to be quick, also what is older than a
+   *  time. */
   async compare(olderThanMs: number | undefined): Promise<void> {
     const { truth, path } = this.#options
     const from = this.#from

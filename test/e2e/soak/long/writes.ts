@@ -1,4 +1,5 @@
-/** Writes of config maps through the API: each one that was acknowledged must be in etcd as the answer says. */
+/** Writes of config maps through the API: each one that was acknowledged must be in etcd as the
+ *  answer says. */
 
 import assert from 'node:assert/strict'
 import { type Random, randomInt, randomItem } from '../../../../lib/base/random.ts'

@@ -1,5 +1,6 @@
-/** Random writes against a model of the API's rules, which knows nothing of how they are done: which conflict, which generation, what is
- *  left to whom, and when an object is gone. `WRITE_SEED=n` replays a run. */
+/** Random writes against a model of the API's rules, which knows nothing of how they are done:
+ *  which conflict, which generation, what is left to whom, and when an object is gone.
+ *  `WRITE_SEED=n` replays a run. */
 
 import t from 'tap'
 import { createRandom } from '../../../../lib/base/random.ts'
@@ -28,7 +29,8 @@ import {
 const operations = 5_000 * effort
 const seed = Number(process.env['WRITE_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
 
-/** A PodTemplate-like object whose free map is the labels of its template: a Deployment, which counts generations. */
+/** A PodTemplate-like object whose free map is the labels of its template: a Deployment, which
+ *  counts generations. */
 const kind = { group: 'apps', version: 'v1', resource: 'deployments' }
 
 function body(

@@ -51,7 +51,8 @@ const usual: Readonly<Record<string, string>> = {
   B: 'true',
 }
 
-/** Most leaves are what they should be, so that many objects are proven and some are like one before. */
+/** Most leaves are what they should be, so that many objects are proven and some are like one
+ *  before. */
 const filled = fc
   .record({
     text: fc.constantFrom(...texts),

@@ -1,10 +1,12 @@
-/** Random messages of any type of the schema, as protobuf in the form that Go writes, or in another that means the same. */
+/** Random messages of any type of the schema, as protobuf in the form that Go writes, or in another
+ *  that means the same. */
 
 import { type Random, randomInt, randomItem } from '../../../../lib/base/random.ts'
 import { type Field, type MessageType, schemaOf } from '../../../../lib/codec/schema/schema.ts'
 import { WireReader } from '../../../../lib/wire/reader.ts'
 
-/** One field of a message in the making: its bytes, tag included. Fields with the same number keep their order. */
+/** One field of a message in the making: its bytes, tag included. Fields with the same number keep
+ *  their order. */
 interface Piece {
   readonly number: number
   readonly bytes: Buffer
@@ -14,13 +16,16 @@ export interface RandomForm {
   readonly random: Random
   /** How likely a field that may be absent is there. */
   readonly fullness: number
-  /** Fields in any order, numbers packed, tags' values again: what decoders must take, but Go does not write. */
+  /** Fields in any order, numbers packed, tags' values again: what decoders must take, but Go does
+   *  not write. */
   readonly isOdd: boolean
-  /** How many fields that may be absent it has still room for: types nest deeper than chance can bound. */
+  /** How many fields that may be absent it has still room for: types nest deeper than chance can
+   *  bound. */
   room: number
 }
 
-/** A message of the type, without values that protobuf keeps but JSON does not, such as empty bytes. */
+/** A message of the type, without values that protobuf keeps but JSON does not, such as empty
+ *  bytes. */
 export function randomMessage(type: MessageType, form: RandomForm, depth = 0): Buffer {
   const pieces = [...type.fields]
     .sort((a, b) => a.number - b.number)
@@ -114,7 +119,8 @@ function piecesOf(type: MessageType, field: Field, form: RandomForm, depth: numb
   }
 }
 
-/** Messages whose JSON is one of their fields: only one of them is set, as more would not survive. */
+/** Messages whose JSON is one of their fields: only one of them is set, as more would not
+ *  survive. */
 function formPieces(type: MessageType, field: Field, form: RandomForm, depth: number): Piece[] {
   const piece = (): Piece => ({ number: field.number, bytes: fieldBytes(field, form, depth) })
   if (type.form === 'wrap') return [piece(), piece()]

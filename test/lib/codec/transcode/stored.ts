@@ -1,4 +1,5 @@
-/** Objects stored as they are given, without the defaults that a kube-apiserver would have filled in. */
+/** Objects stored as they are given, without the defaults that a kube-apiserver would have filled
+ *  in. */
 
 import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
 import { ByteWriter } from '../../../../lib/wire/byte-writer.ts'

@@ -94,7 +94,8 @@ t.test('a message that occurs again is merged, as if its bytes followed each oth
 })
 
 t.test('a message that occurs again in the value of a map is merged, too', async t => {
-  // A schema of which a property has a description in two places: inside `externalDocs`, which occurs twice.
+  // A schema of which a property has a description in two places: inside `externalDocs`, which
+  // occurs twice.
   const docs = [Buffer.from('0a0161', 'hex'), Buffer.from('120162', 'hex')]
   const property = (parts: Buffer[]): Buffer =>
     Buffer.concat(parts.map(part => lengthField(35, part)))

@@ -1,5 +1,5 @@
-/** The test vectors of the reference data: random objects of 345 kinds with Go's own bytes, in protobuf and JSON. test/lib/codec/data
- *  has a third of them. */
+/** The test vectors of the reference data: random objects of 345 kinds with Go's own bytes, in
+ *  protobuf and JSON. test/lib/codec/data has a third of them. */
 
 import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'

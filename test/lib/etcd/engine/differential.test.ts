@@ -1,4 +1,5 @@
-/** Every call of etcd's API, at random, on a real etcd and on the engine: all answers and events are the same.
+/** Every call of etcd's API, at random, on a real etcd and on the engine: all answers and events
+ *  are the same.
  *
  *  What is known to differ, and is left out or not reached by the generator:
  *
@@ -17,7 +18,8 @@
  *  | keys of a lease                                         | in any order                        | in order of attachment |
  *  | users and roles                                         | kept although switched off          | 'not enabled'          |
  *
- *  `SEED=7 CALLS=100000 node dist/test/lib/etcd/engine/differential.test.js` runs another sequence. */
+ *  `SEED=7 CALLS=100000 node dist/test/lib/etcd/engine/differential.test.js` runs another
+ *  sequence. */
 
 import t, { type Test } from 'tap'
 import { findEtcd, type Program } from '../../../support/etcd/real-etcd.ts'

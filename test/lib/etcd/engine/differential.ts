@@ -1,4 +1,5 @@
-/** Runs the same random calls on a real etcd and on the engine, both over gRPC, and compares every answer and every watch event. */
+/** Runs the same random calls on a real etcd and on the engine, both over gRPC, and compares every
+ *  answer and every watch event. */
 
 import assert from 'node:assert/strict'
 import type { Test } from 'tap'
@@ -124,7 +125,8 @@ export class Differential {
       if (!last.isRead) await this.#compare(last)
       i += calls.length
     }
-    // An event that is still on its way when its predecessor is compacted may or may not have a previous value.
+    // An event that is still on its way when its predecessor is compacted may or may not have a
+    // previous value.
     for (const watch of this.#watches) await watch.settle(this.#revision)
     await this.#compact()
   }
@@ -168,8 +170,8 @@ export class Differential {
   }
 }
 
-/** The answer without what depends on the moment of asking (seconds that are left), or on chance (etcd lists the keys of a lease in
- *  the order of a hash map). */
+/** The answer without what depends on the moment of asking (seconds that are left), or on chance
+ *  (etcd lists the keys of a lease in the order of a hash map). */
 function normalized(call: Call, answer: Answer): Answer {
   if (call.method !== 'LeaseTimeToLive' || !('response' in answer)) return answer
   const { response } = answer

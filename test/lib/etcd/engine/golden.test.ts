@@ -1,4 +1,5 @@
-/** The recorded history of a real etcd, loaded into the engine, against a naive program that reads the same file. */
+/** The recorded history of a real etcd, loaded into the engine, against a naive program that reads
+ *  the same file. */
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'

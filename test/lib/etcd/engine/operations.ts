@@ -1,5 +1,6 @@
-/** Random calls of etcd's API, in which everything that etcd tells apart comes up: few keys, so that calls meet; ranges of every
- *  form; revisions before, at and after what is there; leases that exist and that do not. */
+/** Random calls of etcd's API, in which everything that etcd tells apart comes up: few keys, so
+ *  that calls meet; ranges of every form; revisions before, at and after what is there; leases that
+ *  exist and that do not. */
 
 import { type Random, randomInt, randomItem } from '../../../../lib/base/random.ts'
 import type { Message } from '../../../support/etcd/raw-etcd.ts'
@@ -26,7 +27,8 @@ const values = ['', '0', '1', '1', 'long value', '\0\xff']
 const leases = ['1', '77', '4611686018427387909', '9223372036854775807', '-3']
 
 export interface CallsOptions {
-  /** Sorts by what many entries have in common: their order among each other then follows from the server's sorting algorithm. */
+  /** Sorts by what many entries have in common: their order among each other then follows from the
+   *  server's sorting algorithm. */
   readonly withTies: boolean
 }
 
@@ -114,8 +116,9 @@ export class Calls {
     return { ...this.#span(), prevKv: this.#chance(0.5) }
   }
 
-  /** Transactions down to three levels. Two that etcd should refuse and does not are left out: a put beside a delete without an
-   *  upper bound, and transactions side by side of which a later one deletes what an earlier one puts. */
+  /** Transactions down to three levels. Two that etcd should refuse and does not are left out: a
+   *  put beside a delete without an upper bound, and transactions side by side of which a later one
+   *  deletes what an earlier one puts. */
   #txn(state: StoreState, level: number): Message {
     const branch = (): Message[] => {
       const mayNest = level < 2 && this.#chance(0.25)

@@ -1,5 +1,6 @@
-/** The same watch stream on two servers: the same watchers are made and canceled on both, and what each is told is compared. How
- *  events are packed into responses is up to the server, so events are compared one by one. */
+/** The same watch stream on two servers: the same watchers are made and canceled on both, and what
+ *  each is told is compared. How events are packed into responses is up to the server, so events
+ *  are compared one by one. */
 
 import assert from 'node:assert/strict'
 import type { ClientDuplexStream } from '@grpc/grpc-js'
@@ -42,8 +43,9 @@ export class WatchPair {
     if (random.next() < 0.1) this.#send({ cancelRequest: { watchId: '12345' } })
   }
 
-  /** Waits until both servers have told everything up to `revision`, and compares it. Watchers that were ended by a compaction, or
-   *  that wait for a later revision, keep a server from telling progress, so they are canceled first. */
+  /** Waits until both servers have told everything up to `revision`, and compares it. Watchers that
+   *  were ended by a compaction, or that wait for a later revision, keep a server from telling
+   *  progress, so they are canceled first. */
   async settle(revision: number): Promise<void> {
     for (const id of this.#ids) {
       const { isCanceled, startRevision } = this.#real.watcher(id)
@@ -52,7 +54,8 @@ export class WatchPair {
     if (this.#ids.size > 0) {
       await Promise.all([this.#real.untilProgress(revision), this.#ours.untilProgress(revision)])
     }
-    // Before 3.4.25 and 3.5.8 etcd's progress may overtake events: ours does not, so it says how many there must be.
+    // Before 3.4.25 and 3.5.8 etcd's progress may overtake events: ours does not, so it says how
+    // many there must be.
     await this.#real.untilNotices(this.#ours.noticeCount)
     this.#compare()
   }

@@ -1,4 +1,5 @@
-/** What the differential tests cannot time: clients that do not read, progress on a timer, positions that are compacted. */
+/** What the differential tests cannot time: clients that do not read, progress on a timer,
+ *  positions that are compacted. */
 
 import { SeededScheduler } from '../../../support/etcd/seeded-scheduler.ts'
 import t from 'tap'

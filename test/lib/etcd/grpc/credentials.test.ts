@@ -157,8 +157,8 @@ t.test(
   },
 )
 
-/** Makes a user `root` with the password `secret`, switches authentication on, and gives an etcdctl that acts as that user. It
- *  answers `secret` to whatever password it is asked for. */
+/** Makes a user `root` with the password `secret`, switches authentication on, and gives an etcdctl
+ *  that acts as that user. It answers `secret` to whatever password it is asked for. */
 async function enableAuth(
   endpoints: readonly string[],
 ): Promise<(...args: string[]) => Promise<void>> {
@@ -187,7 +187,8 @@ t.test('certificates are renewed while a watch is open', { skip: etcd.skip }, as
   const sink = new WatchRecorder()
   client.watch({ range: under('a') }, sink)
   await sink.untilCreated()
-  // Signed by an authority that etcd does not trust: new connections are refused, the open watch goes on.
+  // Signed by an authority that etcd does not trust: new connections are refused, the open watch
+  // goes on.
   client.renew({ ca, cert: pem('front-proxy.pem'), key: pem('front-proxy.key') })
   await refuses(t, 'source_failed', client.range({ range: under('a') }))
   client.renew(own)

@@ -32,7 +32,8 @@ const root = protobuf.loadSync(
     .replace('package.json', 'proto/rpc.proto'),
 )
 
-/** What protobufjs reads in our bytes, written by it, and read by us again, is what we began with. */
+/** What protobufjs reads in our bytes, written by it, and read by us again, is what we began
+ *  with. */
 function roundTrip<T>(name: string, codec: Codec<T>, message: T): void {
   const type = root.lookupType(`etcdserverpb.${name}`)
   const ours = codec.encode(message)

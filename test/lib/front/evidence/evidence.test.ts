@@ -1,4 +1,5 @@
-/** Nothing leaves the mirror that was not compared. The upstream tells the truth, but for what a test has it say. */
+/** Nothing leaves the mirror that was not compared. The upstream tells the truth, but for what a
+ *  test has it say. */
 
 import * as http from 'node:http'
 import t from 'tap'

@@ -1,5 +1,6 @@
-/** Before servers of 1.34 and 1.35 behind one address: what both write alike is answered from the mirror, and nothing else. The 1.34 answers
- *  with the bytes of a recorded kube-apiserver, where these were recorded. */
+/** Before servers of 1.34 and 1.35 behind one address: what both write alike is answered from the
+ *  mirror, and nothing else. The 1.34 answers with the bytes of a recorded kube-apiserver, where
+ *  these were recorded. */
 
 import t, { type Test } from 'tap'
 import { createRandom } from '../../../../lib/base/random.ts'
@@ -87,7 +88,8 @@ function pause(ms: number): Promise<void> {
   return new Promise<void>(resolve => systemClock.setTimer(ms, resolve))
 }
 
-/** Waits until nothing more is compared. On a busy machine a comparison may take as long as one of these looks. */
+/** Waits until nothing more is compared. On a busy machine a comparison may take as long as one of
+ *  these looks. */
 async function settled({ service }: Mixed): Promise<void> {
   let before = -1
   for (let same = 0; same < 4;) {

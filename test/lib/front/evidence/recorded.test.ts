@@ -1,5 +1,6 @@
-/** Before an upstream that answers with the bytes of a recorded kube-apiserver 1.34: evidence finds that we write them alike, and finds
- *  it where we do not, because we take it for another version or because it has become another. */
+/** Before an upstream that answers with the bytes of a recorded kube-apiserver 1.34: evidence finds
+ *  that we write them alike, and finds it where we do not, because we take it for another version
+ *  or because it has become another. */
 
 import t, { type Test } from 'tap'
 import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
@@ -54,7 +55,8 @@ async function settled({ service }: Proxied): Promise<void> {
   }
 }
 
-/** Asks what was asked of the recorded server; how often we answered ourselves, and what was wrong then. */
+/** Asks what was asked of the recorded server; how often we answered ourselves, and what was wrong
+ *  then. */
 async function replayed({ get }: Proxied): Promise<{ mirrored: number; wrong: string[] }> {
   let mirrored = 0
   const wrong: string[] = []

@@ -3,7 +3,8 @@ import { VersionLines } from '../../../../lib/front/knowledge/version-lines.ts'
 import type { UpstreamLine } from '../../../../lib/front/upstream/upstream.ts'
 import type { UpstreamAnswer } from '../../../../lib/http/auth/upstream-calls.ts'
 
-/** The version that a server says, for each of its answers in turn; the last one again and again. */
+/** The version that a server says, for each of its answers in turn; the last one again and
+ *  again. */
 type Server = readonly string[]
 
 interface Opened extends UpstreamLine {

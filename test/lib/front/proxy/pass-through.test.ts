@@ -1,4 +1,5 @@
-/** What the mirror holds and cannot answer exactly passes; and so does what somebody wants to pass. */
+/** What the mirror holds and cannot answer exactly passes; and so does what somebody wants to
+ *  pass. */
 
 import * as http from 'node:http'
 import t from 'tap'

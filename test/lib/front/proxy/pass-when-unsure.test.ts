@@ -1,4 +1,5 @@
-/** What the mirror holds and does not believe, or cannot prove to be new, the upstream answers instead. */
+/** What the mirror holds and does not believe, or cannot prove to be new, the upstream answers
+ *  instead. */
 
 import t from 'tap'
 import { keyFromText } from '../../../../lib/base/keys.ts'
@@ -81,7 +82,8 @@ t.test('a read that nothing proves to be new passes, and any other does not', as
   const { get, client, upstream } = proxied
   await answeredHere(proxied, '', 'v1', 'configmaps')
   t.equal(originOf(await get(maps)), 'mirror; revision=N')
-  // etcd moves on, and no event tells the mirror so: its progress marks cannot be believed at this version.
+  // etcd moves on, and no event tells the mirror so: its progress marks cannot be believed at this
+  // version.
   const put = { type: 'put', key: keyFromText('/elsewhere'), value: Buffer.from('x') } as const
   await client.txn({ compares: [], success: [put], failure: [] })
   const passed = await get(maps)

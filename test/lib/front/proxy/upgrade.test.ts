@@ -1,4 +1,5 @@
-/** Connections that change their protocol: SPDY and WebSocket, as a tunnel of bytes; and what does not become one. */
+/** Connections that change their protocol: SPDY and WebSocket, as a tunnel of bytes; and what does
+ *  not become one. */
 
 import { randomBytes } from 'node:crypto'
 import * as net from 'node:net'

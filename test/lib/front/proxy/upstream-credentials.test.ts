@@ -1,4 +1,5 @@
-/** Who the upstream takes us for: ourselves with our own questions, and never with anybody else's. */
+/** Who the upstream takes us for: ourselves with our own questions, and never with anybody
+ *  else's. */
 
 import { readFileSync, renameSync, writeFileSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,5 @@
-/** Whatever the upstream does, the client is told, and what reached the upstream is never sent again. */
+/** Whatever the upstream does, the client is told, and what reached the upstream is never sent
+ *  again. */
 
 import * as http from 'node:http'
 import * as net from 'node:net'

@@ -1,4 +1,5 @@
-/** Responses are read as they were meant, however they come in pieces, and what could be read in two ways is refused. */
+/** Responses are read as they were meant, however they come in pieces, and what could be read in
+ *  two ways is refused. */
 
 import { deepEqual } from 'node:assert/strict'
 import type * as net from 'node:net'

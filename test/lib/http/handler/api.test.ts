@@ -308,7 +308,8 @@ t.test('a client that leaves in the middle of a list ends the work', async t => 
     await new Promise(resolve => socket.once('data', resolve))
     socket.destroy()
   }
-  // Draining waits for work under way: if any went on for a client that has gone, this would not end.
+  // Draining waits for work under way: if any went on for a client that has gone, this would not
+  // end.
   await served.service.stop()
 })
 

@@ -15,7 +15,8 @@ import {
   startServed,
 } from '../../../support/http/served.ts'
 
-/** A service that has seen everything, one that has not, and a revision that only the first one and etcd still have. */
+/** A service that has seen everything, one that has not, and a revision that only the first one and
+ *  etcd still have. */
 interface Old {
   readonly seen: Served
   readonly late: Served

@@ -35,6 +35,7 @@ t.test('whatever clients send, metrics have only so many series', async t => {
   await sendMany()
   await sendMany()
   const more = [...(await seriesOf())].filter(one => !first.has(one))
-  // A rare combination of verb, resource and code may come late; a text of a client would make hundreds.
+  // A rare combination of verb, resource and code may come late; a text of a client would make
+  // hundreds.
   t.ok(more.length < 60, `${more.length} series more: ${more.slice(0, 5).join(' ')}`)
 })

@@ -5,7 +5,8 @@ import { keyFromText } from '../../../../lib/base/keys.ts'
 import { protobufFromJson } from '../../../../lib/codec/transcode/transcode.ts'
 import { ask, type Served, startServed } from '../../../support/http/served.ts'
 
-/** Larger than what is not counted, and so large that 512 MiB are soon full if it is not given back. */
+/** Larger than what is not counted, and so large that 512 MiB are soon full if it is not given
+ *  back. */
 const objectBytes = 900_000
 
 async function putLarge({ client }: Served): Promise<void> {

@@ -43,8 +43,8 @@ t.test('what was changed, or is not encrypted, is not decrypted', async t => {
   }
 })
 
-/** Made by the builds of these commits, with the key of 32 bytes of 7, for pods: plain, and encrypted. What an older replica has told
- *  a client must go on at a newer one. */
+/** Made by the builds of these commits, with the key of 32 bytes of 7, for pods: plain, and
+ *  encrypted. What an older replica has told a client must go on at a newer one. */
 const recorded = {
   '7b72718':
     'eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MTM2LCJzdGFydCI6Ii90ZWFtLTEvaW5uZXItbGVkZ2VyLTExLTh6N2c5YnFndmMtNXhubnJcdTAwMDAifQ',

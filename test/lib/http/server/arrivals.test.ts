@@ -1,4 +1,5 @@
-/** The law of arrivals: first come, first begun; connections take turns; strangers have what their purse allows, and then a part. */
+/** The law of arrivals: first come, first begun; connections take turns; strangers have what their
+ *  purse allows, and then a part. */
 
 import { once } from 'node:events'
 import * as http2 from 'node:http2'

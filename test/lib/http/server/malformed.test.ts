@@ -98,7 +98,8 @@ function checkAnswer(method: string, { status, headers: got, body }: HttpAnswer)
   assert.ok(status >= 200 && status < 600)
   const type = got['content-type'] ?? ''
   if (status === 500) {
-    // What package storage cannot parse, and a watch of nothing, are recorded as a 500 of kube-apiserver.
+    // What package storage cannot parse, and a watch of nothing, are recorded as a 500 of
+    // kube-apiserver.
     assert.match(body.toString(), /strconv|invalid resource version|ParseUint|RequestInfo/)
   } else if (status > 500) assert.ok(status === 504 || status === 503, `status ${status}`)
   if (status < 400 || method === 'HEAD') return

@@ -90,7 +90,8 @@ interface Special {
   readonly upstream?: object
 }
 
-/** Opens a streaming list, as a request that has been understood and has waited for its snapshot. */
+/** Opens a streaming list, as a request that has been understood and has waited for its
+ *  snapshot. */
 function stream(
   world: WatchWorld,
   exchange: ScriptedExchange,

@@ -9,7 +9,8 @@ import { type RecordedWatch, watches } from '../../../golden/load.ts'
 import { answerRecorded, storeAt } from '../../../support/kube/kube-golden.ts'
 import { recordedReader } from '../../../support/kube/selectable.ts'
 
-/** Whether the server still had the history depends on when it was started, and identity is decided elsewhere. */
+/** Whether the server still had the history depends on when it was started, and identity is decided
+ *  elsewhere. */
 const recorded = watches().filter(
   watch =>
     !watch.flags.includes('cache-window') &&
@@ -102,7 +103,8 @@ interface RecordedObject {
   }
 }
 
-/** The recorded events but for bookmarks on an interval; undefined where frames do not name their objects, or tell of a failure. */
+/** The recorded events but for bookmarks on an interval; undefined where frames do not name their
+ *  objects, or tell of a failure. */
 function recordedEvents(watch: RecordedWatch): string[] | undefined {
   const events: string[] = []
   for (const { raw = '' } of watch.frames) {

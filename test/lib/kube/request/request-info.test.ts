@@ -1,5 +1,6 @@
-/** Attributes against the rules of kube-apiserver's RequestInfo, written down once more from what they are documented to do, over all
- *  paths, with custom resources that are named as parts of paths are. */
+/** Attributes against the rules of kube-apiserver's RequestInfo, written down once more from what
+ *  they are documented to do, over all paths, with custom resources that are named as parts of
+ *  paths are. */
 
 import * as fc from 'fast-check'
 import t from 'tap'
@@ -68,8 +69,9 @@ const queries: readonly AskedQuery[] = [
   { text: '?fieldSelector=metadata.name', watch: false, name: '' },
 ]
 
-/** RequestInfo: a resource request has a prefix, a group unless it is of /api, a version, and something below; a special verb may
- *  stand before; `namespaces/NAME` opens a scope, and is itself what is asked for if nothing but a subresource of it follows. */
+/** RequestInfo: a resource request has a prefix, a group unless it is of /api, a version, and
+ *  something below; a special verb may stand before; `namespaces/NAME` opens a scope, and is itself
+ *  what is asked for if nothing but a subresource of it follows. */
 function infoOf(method: string, path: string, query: AskedQuery): Info | 'error' {
   const other = { verb: method.toLowerCase() }
   const all = path.replace(/^\/+|\/+$/g, '')

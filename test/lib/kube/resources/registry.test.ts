@@ -32,7 +32,8 @@ function definition(spec: object, conditions = ['Established', 'NamesAccepted'])
 t.test(
   'no built-in kind is served whose Table cells nobody has compared with a server',
   async t => {
-    // Off by default, and so in no recording. Whoever serves one has to let an upstream print it, or to compare it first.
+    // Off by default, and so in no recording. Whoever serves one has to let an upstream print it,
+    // or to compare it first.
     const unchecked = new Set([
       'certificates.k8s.io/ClusterTrustBundle',
       'certificates.k8s.io/PodCertificateRequest',

@@ -11,7 +11,8 @@ import { changesAt, TinyEtcd } from '../../../support/etcd/tiny-etcd.ts'
 
 const any = { type: 'any' } as const
 
-/** A ready mirror of keyspace `a`, with an entry of `c` in etcd, whose ranges wait until `release`. */
+/** A ready mirror of keyspace `a`, with an entry of `c` in etcd, whose ranges wait until
+ *  `release`. */
 async function createJoining(): Promise<MirrorFixture & { release: () => void }> {
   const etcd = new TinyEtcd()
   etcd.write({ '/r/c/1': 'x' })

@@ -68,7 +68,8 @@ async function readAll(
   return pages
 }
 
-/** Keys as registries have them: a few folders of very different sizes, names with long common beginnings, and any bytes. */
+/** Keys as registries have them: a few folders of very different sizes, names with long common
+ *  beginnings, and any bytes. */
 const keys = fc
   .array(
     fc.record({
@@ -137,7 +138,8 @@ t.test(
       t.ok(asked.length < size * 1.5, `${asked.length} requests`)
     }
     const [few = 0, many = 0] = perKey
-    // One range for all would cost eight times as much for each key when there are eight times as many.
+    // One range for all would cost eight times as much for each key when there are eight times as
+    // many.
     t.ok(many < few * 2.5, `${few} and ${many} keys are counted for each one`)
   },
 )

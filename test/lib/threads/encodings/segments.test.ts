@@ -1,4 +1,5 @@
-/** Encoded leaves that threads share: whatever is found is what was encoded of exactly these entries, whatever is late, dropped or dead. */
+/** Encoded leaves that threads share: whatever is found is what was encoded of exactly these
+ *  entries, whatever is late, dropped or dead. */
 
 import fc from 'fast-check'
 import t from 'tap'

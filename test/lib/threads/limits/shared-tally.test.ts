@@ -1,4 +1,5 @@
-/** The tally of a process with several threads, each of which is an object with a part of one memory. */
+/** The tally of a process with several threads, each of which is an object with a part of one
+ *  memory. */
 
 import t from 'tap'
 import fc from 'fast-check'

@@ -1,4 +1,5 @@
-/** Writes in memory: the transactions that writes need, on a map, with a session factory for built-in resources. */
+/** Writes in memory: the transactions that writes need, on a map, with a session factory for
+ *  built-in resources. */
 
 import type { Clock } from '../../../../lib/base/clock.ts'
 import { type Key, keyFromText } from '../../../../lib/base/keys.ts'
@@ -66,7 +67,8 @@ const idle: Pick<Clock, 'monotonicMs' | 'yield'> = {
   yield: () => Promise.resolve(),
 }
 
-/** A server of the built-in resources over a store, whose clock moves on by a second with each write. */
+/** A server of the built-in resources over a store, whose clock moves on by a second with each
+ *  write. */
 export function writesOver(
   store: MemoryStore,
   random: Random,

@@ -1,4 +1,5 @@
-/** deploy/grafana/*.json, made from tables of panels. `node dist/test/support/program/write-options.js` writes them. */
+/** deploy/grafana/*.json, made from tables of panels. `node
+ *  dist/test/support/program/write-options.js` writes them. */
 
 import { overviewRows } from './overview.ts'
 import type { Panel, Row } from './panels.ts'

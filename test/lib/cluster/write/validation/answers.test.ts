@@ -1,5 +1,6 @@
-/** Replays what a kube-apiserver 1.36.3 said of objects that are right but for one field: each is decoded, prepared and checked, and has
- *  to get the same status and causes. The answers are a sample of those to some 15000 such objects. */
+/** Replays what a kube-apiserver 1.36.3 said of objects that are right but for one field: each is
+ *  decoded, prepared and checked, and has to get the same status and causes. The answers are a
+ *  sample of those to some 15000 such objects. */
 
 import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
@@ -83,8 +84,8 @@ function causesOf(answer: Answer): string[][] {
   return causes.sort((a, b) => (a.join() < b.join() ? -1 : 1))
 }
 
-/** Where fields may not change, a kube-apiserver adds the lines that differ between two prints of its
- *  internal structs. We do not. */
+/** Where fields may not change, a kube-apiserver adds the lines that differ between two prints of
+ *  its internal structs. We do not. */
 function withoutDifference(text: string): string {
   return text.replace(/\n@@ -[^]*$/, '')
 }

@@ -1,5 +1,5 @@
-/** What the API server does to a custom resource on read, on parsed objects, as its documentation describes it: the oracle for the
- *  compiled one. */
+/** What the API server does to a custom resource on read, on parsed objects, as its documentation
+ *  describes it: the oracle for the compiled one. */
 
 export type Parsed = null | boolean | string | number | Parsed[] | { [key: string]: Parsed }
 
@@ -14,7 +14,8 @@ export interface Schema {
 
 const preserve = 'x-kubernetes-preserve-unknown-fields'
 
-/** The value as it is decoded from etcd in its own version, and then converted to the served one, which may be the same. */
+/** The value as it is decoded from etcd in its own version, and then converted to the served one,
+ *  which may be the same. */
 export function readValue(value: Parsed, stored: Schema, served: Schema = stored): Parsed {
   const decoded = withDefaults(withoutNulls(pruned(value, stored), stored), stored)
   return withoutNulls(pruned(decoded, served), served)
@@ -24,7 +25,8 @@ function isObject(value: Parsed): value is { [key: string]: Parsed } {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The schema of a member: undefined where there is none, `true` where anything is a member but nothing is described. */
+/** The schema of a member: undefined where there is none, `true` where anything is a member but
+ *  nothing is described. */
 function memberSchema(schema: Schema | undefined, key: string): Schema | true | undefined {
   const { properties, additionalProperties } = schema ?? {}
   if (properties !== undefined && Object.hasOwn(properties, key)) return properties[key]

@@ -1,4 +1,5 @@
-/** Connections over HTTP/1.1 from their first request on: those of ours, those that become Node's, and what both must give back. */
+/** Connections over HTTP/1.1 from their first request on: those of ours, those that become Node's,
+ *  and what both must give back. */
 
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
