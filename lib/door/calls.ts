@@ -144,7 +144,8 @@ export class Calls {
         if (served === undefined && rights === undefined && !(isKnown && areNone)) {
           this.#pass(call, asSent(message))
         } else if (!areNone) {
-          // What is watched on this stream already etcd would go on with too; what is new it would check.
+          // What is watched on this stream already etcd would go on with too; what is new it would
+          // check.
           call.finish(statusOf(usersHaveCome()))
         } else if (!isKnown) {
           call.finish(statusOf(uncheckable()))
@@ -251,7 +252,8 @@ export class Calls {
   }
 }
 
-/** etcd has users, or has not said yet whether it has: watches are between it and the client then. */
+/** etcd has users, or has not said yet whether it has: watches are between it and the client
+ *  then. */
 function cannotServe(): CacheError {
   const details = 'watchglass: watches of limited certificates are served where etcd has no users'
   return new CacheError('not_ready', details)

@@ -1,4 +1,5 @@
-/** etcd's API in front of an etcd: what a mirror can answer exactly is answered here, everything else passes. */
+/** etcd's API in front of an etcd: what a mirror can answer exactly is answered here, everything
+ *  else passes. */
 
 import type { SecureContextOptions } from 'node:tls'
 import type { Clock } from '../base/clock.ts'
@@ -32,7 +33,8 @@ export interface Door {
   /** Where it listens, with the port that it got. */
   readonly address: string
   renewTls(tls: SecureContextOptions): void
-  /** Takes no more calls, waits for those under way, but not longer than this, and ends the rest. */
+  /** Takes no more calls, waits for those under way, but not longer than this, and ends the
+   *  rest. */
   close(drainMaxMs: number): Promise<void>
 }
 

@@ -1,5 +1,6 @@
-/** The calls of etcd's API that the embedded engine answers over gRPC: where they come in, how their messages are read and written,
- *  and who answers. A call that is not here is answered by gRPC itself, as not implemented. */
+/** The calls of etcd's API that the embedded engine answers over gRPC: where they come in, how
+ *  their messages are read and written, and who answers. A call that is not here is answered by
+ *  gRPC itself, as not implemented. */
 
 import type { Admin } from '../etcd/engine/admin.ts'
 import { sizeOfEntry } from '../etcd/engine/fragments.ts'

@@ -1,5 +1,6 @@
-/** The embedded engine over gRPC, for etcdctl and every other client of etcd. Our own codec reads and writes the messages. A watch whose
- *  client does not read stops being written to, and catches up from the history later. */
+/** The embedded engine over gRPC, for etcdctl and every other client of etcd. Our own codec
+ *  reads and writes the messages. A watch whose client does not read stops being written to, and
+ *  catches up from the history later. */
 
 import type { SecureContextOptions } from 'node:tls'
 import { CacheError } from '../base/errors.ts'
@@ -44,7 +45,8 @@ const handlers = new Map<string, Handler>([
   ['/etcdserverpb.Lease/LeaseKeepAlive', answerKeepAlive],
 ])
 
-/** Serves one member of the engine. Fails with `invalid_request` when the address cannot be listened on. */
+/** Serves one member of the engine. Fails with `invalid_request` when the address cannot be
+ *  listened on. */
 export async function startEtcdServer(options: EtcdServerOptions): Promise<EtcdServer> {
   const [first] = options.engine.members
   const member = options.member ?? first

@@ -1,4 +1,5 @@
-/** A watch stream over gRPC: its requests go to a `WatchStream`, whose responses are encoded and written as fast as the client reads. */
+/** A watch stream over gRPC: its requests go to a `WatchStream`, whose responses are encoded and
+ *  written as fast as the client reads. */
 
 import type { CacheError } from '../base/errors.ts'
 import { type HeaderMessage, headerResponseCodec } from '../etcd/proto/kv-messages.ts'
@@ -19,10 +20,12 @@ export type OpenWatch = (
   options: { requiresLeader: boolean; room: WatcherRoom },
 ) => WatchStream
 
-/** So much may wait for a client before its watchers stay behind. To catch up costs more, and events come in bursts. */
+/** So much may wait for a client before its watchers stay behind. To catch up costs more, and
+ *  events come in bursts. */
 const waitingMaxBytes = 64 * 1024
 
-/** Messages up to this size are sent in one buffer: to copy so little is cheaper than a second write. */
+/** Messages up to this size are sent in one buffer: to copy so little is cheaper than a second
+ *  write. */
 const joinMaxBytes = 16 * 1024
 
 /** A watch call that is served by a stream. */
@@ -88,7 +91,8 @@ function send(call: GrpcCall, response: WatchResponseMessage): boolean {
   return !stream.writableNeedDrain || stream.writableLength < waitingMaxBytes
 }
 
-/** The message of a response in pieces, with its prefix: made once for all watchers that are sent the same. */
+/** The message of a response in pieces, with its prefix: made once for all watchers that are
+ *  sent the same. */
 function piecesOf(response: WatchResponseMessage): readonly Buffer[] {
   const [first] = response.events
   if (!(first instanceof KeptEvent)) return encode(response)
@@ -99,7 +103,8 @@ function piecesOf(response: WatchResponseMessage): readonly Buffer[] {
   return pieces
 }
 
-/** Whether two responses with events say the same: nothing but these fields differs between them. */
+/** Whether two responses with events say the same: nothing but these fields differs between
+ *  them. */
 function isSame(some: WatchResponseMessage, other: WatchResponseMessage): boolean {
   return (
     some.header === other.header &&

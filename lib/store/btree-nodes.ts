@@ -19,10 +19,10 @@
  *  strings of one node have a long common prefix, so comparing them is slow as well.
  *
  *  Most changes replace the value of a key. Their cost is the copied nodes and, in a large tree,
- *  also the memory accesses, above all to the leaf, which is in no processor cache: so its entries
- *  and marks are in one array, side by side. Inner nodes are read often; they share heads with
- *  their copies. Nodes that survive in the history are copied twice by the garbage collector, which
- *  is half of the time of a change (bench/store). */
+ *  also the memory accesses, above all to the leaf, which is in no processor cache: so its
+ *  entries and marks are in one array, side by side. Inner nodes are read often; they share
+ *  heads with their copies. Nodes that survive in the history are copied twice by the garbage
+ *  collector, which is half of the time of a change (bench/store). */
 
 import type { Key } from '../base/keys.ts'
 import type { SegmentHolder } from './segments.ts'

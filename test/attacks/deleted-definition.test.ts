@@ -1,4 +1,5 @@
-/** A definition that is deleted: its watches tell of the end of each object, and end when it is gone. */
+/** A definition that is deleted: its watches tell of the end of each object, and end when it is
+ *  gone. */
 
 import t from 'tap'
 import { keyFromText, singleKey } from '../../lib/base/keys.ts'
@@ -43,7 +44,8 @@ t.test('watches tell of each object that goes with its definition', async t => {
   let text = ''
   let ended = Promise.resolve()
   let sockets = 0
-  /** Watches as an informer does: from the last revision that it saw, again when a watch has ended in order. */
+  /** Watches as an informer does: from the last revision that it saw, again when a watch has
+   *  ended in order. */
   const watch = async (): Promise<void> => {
     const socket = await connect(door)
     t.teardown(() => socket.destroy())

@@ -1,4 +1,5 @@
-/** Answers and headers that once ended the process, and their siblings: none of them ends more than its own exchange. */
+/** Answers and headers that once ended the process, and their siblings: none of them ends more
+ *  than its own exchange. */
 
 import t from 'tap'
 import type { Binding } from '../support/upstream/rules.ts'
@@ -9,7 +10,8 @@ import { calm, staysCalm } from '../support/attacks/works.ts'
 const chunked = 'Transfer-Encoding: chunked\r\n'
 const body = '5\r\nhello\r\n'
 
-/** What an upstream, or whoever has a pod behind it, may answer: each is understood, or is an error of this request alone. */
+/** What an upstream, or whoever has a pod behind it, may answer: each is understood, or is an
+ *  error of this request alone. */
 const answers: Readonly<Record<string, string>> = {
   'trailers that repeat a header':
     `HTTP/1.1 200 OK\r\nTrailer: etag\r\n${chunked}\r\n${body}0\r\n` +

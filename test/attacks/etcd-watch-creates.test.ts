@@ -1,5 +1,5 @@
-/** Watches of etcd's API without number: nobody is held for them, whoever takes their responses or does
- *  not, and there is a bound. */
+/** Watches of etcd's API without number: nobody is held for them, whoever takes their responses
+ *  or does not, and there is a bound. */
 
 import t, { type Test } from 'tap'
 import { attack, put, startDoors } from '../support/attacks/doors.ts'

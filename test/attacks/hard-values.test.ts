@@ -1,5 +1,6 @@
-/** Bodies and stored values that are small and hard to work on: each of them once held the event loop for seconds to hours, or took all
- *  memory. A server that takes writes stays there for everybody. */
+/** Bodies and stored values that are small and hard to work on: each of them once held the event
+ *  loop for seconds to hours, or took all memory. A server that takes writes stays there for
+ *  everybody. */
 
 import t from 'tap'
 import { ask, type Answer } from '../support/attacks/faces.ts'

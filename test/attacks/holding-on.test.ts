@@ -1,4 +1,5 @@
-/** One user's requests leave room for everybody else's: bodies that never come, answers that nobody reads, watches without end. */
+/** One user's requests leave room for everybody else's: bodies that never come, answers that
+ *  nobody reads, watches without end. */
 
 import type { Socket } from 'node:net'
 import t from 'tap'

@@ -1,4 +1,5 @@
-/** Nobody is believed to be somebody else by a header, under whatever name the upstream believes one. */
+/** Nobody is believed to be somebody else by a header, under whatever name the upstream believes
+ *  one. */
 
 import t from 'tap'
 import { admin, startDoor } from '../support/attacks/door.ts'

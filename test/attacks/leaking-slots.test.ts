@@ -1,4 +1,5 @@
-/** What a request takes is given back, however it ends: upgrades that cannot be sent, clients that leave, upstreams that break off. */
+/** What a request takes is given back, however it ends: upgrades that cannot be sent, clients
+ *  that leave, upstreams that break off. */
 
 import t from 'tap'
 import { type Door, maps, startDoor } from '../support/attacks/door.ts'

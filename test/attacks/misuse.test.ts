@@ -1,5 +1,5 @@
-/** What is kept secret stays secret, and what one client does concerns nobody else: encrypted tokens, groups without a name, changes of rules,
- *  tokens on a line without encryption. */
+/** What is kept secret stays secret, and what one client does concerns nobody else: encrypted
+ *  tokens, groups without a name, changes of rules, tokens on a line without encryption. */
 
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,6 @@
-/** A user is who the upstream says it is, however credentials are spelled and however many tokens there are: bounds on what passes, on upgrades
- *  and on what open watches keep are for the user. */
+/** A user is who the upstream says it is, however credentials are spelled and however many
+ *  tokens there are: bounds on what passes, on upgrades and on what open watches keep are for
+ *  the user. */
 
 import type { Socket } from 'node:net'
 import t from 'tap'
@@ -73,8 +74,8 @@ for (const threads of [1, 2]) {
       }
       t.comment(JSON.stringify(counts))
       t.ok((counts['101'] ?? 0) >= bound, 'as many as a user may have')
-      // In each thread a sixteenth of the bound may be open for each token before its user's name is asked for, and the last ones come while threads
-      // are told of each other's.
+      // In each thread a sixteenth of the bound may be open for each token before its user's name
+      // is asked for, and the last ones come while threads are told of each other's.
       const early = threads * ((tokens.length * bound) / 16 + 60)
       t.ok((counts['101'] ?? 0) <= bound + early, 'and hardly more')
       t.ok((counts['429'] ?? 0) > 0)

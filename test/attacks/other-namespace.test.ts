@@ -1,4 +1,5 @@
-/** A custom resource that is called as namespaces are does not open other namespaces to whoever may read one. */
+/** A custom resource that is called as namespaces are does not open other namespaces to whoever
+ *  may read one. */
 
 import t from 'tap'
 import { identity } from '../support/upstream/reviews.ts'

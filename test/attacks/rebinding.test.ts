@@ -1,5 +1,5 @@
-/** Web pages reach no listener that believes whoever reaches it: neither by their origin nor by a name that they have made to mean this
- *  machine. */
+/** Web pages reach no listener that believes whoever reaches it: neither by their origin nor by
+ *  a name that they have made to mean this machine. */
 
 import t from 'tap'
 import { startDoor } from '../support/attacks/door.ts'

@@ -1,5 +1,5 @@
-/** Connections that do nothing, or that slowly, are closed in time over http and https alike; long uploads are not. Time limits are
- *  shortened. */
+/** Connections that do nothing, or that slowly, are closed in time over http and https alike;
+ *  long uploads are not. Time limits are shortened. */
 
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'

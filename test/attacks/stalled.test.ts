@@ -1,5 +1,6 @@
-/** Whoever makes no progress for a minute is cut off, on either side and in either direction, and everything is given back. An upstream that
- *  does not read a body is in test/lib/front/upstream/connection-pool.test.ts. */
+/** Whoever makes no progress for a minute is cut off, on either side and in either direction,
+ *  and everything is given back. An upstream that does not read a body is in
+ *  test/lib/front/upstream/connection-pool.test.ts. */
 
 import { once } from 'node:events'
 import { Duplex, PassThrough, type Readable } from 'node:stream'

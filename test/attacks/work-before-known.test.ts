@@ -1,5 +1,6 @@
-/** Callers who are not known cost next to nothing, and hold up nobody who is: long selectors, made-up tokens, credentials that are
- *  spelled in many ways, Accept headers that are hard to read, requests without end. */
+/** Callers who are not known cost next to nothing, and hold up nobody who is: long selectors,
+ *  made-up tokens, credentials that are spelled in many ways, Accept headers that are hard to
+ *  read, requests without end. */
 
 import type * as http2 from 'node:http2'
 import t from 'tap'

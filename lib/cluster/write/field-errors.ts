@@ -1,5 +1,5 @@
-/** Errors about fields of an object, in the words of kube-apiserver: `spec.replicas: Invalid value: -1: must be ...`.
- *  */
+/** Errors about fields of an object, in the words of kube-apiserver: `spec.replicas: Invalid
+ *  value: -1: must be ...`. */
 
 import { goFloat } from '../../go/float.ts'
 import { goParseInt, goQuote } from '../../go/text.ts'
@@ -32,7 +32,8 @@ export interface FieldError {
   readonly message: string
 }
 
-/** A value as Go shows it in an error: texts quoted, numbers and booleans plain, everything else as JSON. */
+/** A value as Go shows it in an error: texts quoted, numbers and booleans plain, everything else
+ *  as JSON. */
 export type BadValue = JsonValue | number
 
 function make(
@@ -54,7 +55,8 @@ export function badValueText(value: BadValue): string {
   if (typeof value === 'string') return goQuote(value)
   if (typeof value === 'number') return String(value)
   if (!(value instanceof JsonNumber)) return textInOrder(value)
-  // A number that is written as a whole number of up to 64 bits is an integer to Go, any other a float.
+  // A number that is written as a whole number of up to 64 bits is an integer to Go, any other a
+  // float.
   const isInteger = /^-?\d{1,18}$/.test(value.source)
   return isInteger ? value.text : (goInteger(value.source) ?? goFloat(Number(value.source)))
 }

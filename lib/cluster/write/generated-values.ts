@@ -1,4 +1,5 @@
-/** Generated values of new objects: uids, endings of generated names, addresses and ports of Services. */
+/** Generated values of new objects: uids, endings of generated names, addresses and ports of
+ *  Services. */
 
 import type { ServiceAllocator } from './strategies/row.ts'
 
@@ -29,8 +30,9 @@ export function createGenerated(uid: () => string, randomInt: RandomInt): Genera
   }
 }
 
-/** Addresses of Services out of 10.96.0.0/12, as kubeadm has it, and ports of nodes. Both begin at random places and count up from there, so
- *  that a restart hardly ever gives out again what is in use. */
+/** Addresses of Services out of 10.96.0.0/12, as kubeadm has it, and ports of nodes. Both begin
+ *  at random places and count up from there, so that a restart hardly ever gives out again what
+ *  is in use. */
 function createAllocator(randomInt: RandomInt): ServiceAllocator {
   const [addresses, ports] = [2 ** 20 - 2, 2768]
   let [address, port] = [randomInt(addresses), randomInt(ports)]

@@ -52,7 +52,8 @@ export function forbiddenWrite(
   })
 }
 
-/** Characters of all errors of an object together: an error may show a whole list, and each item of the list may have such an error. */
+/** Characters of all errors of an object together: an error may show a whole list, and each item
+ *  of the list may have such an error. */
 export const errorsMaxLength: number = 8 * 1024 * 1024
 
 export function tooLarge(message: string): StatusError {

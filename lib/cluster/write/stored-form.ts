@@ -1,5 +1,6 @@
-/** Objects in the form in which kube-apiserver stores them: protobuf of the storage version for built-in kinds, JSON for custom ones, for
- *  definitions and for APIServices. The same object has the same bytes. */
+/** Objects in the form in which kube-apiserver stores them: protobuf of the storage version for
+ *  built-in kinds, JSON for custom ones, for definitions and for APIServices. The same object
+ *  has the same bytes. */
 
 import type { Steps } from '../../base/slice.ts'
 import { ByteWriter } from '../../wire/byte-writer.ts'

@@ -1,4 +1,5 @@
-/** What the steps of a write know of the kind that is written: its types if it is built in, its schema if a definition declares it. */
+/** What the steps of a write know of the kind that is written: its types if it is built in, its
+ *  schema if a definition declares it. */
 
 import type { MessageType, ScalePaths, Schema } from '../../codec/schema/schema.ts'
 
@@ -33,7 +34,8 @@ export interface WriteDefinition {
   readonly scale: ScalePaths | undefined
 }
 
-/** The group that errors say an object is of: events of both groups are one kind inside of kube-apiserver. */
+/** The group that errors say an object is of: events of both groups are one kind inside of
+ *  kube-apiserver. */
 export function groupOfObject({ group, kind }: Pick<WriteKind, 'group' | 'kind'>): string {
   return kind === 'Event' && group === 'events.k8s.io' ? '' : group
 }

@@ -1,5 +1,5 @@
-/** The parameters of writes: CreateOptions, UpdateOptions and PatchOptions from the query, DeleteOptions from the body or the query. Each
- *  mistake gets upstream's Status. */
+/** The parameters of writes: CreateOptions, UpdateOptions and PatchOptions from the query,
+ *  DeleteOptions from the body or the query. Each mistake gets upstream's Status. */
 
 import { goParseInt } from '../../go/text.ts'
 import { JsonNumber, type JsonObject, memberOf } from '../../codec/json/tree.ts'
@@ -30,7 +30,8 @@ export interface WriteOptions {
 
 export type WriteOptionsKind = 'CreateOptions' | 'UpdateOptions' | 'PatchOptions'
 
-/** Reads and checks the options of a write that is not a delete. `isApply`: the body is an apply configuration. */
+/** Reads and checks the options of a write that is not a delete. `isApply`: the body is an apply
+ *  configuration. */
 export function parseWriteOptions(
   query: Query,
   kind: WriteOptionsKind,
@@ -91,7 +92,8 @@ function dryRunErrors(dryRun: readonly string[]): FieldError[] {
   return [notSupported('dryRun', [...dryRun], ['All'])]
 }
 
-/** The manager of the fields that a request writes: the parameter, or the name of the client's program. */
+/** The manager of the fields that a request writes: the parameter, or the name of the client's
+ *  program. */
 export function managerOf(fieldManager: string, userAgent: string): string {
   if (fieldManager !== '') return fieldManager
   let name = ''

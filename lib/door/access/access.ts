@@ -1,5 +1,6 @@
-/** Limits certificates to prefixes (`--etcd-listen-allow`). Only calls whose keys are known are let through, and
- *  their requests are written anew, so that etcd does nothing that was not checked. */
+/** Limits certificates to prefixes (`--etcd-listen-allow`). Only calls whose keys are known are
+ *  let through, and their requests are written anew, so that etcd does nothing that was not
+ *  checked. */
 
 import { randomBytes } from 'node:crypto'
 import { CacheError } from '../../base/errors.ts'
@@ -68,7 +69,8 @@ export class Access {
     ])
   }
 
-  /** The rights of the caller; `undefined` if there are no limits. Fails with `unauthorized` for one without any. */
+  /** The rights of the caller; `undefined` if there are no limits. Fails with `unauthorized` for
+   *  one without any. */
   rightsOf(call: GrpcCall): Rights | undefined {
     if (this.#rights === undefined) return undefined
     const rights = this.#rights.get(call.certificateName ?? '')
@@ -100,10 +102,12 @@ function checked<Request>(
   }
 }
 
-/** The newest leases that a name was granted here, with numbers that were chosen here: nobody else can have had them. */
+/** The newest leases that a name was granted here, with numbers that were chosen here: nobody
+ *  else can have had them. */
 const granted = new WeakMap<Rights, Set<bigint>>()
 
-/** Chooses the number of a lease, if the client leaves that to etcd, so that it is known whose the lease is. */
+/** Chooses the number of a lease, if the client leaves that to etcd, so that it is known whose
+ *  the lease is. */
 function noteGrant(rights: Rights, bytes: Buffer): Buffer {
   const request = leaseGrantCodec.decode(bytes)
   if (request.id !== 0n) return leaseGrantCodec.encode(request)
@@ -115,8 +119,8 @@ function noteGrant(rights: Rights, bytes: Buffer): Buffer {
   return leaseGrantCodec.encode({ ...request, id })
 }
 
-/** A lease that is revoked takes its keys with it, and others may give it keys between the question and the revocation: so one without keys
- *  is revoked only by whom it was granted to. */
+/** A lease that is revoked takes its keys with it, and others may give it keys between the
+ *  question and the revocation: so one without keys is revoked only by whom it was granted to. */
 async function checkRevoke(sessions: EtcdSessions, rights: Rights, bytes: Buffer): Promise<Buffer> {
   const { id } = leaseIdCodec.decode(bytes)
   const question = leaseTimeToLiveCodec.encode({ id, keys: true })

@@ -1,4 +1,5 @@
-/** Which keys the owner of a certificate may read and write. Ranges must lie as a whole below one of the prefixes. */
+/** Which keys the owner of a certificate may read and write. Ranges must lie as a whole below
+ *  one of the prefixes. */
 
 import { type Key, type KeyRange, prefixRange, singleKey } from '../../base/keys.ts'
 import { rangeFromWire } from '../../etcd/engine/kv.ts'

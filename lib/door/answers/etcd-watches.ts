@@ -53,7 +53,8 @@ interface Ends {
   readonly clock: Clock
 }
 
-/** etcd drops a request for progress while the watcher has not caught up, which it does in rounds of this length. */
+/** etcd drops a request for progress while the watcher has not caught up, which it does in
+ *  rounds of this length. */
 const askEvery = { firstMs: 100, maxMs: 1000 }
 
 class EtcdWatch implements ElsewhereWatch {

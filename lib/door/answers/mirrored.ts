@@ -1,4 +1,5 @@
-/** What the door needs of a mirror. `lib/door/view/etcd-view.ts` implements it: this room does not know mirrors. */
+/** What the door needs of a mirror. `lib/door/view/etcd-view.ts` implements it: this room does
+ *  not know mirrors. */
 
 import type { Freshness } from '../../base/freshness.ts'
 import type { KeyRange } from '../../base/keys.ts'
@@ -20,7 +21,8 @@ export interface MirroredPart {
   readonly isProgressSound: boolean
   /** The mirror has lost etcd: nothing new will come for now. */
   readonly isCutOff: boolean
-  /** The newest contents, once they are as fresh as asked for; `undefined` if they must be read from etcd. Fails as the freshness gate does. */
+  /** The newest contents, once they are as fresh as asked for; `undefined` if they must be read
+   *  from etcd. Fails as the freshness gate does. */
   read(freshness: Freshness, signal: () => AbortSignal): Promise<Snapshot | undefined>
   /** The newest contents, as they are. */
   latest(): Snapshot
@@ -50,7 +52,8 @@ export interface MirroredEtcd {
   readonly revision: Revision
   /** A header as etcd writes it, with this revision. */
   header(revision: number): HeaderMessage
-  /** Asks etcd whether a revision can be read. Fails with `expired` or `future_revision` if it cannot, and as calls of etcd fail. */
+  /** Asks etcd whether a revision can be read. Fails with `expired` or `future_revision` if it
+   *  cannot, and as calls of etcd fail. */
   checkRevision(revision: Revision): Promise<HeaderMessage>
   /** Finds out whether etcd has another leader, or another history. */
   lookAgain(): void

@@ -7,7 +7,8 @@ import type { WatchSource } from '../../etcd/watch/watch-source.ts'
 import type { MirroredPart } from './mirrored.ts'
 import type { Said } from './said.ts'
 
-/** Clients of kube-apiserver's kind ask for progress ten times a second while somebody waits for it. */
+/** Clients of kube-apiserver's kind ask for progress ten times a second while somebody waits for
+ *  it. */
 const refreshEveryMs = 100
 
 export class PartSource implements WatchSource {
@@ -48,7 +49,8 @@ export class PartSource implements WatchSource {
     return this.part.isProgressSound
   }
 
-  /** Nothing may have happened since a client listed, and nothing may happen for long: it is told so. */
+  /** Nothing may have happened since a client listed, and nothing may happen for long: it is
+   *  told so. */
   get syncedStart(): number {
     return this.part.proven + 1
   }
@@ -71,7 +73,8 @@ export class PartSource implements WatchSource {
     this.#seen = this.part.proven
   }
 
-  /** The contents were replaced. What was seen of an old epoch, which the part's progress may still be of, is far ahead of this one. */
+  /** The contents were replaced. What was seen of an old epoch, which the part's progress may
+   *  still be of, is far ahead of this one. */
   beginAnew(): void {
     this.#seen = this.part.store.revision
   }

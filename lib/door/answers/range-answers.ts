@@ -1,4 +1,5 @@
-/** Answers ranges, and transactions that only read, from a mirror, exactly as etcd would; or finds that they must pass.
+/** Answers ranges, and transactions that only read, from a mirror, exactly as etcd would; or finds
+ *  that they must pass.
  *
  *  ```
  *  serializable        the newest contents, but not older than what this door has said
@@ -6,8 +7,9 @@
  *  at a revision       etcd is asked whether it can be read; the contents come from the history
  *  ```
  *
- *  Passing are: what no part of the mirror holds whole, everything while the mirror is not ready or not trusted, revisions before the
- *  history, sorts and filters of very many entries, and options that we do not know. */
+ *  Passing are: what no part of the mirror holds whole, everything while the mirror is not ready
+ *  or not trusted, revisions before the history, sorts and filters of very many entries, and
+ *  options that we do not know. */
 
 import type { Clock } from '../../base/clock.ts'
 import { CacheError, type ErrorCode } from '../../base/errors.ts'
@@ -27,7 +29,8 @@ import { type RangeBody, sendRange } from './range-body.ts'
 import type { Said } from './said.ts'
 import { SharedChecks } from './shared-checks.ts'
 
-/** Entries that are sorted or filtered here: above it, one turn of the event loop would take too long. */
+/** Entries that are sorted or filtered here: above it, one turn of the event loop would take too
+ *  long. */
 const sortedMax = 10_000
 
 const lastRangeField = 13
@@ -110,7 +113,8 @@ export class RangeAnswers {
     return part.proven >= this.#said.revision ? this.#etcd.header(part.proven) : undefined
   }
 
-  /** The header of etcd's answer about a revision that it can read; `undefined` if it could not be asked. */
+  /** The header of etcd's answer about a revision that it can read; `undefined` if it could not
+   *  be asked. */
   async #check(revision: Revision): Promise<HeaderMessage | undefined> {
     try {
       return await this.#checks.ask(revision)

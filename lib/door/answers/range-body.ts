@@ -1,5 +1,6 @@
-/** Sends the response of a range: its length first, then the entries as they are written, as fast as the client reads. Only a few hundred
- *  kilobytes of a response are in memory at once, and other work gets its turn in between. */
+/** Sends the response of a range: its length first, then the entries as they are written, as
+ *  fast as the client reads. Only a few hundred kilobytes of a response are in memory at once,
+ *  and other work gets its turn in between. */
 
 import type { Clock } from '../../base/clock.ts'
 import { Slice } from '../../base/slice.ts'
@@ -27,7 +28,8 @@ const sendBytes = 256 * 1024
 /** gRPC has four bytes for the length; clients in Go take no more than this. */
 const messageMaxBytes = 2 ** 31 - 1
 
-/** Sends the response and ends the call. False, with nothing sent, if it does not fit into a message. */
+/** Sends the response and ends the call. False, with nothing sent, if it does not fit into a
+ *  message. */
 export async function sendRange(call: GrpcCall, body: RangeBody, clock: Clock): Promise<boolean> {
   const head = rangeResponseCodec.encode({ ...noEntries, header: body.header })
   const tail = rangeResponseCodec.encode({ ...noEntries, more: body.more, count: body.count })

@@ -1,5 +1,5 @@
-/** Questions to etcd that many may share: who asks while one is on its way shares the next one, never that, because etcd may have answered it
- *  before something that the asker has seen. */
+/** Questions to etcd that many may share: who asks while one is on its way shares the next one,
+ *  never that, because etcd may have answered it before something that the asker has seen. */
 
 export class SharedChecks<Subject, Answer> {
   readonly #ask: (subject: Subject) => Promise<Answer>

@@ -1,4 +1,5 @@
-/** A scheduler for work that may take milliseconds: whatever else there is to do gets its turn in between. */
+/** A scheduler for work that may take milliseconds: whatever else there is to do gets its turn
+ *  in between. */
 
 import type { Clock } from '../../base/clock.ts'
 import { Slice } from '../../base/slice.ts'

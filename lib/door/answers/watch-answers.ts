@@ -1,5 +1,5 @@
-/** Watch streams out of a mirror. Each watcher is a position in the history of the part that has its keys; what the history does not have
- *  comes from etcd (watch-stream.ts). */
+/** Watch streams out of a mirror. Each watcher is a position in the history of the part that has
+ *  its keys; what the history does not have comes from etcd (watch-stream.ts). */
 
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
@@ -46,7 +46,8 @@ export interface OpenOptions {
 /** Clusters of Kubernetes let etcd tell progress this often. */
 const progressIntervalMs = 5000
 
-/** Streams that ask for a leader are ended when etcd has been lost for so long: as etcd does after three election timeouts. */
+/** Streams that ask for a leader are ended when etcd has been lost for so long: as etcd does
+ *  after three election timeouts. */
 const noLeaderTimeoutMs = 3000
 
 export class WatchAnswers implements PartFollower {
@@ -114,7 +115,8 @@ export class WatchAnswers implements PartFollower {
     source.beginAnew()
   }
 
-  /** Positions mean nothing in another history. Clients connect again, and are told by etcd what has become of theirs. */
+  /** Positions mean nothing in another history. Clients connect again, and are told by etcd what
+   *  has become of theirs. */
   epochEnded(): void {
     const failure = new CacheError('source_failed', 'etcd has another history: watch again')
     for (const stream of this.#streams) stream.end(failure)

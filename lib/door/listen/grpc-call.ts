@@ -1,5 +1,6 @@
-/** One call of a client: its metadata, its messages as bytes, and the answer, which ends with a status
- *  exactly once. What it holds meanwhile is bounded, and so is how long it holds it (`look`). */
+/** One call of a client: its metadata, its messages as bytes, and the answer, which ends with a
+ *  status exactly once. What it holds meanwhile is bounded, and so is how long it holds it
+ *  (`look`). */
 
 import {
   constants,
@@ -26,7 +27,8 @@ export interface MessageSink {
   message(message: Message): void
   /** The client has nothing more to send. */
   ended(): void
-  /** A message has more bytes than are taken. The call ends with gRPC's status for that if this is left out. */
+  /** A message has more bytes than are taken. The call ends with gRPC's status for that if this
+   *  is left out. */
   tooLarge?(): void
   /** The call is of one message, which the client has to send soon. */
   readonly isSingle?: boolean
@@ -49,11 +51,12 @@ export interface CallHome {
 /** etcd accepts its request limit, and half a megabyte for what gRPC adds. */
 export const receiveMaxBytes: number = 2 * 1024 * 1024
 
-/** Messages up to this size are sent in one buffer with their prefix: to copy so little is cheaper than a second write. */
+/** Messages up to this size are sent in one buffer with their prefix: to copy so little is
+ *  cheaper than a second write. */
 const joinMaxBytes = 4096
 
-/** What a client may send of a call before it is read: HTTP/2's own, and what etcd has. Node takes so much for each stream, however
- *  many a connection has. */
+/** What a client may send of a call before it is read: HTTP/2's own, and what etcd has. Node
+ *  takes so much for each stream, however many a connection has. */
 export const windowBytes = 65_535
 
 /** So much of a call that waits is read: most have sent no more. */
@@ -72,7 +75,8 @@ export class GrpcCall {
   readonly stream: ServerHttp2Stream
   /** Said in a trailer, if it is known. */
   source: AnswerSource | undefined = undefined
-  /** With what it ended; undefined as long as it has not, and for one that its client has given up. */
+  /** With what it ended; undefined as long as it has not, and for one that its client has given
+   *  up. */
   statusCode: number | undefined = undefined
   /** Bytes that belong to the call and wait elsewhere, for a client that takes nothing. */
   waitingElsewhere: () => number = () => 0
@@ -130,7 +134,8 @@ export class GrpcCall {
     return this.#home.watchers()
   }
 
-  /** Hands over the client's messages, as long as there is time in this turn. One that is too large ends the call. */
+  /** Hands over the client's messages, as long as there is time in this turn. One that is too
+   *  large ends the call. */
   read(sink: MessageSink): void {
     this.#sink = sink
     if (sink.isSingle === true) this.#unfinishedSinceMs = this.#home.nowMs()
@@ -155,7 +160,8 @@ export class GrpcCall {
     this.#readOn()
   }
 
-  /** Ends `read`, and returns the bytes that it has not handed over. What follows comes from the stream, once it is resumed. */
+  /** Ends `read`, and returns the bytes that it has not handed over. What follows comes from the
+   *  stream, once it is resumed. */
   detach(): Buffer {
     this.stream.pause()
     this.stream.removeAllListeners('data')
@@ -180,7 +186,8 @@ export class GrpcCall {
     this.stream.resume()
   }
 
-  /** Sends a message that consists of these pieces. False when the client should read first: `drain` of the stream follows. */
+  /** Sends a message that consists of these pieces. False when the client should read first:
+   *  `drain` of the stream follows. */
   send(...pieces: readonly Buffer[]): boolean {
     if (this.#isOver) return true
     const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
@@ -389,7 +396,8 @@ function tooLarge(length: number): GrpcStatus {
   }
 }
 
-/** Text as `grpc-message` has it: printable ASCII but for the percent sign, everything else as percent and two digits. */
+/** Text as `grpc-message` has it: printable ASCII but for the percent sign, everything else as
+ *  percent and two digits. */
 function percentEncoded(text: string): string {
   let encoded = ''
   for (const byte of Buffer.from(text, 'utf8')) {

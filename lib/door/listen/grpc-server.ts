@@ -1,5 +1,6 @@
-/** A listener for gRPC: HTTP/2, plain or TLS. Both doors of etcd's API stand behind it: that of the embedded engine and that of a mirror.
- *  It bounds what a connection may hold, ends connections that ping too often, as etcd does, and stops without cutting off answers. */
+/** A listener for gRPC: HTTP/2, plain or TLS. Both doors of etcd's API stand behind it: that of
+ *  the embedded engine and that of a mirror. It bounds what a connection may hold, ends
+ *  connections that ping too often, as etcd does, and stops without cutting off answers. */
 
 import * as http2 from 'node:http2'
 import type { Socket } from 'node:net'
@@ -15,14 +16,16 @@ import { ReadingTurns } from './reading-turns.ts'
 export interface GrpcServerOptions {
   /** Such as `127.0.0.1:2379`; port 0 lets the system choose one. */
   readonly listen: string
-  /** The certificate and key; with a `ca`, clients must have a certificate of it. Plain if it is left out. */
+  /** The certificate and key; with a `ca`, clients must have a certificate of it. Plain if it is
+   *  left out. */
   readonly tls?: SecureContextOptions | undefined
   /** Answers a call. */
   readonly handle: (call: GrpcCall) => void
   readonly clock: Clock
 }
 
-/** etcd sets no bound. A client of etcd has a stream for each set of metadata, so that this is far above what any needs. */
+/** etcd sets no bound. A client of etcd has a stream for each set of metadata, so that this is
+ *  far above what any needs. */
 const streamsMax = 1000
 
 /** Each connection costs memory, whoever opens it. */
@@ -31,17 +34,20 @@ const connectionsMax = 10_000
 /** TCP probes a client that has sent nothing for so long: it may have vanished without a word. */
 const probeAfterMs = 30_000
 
-/** A connection that has no stream for so long is closed. Clients connect again when they need to. */
+/** A connection that has no stream for so long is closed. Clients connect again when they need
+ *  to. */
 const idleMaxMs = 10 * 60_000
 
-/** What all calls of a connection may send before we have read it: a request of the largest size. */
+/** What all calls of a connection may send before we have read it: a request of the largest
+ *  size. */
 const connectionWindowBytes = 2 * 1024 * 1024
 
 /** How often it is looked for calls that take too long. */
 const lookEveryMs = 1000
 
 const options: http2.ServerOptions = {
-  // Node counts what is queued against this, in megabytes: a response may be large and its client slow.
+  // Node counts what is queued against this, in megabytes: a response may be large and its client
+  // slow.
   maxSessionMemory: 1024,
   settings: {
     maxConcurrentStreams: streamsMax,
@@ -133,7 +139,8 @@ export class GrpcServer {
     const strikes = new PingStrikes()
     this.#sessions.add(session)
     const { clock } = this.#options
-    // Node's own timeout of a session stays after the session has ended, and keeps all of it for its whole time.
+    // Node's own timeout of a session stays after the session has ended, and keeps all of it for
+    // its whole time.
     const idle = new IdleTimer(clock, idleMaxMs, () => session.close())
     session.once('close', () => {
       this.#sessions.delete(session)

@@ -1,9 +1,9 @@
-/** Bounds of what a listener keeps for its clients: for one connection, for one name of certificates,
- *  and in all.
+/** Bounds of what a listener keeps for its clients: for one connection, for one name of
+ *  certificates, and in all.
  *
- *  etcd itself has none of them. Without them one connection of 1,000 calls, each with a message of
- *  which the last byte does not come, took 1.6 GB in 30 s. A client without a certificate has no
- *  name, and shares what there is in all. */
+ *  etcd itself has none of them. Without them one connection of 1,000 calls, each with a message
+ *  of which the last byte does not come, took 1.6 GB in 30 s. A client without a certificate has
+ *  no name, and shares what there is in all. */
 
 import { type Tally, UserTally } from '../../http/limits/user-tally.ts'
 

@@ -20,7 +20,8 @@ const nothing = Buffer.alloc(0)
 
 export class MessageReader {
   readonly #maxBytes: number
-  /** What is not read yet is between `#start` and `#end`. What is before may be in use: it is never written again. */
+  /** What is not read yet is between `#start` and `#end`. What is before may be in use: it is
+   *  never written again. */
   #bytes: Buffer = nothing
   #start = 0
   #end = 0
@@ -79,7 +80,8 @@ export class MessageReader {
     return isKnown ? this.#bytes.readUInt32BE(this.#start + 1) : undefined
   }
 
-  /** Twice as much as is needed, so that small chunks are not copied again and again, but never much more than the message. */
+  /** Twice as much as is needed, so that small chunks are not copied again and again, but never
+   *  much more than the message. */
   #makeRoom(bytes: number): void {
     if (this.#isOwn && this.#bytes.length - this.#end >= bytes) return
     const needed = this.#end - this.#start + bytes

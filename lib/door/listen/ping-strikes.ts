@@ -1,5 +1,6 @@
-/** Counts the pings of a connection as gRPC for Go does, with etcd's limits: one that comes within 5 s of the one before, while nothing was
- *  sent in between, is a strike; the third strike ends the connection. A client may ping as often as it gets data: Go's measures its
+/** Counts the pings of a connection as gRPC for Go does, with etcd's limits: one that comes
+ *  within 5 s of the one before, while nothing was sent in between, is a strike; the third
+ *  strike ends the connection. A client may ping as often as it gets data: Go's measures its
  *  bandwidth so. */
 
 /** etcd's `--grpc-keepalive-min-time`. */

@@ -1,5 +1,6 @@
-/** Connections to etcd for calls that pass: HTTP/2 as it is, because what passes is neither read nor written by us. Streams that stay open
- *  have a connection apart from calls: a big answer can starve the streams beside it (etcd issue 15402). */
+/** Connections to etcd for calls that pass: HTTP/2 as it is, because what passes is neither read
+ *  nor written by us. Streams that stay open have a connection apart from calls: a big answer
+ *  can starve the streams beside it (etcd issue 15402). */
 
 import * as http2 from 'node:http2'
 import type { SecureContextOptions } from 'node:tls'
@@ -170,7 +171,8 @@ function contextOf({ ca, cert, key }: Tls = {}): SecureContextOptions {
   }
 }
 
-/** Ends a connection on which a ping is not answered: its streams then end too, and their clients go elsewhere. */
+/** Ends a connection on which a ping is not answered: its streams then end too, and their
+ *  clients go elsewhere. */
 function keepAlive(session: http2.ClientHttp2Session, clock: Clock): void {
   let cancelTimer: CancelTimer
   const pingLater = (): void => {

@@ -1,4 +1,5 @@
-/** A call of our own on the connections that calls pass over, with no credentials but those of the connection. */
+/** A call of our own on the connections that calls pass over, with no credentials but those of
+ *  the connection. */
 
 import { type ClientHttp2Stream, constants, type OutgoingHttpHeaders } from 'node:http2'
 import type { GrpcStatus } from '../listen/grpc-call.ts'

@@ -1,5 +1,6 @@
-/** Passes a call to etcd and its answer back: headers, messages and trailers as they are, in both directions, as fast as each side reads.
- *  Nothing is repeated: a call may have changed something. */
+/** Passes a call to etcd and its answer back: headers, messages and trailers as they are, in
+ *  both directions, as fast as each side reads. Nothing is repeated: a call may have changed
+ *  something. */
 
 import { constants, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2'
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http2'

@@ -1,4 +1,5 @@
-/** Whether etcd has users. Where it has, it decides for each call whom it answers, so that nothing is answered here. */
+/** Whether etcd has users. Where it has, it decides for each call whom it answers, so that
+ *  nothing is answered here. */
 
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
@@ -55,8 +56,8 @@ export class Users {
     this.#cancelTimer = this.#clock.setTimer(delayMs, () => this.ask())
   }
 
-  /** `undefined` if etcd has not said. Nobody is asked to log in: where there are no users, etcd says so first, in every version, and
-   *  without an entry in its log. */
+  /** `undefined` if etcd has not said. Nobody is asked to log in: where there are no users, etcd
+   *  says so first, in every version, and without an entry in its log. */
   async #stateOfEtcd(): Promise<'none' | 'some' | undefined> {
     try {
       await callEtcd(this.#sessions, '/etcdserverpb.Auth/Authenticate', question)

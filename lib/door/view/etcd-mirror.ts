@@ -32,7 +32,8 @@ export interface EtcdMirror {
   readonly mirrors: MirrorSet
 }
 
-/** One history for all keys: a client that was away for so long finds its place again without asking etcd. */
+/** One history for all keys: a client that was away for so long finds its place again without
+ *  asking etcd. */
 const defaultHistory: HistoryBounds = {
   maxBatches: 500_000,
   maxAgeMs: 10 * 60_000,

@@ -1,4 +1,5 @@
-/** A mirror as the door of etcd's API needs it: ranges of which every key is kept, each in a keyspace of its own. */
+/** A mirror as the door of etcd's API needs it: ranges of which every key is kept, each in a
+ *  keyspace of its own. */
 
 import type { Freshness } from '../../base/freshness.ts'
 import { type KeyRange, singleKey } from '../../base/keys.ts'

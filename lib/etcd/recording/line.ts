@@ -6,8 +6,8 @@
  *
  *  `time_ms`, in milliseconds since 1970, says when a change was recorded; what was there before
  *  has no such time. Values are base64. A lease is text, because it has more bits than a JSON
- *  number keeps. A key that is not UTF-8 is given as `key_base64`. Nothing is taken that the writer
- *  would not write: a recording is evidence. */
+ *  number keeps. A key that is not UTF-8 is given as `key_base64`. Nothing is taken that the
+ *  writer would not write: a recording is evidence. */
 
 import { CacheError } from '../../base/errors.ts'
 import { type Key, bytesFromKey, keyFromBytes, keyFromText, textFromKey } from '../../base/keys.ts'

@@ -11,9 +11,9 @@
  *  GET /faults, PUT /faults       see fault-switch.ts
  *  ```
  *
- *  There is no authorization here: the address that it listens on decides who can connect. A change
- *  needs a PUT, which a web page of another server cannot have a browser send, and is accepted from
- *  this machine only. */
+ *  There is no authorization here: the address that it listens on decides who can connect. A
+ *  change needs a PUT, which a web page of another server cannot have a browser send, and is
+ *  accepted from this machine only. */
 
 import { CacheError } from '../../base/errors.ts'
 import { findLogLevel, type LevelledLogger } from '../../base/logger.ts'

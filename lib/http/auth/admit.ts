@@ -8,7 +8,8 @@ import { attributesOf } from '../../kube/request/attributes.ts'
 import type { RequestContext } from '../exchange/request-context.ts'
 import type { Authorizer, Verdict } from './authorizer.ts'
 
-/** True if the request may be answered here, at once if that is known. A reason if it passes; undefined if it was refused. */
+/** True if the request may be answered here, at once if that is known. A reason if it passes;
+ *  undefined if it was refused. */
 export function admit(
   context: RequestContext,
   authorizer: Authorizer,
@@ -39,7 +40,8 @@ function follow(verdict: Verdict, context: RequestContext): true | PassReason | 
   }
 }
 
-/** The endpoints of health checks, which need no authorization, like upstream's own: the kubelet probes them without a token. */
+/** The endpoints of health checks, which need no authorization, like upstream's own: the kubelet
+ *  probes them without a token. */
 export const healthPaths: readonly string[] = ['/healthz', '/livez', '/readyz']
 
 export function isPublic(path: string): boolean {

@@ -60,8 +60,8 @@ export function createAuthorizer(
 /** Reviews wait at the desk that is asked. */
 const noQueue: Pick<ReviewQueue, 'run' | 'underWay'> = { run: ask => ask(), underWay: 0 }
 
-/** Follows the access rules, and has an authorizer forget what a change of them can concern: that of a Role or a RoleBinding its
- *  namespace. */
+/** Follows the access rules, and has an authorizer forget what a change of them can concern:
+ *  that of a Role or a RoleBinding its namespace. */
 export class RuleChanges {
   readonly #authorizer: Authorizer
   readonly #isRuleKeyspace: (keyspace: Key) => boolean

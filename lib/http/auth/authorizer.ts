@@ -1,5 +1,6 @@
-/** Decides whether a request may be answered here. It may only if the upstream has plainly allowed it. On any other answer, and on any
- *  failure, the request passes to the upstream, whose own answer the client gets. If there is no upstream, or passing is switched off, we
+/** Decides whether a request may be answered here. It may only if the upstream has plainly
+ *  allowed it. On any other answer, and on any failure, the request passes to the upstream,
+ *  whose own answer the client gets. If there is no upstream, or passing is switched off, we
  *  refuse the request with upstream's texts. */
 
 import { LRUCache } from 'lru-cache'
@@ -57,8 +58,9 @@ type Objection =
 /** Callers that are cached: several times those of a large cluster. */
 const callersMax = 50_000
 
-/** Reviews of one question with other selectors each, until it is asked without selectors. Each costs the upstream and us as much as a
- *  small list, and a client may make up as many selectors as it likes. */
+/** Reviews of one question with other selectors each, until it is asked without selectors. Each
+ *  costs the upstream and us as much as a small list, and a client may make up as many selectors
+ *  as it likes. */
 const selectorsAskedMax = 8
 /** After a no so many more are asked about with their selectors. */
 const selectorsRefusedMax = 1_000
@@ -128,8 +130,9 @@ export class Authorizer implements Senders {
     this.#options.rechecks.rulesChanged(namespace)
   }
 
-  /** The user whose limits a request counts against: the name that the upstream gives, once it is known, and until then the token. All callers
-   *  whom the upstream does not know count as one user. */
+  /** The user whose limits a request counts against: the name that the upstream gives, once it
+   *  is known, and until then the token. All callers whom the upstream does not know count as
+   *  one user. */
   userOf(exchange: Exchange): string {
     const caller = this.#options.callers.callerOf(exchange)
     return caller === undefined ? strangers : this.#userOf(caller)
@@ -146,8 +149,8 @@ export class Authorizer implements Senders {
     return this.#isAccepted(caller) ? `token ${caller.key}` : strangers
   }
 
-  /** Asks for the user's name of a request, so that many tokens of one user count as one. Resolves when it is known, or cannot be had;
-   *  undefined if there is nothing to ask. */
+  /** Asks for the user's name of a request, so that many tokens of one user count as one.
+   *  Resolves when it is known, or cannot be had; undefined if there is nothing to ask. */
   learnName(exchange: Exchange): Promise<unknown> | undefined {
     const caller = this.#options.callers.callerOf(exchange)
     return caller && this.#learnName(caller)
@@ -173,7 +176,8 @@ export class Authorizer implements Senders {
     this.#options.rechecks.stop()
   }
 
-  /** The user of a caller: the one that we have authenticated, or the one that the upstream names. */
+  /** The user of a caller: the one that we have authenticated, or the one that the upstream
+   *  names. */
   async identityOf(caller: Caller): Promise<Identity | undefined> {
     if (caller.identity !== undefined) return caller.identity
     const { identities, reviews } = this.#options
@@ -196,7 +200,8 @@ export class Authorizer implements Senders {
     return caller === undefined ? undefined : this.identityOf(caller)
   }
 
-  /** Only the upstream knows tokens. Without an upstream that is asked with them, only a front proxy can name the user. */
+  /** Only the upstream knows tokens. Without an upstream that is asked with them, only a front
+   *  proxy can name the user. */
   #isKnown({ identity }: Caller): boolean {
     return this.#options.mode === 'delegate' || identity !== undefined
   }
@@ -207,7 +212,8 @@ export class Authorizer implements Senders {
     return answer?.type === 'allowed' ? answer : this.#review(question)
   }
 
-  /** The answer without selectors, if there were many of them: whoever may read all may read a part. */
+  /** The answer without selectors, if there were many of them: whoever may read all may read a
+   *  part. */
   #knownOfWhole(question: Question): AccessAnswer | undefined {
     const whole = wholeOf(question)
     if (whole === undefined || this.#selectorsOf(whole) < selectorsAskedMax) return undefined
@@ -302,8 +308,8 @@ interface Question {
   readonly key: string
 }
 
-/** Everything that the decision may depend on. Hashing it costs a tenth of a small read, so what is short is the key itself; the colon
- *  tells it from a hash. */
+/** Everything that the decision may depend on. Hashing it costs a tenth of a small read, so what
+ *  is short is the key itself; the colon tells it from a hash. */
 function keyOf(caller: Caller, attributes: Attributes): string {
   const texts = textsOf(caller, attributes)
   let key = ''
@@ -334,7 +340,8 @@ function wholeOf({ caller, attributes }: Question): Question | undefined {
 
 type Outcome = AccessAnswer | { readonly type: 'failed' }
 
-/** If a review fails, or too many are waiting, the request passes: the upstream can still answer it. */
+/** If a review fails, or too many are waiting, the request passes: the upstream can still answer
+ *  it. */
 function failed(): Outcome {
   return { type: 'failed' }
 }

@@ -1,5 +1,6 @@
-/** Who sent a request: a key that identifies the caller, how the caller is shown to the upstream, and when their credentials expire.
- *  Credentials are passed on and hashed; they are never stored and never logged. */
+/** Who sent a request: a key that identifies the caller, how the caller is shown to the
+ *  upstream, and when their credentials expire. Credentials are passed on and hashed; they are
+ *  never stored and never logged. */
 
 import { hash, randomBytes } from 'node:crypto'
 import type { Identity } from '../../kube/access-review.ts'
@@ -15,14 +16,16 @@ export interface Caller {
   readonly identity: Identity | undefined
   /** The headers that tell the upstream who the caller is. */
   readonly headers: PassedHeaders
-  /** Why the upstream believes these headers: they are the caller's own credentials, or they are sent with our certificate of a front
-   *  proxy, or (for an impersonation) with our own credentials. */
+  /** Why the upstream believes these headers: they are the caller's own credentials, or they are
+   *  sent with our certificate of a front proxy, or (for an impersonation) with our own
+   *  credentials. */
   readonly as: UpstreamIdentity
   /** On the wall clock; undefined if it is not known. */
   readonly expiresAtMs: number | undefined
 }
 
-/** The key of the hash. Without it, anyone who finds a hash could check guessed credentials against it. */
+/** The key of the hash. Without it, anyone who finds a hash could check guessed credentials
+ *  against it. */
 let salt = randomBytes(16).toString('hex')
 
 /** For other threads of this process, which must know callers by the same keys. */
@@ -35,16 +38,17 @@ export function adoptSalt(given: string): void {
   salt = given
 }
 
-/** The hash that stands for credentials, and for questions about them, in maps. The length of each text is hashed with it, so that
- *  different lists of texts never hash alike. */
+/** The hash that stands for credentials, and for questions about them, in maps. The length of
+ *  each text is hashed with it, so that different lists of texts never hash alike. */
 export function hashed(texts: readonly string[]): string {
   let all = salt
   for (const text of texts) all += `${text.length}:${text}`
   return hash('sha256', all, 'base64')
 }
 
-/** The caller of a bearer token. The header is read as upstream reads it: the word after the first space. Undefined if there is no
- *  token, or if upstream ignores the header: the caller is anonymous. */
+/** The caller of a bearer token. The header is read as upstream reads it: the word after the
+ *  first space. Undefined if there is no token, or if upstream ignores the header: the caller is
+ *  anonymous. */
 export function tokenCaller(authorization: string | undefined): Caller | undefined {
   if (authorization === undefined) return undefined
   const [scheme = '', token = ''] = authorization.trim().split(' ', 3)
@@ -59,7 +63,8 @@ export function tokenCaller(authorization: string | undefined): Caller | undefin
   }
 }
 
-/** When a JSON Web Token says that it expires. The token is not verified here, so this only makes a watch end early. */
+/** When a JSON Web Token says that it expires. The token is not verified here, so this only
+ *  makes a watch end early. */
 export function expiryOfToken(token: string): number | undefined {
   const [, payload, signature, ...rest] = token.split('.')
   if (payload === undefined || signature === undefined || rest.length > 0) return undefined

@@ -1,5 +1,6 @@
-/** Finds out who sent a request: by a client certificate, by the headers of a front proxy, or by a token, which only the upstream can
- *  verify. The order is upstream's: what is verified here comes before a token. */
+/** Finds out who sent a request: by a client certificate, by the headers of a front proxy, or by
+ *  a token, which only the upstream can verify. The order is upstream's: what is verified here
+ *  comes before a token. */
 
 import type { X509Certificate } from 'node:crypto'
 import type { DetailedPeerCertificate } from 'node:tls'
@@ -62,8 +63,9 @@ export class Callers {
     return this.#callerFrom(known, expiryOf(certificate))
   }
 
-  /** The headers and credentials with which a request passes to the upstream. A request that impersonates another user passes with its
-   *  own credentials, never with an identity that we have authenticated; but what a front proxy says is passed on as a front proxy's. */
+  /** The headers and credentials with which a request passes to the upstream. A request that
+   *  impersonates another user passes with its own credentials, never with an identity that we
+   *  have authenticated; but what a front proxy says is passed on as a front proxy's. */
   passed(exchange: Exchange): Pick<Caller, 'headers' | 'as'> {
     const caller = this.callerOf(exchange)
     const { authorization } = exchange.headers
@@ -79,8 +81,8 @@ export class Callers {
     return certificate !== undefined && this.#isFrontProxy(certificate, proxies)
   }
 
-  /** A connection mostly sends the same token again and again, and hashing it costs as much as writing a small object. So the hash is
-   *  kept as long as the connection. */
+  /** A connection mostly sends the same token again and again, and hashing it costs as much as
+   *  writing a small object. So the hash is kept as long as the connection. */
   #bearer({ peer, headers: { authorization } }: Exchange): Caller | undefined {
     const last = this.#lastBearers.get(peer)
     if (last !== undefined && last.authorization === authorization) return last.caller

@@ -1,7 +1,8 @@
 /** Client certificates: which authority has signed one, and which user it names.
  *
- *  A TLS server has one pool of authorities. Here it holds two kinds: those of users, and those of front proxies, which may name any
- *  user. So this module checks which of the two has signed a certificate, by signatures and not by names. */
+ *  A TLS server has one pool of authorities. Here it holds two kinds: those of users, and those
+ *  of front proxies, which may name any user. So this module checks which of the two has signed
+ *  a certificate, by signatures and not by names. */
 
 import { X509Certificate } from 'node:crypto'
 import type { DetailedPeerCertificate } from 'node:tls'
@@ -10,8 +11,9 @@ import type { Identity } from '../../kube/access-review.ts'
 /** The longest chain that is followed. */
 const chainMax = 8
 
-/** True if one of the authorities has signed the certificate, directly or through the intermediates that came with it, and all of them
- *  are valid at that time. TLS has verified the connection before; this only tells the authorities apart. */
+/** True if one of the authorities has signed the certificate, directly or through the
+ *  intermediates that came with it, and all of them are valid at that time. TLS has verified the
+ *  connection before; this only tells the authorities apart. */
 export function leadsTo(
   certificate: DetailedPeerCertificate,
   authorities: readonly X509Certificate[],
@@ -61,7 +63,8 @@ export function commonNameOf({ subject }: DetailedPeerCertificate): string {
   return firstOf(subject?.CN)
 }
 
-/** The user of a certificate, as upstream reads it: the common name is the user, each organization a group. */
+/** The user of a certificate, as upstream reads it: the common name is the user, each
+ *  organization a group. */
 export function identityOfCertificate(certificate: DetailedPeerCertificate): Identity | undefined {
   const user = commonNameOf(certificate)
   if (user === '') return undefined

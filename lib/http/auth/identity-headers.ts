@@ -1,6 +1,8 @@
-/** The headers in which a front proxy names the user of a request: their names, how they are read, and how ours are written.
+/** The headers in which a front proxy names the user of a request: their names, how they are read,
+ *  and how ours are written.
  *
- *  Some servers treat `-` and `_` in names alike. So a header is dropped in both spellings, and believed only as it is configured. */
+ *  Some servers treat `-` and `_` in names alike. So a header is dropped in both spellings, and
+ *  believed only as it is configured. */
 
 import type { Identity } from '../../kube/access-review.ts'
 import { withAuthenticated } from './certificates.ts'
@@ -22,8 +24,8 @@ export const defaultIdentityHeaders: IdentityHeaderNames = {
   extraPrefix: ['x-remote-extra-'],
 }
 
-/** True for an identity header: the configured ones, and always X-Remote-*. A client's must never be passed on; only those that we
- *  write ourselves are sent. */
+/** True for an identity header: the configured ones, and always X-Remote-*. A client's must
+ *  never be passed on; only those that we write ourselves are sent. */
 export function isIdentityHeader(name: string, configured: IdentityHeaderNames): boolean {
   const plain = spelled(name)
   return [configured, defaultIdentityHeaders].some(
@@ -42,10 +44,11 @@ function spelled(name: string): string {
   return name.toLowerCase().replaceAll('_', '-')
 }
 
-/** The user that the headers name; undefined if they name none. Called for verified front proxies only.
+/** The user that the headers name; undefined if they name none. Called for verified front proxies
+ *  only.
  *
- *  The lines are taken as they were sent: Node joins lines of the same name with commas, and a group whose name has a comma would
- *  become two. */
+ *  The lines are taken as they were sent: Node joins lines of the same name with commas, and a
+ *  group whose name has a comma would become two. */
 export function identityFromHeaders(
   rawHeaders: readonly string[],
   names: IdentityHeaderNames,

@@ -1,8 +1,9 @@
 /** Checks open watches again, and ends those that would not be allowed now.
  *
- *  A change of the rules makes all of them due at once, and again a little later, because the upstream may see the change later than
- *  we do. Without a change, each is due every five minutes. Only a few reviews are in flight at a time. Equal questions share one
- *  answer, so a thousand watches of one controller cost one review.
+ *  A change of the rules makes all of them due at once, and again a little later, because the
+ *  upstream may see the change later than we do. Without a change, each is due every five minutes.
+ *  Only a few reviews are in flight at a time. Equal questions share one answer, so a thousand
+ *  watches of one controller cost one review.
  *
  *  A review that fails ends no watch: the upstream would have kept it, too. */
 
@@ -27,12 +28,14 @@ export interface RechecksOptions {
   readonly random: Random
 }
 
-/** The interval without a visible change: credentials may be revoked, and rules may be stored elsewhere. */
+/** The interval without a visible change: credentials may be revoked, and rules may be stored
+ *  elsewhere. */
 const intervalMs = 5 * 60_000
-/** The interval varies by this share in both directions, so that watches that were opened together are not always checked together. */
+/** The interval varies by this share in both directions, so that watches that were opened
+ *  together are not always checked together. */
 const intervalJitter = 0.2
-/** After a change, watches are checked at once, when decisions by the old rules have expired (1 s), and when the upstream must have seen the
- *  change (5 s). */
+/** After a change, watches are checked at once, when decisions by the old rules have expired (1
+ *  s), and when the upstream must have seen the change (5 s). */
 const roundsAfterMs: readonly number[] = [0, 1_500, 6_500]
 /** Changes within this time share one round of checks. */
 const roundsApartMs = 200
@@ -79,7 +82,8 @@ export class Rechecks {
     return () => this.#letGo(entry)
   }
 
-  /** Access rules have changed: all watches are due now, and again when the upstream has had time to see the change. */
+  /** Access rules have changed: all watches are due now, and again when the upstream has had
+   *  time to see the change. */
   rulesChanged(namespace = ''): void {
     this.#changed.add(namespace)
     const { clock } = this.#options

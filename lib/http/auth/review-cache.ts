@@ -1,17 +1,19 @@
 /** Caches the upstream's answers to access reviews for a short time.
  *
- *  The key has the hash of the credentials and all attributes in it, so two questions that differ in anything never share an answer. Failures
- *  are never cached. Requests with the same question share one review that is in flight.
+ *  The key has the hash of the credentials and all attributes in it, so two questions that differ
+ *  in anything never share an answer. Failures are never cached. Requests with the same question
+ *  share one review that is in flight.
  *
- *  When a rule changes, the cache is emptied at once. Answers to questions asked soon after the change are kept for a shorter time,
- *  because the upstream may see the change later than we do:
+ *  When a rule changes, the cache is emptied at once. Answers to questions asked soon after the
+ *  change are kept for a shorter time, because the upstream may see the change later than we do:
  *
  *  ```
  *         change seen      +5 s
  *  ── 10 s ──│── 1 s each ──│── 10 s ──▶
  *  ```
  *
- *  A review that was in flight when the change came still answers the requests that wait for it, but no others, and is not cached. */
+ *  A review that was in flight when the change came still answers the requests that wait for it,
+ *  but no others, and is not cached. */
 
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../base/clock.ts'
@@ -41,7 +43,8 @@ const laggingMs = 5_000
 /** How long an answer is cached that may have been decided by the old rules. */
 const laggingKeptMs = 1_000
 
-/** About 400 bytes each. A cluster of 5,000 nodes has about this many questions; beyond it the oldest answers are evicted. */
+/** About 400 bytes each. A cluster of 5,000 nodes has about this many questions; beyond it the
+ *  oldest answers are evicted. */
 const keptMax = 100_000
 
 /** At most this many namespaces with changed rules are tracked separately. */
@@ -64,7 +67,8 @@ export interface DecideOptions {
   readonly namespace?: string | undefined
 }
 
-/** Asks a question. An answer that is somebody else's cached one may be kept for as long only as `limit` is told. */
+/** Asks a question. An answer that is somebody else's cached one may be kept for as long only as
+ *  `limit` is told. */
 export type AskReview<T> = (limit: (ms: number) => void) => Promise<T>
 
 interface Drop {
@@ -91,12 +95,14 @@ export class ReviewCache<T = AccessAnswer> {
     return this.#kept.size
   }
 
-  /** Changes with every drop that concerns a namespace: what was decided under another one may be wrong now. */
+  /** Changes with every drop that concerns a namespace: what was decided under another one may
+   *  be wrong now. */
   generationOf(namespace: string): number {
     return this.#lastDrop(namespace).generation
   }
 
-  /** The answer to a question; `ask` is called if it is not cached. Fails as `ask` does, and with `overloaded`. */
+  /** The answer to a question; `ask` is called if it is not cached. Fails as `ask` does, and
+   *  with `overloaded`. */
   decide(key: string, ask: AskReview<T>, options: DecideOptions = {}): T | Promise<T> {
     const { namespace = '' } = options
     const asked = this.#asked.get(key)
@@ -119,7 +125,8 @@ export class ReviewCache<T = AccessAnswer> {
     return this.#options.clock.monotonicMs() < kept.untilMs ? kept.answer : undefined
   }
 
-  /** Rules have changed, those of a namespace or of all: no answer from before is used again that may depend on them. */
+  /** Rules have changed, those of a namespace or of all: no answer from before is used again
+   *  that may depend on them. */
   drop(namespace = ''): void {
     const drop = { generation: ++this.#drops, atMs: this.#options.clock.monotonicMs() }
     if (namespace !== '' && this.#dropsOfNamespaces.size < namespacesMax) {

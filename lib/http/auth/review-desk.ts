@@ -1,11 +1,13 @@
-/** Decisions about callers hold for the process: of its threads each caches them, and one asks the upstream.
+/** Decisions about callers hold for the process: of its threads each caches them, and one asks the
+ *  upstream.
  *
  *  ```
  *  face thread   cache ─▶ RemoteReviews ──message──▶ ReviewDesk ─▶ cache ─▶ queue ─▶ upstream   main thread
  *  ```
  *
- *  An answer comes with the time for which it may still be kept, so that two caches do not keep it for twice as long. The main thread hears
- *  of changed rules first, so whoever asks after having heard of a change gets no answer from before it. */
+ *  An answer comes with the time for which it may still be kept, so that two caches do not keep
+ *  it for twice as long. The main thread hears of changed rules first, so whoever asks after
+ *  having heard of a change gets no answer from before it. */
 
 import { LRUCache } from 'lru-cache'
 import type { Identity } from '../../kube/access-review.ts'
@@ -28,7 +30,8 @@ export interface ReviewDeskOptions {
   readonly identities: ReviewCache<Identity | undefined>
 }
 
-/** Callers for whom the upstream has answered a review, in whichever thread: several times those of a large cluster. */
+/** Callers for whom the upstream has answered a review, in whichever thread: several times those
+ *  of a large cluster. */
 const callersMax = 50_000
 
 export class ReviewDesk {

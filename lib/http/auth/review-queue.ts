@@ -1,5 +1,6 @@
-/** Limits how many access reviews are in flight. Reviews of callers whom the upstream has accepted before go first: a client that sends a
- *  thousand invalid tokens waits behind them, and gets only a part of the slots. */
+/** Limits how many access reviews are in flight. Reviews of callers whom the upstream has
+ *  accepted before go first: a client that sends a thousand invalid tokens waits behind them,
+ *  and gets only a part of the slots. */
 
 import { CacheError } from '../../base/errors.ts'
 

@@ -45,7 +45,8 @@ export interface AccessQuestion extends IdentityQuestion {
   readonly namespace: string
 }
 
-/** Who answers: the API server, or another thread of this process, which tells `limit` for how long its answer may be kept. */
+/** Who answers: the API server, or another thread of this process, which tells `limit` for how
+ *  long its answer may be kept. */
 export interface AskedReviews {
   /** May the caller do that? */
   access(question: AccessQuestion, limit: (ms: number) => void): Promise<AccessAnswer>
@@ -53,8 +54,8 @@ export interface AskedReviews {
   identity(question: IdentityQuestion, limit: (ms: number) => void): Promise<Identity | undefined>
 }
 
-/** With whose credentials the upstream is asked: the caller's own (`delegate`), or ours, with the identity from a front proxy or a
- *  certificate (`requestheader`). */
+/** With whose credentials the upstream is asked: the caller's own (`delegate`), or ours, with
+ *  the identity from a front proxy or a certificate (`requestheader`). */
 export type ReviewMode = 'delegate' | 'requestheader'
 
 export interface ReviewsOptions {

@@ -1,6 +1,7 @@
-/** The trusted authorities: of users' certificates, and of front proxies. They are read at start and every minute, from files or from
- *  the ConfigMap that kube-apiserver publishes for aggregated servers, because both are rotated while we run. If a later read fails,
- *  the old ones stay in use. */
+/** The trusted authorities: of users' certificates, and of front proxies. They are read at start
+ *  and every minute, from files or from the ConfigMap that kube-apiserver publishes for
+ *  aggregated servers, because both are rotated while we run. If a later read fails, the old
+ *  ones stay in use. */
 
 import type { X509Certificate } from 'node:crypto'
 import type { CancelTimer, Clock } from '../../base/clock.ts'

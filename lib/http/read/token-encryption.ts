@@ -6,8 +6,8 @@
  *  ```
  *
  *  The first key encrypts, and every key decrypts. To change keys, add the new one at the end on
- *  every replica, then move it to the front, and remove the old one when its tokens have expired.
- *  Plain tokens are accepted too, because kube-apiserver makes them. */
+ *  every replica, then move it to the front, and remove the old one when its tokens have
+ *  expired. Plain tokens are accepted too, because kube-apiserver makes them. */
 
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'

@@ -20,10 +20,10 @@
  *  stay with the system.
  *
  *  Strangers are connections without an authenticated client. What they do is paid from a purse
- *  that all of them share and that fills slowly: as long as it lasts they are served like everybody
- *  else, so that five hundred clients may come at once after a restart. Once it is empty, as it is
- *  when somebody floods us with connections, they have a small part of each turn, and at least one
- *  of each kind begins in it. */
+ *  that all of them share and that fills slowly: as long as it lasts they are served like
+ *  everybody else, so that five hundred clients may come at once after a restart. Once it is
+ *  empty, as it is when somebody floods us with connections, they have a small part of each
+ *  turn, and at least one of each kind begins in it. */
 
 import type { ServerHttp2Session } from 'node:http2'
 import { isAccepted } from './accepted.ts'

@@ -8,8 +8,8 @@
  *  contents:                       restored at R, then e3 and e4
  *  ```
  *
- *  If R is ahead of the stream, the contents already include the stream's events up to R, which are
- *  skipped. */
+ *  If R is ahead of the stream, the contents already include the stream's events up to R, which
+ *  are skipped. */
 
 import { compareWithEtcd } from './compare.ts'
 import { Backoff } from '../../base/backoff.ts'

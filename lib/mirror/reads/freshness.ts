@@ -7,10 +7,10 @@
  *  exact N          wait until progress >= N, the contents at N
  *  ```
  *
- *  Nothing is polled. A read waits in exactly one place: at the keyspace until it is served, at the
- *  probe, or in the heap of waiters for progress. Each wakes it, and it then checks everything
- *  again from the start. A read that has waited for its limit is refused and not sent to etcd:
- *  large reads from an etcd that is already slow have made API servers fail. */
+ *  Nothing is polled. A read waits in exactly one place: at the keyspace until it is served, at
+ *  the probe, or in the heap of waiters for progress. Each wakes it, and it then checks
+ *  everything again from the start. A read that has waited for its limit is refused and not sent
+ *  to etcd: large reads from an etcd that is already slow have made API servers fail. */
 
 import { type GateFeed, provenOf, type ReadOptions, type ReadOutcome } from './read.ts'
 import type { Freshness } from '../../base/freshness.ts'

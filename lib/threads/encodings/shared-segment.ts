@@ -8,9 +8,9 @@
  *  told of it, and never again. So nobody has to lock it, and it lives as long as any thread holds
  *  it: a socket that still writes from it holds it, too.
  *
- *  It says itself what it was made of. A value in a slab has a place that no other value ever has,
- *  so the places and revisions of a leaf's entries name exactly the bytes that were encoded, in
- *  whichever thread the leaf is. */
+ *  It says itself what it was made of. A value in a slab has a place that no other value ever
+ *  has, so the places and revisions of a leaf's entries name exactly the bytes that were
+ *  encoded, in whichever thread the leaf is. */
 
 import type { KeyValue } from '../../store/event.ts'
 import { slabBytes } from '../../store/slab.ts'

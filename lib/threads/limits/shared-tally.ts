@@ -5,11 +5,11 @@
  *  a user's amount                        the least, over the rows, of the user's cell in all threads
  *  ```
  *
- *  There is no table of users, which threads would have to agree on: each row has a cell for a user
- *  by another hash (a count-min sketch). Whoever shares a cell with somebody who takes much does
- *  not share the others, so an amount is hardly ever too high, and never too low. A thread adds
- *  before it looks, so that two that add at the same time both see it: no bound is ever exceeded.
- *  What a thread that has died had taken is given back by forgetting its part. */
+ *  There is no table of users, which threads would have to agree on: each row has a cell for a
+ *  user by another hash (a count-min sketch). Whoever shares a cell with somebody who takes much
+ *  does not share the others, so an amount is hardly ever too high, and never too low. A thread
+ *  adds before it looks, so that two that add at the same time both see it: no bound is ever
+ *  exceeded. What a thread that has died had taken is given back by forgetting its part. */
 
 import { isNearBound, type Tally } from '../../http/limits/user-tally.ts'
 

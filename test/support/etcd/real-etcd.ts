@@ -7,8 +7,7 @@
  *  where that is a failure:
  *
  *      const etcd = await findEtcd('3.5')
- *      t.test('...', { skip: etcd.skip }, async t => { const cluster = await startEtcd(t, etcd) ... })
- */
+ *      t.test('...', { skip: etcd.skip }, async t => { const cluster = await startEtcd(t, etcd) ... }) */
 
 import { execFile } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'

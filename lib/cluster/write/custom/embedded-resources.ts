@@ -1,4 +1,5 @@
-/** Resources inside of a custom resource (x-kubernetes-embedded-resource): they have a kind, and metadata of their own. */
+/** Resources inside of a custom resource (x-kubernetes-embedded-resource): they have a kind, and
+ *  metadata of their own. */
 
 import { atOnce, type Steps } from '../../../base/slice.ts'
 import { appendAll } from '../lists.ts'
@@ -16,7 +17,8 @@ import { anywhereBelow } from './schema-parts.ts'
 
 const hasEmbedded = anywhereBelow(schema => schema['x-kubernetes-embedded-resource'] === true)
 
-/** Metadata decoded as Go's type, and the members that the type does not have. Throws `DecodeError`. */
+/** Metadata decoded as Go's type, and the members that the type does not have. Throws
+ *  `DecodeError`. */
 export function* decodeMetadata(metadata: JsonValue, schema: Schema): Steps<DecodedMetadata> {
   const type = schema.messageType('meta/v1.ObjectMeta')
   const document = yield* jsonDocument(Buffer.from(yield* textInSteps(metadata)))
@@ -30,7 +32,8 @@ interface DecodedMetadata {
   readonly unknownFields: readonly string[]
 }
 
-/** Gives embedded resources the metadata that Go's type has. Returns what was dropped; throws `DecodeError` for what is no metadata. */
+/** Gives embedded resources the metadata that Go's type has. Returns what was dropped; throws
+ *  `DecodeError` for what is no metadata. */
 export function coerceEmbedded(place: Place, schema: unknown, types: Schema): string[] {
   if (!isObject(schema) || !hasEmbedded(schema)) return []
   const { value, path } = place

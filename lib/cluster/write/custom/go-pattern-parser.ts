@@ -25,7 +25,8 @@ class Refused extends Error {}
 const depthMax = 1000
 const repeatMax = 1000
 
-/** What is looked at is bounded, so that reading takes a time that grows with the length only: names of groups, and everything else. */
+/** What is looked at is bounded, so that reading takes a time that grows with the length only:
+ *  names of groups, and everything else. */
 const [nameMax, aheadMax] = [1_000, 64]
 
 const perlClasses: Readonly<Record<string, string>> = {
@@ -147,8 +148,8 @@ export class PatternParser {
     return [min, max]
   }
 
-  /** An element that can be repeated; of quoted text only the last character can be. Undefined for a group that only
-   *  sets flags. */
+  /** An element that can be repeated; of quoted text only the last character can be. Undefined
+   *  for a group that only sets flags. */
   #atom(): PatternNode[] | undefined {
     const char = this.#next
     this.#at++
@@ -241,7 +242,8 @@ export class PatternParser {
     return items
   }
 
-  /** The inside of a JavaScript class for \d, \pL and such; undefined if the escape is one character. */
+  /** The inside of a JavaScript class for \d, \pL and such; undefined if the escape is one
+   *  character. */
   #escapedSet(): string | undefined {
     const char = this.#next
     const perl = perlClasses[char.toLowerCase()]
@@ -343,7 +345,8 @@ export class PatternParser {
   }
 }
 
-/** False if the repetitions inside of a node multiply to more than `most`. As in Go, what is repeated no times does not count. */
+/** False if the repetitions inside of a node multiply to more than `most`. As in Go, what is
+ *  repeated no times does not count. */
 function isRepeatable(node: PatternNode, most: number): boolean {
   switch (node.type) {
     case 'takes':

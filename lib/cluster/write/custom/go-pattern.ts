@@ -1,6 +1,7 @@
-/** Regular expressions in Go's syntax (RE2), matched in a time that grows with the length of the text only: patterns come from
- *  definitions that any client may write, so nothing may backtrack. A pattern becomes an automaton whose states are
- *  followed all at once. Matching says only whether the pattern occurs in a text. */
+/** Regular expressions in Go's syntax (RE2), matched in a time that grows with the length of the
+ *  text only: patterns come from definitions that any client may write, so nothing may
+ *  backtrack. A pattern becomes an automaton whose states are followed all at once. Matching
+ *  says only whether the pattern occurs in a text. */
 
 import { tooLarge } from '../refusals.ts'
 import { PatternParser, type PatternNode } from './go-pattern-parser.ts'
@@ -15,8 +16,8 @@ const keptStatesMax = 500_000
 const kept = new Map<string, GoPattern>()
 let keptStates = 0
 
-/** Definitions and objects are made by clients: so many states may be followed while one object is checked, which takes about a tenth of a
- *  second. */
+/** Definitions and objects are made by clients: so many states may be followed while one object
+ *  is checked, which takes about a tenth of a second. */
 const stepsMax = 10_000_000
 let stepsLeft = stepsMax
 
@@ -55,7 +56,8 @@ function accepted(source: string): PatternNode | undefined {
   return node !== undefined && statesOf(node) <= statesMax ? node : undefined
 }
 
-/** Counted repetitions are written out, so a short pattern can have many states; Go has a limit as well. */
+/** Counted repetitions are written out, so a short pattern can have many states; Go has a limit
+ *  as well. */
 const statesMax = 50_000
 
 function statesOf(node: PatternNode): number {
@@ -127,8 +129,8 @@ class Machine implements GoPattern {
     }
   }
 
-  /** Adds the states of a node. Returns the first; `ends` gets the states that are still to be linked to the next
-   *  node. */
+  /** Adds the states of a node. Returns the first; `ends` gets the states that are still to be
+   *  linked to the next node. */
   #add(node: PatternNode, ends: ((end: number) => void)[]): number {
     switch (node.type) {
       case 'takes':

@@ -1,4 +1,5 @@
-/** Lists of a custom resource that are sets or maps: their items must differ, or their keys must. */
+/** Lists of a custom resource that are sets or maps: their items must differ, or their keys
+ *  must. */
 
 import { isObject } from '../../../base/untyped.ts'
 import { type JsonValue, textFromTree } from '../../../codec/json/tree.ts'

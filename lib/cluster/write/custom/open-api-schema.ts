@@ -1,4 +1,5 @@
-/** An openAPIV3Schema as its validator reads it: the keywords with their types, and formats only where servers know them. */
+/** An openAPIV3Schema as its validator reads it: the keywords with their types, and formats only
+ *  where servers know them. */
 
 import { isObject, type UntypedObject } from '../../../base/untyped.ts'
 import { isKnownFormat } from './text-formats.ts'

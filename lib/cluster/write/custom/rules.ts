@@ -1,5 +1,6 @@
-/** What kube-apiserver does to a custom resource that is written, by its definition: prunes what the schema does not describe, fills in
- *  defaults, and checks everything that does not need an evaluation of CEL. */
+/** What kube-apiserver does to a custom resource that is written, by its definition: prunes what
+ *  the schema does not describe, fills in defaults, and checks everything that does not need an
+ *  evaluation of CEL. */
 
 import type { Steps } from '../../../base/slice.ts'
 import { appendAll } from '../lists.ts'
@@ -33,8 +34,8 @@ import { checkScaleSpec, checkScaleStatus } from './scale-paths.ts'
 import { type Correlated, schemaErrors } from './schema-check.ts'
 
 export interface CustomRules {
-  /** Decodes the metadata, and drops what the schema does not describe. Changes the object in place; returns the
-   *  errors of a strict decoder. Throws `DecodeError`. */
+  /** Decodes the metadata, and drops what the schema does not describe. Changes the object in
+   *  place; returns the errors of a strict decoder. Throws `DecodeError`. */
   prune(object: JsonObject): Steps<string[]>
   /** Fills in defaults in place. */
   applyDefaults(object: JsonObject): void
@@ -232,8 +233,8 @@ function putBack(object: JsonObject, rest: JsonObject): void {
   for (const [name, value] of rest) object.set(name, value)
 }
 
-/** Which value of the old object a value is compared with: members by name, items of lists of type map by their keys.
- *  */
+/** Which value of the old object a value is compared with: members by name, items of lists of
+ *  type map by their keys. */
 function correlate(value: JsonValue, old: JsonValue, schema: unknown): Correlated {
   const described = isObject(schema) ? schema : {}
   let byKeys: ReadonlyMap<string, JsonValue> | undefined

@@ -1,8 +1,9 @@
-/** Checks a value by an OpenAPI schema in the order and with the words of the library that kube-apiserver uses (kube-openapi).
+/** Checks a value by an OpenAPI schema in the order and with the words of the library that
+ *  kube-apiserver uses (kube-openapi).
  *
- *  With an old value, what has not changed may break the schema: the errors of an unchanged member or item are
- *  dropped, so that an object can be changed after its schema became stricter. Items of lists are compared with old
- *  ones only where they have keys. */
+ *  With an old value, what has not changed may break the schema: the errors of an unchanged
+ *  member or item are dropped, so that an object can be changed after its schema became
+ *  stricter. Items of lists are compared with old ones only where they have keys. */
 
 import { isStepDue, type Steps } from '../../../base/slice.ts'
 import { goQuote } from '../../../go/text.ts'
@@ -28,7 +29,8 @@ export interface Correlated {
   readonly item: (i: number) => Correlated | undefined
 }
 
-/** The errors of a value that lies at `field` ('' is the object itself). Paths in messages begin below it. */
+/** The errors of a value that lies at `field` ('' is the object itself). Paths in messages begin
+ *  below it. */
 export function* schemaErrors(
   value: JsonValue,
   schema: OpenApiSchema,

@@ -1,5 +1,5 @@
-/** Numbers as the schema's validator sees them: what is written without a point and fits in 64 bits is an integer, anything else a
- *  float. */
+/** Numbers as the schema's validator sees them: what is written without a point and fits in 64
+ *  bits is an integer, anything else a float. */
 
 import { goFloat } from '../../../go/float.ts'
 import { JsonNumber, type JsonValue } from '../../../codec/json/tree.ts'

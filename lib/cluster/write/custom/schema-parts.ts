@@ -1,8 +1,10 @@
-/** Which parts of a schema say something at all: walks through an object by its schema leave the others out. */
+/** Which parts of a schema say something at all: walks through an object by its schema leave the
+ *  others out. */
 
 import { isObject, type UntypedObject } from '../../../base/untyped.ts'
 
-/** Whether `says` holds for the schema of any value at or below a value with the given schema. Asked once for each schema. */
+/** Whether `says` holds for the schema of any value at or below a value with the given schema.
+ *  Asked once for each schema. */
 export function anywhereBelow(
   says: (schema: UntypedObject) => boolean,
 ): (schema: unknown) => boolean {

@@ -1,5 +1,6 @@
-/** What checking a value by an OpenAPI schema has found: errors, and how much matched, by which the best of several alternatives is
- *  chosen. An error with a text that is there already is left out, as upstream leaves it out. */
+/** What checking a value by an OpenAPI schema has found: errors, and how much matched, by which
+ *  the best of several alternatives is chosen. An error with a text that is there already is
+ *  left out, as upstream leaves it out. */
 
 import type { FieldError } from '../field-errors.ts'
 import { errorsMaxLength, tooLarge } from '../refusals.ts'
@@ -23,7 +24,8 @@ export function errorLengthLeft(): number {
 }
 
 export class SchemaResult {
-  /** In the order in which they were found, by their texts: a list may have an error in each of a hundred thousand items. Undefined: none. */
+  /** In the order in which they were found, by their texts: a list may have an error in each of
+   *  a hundred thousand items. Undefined: none. */
   #errors: Map<string, SchemaError> | undefined
   matchCount = 0
 

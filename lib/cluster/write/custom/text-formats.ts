@@ -1,4 +1,5 @@
-/** The formats of texts that schemas of custom resources may ask for, as the server's library checks them. */
+/** The formats of texts that schemas of custom resources may ask for, as the server's library
+ *  checks them. */
 
 import { goParseDuration } from '../../../go/text.ts'
 import { isAddress, isPrefix } from '../validation/addresses.ts'

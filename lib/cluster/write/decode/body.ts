@@ -1,5 +1,5 @@
-/** The object in the body of a write: decoded as its kind by the media type that the client names, with defaults, and
- *  with the errors of a strict decoder. Refusals are kube-apiserver's. */
+/** The object in the body of a write: decoded as its kind by the media type that the client
+ *  names, with defaults, and with the errors of a strict decoder. Refusals are kube-apiserver's. */
 
 import type { Steps } from '../../../base/slice.ts'
 import { NotExact } from '../../../codec/not-exact.ts'
@@ -121,7 +121,8 @@ export function judged(
   throw refuse(`strict decoding error: ${strictErrors.join(', ')}`)
 }
 
-/** Defaults, and Go's order. An empty list of managed fields stays, since it means that nobody manages any from now on. */
+/** Defaults, and Go's order. An empty list of managed fields stays, since it means that nobody
+ *  manages any from now on. */
 export function* completeBuiltIn(
   object: JsonObject,
   { apiVersion, kind, type }: WriteKind & { readonly type: MessageType },
@@ -154,7 +155,8 @@ function nameClaims(object: JsonObject): void {
   }
 }
 
-/** The document of a body; syntax errors of JSON are told as what looks for its kind first tells them. */
+/** The document of a body; syntax errors of JSON are told as what looks for its kind first tells
+ *  them. */
 export function* documentOf(
   kind: WriteKind,
   body: Uint8Array,
@@ -228,7 +230,8 @@ export function otherVersion(apiVersion: string, kind: WriteKind): StatusError {
   )
 }
 
-/** The refusal of an object that cannot be decoded. `named` is undefined where it is not even known what it is. */
+/** The refusal of an object that cannot be decoded. `named` is undefined where it is not even
+ *  known what it is. */
 export function refusal(
   { kind }: Pick<WriteKind, 'kind'>,
   named: Named | undefined,

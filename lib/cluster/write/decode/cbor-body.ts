@@ -1,6 +1,7 @@
-/** CBOR bodies: turned into the JSON that the API server would have been sent instead. Texts come as byte strings or as texts, bytes as byte
- *  strings with a tag that says how JSON writes them. What Kubernetes forbids in CBOR (indefinite lengths, repeated
- *  names, other tags) is refused. */
+/** CBOR bodies: turned into the JSON that the API server would have been sent instead. Texts
+ *  come as byte strings or as texts, bytes as byte strings with a tag that says how JSON writes
+ *  them. What Kubernetes forbids in CBOR (indefinite lengths, repeated names, other tags) is
+ *  refused. */
 
 import { textFromBytes } from '../../../codec/text.ts'
 import {

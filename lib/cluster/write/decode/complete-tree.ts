@@ -1,5 +1,6 @@
-/** Typed objects in the form in which Go's encoder prints them: members in the order of the schema, without those that are empty and
- *  may be left out, and with the zero values of those that may not. */
+/** Typed objects in the form in which Go's encoder prints them: members in the order of the
+ *  schema, without those that are empty and may be left out, and with the zero values of those
+ *  that may not. */
 
 import { isStepDue, type Steps } from '../../../base/slice.ts'
 import { goJsonString } from '../../../go/text.ts'
@@ -70,7 +71,8 @@ function completeContainer(
 ): JsonValue | undefined {
   const isEmpty =
     value === null || (Array.isArray(value) ? value.length : (value as JsonObject).size) === 0
-  // An absent list and an empty one differ before the object is stored: whoever writes an empty list owns it.
+  // An absent list and an empty one differ before the object is stored: whoever writes an empty
+  // list owns it.
   if (isEmpty) return field.isOmittedWhenEmpty ? undefined : value
   if (message?.form !== 'object') return value
   const complete = (item: JsonValue): JsonValue =>

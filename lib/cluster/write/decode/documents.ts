@@ -1,4 +1,5 @@
-/** Bodies as documents: JSON, and YAML as the JSON that it stands for. What cannot be parsed is refused in the words of Go's parsers. */
+/** Bodies as documents: JSON, and YAML as the JSON that it stands for. What cannot be parsed is
+ *  refused in the words of Go's parsers. */
 
 import type { Steps } from '../../../base/slice.ts'
 import { GoJsonError, parseGoJson } from '../../../go/json.ts'
@@ -29,8 +30,8 @@ export interface Named {
   readonly kind: string
 }
 
-/** The group, version and kind that a document names. Throws `DecodeError`: Go reads these with a decoder to which
- *  `Kind` and `kind` are the same. */
+/** The group, version and kind that a document names. Throws `DecodeError`: Go reads these with
+ *  a decoder to which `Kind` and `kind` are the same. */
 export function namedIn({ value, membersOf }: ParsedDocument): Named {
   let [apiVersion, kind] = ['', '']
   if (value !== null && !(value instanceof Map)) {

@@ -1,6 +1,7 @@
-/** A JSON document as Go's decoder of Kubernetes reads it into a typed object: unknown and repeated members are noted for strict decoding,
- *  a value of the wrong type refuses the document in Go's words, repeated members are merged. The result has only
- *  members of the type, each value in the form of its type; `completeTree` puts it in order. */
+/** A JSON document as Go's decoder of Kubernetes reads it into a typed object: unknown and
+ *  repeated members are noted for strict decoding, a value of the wrong type refuses the
+ *  document in Go's words, repeated members are merged. The result has only members of the type,
+ *  each value in the form of its type; `completeTree` puts it in order. */
 
 import { isStepDue, type Steps } from '../../../base/slice.ts'
 import { canonicalQuantity } from '../../../go/quantity.ts'
@@ -210,7 +211,8 @@ class TypedDecoder {
     }
   }
 
-  /** A schema inside one of the forms above: its own decoder does not know its path, and is not strict. */
+  /** A schema inside one of the forms above: its own decoder does not know its path, and is not
+   *  strict. */
   *#props(value: JsonValue, { schema }: MessageType, place: Place): Steps<JsonValue> {
     const props = schema.messageType('apiextensions/v1.JSONSchemaProps')
     const into: JsonObject = new Map()
@@ -298,7 +300,8 @@ function zeroOf(name: string): JsonValue {
 class WrongNumber {}
 const wrongNumber = new WrongNumber()
 
-/** Undefined: a value of another type. Other refusals are thrown at once, as Go's own decoders of these types do. */
+/** Undefined: a value of another type. Other refusals are thrown at once, as Go's own decoders
+ *  of these types do. */
 type ReadScalar = (value: JsonValue) => JsonValue | WrongNumber | undefined
 
 const scalars: Readonly<Record<string, ReadScalar>> = {

@@ -1,5 +1,5 @@
-/** YAML bodies: read by the package, with the meaning that go-yaml gives to plain texts (`yes` is true, `0777` is octal), and turned into the
- *  JSON that the API server goes on with. */
+/** YAML bodies: read by the package, with the meaning that go-yaml gives to plain texts (`yes`
+ *  is true, `0777` is octal), and turned into the JSON that the API server goes on with. */
 
 import {
   type Alias,
@@ -37,8 +37,8 @@ export interface YamlBody {
 const valuesMax = 400_000
 const depthMax = 500
 
-/** Parses the first document of a body; throws `DecodeError`. Most bodies are JSON, which is YAML too, and is parsed
- *  a lot faster as JSON. */
+/** Parses the first document of a body; throws `DecodeError`. Most bodies are JSON, which is
+ *  YAML too, and is parsed a lot faster as JSON. */
 export function* parseYaml(body: Uint8Array): Steps<YamlBody> {
   const json = body[0] === 0x7b ? yield* parseDocument(body, 0, body.length) : undefined
   if (json !== undefined && !json.hasRepeatedMembers) return { value: json.value, strictErrors: [] }
@@ -69,7 +69,8 @@ const options = {
   logLevel: 'silent',
 } as const
 
-/** What the package's own function does, in steps. Only what follows the parsing of a document is one step: composing its nodes. */
+/** What the package's own function does, in steps. Only what follows the parsing of a document
+ *  is one step: composing its nodes. */
 function* firstDocument(text: string, lines: LineCounter): Steps<Document.Parsed | undefined> {
   const parser = new Parser(lines.addNewLine)
   const composer = new Composer(options)
@@ -91,7 +92,8 @@ function* firstDocument(text: string, lines: LineCounter): Steps<Document.Parsed
 class YamlReader {
   readonly #lines: LineCounter
   readonly repeated: string[] = []
-  /** The last node with each anchor so far. The package would walk through the whole document for each alias. */
+  /** The last node with each anchor so far. The package would walk through the whole document
+   *  for each alias. */
   readonly #anchored = new Map<string, unknown>()
   #isInAlias = false
   #count = 0

@@ -1,5 +1,5 @@
-/** The admission plugins of kube-apiserver that are on by default and need nothing but the objects themselves.
- *  Webhooks, policies and quotas do not run here. */
+/** The admission plugins of kube-apiserver that are on by default and need nothing but the
+ *  objects themselves. Webhooks, policies and quotas do not run here. */
 
 import { keyFromText, prefixRange } from '../../../base/keys.ts'
 import {

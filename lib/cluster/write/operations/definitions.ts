@@ -1,6 +1,7 @@
-/** What kube-apiserver's own controllers do with CustomResourceDefinitions, done right after the write that calls for it: names are
- *  accepted, definitions established, and the objects of a deleted one deleted before it goes itself. Each step is an update of its own,
- *  as clients that watch definitions expect. */
+/** What kube-apiserver's own controllers do with CustomResourceDefinitions, done right after the
+ *  write that calls for it: names are accepted, definitions established, and the objects of a
+ *  deleted one deleted before it goes itself. Each step is an update of its own, as clients that
+ *  watch definitions expect. */
 
 import { CacheError } from '../../../base/errors.ts'
 import { keyAfter, keyFromText, prefixRange } from '../../../base/keys.ts'

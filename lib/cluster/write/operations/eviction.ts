@@ -1,4 +1,5 @@
-/** POST pods/NAME/eviction: a pod is deleted, if the disruption budgets of its namespace allow that. */
+/** POST pods/NAME/eviction: a pod is deleted, if the disruption budgets of its namespace allow
+ *  that. */
 
 import { keyFromText, prefixRange } from '../../../base/keys.ts'
 import { NotExact } from '../../../codec/not-exact.ts'

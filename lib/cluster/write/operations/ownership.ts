@@ -48,7 +48,8 @@ function contextOf(session: WriteSession, options: WriteOptions): OwnershipConte
   }
 }
 
-/** The object, of whatever version, in another version of its resource, through the bytes that are stored of it. */
+/** The object, of whatever version, in another version of its resource, through the bytes that
+ *  are stored of it. */
 function convert(
   session: WriteSession,
   object: JsonObject,

@@ -1,4 +1,5 @@
-/** PATCH: the object as it is now, changed by what the client sends, decoded again, and stored like an update. */
+/** PATCH: the object as it is now, changed by what the client sends, decoded again, and stored
+ *  like an update. */
 
 import type { Steps } from '../../../base/slice.ts'
 import type { MessageType } from '../../../codec/schema/schema.ts'
@@ -207,8 +208,8 @@ function* decodeMerged(
   return yield* completeBuiltIn(object, kind)
 }
 
-/** The result of an apply is not pruned: an object that has lost all its members is null, and refused where null is
- *  not allowed. */
+/** The result of an apply is not pruned: an object that has lost all its members is null, and
+ *  refused where null is not allowed. */
 function* defaultedCustom(kind: WriteKind, merged: JsonObject): Steps<JsonObject> {
   const object = (yield* copyInSteps(merged)) as JsonObject
   const rules = customRulesOf(kind)

@@ -4,8 +4,8 @@ import type { KeyValue } from '../../../store/event.ts'
 import { finalizersOf } from '../metadata.ts'
 import type { WriteSession } from './session.ts'
 
-/** Deletes the entry, also if it has changed meanwhile, unless something holds the object now. Returns the revision of the delete; undefined
- *  if someone else has deleted it. */
+/** Deletes the entry, also if it has changed meanwhile, unless something holds the object now.
+ *  Returns the revision of the delete; undefined if someone else has deleted it. */
 export async function removeStored(
   session: WriteSession,
   entry: KeyValue,

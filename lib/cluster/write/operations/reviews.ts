@@ -1,6 +1,6 @@
-/** Reviews: objects that are answered at once and never stored. They ask who the caller is and what somebody may do.
- *  Writes without an upstream are for servers that authorize nothing, so everything is allowed, and everybody is who
- *  the server takes the caller for. */
+/** Reviews: objects that are answered at once and never stored. They ask who the caller is and
+ *  what somebody may do. Writes without an upstream are for servers that authorize nothing, so
+ *  everything is allowed, and everybody is who the server takes the caller for. */
 
 import { type JsonObject, type JsonValue, itemsOf, memberOf } from '../../../codec/json/tree.ts'
 import type { Identity } from '../../../kube/access-review.ts'

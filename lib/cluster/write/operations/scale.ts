@@ -1,4 +1,5 @@
-/** Writes of the subresource `scale`: a Scale is made of the object, changed like any object, and its number goes back. */
+/** Writes of the subresource `scale`: a Scale is made of the object, changed like any object,
+ *  and its number goes back. */
 
 import { atOnce } from '../../../base/slice.ts'
 import { NotExact } from '../../../codec/not-exact.ts'

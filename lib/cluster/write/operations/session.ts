@@ -114,8 +114,9 @@ export class WriteSession implements SessionOptions {
     return textFromMilliseconds(this.services.clock.wallMs())
   }
 
-  /** Between two steps: lets other work run first if the last ones have taken long, as those of an object of a megabyte do. Nothing that was
-   *  read is older for it than it may be anyway: whoever has written meanwhile is noticed when the object is stored. */
+  /** Between two steps: lets other work run first if the last ones have taken long, as those of
+   *  an object of a megabyte do. Nothing that was read is older for it than it may be anyway:
+   *  whoever has written meanwhile is noticed when the object is stored. */
   async giveWay(): Promise<void> {
     if (this.#slice.isOver) await this.#slice.next()
   }

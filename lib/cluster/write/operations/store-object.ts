@@ -1,5 +1,6 @@
-/** Creating and updating: the steps of kube-apiserver's generic registry, in its order, ended by one transaction that compares the
- *  revision. When the object has changed meanwhile, the update begins again with the new object. */
+/** Creating and updating: the steps of kube-apiserver's generic registry, in its order, ended by
+ *  one transaction that compares the revision. When the object has changed meanwhile, the update
+ *  begins again with the new object. */
 
 import { textFromKey } from '../../../base/keys.ts'
 import type { KeyValue } from '../../../store/event.ts'

@@ -1,5 +1,6 @@
-/** Objects that kubectl has applied by itself: it wrote what it applied into an annotation. When it goes over to server-side apply,
- *  it may take what the annotation says that it applied, and the annotation is kept up to date. */
+/** Objects that kubectl has applied by itself: it wrote what it applied into an annotation. When
+ *  it goes over to server-side apply, it may take what the annotation says that it applied, and
+ *  the annotation is kept up to date. */
 
 import type { Steps } from '../../../base/slice.ts'
 import {
@@ -28,7 +29,8 @@ interface ApplyResult {
   readonly managers: Managers
 }
 
-/** Applies; if that conflicts only with fields that the annotation lists as kubectl's own, applies by force. */
+/** Applies; if that conflicts only with fields that the annotation lists as kubectl's own,
+ *  applies by force. */
 export function* applyOverClientSide(
   {
     isKubectl,
@@ -71,8 +73,8 @@ function withoutAnnotation(applied: JsonObject): JsonObject {
   return new Map(applied).set('metadata', new Map(metadata).set('annotations', left))
 }
 
-/** Fields that the annotation lists and whose values are still the same; undefined if there is no annotation, or it
- *  is of another version. */
+/** Fields that the annotation lists and whose values are still the same; undefined if there is
+ *  no annotation, or it is of another version. */
 function* fieldsOfAnnotation(kind: WriteKind, live: JsonObject): Steps<FieldSet | undefined> {
   const text = memberOf(memberOf(live.get('metadata'), 'annotations'), lastApplied)
   if (typeof text !== 'string' || text === '') return undefined

@@ -1,4 +1,5 @@
-/** metadata.managedFields after a write, as kube-apiserver keeps it, and what a server-side apply makes of an object. */
+/** metadata.managedFields after a write, as kube-apiserver keeps it, and what a server-side
+ *  apply makes of an object. */
 
 import { type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
 import type { Steps } from '../../../base/slice.ts'
@@ -20,9 +21,9 @@ import { TypeProblems } from './typed/problems.ts'
 import { type Writer, managersAfterApply, managersAfterUpdate } from './update-managers.ts'
 import type { TypedObject } from './versioned-objects.ts'
 
-/** The object, which is about to replace `live` (undefined: is created), with its managers in the place of those that it came with.
- *  An object whose managers cannot be determined has none, as upstream does it. Changes none of its arguments. An object of a
- *  megabyte takes many steps. */
+/** The object, which is about to replace `live` (undefined: is created), with its managers in
+ *  the place of those that it came with. An object whose managers cannot be determined has none,
+ *  as upstream does it. Changes none of its arguments. An object of a megabyte takes many steps. */
 export function* updateManagedFields(
   context: OwnershipContext,
   live: JsonObject | undefined,
@@ -49,8 +50,8 @@ export function* updateManagedFields(
   }
 }
 
-/** The object after an apply, with its managers. It is not defaulted; what lost all its members is null. Throws the Status of a
- *  conflict, or of a configuration that cannot be applied. */
+/** The object after an apply, with its managers. It is not defaulted; what lost all its members
+ *  is null. Throws the Status of a conflict, or of a configuration that cannot be applied. */
 export function* serverSideApply(
   context: OwnershipContext & { readonly force: boolean },
   live: JsonObject | undefined,
@@ -75,7 +76,8 @@ export function* serverSideApply(
   }
 }
 
-/** The updated object with the times of the live one, if nothing but times differs: then nothing is to be written. */
+/** The updated object with the times of the live one, if nothing but times differs: then nothing
+ *  is to be written. */
 export function withoutNewTimestamps(live: JsonObject, updated: JsonObject): JsonObject {
   const before = managedFieldsIn(live)
   const after = managedFieldsIn(updated)
@@ -195,8 +197,8 @@ function* readOrNone(managedFields: JsonValue | undefined): Steps<Managers> {
   }
 }
 
-/** One empty entry, or an empty list: the client wants the managers forgotten. The empty list of a custom resource is lost when its
- *  metadata is decoded. */
+/** One empty entry, or an empty list: the client wants the managers forgotten. The empty list of
+ *  a custom resource is lost when its metadata is decoded. */
 function isReset(managedFields: JsonValue | undefined, { type }: WriteKind): boolean {
   if (!Array.isArray(managedFields) || managedFields.length > 1) return false
   const [entry] = managedFields

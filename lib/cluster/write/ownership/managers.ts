@@ -1,5 +1,6 @@
-/** The managers of an object's fields, as metadata.managedFields lists them: who, by which operation, in which version of the API
- *  and through which subresource; since when; and which fields. */
+/** The managers of an object's fields, as metadata.managedFields lists them: who, by which
+ *  operation, in which version of the API and through which subresource; since when; and which
+ *  fields. */
 
 import type { Steps } from '../../../base/slice.ts'
 import {
@@ -32,7 +33,8 @@ export interface OwnedFields {
 /** All managers of an object, by `managerId`. */
 export interface Managers {
   readonly owned: Map<string, OwnedFields>
-  /** When each last changed something, as the API writes times; they outlive entries that lose all their fields. */
+  /** When each last changed something, as the API writes times; they outlive entries that lose
+   *  all their fields. */
   readonly times: Map<string, string>
 }
 

@@ -1,5 +1,6 @@
-/** Who owns what after a write, and what an apply makes of an object: the core of server-side apply. Managers own fields in the
- *  version in which they wrote; objects are converted to compare them there. */
+/** Who owns what after a write, and what an apply makes of an object: the core of server-side
+ *  apply. Managers own fields in the version in which they wrote; objects are converted to
+ *  compare them there. */
 
 import type { Steps } from '../../../base/slice.ts'
 import type { JsonObject } from '../../../codec/json/tree.ts'
@@ -23,7 +24,8 @@ export interface WriteContext {
   readonly withoutReset: (fields: FieldSet, apiVersion: string) => FieldSet
 }
 
-/** The owners after an object was replaced: the writer owns what changed, and nobody owns what is gone. */
+/** The owners after an object was replaced: the writer owns what changed, and nobody owns what
+ *  is gone. */
 export function* ownersAfterUpdate(
   context: WriteContext,
   { live, updated }: { readonly live: TypedObject; readonly updated: TypedObject },
@@ -53,7 +55,8 @@ export interface Applied {
   readonly owned: Map<string, OwnedFields>
 }
 
-/** The object after an apply, and its owners. Throws `ApplyConflicts` if it would change what others own and is not forced. */
+/** The object after an apply, and its owners. Throws `ApplyConflicts` if it would change what
+ *  others own and is not forced. */
 export function* applyConfiguration(
   context: WriteContext,
   { live, applied }: { readonly live: TypedObject; readonly applied: TypedObject },
@@ -90,8 +93,8 @@ interface Changes {
   readonly changed: FieldSet
 }
 
-/** Removes changed fields from their owners, and deleted fields from everybody. Owners of versions that do not exist
- *  any more are dropped. */
+/** Removes changed fields from their owners, and deleted fields from everybody. Owners of
+ *  versions that do not exist any more are dropped. */
 function* settle(
   context: WriteContext,
   { live, updated }: { readonly live: TypedObject; readonly updated: TypedObject },

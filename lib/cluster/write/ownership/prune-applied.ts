@@ -1,4 +1,5 @@
-/** What an apply removes: fields that its manager applied the last time, does not apply now, and that nobody else owns. */
+/** What an apply removes: fields that its manager applied the last time, does not apply now, and
+ *  that nobody else owns. */
 
 import type { Steps } from '../../../base/slice.ts'
 import type { JsonObject, JsonValue } from '../../../codec/json/tree.ts'
@@ -37,7 +38,8 @@ interface Pruning {
   readonly pruned: TypedObject
 }
 
-/** Adds back what anybody owns. The version of the last apply comes first: conversions may need what it has. */
+/** Adds back what anybody owns. The version of the last apply comes first: conversions may need
+ *  what it has. */
 function* addBackOwned(
   versions: Versions,
   { whole, pruned }: Pruning,

@@ -1,5 +1,5 @@
-/** Fields that a write through a resource or a subresource cannot change: the server sets them back, so nobody comes to own them by
- *  that write. */
+/** Fields that a write through a resource or a subresource cannot change: the server sets them
+ *  back, so nobody comes to own them by that write. */
 
 import { FieldSet } from './sets/field-set.ts'
 import { memberElement } from './sets/path-element.ts'
@@ -12,7 +12,8 @@ export interface WriteTarget {
   readonly resource: string
   readonly apiVersion: string
   readonly subresource: string
-  /** Of custom resources, whether there is the subresource `status`; undefined for built-in ones. */
+  /** Of custom resources, whether there is the subresource `status`; undefined for built-in
+   *  ones. */
   readonly hasCustomStatus: boolean | undefined
 }
 

@@ -1,5 +1,6 @@
-/** Managers of `spec.replicas` on their way through the subresource `scale`: a Scale shows who manages its one number, and what a
- *  write through it changes goes back to the managers of the whole object. */
+/** Managers of `spec.replicas` on their way through the subresource `scale`: a Scale shows who
+ *  manages its one number, and what a write through it changes goes back to the managers of the
+ *  whole object. */
 
 import { atOnce } from '../../../base/slice.ts'
 import type { JsonValue } from '../../../codec/json/tree.ts'
@@ -13,7 +14,8 @@ import {
 import { FieldSet } from './sets/field-set.ts'
 import { type Path, memberElement } from './sets/path-element.ts'
 
-/** Where each version of the object has its number, as `['spec', 'replicas']`; undefined in versions without the subresource. */
+/** Where each version of the object has its number, as `['spec', 'replicas']`; undefined in
+ *  versions without the subresource. */
 export type ReplicasPaths = ReadonlyMap<string, readonly string[] | undefined>
 
 const scaleVersion = 'autoscaling/v1'

@@ -1,5 +1,6 @@
-/** The managers after a write: the writer's new fields join what it owned before, entries of one writer are one, fields that identify
- *  the object are nobody's, and the number of updaters is bounded. */
+/** The managers after a write: the writer's new fields join what it owned before, entries of one
+ *  writer are one, fields that identify the object are nobody's, and the number of updaters is
+ *  bounded. */
 
 import type { Steps } from '../../../base/slice.ts'
 import { type JsonObject, compareUtf8 } from '../../../codec/json/tree.ts'
@@ -77,7 +78,8 @@ function managerName(
   return { name: name === '' ? 'unknown' : name, operation, subresource, apiVersion }
 }
 
-/** The name of the writer during the comparison, so that what it owned before counts as another's. */
+/** The name of the writer during the comparison, so that what it owned before counts as
+ *  another's. */
 const currentWrite: ManagerName = {
   name: 'current-operation',
   operation: 'Update',

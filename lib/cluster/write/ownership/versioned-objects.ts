@@ -7,7 +7,8 @@ import type { FieldType } from './types/field-type.ts'
 
 /** Converts objects of a kind to other versions. */
 export interface Versions {
-  /** The object in another version, and its type there; undefined if that version does not exist (any more). */
+  /** The object in another version, and its type there; undefined if that version does not exist
+   *  (any more). */
   readonly inVersion: (
     object: JsonObject,
     apiVersion: string,
@@ -21,7 +22,8 @@ export interface TypedObject {
   readonly value: JsonObject
 }
 
-/** The object in that version; undefined if it does not exist. Throws `TypeProblems` if the conversion makes something wrong. */
+/** The object in that version; undefined if it does not exist. Throws `TypeProblems` if the
+ *  conversion makes something wrong. */
 export function* inVersion(
   versions: Versions,
   object: TypedObject,

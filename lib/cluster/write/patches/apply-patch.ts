@@ -1,5 +1,5 @@
-/** A patch of a request: parsed, checked as far as fieldValidation asks for it, and applied. Server-side apply is another thing
- *  (lib/cluster/write/ownership/managed-fields.ts). */
+/** A patch of a request: parsed, checked as far as fieldValidation asks for it, and applied.
+ *  Server-side apply is another thing (lib/cluster/write/ownership/managed-fields.ts). */
 
 import type { Steps } from '../../../base/slice.ts'
 import {
@@ -29,8 +29,8 @@ export interface Patch {
 }
 
 export interface Patched {
-  /** The patched object, not decoded yet; its kind is not checked. Members are in the order in which messages show
-   *  them. */
+  /** The patched object, not decoded yet; its kind is not checked. Members are in the order in
+   *  which messages show them. */
   readonly patched: JsonValue
   /** What is wrong with the patch itself: repeated members, and unknown ones of operations. */
   readonly strictErrors: readonly string[]
@@ -41,7 +41,8 @@ export interface Patched {
 /** More operations than this are refused. */
 const operationsMax = 10_000
 
-/** Applies the patch to an object in the version of the request. Throws the Status of a patch that cannot be applied. */
+/** Applies the patch to an object in the version of the request. Throws the Status of a patch
+ *  that cannot be applied. */
 export function applyPatch(kind: WriteKind, live: JsonObject, patch: Patch): Steps<Patched> {
   switch (patch.type) {
     case 'json':
@@ -122,7 +123,8 @@ function* parsed(body: Uint8Array, prefix: string): Steps<ParsedDocument> {
   }
 }
 
-/** The operations that the document lists. Go refuses what is no list of objects, and members that are no texts. */
+/** The operations that the document lists. Go refuses what is no list of objects, and members
+ *  that are no texts. */
 function operationsOf(
   value: JsonValue,
   { type, isChecked }: { readonly type: string; readonly isChecked: boolean },

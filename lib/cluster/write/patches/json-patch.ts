@@ -1,6 +1,6 @@
-/** JSON patches (RFC 6902) as kube-apiserver applies them: with the liberties of the library that it uses. A `replace` of a member that
- *  is not there adds it, indexes may be negative, and a `copy` of a missing member is a null. Why a patch does not apply, the API does
- *  not say. */
+/** JSON patches (RFC 6902) as kube-apiserver applies them: with the liberties of the library
+ *  that it uses. A `replace` of a member that is not there adds it, indexes may be negative, and
+ *  a `copy` of a missing member is a null. Why a patch does not apply, the API does not say. */
 
 import { isStepDue, type Steps } from '../../../base/slice.ts'
 import { JsonNumber, type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
@@ -10,16 +10,18 @@ import { sortedMembers } from '../sorted-members.ts'
 /** An operation of a patch; its members may be of any kind. */
 export type Operation = JsonObject
 
-/** Bytes that all copies of a patch may have together, as kube-apiserver has it: a few dozen copies could double the document each. */
+/** Bytes that all copies of a patch may have together, as kube-apiserver has it: a few dozen
+ *  copies could double the document each. */
 const copiedMaxBytes = 3 * 1024 * 1024
-/** Items of lists that insertions and removals may move. Go moves them, too, but holds up nobody else with it. */
+/** Items of lists that insertions and removals may move. Go moves them, too, but holds up nobody
+ *  else with it. */
 const movedMax = 50_000_000
 
 /** Thrown where a patch does not apply. */
 export class PatchFailure extends Error {}
 
-/** The document after the patch. Objects that the patch went into have their members sorted, others keep their order. Changes none of
- *  its arguments. */
+/** The document after the patch. Objects that the patch went into have their members sorted,
+ *  others keep their order. Changes none of its arguments. */
 export function* applyJsonPatch(
   document: JsonObject,
   patch: readonly Operation[],
@@ -186,7 +188,8 @@ class JsonPatcher {
   }
 }
 
-/** About the length of a value's JSON; somewhat more than `most` where it is longer. What is shared counts each time. */
+/** About the length of a value's JSON; somewhat more than `most` where it is longer. What is
+ *  shared counts each time. */
 function sizeOf(value: JsonValue, most: number): number {
   if (typeof value === 'string') return value.length + 2
   if (value instanceof JsonNumber) return value.source.length

@@ -3,8 +3,8 @@
 import type { JsonObject, JsonValue } from '../../../codec/json/tree.ts'
 import { sortedMembers } from '../sorted-members.ts'
 
-/** The document after the patch. Objects that the patch went into have their members sorted, others keep their order. Changes none of
- *  its arguments. */
+/** The document after the patch. Objects that the patch went into have their members sorted,
+ *  others keep their order. Changes none of its arguments. */
 export function applyMergePatch(document: JsonObject, patch: JsonObject): JsonObject {
   const merged: JsonObject = new Map(document)
   for (const [name, value] of patch) {

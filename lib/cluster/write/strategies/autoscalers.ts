@@ -1,5 +1,5 @@
-/** Autoscalers of autoscaling/v1: Kubernetes stores them with metrics, and one without any gets the target of 80 %
- *  CPU utilization. */
+/** Autoscalers of autoscaling/v1: Kubernetes stores them with metrics, and one without any gets
+ *  the target of 80 % CPU utilization. */
 
 import { JsonNumber, type JsonObject, memberOf } from '../../../codec/json/tree.ts'
 

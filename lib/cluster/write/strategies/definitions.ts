@@ -1,4 +1,5 @@
-/** CustomResourceDefinitions: a new one has no status but the version that is stored, and every storage version is noted. */
+/** CustomResourceDefinitions: a new one has no status but the version that is stored, and every
+ *  storage version is noted. */
 
 import { type JsonObject, type JsonValue, itemsOf, memberOf } from '../../../codec/json/tree.ts'
 import type { StrategyRow } from './row.ts'

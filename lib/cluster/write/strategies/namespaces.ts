@@ -1,4 +1,5 @@
-/** Namespaces: active from the beginning, and held by a finalizer of their own until they are empty. */
+/** Namespaces: active from the beginning, and held by a finalizer of their own until they are
+ *  empty. */
 
 import { type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
 import { copyMember } from '../metadata.ts'

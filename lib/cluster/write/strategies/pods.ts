@@ -1,4 +1,5 @@
-/** Pods: pending from the beginning, with a quality of service that follows from their resources. */
+/** Pods: pending from the beginning, with a quality of service that follows from their
+ *  resources. */
 
 import { itemsOf, type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
 import {

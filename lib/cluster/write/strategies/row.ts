@@ -28,11 +28,13 @@ export type PrepareUpdate = (object: JsonObject, old: JsonObject, context: Strat
 
 /** How a resource differs from the default: nothing is reset, and no generation is counted. */
 export interface StrategyRow {
-  /** It has a status: dropped when it is created, kept when it is updated, written through a subresource. */
+  /** It has a status: dropped when it is created, kept when it is updated, written through a
+   *  subresource. */
   readonly hasStatus?: boolean
   /** A create keeps the status. */
   readonly keepsStatus?: boolean
-  /** Created with generation 1; a change of one of these members makes it the next. Other changes than of metadata: `*`. */
+  /** Created with generation 1; a change of one of these members makes it the next. Other
+   *  changes than of metadata: `*`. */
   readonly counted?: readonly string[]
   /** An update of the status leaves all metadata alone, but for managedFields. */
   readonly keepsMetadata?: boolean
@@ -45,6 +47,7 @@ export interface StrategyRow {
   readonly prepareCreate?: PrepareCreate
   /** Before it is seen whether a counted member has changed. */
   readonly prepareUpdate?: PrepareUpdate
-  /** What an update through a subresource does; `status` is what it does beside keeping the spec. */
+  /** What an update through a subresource does; `status` is what it does beside keeping the
+   *  spec. */
   readonly subresources?: Readonly<Record<string, PrepareUpdate>>
 }

@@ -1,5 +1,5 @@
-/** Services: what is filled in by default, and the addresses and ports that they are given. Addresses come from a counter: nothing routes
- *  to them. */
+/** Services: what is filled in by default, and the addresses and ports that they are given.
+ *  Addresses come from a counter: nothing routes to them. */
 
 import {
   itemsOf,
@@ -134,7 +134,8 @@ function allocate(spec: JsonObject, allocator: ServiceAllocator): void {
   }
 }
 
-/** The cluster has IPv4 only. A headless Service without a selector may have endpoints of any family. */
+/** The cluster has IPv4 only. A headless Service without a selector may have endpoints of any
+ *  family. */
 function setFamilies(spec: JsonObject): void {
   const selector = spec.get('selector')
   const isFree = spec.get('clusterIP') === 'None' && !(selector instanceof Map && selector.size > 0)

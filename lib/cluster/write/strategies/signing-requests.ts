@@ -1,4 +1,5 @@
-/** CertificateSigningRequests: who asks is filled in, and approval and status are written through subresources. */
+/** CertificateSigningRequests: who asks is filled in, and approval and status are written
+ *  through subresources. */
 
 import { itemsOf, type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
 import { copyMember } from '../metadata.ts'

@@ -1,4 +1,5 @@
-/** The strategies of built-in resources, by group and plural name. What is not here resets and counts nothing. */
+/** The strategies of built-in resources, by group and plural name. What is not here resets and
+ *  counts nothing. */
 
 import type { StrategyRow } from './row.ts'
 import { services } from './services.ts'

@@ -40,8 +40,8 @@ export const claims: StrategyRow = {
   prepareUpdate: (object, old) => normaliseSources(object, old),
 }
 
-/** A claim's source has two members with the same content. The older one loses sources of kinds that it never
- *  allowed. */
+/** A claim's source has two members with the same content. The older one loses sources of kinds
+ *  that it never allowed. */
 function normaliseSources(object: JsonObject, old: JsonObject | undefined): void {
   const spec = object.get('spec')
   if (!(spec instanceof Map)) return

@@ -1,5 +1,5 @@
-/** The formats of names and other texts: each function says what is wrong with a text, in kube-apiserver's words, and nothing if it is
- *  right. */
+/** The formats of names and other texts: each function says what is wrong with a text, in
+ *  kube-apiserver's words, and nothing if it is right. */
 
 /** What is wrong; empty if nothing is. */
 export type Format = (text: string) => readonly string[]

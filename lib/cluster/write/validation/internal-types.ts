@@ -1,5 +1,5 @@
-/** Objects in the server's internal types, which have other names and another order, and leave nothing out. Errors
- *  show values of these types. */
+/** Objects in the server's internal types, which have other names and another order, and leave
+ *  nothing out. Errors show values of these types. */
 
 import { readDataFile } from '../../../base/data-file.ts'
 import { JsonNumber, type JsonObject, type JsonValue, sortTree } from '../../../codec/json/tree.ts'

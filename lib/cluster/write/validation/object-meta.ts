@@ -24,8 +24,8 @@ export interface MetadataRules {
 /** All annotations of an object together, with their keys. */
 const annotationsMaxBytes = 256 * 1024
 
-/** Checks the metadata of an object that existed before, of any kind, before the rules of its kind: as that of a new
- *  object and as that of a changed one. */
+/** Checks the metadata of an object that existed before, of any kind, before the rules of its
+ *  kind: as that of a new object and as that of a changed one. */
 export function checkCommonUpdate(metadata: Place, old: Place, isNamespaced: boolean): void {
   checkObjectMeta(metadata, { isNamespaced, name: pathSegment })
   checkObjectMetaUpdate(metadata, old)
@@ -54,7 +54,8 @@ export function checkObjectMeta(metadata: Place, { isNamespaced, name }: Metadat
   checkManagedFields(metadata.in('managedFields'))
 }
 
-/** Metadata of an object whose name is a DNS subdomain: most kinds check it as new on every update. */
+/** Metadata of an object whose name is a DNS subdomain: most kinds check it as new on every
+ *  update. */
 export function checkNewMeta(object: Place, isNamespaced = true): void {
   checkObjectMeta(object.in('metadata'), { isNamespaced, name: dnsSubdomain })
   checkFinalizerDomains(object.in('metadata'))

@@ -1,5 +1,6 @@
-/** A value of an object and its path: what rules look at, and where they say what is wrong. Rules read as sentences about places; a
- *  value that is absent is a place as well, so that no rule needs to ask whether what it lies in is there. */
+/** A value of an object and its path: what rules look at, and where they say what is wrong.
+ *  Rules read as sentences about places; a value that is absent is a place as well, so that no
+ *  rule needs to ask whether what it lies in is there. */
 
 import { JsonNumber, type JsonObject, type JsonValue } from '../../../codec/json/tree.ts'
 import {
@@ -95,7 +96,8 @@ export class Place {
       : []
   }
 
-  /** The number, or 0 where there is none. 64-bit numbers beyond 2^53 are rounded, which no limit sees. */
+  /** The number, or 0 where there is none. 64-bit numbers beyond 2^53 are rounded, which no
+   *  limit sees. */
   get number(): number {
     return this.value instanceof JsonNumber ? Number(this.value.text) : 0
   }

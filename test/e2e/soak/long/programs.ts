@@ -4,9 +4,9 @@
  *      proxy      in front of the writable one: access reviews, evidence, comparisons, two face threads; collects garbage when V8 wants to
  *      faulty     fails on purpose, and compacts etcd
  *
- *  A leak is what is never free again. But what is free does not go back to the system at once, and
- *  what is kept to be found again goes up and down with the reads: without the settings below a
- *  program with a flat heap grew by 45 MiB from its 10th to its 22nd minute, and then by
+ *  A leak is what is never free again. But what is free does not go back to the system at once,
+ *  and what is kept to be found again goes up and down with the reads: without the settings
+ *  below a program with a flat heap grew by 45 MiB from its 10th to its 22nd minute, and then by
  *  nothing. */
 
 import { type ChildProcess, spawn } from 'node:child_process'

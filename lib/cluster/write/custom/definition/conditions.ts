@@ -1,5 +1,5 @@
-/** The status that kube-apiserver's own controllers give a definition: its names are accepted unless others have them, then it is
- *  established; when it is deleted, its objects go first. */
+/** The status that kube-apiserver's own controllers give a definition: its names are accepted
+ *  unless others have them, then it is established; when it is deleted, its objects go first. */
 
 import {
   type JsonObject,

@@ -1,5 +1,6 @@
-/** Validates CustomResourceDefinitions, in the shape in which they are stored, where what all versions share stands
- *  at the top: upstream validates that shape, and its errors name the fields of it. */
+/** Validates CustomResourceDefinitions, in the shape in which they are stored, where what all
+ *  versions share stands at the top: upstream validates that shape, and its errors name the
+ *  fields of it. */
 
 import { appendAll } from '../../lists.ts'
 import type { JsonObject } from '../../../../codec/json/tree.ts'

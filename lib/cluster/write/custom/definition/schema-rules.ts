@@ -1,5 +1,5 @@
-/** What kube-apiserver checks in a schema, beside that it is structural: known types, list types with their keys, the
- *  texts of rules. */
+/** What kube-apiserver checks in a schema, beside that it is structural: known types, list types
+ *  with their keys, the texts of rules. */
 
 import type { Place } from '../../validation/place.ts'
 

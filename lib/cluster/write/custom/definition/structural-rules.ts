@@ -1,4 +1,5 @@
-/** Schemas must be structural: each level has a type, and alternatives only narrow what the levels say. */
+/** Schemas must be structural: each level has a type, and alternatives only narrow what the
+ *  levels say. */
 
 import type { FieldError } from '../../field-errors.ts'
 import { textFromTree } from '../../../../codec/json/tree.ts'

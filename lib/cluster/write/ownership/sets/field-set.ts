@@ -1,6 +1,7 @@
-/** A set of paths into an object: what one manager owns. It is a tree; a path that is in the set is a member of the node above it,
- *  whether or not paths below it are in the set too. Sets do not change once they have been built (`insert` is for building), so
- *  that operations share what they do not touch. */
+/** A set of paths into an object: what one manager owns. It is a tree; a path that is in the set
+ *  is a member of the node above it, whether or not paths below it are in the set too. Sets do
+ *  not change once they have been built (`insert` is for building), so that operations share
+ *  what they do not touch. */
 
 import { isStepDue, type Steps } from '../../../../base/slice.ts'
 import type { FieldType } from '../types/field-type.ts'
@@ -29,7 +30,8 @@ export class FieldSet {
     return set
   }
 
-  /** Adds a path, from one of its elements on, and not the paths above it. The empty path is the object itself, which nobody owns. */
+  /** Adds a path, from one of its elements on, and not the paths above it. The empty path is the
+   *  object itself, which nobody owns. */
   insert(path: Path, from = 0): void {
     const element = path[from]
     if (element === undefined) return
@@ -137,7 +139,8 @@ export class FieldSet {
     )
   }
 
-  /** The paths that begin as one of the patterns does, a `*` standing for any element; also those that lead there. */
+  /** The paths that begin as one of the patterns does, a `*` standing for any element; also
+   *  those that lead there. */
   matching(patterns: readonly (readonly string[])[]): FieldSet {
     if (patterns.some(pattern => pattern.length === 0)) return this
     const below = ({ id }: PathElement): (readonly string[])[] =>
@@ -152,7 +155,8 @@ export class FieldSet {
     return new FieldSet(new Map(members), children)
   }
 
-  /** Adds the members that the type declares and that have paths below them: they come and go with those. */
+  /** Adds the members that the type declares and that have paths below them: they come and go
+   *  with those. */
   *withDeclaredMembers(type: FieldType | undefined): Steps<FieldSet> {
     if (isStepDue()) yield
     const members = new Map(this.#members)

@@ -1,4 +1,5 @@
-/** FieldsV1, the JSON form of a set: a member for each element, `.` for a node that is itself in the set beside what lies below. */
+/** FieldsV1, the JSON form of a set: a member for each element, `.` for a node that is itself in
+ *  the set beside what lies below. */
 
 import { isStepDue, type Steps } from '../../../../base/slice.ts'
 import type { JsonObject, JsonValue } from '../../../../codec/json/tree.ts'

@@ -1,4 +1,5 @@
-/** One step of a path into an object: a member, a list's item by its keys or by its value, or an index. */
+/** One step of a path into an object: a member, a list's item by its keys or by its value, or an
+ *  index. */
 
 import { goJsonString } from '../../../../go/text.ts'
 import {
@@ -56,8 +57,8 @@ export function valueElement(value: JsonValue): PathElement {
   return { kind: 'value', id: `v:${textFromTree(value)}`, value }
 }
 
-/** The element that a member's name in FieldsV1 stands for; `unknown` if it begins with a letter that means nothing, which is to be
- *  skipped; undefined if it is malformed. */
+/** The element that a member's name in FieldsV1 stands for; `unknown` if it begins with a letter
+ *  that means nothing, which is to be skipped; undefined if it is malformed. */
 export function elementFromText(text: string): PathElement | 'unknown' | undefined {
   if (text.length < 2 || text[1] !== ':') return undefined
   const rest = text.slice(2)

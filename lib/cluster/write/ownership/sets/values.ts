@@ -1,5 +1,6 @@
-/** Values as structured-merge-diff sees them: which are equal, in which order they stand in a set, and how messages show them. A
- *  number counts as an integer when Go decodes it to an int64, else as a float; the two compare by number. */
+/** Values as structured-merge-diff sees them: which are equal, in which order they stand in a
+ *  set, and how messages show them. A number counts as an integer when Go decodes it to an
+ *  int64, else as a float; the two compare by number. */
 
 import { goQuote } from '../../../../go/text.ts'
 import {
@@ -9,7 +10,8 @@ import {
   compareUtf8,
 } from '../../../../codec/json/tree.ts'
 
-/** Whether Go decodes the number to an int64: canonical texts of floats have a point, an exponent or too many digits. */
+/** Whether Go decodes the number to an int64: canonical texts of floats have a point, an
+ *  exponent or too many digits. */
 export function isInteger(number: JsonNumber): boolean {
   if (!/^-?[0-9]+$/.test(number.source) || !/^-?[0-9]+$/.test(number.text)) return false
   return number.text.length < 19 || fitsInt64(number.text)

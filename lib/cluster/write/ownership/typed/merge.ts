@@ -1,5 +1,6 @@
-/** An object with an apply configuration merged in: nothing is removed, and what both have is the configuration's. Items of lists
- *  with keys are merged one by one; they come in the order of the configuration where it says one. */
+/** An object with an apply configuration merged in: nothing is removed, and what both have is
+ *  the configuration's. Items of lists with keys are merged one by one; they come in the order
+ *  of the configuration where it says one. */
 
 import { isStepDue, type Steps } from '../../../../base/slice.ts'
 import type { JsonObject, JsonValue } from '../../../../codec/json/tree.ts'
@@ -68,8 +69,8 @@ interface Items {
   readonly byId: ReadonlyMap<string, JsonValue>
 }
 
-/** One merge of two lists. Shared items keep the order of the applied list; items of the live list alone stay before the shared item
- *  that followed them. */
+/** One merge of two lists. Shared items keep the order of the applied list; items of the live
+ *  list alone stay before the shared item that followed them. */
 class ListMerge {
   readonly #list: ListType
   readonly #liveItems: readonly JsonValue[]

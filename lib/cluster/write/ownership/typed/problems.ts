@@ -27,7 +27,8 @@ export class TypeProblems extends Error {
   }
 }
 
-/** Why the scalar type does not allow the value; undefined if it does. Null and absent values fit all types. */
+/** Why the scalar type does not allow the value; undefined if it does. Null and absent values
+ *  fit all types. */
 export function scalarProblem(
   scalar: ScalarType,
   value: JsonValue | undefined,

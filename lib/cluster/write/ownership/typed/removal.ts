@@ -15,8 +15,8 @@ import {
   typeFor,
 } from '../types/field-type.ts'
 
-/** A list or an object of which nothing stays becomes null, and so do lists and objects that are one value: what is below them
- *  cannot be removed alone. */
+/** A list or an object of which nothing stays becomes null, and so do lists and objects that are
+ *  one value: what is below them cannot be removed alone. */
 export function* withoutFields(
   type: FieldType,
   value: JsonValue,

@@ -1,5 +1,6 @@
-/** Sets that were written under another schema: where a list or an object has become one value since, whoever owned a part of it
- *  owns all of it. (Changes the other way are not noticed: the owner of the whole stays so until somebody changes a part.) */
+/** Sets that were written under another schema: where a list or an object has become one value
+ *  since, whoever owned a part of it owns all of it. (Changes the other way are not noticed: the
+ *  owner of the whole stays so until somebody changes a part.) */
 
 import { isStepDue, type Steps } from '../../../../base/slice.ts'
 import { FieldSet } from '../sets/field-set.ts'

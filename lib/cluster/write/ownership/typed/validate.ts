@@ -1,4 +1,5 @@
-/** Whether a value fits its type: members are declared, scalars have their type, items of lists have keys of their own. */
+/** Whether a value fits its type: members are declared, scalars have their type, items of lists
+ *  have keys of their own. */
 
 import { isStepDue, type Steps } from '../../../../base/slice.ts'
 import type { JsonObject, JsonValue } from '../../../../codec/json/tree.ts'
@@ -14,7 +15,8 @@ import {
 } from '../types/field-type.ts'
 import { type Problem, TypeProblems, scalarProblem, shapeProblem } from './problems.ts'
 
-/** Throws `TypeProblems` if the value does not fit. Objects that are stored may have items with equal keys; what is applied may not. */
+/** Throws `TypeProblems` if the value does not fit. Objects that are stored may have items with
+ *  equal keys; what is applied may not. */
 export function* checkType(
   type: FieldType,
   value: JsonValue,

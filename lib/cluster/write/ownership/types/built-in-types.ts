@@ -1,4 +1,5 @@
-/** The types of built-in objects, made of the messages of the schema as kube-apiserver makes them of its OpenAPI. */
+/** The types of built-in objects, made of the messages of the schema as kube-apiserver makes
+ *  them of its OpenAPI. */
 
 import type { Field, MessageType } from '../../../../codec/schema/schema.ts'
 import { JsonNumber, type JsonValue } from '../../../../codec/json/tree.ts'
@@ -12,7 +13,8 @@ import {
   untypedAtomic,
 } from './field-type.ts'
 
-/** The type of a message. Made once for each; contained types are made when they are first looked at, as some contain themselves. */
+/** The type of a message. Made once for each; contained types are made when they are first
+ *  looked at, as some contain themselves. */
 export function builtInType(message: MessageType): FieldType {
   let type = known.get(message)
   if (type === undefined) {

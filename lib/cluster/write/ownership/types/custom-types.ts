@@ -1,5 +1,6 @@
-/** The types of custom resources, made of the schema of one version as kube-apiserver makes them of its OpenAPI: what
- *  x-kubernetes-list-type, -list-map-keys, -map-type and -preserve-unknown-fields say of lists and objects. */
+/** The types of custom resources, made of the schema of one version as kube-apiserver makes them
+ *  of its OpenAPI: what x-kubernetes-list-type, -list-map-keys, -map-type and
+ *  -preserve-unknown-fields say of lists and objects. */
 
 import { isObject } from '../../../../base/untyped.ts'
 import { JsonNumber, type JsonValue } from '../../../../codec/json/tree.ts'
@@ -11,7 +12,8 @@ import {
   untypedAtomic,
 } from './field-type.ts'
 
-/** The type of the objects of a version: `schema` is its openAPIV3Schema as JSON.parse gives it, undefined if it has none. */
+/** The type of the objects of a version: `schema` is its openAPIV3Schema as JSON.parse gives it,
+ *  undefined if it has none. */
 export function customType(
   schema: unknown,
   {
@@ -24,12 +26,14 @@ export function customType(
   const fields = declaredMembers(schema, scope)
   addTypeAndMetadata(fields, metadata)
   const isAtomic = schema['x-kubernetes-map-type'] === 'atomic'
-  // The root has properties at least for its metadata: without others, it is not taken for free-form.
+  // The root has properties at least for its metadata: without others, it is not taken for
+  // free-form.
   return { map: { isAtomic, fields, element: elementType(schema, scope, true) } }
 }
 
 interface Scope {
-  /** Inside x-kubernetes-preserve-unknown-fields, members that are not declared are kept, however deep. */
+  /** Inside x-kubernetes-preserve-unknown-fields, members that are not declared are kept,
+   *  however deep. */
   readonly isPreserving: boolean
   /** The type of ObjectMeta, of embedded resources too. */
   readonly metadata: FieldType

@@ -1,6 +1,7 @@
-/** What ownership knows of a value's type: whether it is owned as a whole or member by member, item by item, and by which keys. A
- *  type may allow a scalar, a list and an object at once; the value then chooses (`typeFor`). Made of built-in messages
- *  (built-in-types.ts) and of the schemas of custom resources (custom-types.ts). */
+/** What ownership knows of a value's type: whether it is owned as a whole or member by member,
+ *  item by item, and by which keys. A type may allow a scalar, a list and an object at once; the
+ *  value then chooses (`typeFor`). Made of built-in messages (built-in-types.ts) and of the
+ *  schemas of custom resources (custom-types.ts). */
 
 import { JsonNumber, type JsonObject, type JsonValue } from '../../../../codec/json/tree.ts'
 import { goQuote } from '../../../../go/text.ts'
@@ -53,7 +54,8 @@ function untyped(isAtomic: boolean, item: FieldType | undefined): FieldType {
   return type
 }
 
-/** The part of the type that the value has; all of it if the value is null, absent or of another kind. */
+/** The part of the type that the value has; all of it if the value is null, absent or of another
+ *  kind. */
 export function typeFor(type: FieldType, value: JsonValue | undefined): FieldType {
   if (value === undefined || value === null) return type
   if (Array.isArray(value)) return type.list === undefined ? type : { list: type.list }

@@ -25,7 +25,8 @@ export function directedList(name: string, prefix: typeof deletions | typeof ele
   throw badFormat(prefix === deletions ? 'primitive list' : 'setElementOrder list')
 }
 
-/** Removes the members of the original that `$retainKeys` does not list; takes the directive out of the patch. */
+/** Removes the members of the original that `$retainKeys` does not list; takes the directive out
+ *  of the patch. */
 export function applyRetainKeys(original: JsonObject, patch: JsonObject): void {
   const list = patch.get(retainKeys)
   if (list === undefined) return
@@ -39,7 +40,8 @@ export function applyRetainKeys(original: JsonObject, patch: JsonObject): void {
   for (const name of original.keys()) if (!retained.has(name)) original.delete(name)
 }
 
-/** A value that is added as it is, without the objects in it that are directives; undefined if it is one itself. */
+/** A value that is added as it is, without the objects in it that are directives; undefined if
+ *  it is one itself. */
 export function withoutDirectives(value: JsonValue): JsonValue | undefined {
   if (Array.isArray(value)) {
     return value.flatMap(item => {

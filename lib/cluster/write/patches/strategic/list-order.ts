@@ -1,5 +1,5 @@
-/** The order of merged lists: items of the patch in the order that it says, items that only the server has between them where they
- *  were. */
+/** The order of merged lists: items of the patch in the order that it says, items that only the
+ *  server has between them where they were. */
 
 import { JsonNumber, type JsonObject, type JsonValue } from '../../../../codec/json/tree.ts'
 import { badArgument, noMergeKey } from './failures.ts'

@@ -115,7 +115,8 @@ function mergeScalars(
   return mergeOrders({ items: present, order: patch }, { items: absent, order: current }, by)
 }
 
-/** Repeated items are looked for among all pairs. Only finalizers are merged like this, and an object has a few. */
+/** Repeated items are looked for among all pairs. Only finalizers are merged like this, and an
+ *  object has a few. */
 const scalarsMax = 5_000
 
 /** As the server does it: the last item takes the place of each that is repeated. */

@@ -1,10 +1,12 @@
-/** What strategic merge patches know of an object's members: the Go types, and how their tags say that lists are merged. */
+/** What strategic merge patches know of an object's members: the Go types, and how their tags
+ *  say that lists are merged. */
 
 import type { Field, MessageType } from '../../../../codec/schema/schema.ts'
 import { goQuote } from '../../../../go/text.ts'
 import { StrategicFailure } from './failures.ts'
 
-/** The Go type of an object or of a list's items: a struct, a map, or a scalar of which nothing is known. */
+/** The Go type of an object or of a list's items: a struct, a map, or a scalar of which nothing
+ *  is known. */
 export interface PatchType {
   readonly message: MessageType | undefined
   readonly kind: 'struct' | 'map' | 'string'
@@ -22,8 +24,8 @@ export function patchTypeOf(message: MessageType): PatchType {
   return { message, kind: 'struct' }
 }
 
-/** The member of that name. Names are compared as Go decodes: one that differs only in case is used if none is equal.
- *  */
+/** The member of that name. Names are compared as Go decodes: one that differs only in case is
+ *  used if none is equal. */
 export function lookUpMember(type: PatchType, name: string): PatchField {
   const { message } = type
   if (message === undefined || type.kind !== 'struct') {

@@ -1,4 +1,5 @@
-/** Strategic merge patches: merge patches that merge lists, too, by the keys that the types declare. */
+/** Strategic merge patches: merge patches that merge lists, too, by the keys that the types
+ *  declare. */
 
 import {
   JsonNumber,
@@ -32,7 +33,8 @@ export function strategicMerge(
   return mergeObjects(new Map(original), copyTree(patch) as JsonObject, type)
 }
 
-/** `patch` is a copy, and loses what has been merged; `original` is changed as far as its own members go. */
+/** `patch` is a copy, and loses what has been merged; `original` is changed as far as its own
+ *  members go. */
 function mergeObjects(original: JsonObject, patch: JsonObject, type: PatchType): JsonObject {
   const directed = patch.get(directive)
   if (directed !== undefined) return objectDirected(directed, patch)

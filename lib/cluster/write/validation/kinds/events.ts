@@ -1,4 +1,5 @@
-/** Events: those of the core group as old clients write them, and those of events.k8s.io, which names fields differently. */
+/** Events: those of the core group as old clients write them, and those of events.k8s.io, which
+ *  names fields differently. */
 
 import { dnsSubdomain, qualifiedName } from '../formats.ts'
 import { internalValue } from '../internal-types.ts'

@@ -189,7 +189,8 @@ function checkJobUpdate(object: Place, old: Place): void {
   checkKept(success, before.in('successPolicy'), shownSuccess)
 }
 
-/** Where and with what the pods of a Job run can change as long as it is suspended and none of them runs. */
+/** Where and with what the pods of a Job run can change as long as it is suspended and none of
+ *  them runs. */
 function checkTemplateUpdate(object: Place, old: Place): void {
   const template = object.in('spec', 'template')
   const before = old.in('spec', 'template')

@@ -1,4 +1,5 @@
-/** ServiceCIDRs and IPAddresses: the ranges that Services take addresses from, and who has which. */
+/** ServiceCIDRs and IPAddresses: the ranges that Services take addresses from, and who has
+ *  which. */
 
 import { addressText, parseAddress } from '../addresses.ts'
 import { dnsSubdomain, pathSegment } from '../formats.ts'

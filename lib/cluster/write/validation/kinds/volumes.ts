@@ -267,7 +267,8 @@ function sizeOf(amount: Place): bigint {
   return amount.isSet ? quantityNanos(amount.text) : 0n
 }
 
-/** Of a claim that has its volume only the size and the class of attributes may change; one without may get its volume. */
+/** Of a claim that has its volume only the size and the class of attributes may change; one
+ *  without may get its volume. */
 function checkClaimRest(object: Place, old: Place): void {
   const spec: JsonObject = new Map(object.in('spec').object)
   const was: JsonObject = new Map(old.in('spec').object)

@@ -1,4 +1,5 @@
-/** Deployments, ReplicaSets, StatefulSets, DaemonSets, ReplicationControllers and ControllerRevisions. */
+/** Deployments, ReplicaSets, StatefulSets, DaemonSets, ReplicationControllers and
+ *  ControllerRevisions. */
 
 import { JsonNumber, type JsonValue } from '../../../../codec/json/tree.ts'
 import { dnsLabel, dnsSubdomainInBytes, percent } from '../formats.ts'
@@ -264,7 +265,8 @@ function checkStatefulStrategy(strategy: Place): void {
   }
 }
 
-/** The template is checked with the volumes that the claims give, and without what names its pods. */
+/** The template is checked with the volumes that the claims give, and without what names its
+ *  pods. */
 function checkStatefulTemplate(spec: Place, isTemplateChecked: boolean): void {
   const template = spec.in('template')
   checkMatch(template, spec.in('selector'))

@@ -31,9 +31,9 @@ const changeable = [
   '`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)',
 ].join(',')
 
-/** Everything but what may change must be as it was. A kube-apiserver's message goes on with the lines
- *  that differ between two prints of its internal structs; ours ends before them, as those of volumes
- *  and claims do: no program reads those lines, and they took a port of difflib. */
+/** Everything but what may change must be as it was. A kube-apiserver's message goes on with the
+ *  lines that differ between two prints of its internal structs; ours ends before them, as those
+ *  of volumes and claims do: no program reads those lines, and they took a port of difflib. */
 function checkRest(spec: Place, before: Place): void {
   const rest: JsonObject = new Map(spec.object)
   const old = before.object ?? new Map()

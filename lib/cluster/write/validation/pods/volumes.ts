@@ -27,7 +27,8 @@ const volumeFields = [
 ]
 const badMode = 'must be a number between 0 and 0777 (octal), both inclusive'
 
-/** Checks all volumes. Returns the sources of those without errors, by name. `pod` is the metadata of a pod that is no template. */
+/** Checks all volumes. Returns the sources of those without errors, by name. `pod` is the
+ *  metadata of a pod that is no template. */
 export function checkVolumes(volumes: Place, podName: string): ReadonlyMap<string, Place> {
   const right = new Map<string, Place>()
   const made = new Set(
