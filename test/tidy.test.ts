@@ -264,8 +264,8 @@ t.test('comments wrap at 100 columns', async t => {
 
 /** Drawings and tables are as wide as they must be: they have gaps, bars or code. */
 function isLongProse(line: string): boolean {
-  const [, prose] = /^\s*(?:\/\*\*|\*|\/\/) +(.*)/.exec(line) ?? []
-  if (prose === undefined || [...line].length <= 100) return false
+  const [, prose] = /^\s*(?:\/\*\*|\*|\/\/) {1,2}(\S.*)/.exec(line) ?? []
+  if (prose === undefined || Array.from(line).length <= 100) return false
   return !/ {2}|^[|{]|^(?:oxlint|@|const )|https?:|[─▶│]/.test(prose)
 }
 

@@ -3,10 +3,10 @@
 
 /** The identity with which a request goes to the upstream:
  *  - `caller`: with the given headers and nothing else. Our certificate is not used, because the
- *  upstream would take the client for us.
+ *    upstream would take the client for us.
  *  - `ourselves`: with our own certificate and token
- *  - `front-proxy`: with the certificate of a front proxy, whose X-Remote-* headers the upstream believes. Only for callers who were
- *    authenticated here. */
+ *  - `front-proxy`: with the certificate of a front proxy, whose X-Remote-* headers the upstream
+ *    believes. Only for callers who were authenticated here. */
 export type UpstreamIdentity = 'caller' | 'ourselves' | 'front-proxy'
 
 /** One of our own small requests to the upstream: discovery, reviews. The response is read

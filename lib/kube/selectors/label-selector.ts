@@ -3,7 +3,8 @@
  *
  *  ```
  *  selector    = [ requirement { "," requirement } ]
- *  requirement = [ "!" ] key | key ( "=" | "==" | "!=" | ">" | "<" ) [ value ] | key ( "in" | "notin" ) "(" values ")"
+ *  requirement = [ "!" ] key | key ( "=" | "==" | "!=" | ">" | "<" ) [ value ]
+ *              | key ( "in" | "notin" ) "(" values ")"
  *  ``` */
 
 import { goParseInt } from '../../go/text.ts'
