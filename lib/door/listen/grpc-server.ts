@@ -8,6 +8,7 @@ import type { SecureContextOptions, TLSSocket } from 'node:tls'
 import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import { IdleTimer, Rounds } from '../../base/timers.ts'
+import { commonNameOf } from '../../http/auth/certificates.ts'
 import { type CallHome, GrpcCall, tooMuch, windowBytes } from './grpc-call.ts'
 import { Held, Holdings } from './holdings.ts'
 import { PingStrikes } from './ping-strikes.ts'
@@ -206,12 +207,12 @@ export class GrpcServer {
   }
 }
 
-/** The common name of a client's certificate, which has been verified. */
+/** The common name of a client's certificate, which has been verified. Those without one have
+ *  one in common, an empty one: they share the bounds of a name. */
 function certificateNameOf(socket: TLSSocket): string | undefined {
   if (!socket.authorized) return undefined
-  const { subject } = socket.getPeerCertificate()
-  const name: unknown = subject?.CN
-  return typeof name === 'string' ? name : undefined
+  const certificate = socket.getPeerCertificate()
+  return certificate.raw === undefined ? undefined : commonNameOf(certificate)
 }
 
 /** What the headers of a call take. */

@@ -16,6 +16,7 @@ import {
   identityFromHeaders,
   type IdentityHeaderNames,
   isImpersonationHeader,
+  isSaidByHeaders,
 } from './identity-headers.ts'
 
 /** The front proxies whose headers are believed. */
@@ -92,15 +93,17 @@ export class Callers {
   }
 
   #known(exchange: Exchange, certificate: DetailedPeerCertificate): Identity | undefined {
-    const { frontProxies, userAuthorities } = this.#options
+    const { frontProxies, userAuthorities, passIdentity } = this.#options
     const proxies = frontProxies()
     if (proxies !== undefined && this.#isFrontProxy(certificate, proxies)) {
       const identity = identityFromHeaders(exchange.rawHeaders, proxies.headers)
       if (identity !== undefined) return identity
     }
-    return this.#isTrusted(certificate, userAuthorities())
-      ? identityOfCertificate(certificate)
-      : undefined
+    if (!this.#isTrusted(certificate, userAuthorities())) return undefined
+    const identity = identityOfCertificate(certificate)
+    if (identity === undefined || passIdentity === undefined) return identity
+    // The upstream would know somebody else.
+    return isSaidByHeaders(identity) ? identity : undefined
   }
 
   #isFrontProxy(certificate: DetailedPeerCertificate, proxies: FrontProxies): boolean {

@@ -7,6 +7,7 @@
 import { X509Certificate } from 'node:crypto'
 import type { DetailedPeerCertificate } from 'node:tls'
 import type { Identity } from '../../kube/access-review.ts'
+import { type Subject, subjectOf } from './subject.ts'
 
 /** The longest chain that is followed. */
 const chainMax = 8
@@ -58,19 +59,35 @@ export function expiryOf({ valid_to }: DetailedPeerCertificate): number {
   return Date.parse(valid_to)
 }
 
-/** The common name; empty if it has none. */
-export function commonNameOf({ subject }: DetailedPeerCertificate): string {
-  return firstOf(subject?.CN)
+/** The common name; empty if it has none, or its subject cannot be read. */
+export function commonNameOf(certificate: ShownCertificate): string {
+  return subjectIn(certificate).commonName
 }
 
 /** The user of a certificate, as upstream reads it: the common name is the user, each
  *  organization a group. */
-export function identityOfCertificate(certificate: DetailedPeerCertificate): Identity | undefined {
-  const user = commonNameOf(certificate)
+export function identityOfCertificate(certificate: ShownCertificate): Identity | undefined {
+  const { commonName: user, organizations } = subjectIn(certificate)
   if (user === '') return undefined
-  const organizations: string | string[] | undefined = certificate.subject.O
-  const groups = organizations === undefined ? [] : [organizations].flat()
-  return { user, uid: '', groups: withAuthenticated(user, groups), extra: {} }
+  return { user, uid: '', groups: withAuthenticated(user, organizations), extra: {} }
+}
+
+/** A certificate as Node shows it, of which only the bytes are read. */
+interface ShownCertificate {
+  readonly raw: Uint8Array
+}
+
+const nobody: Subject = { commonName: '', organizations: [] }
+
+/** Each request asks for the subject of its connection's certificate. */
+const subjects = new WeakMap<ShownCertificate, Subject>()
+
+function subjectIn(certificate: ShownCertificate): Subject {
+  const known = subjects.get(certificate)
+  if (known !== undefined) return known
+  const subject = subjectOf(certificate.raw) ?? nobody
+  subjects.set(certificate, subject)
+  return subject
 }
 
 /** The groups of a user whom we have authenticated. Upstream adds system:authenticated to them. */
@@ -78,8 +95,4 @@ export function withAuthenticated(user: string, groups: readonly string[]): stri
   const group = 'system:authenticated'
   const isAnonymous = user === 'system:anonymous' || groups.includes('system:unauthenticated')
   return isAnonymous || groups.includes(group) ? [...groups] : [...groups, group]
-}
-
-function firstOf(value: string | string[] | undefined): string {
-  return [value ?? ''].flat()[0] ?? ''
 }

@@ -128,6 +128,20 @@ export function headersOfImpersonation(identity: Identity): PassedHeaders {
   )
 }
 
+/** True if headers can name the user as it is: HTTP drops spaces around a value, so that a group
+ *  `" system:masters"` would arrive as `system:masters`, and forbids control characters. */
+export function isSaidByHeaders({ user, groups }: Identity): boolean {
+  return [user, ...groups].every(isHeaderValue)
+}
+
+function isHeaderValue(text: string): boolean {
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code < 0x20 || code === 0x7f) return false
+  }
+  return !text.startsWith(' ') && !text.endsWith(' ')
+}
+
 function identityHeaders(
   names: { readonly user: string; readonly uid: string; readonly group: string },
   extraPrefix: string,

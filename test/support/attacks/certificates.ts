@@ -1,0 +1,74 @@
+/** Client certificates with any subject, byte by byte, signed by the authority of tests: openssl
+ *  would not write most of them. */
+
+import { createPrivateKey, createPublicKey, sign } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+
+/** An element of DER. */
+export function der(tag: number, ...contents: readonly Buffer[]): Buffer {
+  const content = Buffer.concat(contents)
+  const { length } = content
+  if (length < 0x80) return Buffer.concat([Buffer.from([tag, length]), content])
+  const digits = length.toString(16)
+  const size = Buffer.from(digits.padStart(digits.length + (digits.length % 2), '0'), 'hex')
+  return Buffer.concat([Buffer.from([tag, 0x80 + size.length]), size, content])
+}
+
+export const tags = {
+  utf8: 0x0c,
+  numeric: 0x12,
+  printable: 0x13,
+  t61: 0x14,
+  ia5: 0x16,
+  visible: 0x1a,
+  universal: 0x1c,
+  bmp: 0x1e,
+} as const
+
+const types = { CN: '550403', O: '55040a', OU: '55040b' } as const
+
+/** An attribute of a name, such as CN=alice; UTF-8 if no tag is given. */
+export function attribute(
+  type: keyof typeof types,
+  value: string | Buffer,
+  tag: number = tags.utf8,
+): Buffer {
+  const oid = der(0x06, Buffer.from(types[type], 'hex'))
+  return der(0x30, oid, der(tag, typeof value === 'string' ? Buffer.from(value) : value))
+}
+
+/** An attribute that is a set of its own, or several in one set. */
+export type NameSet = Buffer | readonly Buffer[]
+
+export function nameOf(...sets: readonly NameSet[]): Buffer {
+  return der(0x30, ...sets.map(one => der(0x31, ...[one].flat())))
+}
+
+const pem = (name: string): Buffer => readFileSync(`test/support/certs/${name}`)
+const ecdsaWithSha256 = der(0x30, der(0x06, Buffer.from('2a8648ce3d040302', 'hex')))
+const time = (text: string): Buffer => der(0x18, Buffer.from(text))
+
+/** The key of all of them. */
+export const clientKey: Buffer = pem('client.key')
+
+/** The certificate in DER. */
+export function certificateOf(subject: Buffer): Buffer {
+  const issuer = nameOf(attribute('CN', 'watchglass test CA'))
+  const key = createPublicKey(clientKey).export({ type: 'spki', format: 'der' })
+  const signed = der(
+    0x30,
+    der(0x02, Buffer.from([1])),
+    ecdsaWithSha256,
+    issuer,
+    der(0x30, time('20200101000000Z'), time('21200101000000Z')),
+    subject,
+    key,
+  )
+  const signature = sign('sha256', signed, createPrivateKey(pem('ca.key')))
+  return der(0x30, signed, ecdsaWithSha256, der(0x03, Buffer.from([0]), signature))
+}
+
+export function pemOf(certificate: Buffer): string {
+  const lines = certificate.toString('base64').match(/.{1,64}/g) ?? []
+  return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`
+}
