@@ -2,6 +2,7 @@
  *  and access in process and over gRPC. */
 
 import type { Clock } from '../base/clock.ts'
+import { CacheError } from '../base/errors.ts'
 import { type Logger } from '../base/logger.ts'
 import { wings } from '../compose/sides.ts'
 import type { EtcdListen } from '../config/etcd-listen.ts'
@@ -39,6 +40,7 @@ const historyMaxBytes = 1024 ** 3
 
 export async function startEmbeddedEtcd(options: EmbeddedEtcdOptions): Promise<EmbeddedEtcd> {
   const { listen, load, clock, logger } = options
+  if (listen?.rules !== undefined) throw cannotLimit()
   const scheduler = createDirectScheduler(clock)
   const engine = new Engine({
     clock,
@@ -90,6 +92,12 @@ async function serveEngine(
       await server.close()
     },
   }
+}
+
+/** Clients would take it for a limit, and there is none. */
+function cannotLimit(): CacheError {
+  const message = '--etcd-listen-allow cannot be used with --etcd embedded, which has no limits'
+  return new CacheError('invalid_request', message)
 }
 
 function urlOf({ address, tlsFiles }: EtcdListen): string {

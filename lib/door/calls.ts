@@ -5,20 +5,22 @@ import { CacheError } from '../base/errors.ts'
 import type { Random } from '../base/random.ts'
 import { WireReader } from '../wire/reader.ts'
 import { compactionCodec } from '../etcd/proto/kv-messages.ts'
+import { leaseIdCodec, leaseResponseCodec } from '../etcd/proto/admin-messages.ts'
 import { EtcdError, grpcStatus } from '../etcd/proto/failures.ts'
 import type { EtcdSessions } from './pass/etcd-sessions.ts'
 import type { GrpcCall } from './listen/grpc-call.ts'
-import { type Message, messagePrefix } from './listen/message-reader.ts'
+import { asSent, type Message, messagePrefix } from './listen/message-reader.ts'
 import type { MirroredEtcd } from './answers/mirrored.ts'
-import { passCall, type PassObserver } from './pass/pass-call.ts'
+import { passCall, type PassObserver, passThroughGate } from './pass/pass-call.ts'
 import { hasOnlyFields } from './answers/known-fields.ts'
 import { createTurns } from './answers/turns.ts'
 import { EtcdWatches } from './answers/etcd-watches.ts'
 import { WatchAnswers } from './answers/watch-answers.ts'
 import { RangeAnswers } from './answers/range-answers.ts'
 import { Said } from './answers/said.ts'
-import { statusOf } from './statuses.ts'
-import { Access, type AccessRules, uncheckable } from './access/access.ts'
+import { statusOf, uncompressed } from './statuses.ts'
+import { Access, type AccessRules, type Check, uncheckable } from './access/access.ts'
+import { leasesPath } from './access/leases.ts'
 import type { Rights } from './access/rights.ts'
 import type { WatchCreateMessage } from '../etcd/proto/watch-messages.ts'
 import { WatchCall } from './watch-call.ts'
@@ -38,6 +40,7 @@ export interface CallsOptions {
 const watchPath = '/etcdserverpb.Watch/Watch'
 const rangePath = '/etcdserverpb.KV/Range'
 const compactPath = '/etcdserverpb.KV/Compact'
+const keepAlivePath = '/etcdserverpb.Lease/LeaseKeepAlive'
 const usersPaths = new Set(['/etcdserverpb.Auth/AuthEnable', '/etcdserverpb.Auth/AuthDisable'])
 
 /** Answers a call; or says that it must pass, perhaps with an observer of etcd's answer. */
@@ -87,8 +90,7 @@ export class Calls {
       if (rights === undefined) this.#take(call)
       else this.#takeLimited(call, rights)
     } catch (error) {
-      if (error instanceof CacheError) call.finish(statusOf(error))
-      else this.#endByFault(call, error)
+      this.#endBy(call, error)
     }
   }
 
@@ -111,10 +113,28 @@ export class Calls {
       // Its requests are read here only where the stream is served here.
       if (watches === undefined || !this.#mayAnswer(call)) throw cannotServe()
       this.#takeWatch(call, watches, rights)
+    } else if (call.path === keepAlivePath) {
+      passThroughGate(this.#options.sessions, call, message =>
+        this.#mayKeepAlive(call, rights, message),
+      )
     } else {
       const check = this.#access.checkOf(call.path)
-      this.#withChecked(call, bytes => check(rights, bytes))
+      this.#withChecked(call, rights, check)
     }
+  }
+
+  /** Whether a request to keep a lease alive goes on. The lease of another is answered as one that
+   *  is not there: a client has all of its leases on one stream, and keeps the others. */
+  async #mayKeepAlive(call: GrpcCall, rights: Rights, message: Message): Promise<boolean> {
+    try {
+      const bytes = uncompressed(message)
+      if (await this.#access.mayKeepAlive(rights, bytes)) return true
+      const { id } = leaseIdCodec.decode(bytes)
+      call.send(leaseResponseCodec.encode({ header: undefined, id, ttl: 0 }))
+    } catch (error) {
+      this.#endBy(call, error)
+    }
+    return false
   }
 
   /** Who answers a call of one message, if it is not etcd alone. */
@@ -125,6 +145,18 @@ export class Calls {
     if (call.path !== rangePath || !this.#mayAnswer(call)) return undefined
     // There may be users by the time that the request has come.
     return async bytes => (this.#users.areNone ? ranges.answer(call, bytes) : undefined)
+  }
+
+  /** The same for a limited name, who is told of its own leases only. */
+  #answerOfLimited(call: GrpcCall, rights: Rights): Answer | undefined {
+    if (call.path !== leasesPath) return this.#answerOf(call)
+    return async bytes => {
+      const own = await this.#access.ownLeases(rights, bytes)
+      call.source = 'etcd'
+      call.send(own)
+      call.finish()
+      return 'answered'
+    }
   }
 
   /** Where etcd has users, it decides; and a client with a token wants to be known by it. */
@@ -179,21 +211,20 @@ export class Calls {
   }
 
   /** Reads the request of a limited name; the call goes on with what the check has made of it. */
-  #withChecked(call: GrpcCall, check: (bytes: Buffer) => Promise<Buffer> | Buffer): void {
+  #withChecked(call: GrpcCall, rights: Rights, check: Check): void {
     call.read({
       message: message => {
         call.hold()
-        const answer = this.#answerOf(call)
+        const answer = this.#answerOfLimited(call, rights)
         void (async () => {
           try {
             if (message.isCompressed) throw uncheckable()
-            const bytes = await check(message.bytes)
+            const bytes = await check(rights, message.bytes)
             const outcome = await answer?.(bytes)
             if (outcome === 'answered') return
             this.#pass(call, Buffer.concat([messagePrefix(bytes.length), bytes]), outcome)
           } catch (error) {
-            if (error instanceof CacheError) call.finish(statusOf(error))
-            else this.#endByFault(call, error)
+            this.#endBy(call, error)
           }
         })()
       },
@@ -246,6 +277,11 @@ export class Calls {
     this.#pass(call)
   }
 
+  #endBy(call: GrpcCall, error: unknown): void {
+    if (error instanceof CacheError) call.finish(statusOf(error))
+    else this.#endByFault(call, error)
+  }
+
   #endByFault(call: GrpcCall, error: unknown): void {
     this.#options.onFault(error)
     call.finish({ code: grpcStatus.internal, details: 'watchglass: internal error' })
@@ -283,10 +319,3 @@ const lastRequestField = 3
 const lastCreateField = 8
 
 const noBytes = Buffer.alloc(0)
-
-/** A message as it came, with its prefix. */
-function asSent({ isCompressed, bytes }: Message): Buffer {
-  const prefix = messagePrefix(bytes.length)
-  if (isCompressed) prefix[0] = 1
-  return Buffer.concat([prefix, bytes])
-}

@@ -2,13 +2,12 @@
  *  let through, and their requests are written anew, so that etcd does nothing that was not
  *  checked. */
 
-import { randomBytes } from 'node:crypto'
 import { CacheError } from '../../base/errors.ts'
 import {
+  emptyCodec,
   leaseGrantCodec,
   leaseIdCodec,
   leaseTimeToLiveCodec,
-  leaseTimeToLiveResponseCodec,
 } from '../../etcd/proto/admin-messages.ts'
 import type { Codec } from '../../etcd/proto/codec.ts'
 import { EtcdError } from '../../etcd/proto/failures.ts'
@@ -20,52 +19,68 @@ import {
   txnCodec,
 } from '../../etcd/proto/kv-messages.ts'
 import type { GrpcCall } from '../listen/grpc-call.ts'
-import { callEtcd } from '../pass/etcd-call.ts'
 import type { EtcdSessions } from '../pass/etcd-sessions.ts'
-import { type AllowedPrefixes, Rights } from './rights.ts'
+import { newLeaseOf } from './lease-owners.ts'
+import { Leases, leasesPath, timeToLivePath } from './leases.ts'
+import { type AllowedPrefixes, leasesOfTxn, Rights } from './rights.ts'
 
 /** By the common name of a certificate. */
 export type AccessRules = ReadonlyMap<string, AllowedPrefixes>
 
 /** Checks the request of a call; the bytes that may go on. Fails with `unauthorized`. */
-type Check = (rights: Rights, bytes: Buffer) => Promise<Buffer> | Buffer
+export type Check = (rights: Rights, bytes: Buffer) => Promise<Buffer> | Buffer
 
 /** Calls that concern no keys. */
 const openPaths = new Set([
-  '/etcdserverpb.Lease/LeaseKeepAlive',
-  '/etcdserverpb.Lease/LeaseLeases',
   '/etcdserverpb.Cluster/MemberList',
   '/etcdserverpb.Maintenance/Status',
   '/etcdserverpb.Auth/AuthStatus',
   '/etcdserverpb.Auth/Authenticate',
 ])
 
-/** Leases that are remembered of each name. */
-const leasesMax = 10_000
-
-const timeToLivePath = '/etcdserverpb.Lease/LeaseTimeToLive'
-
 export class Access {
   readonly #rights: ReadonlyMap<string, Rights> | undefined
   readonly #checks: ReadonlyMap<string, Check>
+  readonly #leases: Leases
 
   /** Everybody may do everything if there are no rules. */
   constructor(rules: AccessRules | undefined, sessions: EtcdSessions) {
     this.#rights =
-      rules && new Map([...rules].map(([name, prefixes]) => [name, new Rights(prefixes)]))
+      rules && new Map([...rules].map(([name, prefixes]) => [name, new Rights(name, prefixes)]))
+    const leases = new Leases(sessions)
+    this.#leases = leases
     this.#checks = new Map<string, Check>([
       ['/etcdserverpb.KV/Range', checked(rangeCodec, (rights, one) => rights.mayRange(one))],
-      ['/etcdserverpb.KV/Put', checked(putCodec, (rights, one) => rights.mayPut(one))],
+      [
+        '/etcdserverpb.KV/Put',
+        checked(
+          putCodec,
+          (rights, one) => rights.mayPut(one) && leases.mayUseAll(rights, [one.lease]),
+        ),
+      ],
       [
         '/etcdserverpb.KV/DeleteRange',
         checked(deleteRangeCodec, (rights, one) => rights.mayDelete(one)),
       ],
-      ['/etcdserverpb.KV/Txn', checked(txnCodec, (rights, one) => rights.mayTxn(one))],
+      [
+        '/etcdserverpb.KV/Txn',
+        checked(
+          txnCodec,
+          (rights, one) => rights.mayTxn(one) && leases.mayUseAll(rights, leasesOfTxn(one)),
+        ),
+      ],
       // As with etcd's own roles, a compaction needs no right of its own.
       ['/etcdserverpb.KV/Compact', checked(compactionCodec, rights => rights.canWrite)],
-      [timeToLivePath, checked(leaseTimeToLiveCodec, (_rights, { keys }) => !keys)],
-      ['/etcdserverpb.Lease/LeaseGrant', noteGrant],
-      ['/etcdserverpb.Lease/LeaseRevoke', (rights, bytes) => checkRevoke(sessions, rights, bytes)],
+      ['/etcdserverpb.Lease/LeaseGrant', numberGrant],
+      [
+        '/etcdserverpb.Lease/LeaseRevoke',
+        checked(leaseIdCodec, (rights, { id }) => leases.mayRevoke(rights, id)),
+      ],
+      [
+        timeToLivePath,
+        checked(leaseTimeToLiveCodec, (rights, { id, keys }) => !keys && leases.mayUse(rights, id)),
+      ],
+      [leasesPath, checked(emptyCodec, () => true)],
     ])
   }
 
@@ -83,6 +98,16 @@ export class Access {
     return openPaths.has(path)
   }
 
+  /** Whether a name may keep the lease alive that a request names. */
+  async mayKeepAlive(rights: Rights, bytes: Buffer): Promise<boolean> {
+    return this.#leases.mayUse(rights, leaseIdCodec.decode(bytes).id)
+  }
+
+  /** The leases that a name is told of, as an answer to `LeaseLeases`. */
+  ownLeases(rights: Rights, bytes: Buffer): Promise<Buffer> {
+    return this.#leases.own(rights, bytes)
+  }
+
   /** The check of a call; fails with `unauthorized` for calls that limited names cannot make. */
   checkOf(path: string): Check {
     const check = this.#checks.get(path)
@@ -93,43 +118,21 @@ export class Access {
 
 function checked<Request>(
   codec: Codec<Request>,
-  may: (rights: Rights, request: Request) => boolean,
+  may: (rights: Rights, request: Request) => boolean | Promise<boolean>,
 ): Check {
-  return (rights, bytes) => {
+  return async (rights, bytes) => {
     const request = codec.decode(bytes)
-    if (!may(rights, request)) throw new EtcdError('permissionDenied')
+    if (!(await may(rights, request))) throw new EtcdError('permissionDenied')
     return codec.encode(request, bytes.length)
   }
 }
 
-/** The newest leases that a name was granted here, with numbers that were chosen here: nobody
- *  else can have had them. */
-const granted = new WeakMap<Rights, Set<bigint>>()
-
-/** Chooses the number of a lease, if the client leaves that to etcd, so that it is known whose
- *  the lease is. */
-function noteGrant(rights: Rights, bytes: Buffer): Buffer {
+/** Chooses the number of a lease, so that it is known whose the lease is. One that the client
+ *  chooses may be anybody's, now or later. */
+function numberGrant(rights: Rights, bytes: Buffer): Buffer {
   const request = leaseGrantCodec.decode(bytes)
-  if (request.id !== 0n) return leaseGrantCodec.encode(request)
-  const id = BigInt.asUintN(63, randomBytes(8).readBigUInt64BE())
-  const own = granted.get(rights) ?? new Set()
-  granted.set(rights, own.add(id))
-  const [oldest] = own
-  if (own.size > leasesMax && oldest !== undefined) own.delete(oldest)
-  return leaseGrantCodec.encode({ ...request, id })
-}
-
-/** A lease that is revoked takes its keys with it, and others may give it keys between the
- *  question and the revocation: so one without keys is revoked only by whom it was granted to. */
-async function checkRevoke(sessions: EtcdSessions, rights: Rights, bytes: Buffer): Promise<Buffer> {
-  const { id } = leaseIdCodec.decode(bytes)
-  const question = leaseTimeToLiveCodec.encode({ id, keys: true })
-  const answer = await callEtcd(sessions, timeToLivePath, question)
-  const { keys } = leaseTimeToLiveResponseCodec.decode(answer)
-  const isOwn = granted.get(rights)?.has(id) === true
-  const may = keys.length === 0 ? isOwn : rights.mayWriteKeys(keys)
-  if (!may) throw new EtcdError('permissionDenied')
-  return leaseIdCodec.encode({ id })
+  if (request.id !== 0n) throw new EtcdError('permissionDenied')
+  return leaseGrantCodec.encode({ ...request, id: newLeaseOf(rights.name) })
 }
 
 /** What a limited name is told of a call whose request cannot be checked. */

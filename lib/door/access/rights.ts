@@ -1,5 +1,5 @@
-/** Which keys the owner of a certificate may read and write. Ranges must lie as a whole below
- *  one of the prefixes. */
+/** Which keys the owner of a certificate may read and write, and which leases a transaction names.
+ *  Ranges must lie as a whole below one of the prefixes. */
 
 import { type Key, type KeyRange, prefixRange, singleKey } from '../../base/keys.ts'
 import { rangeFromWire } from '../../etcd/engine/kv.ts'
@@ -20,9 +20,11 @@ export interface AllowedPrefixes {
 type Access = 'read' | 'write'
 
 export class Rights {
+  readonly name: string
   readonly #ranges: Readonly<Record<Access, readonly KeyRange[]>>
 
-  constructor({ read, write }: AllowedPrefixes) {
+  constructor(name: string, { read, write }: AllowedPrefixes) {
+    this.name = name
     this.#ranges = { read: [...read, ...write].map(prefixRange), write: write.map(prefixRange) }
   }
 
@@ -79,4 +81,12 @@ export class Rights {
         (end === undefined || (wanted.end !== undefined && wanted.end <= end)),
     )
   }
+}
+
+/** The leases that a transaction gives keys to, in whatever depth; 0 is none. */
+export function leasesOfTxn({ success, failure }: TxnMessage): bigint[] {
+  return [...success, ...failure].flatMap(({ operation }) => {
+    if (operation?.type === 'put') return [operation.value.lease]
+    return operation?.type === 'txn' ? leasesOfTxn(operation.value) : []
+  })
 }

@@ -108,3 +108,10 @@ export function messagePrefix(length: number): Buffer {
   prefix.writeUInt32BE(length, 1)
   return prefix
 }
+
+/** A message as it came, with its prefix. */
+export function asSent({ isCompressed, bytes }: Message): Buffer {
+  const prefix = messagePrefix(bytes.length)
+  if (isCompressed) prefix[0] = 1
+  return Buffer.concat([prefix, bytes])
+}

@@ -2,7 +2,7 @@
 
 import { CacheError } from '../../base/errors.ts'
 import { failureFromStatus } from '../../etcd/grpc/failures.ts'
-import { MessageReader, messagePrefix } from '../listen/message-reader.ts'
+import { type Message, MessageReader, messagePrefix } from '../listen/message-reader.ts'
 import type { EtcdSessions } from './etcd-sessions.ts'
 import { openEtcdStream } from './etcd-stream.ts'
 
@@ -17,9 +17,14 @@ export async function callEtcd(
   const stream = await openEtcdStream(sessions, path)
   const reader = new MessageReader(answerMaxBytes)
   return new Promise((resolve, reject) => {
-    stream.onData(chunk => reader.push(chunk))
+    let message: Message | number | undefined
+    stream.onData(chunk => {
+      reader.push(chunk)
+      message ??= reader.next()
+      // The rest is of no use.
+      if (typeof message === 'number') stream.cancel()
+    })
     stream.onEnd(status => {
-      const message = reader.next()
       if (status.code !== 0) reject(failureFromStatus(status, path))
       else if (typeof message === 'object') resolve(message.bytes)
       else reject(new CacheError('source_failed', `etcd has answered ${path} with no message`))

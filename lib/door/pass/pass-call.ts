@@ -8,6 +8,7 @@ import { CacheError } from '../../base/errors.ts'
 import { grpcStatus } from '../../etcd/proto/failures.ts'
 import type { EtcdSessions, SessionKind } from './etcd-sessions.ts'
 import type { GrpcCall } from '../listen/grpc-call.ts'
+import { asSent, type Message, MessageReader } from '../listen/message-reader.ts'
 
 /** Looks at an answer that passes. */
 export interface PassObserver {
@@ -36,30 +37,91 @@ export function passCall(
   head: Buffer,
   observer: PassObserver = {},
 ): void {
-  call.source = 'etcd'
   call.hold()
+  withSession(sessions, call, session => {
+    const there = request(session, call)
+    sendThere(call, there, head)
+    sendBack(call, there, { observer, forward: chunk => call.write(chunk) })
+  })
+}
+
+/** Decides whether a message goes on. It ends the call by itself if it must. */
+export type Gate = (message: Message) => Promise<boolean>
+
+/** Passes a call of small messages, each of which `gate` lets through or not, one after the
+ *  other. What comes back is written message by message, so that others can be sent between. */
+export function passThroughGate(sessions: EtcdSessions, call: GrpcCall, gate: Gate): void {
+  withSession(sessions, call, session => {
+    const there = request(session, call)
+    const mayGoOn = (): void => {
+      if (!there.writableNeedDrain) call.goOn()
+    }
+    call.read({
+      message: message => {
+        call.hold()
+        void gate(message).then(isPassed => {
+          if (isPassed && !there.closed) there.write(asSent(message))
+          mayGoOn()
+        })
+      },
+      ended: () => there.end(),
+    })
+    there.on('drain', mayGoOn)
+    endWith(call, there)
+    const reader = new MessageReader(answerMaxBytes)
+    sendBack(call, there, { observer: {}, forward: chunk => writeWhole(call, reader, chunk) })
+  })
+}
+
+/** Far above what such an answer takes. */
+const answerMaxBytes = 64 * 1024
+
+/** Writes the messages that are whole with this chunk. */
+function writeWhole(call: GrpcCall, reader: MessageReader, chunk: Buffer): boolean {
+  reader.push(chunk)
+  let mayGoOn = true
+  for (let next = reader.next(); next !== undefined; next = reader.next()) {
+    if (typeof next === 'number') {
+      call.finish(unreachable(`etcd has answered with a message of ${next} bytes`))
+      break
+    }
+    mayGoOn = call.write(asSent(next))
+  }
+  reader.settle()
+  return mayGoOn
+}
+
+/** Calls `task` with a connection to etcd, as soon as there is one. */
+function withSession(
+  sessions: EtcdSessions,
+  call: GrpcCall,
+  task: (session: ClientHttp2Session) => void,
+): void {
+  call.source = 'etcd'
+  const begin = (session: ClientHttp2Session): void => {
+    if (!call.isOver) task(session)
+  }
   const kind = kindOf(call.path)
   const ready = sessions.ready(kind)
   if (ready !== undefined) {
-    relay(ready, call, head, observer)
+    begin(ready)
     return
   }
-  sessions.connect(kind).then(
-    session => relay(session, call, head, observer),
-    (error: unknown) => call.finish(unreachable(CacheError.from(error, 'source_failed').message)),
-  )
+  sessions
+    .connect(kind)
+    .then(begin, (error: unknown) =>
+      call.finish(unreachable(CacheError.from(error, 'source_failed').message)),
+    )
 }
 
-function relay(
-  session: ClientHttp2Session,
-  call: GrpcCall,
-  head: Buffer,
-  observer: PassObserver,
-): void {
-  if (call.isOver) return
-  const there = session.request(requestHeaders(call), { endStream: false })
-  sendThere(call, there, head)
-  sendBack(call, there, observer)
+function request(session: ClientHttp2Session, call: GrpcCall): ClientHttp2Stream {
+  return session.request(requestHeaders(call), { endStream: false })
+}
+
+function endWith(call: GrpcCall, there: ClientHttp2Stream): void {
+  call.onClose(() => {
+    if (!there.closed) there.close(constants.NGHTTP2_CANCEL)
+  })
 }
 
 function sendThere(call: GrpcCall, there: ClientHttp2Stream, head: Buffer): void {
@@ -73,12 +135,17 @@ function sendThere(call: GrpcCall, there: ClientHttp2Stream, head: Buffer): void
   if (stream.readableEnded) there.end()
   else stream.once('end', () => there.end())
   stream.resume()
-  call.onClose(() => {
-    if (!there.closed) there.close(constants.NGHTTP2_CANCEL)
-  })
+  endWith(call, there)
 }
 
-function sendBack(call: GrpcCall, there: ClientHttp2Stream, observer: PassObserver): void {
+interface WayBack {
+  readonly observer: PassObserver
+  /** Writes bytes of the answer. False when the client should read first. */
+  readonly forward: (chunk: Buffer) => boolean
+}
+
+function sendBack(call: GrpcCall, there: ClientHttp2Stream, way: WayBack): void {
+  const { observer, forward } = way
   let trailers: IncomingHttpHeaders | undefined
   let isFirst = true
   let reason = 'the connection was lost'
@@ -97,7 +164,7 @@ function sendBack(call: GrpcCall, there: ClientHttp2Stream, observer: PassObserv
   there.on('data', (chunk: Buffer) => {
     if (isFirst) observer.answered?.(chunk)
     isFirst = false
-    if (!call.write(chunk)) there.pause()
+    if (!forward(chunk)) there.pause()
   })
   call.stream.on('drain', () => there.resume())
   there.on('trailers', given => {

@@ -163,6 +163,17 @@ t.test('serve refuses what would not do what was meant', async t => {
       /--etcd-listen-allow needs --etcd-listen-client-ca/,
     ],
     [['--etcd-listen', '127.0.0.1:0', '--etcd-listen-allow', 'a'], /"a" is not NAME=PREFIX/],
+    [
+      [
+        '--etcd=embedded',
+        '--etcd-listen=127.0.0.1:0',
+        '--etcd-listen-allow=a=/b/',
+        `--etcd-listen-cert=${certs}/server.pem`,
+        `--etcd-listen-key=${certs}/server.key`,
+        `--etcd-listen-client-ca=${ca}`,
+      ],
+      /--etcd-listen-allow cannot be used with --etcd embedded/,
+    ],
     [['--etcd-listen-client-ca', ca], /--etcd-listen-client-ca needs --etcd-listen-cert and/],
     [
       [...etcdOnly, '--etcd-listen-cert', ca, '--etcd-listen-key', `${certs}/client.key`],
