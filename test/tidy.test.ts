@@ -87,9 +87,11 @@ const inside: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     faults: [],
     generate: ['kubelet.ts'],
     api: ['write'],
+    authority: [],
     controllers: ['write'],
+    fresh: ['controllers'],
     actors: ['controllers', 'kubelet.ts'],
-    '.': ['actors', 'controllers', 'api', 'write'],
+    '.': ['actors', 'fresh', 'controllers', 'api', 'write'],
   },
   threads: {
     mirror: [],

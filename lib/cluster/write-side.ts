@@ -15,7 +15,8 @@ import type { KeyValue } from '../store/event.ts'
 import type { Keyspace } from '../store/keyspace.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
 import { ApiCluster } from './controllers/api-cluster.ts'
-import { seedNamespaces } from './controllers/system-namespaces.ts'
+import { NamespaceBasics } from './controllers/namespace-basics.ts'
+import { FreshCluster } from './fresh/fresh-cluster.ts'
 import { createWriteStore } from './write-store.ts'
 import { createGenerated, type GeneratedValues } from './write/generated-values.ts'
 
@@ -34,17 +35,24 @@ export interface WriteSideOptions {
   readonly hasControllers?: boolean | undefined
   /** Controllers and nodes that are made up. */
   readonly simulation?: Simulation | undefined
-  /** The namespaces that every cluster has are made at start: for an etcd of our own that may be
-   *  empty. */
-  readonly hasSystemNamespaces?: boolean | undefined
+  /** What every cluster has is made where it is missing, and kept: for an etcd of our own that
+   *  may be empty. */
+  readonly basics?: ClusterBasics | undefined
   /** What new objects are given; random if it is left out. */
   readonly generated?: GeneratedValues | undefined
+}
+
+export interface ClusterBasics {
+  /** Certificates (PEM) of whoever signs the certificate of the server, for pods. */
+  readonly rootAuthority: string
 }
 
 export interface WriteSideParts {
   readonly client: Client
   /** `/registry` */
   readonly prefix: string
+  /** HOST:PORT where the server listens. */
+  readonly address: string
   readonly registry: LiveRegistry
   readonly storeOf: (keyspace: Key) => Keyspace | undefined
   readonly clock: Clock
@@ -53,7 +61,7 @@ export interface WriteSideParts {
 
 /** Of a service that is writable. */
 export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts): WriteSide {
-  const { client, prefix, registry, storeOf, clock, logger } = parts
+  const { client, prefix, address, registry, storeOf, clock, logger } = parts
   const abort = new AbortController()
   const writes = createWriteServices({ client, generated: options.generated }, clock)
   const state = (): LiveRegistry['state'] => registry.state
@@ -71,13 +79,18 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
     if (snapshot?.revision === 0) return undefined
     return snapshot?.iterate({ start: minKey, end: undefined }) ?? []
   }
-  const { simulation } = options
+  const { simulation, basics } = options
+  const inNamespaces =
+    basics && new NamespaceBasics({ cluster, rootAuthority: basics.rootAuthority })
   const controllers =
     options.hasControllers === true
       ? new Controllers({
           cluster,
           namespaces: keyFromText(`${prefix}/namespaces/`),
           pods: keyFromText(`${prefix}/pods/`),
+          accounts: keyFromText(`${prefix}/serviceaccounts/`),
+          configMaps: keyFromText(`${prefix}/configmaps/`),
+          basics: inNamespaces,
           contentsOf,
           objectOf: place => cluster.objectOf(place),
           clock,
@@ -86,19 +99,24 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
       : undefined
   const actors =
     simulation && new Actors({ simulation, clusterOf, prefix, contentsOf, clock, logger })
+  const { uid, store } = writes
+  const forFresh = { state, clusterOf, address, uid, store, clock, logger, signal: abort.signal }
+  const fresh = inNamespaces && new FreshCluster({ ...forFresh, basics: inNamespaces })
   return {
     answerWrite: createWriteAnswers(writes),
     controllers,
     actors,
     async start() {
-      if (options.hasSystemNamespaces === true) await seedNamespaces(registry.state, writes)
+      await fresh?.fill()
     },
     mirrored() {
       controllers?.start()
       actors?.start()
+      fresh?.keep()
     },
     stop() {
       abort.abort()
+      fresh?.stop()
       controllers?.stop()
       actors?.stop()
     },

@@ -270,18 +270,28 @@ function pageAddress(service: Service, address: string, values: OptionValues): s
 
 const holdingsShown = 6
 
-/** How many objects there are of each resource, the most first. */
-function holdings(service: Service): [string, number][] {
+/** Of these every cluster has many, and nobody looks for them first. */
+const commonGroups = [
+  'rbac.authorization.k8s.io',
+  'flowcontrol.apiserver.k8s.io',
+  'apiregistration.k8s.io',
+]
+
+/** How many objects there are of each resource, the most first, but for those that every cluster
+ *  has. */
+function holdings(service: Service): (readonly [string, number])[] {
   const entries = service.entries()
   const { registry } = service.registry.state
-  return registry
+  const held = registry
     .keyspaces()
-    .map(({ prefix, resources }): [string, number] => [
-      resources[0]?.resource ?? textFromKey(prefix),
-      entries.get(prefix) ?? 0,
-    ])
-    .filter(([, count]) => count > 0)
-    .sort(([, a], [, b]) => b - a)
+    .map(({ prefix, resources: [resource] }) => ({
+      name: resource?.resource ?? textFromKey(prefix),
+      isCommon: commonGroups.includes(resource?.group ?? ''),
+      count: entries.get(prefix) ?? 0,
+    }))
+    .filter(({ count }) => count > 0)
+    .sort((a, b) => Number(a.isCommon) - Number(b.isCommon) || b.count - a.count)
+  return held.map(({ name, count }) => [name, count])
 }
 
 /** A timer keeps the process alive as well as the listeners do, and no timer is longer than

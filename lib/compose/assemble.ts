@@ -123,7 +123,7 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
   const latest = (): Iterable<Snapshot> => snapshotsIn(mirrors)
   const onMoved = (entry: KeyValue): void => threads?.keeper.moved(entry)
   const slabs = new SlabKeeper({ latest, clock, logger, onMoved })
-  const forWrites = { client, prefix, registry, storeOf, clock, logger }
+  const forWrites = { client, prefix, address, registry, storeOf, clock, logger }
   const writeSide = wings.writes && sides.createWriteSide?.(wings.writes, forWrites)
   followers.add(
     authorizer && new RuleChanges(prefix, authorizer),

@@ -79,20 +79,20 @@ export class Service {
     parts.faults?.start()
     parts.upstreamSide?.readSwitch.onChange(isOn => parts.threads?.passThrough(isOn))
     parts.recent.start()
-    await parts.writeSide?.start()
-    void parts.health.ready.then(() => parts.writeSide?.mirrored())
     const servers = { front, admin, etcdDoor, stopTls }
     const service = new Service(parts, servers, operating.stopDelayMs)
-    await parts.threads
-      ?.start(listening.listen, {
+    try {
+      await parts.writeSide?.start()
+      void parts.health.ready.then(() => parts.writeSide?.mirrored())
+      await parts.threads?.start(listening.listen, {
         checks: () => parts.health.own,
         desk: parts.authorizer?.desk,
         faults: parts.faults,
       })
-      .catch(async (error: unknown) => {
-        await service.stop()
-        throw error
-      })
+    } catch (error) {
+      await service.stop()
+      throw error
+    }
     return service
   }
 

@@ -3,6 +3,7 @@
  *  starts a quarter sooner. Everywhere else in compose/ and commands/ wings are types. */
 
 import type * as actorNames from '../cluster/actors/actor-names.ts'
+import type * as authority from '../cluster/authority/authority.ts'
 import type * as faultControl from '../cluster/faults/fault-control.ts'
 import type * as faultRules from '../cluster/faults/rule.ts'
 import type * as anonymizer from '../cluster/generate/anonymize.ts'
@@ -23,6 +24,7 @@ export const wings = {
   writeSide: (): Promise<typeof writeSide> => import('../cluster/write-side.ts'),
   faults: (): Promise<typeof faultControl> => import('../cluster/faults/fault-control.ts'),
   faultRules: (): Promise<typeof faultRules> => import('../cluster/faults/rule.ts'),
+  authority: (): Promise<typeof authority> => import('../cluster/authority/authority.ts'),
   actorNames: (): Promise<typeof actorNames> => import('../cluster/actors/actor-names.ts'),
   generator: (): Promise<typeof generator> => import('../cluster/generate/generator.ts'),
   anonymizer: (): Promise<typeof anonymizer> => import('../cluster/generate/anonymize.ts'),

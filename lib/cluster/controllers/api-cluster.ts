@@ -38,6 +38,7 @@ const user = {
 const pageEntries = 500
 
 const mergePatch = 'application/merge-patch+json'
+const applyPatch = 'application/apply-patch+yaml'
 const json = 'application/json'
 
 interface Send {
@@ -45,6 +46,7 @@ interface Send {
   readonly contentType: string
   readonly body: string
   readonly subresource?: string
+  readonly query?: Query
 }
 
 export class ApiCluster implements Cluster {
@@ -98,6 +100,11 @@ export class ApiCluster implements Cluster {
     return writes.store.get(key, signal)
   }
 
+  /** What is stored of an object; undefined if there is none. */
+  stored(place: ObjectPlace): Promise<KeyValue | undefined> {
+    return this.read(this.#session(place, '').keyOf(place.name))
+  }
+
   async readAll(resource: Resource, namespace: string): Promise<readonly KeyValue[]> {
     const { writes, signal } = this.#options
     const entries: KeyValue[] = []
@@ -114,9 +121,8 @@ export class ApiCluster implements Cluster {
 
   /** The object as the API shows it; undefined if there is none. */
   async objectOf(place: ObjectPlace): Promise<JsonObject | undefined> {
-    const session = this.#session(place, '')
-    const entry = await this.read(session.keyOf(place.name))
-    return entry === undefined ? undefined : session.treeOf(entry)
+    const entry = await this.stored(place)
+    return entry === undefined ? undefined : this.#session(place, '').treeOf(entry)
   }
 
   async patch(place: ObjectPlace, patch: object, subresource = ''): Promise<KeyValue | undefined> {
@@ -127,6 +133,22 @@ export class ApiCluster implements Cluster {
       subresource,
     })
     return written.type === 'object' ? written.entry : undefined
+  }
+
+  /** Server-side apply: the manager owns what is applied, whoever did before. */
+  async apply(place: ObjectPlace, object: object, subresource = ''): Promise<void> {
+    await this.#send(place, {
+      verb: 'patch',
+      contentType: applyPatch,
+      body: JSON.stringify(object),
+      subresource,
+      query: new Query(
+        new Map([
+          ['fieldManager', [this.#manager]],
+          ['force', ['true']],
+        ]),
+      ),
+    })
   }
 
   /** A new object, or one of a subresource such as a Binding. */
@@ -143,6 +165,17 @@ export class ApiCluster implements Cluster {
       subresource,
     })
     return written.type === 'object' ? written.entry : undefined
+  }
+
+  /** The same, but an object that is there already stays as it is. True if it is new. */
+  async createIfMissing(place: ObjectPlace, object: object): Promise<boolean> {
+    try {
+      await this.create({ ...place, name: '' }, object)
+      return true
+    } catch (error) {
+      if (!(error instanceof StatusError) || error.status.reason !== 'AlreadyExists') throw error
+      return false
+    }
   }
 
   resourceOf(group: string, version: string, name: string): Resource | undefined {
@@ -184,14 +217,18 @@ export class ApiCluster implements Cluster {
     await this.#send(place, { verb: 'update', contentType: json, body, subresource: 'finalize' })
   }
 
+  get #manager(): string {
+    return this.#options.manager ?? 'kube-controller-manager'
+  }
+
   #storedAt(prefix: Key): Resource | undefined {
     const resources = this.#options.state().registry.resourcesAt(prefix)
     return resources.find(({ storage, version }) => storage?.version === version) ?? resources[0]
   }
 
   #session({ resource, namespace, name }: ObjectPlace, subresource: string): WriteSession {
-    const { state, writes, signal, manager = 'kube-controller-manager' } = this.#options
-    const who = { userAgent: `${manager}/v1 (watchglass)`, user, signal }
+    const { state, writes, signal } = this.#options
+    const who = { userAgent: `${this.#manager}/v1 (watchglass)`, user, signal }
     return new WriteSession(
       { state: state(), resource, namespace, name, subresource, ...who },
       writes,
@@ -200,11 +237,11 @@ export class ApiCluster implements Cluster {
 
   async #send(
     place: ObjectPlace,
-    { verb, contentType, body, subresource = '' }: Send,
+    { verb, contentType, body, subresource = '', query = new Query(new Map()) }: Send,
   ): Promise<Written> {
     return runWrite(this.#session(place, subresource), {
       verb,
-      query: new Query(new Map()),
+      query,
       contentType,
       readBody: () => Promise.resolve(Buffer.from(body)),
     })

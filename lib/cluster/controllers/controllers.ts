@@ -1,6 +1,6 @@
-/** What goes on around writes where no controller manager runs: namespaces are emptied, dependents
- *  of deleted owners are collected, and pods go when their grace period is over. Follows the
- *  mirror; what is to be done is done by writes of the API. */
+/** What goes on around writes where no controller manager runs: namespaces are given what each has,
+ *  and emptied, dependents of deleted owners are collected, and pods go when their grace period is
+ *  over. Follows the mirror; what is to be done is done by writes of the API. */
 
 import type { Clock } from '../../base/clock.ts'
 import type { Key } from '../../base/keys.ts'
@@ -11,7 +11,9 @@ import { textFromMilliseconds } from '../../go/time.ts'
 import type { Batch, KeyValue } from '../../store/event.ts'
 import type { Cluster, ObjectPlace } from './cluster.ts'
 import { GarbageCollector } from './garbage-collector.ts'
+import type { NamespaceBasics } from './namespace-basics.ts'
 import { NamespaceEmptier } from './namespace-emptier.ts'
+import { NamespaceKeeper } from './namespace-keeper.ts'
 import { factsOf } from './object-facts.ts'
 import { PodReaper } from './pod-reaper.ts'
 import { WorkQueue } from './work-queue.ts'
@@ -21,6 +23,10 @@ export interface ControllersOptions {
   /** The prefixes of keys. */
   readonly namespaces: Key
   readonly pods: Key
+  readonly accounts: Key
+  readonly configMaps: Key
+  /** What namespaces are given; undefined: nothing. */
+  readonly basics?: NamespaceBasics | undefined
   /** What a keyspace has now; undefined while the mirror has nothing of it. */
   readonly contentsOf: (keyspace: Key) => Iterable<KeyValue> | undefined
   /** The object as the API shows it. */
@@ -35,6 +41,7 @@ export class Controllers {
   readonly #garbage: GarbageCollector
   readonly #emptier: NamespaceEmptier
   readonly #reaper: PodReaper
+  readonly #keeper: NamespaceKeeper | undefined
   /** Keyspaces that are being looked through, and what has changed in them meanwhile. */
   readonly #changed = new Map<Key, Set<Key>>()
   /** Keyspaces that are looked through, or were. */
@@ -45,7 +52,7 @@ export class Controllers {
   constructor(options: ControllersOptions) {
     this.#options = options
     this.#started = new Promise(resolve => (this.#onStarted = resolve))
-    const { cluster, clock, namespaces, objectOf } = options
+    const { cluster, clock, namespaces, accounts, configMaps, objectOf, basics } = options
     const collect = this.#queue('garbage collection', key => this.#garbage.work(key))
     const empty = this.#queue('emptying a namespace', key => this.#emptier.work(key))
     const reap = this.#queue('removing a pod', key => this.#reaper.work(key))
@@ -58,6 +65,16 @@ export class Controllers {
       now: () => textFromMilliseconds(clock.wallMs()),
     })
     this.#reaper = new PodReaper({ cluster, clock, lookAt: key => reap.add(key) })
+    if (basics === undefined) return
+    const make = this.#queue('what a namespace has', key => this.#keeper?.work(key))
+    this.#keeper = new NamespaceKeeper({
+      cluster,
+      basics,
+      namespaces,
+      accounts,
+      configMaps,
+      lookAt: key => make.add(key),
+    })
   }
 
   /** Everything is mirrored: nothing is done before. A namespace would be let go whose custom
@@ -72,6 +89,7 @@ export class Controllers {
       changed?.add(event.key)
       this.#garbage.changed(event)
       this.#emptier.changed(event)
+      this.#keeper?.changed(keyspace, event)
       if (keyspace === this.#options.pods) this.#reaper.changed(event)
     }
   }
@@ -95,7 +113,7 @@ export class Controllers {
     this.#reaper.stop()
   }
 
-  #queue(name: string, work: (key: Key) => Promise<void>): WorkQueue<Key> {
+  #queue(name: string, work: (key: Key) => Promise<void> | undefined): WorkQueue<Key> {
     const { clock, logger } = this.#options
     return new WorkQueue({
       name,
@@ -123,6 +141,7 @@ export class Controllers {
         if (keyspace === pods) this.#reaper.found(key, facts)
         if (keyspace === namespaces) {
           this.#emptier.changed({ key, before: undefined, after: entry })
+          this.#keeper?.found(key)
         }
       }
       if (!slice.isOver) continue

@@ -3,7 +3,7 @@
 import { schemaOf } from '../../codec/schema/schema.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import { CacheError } from '../../base/errors.ts'
-import { certificateFilesOf } from '../../config/files.ts'
+import { certificateFilesOf, fileOf } from '../../config/files.ts'
 import { listenOf, tlsFilesOf } from '../../config/listen.ts'
 import { memoryBudgetOf } from '../../config/memory.ts'
 import { faultsOf } from './faults.ts'
@@ -19,6 +19,8 @@ import { prefixOf } from '../../config/generated.ts'
 import { simulationOf } from './simulation.ts'
 import type { WriteSideOptions } from '../../cluster/write-side.ts'
 import { type ServiceOptions } from '../../compose/service.ts'
+import { wings } from '../../compose/sides.ts'
+import { systemClock } from '../../ops/system.ts'
 import { adminListenOf, keptOf } from './upstream.ts'
 
 /** What is served, and how. */
@@ -47,7 +49,6 @@ export async function startPlan({
   const etcd = etcdPlanOf(values, { schema, prefix, configured })
   const keyFile = values.text('continue-key-file')
   const auditLog = values.text('audit-log')
-  const writes = await writesOf(values)
   const faults = await faultsOf(values)
   const operating = {
     adminListen: adminListenOf(values),
@@ -65,6 +66,7 @@ export async function startPlan({
   const memory = { budgetBytes: memoryBudgetOf(values) }
   const files = tlsFilesOf(values)
   if (files !== undefined) await readTls(files)
+  const writes = await writesOf(values)
   const audit = auditLog === undefined ? undefined : await auditFile(auditLog)
   const guarded = await startGuarded(values, listen.host, logger)
   const { tls, guardedHosts, authorization, upstream } = guarded
@@ -92,8 +94,19 @@ async function writesOf(values: OptionValues): Promise<WriteSideOptions | undefi
   const takesWrites = isWritable(values)
   const simulation = await simulationOf(values, takesWrites)
   if (!takesWrites) return undefined
-  const hasSystemNamespaces = isOwn(values) && values.text('load') === undefined
-  return { hasControllers: true, simulation, hasSystemNamespaces }
+  const isFresh = isOwn(values) && values.text('load') === undefined
+  const basics = isFresh ? { rootAuthority: await rootAuthorityOf(values) } : undefined
+  return { hasControllers: true, simulation, basics }
+}
+
+/** By which pods would know the server: the last certificate of its file. A server without TLS has
+ *  none, and pods get one that has signed nothing, since programs read the file. */
+async function rootAuthorityOf(values: OptionValues): Promise<string> {
+  const own = fileOf(values, 'tls-cert')?.toString()
+  const last = own?.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)?.at(-1)
+  if (last !== undefined) return `${last}\n`
+  const { createAuthority } = await wings.authority()
+  return createAuthority(systemClock.wallMs()).cert
 }
 
 /** Loads the parser of YAML only if there is a file. */

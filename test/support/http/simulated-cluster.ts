@@ -24,7 +24,7 @@ export async function startSimulatedCluster<T>(
   const served = await startServed(t, {
     isWritable: true,
     hasControllers: true,
-    hasSystemNamespaces: true,
+    basics: { rootAuthority: 'none' },
     simulation: { actors: new Set(actorNames), random: createRandom(1) },
     clock: {
       ...systemClock,

@@ -1,7 +1,7 @@
 /** The strategies of built-in resources, by group and plural name. What is not here resets and
  *  counts nothing. */
 
-import type { StrategyRow } from './row.ts'
+import type { StrategyContext, StrategyRow } from './row.ts'
 import { services } from './services.ts'
 import { signingRequests } from './signing-requests.ts'
 import { definitions } from './definitions.ts'
@@ -56,7 +56,11 @@ export const strategyRows: Readonly<Record<string, StrategyRow>> = {
     needsVersion: true,
   },
   'apiextensions.k8s.io/customresourcedefinitions': definitions,
-  'apiregistration.k8s.io/apiservices': { ...guarded, needsVersion: true },
+  'apiregistration.k8s.io/apiservices': {
+    ...guarded,
+    needsVersion: true,
+    prepareCreate: availableHere,
+  },
   'apps/daemonsets': {
     ...workload,
     prepareCreate: beginTemplateGeneration,
@@ -133,6 +137,19 @@ function nameOnly(object: JsonObject): void {
     (secret): JsonValue => new Map([['name', memberOf(secret, 'name') ?? '']]),
   )
   object.set('secrets', names)
+}
+
+/** What no other server serves is served here, and needs no look to know. */
+function availableHere(object: JsonObject, { now }: StrategyContext): void {
+  if ((memberOf(object.get('spec'), 'service') ?? null) !== null) return
+  const condition = new Map([
+    ['type', 'Available'],
+    ['status', 'True'],
+    ['lastTransitionTime', now],
+    ['reason', 'Local'],
+    ['message', 'Local APIServices are always available'],
+  ])
+  object.set('status', new Map([['conditions', [condition]]]))
 }
 
 /** It counts changes, but does not begin with 1. */

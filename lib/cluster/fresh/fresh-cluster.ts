@@ -1,0 +1,142 @@
+/** A cluster's first objects, made at start where they are missing. What kube-apiserver says of
+ *  itself is looked at every ten seconds, as it does, and its lease renewed. */
+
+import type { Clock } from '../../base/clock.ts'
+import type { Logger } from '../../base/logger.ts'
+import { keyFromText } from '../../base/keys.ts'
+import { repeat } from '../../base/timers.ts'
+import type { ApiState } from '../../kube/api-state.ts'
+import { microTimeText, textFromMilliseconds } from '../../go/time.ts'
+import type { Resource } from '../../kube/resources/resource.ts'
+import type { ApiCluster } from '../controllers/api-cluster.ts'
+import type { ObjectPlace } from '../controllers/cluster.ts'
+import type { NamespaceBasics } from '../controllers/namespace-basics.ts'
+import type { WriteStore } from '../../store/write-store.ts'
+import { type NewObject, ownObjects } from './own-objects.ts'
+import { storedObjects } from './stored-objects.ts'
+
+export interface FreshClusterOptions {
+  readonly state: () => ApiState
+  /** The API for whoever is the manager of what is written. */
+  readonly clusterOf: (manager: string) => ApiCluster
+  /** HOST:PORT where the server listens. */
+  readonly address: string
+  readonly uid: () => string
+  readonly store: WriteStore
+  /** What each namespace has. */
+  readonly basics: NamespaceBasics
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly signal: AbortSignal
+}
+
+const server = 'kube-apiserver'
+const rangeController = 'kubernetes-service-cidr-controller'
+
+const systemNamespaces = ['default', 'kube-node-lease', 'kube-public', 'kube-system']
+
+const lookEveryMs = 10_000
+
+export class FreshCluster {
+  readonly #options: FreshClusterOptions
+  readonly #holder: string
+  #stop: () => void = () => {}
+
+  constructor(options: FreshClusterOptions) {
+    this.#options = options
+    this.#holder = options.uid()
+  }
+
+  /** Makes what is missing. */
+  async fill(): Promise<void> {
+    const { state, store, clock, uid, basics, signal } = this.#options
+    const { registry } = state()
+    const seconds = Math.floor(clock.wallMs() / 1000)
+    for (const { key, value } of storedObjects(registry.schema.minor, { uid, seconds })) {
+      const place = keyFromText(`${registry.etcdPrefix}/${key}`)
+      await store.commit({ key: place, expected: 0, value, ttlSeconds: 0 }, signal)
+    }
+    const resources = resourcesByKind(registry.resources)
+    for (const object of this.#own()) await this.#make(object, resources)
+    for (const name of systemNamespaces) await basics.makeIn(name)
+  }
+
+  /** Looks after what the server says of itself from now on. */
+  keep(): void {
+    const { clock, logger } = this.#options
+    this.#stop = repeat(clock, lookEveryMs, () => {
+      this.#lookAfter().catch((error: unknown) => {
+        const reason = error instanceof Error ? error.message : String(error)
+        logger.debug('what the API server says of itself is not written', { reason })
+      })
+    })
+  }
+
+  stop(): void {
+    this.#stop()
+  }
+
+  async #lookAfter(): Promise<void> {
+    const resources = resourcesByKind(this.#options.state().registry.resources)
+    for (const object of this.#own()) {
+      const place = placeOf(object, resources)
+      const cluster = this.#options.clusterOf(server)
+      if (place === undefined) continue
+      if ((await cluster.stored(place)) === undefined) await this.#make(object, resources)
+      else if (object.kind === 'Lease') await cluster.patch(place, { spec: object['spec'] })
+    }
+  }
+
+  async #make(object: NewObject, resources: ResourcesByKind): Promise<void> {
+    const { clusterOf } = this.#options
+    const place = placeOf(object, resources)
+    if (place === undefined) return
+    const isNew = await clusterOf(server).createIfMissing(place, object)
+    if (!isNew || object.kind !== 'ServiceCIDR') return
+    const { apiVersion, kind, metadata } = object
+    const status = { conditions: [this.#readyRange()] }
+    const { name } = metadata
+    await clusterOf(rangeController).apply(
+      place,
+      { apiVersion, kind, metadata: { name }, status },
+      'status',
+    )
+  }
+
+  #own(): readonly NewObject[] {
+    const { address, clock } = this.#options
+    return ownObjects({ address, holder: this.#holder, now: microTimeText(clock.wallMs()) })
+  }
+
+  /** What the controller of ranges says of the first one. */
+  #readyRange(): object {
+    return {
+      type: 'Ready',
+      status: 'True',
+      lastTransitionTime: textFromMilliseconds(this.#options.clock.wallMs()),
+      reason: '',
+      message: 'Kubernetes default Service CIDR is ready',
+    }
+  }
+}
+
+type ResourcesByKind = ReadonlyMap<string, Resource>
+
+function resourcesByKind(resources: readonly Resource[]): ResourcesByKind {
+  return new Map(
+    resources.map(resource => [
+      `${resource.group}/${resource.version} ${resource.kind}`.replace(/^\//, ''),
+      resource,
+    ]),
+  )
+}
+
+/** Undefined for what this minor does not serve. */
+function placeOf(
+  { apiVersion, kind, metadata }: NewObject,
+  resources: ResourcesByKind,
+): ObjectPlace | undefined {
+  const resource = resources.get(`${apiVersion} ${kind}`)
+  const { name, namespace = '' } = metadata
+  return resource && { resource, namespace, name }
+}

@@ -1,0 +1,143 @@
+/** What kube-apiserver says of itself: the Service by which pods reach it, where that leads, the
+ *  range of Services, and its lease. */
+
+import { isIP } from 'node:net'
+
+/** An object as a client would send it. */
+export interface NewObject {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: {
+    readonly name: string
+    readonly namespace?: string
+    readonly [name: string]: unknown
+  }
+  readonly [name: string]: unknown
+}
+
+export interface OwnFacts {
+  /** HOST:PORT where it listens. */
+  readonly address: string
+  /** RFC 3339, with six digits of a second. */
+  readonly now: string
+  /** Of this process, in its lease. */
+  readonly holder: string
+}
+
+/** The same after a restart: 26 letters of a hash, as of a host's name. */
+const serverName = 'apiserver-watchglass2222222222222222'
+const hostname = 'watchglass'
+
+/** The first address of the range from which Services are given theirs
+ *  (write/generated-values.ts). */
+const serviceAddress = '10.96.0.1'
+const serviceRange = '10.96.0.0/12'
+
+const leaseSeconds = 3600
+
+export function ownObjects(facts: OwnFacts): readonly NewObject[] {
+  const port = Number(/:(\d+)$/.exec(facts.address)?.[1] ?? 443)
+  return [
+    {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: {
+        name: 'kube-apiserver-legacy-service-account-token-tracking',
+        namespace: 'kube-system',
+      },
+      data: { since: facts.now.slice(0, 10) },
+    },
+    {
+      apiVersion: 'networking.k8s.io/v1',
+      kind: 'ServiceCIDR',
+      metadata: { name: 'kubernetes' },
+      spec: { cidrs: [serviceRange] },
+    },
+    {
+      apiVersion: 'networking.k8s.io/v1',
+      kind: 'IPAddress',
+      metadata: {
+        name: serviceAddress,
+        labels: {
+          'ipaddress.kubernetes.io/ip-family': 'IPv4',
+          'ipaddress.kubernetes.io/managed-by': 'ipallocator.k8s.io',
+        },
+      },
+      spec: { parentRef: { resource: 'services', namespace: 'default', name: 'kubernetes' } },
+    },
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: {
+        name: 'kubernetes',
+        namespace: 'default',
+        labels: { component: 'apiserver', provider: 'kubernetes' },
+      },
+      spec: {
+        type: 'ClusterIP',
+        clusterIP: serviceAddress,
+        clusterIPs: [serviceAddress],
+        ipFamilies: ['IPv4'],
+        ipFamilyPolicy: 'SingleStack',
+        internalTrafficPolicy: 'Cluster',
+        sessionAffinity: 'None',
+        ports: [{ name: 'https', protocol: 'TCP', port: 443, targetPort: port }],
+      },
+    },
+    ...endpoints(facts.address, port),
+    lease(facts),
+  ]
+}
+
+/** Where the Service leads. Endpoints may not be loopback addresses, so there are none of a server
+ *  that only this machine can reach: kube-apiserver could not say where it is, either. */
+function endpoints(address: string, port: number): readonly NewObject[] {
+  const host = address.slice(0, address.lastIndexOf(':')).replace(/^\[|\]$/g, '')
+  const family = isIP(host)
+  const isReachable = family !== 0 && !/^(?:127\.|0\.0\.0\.0$|::1?$)/.test(host)
+  const ports = [{ name: 'https', port, protocol: 'TCP' }]
+  return [
+    {
+      apiVersion: 'v1',
+      kind: 'Endpoints',
+      metadata: {
+        name: 'kubernetes',
+        namespace: 'default',
+        labels: { 'endpointslice.kubernetes.io/skip-mirror': 'true' },
+      },
+      ...(isReachable ? { subsets: [{ addresses: [{ ip: host }], ports }] } : {}),
+    },
+    {
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata: {
+        name: 'kubernetes',
+        namespace: 'default',
+        labels: { 'kubernetes.io/service-name': 'kubernetes' },
+      },
+      addressType: family === 6 ? 'IPv6' : 'IPv4',
+      endpoints: isReachable ? [{ addresses: [host], conditions: { ready: true } }] : [],
+      ports,
+    },
+  ]
+}
+
+function lease({ holder, now }: OwnFacts): NewObject {
+  return {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: {
+      name: serverName,
+      namespace: 'kube-system',
+      labels: {
+        'apiserver.kubernetes.io/identity': 'kube-apiserver',
+        'kubernetes.io/hostname': hostname,
+      },
+    },
+    spec: {
+      holderIdentity: `${serverName}_${holder}`,
+      leaseDurationSeconds: leaseSeconds,
+      renewTime: now,
+    },
+  }
+}
