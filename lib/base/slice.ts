@@ -2,6 +2,7 @@
  *  is due once it has had its time. */
 
 import type { Clock, Place } from './clock.ts'
+import { CacheError } from './errors.ts'
 
 /** So long work goes on before it gives way: a third of what the event loop may be held for, since
  *  two slices may meet, and what is small comes between them. */
@@ -14,8 +15,12 @@ export class Slice {
   readonly #lengthMs: number
   #endMs: number
 
-  constructor(clock: SliceClock, lengthMs: number = defaultSliceMs) {
+  readonly #signal: AbortSignal | undefined
+
+  /** Work for somebody ends when its signal says that nobody waits any more. */
+  constructor(clock: SliceClock, lengthMs: number = defaultSliceMs, signal?: AbortSignal) {
     this.#clock = clock
+    this.#signal = signal
     this.#lengthMs = lengthMs
     this.#endMs = clock.monotonicMs() + lengthMs
   }
@@ -28,7 +33,15 @@ export class Slice {
   /** Gives way, and begins the next slice: `first` as for `Clock.yield`. */
   async next(place?: Place): Promise<void> {
     await this.#clock.yield(place)
+    if (this.#signal?.aborted === true) {
+      throw new CacheError('closed', 'nobody waits any more for what is worked on')
+    }
     this.#endMs = this.#clock.monotonicMs() + this.#lengthMs
+  }
+
+  /** Between two steps: gives way if its time is over. */
+  async giveWay(): Promise<void> {
+    if (this.isOver) await this.next()
   }
 
   /** Takes all steps, and gives way in between. */

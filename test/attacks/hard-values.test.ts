@@ -157,9 +157,14 @@ t.test('what is hard to work on holds up nobody', async t => {
     const { metadata } = JSON.parse(body) as { metadata: object }
     const wrong = { ...right, metadata, keyed: many(5_000, i => ({ a: `v${i}`, b: 1 })), list: 1 }
     t.equal((await send('PUT', `${path}/a`, wrong)).status, 422)
-    const unknown = many(150_000, i => `"u${i}":1`).join()
-    const more = `{"apiVersion":"example.com/v1","kind":"Listed","metadata":{"name":"b"},${unknown}}`
-    t.equal((await send('POST', path, more)).status, 201)
+    const unknown = (count: number): string => {
+      const members = many(count, i => `"u${i}":1`).join()
+      return `{"apiVersion":"example.com/v1","kind":"Listed","metadata":{"name":"b"},${members}}`
+    }
+    t.equal((await send('POST', path, unknown(99_000))).status, 201)
+    const refused = await send('POST', path, unknown(150_000))
+    t.equal(refused.status, 413)
+    t.match(refused.body, /more than 200000 names and values/)
   })
 
   await t.test('a list that every error shows', async t => {

@@ -37,7 +37,7 @@ export async function answerDeleteCollection(
   if (plan.type !== 'list') return
   const contentType = exchange.headers['content-type']
   const body = await readBody()
-  const deleteOptions = readDeleteOptions(session, { query: target.query, contentType, body })
+  const deleteOptions = await readDeleteOptions(session, { query: target.query, contentType, body })
   const shown = shownAs(context, plan, mediaType, options)
   const found = await contentsFor(context, { plan, timeoutMs: undefined }, options)
   if (!(found instanceof Snapshot)) {

@@ -89,7 +89,7 @@ async function answerWrite(
       readBody: readWhole,
     })
     reply.warnings = [...resource.warnings, ...session.warnings]
-    await session.giveWay()
+    await session.slice.giveWay()
     await show(context, { session, written, mediaType }, options)
   } catch (error) {
     reply.warnings = [...resource.warnings, ...session.warnings]

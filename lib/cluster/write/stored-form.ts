@@ -2,25 +2,20 @@
  *  built-in kinds, JSON for custom ones, for definitions and for APIServices. The same object
  *  has the same bytes. */
 
-import type { Steps } from '../../base/slice.ts'
 import { ByteWriter } from '../../wire/byte-writer.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import { appendProtobuf } from '../../codec/transcode/transcode.ts'
 import { downgradeDefinition } from '../../codec/served/convert/downgrade-definition.ts'
 import { normaliseStored, storageVersionOf } from '../../codec/served/stored/normalise.ts'
 import { isSameUnderOtherName } from '../../codec/served/stored/older-versions.ts'
-import { type JsonObject, textInSteps } from '../../codec/json/tree.ts'
+import { type JsonObject, textFromTree } from '../../codec/json/tree.ts'
 import { groupVersionText, type Resource } from '../../kube/resources/resource.ts'
 import { notExactly } from '../../kube/status.ts'
-import { completeTree, typedText, typedTextInSteps } from './decode/complete-tree.ts'
+import { completeTree, typedText } from './decode/complete-tree.ts'
 import type { WriteKind } from './write-kind.ts'
 
 /** The bytes to store. The object has no resourceVersion in etcd. */
-export function* storedBytes(
-  resource: Resource,
-  kind: WriteKind,
-  object: JsonObject,
-): Steps<Uint8Array> {
+export function storedBytes(resource: Resource, kind: WriteKind, object: JsonObject): Uint8Array {
   const bare: JsonObject = new Map(object)
   const metadata = object.get('metadata')
   if (metadata instanceof Map) {
@@ -29,19 +24,17 @@ export function* storedBytes(
     stored.delete('selfLink')
     bare.set('metadata', stored)
   }
-  return kind.type === undefined
-    ? yield* customBytes(resource, bare)
-    : yield* builtInBytes(resource, kind, bare)
+  return kind.type === undefined ? customBytes(resource, bare) : builtInBytes(resource, kind, bare)
 }
 
-function* customBytes({ storage }: Resource, object: JsonObject): Steps<Uint8Array> {
+function customBytes({ storage }: Resource, object: JsonObject): Uint8Array {
   if (storage !== undefined) {
     object.set('apiVersion', groupVersionText(storage.group, storage.version))
   }
-  return Buffer.from(`${yield* textInSteps(object)}\n`)
+  return Buffer.from(`${textFromTree(object)}\n`)
 }
 
-function* builtInBytes(resource: Resource, kind: WriteKind, object: JsonObject): Steps<Uint8Array> {
+function builtInBytes(resource: Resource, kind: WriteKind, object: JsonObject): Uint8Array {
   const { schema, apiVersion } = kind
   if (kind.kind === 'CustomResourceDefinition') {
     const type = schema.messageType('apiextensions/v1beta1.CustomResourceDefinition')
@@ -52,8 +45,7 @@ function* builtInBytes(resource: Resource, kind: WriteKind, object: JsonObject):
   const isSame =
     to === apiVersion || isSameUnderOtherName(schema, kind.kind, { from: apiVersion, to })
   if (isSame) object.set('apiVersion', to)
-  const text = Buffer.from(yield* typedTextInSteps(object))
-  yield
+  const text = Buffer.from(typedText(object))
   const value = { bytes: text, start: 0, end: text.length }
   if (!isSame) {
     const normal = normaliseStored(value, { schema, apiVersion, kind: kind.kind })

@@ -3,7 +3,6 @@
  *  made from. Numbers keep their text, objects are `Map`s, so that no key is special and members
  *  keep their order. */
 
-import { isStepDue, type Steps } from '../../base/slice.ts'
 import { canonicalNumber } from '../../go/json-number.ts'
 import { goJsonString } from '../../go/text.ts'
 import { GiveUp } from '../not-exact.ts'
@@ -48,29 +47,12 @@ export function parseTree(bytes: Uint8Array, start: number, end: number): JsonVa
   const tape = tapeOf(sharedTape, bytes, start, end)
   if (tape === undefined) return undefined
   const builder = new TreeBuilder(tape)
-  builder.take(Infinity)
+  builder.take()
   return builder.value
 }
 
-/** The same in steps, but for the first pass, which checks the text and notes where its values are:
- *  two milliseconds a megabyte. */
-export function* parseInSteps(
-  bytes: Uint8Array,
-  start: number,
-  end: number,
-): Steps<JsonValue | undefined> {
-  const tape = tapeOf(new JsonTape(), bytes, start, end)
-  if (tape === undefined) return undefined
-  const builder = new TreeBuilder(tape)
-  while (!builder.take(valuesPerStep)) yield
-  return builder.value
-}
-
-/** For trees that are made at once. */
+/** For trees, which keep nothing of it. */
 const sharedTape = new JsonTape()
-
-/** So many values are parsed in one step. */
-const valuesPerStep = 512
 
 /** A document, and what a tree of values does not say of it. */
 export interface ParsedDocument {
@@ -83,17 +65,30 @@ export interface ParsedDocument {
   readonly membersOf: (object: JsonObject) => Iterable<readonly [name: string, value: JsonValue]>
 }
 
-/** The same, with more to ask. */
-export function* parseDocument(
+/** The same, with more to ask. A text of more than so many names and values is not made a tree. */
+export function parseDocument(
   bytes: Uint8Array,
   start: number,
   end: number,
-): Steps<ParsedDocument | undefined> {
+): ParsedDocument | undefined
+export function parseDocument(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  most: number,
+): ParsedDocument | 'too large' | undefined
+export function parseDocument(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  most: number = Infinity,
+): ParsedDocument | 'too large' | undefined {
   const windows = new Map<JsonValue, readonly [start: number, end: number]>()
   const tape = tapeOf(new JsonTape(), bytes, start, end)
   if (tape === undefined) return undefined
+  if (tape.next(0) > most) return 'too large'
   const builder = new TreeBuilder(tape, windows)
-  while (!builder.take(valuesPerStep)) yield
+  builder.take()
   const { value } = builder
   if (value === undefined) return undefined
   return {
@@ -111,22 +106,6 @@ export function* parseDocument(
  *  escaped. */
 export function textFromTree(value: JsonValue): string {
   return writeTree(value, true)
-}
-
-/** The same in steps. */
-export function* textInSteps(value: JsonValue): Steps<string> {
-  if (!(value instanceof Map) && !Array.isArray(value)) return textFromTree(value)
-  if (isStepDue()) yield
-  let text = ''
-  if (Array.isArray(value)) {
-    for (const item of value) text += (text === '' ? '' : ',') + (yield* textInSteps(item))
-    return `[${text}]`
-  }
-  for (const key of sortedKeys(value)) {
-    const member = yield* textInSteps(value.get(key) as JsonValue)
-    text += `${text === '' ? '' : ','}${goJsonString(key)}:${member}`
-  }
-  return `{${text}}`
 }
 
 /** The same with the members of objects in their own order. */
@@ -166,22 +145,6 @@ export function sortTree(value: JsonValue): JsonValue {
   return sorted
 }
 
-/** The same in steps. */
-export function* sortInSteps(value: JsonValue): Steps<JsonValue> {
-  if (!(value instanceof Map) && !Array.isArray(value)) return value
-  if (isStepDue()) yield
-  if (Array.isArray(value)) {
-    const items: JsonValue[] = []
-    for (const item of value) items.push(yield* sortInSteps(item))
-    return items
-  }
-  const sorted: JsonObject = new Map()
-  for (const key of sortedKeys(value)) {
-    sorted.set(key, yield* sortInSteps(value.get(key) as JsonValue))
-  }
-  return sorted
-}
-
 /** The member, if `value` is an object that has it. */
 export function memberOf(value: JsonValue | undefined, key: string): JsonValue | undefined {
   return value instanceof Map ? value.get(key) : undefined
@@ -211,20 +174,6 @@ export function copyTree(value: JsonValue): JsonValue {
   return copy
 }
 
-/** The same in steps. */
-export function* copyInSteps(value: JsonValue): Steps<JsonValue> {
-  if (!(value instanceof Map) && !Array.isArray(value)) return value
-  if (isStepDue()) yield
-  if (Array.isArray(value)) {
-    const items: JsonValue[] = []
-    for (const item of value) items.push(yield* copyInSteps(item))
-    return items
-  }
-  const copy: JsonObject = new Map()
-  for (const [key, item] of value) copy.set(key, yield* copyInSteps(item))
-  return copy
-}
-
 /** Orders texts as their UTF-8 bytes: by code points, not by UTF-16 units. */
 export function compareUtf8(a: string, b: string): number {
   const length = Math.min(a.length, b.length)
@@ -240,8 +189,8 @@ export function compareUtf8(a: string, b: string): number {
   return a.length - b.length
 }
 
-/** Makes a tree of a tape, and can stop between any two values: the containers that it is in are on
- *  a stack of its own. */
+/** Makes a tree of a tape: the containers that it is in are on a stack of its own, so that no depth
+ *  of a document ends the process. */
 class TreeBuilder {
   readonly #tape: JsonTape
   readonly #windows: Map<JsonValue, readonly [start: number, end: number]> | undefined
@@ -262,11 +211,10 @@ class TreeBuilder {
     this.#windows = windows
   }
 
-  /** Takes up to so many values. True once there is nothing left to take. */
-  take(most: number): boolean {
+  /** Takes all values; stops at one that is refused. */
+  take(): void {
     const tape = this.#tape
-    for (let taken = 0; taken < most; taken++) {
-      if (this.#around.length > treeMaxDepth) return true
+    while (this.#around.length <= treeMaxDepth) {
       const node = this.#node++
       const kind = tape.kind(node)
       let value: JsonValue | undefined
@@ -280,9 +228,8 @@ class TreeBuilder {
       } else {
         value = this.#scalar(node, kind)
       }
-      if (value === undefined || this.#close(value)) return true
+      if (value === undefined || this.#close(value)) return
     }
-    return false
   }
 
   #open(container: JsonObject | JsonValue[], end: number): void {

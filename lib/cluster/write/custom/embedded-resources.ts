@@ -1,13 +1,12 @@
 /** Resources inside of a custom resource (x-kubernetes-embedded-resource): they have a kind, and
  *  metadata of their own. */
 
-import { atOnce, type Steps } from '../../../base/slice.ts'
 import { appendAll } from '../lists.ts'
 import { isObject } from '../../../base/untyped.ts'
 import type { Schema } from '../../../codec/schema/schema.ts'
-import { type JsonValue, sortTree, textInSteps } from '../../../codec/json/tree.ts'
+import { type JsonValue, sortTree } from '../../../codec/json/tree.ts'
 import { DecodeError, decodeTyped } from '../decode/typed-decoder.ts'
-import { jsonDocument } from '../decode/documents.ts'
+import { treeDocument } from '../decode/documents.ts'
 import { completeTree } from '../decode/complete-tree.ts'
 import { checkObjectMeta } from '../validation/object-meta.ts'
 import { dns1035Label, pathSegment } from '../validation/formats.ts'
@@ -19,11 +18,10 @@ const hasEmbedded = anywhereBelow(schema => schema['x-kubernetes-embedded-resour
 
 /** Metadata decoded as Go's type, and the members that the type does not have. Throws
  *  `DecodeError`. */
-export function* decodeMetadata(metadata: JsonValue, schema: Schema): Steps<DecodedMetadata> {
+export function decodeMetadata(metadata: JsonValue, schema: Schema): DecodedMetadata {
   const type = schema.messageType('meta/v1.ObjectMeta')
-  const document = yield* jsonDocument(Buffer.from(yield* textInSteps(metadata)))
-  const { object, unknownFields } = yield* decodeTyped(document, type)
-  yield
+  // As Go, which decodes the text that it makes of a map.
+  const { object, unknownFields } = decodeTyped(treeDocument(sortTree(metadata)), type)
   return { metadata: completeTree(object, type), unknownFields }
 }
 
@@ -65,7 +63,7 @@ export function coerceEmbedded(place: Place, schema: unknown, types: Schema): st
 
 function decodeEmbedded(metadata: JsonValue, path: string, types: Schema): DecodedMetadata {
   try {
-    return atOnce(decodeMetadata(metadata, types))
+    return decodeMetadata(metadata, types)
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error
     throw new DecodeError(

@@ -3,7 +3,7 @@
  *  backtrack. A pattern becomes an automaton whose states are followed all at once. Matching
  *  says only whether the pattern occurs in a text. */
 
-import { tooLarge } from '../refusals.ts'
+import { spend } from './budget.ts'
 import { PatternParser, type PatternNode } from './go-pattern-parser.ts'
 
 /** A pattern that can be matched. */
@@ -15,20 +15,6 @@ export interface GoPattern {
 const keptStatesMax = 500_000
 const kept = new Map<string, GoPattern>()
 let keptStates = 0
-
-/** Definitions and objects are made by clients: so many states may be followed while one object
- *  is checked, which takes about a tenth of a second. */
-const stepsMax = 10_000_000
-let stepsLeft = stepsMax
-
-/** Matches that follow are those of another object, or of one for which so many steps are left. */
-export function beginMatches(steps: number = stepsMax): void {
-  stepsLeft = steps
-}
-
-export function matchStepsLeft(): number {
-  return stepsLeft
-}
 
 /** The pattern compiled; one that Go refuses matches nothing. */
 export function goPattern(source: string): GoPattern {
@@ -101,10 +87,7 @@ class Machine implements GoPattern {
       const reached = new Set<number>()
       for (const state of [...current, this.#start]) this.#follow(state, reached, before, after)
       if (reached.has(this.#states.length)) return true
-      stepsLeft -= reached.size
-      if (stepsLeft < 0) {
-        throw tooLarge('matching the patterns of the definition takes too long')
-      }
+      spend('states', reached.size)
       current = new Set()
       if (i === chars.length) break
       for (const number of reached) {

@@ -8,7 +8,7 @@ import { isObject, memberOf as untypedMember } from '../../../base/untyped.ts'
 import {
   type JsonObject,
   type JsonValue,
-  sortInSteps,
+  sortTree,
   textFromTree,
 } from '../../../codec/json/tree.ts'
 import { applyDefaults, dropNulls, prune } from '../../../codec/served/structural/apply.ts'
@@ -36,7 +36,7 @@ import { type Correlated, schemaErrors } from './schema-check.ts'
 export interface CustomRules {
   /** Decodes the metadata, and drops what the schema does not describe. Changes the object in
    *  place; returns the errors of a strict decoder. Throws `DecodeError`. */
-  prune(object: JsonObject): Steps<string[]>
+  prune(object: JsonObject): string[]
   /** Fills in defaults in place. */
   applyDefaults(object: JsonObject): void
   /** What is wrong with an object: a new one if there is no `old` one. */
@@ -85,29 +85,27 @@ class DefinedRules implements CustomRules {
     this.#hasRules = hasRules(schema)
   }
 
-  *prune(object: JsonObject): Steps<string[]> {
+  prune(object: JsonObject): string[] {
     const unknown: string[] = []
     const given = object.get('metadata')
     if (given !== undefined) {
-      const { metadata, unknownFields: names } = yield* decodeMetadata(given, this.#kind.schema)
+      const { metadata, unknownFields: names } = decodeMetadata(given, this.#kind.schema)
       object.set('metadata', metadata)
       for (const name of names) unknown.push(`metadata.${name}`)
     }
-    if (!this.#definition.preservesUnknownFields) appendAll(unknown, yield* this.#pruneRest(object))
-    yield
+    if (!this.#definition.preservesUnknownFields) appendAll(unknown, this.#pruneRest(object))
     const place = new Place(object, '', [])
     appendAll(unknown, coerceEmbedded(place, this.#definition.schema, this.#kind.schema).sort())
     return unknown.map(path => `unknown field "${path}"`)
   }
 
-  *#pruneRest(object: JsonObject): Steps<string[]> {
+  #pruneRest(object: JsonObject): string[] {
     const rest = withoutMeta(object)
     // Only this version is known here.
     const isOfVersion = object.get('apiVersion') === this.#kind.apiVersion
     const node = (isOfVersion ? this.#node : undefined) ?? unspecified
     const removed: string[] = []
     prune(rest, node, false, { path: '', removed })
-    yield
     dropNulls(rest, node)
     putBack(object, rest)
     return removed.sort()
@@ -127,7 +125,7 @@ class DefinedRules implements CustomRules {
   ): Steps<FieldError[]> {
     const errors: FieldError[] = []
     // Errors show objects with their members in order.
-    const place = new Place(yield* sortInSteps(object), '', errors)
+    const place = new Place(sortTree(object), '', errors)
     const metadata = place.in('metadata')
     const { isNamespaced } = this.#kind
     const before = new Place(old?.get('metadata'), 'metadata', [])
@@ -150,7 +148,7 @@ class DefinedRules implements CustomRules {
     }
     checkEmbedded(place, schema)
     yield
-    yield* this.#checkLists(place, old)
+    this.#checkLists(place, old)
     this.#addBlocked(errors)
     return errors
   }
@@ -173,18 +171,17 @@ class DefinedRules implements CustomRules {
     }
     if (this.#definition.scale !== undefined) checkScaleStatus(place, this.#definition.scale)
     yield
-    yield* this.#checkLists(place, old)
+    this.#checkLists(place, old)
     this.#addBlocked(errors)
   }
 
   /** Repeated items may stay where there were some before. */
-  *#checkLists(place: Place, old: JsonObject | undefined): Steps<void> {
+  #checkLists(place: Place, old: JsonObject | undefined): void {
     const { schema } = this.#definition
     if (old !== undefined) {
       const before = new Place(old, '', [])
       checkListTypes(before, schema)
       if (before.errors.length > 0) return
-      yield
     }
     checkListTypes(place, schema)
   }

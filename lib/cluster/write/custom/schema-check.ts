@@ -10,16 +10,10 @@ import { goQuote } from '../../../go/text.ts'
 import { JsonNumber, type JsonValue, textFromTree } from '../../../codec/json/tree.ts'
 import { type FieldError, invalid, required, tooMany, typeInvalid } from '../field-errors.ts'
 import type { OpenApiSchema } from './open-api-schema.ts'
-import { beginMatches, matchStepsLeft } from './go-pattern.ts'
+import { fullBudget, spend, spendFrom } from './budget.ts'
 import { checkNumber, isInteger, isWhole, kindOf } from './schema-numbers.ts'
 import { checkChoices, checkText } from './schema-scalars.ts'
-import {
-  beginErrors,
-  errorLengthLeft,
-  failed,
-  SchemaResult,
-  type SchemaError,
-} from './schema-result.ts'
+import { failed, SchemaResult, type SchemaError } from './schema-result.ts'
 
 /** The value as it was; undefined where there was none to compare with. */
 export interface Correlated {
@@ -37,8 +31,8 @@ export function* schemaErrors(
   field: string,
   old?: Correlated,
 ): Steps<FieldError[]> {
-  beginMatches()
-  beginErrors()
+  const budget = fullBudget()
+  spendFrom(budget)
   const steps = checkCorrelated(value, schema, { path: '', old })
   for (;;) {
     const { done, value: result } = steps.next()
@@ -47,10 +41,8 @@ export function* schemaErrors(
       return errors.map(({ error }) => ({ ...error, field: fieldUnder(field, error.field) }))
     }
     // Other objects may be checked meanwhile, within bounds of their own.
-    const [matches, length] = [matchStepsLeft(), errorLengthLeft()]
     yield
-    beginMatches(matches)
-    beginErrors(length)
+    spendFrom(budget)
   }
 }
 
@@ -67,11 +59,20 @@ interface At {
 
 function* checkCorrelated(value: JsonValue, schema: OpenApiSchema, at: At): Steps<SchemaResult> {
   const result = yield* check(value, schema, at)
-  if (result.isValid || at.old === undefined) return result
-  return textFromTree(value) === textFromTree(at.old.old) ? new SchemaResult() : result
+  // A value has changed if one in it has: it is not compared again at each level.
+  if (result.isValid || at.old === undefined || result.hasChanged) return result
+  const text = textFromTree(value)
+  spend('checks', text.length / charactersPerCheck)
+  if (text === textFromTree(at.old.old)) return new SchemaResult()
+  result.hasChanged = true
+  return result
 }
 
+/** Comparing so many characters takes about as long as checking a value. */
+const charactersPerCheck = 64
+
 function* check(value: JsonValue, schema: OpenApiSchema, at: At): Steps<SchemaResult> {
+  spend('checks', 1)
   if (isStepDue()) yield
   const { path } = at
   const result = new SchemaResult()

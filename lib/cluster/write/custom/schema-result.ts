@@ -3,7 +3,7 @@
  *  left out, as upstream leaves it out. */
 
 import type { FieldError } from '../field-errors.ts'
-import { errorsMaxLength, tooLarge } from '../refusals.ts'
+import { spend } from './budget.ts'
 
 /** An error of a schema, with the text that upstream tells duplicates by. */
 export interface SchemaError {
@@ -11,23 +11,13 @@ export interface SchemaError {
   readonly error: FieldError
 }
 
-/** Characters that errors of the object may still have: each may name a thousand choices. */
-let lengthLeft = errorsMaxLength
-
-/** Before an object is checked, or goes on to be. */
-export function beginErrors(length: number = errorsMaxLength): void {
-  lengthLeft = length
-}
-
-export function errorLengthLeft(): number {
-  return lengthLeft
-}
-
 export class SchemaResult {
   /** In the order in which they were found, by their texts: a list may have an error in each of
    *  a hundred thousand items. Undefined: none. */
   #errors: Map<string, SchemaError> | undefined
   matchCount = 0
+  /** The value is known to be another than the old one. */
+  hasChanged = false
 
   get errors(): readonly SchemaError[] {
     return this.#errors === undefined ? [] : [...this.#errors.values()]
@@ -53,6 +43,7 @@ export class SchemaResult {
       else for (const error of found.values()) this.add(error)
     }
     this.matchCount += other.matchCount
+    this.hasChanged ||= other.hasChanged
     return this
   }
 
@@ -64,8 +55,7 @@ export class SchemaResult {
 
 /** What has an error, and nothing else. */
 export function failed(error: SchemaError): SchemaResult {
-  lengthLeft -= error.error.message.length
-  if (lengthLeft < 0) throw tooLarge('the errors of the object are too long')
+  spend('characters', error.error.message.length)
   const result = new SchemaResult()
   result.add(error)
   return result

@@ -1,7 +1,7 @@
 /** The object in the body of a write: decoded as its kind by the media type that the client
  *  names, with defaults, and with the errors of a strict decoder. Refusals are kube-apiserver's. */
 
-import type { Steps } from '../../../base/slice.ts'
+import type { Slice } from '../../../base/slice.ts'
 import { NotExact } from '../../../codec/not-exact.ts'
 import { jsonFromProtobuf } from '../../../codec/transcode/transcode.ts'
 import { readEnvelope } from '../../../codec/transcode/envelope.ts'
@@ -11,7 +11,7 @@ import {
   itemsOf,
   memberOf,
   type ParsedDocument,
-  textInSteps,
+  textFromTree,
 } from '../../../codec/json/tree.ts'
 import type { MessageType } from '../../../codec/schema/schema.ts'
 import { goQuote } from '../../../go/text.ts'
@@ -22,7 +22,7 @@ import { badRequest, StatusError } from '../../../kube/status.ts'
 import type { FieldValidation } from '../write-options.ts'
 import type { WriteKind } from '../write-kind.ts'
 import { completeTree } from './complete-tree.ts'
-import { jsonDocument, type Named, namedIn, summaryOf, unnamed } from './documents.ts'
+import { jsonBody, type Named, namedIn, summaryOf, unnamed } from './documents.ts'
 import { DecodeError, type Decoded, decodeTyped } from './typed-decoder.ts'
 import { parseYaml } from './yaml-body.ts'
 
@@ -64,12 +64,15 @@ export interface BodyDocument {
   readonly strictErrors: readonly string[]
 }
 
-/** Parses a body that is not protobuf; throws `DecodeError`. */
-export function* parseBody(body: Uint8Array, form: BodyForm): Steps<BodyDocument> {
-  if (form !== 'yaml') return { document: yield* jsonDocument(body), strictErrors: [] }
-  const { value, strictErrors } = yield* parseYaml(body)
-  const json = Buffer.from(yield* textInSteps(value))
-  return { document: yield* jsonDocument(json), strictErrors }
+/** Parses a body that is not protobuf, YAML in steps; throws `DecodeError`. */
+export async function parseBody(
+  body: Uint8Array,
+  form: BodyForm,
+  slice: Pick<Slice, 'take'>,
+): Promise<BodyDocument> {
+  if (form !== 'yaml') return { document: jsonBody(body), strictErrors: [] }
+  const { value, strictErrors } = await slice.take(parseYaml(body))
+  return { document: jsonBody(Buffer.from(textFromTree(value))), strictErrors }
 }
 
 export interface DecodeRequest {
@@ -87,27 +90,28 @@ export interface DecodedBody {
 }
 
 /** Decodes an object of a built-in kind. */
-export function* decodeBuiltIn(
+export async function decodeBuiltIn(
   kind: WriteKind & { readonly type: MessageType },
   { body, form, fieldValidation }: DecodeRequest,
-): Steps<DecodedBody> {
-  const { document, strictErrors } = yield* documentOf(kind, body, form)
-  yield
+  slice: Pick<Slice, 'take' | 'giveWay'>,
+): Promise<DecodedBody> {
+  const { document, strictErrors } = await documentOf(kind, { body, form }, slice)
+  await slice.giveWay()
   const named = nameOf(document, kind, body)
   const type = typeOf(named, kind)
   let decoded: Decoded
   try {
-    decoded = yield* decodeTyped(document, type)
+    decoded = decodeTyped(document, type)
   } catch (error) {
     throw refusal(kind, named, error)
   }
-  yield
   checkKind(named, type, kind)
   const all = [...strictErrors, ...decoded.strictErrors]
   const warnings = judged(all, fieldValidation, message =>
     refusal(kind, named, new DecodeError(message)),
   )
-  return { object: yield* completeBuiltIn(decoded.object, kind), warnings }
+  await slice.giveWay()
+  return { object: completeBuiltIn(decoded.object, kind), warnings }
 }
 
 /** What strict decoding found, under a directive: warnings, or a refusal made by `refuse`. */
@@ -123,10 +127,10 @@ export function judged(
 
 /** Defaults, and Go's order. An empty list of managed fields stays, since it means that nobody
  *  manages any from now on. */
-export function* completeBuiltIn(
+export function completeBuiltIn(
   object: JsonObject,
   { apiVersion, kind, type }: WriteKind & { readonly type: MessageType },
-): Steps<JsonObject> {
+): JsonObject {
   object.set('apiVersion', apiVersion)
   object.set('kind', kind)
   applyDecodeDefaults(object, type, `${apiVersion} ${kind}`)
@@ -135,9 +139,7 @@ export function* completeBuiltIn(
     completeAutoscaler(object)
   }
   if (kind === 'StatefulSet') nameClaims(object)
-  yield
   const complete = completeTree(object, type)
-  yield
   const managedFields = memberOf(object.get('metadata'), 'managedFields')
   const metadata = complete.get('metadata')
   if (Array.isArray(managedFields) && managedFields.length === 0 && metadata instanceof Map) {
@@ -157,16 +159,14 @@ function nameClaims(object: JsonObject): void {
 
 /** The document of a body; syntax errors of JSON are told as what looks for its kind first tells
  *  them. */
-export function* documentOf(
+export async function documentOf(
   kind: WriteKind,
-  body: Uint8Array,
-  form: BodyForm,
-): Steps<BodyDocument> {
-  if (form === 'protobuf') {
-    return { document: yield* protobufDocument(kind, body), strictErrors: [] }
-  }
+  { body, form }: Pick<DecodeRequest, 'body' | 'form'>,
+  slice: Pick<Slice, 'take'>,
+): Promise<BodyDocument> {
+  if (form === 'protobuf') return { document: protobufDocument(kind, body), strictErrors: [] }
   try {
-    return yield* parseBody(body, form)
+    return await parseBody(body, form, slice)
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error
     throw refusal(kind, undefined, form === 'json' ? unnamed(error) : error, body)
@@ -174,7 +174,7 @@ export function* documentOf(
 }
 
 /** An object without a kind is of the one that is expected. */
-function* protobufDocument(kind: WriteKind, body: Uint8Array): Steps<ParsedDocument> {
+function protobufDocument(kind: WriteKind, body: Uint8Array): ParsedDocument {
   const envelope = readEnvelope(body, 0, body.length)
   const json = jsonFromProtobuf(body, 0, body.length, kind.schema)
   if (envelope instanceof NotExact || json instanceof NotExact) {
@@ -182,8 +182,7 @@ function* protobufDocument(kind: WriteKind, body: Uint8Array): Steps<ParsedDocum
       'provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]'
     throw refusal(kind, undefined, new DecodeError(reason), body)
   }
-  yield
-  return yield* jsonDocument(json)
+  return jsonBody(json)
 }
 
 /** The group, version and kind of the object; those of the request where it has none itself. */

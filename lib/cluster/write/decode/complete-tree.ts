@@ -2,7 +2,6 @@
  *  schema, without those that are empty and may be left out, and with the zero values of those
  *  that may not. */
 
-import { isStepDue, type Steps } from '../../../base/slice.ts'
 import { goJsonString } from '../../../go/text.ts'
 import { JsonNumber, type JsonObject, type JsonValue } from '../../../codec/json/tree.ts'
 import type { Field, MessageType } from '../../../codec/schema/schema.ts'
@@ -108,21 +107,9 @@ export function typedText(value: JsonValue): string {
   if (value instanceof JsonNumber) return value.text
   if (value instanceof RawObject) return value.source
   if (Array.isArray(value)) return `[${value.map(typedText).join(',')}]`
-  const members = [...value].map(([name, item]) => `${goJsonString(name)}:${typedText(item)}`)
-  return `{${members.join(',')}}`
-}
-
-/** The same in steps. */
-export function* typedTextInSteps(value: JsonValue): Steps<string> {
-  if (isStepDue()) yield
   let text = ''
-  if (Array.isArray(value)) {
-    for (const item of value) text += (text === '' ? '' : ',') + (yield* typedTextInSteps(item))
-    return `[${text}]`
-  }
-  if (!(value instanceof Map) || value instanceof RawObject) return typedText(value)
   for (const [name, item] of value) {
-    text += `${text === '' ? '' : ','}${goJsonString(name)}:${yield* typedTextInSteps(item)}`
+    text += `${text === '' ? '' : ','}${goJsonString(name)}:${typedText(item)}`
   }
   return `{${text}}`
 }

@@ -3,7 +3,6 @@
  *  document in Go's words, repeated members are merged. The result has only members of the type,
  *  each value in the form of its type; `completeTree` puts it in order. */
 
-import { isStepDue, type Steps } from '../../../base/slice.ts'
 import { canonicalQuantity } from '../../../go/quantity.ts'
 import { goQuote } from '../../../go/text.ts'
 import { timeProblem } from '../../../go/time-problem.ts'
@@ -52,7 +51,7 @@ interface Place {
 const strictErrorsMax = 100
 
 /** Decodes the document's object; throws `DecodeError`. */
-export function* decodeTyped(document: ParsedDocument, type: MessageType): Steps<Decoded> {
+export function decodeTyped(document: ParsedDocument, type: MessageType): Decoded {
   const decoder = new TypedDecoder(document)
   const { value } = document
   if (!(value instanceof Map)) {
@@ -64,7 +63,7 @@ export function* decodeTyped(document: ParsedDocument, type: MessageType): Steps
     return { object: new Map(), strictErrors: [], unknownFields: [] }
   }
   const object: JsonObject = new Map()
-  yield* decoder.struct(value, type, { into: object, place: { struct: '', fields: '', path: '' } })
+  decoder.struct(value, type, { into: object, place: { struct: '', fields: '', path: '' } })
   if (decoder.failure !== undefined) throw new DecodeError(decoder.failure)
   const { strictErrors, unknownFields } = decoder
   return { object, strictErrors: [...strictErrors], unknownFields }
@@ -86,8 +85,7 @@ class TypedDecoder {
     this.#document = document
   }
 
-  *struct(object: JsonObject, type: MessageType, { into, place }: Target): Steps<void> {
-    if (isStepDue()) yield
+  struct(object: JsonObject, type: MessageType, { into, place }: Target): void {
     const fields = membersOf(type)
     const seen = new Set<string>()
     const struct = type.name.slice(type.name.lastIndexOf('.') + 1)
@@ -109,47 +107,47 @@ class TypedDecoder {
       const read =
         field === undefined
           ? this.#scalar('string', value, inner)
-          : yield* this.#field(field, type, { value, known: into.get(name), place: inner })
+          : this.#field(field, type, { value, known: into.get(name), place: inner })
       if (read !== undefined) into.set(name, read)
       else if (value === null && isCleared(field)) into.delete(name)
     }
   }
 
-  *#field(
+  #field(
     field: Field,
     type: MessageType,
     { value, known, place }: { value: JsonValue; known: JsonValue | undefined; place: Place },
-  ): Steps<JsonValue | undefined> {
+  ): JsonValue | undefined {
     if (value === null && field.container !== 'single') return undefined
     switch (field.container) {
       case 'single':
-        return yield* this.#single(field.type, type, { value, known, place })
+        return this.#single(field.type, type, { value, known, place })
       case 'list':
-        return yield* this.#list(field, type, { value, place })
+        return this.#list(field, type, { value, place })
       case 'map':
-        return yield* this.#map(field, type, { value, known, place })
+        return this.#map(field, type, { value, known, place })
     }
   }
 
-  *#list(
+  #list(
     field: Field,
     type: MessageType,
     { value, place }: { value: JsonValue; place: Place },
-  ): Steps<JsonValue[] | undefined> {
+  ): JsonValue[] | undefined {
     if (!Array.isArray(value)) return this.#wrongType(value, `[]${goTypeOf(field.type)}`, place)
     const list: JsonValue[] = []
     for (const [i, item] of value.entries()) {
       const at = { value: item, known: undefined, place: { ...place, path: `${place.path}[${i}]` } }
-      list.push((yield* this.#single(field.type, type, at)) ?? zeroOf(field.type))
+      list.push(this.#single(field.type, type, at) ?? zeroOf(field.type))
     }
     return list
   }
 
-  *#map(
+  #map(
     field: Field,
     type: MessageType,
     { value, known, place }: { value: JsonValue; known: JsonValue | undefined; place: Place },
-  ): Steps<JsonObject | undefined> {
+  ): JsonObject | undefined {
     if (!(value instanceof Map)) {
       return this.#wrongType(value, `map[string]${goTypeOf(field.type)}`, place)
     }
@@ -160,31 +158,30 @@ class TypedDecoder {
       if (seen.has(name)) this.#note(`duplicate field ${goQuote(path)}`)
       seen.add(name)
       const inner = { ...place, path }
-      if (isStepDue()) yield
       const at = { value: item, known: undefined, place: inner }
-      const read = yield* this.#single(field.type, type, at)
+      const read = this.#single(field.type, type, at)
       map.set(name, read ?? zeroOf(field.type))
     }
     return map
   }
 
-  *#single(
+  #single(
     name: string,
     { schema }: MessageType,
     { value, known, place }: { value: JsonValue; known: JsonValue | undefined; place: Place },
-  ): Steps<JsonValue | undefined> {
+  ): JsonValue | undefined {
     if (!name.includes('.')) return this.#scalar(name, value, place)
     if (value === null) return undefined
     const type = schema.messageType(name)
-    if (type.form !== 'object') return yield* this.#special(value, type, place)
+    if (type.form !== 'object') return this.#special(value, type, place)
     if (!(value instanceof Map)) return this.#wrongType(value, goTypeOf(name), place)
     const into: JsonObject = known instanceof Map ? known : new Map()
-    yield* this.struct(value, type, { into, place })
+    this.struct(value, type, { into, place })
     return into
   }
 
   /** The messages with a JSON form of their own: FORMAT.md, section 2. */
-  *#special(value: JsonValue, type: MessageType, place: Place): Steps<JsonValue | undefined> {
+  #special(value: JsonValue, type: MessageType, place: Place): JsonValue | undefined {
     const [inner] = type.fields
     switch (type.form) {
       case 'wrap':
@@ -196,16 +193,16 @@ class TypedDecoder {
       case 'orbool':
         if (typeof value === 'boolean') return value
         return value instanceof Map
-          ? yield* this.#props(value, type, place)
+          ? this.#props(value, type, place)
           : refuse('boolean or JSON schema expected')
       case 'orarray':
         if (!Array.isArray(value)) {
-          return value instanceof Map ? yield* this.#props(value, type, place) : undefined
+          return value instanceof Map ? this.#props(value, type, place) : undefined
         }
-        return yield* this.#propsList(value, type, place)
+        return this.#propsList(value, type, place)
       case 'orstringarray':
         if (Array.isArray(value)) return value.map(item => (typeof item === 'string' ? item : ''))
-        return value instanceof Map ? yield* this.#props(value, type, place) : undefined
+        return value instanceof Map ? this.#props(value, type, place) : undefined
       case 'object':
         return inner === undefined ? undefined : value
     }
@@ -213,19 +210,19 @@ class TypedDecoder {
 
   /** A schema inside one of the forms above: its own decoder does not know its path, and is not
    *  strict. */
-  *#props(value: JsonValue, { schema }: MessageType, place: Place): Steps<JsonValue> {
+  #props(value: JsonValue, { schema }: MessageType, place: Place): JsonValue {
     const props = schema.messageType('apiextensions/v1.JSONSchemaProps')
     const into: JsonObject = new Map()
     if (!(value instanceof Map)) return into
     const inner = new TypedDecoder(this.#document)
-    yield* inner.struct(value, props, { into, place: { ...place, struct: '', fields: '' } })
+    inner.struct(value, props, { into, place: { ...place, struct: '', fields: '' } })
     if (inner.failure !== undefined) throw new DecodeError(inner.failure)
     return into
   }
 
-  *#propsList(values: JsonValue[], type: MessageType, place: Place): Steps<JsonValue[]> {
+  #propsList(values: JsonValue[], type: MessageType, place: Place): JsonValue[] {
     const list: JsonValue[] = []
-    for (const value of values) list.push(yield* this.#props(value, type, place))
+    for (const value of values) list.push(this.#props(value, type, place))
     return list
   }
 

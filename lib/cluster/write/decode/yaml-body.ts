@@ -19,12 +19,10 @@ import {
 import { isStepDue, type Steps } from '../../../base/slice.ts'
 import { canonicalNumber } from '../../../go/json-number.ts'
 import { goQuote } from '../../../go/text.ts'
-import {
-  JsonNumber,
-  type JsonObject,
-  type JsonValue,
-  parseDocument,
-} from '../../../codec/json/tree.ts'
+import { JsonNumber, type JsonObject, type JsonValue } from '../../../codec/json/tree.ts'
+import type { StatusError } from '../../../kube/status.ts'
+import { tooLarge } from '../refusals.ts'
+import { boundedDocument } from './documents.ts'
 import { DecodeError } from './typed-decoder.ts'
 
 export interface YamlBody {
@@ -33,15 +31,24 @@ export interface YamlBody {
   readonly strictErrors: readonly string[]
 }
 
-/** A document may become this many values, aliases counted as often as they are used. */
-const valuesMax = 400_000
+/** A document may become this many values, and texts of so many characters, aliases counted as
+ *  often as they are used. */
+const valuesMax = 100_000
+const charactersMax = 16 * 1024 * 1024
 const depthMax = 500
 
-/** Parses the first document of a body; throws `DecodeError`. Most bodies are JSON, which is
- *  YAML too, and is parsed a lot faster as JSON. */
+/** YAML takes the package 2 to 5 s a megabyte, a hundred times what JSON takes us, and composing a
+ *  document is one step. Clients in Go send JSON, also where they read YAML; what people write by
+ *  hand is far below these bounds. */
+const yamlMaxBytes = 1024 * 1024
+const tokensMax = 250_000
+
+/** Parses the first document of a body in steps; throws `DecodeError`. Most bodies are JSON, which
+ *  is YAML too, and is parsed at once. */
 export function* parseYaml(body: Uint8Array): Steps<YamlBody> {
-  const json = body[0] === 0x7b ? yield* parseDocument(body, 0, body.length) : undefined
+  const json = body[0] === 0x7b ? boundedDocument(body) : undefined
   if (json !== undefined && !json.hasRepeatedMembers) return { value: json.value, strictErrors: [] }
+  if (body.length > yamlMaxBytes) throw tooMuchYaml()
   const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString()
   const lines = new LineCounter()
   const document = yield* firstDocument(text, lines)
@@ -53,7 +60,7 @@ export function* parseYaml(body: Uint8Array): Steps<YamlBody> {
     throw new DecodeError(`error converting YAML to JSON: yaml: line ${line}: ${what}`)
   }
   const reader = new YamlReader(lines)
-  const value = yield* reader.read(document?.contents, 0)
+  const value = reader.read(document?.contents, 0)
   const { repeated } = reader
   const strictErrors =
     repeated.length === 0
@@ -79,7 +86,9 @@ function* firstDocument(text: string, lines: LineCounter): Steps<Document.Parsed
     for (const token of tokens) documents.push(...composer.next(token))
   }
   lines.addNewLine(0)
+  let tokens = 0
   for (const lexeme of new Lexer().lex(text)) {
+    if (++tokens > tokensMax) throw tooMuchYaml()
     if (isStepDue()) yield
     compose(parser.next(lexeme))
   }
@@ -87,6 +96,12 @@ function* firstDocument(text: string, lines: LineCounter): Steps<Document.Parsed
   compose(parser.end())
   documents.push(...composer.end(true, text.length))
   return documents[0]
+}
+
+function tooMuchYaml(): StatusError {
+  return tooLarge(
+    `the YAML in the body is larger than this server reads: at most ${yamlMaxBytes} bytes and ${tokensMax} tokens; send it as JSON`,
+  )
 }
 
 class YamlReader {
@@ -97,25 +112,26 @@ class YamlReader {
   readonly #anchored = new Map<string, unknown>()
   #isInAlias = false
   #count = 0
+  #characters = 0
 
   constructor(lines: LineCounter) {
     this.#lines = lines
   }
 
-  *read(node: unknown, depth: number): Steps<JsonValue> {
-    if (isStepDue()) yield
-    if (++this.#count > valuesMax) {
+  read(node: unknown, depth: number): JsonValue {
+    if (isScalar(node) && typeof node.value === 'string') this.#characters += node.value.length
+    if (++this.#count > valuesMax || this.#characters > charactersMax) {
       throw new DecodeError(
         'error converting YAML to JSON: yaml: document contains excessive aliasing',
       )
     }
     if (depth > depthMax) throw new DecodeError('error converting YAML to JSON: exceeded max depth')
-    if (isAlias(node)) return yield* this.#alias(node, depth)
+    if (isAlias(node)) return this.#alias(node, depth)
     this.#note(node)
-    if (isMap(node)) return yield* this.#map(node as YAMLMap, depth)
+    if (isMap(node)) return this.#map(node as YAMLMap, depth)
     if (!isSeq(node)) return isScalar(node) ? scalarValue(node) : null
     const items: JsonValue[] = []
-    for (const item of node.items) items.push(yield* this.read(item, depth + 1))
+    for (const item of node.items) items.push(this.read(item, depth + 1))
     return items
   }
 
@@ -126,7 +142,7 @@ class YamlReader {
     }
   }
 
-  *#alias({ source }: Alias, depth: number): Steps<JsonValue> {
+  #alias({ source }: Alias, depth: number): JsonValue {
     const node = this.#anchored.get(source)
     if (node === undefined) {
       const what = `yaml: unknown anchor '${source}' referenced`
@@ -134,17 +150,17 @@ class YamlReader {
     }
     const isInner = this.#isInAlias
     this.#isInAlias = true
-    const value = yield* this.read(node, depth + 1)
+    const value = this.read(node, depth + 1)
     this.#isInAlias = isInner
     return value
   }
 
-  *#map(node: YAMLMap, depth: number): Steps<JsonObject> {
+  #map(node: YAMLMap, depth: number): JsonObject {
     const object: JsonObject = new Map()
     const merged: JsonObject = new Map()
     for (const { key, value } of node.items) {
       if (isScalar(key) && key.value === '<<' && key.type === 'PLAIN') {
-        this.#merge(merged, yield* this.read(value, depth + 1))
+        this.#merge(merged, this.read(value, depth + 1))
         continue
       }
       this.#note(key)
@@ -155,7 +171,7 @@ class YamlReader {
           `  line ${this.#lines.linePos(at).line}: key ${goQuote(name)} already set in map`,
         )
       }
-      object.set(name, yield* this.read(value, depth + 1))
+      object.set(name, this.read(value, depth + 1))
     }
     for (const [name, value] of merged) if (!object.has(name)) object.set(name, value)
     return object

@@ -1,6 +1,5 @@
 /** POST pods/NAME/binding: a scheduler gives a pod its node. */
 
-import { atOnce } from '../../../base/slice.ts'
 import { keyFromText } from '../../../base/keys.ts'
 import { ObjectEncoder } from '../../../codec/output/object-encoder.ts'
 import { itemsOf, type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
@@ -38,16 +37,18 @@ export function subresourceKind(
 }
 
 /** The body of a subresource that is posted, in the namespace of the request. */
-export function subresourceBody(
+export async function subresourceBody(
   session: WriteSession,
   sent: WriteBody,
   [apiVersion, name]: readonly [apiVersion: string, kind: string],
-): { readonly object: JsonObject; readonly isDryRun: boolean } {
+): Promise<{ readonly object: JsonObject; readonly isDryRun: boolean }> {
   const kind = subresourceKind(session, apiVersion, name)
   const form = bodyFormOf(sent.contentType, kind)
   const { fieldValidation, isDryRun } = parseWriteOptions(sent.query, 'CreateOptions')
-  const { object, warnings } = atOnce(
-    decodeBuiltIn(kind, { body: sent.body, form, fieldValidation }),
+  const { object, warnings } = await decodeBuiltIn(
+    kind,
+    { body: sent.body, form, fieldValidation },
+    session.slice,
   )
   session.warn(warnings)
   checkNamespace(object, session)
@@ -55,7 +56,7 @@ export function subresourceBody(
 }
 
 export async function bind(session: WriteSession, sent: WriteBody): Promise<Written> {
-  const { object: binding, isDryRun } = subresourceBody(session, sent, ['v1', 'Binding'])
+  const { object: binding, isDryRun } = await subresourceBody(session, sent, ['v1', 'Binding'])
   await admitCreate(session, binding)
   if (metaText(binding, 'name') !== session.name) {
     throw badRequest('name in URL does not match name in Binding object')
@@ -113,7 +114,7 @@ async function assign(
     checkBinding(session, binding, pod)
     place(session, binding, pod)
     const { type } = session.kind
-    const value = await session.bytesOf(type === undefined ? pod : completeTree(pod, type))
+    const value = session.bytesOf(type === undefined ? pod : completeTree(pod, type))
     if (isDryRun || equalBytes(entry.value, 0, entry.valueLength, value)) return
     const change = { key, expected: entry.modRevision, value, ttlSeconds: 0 }
     const commit = await store.commit(change, signal)

@@ -26,7 +26,7 @@ export async function decodeCustom(
 ): Promise<DecodedBody> {
   const { kind } = session
   const { body, form, fieldValidation } = request
-  const parsed = await session.inSlices(documentOf(kind, body, form))
+  const parsed = await documentOf(kind, { body, form }, session.slice)
   const { document, strictErrors: parserErrors } = parsed
   let named: Named
   try {
@@ -41,12 +41,12 @@ export async function decodeCustom(
   }
   const apiVersion = groupVersionText(named.group, named.version)
   const read = kindIn(session, apiVersion, named)
-  await session.giveWay()
+  await session.slice.giveWay()
   const strictErrors = [...parserErrors, ...repeatedMembers(document)]
-  await session.giveWay()
+  await session.slice.giveWay()
   if (read !== undefined) {
     try {
-      appendAll(strictErrors, await session.inSlices(customRulesOf(read).prune(object)))
+      appendAll(strictErrors, customRulesOf(read).prune(object))
     } catch (error) {
       throw refusal(kind, named, error)
     }
@@ -56,7 +56,7 @@ export async function decodeCustom(
   )
   session.warn(warnings)
   if (apiVersion !== kind.apiVersion) throw otherVersion(apiVersion, kind)
-  await session.giveWay()
+  await session.slice.giveWay()
   customRulesOf(kind).applyDefaults(object)
   return { object, warnings: [] }
 }

@@ -44,7 +44,7 @@ export async function deleteDefinition(
     const live = session.treeOf(entry)
     if (metaText(live, 'deletionTimestamp') !== '') return deleteObject(session, options)
     checkPreconditions(session, options, live)
-    const marked = await session.bytesOf(asMarked(live, session.now))
+    const marked = session.bytesOf(asMarked(live, session.now))
     if (options.isDryRun) {
       return { type: 'object', code: 200, entry: entryOf(key, marked, entry.modRevision) }
     }
@@ -166,12 +166,12 @@ async function changeStatus(
     uid: '',
     mayCreate: false,
     isDryRun: false,
-    make: live => {
+    make: async live => {
       const known = live ?? new Map()
       const made = change(known)
       const object: JsonObject = new Map(known)
       object.set('metadata', new Map(metadataOf(known)))
-      if (made === undefined) return Promise.resolve(object)
+      if (made === undefined) return object
       object.set('status', made.status)
       const { finalizers } = made
       if (finalizers !== undefined) {

@@ -237,7 +237,7 @@ type Marked =
 async function change(session: WriteSession, marking: Marking): Promise<Marked> {
   const { entry, object, options } = marking
   const { type } = session.kind
-  const value = await session.bytesOf(type === undefined ? object : completeTree(object, type))
+  const value = session.bytesOf(type === undefined ? object : completeTree(object, type))
   const { key, modRevision } = entry
   const isSame = equalBytes(entry.value, 0, entry.valueLength, value)
   if (isSame || options.isDryRun) {

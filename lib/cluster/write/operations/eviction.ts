@@ -19,7 +19,7 @@ import { treeOf, type Written } from './session.ts'
 import type { WriteBody } from './write.ts'
 
 export async function evict(session: WriteSession, sent: WriteBody): Promise<Written> {
-  const body = subresourceBody(session, sent, ['policy/v1', 'Eviction'])
+  const body = await subresourceBody(session, sent, ['policy/v1', 'Eviction'])
   const { object: eviction } = body
   if (metaText(eviction, 'name') !== session.name) {
     throw badRequest('name in URL does not match name in Eviction object')
@@ -132,7 +132,7 @@ async function spend(
   tree.set('status', status)
   const writing = session.to(resource, name)
   const { type } = writing.kind
-  const value = await writing.bytesOf(type === undefined ? tree : completeTree(tree, type))
+  const value = writing.bytesOf(type === undefined ? tree : completeTree(tree, type))
   const change = { key: entry.key, expected: entry.modRevision, value, ttlSeconds: 0 }
   const commit = await session.store.commit(change, session.signal)
   if (commit.type === 'changed') {

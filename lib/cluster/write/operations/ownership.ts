@@ -1,6 +1,5 @@
 /** Updates the field managers of an object during a write. */
 
-import { atOnce } from '../../../base/slice.ts'
 import { type JsonObject, memberOf } from '../../../codec/json/tree.ts'
 import { NotExact } from '../../../codec/not-exact.ts'
 import { CacheError } from '../../../base/errors.ts'
@@ -24,8 +23,7 @@ export function owned(
   session: WriteSession,
   { live, object, options }: Owned,
 ): Promise<JsonObject> {
-  const steps = updateManagedFields(contextOf(session, options), live, object)
-  return session.inSlices(steps)
+  return session.slice.take(updateManagedFields(contextOf(session, options), live, object))
 }
 
 /** What a server-side apply makes of an object. */
@@ -35,7 +33,7 @@ export function applied(
 ): Promise<JsonObject> {
   const force = options.force === true
   const steps = serverSideApply({ ...contextOf(session, options), force }, live, object)
-  return session.inSlices(steps)
+  return session.slice.take(steps)
 }
 
 function contextOf(session: WriteSession, options: WriteOptions): OwnershipContext {
@@ -65,7 +63,7 @@ function convert(
   const encoder = state.encoderOf(target)
   if (encoder instanceof NotExact) return undefined
   try {
-    const value = atOnce(storedBytes(source, writeKindOf(source, schema), object))
+    const value = storedBytes(source, writeKindOf(source, schema), object)
     const entry = entryOf(session.keyOf('-'), value, 1)
     const converted = treeOf(encoder, target, entry)
     setMeta(converted, 'resourceVersion', memberOf(object.get('metadata'), 'resourceVersion'))

@@ -1,19 +1,14 @@
 /** PATCH: the object as it is now, changed by what the client sends, decoded again, and stored
  *  like an update. */
 
-import type { Steps } from '../../../base/slice.ts'
 import type { MessageType } from '../../../codec/schema/schema.ts'
-import {
-  copyInSteps,
-  type JsonObject,
-  type JsonValue,
-  type ParsedDocument,
-} from '../../../codec/json/tree.ts'
+import { copyTree, type JsonObject, type JsonValue } from '../../../codec/json/tree.ts'
 import type { FieldError } from '../field-errors.ts'
 import { badRequest, objectNotFound, type StatusError } from '../../../kube/status.ts'
 import { customRulesOf } from '../custom/rules.ts'
 import { completeBuiltIn, judged, unknownBody } from '../decode/body.ts'
 import { typedText } from '../decode/complete-tree.ts'
+import { treeDocument } from '../decode/documents.ts'
 import { DecodeError, decodeTyped } from '../decode/typed-decoder.ts'
 import { parseYaml } from '../decode/yaml-body.ts'
 import { invalid, invalidObject } from '../field-errors.ts'
@@ -102,19 +97,19 @@ async function patched(
   const { kind, resource, name } = session
   if (live === undefined) throw objectNotFound(resource, name)
   const isChecked = options.fieldValidation !== 'Ignore'
-  const result = await session.inSlices(applyPatch(kind, live, { type, body, isChecked }))
-  await session.giveWay()
-  const object = await session.inSlices(decodeTree(session, result, { type, options }))
-  await session.giveWay()
+  const result = applyPatch(kind, live, { type, body, isChecked })
+  await session.slice.giveWay()
+  const object = decodeTree(session, result, { type, options })
+  await session.slice.giveWay()
   return owned(session, { live, object, options })
 }
 
 /** Decodes what a patch has made. */
-function* decodeTree(
+function decodeTree(
   session: WriteSession,
   { patched: value, strictErrors, patch: sent }: Patched,
   { type, options }: Pick<PatchRequest, 'type' | 'options'>,
-): Steps<JsonObject> {
+): JsonObject {
   const { kind } = session
   const refuse = (message: string): StatusError => {
     const shown = type === 'strategic' ? goValueText(sent) : typedText(value)
@@ -123,12 +118,12 @@ function* decodeTree(
   }
   try {
     if (kind.type === undefined) {
-      return yield* decodeCustomTree(session, value, { strictErrors, options, refuse })
+      return decodeCustomTree(session, value, { strictErrors, options, refuse })
     }
-    const decoded = yield* decodeTyped(documentOf(value), kind.type)
+    const decoded = decodeTyped(treeDocument(value), kind.type)
     const all = [...strictErrors, ...decoded.strictErrors]
     session.warn(judged(all, options.fieldValidation, refuse))
-    return yield* completeBuiltIn(decoded.object, { ...kind, type: kind.type })
+    return completeBuiltIn(decoded.object, { ...kind, type: kind.type })
   } catch (error) {
     if (error instanceof DecodeError) throw refuse(error.message)
     throw error
@@ -141,29 +136,18 @@ interface Judging {
   readonly refuse: (message: string) => StatusError
 }
 
-function* decodeCustomTree(
+function decodeCustomTree(
   session: WriteSession,
   value: JsonValue,
   { strictErrors, options, refuse }: Judging,
-): Steps<JsonObject> {
-  const object = yield* copyInSteps(value)
+): JsonObject {
+  const object = copyTree(value)
   if (!(object instanceof Map)) throw new DecodeError('the patch does not make an object')
   const rules = customRulesOf(session.kind)
-  const unknown = yield* rules.prune(object)
-  yield
+  const unknown = rules.prune(object)
   session.warn(judged([...strictErrors, ...unknown], options.fieldValidation, refuse))
   rules.applyDefaults(object)
   return object
-}
-
-/** A tree as a document. */
-function documentOf(value: JsonValue): ParsedDocument {
-  return {
-    value,
-    sourceOf: typedText,
-    hasRepeatedMembers: false,
-    membersOf: object => object,
-  }
 }
 
 async function applyConfiguration(
@@ -174,51 +158,51 @@ async function applyConfiguration(
   const { kind } = session
   let parsed
   try {
-    parsed = await session.inSlices(parseYaml(body))
+    parsed = await session.slice.take(parseYaml(body))
   } catch (error) {
     if (error instanceof DecodeError) throw badRequest(`error decoding YAML: ${error.message}`)
     throw error
   }
   const { value, strictErrors } = parsed
   const configuration: JsonObject = value instanceof Map ? value : new Map()
-  await session.giveWay()
+  await session.slice.giveWay()
   const merged = await applied(session, { live, object: configuration, options })
   session.warn(
     strictErrors.length === 0 || options.fieldValidation === 'Ignore'
       ? []
       : judgedYaml(strictErrors, options),
   )
-  await session.giveWay()
+  await session.slice.giveWay()
   try {
     if (kind.type !== undefined) {
-      return await session.inSlices(decodeMerged(merged, { ...kind, type: kind.type }))
+      return decodeMerged(merged, { ...kind, type: kind.type })
     }
   } catch (error) {
     if (error instanceof DecodeError) throw badRequest(error.message)
     throw error
   }
-  return session.inSlices(defaultedCustom(kind, merged))
+  return defaultedCustom(kind, merged)
 }
 
-function* decodeMerged(
+function decodeMerged(
   merged: JsonObject,
   kind: WriteKind & { readonly type: MessageType },
-): Steps<JsonObject> {
-  const { object } = yield* decodeTyped(documentOf(merged), kind.type)
-  return yield* completeBuiltIn(object, kind)
+): JsonObject {
+  const { object } = decodeTyped(treeDocument(merged), kind.type)
+  return completeBuiltIn(object, kind)
 }
 
 /** The result of an apply is not pruned: an object that has lost all its members is null, and
  *  refused where null is not allowed. */
-function* defaultedCustom(kind: WriteKind, merged: JsonObject): Steps<JsonObject> {
-  const object = (yield* copyInSteps(merged)) as JsonObject
+function defaultedCustom(kind: WriteKind, merged: JsonObject): JsonObject {
+  const object = copyTree(merged) as JsonObject
   const rules = customRulesOf(kind)
   const named = ['apiVersion', 'kind', 'metadata'].flatMap(name => {
     const value = object.get(name)
     return value === undefined ? [] : [[name, value] as const]
   })
   const head: JsonObject = new Map(named)
-  yield* rules.prune(head)
+  rules.prune(head)
   for (const [name, value] of head) object.set(name, value)
   rules.applyDefaults(object)
   return object

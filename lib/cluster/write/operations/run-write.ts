@@ -53,7 +53,7 @@ async function doWrite(session: WriteSession, request: WriteRequest): Promise<Wr
     case 'patch':
       return patch(session, await sent())
     case 'delete': {
-      const options = readDeleteOptions(session, await sent())
+      const options = await readDeleteOptions(session, await sent())
       return isDefinition(session)
         ? deleteDefinition(session, options)
         : deleteObject(session, options)

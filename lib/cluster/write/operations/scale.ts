@@ -1,7 +1,6 @@
 /** Writes of the subresource `scale`: a Scale is made of the object, changed like any object,
  *  and its number goes back. */
 
-import { atOnce } from '../../../base/slice.ts'
 import { NotExact } from '../../../codec/not-exact.ts'
 import { scaleJson, scaleOf as scaleOfObject } from '../../../codec/output/scale.ts'
 import {
@@ -46,7 +45,11 @@ export async function updateScale(session: WriteSession, sent: WriteBody): Promi
   const options = parseWriteOptions(sent.query, 'UpdateOptions')
   const form = bodyFormOf(sent.contentType, kind)
   const { fieldValidation, isDryRun } = options
-  const decoded = atOnce(decodeBuiltIn(kind, { body: sent.body, form, fieldValidation }))
+  const decoded = await decodeBuiltIn(
+    kind,
+    { body: sent.body, form, fieldValidation },
+    session.slice,
+  )
   session.warn(decoded.warnings)
   checkNamespace(decoded.object, session)
   checkName(decoded.object, session)

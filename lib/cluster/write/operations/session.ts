@@ -3,11 +3,11 @@
 import type { Clock } from '../../../base/clock.ts'
 import { type Key, keyFromText } from '../../../base/keys.ts'
 import type { Revision } from '../../../base/revision.ts'
-import { atOnce, Slice, type Steps } from '../../../base/slice.ts'
+import { Slice } from '../../../base/slice.ts'
 import { NotExact } from '../../../codec/not-exact.ts'
 import { ByteWriter } from '../../../wire/byte-writer.ts'
 import type { ObjectEncoder, Shown } from '../../../codec/output/object-encoder.ts'
-import { type JsonObject, parseInSteps } from '../../../codec/json/tree.ts'
+import { type JsonObject, parseTree } from '../../../codec/json/tree.ts'
 import { textFromMilliseconds } from '../../../go/time.ts'
 import { KeyValue, noLease } from '../../../store/event.ts'
 import type { Identity } from '../../../kube/access-review.ts'
@@ -56,10 +56,14 @@ export class WriteSession implements SessionOptions {
   readonly signal: AbortSignal
   readonly kind: WriteKind
   readonly services: WriteServices
+  /** The time of its own, shared by all that it does. Between two steps it lets other work run
+   *  first if the last ones have taken long, as those of an object of a megabyte do. Nothing
+   *  that was read is older for it than it may be anyway: whoever has written meanwhile is
+   *  noticed when the object is stored. */
+  readonly slice: Slice
   /** Texts for Warning headers, each once. */
   readonly warnings: Set<string> = new Set()
   readonly #options: SessionOptions
-  readonly #slice: Slice
   #encoder: ObjectEncoder | undefined
 
   constructor(options: SessionOptions, services: WriteServices) {
@@ -73,7 +77,7 @@ export class WriteSession implements SessionOptions {
     this.user = options.user
     this.signal = options.signal
     this.services = services
-    this.#slice = new Slice(services.clock)
+    this.slice = new Slice(services.clock, undefined, options.signal)
     this.kind = options.kind ?? writeKindOf(options.resource, options.state.registry.schema)
   }
 
@@ -114,18 +118,6 @@ export class WriteSession implements SessionOptions {
     return textFromMilliseconds(this.services.clock.wallMs())
   }
 
-  /** Between two steps: lets other work run first if the last ones have taken long, as those of
-   *  an object of a megabyte do. Nothing that was read is older for it than it may be anyway:
-   *  whoever has written meanwhile is noticed when the object is stored. */
-  async giveWay(): Promise<void> {
-    if (this.#slice.isOver) await this.#slice.next()
-  }
-
-  /** Takes all steps, and gives way in between. */
-  inSlices<Result>(steps: Steps<Result>): Promise<Result> {
-    return this.#slice.take(steps)
-  }
-
   warn(texts: Iterable<string>): void {
     for (const text of texts) this.warnings.add(text)
   }
@@ -146,35 +138,19 @@ export class WriteSession implements SessionOptions {
     return treeOf(this.encoder, this.resource, entry)
   }
 
-  /** The same of one that may be large. */
-  readTree(entry: KeyValue): Promise<JsonObject> {
-    return this.inSlices(treeInSteps(this.encoder, this.resource, entry))
-  }
-
   /** The bytes that are stored of an object. */
-  bytesOf(object: JsonObject): Promise<Uint8Array> {
-    return this.inSlices(storedBytes(this.resource, this.kind, object))
+  bytesOf(object: JsonObject): Uint8Array {
+    return storedBytes(this.resource, this.kind, object)
   }
 }
 
 /** A stored object as a tree, as an encoder serves it. */
 export function treeOf(encoder: ObjectEncoder, resource: Resource, entry: KeyValue): JsonObject {
-  return atOnce(treeInSteps(encoder, resource, entry))
-}
-
-function* treeInSteps(
-  encoder: ObjectEncoder,
-  resource: Resource,
-  entry: KeyValue,
-): Steps<JsonObject> {
   scratch.clear()
   const options = { shown: plain, revision: entry.modRevision, place: 'alone' } as const
   const problem = encoder.append(scratch, entry, options)
   if (problem !== undefined) throw notExactly(resource, problem)
-  // The scratch may be written to during the steps.
-  const text = scratch.copy()
-  yield
-  const tree = yield* parseInSteps(text, 0, text.length)
+  const tree = parseTree(scratch.bytes, 0, scratch.length)
   if (!(tree instanceof Map)) throw notExactly(resource, new NotExact('value is not an object'))
   return tree
 }

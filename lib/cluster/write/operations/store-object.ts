@@ -79,7 +79,7 @@ interface Prepared {
 
 /** Fills in and checks what a new object needs, in place. */
 async function prepareNew(session: WriteSession, object: JsonObject): Promise<Prepared> {
-  await session.giveWay()
+  await session.slice.giveWay()
   setMeta(object, 'creationTimestamp', session.now)
   setMeta(object, 'uid', session.services.uid())
   const prefix = metaText(object, 'generateName')
@@ -89,11 +89,11 @@ async function prepareNew(session: WriteSession, object: JsonObject): Promise<Pr
   checkNamespace(object, session)
   strategyOf(session.kind, '').onCreate(object, session)
   const complete = completed(session, object)
-  await session.giveWay()
+  await session.slice.giveWay()
   await validateCreate(session, complete)
-  await session.giveWay()
+  await session.slice.giveWay()
   const name = metaText(complete, 'name')
-  return { key: session.keyOf(name), name, value: await session.bytesOf(complete) }
+  return { key: session.keyOf(name), name, value: session.bytesOf(complete) }
 }
 
 /** The object in the order of its type. */
@@ -131,7 +131,7 @@ export async function updateObject(
   for (;;) {
     const mayCreate = request.mayCreate || strategy.createsOnUpdate === true
     if (entry === undefined && !mayCreate) throw objectNotFound(session.resource, name)
-    const live = entry === undefined ? undefined : await session.readTree(entry)
+    const live = entry === undefined ? undefined : session.treeOf(entry)
     checkUid(session, request.uid, live)
     const object = await request.make(live)
     if (entry === undefined || live === undefined) {
@@ -139,7 +139,7 @@ export async function updateObject(
     }
     const change = await prepareChange(session, { object, live, strategy })
     if (change === 'delete') {
-      const shown = entryOf(key, await session.bytesOf(object), entry.modRevision)
+      const shown = entryOf(key, session.bytesOf(object), entry.modRevision)
       if (!request.isDryRun) await removeStored(session, entry)
       return { type: 'object', code: 200, entry: shown }
     }
@@ -183,18 +183,18 @@ async function prepareChange(
   session: WriteSession,
   { object, live, strategy }: Change,
 ): Promise<Uint8Array | 'delete'> {
-  await session.giveWay()
+  await session.slice.giveWay()
   checkVersion(session, { object, live, strategy })
   checkNamespace(object, session)
   setGeneration(object, generationOf(live))
   strategy.onUpdate(object, live, session)
   keepSystemFields(object, live)
   const complete = completed(session, object)
-  await session.giveWay()
+  await session.slice.giveWay()
   await validateUpdate(session, complete, live)
-  await session.giveWay()
+  await session.slice.giveWay()
   const final = withoutNewTimestamps(live, complete)
-  await session.giveWay()
+  await session.slice.giveWay()
   if (isToBeDeleted(session, final, live)) {
     // It may be the same map.
     const members = [...final]
@@ -202,7 +202,7 @@ async function prepareChange(
     for (const [name, value] of members) object.set(name, value)
     return 'delete'
   }
-  return await session.bytesOf(final)
+  return session.bytesOf(final)
 }
 
 /** The object has the present resourceVersion, or none where that is allowed. */

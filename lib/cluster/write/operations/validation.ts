@@ -31,7 +31,7 @@ async function check(
   const errors: readonly FieldError[] =
     kind.definition === undefined
       ? validateBuiltIn(kind, object, old, subresource)
-      : await session.inSlices(customRulesOf(kind).validate(object, old, subresource))
+      : await session.slice.take(customRulesOf(kind).validate(object, old, subresource))
   if (errors.length > 0) {
     const of = { group: groupOfObject(kind), kind: kind.kind }
     throw invalidObject(of, metaText(object, 'name'), errors)

@@ -29,7 +29,7 @@ export async function create(session: WriteSession, sent: WriteBody): Promise<Wr
   wipeSystemFields(object)
   checkNamespace(object, session)
   session.warn(dropRepeatedOwners(object, false))
-  await session.giveWay()
+  await session.slice.giveWay()
   const managed = await owned(session, { live: undefined, object, options })
   const answer = review(session, managed)
   if (answer !== undefined) return { type: 'tree', code: 201, object: answer }
@@ -49,10 +49,11 @@ export async function update(session: WriteSession, sent: WriteBody): Promise<Wr
     mayCreate: false,
     isDryRun: options.isDryRun,
     make: async live => {
-      await session.giveWay()
+      await session.slice.giveWay()
       const copy: JsonObject = new Map(object)
       copy.set('metadata', new Map(metadataOf(object)))
       const managed = await owned(session, { live, object: copy, options })
+      await session.slice.giveWay()
       if (live === undefined) await admitCreate(session, managed)
       else admitUpdate(session, managed, live)
       return managed
@@ -73,7 +74,7 @@ async function decode(
   const decoded: DecodedBody =
     type === undefined
       ? await decodeCustom(session, request)
-      : await session.inSlices(decodeBuiltIn({ ...kind, type }, request))
+      : await decodeBuiltIn({ ...kind, type }, request, session.slice)
   session.warn(decoded.warnings)
   return decoded.object
 }

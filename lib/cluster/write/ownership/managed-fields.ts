@@ -1,8 +1,8 @@
 /** metadata.managedFields after a write, as kube-apiserver keeps it, and what a server-side
  *  apply makes of an object. */
 
-import { type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
 import type { Steps } from '../../../base/slice.ts'
+import { type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
 import { completeTree } from '../decode/complete-tree.ts'
 import { StatusError, badRequest, plainError } from '../../../kube/status.ts'
 import { applyOverClientSide, withLastApplied } from './client-side-apply.ts'
@@ -31,19 +31,20 @@ export function* updateManagedFields(
 ): Steps<JsonObject> {
   const object = withManagedFields(updated, undefined)
   try {
-    const before = yield* managersBeforeUpdate(context, live, updated)
+    const before = managersBeforeUpdate(context, live, updated)
     // Managers of an object that had none are not kept until somebody applies.
     if (before.owned.size === 0 && live !== undefined) return object
     const kind = context.kind
     const allowsDuplicates = true
     const empty = emptyObject(context)
-    const typedBefore = yield* typedObject(kind, live ?? empty, { allowsDuplicates })
-    const typedAfter = yield* typedObject(kind, object, { allowsDuplicates })
     yield
+    const typedBefore = typedObject(kind, live ?? empty, { allowsDuplicates })
+    const typedAfter = typedObject(kind, object, { allowsDuplicates })
     const objects = { live: typedBefore, updated: typedAfter }
     const write = writeContextOf(context)
+    yield
     const managers = yield* managersAfterUpdate(write, objects, before, writerOf(context))
-    return withManagedFields(object, yield* managedFieldsOf(managers))
+    return withManagedFields(object, managedFieldsOf(managers))
   } catch (error) {
     if (error instanceof TypeProblems) return object
     throw error
@@ -58,8 +59,7 @@ export function* serverSideApply(
   applied: JsonObject,
 ): Steps<JsonObject> {
   checkKind(context, applied)
-  const before = yield* managersBeforeApply(live)
-  yield
+  const before = managersBeforeApply(live)
   const current = live ?? emptyObject(context)
   const apply: Apply = { context, current, applied, before }
   try {
@@ -67,8 +67,8 @@ export function* serverSideApply(
       { isKubectl: context.manager === kubectl, live: current, kind: context.kind },
       force => applyOnce(apply, force || context.force),
     )
-    const merged = withManagedFields(object ?? current, yield* managedFieldsOf(managers))
     yield
+    const merged = withManagedFields(object ?? current, managedFieldsOf(managers))
     return context.manager === kubectl ? withLastApplied(merged, applied) : merged
   } catch (error) {
     if (error instanceof ApplyConflicts) throw conflictStatus(error)
@@ -106,38 +106,37 @@ function* applyOnce(
   { context, current, applied, before }: Apply,
   isForced: boolean,
 ): ReturnType<typeof managersAfterApply> {
+  yield
   const write = writeContextOf(context)
   const writer = writerOf(context)
-  const live = yield* typedLive(context, current)
+  const live = typedLive(context, current)
   let managers = before
   if (managers.owned.size === 0) {
-    const empty = yield* typedLive(context, emptyObject(context))
+    const empty = typedLive(context, emptyObject(context))
     const objects = { live: empty, updated: live }
     const first = { ...writer, name: beforeFirstApply }
+    yield
     managers = yield* managersAfterUpdate(write, objects, before, first)
   }
   if (Array.isArray(managedFieldsIn(applied))) {
     throw badRequest('metadata.managedFields must be nil')
   }
-  const objects = { live, applied: yield* typedApplied(context, applied) }
+  yield
+  const objects = { live, applied: typedApplied(context, applied) }
   return yield* managersAfterApply(write, objects, managers, { ...writer, isForced })
 }
 
-function typedApplied({ kind }: OwnershipContext, applied: JsonObject): Steps<TypedObject> {
+function typedApplied({ kind }: OwnershipContext, applied: JsonObject): TypedObject {
   return typedOr(kind, applied, 'failed to create typed patch object')
 }
 
-function typedLive({ kind }: OwnershipContext, live: JsonObject): Steps<TypedObject> {
+function typedLive({ kind }: OwnershipContext, live: JsonObject): TypedObject {
   return typedOr(kind, live, 'failed to create typed live object')
 }
 
-function* typedOr(
-  kind: OwnershipContext['kind'],
-  object: JsonObject,
-  what: string,
-): Steps<TypedObject> {
+function typedOr(kind: OwnershipContext['kind'], object: JsonObject, what: string): TypedObject {
   try {
-    return yield* typedObject(kind, object, {
+    return typedObject(kind, object, {
       allowsDuplicates: what === 'failed to create typed live object',
     })
   } catch (error) {
@@ -165,32 +164,32 @@ function checkKind({ kind }: OwnershipContext, applied: JsonObject): void {
   throw badRequest(`invalid object type: ${kindText(applied)}`)
 }
 
-function* managersBeforeUpdate(
+function managersBeforeUpdate(
   { subresource, kind }: OwnershipContext,
   live: JsonObject | undefined,
   updated: JsonObject,
-): Steps<Managers> {
+): Managers {
   if (subresource === '') {
     const sent = managedFieldsIn(updated)
     if (isReset(sent, kind)) return noManagers()
-    const managers = yield* readOrNone(sent)
+    const managers = readOrNone(sent)
     if (managers.owned.size > 0) return managers
   }
-  return yield* readOrNone(live === undefined ? undefined : managedFieldsIn(live))
+  return readOrNone(live === undefined ? undefined : managedFieldsIn(live))
 }
 
-function* managersBeforeApply(live: JsonObject | undefined): Steps<Managers> {
+function managersBeforeApply(live: JsonObject | undefined): Managers {
   try {
-    return yield* readManagers(live === undefined ? undefined : managedFieldsIn(live))
+    return readManagers(live === undefined ? undefined : managedFieldsIn(live))
   } catch (error) {
     if (!(error instanceof MalformedManagedFields)) throw error
     throw plainError(`failed to decode managed fields: ${error.message}`)
   }
 }
 
-function* readOrNone(managedFields: JsonValue | undefined): Steps<Managers> {
+function readOrNone(managedFields: JsonValue | undefined): Managers {
   try {
-    return yield* readManagers(managedFields)
+    return readManagers(managedFields)
   } catch (error) {
     if (error instanceof MalformedManagedFields) return noManagers()
     throw error

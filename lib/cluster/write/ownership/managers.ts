@@ -2,7 +2,6 @@
  *  operation, in which version of the API and through which subresource; since when; and which
  *  fields. */
 
-import type { Steps } from '../../../base/slice.ts'
 import {
   type JsonObject,
   type JsonValue,
@@ -50,7 +49,7 @@ export function managerId({ name, operation, subresource, apiVersion }: ManagerN
 export class MalformedManagedFields extends Error {}
 
 /** The managers that metadata.managedFields lists. Throws `MalformedManagedFields`. */
-export function* readManagers(managedFields: JsonValue | undefined): Steps<Managers> {
+export function readManagers(managedFields: JsonValue | undefined): Managers {
   const managers = noManagers()
   for (const [i, entry] of itemsOf(managedFields).entries()) {
     const operation = textOf(entry, 'operation')
@@ -67,7 +66,7 @@ export function* readManagers(managedFields: JsonValue | undefined): Steps<Manag
           : `invalid fieldsType ${JSON.stringify(fieldsType)}`
       throw new MalformedManagedFields(`${problem} in managed fields entry ${String(i)}`)
     }
-    const fields = yield* setFromFields(memberOf(entry, 'fieldsV1') ?? null)
+    const fields = setFromFields(memberOf(entry, 'fieldsV1') ?? null)
     if (fields === undefined) {
       throw new MalformedManagedFields(`error decoding set in managed fields entry ${String(i)}`)
     }
@@ -83,7 +82,7 @@ export function* readManagers(managedFields: JsonValue | undefined): Steps<Manag
 }
 
 /** metadata.managedFields: appliers first, then by time; undefined if nobody owns anything. */
-export function* managedFieldsOf(managers: Managers): Steps<JsonValue[] | undefined> {
+export function managedFieldsOf(managers: Managers): JsonValue[] | undefined {
   if (managers.owned.size === 0) return undefined
   const entries = [...managers.owned].map(([id, owned]) => ({
     owned,
@@ -101,19 +100,19 @@ export function* managedFieldsOf(managers: Managers): Steps<JsonValue[] | undefi
     )
   })
   const listed: JsonValue[] = []
-  for (const { owned, time } of entries) listed.push(yield* entryOf(owned, time))
+  for (const { owned, time } of entries) listed.push(entryOf(owned, time))
   return listed
 }
 
 /** The members in the order in which the API writes them. */
-function* entryOf({ manager, apiVersion, fields }: OwnedFields, time: string): Steps<JsonObject> {
+function entryOf({ manager, apiVersion, fields }: OwnedFields, time: string): JsonObject {
   const entry: JsonObject = new Map()
   if (manager.name !== '') entry.set('manager', manager.name)
   entry.set('operation', manager.operation)
   entry.set('apiVersion', apiVersion)
   if (time !== '') entry.set('time', time)
   entry.set('fieldsType', 'FieldsV1')
-  entry.set('fieldsV1', yield* fieldsFromSet(fields))
+  entry.set('fieldsV1', fieldsFromSet(fields))
   if (manager.subresource !== '') entry.set('subresource', manager.subresource)
   return entry
 }

@@ -33,14 +33,11 @@ export function* ownersAfterUpdate(
   manager: ManagerName,
 ): Steps<Map<string, OwnedFields>> {
   const id = managerId(manager)
-  const reconciled = yield* underSchemas(context.versions, live, before)
+  const reconciled = underSchemas(context.versions, live, before)
   const writer = { id, isForced: true }
   const { owned, changes } = yield* settle(context, { live, updated }, reconciled, writer)
-  yield
   const kept = (owned.get(id)?.fields ?? new FieldSet()).difference(changes.removed)
-  yield
   const fields = kept.union(changes.changed)
-  yield
   put(owned, {
     manager,
     apiVersion: updated.apiVersion,
@@ -65,13 +62,13 @@ export function* applyConfiguration(
 ): Steps<Applied> {
   const { versions } = context
   const id = managerId(manager)
-  const owned = yield* underSchemas(versions, live, before)
+  const owned = underSchemas(versions, live, before)
   yield
-  const value = yield* mergeValues(live.type, live.value, applied.value)
+  const value = mergeValues(live.type, live.value, applied.value)
   const merged: TypedObject = { ...live, value: value instanceof Map ? value : new Map() }
   yield
   const last = owned.get(id)
-  const applies = yield* fieldsOf(applied.type, applied.value)
+  const applies = fieldsOf(applied.type, applied.value)
   const fields = context.withoutReset(applies, applied.apiVersion)
   owned.set(id, { manager, apiVersion: applied.apiVersion, fields })
   yield
@@ -80,7 +77,6 @@ export function* applyConfiguration(
     last,
     apiVersion: applied.apiVersion,
   })
-  yield
   const settled = yield* settle(context, { live, updated: pruned }, owned, { id, isForced })
   yield
   const isSame = areEqual(live.value, pruned.value)
@@ -102,18 +98,18 @@ function* settle(
   writer: { readonly id: string; readonly isForced: boolean },
 ): Steps<{ owned: Map<string, OwnedFields>; changes: Changes }> {
   const { versions, withoutReset } = context
-  const compare = function* (apiVersion: string): Steps<Changes | undefined> {
-    const left = yield* inVersion(versions, live, apiVersion)
-    const right = left && (yield* inVersion(versions, updated, apiVersion))
+  const compare = (apiVersion: string): Changes | undefined => {
+    const left = inVersion(versions, live, apiVersion)
+    const right = left && inVersion(versions, updated, apiVersion)
     if (left === undefined || right === undefined) return undefined
-    const compared = yield* compareFields(left.type, left.value, right.value)
+    const compared = compareFields(left.type, left.value, right.value)
     const { removed, modified, added } = mapComparison(compared, fields =>
       withoutReset(fields, apiVersion),
     )
-    yield
     return { removed, changed: modified.union(added) }
   }
-  const ofWrite = (yield* compare(updated.apiVersion)) as Changes
+  yield
+  const ofWrite = compare(updated.apiVersion) as Changes
   const comparisons = new Map<string, Changes | undefined>([[updated.apiVersion, ofWrite]])
   const owned = new Map(before)
   const taken: OwnedFields[] = []
@@ -121,15 +117,13 @@ function* settle(
     if (id === writer.id) continue
     yield
     const { apiVersion, fields } = owner
-    if (!comparisons.has(apiVersion)) comparisons.set(apiVersion, yield* compare(apiVersion))
+    if (!comparisons.has(apiVersion)) comparisons.set(apiVersion, compare(apiVersion))
     const changes = comparisons.get(apiVersion)
     if (changes === undefined) {
       owned.delete(id)
       continue
     }
-    yield
     const lost = fields.intersection(changes.changed)
-    yield
     if (!lost.isEmpty) taken.push({ ...owner, fields: lost })
     put(owned, { ...owner, fields: fields.difference(lost).difference(changes.removed) })
   }
@@ -140,17 +134,16 @@ function* settle(
 }
 
 /** The owners' fields under today's schemas. */
-function* underSchemas(
+function underSchemas(
   versions: Versions,
   live: TypedObject,
   before: Owned,
-): Steps<Map<string, OwnedFields>> {
+): Map<string, OwnedFields> {
   const owned = new Map<string, OwnedFields>()
   for (const [id, owner] of before) {
-    yield
-    const object = yield* inVersion(versions, live, owner.apiVersion)
+    const object = inVersion(versions, live, owner.apiVersion)
     if (object === undefined) continue
-    owned.set(id, { ...owner, fields: yield* underType(owner.fields, object.type) })
+    owned.set(id, { ...owner, fields: underType(owner.fields, object.type) })
   }
   return owned
 }

@@ -1,6 +1,5 @@
 /** A write, as far as the ownership of fields goes. */
 
-import type { Steps } from '../../../base/slice.ts'
 import type { JsonObject } from '../../../codec/json/tree.ts'
 import type { WriteKind } from '../write-kind.ts'
 import type { WriteContext } from './merge-updates.ts'
@@ -43,13 +42,13 @@ export function writeContextOf({ kind, subresource, convert }: OwnershipContext)
 }
 
 /** The object with its type. Throws `TypeProblems` if it does not have it. */
-export function* typedObject(
+export function typedObject(
   kind: WriteKind,
   value: JsonObject,
   { allowsDuplicates }: { readonly allowsDuplicates: boolean },
-): Steps<TypedObject> {
+): TypedObject {
   const type = typeOfKind(kind)
-  yield* checkType(type, value, { allowsDuplicates })
+  checkType(type, value, { allowsDuplicates })
   return { apiVersion: kind.apiVersion, type, value }
 }
 

@@ -25,12 +25,15 @@ export function* pruneApplied(
   },
 ): Steps<TypedObject> {
   if (last === undefined || last.fields.isEmpty) return merged
-  const whole = yield* inVersion(versions, merged, last.apiVersion)
+  const whole = inVersion(versions, merged, last.apiVersion)
   if (whole === undefined) return merged
-  const emptied = yield* without(whole, yield* declared(whole, last.fields))
+  const emptied = without(whole, declared(whole, last.fields))
+  yield
   const kept = yield* addBackOwned(versions, { whole, pruned: emptied }, owned)
-  const pruned = yield* addBackDangling(versions, { whole, pruned: kept }, last)
-  return (yield* inVersion(versions, pruned, apiVersion)) ?? merged
+  yield
+  const pruned = addBackDangling(versions, { whole, pruned: kept }, last)
+  yield
+  return inVersion(versions, pruned, apiVersion) ?? merged
 }
 
 interface Pruning {
@@ -47,43 +50,42 @@ function* addBackOwned(
 ): Steps<TypedObject> {
   const byVersion = new Map<string, FieldSet>([[whole.apiVersion, new FieldSet()]])
   for (const { apiVersion, fields } of owned.values()) {
-    yield
     byVersion.set(apiVersion, (byVersion.get(apiVersion) ?? new FieldSet()).union(fields))
   }
   if (byVersion.get(whole.apiVersion)?.isBare === true) byVersion.delete(whole.apiVersion)
   let state: Pruning = { whole, pruned }
   for (const [apiVersion, fields] of byVersion) {
-    const left = yield* inVersion(versions, state.whole, apiVersion)
-    const right = yield* inVersion(versions, state.pruned, apiVersion)
-    if (left === undefined || right === undefined) continue
-    const all = yield* declared(left, yield* fieldsOf(left.type, left.value))
-    const present = yield* declared(left, yield* fieldsOf(right.type, right.value))
-    const gone = all.difference(present.union(yield* declared(left, fields)))
     yield
-    state = { whole: left, pruned: yield* without(left, gone) }
+    const left = inVersion(versions, state.whole, apiVersion)
+    const right = inVersion(versions, state.pruned, apiVersion)
+    if (left === undefined || right === undefined) continue
+    const all = declared(left, fieldsOf(left.type, left.value))
+    const present = declared(left, fieldsOf(right.type, right.value))
+    const gone = all.difference(present.union(declared(left, fields)))
+    state = { whole: left, pruned: without(left, gone) }
   }
   return state.pruned
 }
 
 /** Adds back what the manager did not apply the last time: it may not remove that. */
-function* addBackDangling(
+function addBackDangling(
   versions: Versions,
   { whole, pruned }: Pruning,
   last: OwnedFields,
-): Steps<TypedObject> {
-  const converted = yield* inVersion(versions, pruned, last.apiVersion)
+): TypedObject {
+  const converted = inVersion(versions, pruned, last.apiVersion)
   if (converted === undefined) return whole
-  const present = yield* declared(whole, yield* fieldsOf(converted.type, converted.value))
-  const all = yield* declared(whole, yield* fieldsOf(whole.type, whole.value))
-  const before = yield* declared(whole, last.fields)
-  return yield* without(whole, all.difference(present).intersection(before))
+  const present = declared(whole, fieldsOf(converted.type, converted.value))
+  const all = declared(whole, fieldsOf(whole.type, whole.value))
+  const before = declared(whole, last.fields)
+  return without(whole, all.difference(present).intersection(before))
 }
 
-function declared(object: TypedObject, fields: FieldSet): Steps<FieldSet> {
+function declared(object: TypedObject, fields: FieldSet): FieldSet {
   return fields.withDeclaredMembers(object.type)
 }
 
-function* without(object: TypedObject, fields: FieldSet): Steps<TypedObject> {
-  const value: JsonValue = yield* withoutFields(object.type, object.value, fields)
+function without(object: TypedObject, fields: FieldSet): TypedObject {
+  const value: JsonValue = withoutFields(object.type, object.value, fields)
   return { ...object, value: value instanceof Map ? value : (new Map() as JsonObject) }
 }

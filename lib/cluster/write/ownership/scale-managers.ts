@@ -2,7 +2,6 @@
  *  manages its one number, and what a write through it changes goes back to the managers of the
  *  whole object. */
 
-import { atOnce } from '../../../base/slice.ts'
 import type { JsonValue } from '../../../codec/json/tree.ts'
 import {
   type Managers,
@@ -26,7 +25,7 @@ export function scaleManagedFields(
   managedFields: JsonValue | undefined,
   paths: ReplicasPaths,
 ): JsonValue[] | undefined {
-  const { owned, times } = atOnce(readManagers(managedFields))
+  const { owned, times } = readManagers(managedFields)
   const scale = noManagers()
   for (const [id, owner] of owned) {
     const path = paths.get(owner.apiVersion)?.map(memberElement)
@@ -34,7 +33,7 @@ export function scaleManagedFields(
     scale.owned.set(id, { ...owner, apiVersion: scaleVersion, fields: FieldSet.of(replicas) })
     keepTime(scale, times, id)
   }
-  return atOnce(managedFieldsOf(scale))
+  return managedFieldsOf(scale)
 }
 
 /** metadata.managedFields of the object, after the Scale was written in a version of the object. */
@@ -43,8 +42,8 @@ export function parentManagedFields(
   scaleFields: JsonValue | undefined,
   { paths, apiVersion }: { readonly paths: ReplicasPaths; readonly apiVersion: string },
 ): JsonValue[] | undefined {
-  const { owned, times } = atOnce(readManagers(managedFields))
-  const ofScale = new Map(atOnce(readManagers(scaleFields)).owned)
+  const { owned, times } = readManagers(managedFields)
+  const ofScale = new Map(readManagers(scaleFields).owned)
   const parent = noManagers()
   for (const [id, owner] of owned) {
     const fields = fieldsAfterScale(owner, { paths, isOwner: ofScale.has(id) })
@@ -60,7 +59,7 @@ export function parentManagedFields(
     parent.owned.set(id, { ...owner, apiVersion, fields: FieldSet.of(path) })
     keepTime(parent, times, id)
   }
-  return atOnce(managedFieldsOf(parent))
+  return managedFieldsOf(parent)
 }
 
 /** What an owner has left; undefined if it is dropped. */

@@ -1,6 +1,5 @@
 /** An object in the versions in which its managers own fields. */
 
-import type { Steps } from '../../../base/slice.ts'
 import type { JsonObject } from '../../../codec/json/tree.ts'
 import { checkType } from './typed/validate.ts'
 import type { FieldType } from './types/field-type.ts'
@@ -24,14 +23,14 @@ export interface TypedObject {
 
 /** The object in that version; undefined if it does not exist. Throws `TypeProblems` if the
  *  conversion makes something wrong. */
-export function* inVersion(
+export function inVersion(
   versions: Versions,
   object: TypedObject,
   apiVersion: string,
-): Steps<TypedObject | undefined> {
+): TypedObject | undefined {
   if (object.apiVersion === apiVersion) return object
   const converted = versions.inVersion(object.value, apiVersion)
   if (converted === undefined) return undefined
-  yield* checkType(converted.type, converted.value, { allowsDuplicates: false })
+  checkType(converted.type, converted.value, { allowsDuplicates: false })
   return { apiVersion, ...converted }
 }

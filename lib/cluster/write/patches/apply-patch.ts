@@ -1,7 +1,6 @@
 /** A patch of a request: parsed, checked as far as fieldValidation asks for it, and applied.
  *  Server-side apply is another thing (lib/cluster/write/ownership/managed-fields.ts). */
 
-import type { Steps } from '../../../base/slice.ts'
 import {
   JsonNumber,
   type JsonObject,
@@ -9,7 +8,7 @@ import {
   type ParsedDocument,
 } from '../../../codec/json/tree.ts'
 import { StatusError, badRequest, plainError } from '../../../kube/status.ts'
-import { jsonDocument } from '../decode/documents.ts'
+import { jsonBody } from '../decode/documents.ts'
 import { DecodeError } from '../decode/typed-decoder.ts'
 import type { WriteKind } from '../write-kind.ts'
 import { type Operation, PatchFailure, applyJsonPatch } from './json-patch.ts'
@@ -43,7 +42,7 @@ const operationsMax = 10_000
 
 /** Applies the patch to an object in the version of the request. Throws the Status of a patch
  *  that cannot be applied. */
-export function applyPatch(kind: WriteKind, live: JsonObject, patch: Patch): Steps<Patched> {
+export function applyPatch(kind: WriteKind, live: JsonObject, patch: Patch): Patched {
   switch (patch.type) {
     case 'json':
       return applyJson(live, patch)
@@ -54,10 +53,9 @@ export function applyPatch(kind: WriteKind, live: JsonObject, patch: Patch): Ste
   }
 }
 
-function* applyJson(live: JsonObject, { body, isChecked }: Patch): Steps<Patched> {
-  const document = yield* parsed(body, isChecked ? 'error decoding patch: ' : '')
+function applyJson(live: JsonObject, { body, isChecked }: Patch): Patched {
+  const document = parsed(body, isChecked ? 'error decoding patch: ' : '')
   const type = isChecked ? '[]handlers.jsonPatchOp' : 'jsonpatch.Patch'
-  yield
   const operations = operationsOf(document.value, { type, isChecked })
   const strictErrors = isChecked ? jsonPatchErrors(operations, document) : []
   if (operations.length > operationsMax) {
@@ -68,7 +66,7 @@ function* applyJson(live: JsonObject, { body, isChecked }: Patch): Steps<Patched
     })
   }
   try {
-    const patched = yield* applyJsonPatch(live, operations)
+    const patched = applyJsonPatch(live, operations)
     return { patched, strictErrors, patch: document.value }
   } catch (error) {
     if (error instanceof PatchFailure) throw unprocessable()
@@ -76,14 +74,13 @@ function* applyJson(live: JsonObject, { body, isChecked }: Patch): Steps<Patched
   }
 }
 
-function* applyMerge(live: JsonObject, { body, isChecked }: Patch): Steps<Patched> {
+function applyMerge(live: JsonObject, { body, isChecked }: Patch): Patched {
   let document: ParsedDocument
   try {
-    document = yield* parsed(body, 'error decoding patch: ')
+    document = parsed(body, 'error decoding patch: ')
   } catch (error) {
     throw isChecked ? error : badMergePatch()
   }
-  yield
   const { value } = document
   const patch = { strictErrors: isChecked ? repeatedMembers(document) : [], patch: value }
   if (value instanceof Map) return { patched: applyMergePatch(live, value), ...patch }
@@ -93,17 +90,16 @@ function* applyMerge(live: JsonObject, { body, isChecked }: Patch): Steps<Patche
   return { patched: withoutNulls(value), ...patch }
 }
 
-function* applyStrategic(
+function applyStrategic(
   { type }: WriteKind,
   live: JsonObject,
   { body, isChecked }: Patch,
-): Steps<Patched> {
-  const document = yield* parsed(body, '')
+): Patched {
+  const document = parsed(body, '')
   const value = document.value ?? new Map<string, JsonValue>()
   if (!(value instanceof Map)) throw badRequest(wrongType(value, goMap))
   if (type === undefined) throw badRequest('strategic merge patch format is not supported')
   const strictErrors = isChecked ? repeatedMembers(document) : []
-  yield
   try {
     const patched = strategicMerge(live, value, patchTypeOf(type))
     return { patched, strictErrors, patch: value }
@@ -114,9 +110,9 @@ function* applyStrategic(
   }
 }
 
-function* parsed(body: Uint8Array, prefix: string): Steps<ParsedDocument> {
+function parsed(body: Uint8Array, prefix: string): ParsedDocument {
   try {
-    return yield* jsonDocument(body)
+    return jsonBody(body)
   } catch (error) {
     if (error instanceof DecodeError) throw badRequest(prefix + error.message)
     throw error

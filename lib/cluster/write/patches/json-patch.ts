@@ -2,7 +2,6 @@
  *  that it uses. A `replace` of a member that is not there adds it, indexes may be negative, and
  *  a `copy` of a missing member is a null. Why a patch does not apply, the API does not say. */
 
-import { isStepDue, type Steps } from '../../../base/slice.ts'
 import { JsonNumber, type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
 import { tooLarge } from '../refusals.ts'
 import { sortedMembers } from '../sorted-members.ts'
@@ -22,13 +21,9 @@ export class PatchFailure extends Error {}
 
 /** The document after the patch. Objects that the patch went into have their members sorted,
  *  others keep their order. Changes none of its arguments. */
-export function* applyJsonPatch(
-  document: JsonObject,
-  patch: readonly Operation[],
-): Steps<JsonValue> {
+export function applyJsonPatch(document: JsonObject, patch: readonly Operation[]): JsonValue {
   const patcher = new JsonPatcher(document)
   for (const operation of patch) {
-    if (isStepDue()) yield
     patcher.apply(operation)
   }
   return patcher.result()

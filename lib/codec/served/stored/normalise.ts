@@ -4,7 +4,6 @@
  *  there as from any other value. This is slow, and never needed for what the server itself
  *  wrote. */
 
-import { atOnce } from '../../../base/slice.ts'
 import { appendEnvelope, readEnvelope } from '../../transcode/envelope.ts'
 import { ByteWriter } from '../../../wire/byte-writer.ts'
 import { GiveUp, NotExact, giveUp } from '../../not-exact.ts'
@@ -76,7 +75,7 @@ const message = new ByteWriter()
 
 function fromJson(value: StoredValue, served: ServedKind): OfStoredVersion {
   const { schema, kind: wanted } = served
-  const document = atOnce(parseDocument(value.bytes, value.start, value.end))
+  const document = parseDocument(value.bytes, value.start, value.end)
   const object = document?.value
   if (document === undefined || !(object instanceof Map)) return giveUp('object is malformed')
   if (document.hasRepeatedMembers) giveUp('a member of the stored JSON is repeated')
@@ -182,7 +181,7 @@ function treeOf(stored: OfStoredVersion, kind: ServedKind): OfStoredVersion {
   normal.clear()
   const json = jsonFromProtobuf(bytes, 0, bytes.length, kind.schema)
   if (json instanceof NotExact) return giveUp(json.reason)
-  const document = atOnce(parseDocument(json, 0, json.length))
+  const document = parseDocument(json, 0, json.length)
   const type = kind.schema.findKind(kind.apiVersion, kind.kind)?.type
   const object = document?.value
   if (document === undefined || !(object instanceof Map) || type === undefined) {

@@ -91,28 +91,58 @@ export function valueOf(
 }
 
 /** Whether one map field of a message has a key that another has not. Asked of every container of
- *  every pod, so nothing is allocated. */
+ *  every pod, so nothing is allocated. Go writes the entries of maps in the order of their keys, so
+ *  that one pass finds them all; entries in another order are found by a set. */
 export function missesKey(
   out: DecodeState,
   message: Window,
   fields: { readonly from: number; readonly to: number },
 ): boolean {
+  let turns = 0
+  inner.reset(out.input, message.start, message.end)
   outer.reset(out.input, message.start, message.end)
   while (outer.nextField()) {
     const isEntry = outer.field === fields.from && outer.wire === wireBytes
     if (!outer.skip() || !isEntry) continue
     const length = readKey(out, outer.start, outer.at)
     const start = key.at - length
-    let isFound = false
+    if (goesOnTo(out, fields.to, start, length)) continue
+    if (++turns > turnsMax) return missesAny(out, message, fields)
     inner.reset(out.input, message.start, message.end)
-    while (!isFound && inner.nextField()) {
-      const isOther = inner.field === fields.to && inner.wire === wireBytes
-      if (!inner.skip() || !isOther || readKey(out, inner.start, inner.at) !== length) continue
-      isFound = hasSameBytes(out, start, key.at - length, length)
-    }
-    if (!isFound) return true
+    if (!goesOnTo(out, fields.to, start, length)) return true
   }
   return false
+}
+
+/** Takes the inner reader to the next entry of the field with a key; false if there is none before
+ *  the end. */
+function goesOnTo(out: DecodeState, field: number, start: number, length: number): boolean {
+  while (inner.nextField()) {
+    const isEntry = inner.field === field && inner.wire === wireBytes
+    if (!inner.skip() || !isEntry || readKey(out, inner.start, inner.at) !== length) continue
+    if (hasSameBytes(out, start, key.at - length, length)) return true
+  }
+  return false
+}
+
+/** So often entries are looked for from the first one again, before it is taken for granted that
+ *  they are in no order. */
+const turnsMax = 8
+
+function missesAny(
+  out: DecodeState,
+  message: Window,
+  { from, to }: { readonly from: number; readonly to: number },
+): boolean {
+  const textsOf = (field: number): string[] =>
+    keysOf(out, message, field).map(window => latin1(out, window))
+  const known = new Set(textsOf(to))
+  return textsOf(from).some(text => !known.has(text))
+}
+
+/** The bytes of a window as a text that is the same for the same bytes. */
+function latin1({ input }: DecodeState, { start, end }: Window): string {
+  return Buffer.from(input.buffer, input.byteOffset + start, end - start).toString('latin1')
 }
 
 /** ASCII text of a window, for names that are compared with others: what is longer than any such

@@ -3,7 +3,6 @@
  *  not change once they have been built (`insert` is for building), so that operations share
  *  what they do not touch. */
 
-import { isStepDue, type Steps } from '../../../../base/slice.ts'
 import type { FieldType } from '../types/field-type.ts'
 import { type Path, type PathElement, compareElements } from './path-element.ts'
 
@@ -157,8 +156,7 @@ export class FieldSet {
 
   /** Adds the members that the type declares and that have paths below them: they come and go
    *  with those. */
-  *withDeclaredMembers(type: FieldType | undefined): Steps<FieldSet> {
-    if (isStepDue()) yield
+  withDeclaredMembers(type: FieldType | undefined): FieldSet {
     const members = new Map(this.#members)
     const children = new Map<string, Child>()
     for (const [id, { element, set }] of this.#children) {
@@ -170,7 +168,7 @@ export class FieldSet {
       } else if (element.kind === 'keys' && type?.list !== undefined) {
         inner = type.list.element
       }
-      children.set(id, { element, set: yield* set.withDeclaredMembers(inner) })
+      children.set(id, { element, set: set.withDeclaredMembers(inner) })
     }
     return new FieldSet(members, children)
   }

@@ -1,6 +1,5 @@
 /** What changed between two objects of one type, as sets of fields. */
 
-import { isStepDue, type Steps } from '../../../../base/slice.ts'
 import type { JsonValue } from '../../../../codec/json/tree.ts'
 import { FieldSet } from '../sets/field-set.ts'
 import { type PathElement, memberElement } from '../sets/path-element.ts'
@@ -26,17 +25,13 @@ export interface Comparison {
 type Side = JsonValue | undefined
 
 /** Both values have been checked against the type. */
-export function* compareFields(
-  type: FieldType,
-  before: JsonValue,
-  after: JsonValue,
-): Steps<Comparison> {
+export function compareFields(type: FieldType, before: JsonValue, after: JsonValue): Comparison {
   const comparison = {
     removed: new FieldSet(),
     modified: new FieldSet(),
     added: new FieldSet(),
   }
-  yield* new Comparer(comparison).compare(type, before, after)
+  new Comparer(comparison).compare(type, before, after)
   return comparison
 }
 
@@ -63,17 +58,17 @@ class Comparer {
   }
 
   /** Absent sides are undefined; one of them is there. */
-  *compare(type: FieldType, before: Side, after: Side): Steps<void> {
+  compare(type: FieldType, before: Side, after: Side): void {
     if (before === after) return
     const left = typeFor(type, before)
     const right = typeFor(type, after)
     let isLeaf: boolean
-    if (after === undefined) isLeaf = yield* this.#inForm(left, before, after)
+    if (after === undefined) isLeaf = this.#inForm(left, before, after)
     else if (before === undefined || sameForm(left, right)) {
-      isLeaf = yield* this.#inForm(right, before, after)
+      isLeaf = this.#inForm(right, before, after)
     } else {
-      yield* this.#inForm(left, before, after)
-      isLeaf = yield* this.#inForm(right, before, after)
+      this.#inForm(left, before, after)
+      isLeaf = this.#inForm(right, before, after)
     }
     if (isLeaf) return
     if (before === undefined) this.#comparison.added.insert(this.#path)
@@ -81,18 +76,18 @@ class Comparer {
   }
 
   /** Whether the value was compared as a whole. */
-  *#inForm(type: FieldType, before: Side, after: Side): Steps<boolean> {
+  #inForm(type: FieldType, before: Side, after: Side): boolean {
     switch (formOf(type)) {
       case 'map': {
         const isEmpty = sizeOfMap(before) === 0 && sizeOfMap(after) === 0
         if (type.map?.isAtomic === true || isEmpty) return this.#whole(before, after)
-        yield* this.#members(type.map as MapType, before, after)
+        this.#members(type.map as MapType, before, after)
         return false
       }
       case 'list': {
         const isEmpty = sizeOfList(before) === 0 && sizeOfList(after) === 0
         if (type.list?.isAtomic === true || isEmpty) return this.#whole(before, after)
-        yield* this.#items(type.list as ListType, before, after)
+        this.#items(type.list as ListType, before, after)
         return false
       }
       case 'scalar':
@@ -110,44 +105,42 @@ class Comparer {
     return true
   }
 
-  *#members(map: MapType, before: Side, after: Side): Steps<void> {
+  #members(map: MapType, before: Side, after: Side): void {
     const left = before instanceof Map ? before : new Map<string, JsonValue>()
     const right = after instanceof Map ? after : new Map<string, JsonValue>()
     for (const name of new Set([...left.keys(), ...right.keys()])) {
-      if (isStepDue()) yield
       const inner = memberType(map, name) ?? deduced
       this.#path.push(memberElement(name))
-      yield* this.compare(inner, left.get(name), right.get(name))
+      this.compare(inner, left.get(name), right.get(name))
       this.#path.pop()
     }
   }
 
-  *#items(list: ListType, before: Side, after: Side): Steps<void> {
-    const left = yield* groupItems(list, before)
-    const right = yield* groupItems(list, after)
+  #items(list: ListType, before: Side, after: Side): void {
+    const left = groupItems(list, before)
+    const right = groupItems(list, after)
     for (const [id, group] of new Map([...right, ...left])) {
-      if (isStepDue()) yield
       this.#path.push(group.element)
-      yield* this.#group(list, left.get(id)?.items ?? [], right.get(id)?.items ?? [])
+      this.#group(list, left.get(id)?.items ?? [], right.get(id)?.items ?? [])
       this.#path.pop()
     }
   }
 
   /** Items with the same keys, of which there should be one: several are compared as a whole. */
-  *#group(list: ListType, before: JsonValue[], after: JsonValue[]): Steps<void> {
+  #group(list: ListType, before: JsonValue[], after: JsonValue[]): void {
     const [left] = before
     const [right] = after
     const { removed, modified, added } = this.#comparison
     if (before.length > 1 && after.length > 1) {
       if (!areEqual(before, after)) modified.insert(this.#path)
     } else if (before.length > 1) {
-      if (right !== undefined) yield* this.compare(list.element, undefined, right)
+      if (right !== undefined) this.compare(list.element, undefined, right)
       removed.insert(this.#path)
     } else if (after.length > 1) {
-      if (left !== undefined) yield* this.compare(list.element, left, undefined)
+      if (left !== undefined) this.compare(list.element, left, undefined)
       added.insert(this.#path)
     } else {
-      yield* this.compare(list.element, left, right)
+      this.compare(list.element, left, right)
     }
   }
 }
@@ -157,10 +150,9 @@ interface ItemGroup {
   readonly items: JsonValue[]
 }
 
-function* groupItems(list: ListType, side: Side): Steps<Map<string, ItemGroup>> {
+function groupItems(list: ListType, side: Side): Map<string, ItemGroup> {
   const groups = new Map<string, ItemGroup>()
   for (const item of Array.isArray(side) ? side : []) {
-    if (isStepDue()) yield
     const element = itemElement(list, item) as PathElement
     const group = groups.get(element.id)
     if (group === undefined) groups.set(element.id, { element, items: [item] })

@@ -1,6 +1,5 @@
 /** The set of all fields that a value has: what an apply configuration owns. */
 
-import { isStepDue, type Steps } from '../../../../base/slice.ts'
 import type { JsonObject, JsonValue } from '../../../../codec/json/tree.ts'
 import { FieldSet } from '../sets/field-set.ts'
 import { type PathElement, memberElement } from '../sets/path-element.ts'
@@ -16,9 +15,9 @@ import {
 } from '../types/field-type.ts'
 
 /** The value has been checked against the type. */
-export function* fieldsOf(type: FieldType, value: JsonValue): Steps<FieldSet> {
+export function fieldsOf(type: FieldType, value: JsonValue): FieldSet {
   const fields = new FieldSet()
-  yield* new Collector(fields).add(type, value)
+  new Collector(fields).add(type, value)
   return fields
 }
 
@@ -31,17 +30,17 @@ class Collector {
     this.#fields = fields
   }
 
-  *add(type: FieldType, value: JsonValue): Steps<void> {
+  add(type: FieldType, value: JsonValue): void {
     const narrowed = typeFor(type, value)
     const { map, list } = narrowed
     switch (formOf(narrowed)) {
       case 'map':
         if (map?.isAtomic === true) this.#fields.insert(this.#path)
-        else if (value instanceof Map) yield* this.#members(map as MapType, value)
+        else if (value instanceof Map) this.#members(map as MapType, value)
         break
       case 'list':
         if (list?.isAtomic === true) this.#fields.insert(this.#path)
-        else if (Array.isArray(value)) yield* this.#items(list as ListType, value)
+        else if (Array.isArray(value)) this.#items(list as ListType, value)
         break
       case 'scalar':
         this.#fields.insert(this.#path)
@@ -50,11 +49,10 @@ class Collector {
     }
   }
 
-  *#members(map: MapType, object: JsonObject): Steps<void> {
-    if (isStepDue()) yield
+  #members(map: MapType, object: JsonObject): void {
     for (const [name, value] of object) {
       this.#path.push(memberElement(name))
-      yield* this.add(memberType(map, name) ?? deduced, value)
+      this.add(memberType(map, name) ?? deduced, value)
       const isEmpty = value === null || (value instanceof Map && value.size === 0)
       if (isEmpty || map.fields?.has(name) !== true) this.#fields.insert(this.#path)
       this.#path.pop()
@@ -62,21 +60,19 @@ class Collector {
   }
 
   /** Items with the same keys are one field, and nothing is known of what is in them. */
-  *#items(list: ListType, items: readonly JsonValue[]): Steps<void> {
+  #items(list: ListType, items: readonly JsonValue[]): void {
     const elements: PathElement[] = []
     const seen = new Set<string>()
     const repeated = new Set<string>()
     for (const item of items) {
-      if (isStepDue()) yield
       const element = itemElement(list, item) as PathElement
       elements.push(element)
       if (seen.has(element.id)) repeated.add(element.id)
       seen.add(element.id)
     }
     for (const [i, element] of elements.entries()) {
-      if (isStepDue()) yield
       this.#path.push(element)
-      if (!repeated.has(element.id)) yield* this.add(list.element, items[i] as JsonValue)
+      if (!repeated.has(element.id)) this.add(list.element, items[i] as JsonValue)
       this.#fields.insert(this.#path)
       this.#path.pop()
     }

@@ -2,7 +2,6 @@
  *  the configuration's. Items of lists with keys are merged one by one; they come in the order
  *  of the configuration where it says one. */
 
-import { isStepDue, type Steps } from '../../../../base/slice.ts'
 import type { JsonObject, JsonValue } from '../../../../codec/json/tree.ts'
 import type { PathElement } from '../sets/path-element.ts'
 import {
@@ -19,22 +18,22 @@ import {
 type Side = JsonValue | undefined
 
 /** Both values have been checked against the type; the result shares their parts. */
-export function mergeValues(type: FieldType, live: Side, applied: Side): Steps<Side> {
+export function mergeValues(type: FieldType, live: Side, applied: Side): Side {
   return inForm(typeFor(type, applied === undefined ? live : applied), live, applied)
 }
 
-function* inForm(type: FieldType, live: Side, applied: Side): Steps<Side> {
+function inForm(type: FieldType, live: Side, applied: Side): Side {
   const whole = applied ?? live
   switch (formOf(type)) {
     case 'map': {
       const isEmpty = membersOf(live).size === 0 && membersOf(applied).size === 0
       if (type.map?.isAtomic === true || isEmpty) return applied === undefined ? live : applied
-      return yield* mergeMembers(type.map as MapType, membersOf(live), membersOf(applied))
+      return mergeMembers(type.map as MapType, membersOf(live), membersOf(applied))
     }
     case 'list': {
       const isEmpty = itemsOf(live).length === 0 && itemsOf(applied).length === 0
       if (type.list?.isAtomic === true || isEmpty) return applied === undefined ? live : applied
-      return yield* mergeItems(type.list as ListType, itemsOf(live), itemsOf(applied))
+      return mergeItems(type.list as ListType, itemsOf(live), itemsOf(applied))
     }
     case 'scalar':
       return applied === undefined ? live : applied
@@ -43,24 +42,23 @@ function* inForm(type: FieldType, live: Side, applied: Side): Steps<Side> {
   }
 }
 
-function* mergeMembers(map: MapType, live: JsonObject, applied: JsonObject): Steps<Side> {
+function mergeMembers(map: MapType, live: JsonObject, applied: JsonObject): Side {
   const merged: JsonObject = new Map()
   for (const name of new Set([...live.keys(), ...applied.keys()])) {
-    if (isStepDue()) yield
     const inner = memberType(map, name) ?? deduced
-    const value = yield* mergeValues(inner, live.get(name), applied.get(name))
+    const value = mergeValues(inner, live.get(name), applied.get(name))
     if (value !== undefined) merged.set(name, value)
   }
   return merged.size > 0 ? merged : undefined
 }
 
-function* mergeItems(
+function mergeItems(
   list: ListType,
   live: readonly JsonValue[],
   applied: readonly JsonValue[],
-): Steps<Side> {
-  const indexed = { live: yield* indexItems(list, live), applied: yield* indexItems(list, applied) }
-  return yield* new ListMerge(list, live, indexed).items()
+): Side {
+  const indexed = { live: indexItems(list, live), applied: indexItems(list, applied) }
+  return new ListMerge(list, live, indexed).items()
 }
 
 interface Items {
@@ -95,18 +93,17 @@ class ListMerge {
     this.#nextShared = this.#sharedOrder.next().value
   }
 
-  *items(): Steps<Side> {
+  items(): Side {
     const live = this.#live.elements
     const applied = this.#applied.elements
     let l = 0
     let r = 0
     while (l < live.length || r < applied.length) {
-      if (isStepDue()) yield
       const left = live[l]?.id
       const right = applied[r]?.id
       if (left !== undefined && right !== undefined) {
         if (left === right) {
-          yield* this.#mergeItem(left)
+          this.#mergeItem(left)
           l++
           r++
           this.#nextShared = this.#sharedOrder.next().value
@@ -121,14 +118,14 @@ class ListMerge {
       }
       if (left !== undefined) {
         if (!this.#applied.byId.has(left)) {
-          yield* this.#push(this.#liveItems[l], undefined)
+          this.#push(this.#liveItems[l], undefined)
           l++
           continue
         }
         if (this.#merged.has(left)) l++
       }
       if (right !== undefined) {
-        yield* this.#mergeItem(right)
+        this.#mergeItem(right)
         r++
         if (this.#nextShared === right) this.#nextShared = this.#sharedOrder.next().value
       }
@@ -136,22 +133,21 @@ class ListMerge {
     return this.#out.length > 0 ? this.#out : undefined
   }
 
-  #mergeItem(id: string): Steps<void> {
+  #mergeItem(id: string): void {
     this.#merged.add(id)
     return this.#push(this.#live.byId.get(id), this.#applied.byId.get(id))
   }
 
-  *#push(live: Side, applied: Side): Steps<void> {
-    const item = yield* mergeValues(this.#list.element, live, applied)
+  #push(live: Side, applied: Side): void {
+    const item = mergeValues(this.#list.element, live, applied)
     if (item !== undefined) this.#out.push(item)
   }
 }
 
-function* indexItems(list: ListType, items: readonly JsonValue[]): Steps<Items> {
+function indexItems(list: ListType, items: readonly JsonValue[]): Items {
   const elements: PathElement[] = []
   const byId = new Map<string, JsonValue>()
   for (const item of items) {
-    if (isStepDue()) yield
     const element = itemElement(list, item) as PathElement
     elements.push(element)
     byId.set(element.id, byId.has(element.id) ? null : item)

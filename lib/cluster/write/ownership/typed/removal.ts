@@ -1,6 +1,5 @@
 /** A value without the fields of a set. */
 
-import { isStepDue, type Steps } from '../../../../base/slice.ts'
 import type { JsonObject, JsonValue } from '../../../../codec/json/tree.ts'
 import type { FieldSet } from '../sets/field-set.ts'
 import { memberElement } from '../sets/path-element.ts'
@@ -17,20 +16,16 @@ import {
 
 /** A list or an object of which nothing stays becomes null, and so do lists and objects that are
  *  one value: what is below them cannot be removed alone. */
-export function* withoutFields(
-  type: FieldType,
-  value: JsonValue,
-  removed: FieldSet,
-): Steps<JsonValue> {
+export function withoutFields(type: FieldType, value: JsonValue, removed: FieldSet): JsonValue {
   const narrowed = typeFor(type, value)
   const { map, list } = narrowed
   switch (formOf(narrowed)) {
     case 'map':
       if (!(value instanceof Map) || value.size === 0 || map?.isAtomic === true) return null
-      return yield* withoutMembers(map as MapType, value, removed)
+      return withoutMembers(map as MapType, value, removed)
     case 'list':
       if (!Array.isArray(value) || value.length === 0 || list?.isAtomic === true) return null
-      return yield* withoutItems(list as ListType, value, removed)
+      return withoutItems(list as ListType, value, removed)
     case 'scalar':
       return value
     case undefined:
@@ -38,33 +33,27 @@ export function* withoutFields(
   }
 }
 
-function* withoutMembers(map: MapType, object: JsonObject, removed: FieldSet): Steps<JsonValue> {
+function withoutMembers(map: MapType, object: JsonObject, removed: FieldSet): JsonValue {
   const left: JsonObject = new Map()
   for (const [name, value] of object) {
-    if (isStepDue()) yield
     const element = memberElement(name)
     if (removed.hasMember(element)) continue
     const below = removed.below(element)
     const isTouched = below !== undefined && !below.isEmpty
     const inner = memberType(map, name) ?? deduced
-    left.set(name, isTouched ? yield* withoutFields(inner, value, below) : value)
+    left.set(name, isTouched ? withoutFields(inner, value, below) : value)
   }
   return left.size > 0 ? left : null
 }
 
-function* withoutItems(
-  list: ListType,
-  items: readonly JsonValue[],
-  removed: FieldSet,
-): Steps<JsonValue> {
+function withoutItems(list: ListType, items: readonly JsonValue[], removed: FieldSet): JsonValue {
   const left: JsonValue[] = []
   for (const item of items) {
-    if (isStepDue()) yield
     const element = itemElement(list, item)
     if (typeof element === 'string' || !removed.hasMember(element)) {
       const below = typeof element === 'string' ? undefined : removed.below(element)
       const isTouched = below !== undefined && !below.isEmpty
-      left.push(isTouched ? yield* withoutFields(list.element, item, below) : item)
+      left.push(isTouched ? withoutFields(list.element, item, below) : item)
     }
   }
   return left.length > 0 ? left : null

@@ -2,15 +2,14 @@
  *  since, whoever owned a part of it owns all of it. (Changes the other way are not noticed: the
  *  owner of the whole stays so until somebody changes a part.) */
 
-import { isStepDue, type Steps } from '../../../../base/slice.ts'
 import { FieldSet } from '../sets/field-set.ts'
 import type { Path, PathElement } from '../sets/path-element.ts'
 import { type FieldType, type MapType, formOf, memberType } from '../types/field-type.ts'
 
 /** The set as it is under the type; the same set if nothing changed. */
-export function* underType(set: FieldSet, type: FieldType): Steps<FieldSet> {
+export function underType(set: FieldSet, type: FieldType): FieldSet {
   const merged: Path[] = []
-  yield* visit({ type, set, path: [], isWhole: false }, merged)
+  visit({ type, set, path: [], isWhole: false }, merged)
   if (merged.length === 0) return set
   const changed = FieldSet.of(...merged)
   return set.recursiveDifference(changed).union(changed)
@@ -25,7 +24,7 @@ interface Visit {
   readonly isWhole: boolean
 }
 
-function* visit({ type, set, path, isWhole }: Visit, merged: Path[]): Steps<void> {
+function visit({ type, set, path, isWhole }: Visit, merged: Path[]): void {
   switch (formOf(type)) {
     case 'map': {
       const map = type.map as MapType
@@ -34,33 +33,32 @@ function* visit({ type, set, path, isWhole }: Visit, merged: Path[]): Steps<void
         if (set?.isEmpty === false) merged.push(path)
         return
       }
-      yield* visitBelow(set, path, merged, element =>
+      visitBelow(set, path, merged, element =>
         element.kind === 'member' ? memberType(map, element.name) : map.element,
       )
       return
     }
     case 'list':
       if (!isWhole && type.list?.isAtomic === true) merged.push(path)
-      else yield* visitBelow(set, path, merged, () => type.list?.element)
+      else visitBelow(set, path, merged, () => type.list?.element)
       return
     case 'scalar':
     case undefined:
   }
 }
 
-function* visitBelow(
+function visitBelow(
   set: FieldSet | undefined,
   path: Path,
   merged: Path[],
   typeOf: (element: PathElement) => FieldType | undefined,
-): Steps<void> {
+): void {
   if (set === undefined) return
   for (const element of set.elements()) {
-    if (isStepDue()) yield
     const type = typeOf(element)
     if (type === undefined) continue
     const below = set.below(element)
     const isWhole = set.hasMember(element) && below === undefined
-    yield* visit({ type, set: below, path: [...path, element], isWhole }, merged)
+    visit({ type, set: below, path: [...path, element], isWhole }, merged)
   }
 }

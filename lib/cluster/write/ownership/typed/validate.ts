@@ -1,7 +1,6 @@
 /** Whether a value fits its type: members are declared, scalars have their type, items of lists
  *  have keys of their own. */
 
-import { isStepDue, type Steps } from '../../../../base/slice.ts'
 import type { JsonObject, JsonValue } from '../../../../codec/json/tree.ts'
 import { type PathElement, elementText, memberElement } from '../sets/path-element.ts'
 import {
@@ -17,13 +16,13 @@ import { type Problem, TypeProblems, scalarProblem, shapeProblem } from './probl
 
 /** Throws `TypeProblems` if the value does not fit. Objects that are stored may have items with
  *  equal keys; what is applied may not. */
-export function* checkType(
+export function checkType(
   type: FieldType,
   value: JsonValue,
   { allowsDuplicates }: { readonly allowsDuplicates: boolean },
-): Steps<void> {
+): void {
   const checker = new Checker(allowsDuplicates)
-  yield* checker.check(type, value)
+  checker.check(type, value)
   if (checker.problems.length > 0) throw new TypeProblems(checker.problems)
 }
 
@@ -37,12 +36,12 @@ class Checker {
     this.#allowsDuplicates = allowsDuplicates
   }
 
-  *check(type: FieldType, value: JsonValue): Steps<void> {
+  check(type: FieldType, value: JsonValue): void {
     const narrowed = typeFor(type, value)
     const { map, scalar, list } = narrowed
     switch (formOf(narrowed)) {
       case 'map':
-        if (value instanceof Map) yield* this.#members(map as MapType, value)
+        if (value instanceof Map) this.#members(map as MapType, value)
         else if (value !== null) this.#add(shapeProblem('map', value))
         break
       case 'scalar': {
@@ -51,7 +50,7 @@ class Checker {
         break
       }
       case 'list':
-        if (Array.isArray(value)) yield* this.#items(list as ListType, value)
+        if (Array.isArray(value)) this.#items(list as ListType, value)
         else if (value !== null) this.#add(shapeProblem('list', value))
         break
       case undefined:
@@ -60,22 +59,20 @@ class Checker {
   }
 
   /** The first member that is not declared is the last one that is looked at. */
-  *#members(map: MapType, object: JsonObject): Steps<void> {
-    if (isStepDue()) yield
+  #members(map: MapType, object: JsonObject): void {
     for (const [name, value] of object) {
       const inner = memberType(map, name)
       this.#path.push(memberElement(name))
       if (inner === undefined) this.#add('field not declared in schema')
-      else yield* this.check(inner, value)
+      else this.check(inner, value)
       this.#path.pop()
       if (inner === undefined) return
     }
   }
 
-  *#items(list: ListType, items: readonly JsonValue[]): Steps<void> {
+  #items(list: ListType, items: readonly JsonValue[]): void {
     const seen = new Set<string>()
     for (const [i, item] of items.entries()) {
-      if (isStepDue()) yield
       const element = list.isAtomic
         ? ({ kind: 'index', id: `i:${String(i)}`, index: i } as const)
         : itemElement(list, item)
@@ -88,7 +85,7 @@ class Checker {
       }
       seen.add(element.id)
       this.#path.push(element)
-      yield* this.check(list.element, item)
+      this.check(list.element, item)
       this.#path.pop()
     }
   }

@@ -1,8 +1,11 @@
 import t from 'tap'
-import { inSlices } from '../../../../../lib/base/slice.ts'
+import { inSlices, Slice } from '../../../../../lib/base/slice.ts'
 import type { JsonValue } from '../../../../../lib/codec/json/tree.ts'
 import { openApiSchema } from '../../../../../lib/cluster/write/custom/open-api-schema.ts'
-import { schemaErrors } from '../../../../../lib/cluster/write/custom/schema-check.ts'
+import {
+  type Correlated,
+  schemaErrors,
+} from '../../../../../lib/cluster/write/custom/schema-check.ts'
 import { errorsMaxLength } from '../../../../../lib/cluster/write/refusals.ts'
 import { SlowClock } from '../../../../support/fake-clock.ts'
 
@@ -30,4 +33,44 @@ t.test('values that are checked in turns have bounds of their own', async t => {
   const [small, large] = await Promise.allSettled([check(100), check(most * 2), check(100)])
   t.equal(small!.status, 'fulfilled')
   t.equal(large!.status, 'rejected')
+})
+
+t.test(
+  'alternatives that are tried with all of a large value are given up, whoever waits or not',
+  async t => {
+    const anyOf = Array.from({ length: 2_000 }, (_, i) => ({
+      properties: { list: { items: { enum: ['a'] } } },
+      required: [`y${i}`],
+    }))
+    const schema = openApiSchema({ type: 'object', anyOf })
+    const value: JsonValue = new Map([['list', Array.from({ length: 10_000 }, () => 'a')]])
+    const check = (signal?: AbortSignal): Promise<unknown[]> =>
+      new Slice(new SlowClock(), undefined, signal).take(schemaErrors(value, schema, 'spec'))
+    await t.rejects(check(), { message: /by the schema of its definition takes too long/ })
+    await t.rejects(check(AbortSignal.abort()), {
+      message: 'nobody waits any more for what is worked on',
+    })
+  },
+)
+
+t.test('a value that has changed is compared once, not at each level above it', async t => {
+  const deep = (leaf: JsonValue): JsonValue => {
+    let value: JsonValue = leaf
+    for (let i = 0; i < 90; i++) {
+      value = new Map<string, JsonValue>([
+        ['a', value],
+        ['pad', 'x'.repeat(50_000)],
+      ])
+    }
+    return value
+  }
+  let schema: object = { type: 'string' }
+  for (let i = 0; i < 90; i++) schema = { type: 'object', properties: { a: schema } }
+  const correlated = (old: JsonValue): Correlated => ({
+    old,
+    member: name => (old instanceof Map ? correlated(old.get(name) ?? null) : undefined),
+    item: () => undefined,
+  })
+  const steps = schemaErrors(deep(true), openApiSchema(schema), '', correlated(deep(false)))
+  t.equal((await inSlices(steps, new SlowClock())).length, 1)
 })

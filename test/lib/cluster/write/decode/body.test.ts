@@ -1,35 +1,43 @@
 import t from 'tap'
-import { atOnce, inSlices } from '../../../../../lib/base/slice.ts'
+import { Slice } from '../../../../../lib/base/slice.ts'
 import { textFromTree } from '../../../../../lib/codec/json/tree.ts'
 import { parseBody } from '../../../../../lib/cluster/write/decode/body.ts'
 import { SlowClock } from '../../../../support/fake-clock.ts'
 
-t.test('large bodies are parsed in steps', async t => {
-  const items = Array.from({ length: 10_000 }, (_, i) => ({ name: `n${i}` }))
-  const json = JSON.stringify({ items })
-  const yaml = `items:\n${items.map(({ name }) => `- name: ${name}\n`).join('')}`
-  for (const [form, body, yields] of [
-    ['json', json, 20],
-    ['yaml', yaml, 500],
-  ] as const) {
+t.test(
+  'YAML is parsed in steps, and refused beyond what the package reads in its time',
+  async t => {
+    const items = Array.from({ length: 10_000 }, (_, i) => ({ name: `n${i}` }))
+    const json = JSON.stringify({ items })
+    const yaml = `items:\n${items.map(({ name }) => `- name: ${name}\n`).join('')}`
     const clock = new SlowClock()
-    const { document } = await inSlices(parseBody(Buffer.from(body), form), clock)
+    const parse = (body: string, form: 'json' | 'yaml'): ReturnType<typeof parseBody> =>
+      parseBody(Buffer.from(body), form, new Slice(clock))
+    const { document } = await parse(yaml, 'yaml')
     t.equal(textFromTree(document.value), json)
-    t.ok(clock.yields >= yields, `${form}: ${clock.yields} turns for others`)
-  }
-})
+    t.ok(clock.yields >= 500, `${clock.yields} turns for others`)
+    for (const large of [`a: ${'x'.repeat(1 << 20)}`, `a: [${'1,'.repeat(130_000)}]`]) {
+      await t.rejects(parse(large, 'yaml'), { message: /send it as JSON/ })
+    }
+    const asJson = `{"a":[${'1,'.repeat(130_000)}1]}`
+    t.equal(textFromTree((await parse(asJson, 'json')).document.value), asJson)
+    const bomb = `a: &a ${'x'.repeat(500_000)}\nb: [${'*a,'.repeat(50)}]`
+    await t.rejects(parse(bomb, 'yaml'), { message: /excessive aliasing/ })
+  },
+)
 
 t.test('what is wrong with a YAML body is said with its line, of the first document', async t => {
-  const parse = (text: string): string => {
+  const parse = async (text: string): Promise<string> => {
     try {
-      return textFromTree(atOnce(parseBody(Buffer.from(text), 'yaml')).document.value)
+      const slice = new Slice(new SlowClock())
+      return textFromTree((await parseBody(Buffer.from(text), 'yaml', slice)).document.value)
     } catch (error) {
       return (error as Error).message
     }
   }
   const wrong = 'error converting YAML to JSON: yaml:'
-  t.equal(parse('a: b\nc: "d'), `${wrong} line 2: Missing closing "quote`)
-  t.match(parse('a: b\nc: [d'), `${wrong} line 2: Flow sequence in block collection`)
-  t.match(parse('a: b: c'), `${wrong} line 1: Nested mappings are not allowed`)
-  t.equal(parse('a: b\n---\nc: [d'), '{"a":"b"}')
+  t.equal(await parse('a: b\nc: "d'), `${wrong} line 2: Missing closing "quote`)
+  t.match(await parse('a: b\nc: [d'), `${wrong} line 2: Flow sequence in block collection`)
+  t.match(await parse('a: b: c'), `${wrong} line 1: Nested mappings are not allowed`)
+  t.equal(await parse('a: b\n---\nc: [d'), '{"a":"b"}')
 })

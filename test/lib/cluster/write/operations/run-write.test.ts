@@ -1,11 +1,4 @@
 import t from 'tap'
-import { inSlices } from '../../../../../lib/base/slice.ts'
-import type { JsonObject, JsonValue } from '../../../../../lib/codec/json/tree.ts'
-import { schemaOf } from '../../../../../lib/codec/schema/schema.ts'
-import { builtInResources } from '../../../../../lib/kube/resources/built-ins.ts'
-import { updateManagedFields } from '../../../../../lib/cluster/write/ownership/managed-fields.ts'
-import { writeKindOf } from '../../../../../lib/cluster/write/write-kinds.ts'
-import { SlowClock } from '../../../../support/fake-clock.ts'
 import { keyFromText } from '../../../../../lib/base/keys.ts'
 import { protobufFromJson } from '../../../../../lib/codec/transcode/transcode.ts'
 import { parseTarget } from '../../../../../lib/kube/request/request.ts'
@@ -42,21 +35,4 @@ t.test('writes whose steps take long give way between them', async t => {
   const patch = { data: { b: 'd' } }
   t.ok((await write('patch', 'application/merge-patch+json', patch)) >= 6)
   t.ok((await write('patch', 'application/strategic-merge-patch+json', { data: null })) >= 6)
-})
-
-t.test('the owners of the fields of a large object are found in steps', async t => {
-  const schema = schemaOf()
-  const configMaps = builtInResources(schema).find(({ resource }) => resource === 'configmaps')!
-  const kind = writeKindOf(configMaps, schema)
-  const context = { kind, manager: 'm', subresource: '', now: '', convert: () => undefined }
-  const turns = async (members: number): Promise<number> => {
-    const clock = new SlowClock()
-    const data = new Map(Array.from({ length: members }, (_, i) => [`k${i}`, 'v']))
-    const object: JsonObject = new Map<string, JsonValue>([['data', data]])
-    await inSlices(updateManagedFields(context, undefined, object), clock)
-    return clock.yields
-  }
-  const few = await turns(1)
-  const many = await turns(6400)
-  t.ok(many - few >= 90, `${many} turns for others, ${few} if it is small`)
 })

@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { atOnce } from '../../../../../lib/base/slice.ts'
 import { JsonNumber, parseTree, textInOrder } from '../../../../../lib/codec/json/tree.ts'
 import { FieldSet } from '../../../../../lib/cluster/write/ownership/sets/field-set.ts'
 import {
@@ -69,7 +68,7 @@ t.test('a set is read again as it was written', async t => {
   always(
     t,
     fc.property(set, fields => {
-      const again = atOnce(setFromFields(atOnce(fieldsFromSet(fields))))
+      const again = setFromFields(fieldsFromSet(fields))
       return again !== undefined && String(texts(again)) === String(texts(fields))
     }),
   )
@@ -86,7 +85,7 @@ t.test('FieldsV1 lists members, then keys, then values, and itself first', async
     [memberElement('data')],
   )
   t.equal(
-    textInOrder(atOnce(fieldsFromSet(fields))),
+    textInOrder(fieldsFromSet(fields)),
     '{"f:data":{},"f:spec":{".":{},"f:z":{},"k:{\\"port\\":9}":{},"k:{\\"port\\":80}":{},"v:\\"v\\"":{}}}',
   )
   t.strictSame(texts(fields), [
@@ -102,7 +101,7 @@ t.test('FieldsV1 lists members, then keys, then values, and itself first', async
 t.test('malformed fields are no set, and unknown ones are skipped', async t => {
   const read = (text: string): string[] | undefined => {
     const tree = parseTree(Buffer.from(text), 0, text.length) ?? null
-    const fields = atOnce(setFromFields(tree))
+    const fields = setFromFields(tree)
     return fields && texts(fields)
   }
   t.strictSame(read('{"f:a":{},"q:b":{}}'), ['.a'])

@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { atOnce } from '../../../../../lib/base/slice.ts'
 import {
   JsonNumber,
   type JsonObject,
@@ -73,13 +72,13 @@ t.test('what is applied is merged in, and nothing is taken away', async t => {
   always(
     t,
     fc.property(object, object, (live, applied) => {
-      atOnce(checkType(type, live, { allowsDuplicates: false }))
-      const merged = atOnce(mergeValues(type, live, applied)) ?? new Map()
-      atOnce(checkType(type, merged, { allowsDuplicates: false }))
-      const { removed, modified, added } = atOnce(compareFields(type, live, merged))
-      const fields = atOnce(atOnce(fieldsOf(type, applied)).withDeclaredMembers(type))
-      const again = atOnce(mergeValues(type, merged, applied)) ?? new Map()
-      const alone = atOnce(mergeValues(type, live, live)) ?? new Map()
+      checkType(type, live, { allowsDuplicates: false })
+      const merged = mergeValues(type, live, applied) ?? new Map()
+      checkType(type, merged, { allowsDuplicates: false })
+      const { removed, modified, added } = compareFields(type, live, merged)
+      const fields = fieldsOf(type, applied).withDeclaredMembers(type)
+      const again = mergeValues(type, merged, applied) ?? new Map()
+      const alone = mergeValues(type, live, live) ?? new Map()
       return (
         removed.isEmpty &&
         modified.union(added).difference(fields).isEmpty &&
@@ -94,8 +93,8 @@ t.test('what is added one way is removed the other way, and no field is both', a
   always(
     t,
     fc.property(object, object, (a, b) => {
-      const there = atOnce(compareFields(type, a, b))
-      const back = atOnce(compareFields(type, b, a))
+      const there = compareFields(type, a, b)
+      const back = compareFields(type, b, a)
       return (
         there.added.equals(back.removed) &&
         there.modified.equals(back.modified) &&
@@ -109,8 +108,8 @@ t.test('an object without all its fields is nothing', async t => {
   always(
     t,
     fc.property(object, value => {
-      const fields = atOnce(atOnce(fieldsOf(type, value)).withDeclaredMembers(type))
-      const left = atOnce(withoutFields(type, value, fields))
+      const fields = fieldsOf(type, value).withDeclaredMembers(type)
+      const left = withoutFields(type, value, fields)
       return (
         left === null ||
         (left instanceof Map && [...left.values()].every(member => sizeOf(member) === 0))
@@ -126,7 +125,7 @@ t.test(
       const [left, right] = [live, applied].map(names =>
         treeOf({ items: names.map(name => ({ name })) }),
       )
-      const merged = atOnce(mergeValues(type, left, right)) as JsonObject
+      const merged = mergeValues(type, left, right) as JsonObject
       const named = merged.get('items') as JsonObject[]
       return named.map(one => one.get('name') as JsonValue)
     }
@@ -139,7 +138,7 @@ t.test(
 t.test('values that do not fit their types are told of in the words of the server', async t => {
   const problems = (value: unknown): string => {
     try {
-      atOnce(checkType(type, treeOf(value), { allowsDuplicates: false }))
+      checkType(type, treeOf(value), { allowsDuplicates: false })
       return ''
     } catch (error) {
       if (error instanceof TypeProblems) return error.message
@@ -172,10 +171,10 @@ t.test('who owned a part of what has become one value owns all of it', async t =
     ...schema,
     properties: { ...schema.properties, one: { type: 'object', properties: item.properties } },
   })
-  const before = atOnce(fieldsOf(granular, value))
+  const before = fieldsOf(granular, value)
   t.strictSame(before.paths().map(pathText), ['.list', '.one.name'])
-  t.strictSame(atOnce(underType(before, type)).paths().map(pathText), ['.list', '.one'])
-  t.equal(atOnce(underType(before, granular)), before)
+  t.strictSame(underType(before, type).paths().map(pathText), ['.list', '.one'])
+  t.equal(underType(before, granular), before)
 })
 
 function sizeOf(value: JsonValue): number {

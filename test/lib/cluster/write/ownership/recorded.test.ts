@@ -1,4 +1,5 @@
 import t from 'tap'
+import { atOnce } from '../../../../../lib/base/slice.ts'
 import { type JsonObject, textFromTree } from '../../../../../lib/codec/json/tree.ts'
 import { schemaOf } from '../../../../../lib/codec/schema/schema.ts'
 import type { WriteDefinition, WriteKind } from '../../../../../lib/cluster/write/write-kind.ts'
@@ -88,14 +89,11 @@ function written(row: Row, live: JsonObject | undefined): JsonObject {
       object: new Map(object).set('apiVersion', apiVersion),
     }),
   }
-  const steps =
+  return atOnce(
     row.applied === undefined
       ? updateManagedFields(context, live, treeOf(row.updated))
-      : serverSideApply(context, live, treeOf(row.applied))
-  for (;;) {
-    const { done, value } = steps.next()
-    if (done === true) return value
-  }
+      : serverSideApply(context, live, treeOf(row.applied)),
+  )
 }
 
 function kindOf({ resource, apiVersion, live, updated, applied }: Row): WriteKind {

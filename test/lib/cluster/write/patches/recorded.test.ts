@@ -1,5 +1,4 @@
 import t from 'tap'
-import { atOnce } from '../../../../../lib/base/slice.ts'
 import { textInOrder } from '../../../../../lib/codec/json/tree.ts'
 import { schemaOf } from '../../../../../lib/codec/schema/schema.ts'
 import { type PatchType, applyPatch } from '../../../../../lib/cluster/write/patches/apply-patch.ts'
@@ -38,7 +37,7 @@ t.test('random patches make what kube-apiserver makes of them', async t => {
     const { type, isChecked } = row
     const patch = { type, body: Buffer.from(row.body), isChecked }
     try {
-      const { patched, strictErrors } = atOnce(applyPatch(kind, treeOf(row.live), patch))
+      const { patched, strictErrors } = applyPatch(kind, treeOf(row.live), patch)
       t.equal(textInOrder(patched), row.patched, what)
       t.strictSame(strictErrors, row.strictErrors ?? [], what)
     } catch (error) {
