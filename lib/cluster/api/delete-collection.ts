@@ -24,18 +24,19 @@ export interface CollectionDelete {
   readonly session: WriteSession
   readonly mediaType: MediaType
   readonly readBody: () => Promise<Uint8Array>
+  /** The form of what `readBody` returns. */
+  readonly contentType: string | undefined
 }
 
 /** Deletes and answers; refusals are thrown. */
 export async function answerDeleteCollection(
   context: RequestContext,
-  { route, session, mediaType, readBody }: CollectionDelete,
+  { route, session, mediaType, readBody, contentType }: CollectionDelete,
   options: ReadServices,
 ): Promise<void> {
-  const { target, exchange } = context
+  const { target } = context
   const plan = planRead({ ...route, verb: 'list' }, target.query, options.tokenEncryption)
   if (plan.type !== 'list') return
-  const contentType = exchange.headers['content-type']
   const body = await readBody()
   const deleteOptions = await readDeleteOptions(session, { query: target.query, contentType, body })
   const shown = shownAs(context, plan, mediaType, options)

@@ -68,6 +68,7 @@ async function answerWrite(
   const { 'content-type': sentType } = exchange.headers
   const isCbor =
     options.hasCbor && verb !== 'patch' && /^application\/cbor *(?:;|$)/.test(sentType ?? '')
+  const contentType = isCbor ? 'application/json' : sentType
   const readWhole = async (): Promise<Uint8Array> => {
     const body = await readBody(exchange, bodyMaxBytes, options.clock)
     if (body === undefined) throw tooLarge(`limit is ${bodyMaxBytes}`)
@@ -77,7 +78,7 @@ async function answerWrite(
     if (verb === 'deletecollection') {
       await answerDeleteCollection(
         context,
-        { route, session, mediaType, readBody: readWhole },
+        { route, session, mediaType, readBody: readWhole, contentType },
         options,
       )
       return
@@ -85,7 +86,7 @@ async function answerWrite(
     const written = await runWrite(session, {
       verb,
       query: target.query,
-      contentType: isCbor ? 'application/json' : sentType,
+      contentType,
       readBody: readWhole,
     })
     reply.warnings = [...resource.warnings, ...session.warnings]

@@ -2,9 +2,15 @@
  *  plain conversion, as Go's own encoders do it (FORMAT.md). What the API serves is `view`. */
 
 import { ByteWriter } from '../../wire/byte-writer.ts'
-import { type KindName, appendEnvelope, readEnvelope, hasEnvelope } from './envelope.ts'
+import {
+  type Envelope,
+  type KindName,
+  appendEnvelope,
+  readEnvelope,
+  hasEnvelope,
+} from './envelope.ts'
 import { GiveUp, NotExact } from '../not-exact.ts'
-import { type Kind, type Schema, perSchema, schemaOf } from '../schema/schema.ts'
+import { type Kind, type MessageType, type Schema, perSchema, schemaOf } from '../schema/schema.ts'
 import type { StoredValue } from '../stored-value.ts'
 import { encoderOf, rootText } from './encode/encoders.ts'
 import { EncodeState } from './encode/state.ts'
@@ -39,6 +45,26 @@ export function appendJson(
       resourceVersion: '',
     },
   )
+}
+
+/** The JSON of the message in an envelope as one of that type, whatever kind the envelope names. */
+export function jsonFromEnvelope(
+  bytes: Uint8Array,
+  { rawStart, rawEnd }: Envelope,
+  type: MessageType,
+): Uint8Array | NotExact {
+  scratch.clear()
+  const problem = appendObject(
+    scratch,
+    { bytes, start: rawStart, end: rawEnd, type },
+    {
+      write: decodersOf(type.schema).writerOf(type, { output: 'members' }),
+      header: '',
+      trailer: '}',
+      resourceVersion: '',
+    },
+  )
+  return problem ?? scratch.copy()
 }
 
 /** The JSON as an array of its own, or the reason why there is none. */

@@ -1,7 +1,10 @@
 /** The options of a delete: in its body if it has one, in its query otherwise. */
 
 import { NotExact } from '../../../codec/not-exact.ts'
-import { jsonFromProtobuf } from '../../../codec/transcode/transcode.ts'
+import type { ParsedDocument } from '../../../codec/json/tree.ts'
+import type { MessageType } from '../../../codec/schema/schema.ts'
+import { readEnvelope } from '../../../codec/transcode/envelope.ts'
+import { jsonFromEnvelope } from '../../../codec/transcode/transcode.ts'
 import { badRequest } from '../../../kube/status.ts'
 import { bodyFormOf, parseBody } from '../decode/body.ts'
 import { jsonBody } from '../decode/documents.ts'
@@ -22,15 +25,26 @@ export async function readDeleteOptions(
   const type = kind.schema.messageType('meta/v1.DeleteOptions')
   const form = bodyFormOf(contentType, { type })
   try {
-    let document
-    if (form === 'protobuf') {
-      const json = jsonFromProtobuf(body, 0, body.length, kind.schema)
-      if (json instanceof NotExact) throw new DecodeError(json.reason)
-      document = jsonBody(json)
-    } else document = (await parseBody(body, form, slice)).document
+    const document =
+      form === 'protobuf'
+        ? protobufOptions(body, type)
+        : (await parseBody(body, form, slice)).document
     return deleteOptionsFromTree(decodeTyped(document, type).object)
   } catch (error) {
     if (error instanceof DecodeError) throw badRequest(error.message)
     throw error
   }
+}
+
+/** Clients in Go name the group and version of the resource as that of the options, since upstream
+ *  has the kind in each of them. */
+function protobufOptions(body: Uint8Array, type: MessageType): ParsedDocument {
+  const envelope = readEnvelope(body, 0, body.length)
+  if (envelope instanceof NotExact) throw new DecodeError(envelope.reason)
+  if (envelope.kind !== '' && envelope.kind !== 'DeleteOptions') {
+    throw new DecodeError('decoded object cannot be converted to DeleteOptions')
+  }
+  const json = jsonFromEnvelope(body, envelope, type)
+  if (json instanceof NotExact) throw new DecodeError(json.reason)
+  return jsonBody(json)
 }
