@@ -2,10 +2,11 @@
 /** The program: reads arguments and environment, runs one command, turns signals into a stop and
  *  failures into an exit code.
  *
- *  Exit codes: 0 done, 1 failed, 2 the command line was wrong. */
+ *  Exit codes: 0 done, 1 failed, 2 the command line was wrong; `run` has its command's. */
 
 import { CacheError } from './base/errors.ts'
 import type { LevelledLogger, Logger } from './base/logger.ts'
+import type { CommandContext } from './commands/context.ts'
 import { createStderrLogger } from './commands/logger.ts'
 import { runnerOf } from './commands/run.ts'
 import { helpText } from './config/help.ts'
@@ -38,25 +39,42 @@ async function run({
   const runner = await runnerOf(command)
   const logger = createStderrLogger(values)
   const stop = new AbortController()
-  stopOnSignals(stop, logger)
+  const takeSignals = stopOnSignals(stop, logger)
   logMoreOnSignal(logger)
   const fault = stopOnFault(stop, logger)
   const onSwitch = (task: () => void): void => void process.on('SIGUSR2', task)
-  const code = await runner({ values, operands, logger, signal: stop.signal, onSwitch })
+  const code = await runner({
+    values,
+    operands,
+    logger,
+    signal: stop.signal,
+    takeSignals,
+    onSwitch,
+  })
   if (!fault.hasHappened) return code
   logger.error('the process ended because of the internal error above')
   return 1
 }
 
-/** Aborts with the first SIGINT or SIGTERM; the second one ends the process at once. */
-function stopOnSignals(stop: AbortController, logger: Logger): void {
-  const onSignal = (name: string): void => {
+/** Aborts with the first SIGINT or SIGTERM; the second one ends the process at once. The answer
+ *  has a command take the signals itself. */
+function stopOnSignals(stop: AbortController, logger: Logger): CommandContext['takeSignals'] {
+  let taken: ((name: NodeJS.Signals) => void) | undefined
+  const onSignal = (name: NodeJS.Signals): void => {
+    if (taken !== undefined) {
+      taken(name)
+      return
+    }
     if (stop.signal.aborted) process.exit(1)
     logger.info('stopping', { signal: name })
     stop.abort()
   }
   process.on('SIGINT', onSignal)
   process.on('SIGTERM', onSignal)
+  return task => {
+    taken = task
+    process.on('SIGHUP', onSignal)
+  }
 }
 
 /** SIGUSR1 has everything logged; the next one goes back. Without a listener Node would open a

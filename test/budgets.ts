@@ -13,7 +13,7 @@ export const suiteBudgets: Readonly<Record<string, number>> = {
   contract: 5,
   deploy: 40,
   door: 60,
-  e2e: 106,
+  e2e: 132,
   etcd: 60,
   front: 90,
   go: 5,

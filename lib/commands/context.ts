@@ -9,6 +9,9 @@ export interface CommandContext {
   readonly logger: LevelledLogger
   /** Aborted when the program is asked to stop. */
   readonly signal: AbortSignal
+  /** From now on, passes the signals by which the program is asked to stop to a task, and does
+   *  nothing else about them. */
+  readonly takeSignals: (task: (name: NodeJS.Signals) => void) => void
   /** Calls `task` whenever the program is sent the signal that switches (SIGUSR2). */
   readonly onSwitch: (task: () => void) => void
 }

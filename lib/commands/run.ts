@@ -11,6 +11,7 @@ const runners: Readonly<Record<CommandName, () => Promise<CommandRunner>>> = {
   encode: async () => (await import('./decode.ts')).encode,
   generate: async () => (await import('./generate.ts')).generate,
   record: async () => (await import('./record.ts')).record,
+  run: async () => (await import('./test-cluster/run-in-cluster.ts')).runInCluster,
   serve: async () => (await import('./serve.ts')).serve,
 }
 

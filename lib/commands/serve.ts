@@ -56,6 +56,30 @@ export async function serve(context: CommandContext): Promise<number> {
   return 0
 }
 
+/** Serves an embedded cluster for as long as a task takes, and says nothing. */
+export async function whileServing<T>(
+  context: CommandContext,
+  task: (service: Service, address: string) => Promise<T>,
+): Promise<T> {
+  const threads = await threadsFor(context.values)
+  const plan = await startPlan(context)
+  const takeRoomBack = giveCollectorRoom()
+  try {
+    return await inEmbeddedEtcd(context, async ({ client }) => {
+      const { prefix, options } = withWings(plan, { threads })
+      const service = await Service.start({ ...options, etcd: { client, prefix } })
+      try {
+        return await task(service, addressOf(options.listening.listen, service.port))
+      } finally {
+        await service.stop()
+      }
+    })
+  } finally {
+    takeRoomBack()
+    await plan.stop()
+  }
+}
+
 /** The same plan with more wings. */
 function withWings(plan: ServePlan, more: Partial<WingOptions>): ServePlan {
   return { ...plan, options: { ...plan.options, wings: { ...plan.options.wings, ...more } } }
@@ -92,10 +116,10 @@ async function inEtcd(
 }
 
 /** Does a task with an etcd of our own, filled as it was asked for. */
-async function inEmbeddedEtcd(
+async function inEmbeddedEtcd<T>(
   context: CommandContext,
-  task: (etcd: MirroredEtcd) => Promise<void>,
-): Promise<void> {
+  task: (etcd: MirroredEtcd) => Promise<T>,
+): Promise<T> {
   const { values, logger } = context
   const listen = etcdListenOf(values)
   const replay = replayPlanOf(values)
@@ -108,7 +132,7 @@ async function inEmbeddedEtcd(
       stops.push(await startReplay(replay, embedded.createClient(), context))
     }
     stops.push(await generateInto(embedded, context))
-    await task({ client: embedded.createClient(), name: 'embedded, in memory' })
+    return await task({ client: embedded.createClient(), name: 'embedded, in memory' })
   } finally {
     // Whoever goes on writing would keep a process alive that could not listen.
     for (const stop of stops) stop()

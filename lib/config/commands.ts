@@ -169,6 +169,28 @@ const allServeOptions: readonly Option[] = [
   ...logOptions,
 ]
 
+/** Of these options, `run` has the same as `serve`. */
+const sharedWithRun = ['simulate', 'kubernetes-version', 'seed', 'threads']
+
+const runOptions: readonly Option[] = [
+  {
+    name: 'crds',
+    value: 'DIR',
+    help: 'Applies the CustomResourceDefinitions in the YAML and JSON files of a folder, and waits until they are established, before the command begins.',
+  },
+  {
+    name: 'apply',
+    value: 'DIR',
+    help: 'Applies the objects in the YAML and JSON files of a folder, in the order of their names, after those of --crds.',
+  },
+  {
+    name: 'keep',
+    help: 'Keeps the temporary folder with kubeconfig and certificates, and says where it is.',
+  },
+  ...allServeOptions.filter(({ name }) => sharedWithRun.includes(name)),
+  ...logOptions.map(option => ({ ...option, fallback: 'error' })),
+]
+
 /** Every command, in the order of `--help`. */
 export type CommandName =
   | 'check'
@@ -177,6 +199,7 @@ export type CommandName =
   | 'encode'
   | 'generate'
   | 'record'
+  | 'run'
   | 'serve'
 
 export const commands: Readonly<Record<CommandName, Command>> = {
@@ -260,6 +283,13 @@ export const commands: Readonly<Record<CommandName, Command>> = {
       ...etcdCredentialOptions,
       ...logOptions,
     ],
+  },
+  run: {
+    operands: '-- COMMAND [ARGUMENT...]',
+    takesCommand: true,
+    summary:
+      'Runs a command with a fresh cluster of its own, which KUBECONFIG names, for as long as it takes.',
+    options: runOptions,
   },
   serve: {
     operands: '',

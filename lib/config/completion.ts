@@ -26,7 +26,7 @@ const names = table.map(([name]) => name).join(' ')
 /** What a value is completed with: the words of a list, the names of files, or nothing. */
 function valuesOf({ choices, value }: Option): readonly string[] | 'files' | 'none' {
   if (choices !== undefined) return choices
-  return value === 'FILE' ? 'files' : 'none'
+  return value === 'FILE' || value === 'DIR' ? 'files' : 'none'
 }
 
 /** What is said beside the table's commands, and of each command. */

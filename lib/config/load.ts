@@ -40,8 +40,26 @@ export function load(
       undefined,
     )
   }
-  if (rest.includes('--help') || rest.includes('-h')) return { kind: 'help', command: first }
-  return { kind: 'run', command: first, ...readOptions({ name: first, command, args: rest, env }) }
+  const [own, theirs] = command.takesCommand === true ? splitCommand(rest, command) : [rest, []]
+  if (own.includes('--help') || own.includes('-h')) return { kind: 'help', command: first }
+  const { values, operands } = readOptions({ name: first, command, args: own, env })
+  return { kind: 'run', command: first, values, operands: [...operands, ...theirs] }
+}
+
+/** Our arguments, and the command after them: after `--`, or from the first word that is neither
+ *  an option nor the value of one. */
+function splitCommand(
+  args: readonly string[],
+  { options }: Command,
+): readonly [own: readonly string[], theirs: readonly string[]] {
+  for (let i = 0; i < args.length; i++) {
+    const arg = args[i] ?? ''
+    if (arg === '--') return [args.slice(0, i), args.slice(i + 1)]
+    if (!arg.startsWith('-')) return [args.slice(0, i), args.slice(i)]
+    const option = options.find(({ name }) => arg === `--${name}`)
+    if (option?.value !== undefined) i++
+  }
+  return [args, []]
 }
 
 interface Source {

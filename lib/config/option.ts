@@ -3,6 +3,8 @@
 export interface Command {
   /** The arguments after the command's name, beside options. */
   readonly operands: string
+  /** The operands are another command with options of its own: ours end where it begins. */
+  readonly takesCommand?: boolean
   readonly summary: string
   readonly options: readonly Option[]
 }

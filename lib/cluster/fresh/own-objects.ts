@@ -36,7 +36,8 @@ const serviceRange = '10.96.0.0/12'
 const leaseSeconds = 3600
 
 export function ownObjects(facts: OwnFacts): readonly NewObject[] {
-  const port = Number(/:(\d+)$/.exec(facts.address)?.[1] ?? 443)
+  // Zero is a port that is not chosen yet, as face threads have it.
+  const port = Number(/:(\d+)$/.exec(facts.address)?.[1] ?? 0) || 443
   return [
     {
       apiVersion: 'v1',

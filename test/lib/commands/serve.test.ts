@@ -27,7 +27,7 @@ async function refusal(...args: string[]): Promise<unknown> {
     const serve = await runnerOf('serve')
     const { signal } = new AbortController()
     const logger = { ...silentLogger, level: 'info' } as const
-    await serve({ values, operands, logger, signal, onSwitch: () => {} })
+    await serve({ values, operands, logger, signal, onSwitch: () => {}, takeSignals: () => {} })
     return undefined
   } catch (error) {
     return error

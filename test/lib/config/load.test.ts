@@ -119,3 +119,24 @@ t.test('help names every command and option, within 100 columns', async t => {
     for (const word of expected) t.match(text, word)
   }
 })
+
+t.test('options end where the command of an operand begins', async t => {
+  const options = [
+    { name: 'size', value: 'N', help: 'How large.' },
+    { name: 'keep', help: 'Keeps it.' },
+  ]
+  const known: Readonly<Record<string, Command>> = {
+    run: { operands: '-- COMMAND', takesCommand: true, summary: 'Runs it.', options },
+  }
+  const operandsOf = (...args: string[]): unknown => {
+    const invocation = load(['run', ...args], {}, known)
+    if (invocation.kind !== 'run') return invocation.kind
+    return [invocation.operands, invocation.values.text('size')]
+  }
+  t.strictSame(operandsOf('--', 'a', '--help', '-v'), [['a', '--help', '-v'], undefined])
+  t.strictSame(operandsOf('--size', '3', 'a', '--size', '4'), [['a', '--size', '4'], '3'])
+  t.strictSame(operandsOf('--size=3', '--keep', 'a', '--', 'b'), [['a', '--', 'b'], '3'])
+  t.strictSame(operandsOf('--keep'), [[], undefined])
+  t.equal(operandsOf('--keep', '--help', '--', 'a'), 'help')
+  t.throws(() => operandsOf('--kep', 'a'), { message: /unknown option --kep: did you mean --keep/ })
+})

@@ -1,0 +1,23 @@
+/** What `run` is doing, on one line of a terminal; nothing anywhere else. */
+
+export class Progress {
+  readonly #stream: NodeJS.WriteStream
+  readonly #isShown: boolean
+
+  constructor(stream: NodeJS.WriteStream) {
+    this.#stream = stream
+    this.#isShown = stream.isTTY
+  }
+
+  /** In place of what was said before. */
+  say(text: string): void {
+    if (!this.#isShown) return
+    const room = Math.max(20, this.#stream.columns - 1)
+    this.#stream.write(`\r\u001b[2K${`watchglass: ${text}`.slice(0, room)}`)
+  }
+
+  /** The line stays; what comes next begins below it. */
+  end(): void {
+    if (this.#isShown) this.#stream.write('\n')
+  }
+}
