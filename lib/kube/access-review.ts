@@ -13,11 +13,11 @@ export interface Identity {
   readonly extra: Readonly<Record<string, readonly string[]>>
 }
 
-/** Where a review of the caller itself is posted. */
+/** The path to which a review of the caller itself is posted. */
 export const selfReviewPath = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'
-/** Where a review of another user is posted. */
+/** The path to which a review of another user is posted. */
 export const subjectReviewPath = '/apis/authorization.k8s.io/v1/subjectaccessreviews'
-/** Where the caller asks who it is. */
+/** The path on which the caller asks who it is. */
 export const whoAmIPath = '/apis/authentication.k8s.io/v1/selfsubjectreviews'
 
 /** The result of a review. */

@@ -76,8 +76,8 @@ export class ApiState {
     return createSelectableReader(kind, fields, needsLabels)
   }
 
-  /** How the objects of a stored resource are written. Made when it is first needed, because making
-   *  one for a custom resource costs as much as writing hundreds of objects. */
+  /** Encoder of a stored resource's objects. Made when it is first needed, because making one for a
+   *  custom resource costs as much as writing hundreds of objects. */
   encoderOf(resource: Resource): ObjectEncoder | NotExact {
     const known = this.#encoders.get(resource)
     if (known !== undefined) return known
@@ -86,7 +86,7 @@ export class ApiState {
     return encoder
   }
 
-  /** How another minor version writes them. */
+  /** The encoder as another minor version would write them. */
   encoderAs(resource: Resource, schema: Schema): ObjectEncoder | NotExact {
     if (schema === this.registry.schema) return this.encoderOf(resource)
     const encoders =
@@ -105,8 +105,8 @@ export class ApiState {
     return new ObjectEncoder({ ...resource, storage, schema }, custom)
   }
 
-  /** How the objects of a definition, or of a configured resource, are read; undefined for what is
-   *  built in. */
+  /** Kind of a definition's objects, or of a configured resource's; undefined for what is built
+   *  in. */
   #customKindOf(resource: Resource): CustomKind | NotExact | undefined {
     if (resource.custom === undefined) return undefined
     const name = resource.custom.definition

@@ -12,7 +12,7 @@ import { GoJsonError, type GoJsonValue, parseGoJson } from '../go/json.ts'
 import { goJsonString, goParseInt } from '../go/text.ts'
 import { badRequest, continuationExpired } from './status.ts'
 
-/** Where a list continues. */
+/** The place where a list continues. */
 export interface Continuation {
   /** The first key of the next page, relative to the list's prefix: without a slash at the
    *  beginning. */
@@ -35,7 +35,7 @@ export interface TokenEncryption {
   isEncrypted(token: string): boolean
 }
 
-/** How the tokens of one list are encrypted. */
+/** The encryption of one list's tokens. */
 export interface HiddenTokens {
   readonly prefix: Key
   /** Undefined: tokens are plain. */

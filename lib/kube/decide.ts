@@ -82,11 +82,11 @@ export type Decision =
   /** Plain text: `service unavailable`. */
   | { readonly type: 'unavailable' }
 
-/** What the decision is made from. */
+/** The part of a request that the decision is made from. */
 export interface DecisionRequest {
   readonly route: Route
   readonly target: RequestTarget
-  /** Of the body; undefined or empty where there is none. */
+  /** Type of the body; undefined or empty where there is none. */
   readonly contentType?: string | undefined
   /** It asks for a watch. */
   readonly isWatch: boolean
@@ -248,7 +248,7 @@ function isWrite({ resource, verb, subresource }: Route & { readonly type: 'reso
   )
 }
 
-/** What only an upstream can do with a resource; undefined for plain reads. */
+/** The feature that only an upstream has for a resource; undefined for plain reads. */
 function whatIsLacking(route: Route & { readonly type: 'resource' }): string | undefined {
   const { resource, verb, subresource } = route
   if (!readVerbs.has(verb)) return verb

@@ -28,7 +28,7 @@ export interface Page {
   readonly revision: Revision
   /** The last key that was examined, if there are more after it. */
   readonly last: Key | undefined
-  /** How many entries come after the page. Known, and shown, only without a selector. */
+  /** Number of entries after the page. Known, and shown, only without a selector. */
   readonly remaining: number | undefined
 }
 

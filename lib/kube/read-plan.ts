@@ -47,7 +47,7 @@ import {
 import { CacheError } from '../base/errors.ts'
 import type { ResourceRoute } from './request/routes.ts'
 
-/** What lists and watches read. */
+/** The range and the selectors of lists and watches. */
 export interface SelectedRange {
   readonly resource: Resource
   /** The keys: of the resource, of one of its namespaces, or one single key. */
@@ -75,7 +75,7 @@ export interface ListPlan extends SelectedRange {
   readonly freshness: Freshness
   /** 0 is no limit. */
   readonly limit: number
-  /** Where an earlier page ended. */
+  /** End of an earlier page. */
   readonly continuation: Continuation | undefined
 }
 
@@ -91,7 +91,8 @@ export interface GetPlan {
   readonly freshness: Freshness
 }
 
-/** How a watch begins. */
+/** Beginnings of a watch. Initial events and the bookmark that ends them are KEP-3157
+ *  (`sendInitialEvents`). */
 export type WatchStart =
   /** With ADDED events for all objects, and then, if requested, a bookmark that ends them. */
   | { readonly type: 'state'; readonly freshness: Freshness; readonly hasEndBookmark: boolean }
@@ -353,7 +354,7 @@ function keyspaceOf(resource: Resource): Key {
   return keyFromText(resource.storage.prefix)
 }
 
-/** What of a request decides. */
+/** The part of a request that its plan is made from. */
 export interface AskedRead {
   readonly query: Query
   readonly isWatch: boolean
@@ -386,8 +387,7 @@ export function planAsked(
   return { plan, mediaType }
 }
 
-/** What comes of a read for the schema of its route, to be compared with what comes of it for
- *  another. */
+/** Outcome of a read for the schema of its route, to be compared with its outcome for another. */
 export interface Outcome {
   /** Equal for reads that are answered alike, if objects are. */
   readonly text: string

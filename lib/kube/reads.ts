@@ -19,12 +19,12 @@ export interface ReadRequest {
   readonly signal: AbortSignal
 }
 
-/** Where a read is answered from. */
+/** Source that a read is answered from. */
 export type Contents = Snapshot | DirectSource
 
 /** Contents of keyspaces, as fresh as a read requires. */
 export interface Reads {
-  /** Of all its reads. */
+  /** Place for all reads that the mirror cannot answer. */
   readonly elsewhere: Elsewhere
   /** A snapshot of the mirror, or, if the mirror cannot answer, where to read instead, or why the
    *  upstream is to answer: at once if nothing has to be waited for. Fails with the codes of the
@@ -51,6 +51,6 @@ export interface DirectRequest {
 export interface DirectPage {
   readonly revision: Revision
   readonly entries: readonly KeyValue[]
-  /** How many entries of the range come after the page. */
+  /** Number of entries of the range after the page. */
   readonly remaining: number
 }

@@ -101,8 +101,7 @@ function causeJson({ reason, message, field }: StatusCause): string {
   return `{${members.join(',')}}`
 }
 
-/** What a successful write says where it has no object to show: compact JSON with a final
- *  newline. */
+/** The body of a successful write that has no object to show: compact JSON with a final newline. */
 export function successJson({
   details,
   hasCode,
@@ -134,7 +133,7 @@ function textMember(name: string, text: string | undefined): string[] {
   return text === undefined || text === '' ? [] : [`"${name}":${goJsonString(text)}`]
 }
 
-/** What is wrong with the request itself. */
+/** The error of a malformed request. */
 export function badRequest(message: string): StatusError {
   return new StatusError('invalid_request', { code: 400, message, reason: 'BadRequest' })
 }
@@ -346,7 +345,7 @@ export function statusFromError(error: CacheError): Status {
   }
 }
 
-/** What is denied: the resource and its scope, or a path that is not a resource. */
+/** The denied request: the resource and its scope, or a path that is not a resource. */
 export interface DeniedAttributes {
   readonly user: string
   readonly verb: string

@@ -114,7 +114,8 @@ function entriesOf<E extends Keyed>(leaf: Leaf<E>): E[] {
   return leaf.slice(0, leafSize(leaf)) as E[]
 }
 
-/** How many leading bytes all keys between two bounds share; `atLeast` if a bound is not known. */
+/** The number of leading bytes that all keys between two bounds share; `atLeast` if a bound is not
+ *  known. */
 function skipBetween(lower: Key | undefined, upper: Key | undefined, atLeast: number): number {
   return lower === undefined || upper === undefined ? atLeast : sharedBytes(lower, upper)
 }

@@ -15,8 +15,8 @@ import {
   sharedBytes,
 } from './btree-nodes.ts'
 
-/** How full nodes are made. Not completely, so that the first inserts after a load do not split
- *  every node. */
+/** The sizes of nodes after a load. Not completely, so that the first inserts after a load do not
+ *  split every node. */
 const loadEntries = 21
 const loadChildren = 18
 
@@ -37,7 +37,7 @@ export class BTreeBuilder<E extends Keyed> {
   #last: Key | undefined = undefined
   #size = 0
 
-  /** How many entries have been added. */
+  /** Number of entries added so far. */
   get size(): number {
     return this.#size
   }
@@ -111,7 +111,8 @@ export class BTreeBuilder<E extends Keyed> {
   }
 }
 
-/** How the rest of a level is divided into nodes: one when it fits, else two halves. */
+/** The sizes of the nodes that the rest of a level is divided into: one when it fits, else two
+ *  halves. */
 function lastSizes(rest: number, most: number): readonly number[] {
   if (rest <= most) return [rest]
   const half = rest >>> 1

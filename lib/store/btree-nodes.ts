@@ -38,7 +38,7 @@ export const maxChildren = 20
  *  comes and goes does not split and join nodes each time. */
 export const minSize = 5
 
-/** What a tree holds: anything that knows its key. */
+/** An entry of a tree: anything that knows its key. */
 export interface Keyed {
   readonly key: Key
 }
@@ -52,16 +52,15 @@ export interface Leaf<E extends Keyed> extends ReadonlyArray<E | number>, Segmen
 /** A head and the children. */
 export type Inner<E extends Keyed> = readonly [head: Head, ...children: Node<E>[]]
 
-/** What an inner node shares with copies that have other children: the keys that divide the
- *  children, and the number of entries. The keys of child `i + 1` begin at `keys[i]`. */
+/** The part of an inner node that is shared with copies that have other children: the keys that
+ *  divide the children, and the number of entries. The keys of child `i + 1` begin at `keys[i]`. */
 export class Head {
   readonly marks: readonly number[]
   readonly keys: readonly Key[]
   readonly skip: number
-  /** How many entries lie below the node. */
+  /** Number of entries below the node. */
   readonly count: number
-  /** How many entries are below the children before each child; made when it is first needed. Only
-   *  `offsetsOf` uses it. */
+  /** Numbers of entries before each child; made when first needed. Only `offsetsOf` uses it. */
   offsets: readonly number[] | undefined
 
   constructor(marks: readonly number[], keys: readonly Key[], skip: number, count: number) {
@@ -79,7 +78,7 @@ export function createLeaf<E extends Keyed>(entries: readonly E[], skip: number)
   return [...entries, ...entries.map(({ key }) => markAt(key, skip)), skip]
 }
 
-/** How many entries a leaf has. */
+/** The number of entries of a leaf. */
 export function leafSize<E extends Keyed>(leaf: Leaf<E>): number {
   return leaf.length >>> 1
 }
@@ -89,12 +88,12 @@ export function entryAt<E extends Keyed>(leaf: Leaf<E>, index: number): E | unde
   return index < leafSize(leaf) ? (leaf[index] as E) : undefined
 }
 
-/** How many bytes the marks of a leaf skip. */
+/** The number of bytes that the marks of a leaf skip. */
 export function skipOf<E extends Keyed>(leaf: Leaf<E>): number {
   return leaf[leaf.length - 1] as number
 }
 
-/** What an inner node is made of. */
+/** Parts of an inner node. */
 export interface InnerParts<E extends Keyed> {
   readonly keys: readonly Key[]
   /** All keys that may lie below the node begin with the same so many bytes. */
@@ -127,12 +126,12 @@ export function withChild<E extends Keyed>(
   return copy
 }
 
-/** How many entries lie at or below a node `level` levels above the leaves. */
+/** The number of entries at or below a node `level` levels above the leaves. */
 export function countOf<E extends Keyed>(node: Node<E>, level: number): number {
   return level === 0 ? leafSize(node as Leaf<E>) : (node as Inner<E>)[0].count
 }
 
-/** How many entries or children a node has. */
+/** The number of entries or children of a node. */
 export function sizeOf<E extends Keyed>(node: Node<E>, level: number): number {
   return level === 0 ? leafSize(node as Leaf<E>) : (node as Inner<E>).length - 1
 }
@@ -142,9 +141,9 @@ export function isOverFull<E extends Keyed>(node: Node<E>, level: number): boole
   return sizeOf(node, level) > (level === 0 ? maxEntries : maxChildren)
 }
 
-/** How many entries lie below the children before each child of a node. Made when first asked for,
- *  because most nodes of a busy tree are never counted in; a node in which only a value was
- *  replaced has those of the node before it. */
+/** The number of entries before each child of a node. Made when first asked for, because most nodes
+ *  of a busy tree are never counted in; a node in which only a value was replaced has those of the
+ *  node before it. */
 export function offsetsOf<E extends Keyed>(inner: Inner<E>, level: number): readonly number[] {
   const head = inner[0]
   if (head.offsets !== undefined) return head.offsets
@@ -222,8 +221,8 @@ export function markAt(key: Key, skip: number): number {
   return mark ^ 0x8000_0000
 }
 
-/** How many bytes two keys have in common at their beginning. Every key between the two begins with
- *  the same. */
+/** The number of bytes that two keys share at their beginning. Every key between the two begins
+ *  with the same. */
 export function sharedBytes(a: Key, b: Key): number {
   const limit = Math.min(a.length, b.length)
   let i = 0

@@ -23,13 +23,13 @@ import type { SegmentHolder } from './segments.ts'
 
 /** The part of one leaf that lies in a range. */
 export interface LeafSlice<E extends Keyed> {
-  /** What is derived from the entries is kept with it. */
+  /** Leaf of the entries; whatever is derived from them is kept with it. */
   readonly leaf: SegmentHolder
   /** The entries from index `from` up to, not including, `to`. */
   readonly entries: readonly E[]
   readonly from: number
   readonly to: number
-  /** How many the leaf has. */
+  /** Number of entries in the leaf. */
   readonly size: number
 }
 
@@ -43,7 +43,7 @@ export interface RangeOptions {
 /** The contents of a tree. Immutable. */
 export class BTree<E extends Keyed> {
   readonly root: Node<E>
-  /** How many levels of inner nodes lie above the leaves. */
+  /** Number of levels of inner nodes above the leaves. */
   readonly height: number
 
   constructor(root: Node<E>, height: number) {
@@ -56,7 +56,7 @@ export class BTree<E extends Keyed> {
     return emptyTree as BTree<Keyed> as BTree<E>
   }
 
-  /** How many entries there are. */
+  /** Number of entries. */
   get size(): number {
     return countOf(this.root, this.height)
   }
@@ -73,7 +73,7 @@ export class BTree<E extends Keyed> {
     return entry !== undefined && entry.key === key ? entry : undefined
   }
 
-  /** How many keys are below `key`. O(log n). */
+  /** The number of keys below `key`. O(log n). */
   rank(key: Key): number {
     let node = this.root
     let rank = 0
@@ -86,7 +86,7 @@ export class BTree<E extends Keyed> {
     return rank + entryIndex(node as Leaf<E>, key)
   }
 
-  /** How many keys lie in the range. O(log n). */
+  /** The number of keys in the range. O(log n). */
   count(range: KeyRange): number {
     if (isEmptyRange(range)) return 0
     const below = range.end === undefined ? this.size : this.rank(range.end)

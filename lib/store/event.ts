@@ -64,7 +64,7 @@ export class KeyValue {
   }
 }
 
-/** Where a value's bytes are. */
+/** The window of a value: its bytes lie in a slab. */
 export interface ValueWindow {
   readonly bytes: Uint8Array
   readonly start: number

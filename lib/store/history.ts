@@ -78,7 +78,7 @@ export class History {
   readonly #kept = new Ring<Kept>()
   /** The snapshot after the last step. */
   #newest: BTree<KeyValue>
-  /** How many changes came since the last kept snapshot. */
+  /** Number of changes since the last kept snapshot. */
   #changes = 0
   /** The revision before the first step. */
   #base: IndexesAt
@@ -86,7 +86,7 @@ export class History {
   #bytes = 0
   /** No step is too old before this time. */
   #youngUntilMs = -Infinity
-  /** How many batches were dropped, which is the number of the first step. */
+  /** Number of dropped batches, which is the number of the first step. */
   #shifted = 0
 
   constructor(bounds: HistoryBounds, base: Snapshot) {
@@ -103,7 +103,7 @@ export class History {
     return revision > this.#compacted ? revision : this.#compacted
   }
 
-  /** How many batches are held. */
+  /** Number of batches held. */
   get size(): number {
     return this.#steps.size
   }

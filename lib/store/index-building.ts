@@ -29,7 +29,7 @@ interface Run {
 
 export class IndexBuilding {
   readonly #termsOf: TermsOf
-  /** Where the reading continues; `undefined` once everything is read. */
+  /** Key at which the reading continues; `undefined` once everything is read. */
   #position: Key | undefined = minKey
   readonly #runs = new Map<string, Run>()
   /** The runs in the order of their terms. */

@@ -25,7 +25,7 @@ export class IndexEntry {
 /** The terms of an entry. They must depend on the entry alone, and the function must not throw. */
 export type TermsOf = (entry: KeyValue) => readonly string[]
 
-/** How the terms of one key have changed. */
+/** The change of one key's terms. */
 export interface TermChanges {
   /** Places in the index. */
   readonly gone: readonly Key[]
@@ -58,7 +58,7 @@ export class IndexSnapshot {
     }
   }
 
-  /** How many keys in the range have the term. O(log n). */
+  /** The number of keys in the range that have the term. O(log n). */
   count(term: string, range: KeyRange): number {
     return this.#index.count(termRange(term, range))
   }

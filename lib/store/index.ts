@@ -24,8 +24,8 @@ interface IndexState {
   bytes: number
 }
 
-/** What a term of an entry takes beside the characters of its key: objects, and a share of the
- *  tree. */
+/** The bytes that a term of an entry takes beside the characters of its key: objects, and a share
+ *  of the tree. */
 const entryBytes = 120
 
 const noTrees: IndexTrees = new Map()
@@ -132,7 +132,7 @@ function weightOf(place: Key): number {
   return entryBytes + place.length
 }
 
-/** What the events of one batch change in an index. */
+/** The changes that one batch makes to an index. */
 function changesOf({ termsOf, building }: IndexState, events: readonly Event[]): TermChanges[] {
   const changes: TermChanges[] = []
   for (const { key, before, after } of events) {

@@ -41,7 +41,7 @@ export class Keyspace {
     return this.#latest.revision
   }
 
-  /** How many batches the history holds. */
+  /** Number of batches in the history. */
   get historyBatches(): number {
     return this.#history.size
   }

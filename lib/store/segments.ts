@@ -14,8 +14,8 @@
  *  and evicts nothing that was used within so many bytes: what was kept first stays. The cache has
  *  no clock; it counts the bytes that it is asked for and given. */
 
-/** What one leaf's entries became in one encoding, under the name of that encoding. A link of two
- *  lists: its leaf's, and the cache's in order of use. */
+/** One leaf's entries in one encoding, under the name of that encoding. A link of two lists: its
+ *  leaf's, and the cache's in order of use. */
 export class CachedSegment {
   readonly name: string
   readonly bytes: number
@@ -23,7 +23,7 @@ export class CachedSegment {
   data: unknown
   /** The period in which it was used last. */
   usedIn: number
-  /** What the cache had been asked for and given when it was last used, in bytes. */
+  /** Bytes that the cache had been asked for and given when this was last used. */
   usedAt: number
   nextOfLeaf: CachedSegment | undefined
   newer: CachedSegment | undefined
@@ -45,8 +45,8 @@ export class CachedSegment {
 export interface SegmentHolder {
   /** Only `SegmentCache` touches it. */
   segments?: CachedSegment | undefined
-  /** What was found for it last among what threads share. Only the shelf of those touches it
-   *  (codec/shared/shelf.ts). */
+  /** Result of the last search for it among the segments that threads share. Only the shelf of
+   *  those touches it (codec/shared/shelf.ts). */
   found?: unknown
 }
 
@@ -74,13 +74,13 @@ export class SegmentCache<D extends object> {
     return this.#bytes
   }
 
-  /** How many segments are kept. */
+  /** Number of segments kept. */
   get count(): number {
     return this.#count
   }
 
-  /** What `set` was given for this leaf under this name, unless it was dropped since. O(segments of
-   *  the leaf). */
+  /** The data that `set` was given for this leaf under this name, unless it was dropped since.
+   *  O(segments of the leaf). */
   get(leaf: SegmentHolder, name: string): D | undefined {
     let segment = leaf.segments
     while (segment !== undefined) {

@@ -8,7 +8,7 @@ import { BTree } from './btree.ts'
 import type { KeyValue } from './event.ts'
 import { type IndexTrees, IndexSnapshot } from './index-snapshot.ts'
 
-/** What a snapshot is made of. */
+/** Parts of a snapshot. */
 export interface SnapshotParts {
   readonly revision: Revision
   readonly root: Node<KeyValue>

@@ -1,4 +1,4 @@
-/** What writes need of etcd, and no more. */
+/** The part of etcd that writes need, and no more. */
 
 import type { Key, KeyRange } from '../base/keys.ts'
 import type { KeyValue } from './event.ts'

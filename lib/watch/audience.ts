@@ -19,7 +19,7 @@ export interface RequiredTerms {
   readonly terms: readonly string[]
 }
 
-/** What the watchers of one audience have in common. */
+/** Properties that all watchers of one audience share. */
 export interface AudienceSpec {
   /** Equal for all watchers that may share frames, different for all others. */
   readonly id: string
@@ -32,7 +32,7 @@ export interface AudienceSpec {
   readonly frameOf: (event: Event, revision: Revision, isAlone: boolean) => Framed
 }
 
-/** What is known of a batch that concerns an audience. */
+/** A batch that concerns an audience. */
 export interface Concerned {
   /** May leave out events that are known not to concern it. */
   readonly events: readonly Event[]
@@ -50,8 +50,8 @@ export class Audience<W> {
   readonly watchers: Set<W> = new Set()
   #batch: Batch | undefined
   #frames: Frames = nothing
-  /** Of the batches that were asked for before that one: those who catch up are at a few places at
-   *  a time. */
+  /** Frames of batches asked for before that one: those who catch up are at a few places at a
+   *  time. */
   #others: Map<Batch, Frames> | undefined
 
   constructor(spec: AudienceSpec) {

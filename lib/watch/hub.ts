@@ -39,7 +39,7 @@ export class Hub {
     return this.#history.oldest
   }
 
-  /** How many watchers there are. */
+  /** Number of watchers. */
   get size(): number {
     return this.#size
   }
@@ -151,6 +151,6 @@ export class Hub {
   }
 }
 
-/** How many events one watcher may take from the history before the next one's turn: well under a
- *  millisecond, even if all must be encoded. */
+/** The number of events that one watcher may take from the history before the next one's turn: well
+ *  under a millisecond, even if all must be encoded. */
 const shareMaxEvents = 16

@@ -1,4 +1,4 @@
-/** What open watches need of the part that follows the mirror. */
+/** Source of the watches: the part that follows the mirror. */
 
 import type { Key } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'

@@ -14,7 +14,7 @@ import type { Revision } from '../base/revision.ts'
 import type { Batch } from '../store/event.ts'
 import type { Audience } from './audience.ts'
 
-/** Where a watcher's frames go. */
+/** The sink of a watcher's frames. */
 export interface WatcherSink {
   /** Takes a frame. Returns false if it is full now: `Hub.resume` is called when it accepts
    *  more. */
@@ -43,7 +43,7 @@ export class Watcher {
   /** Everything up to here was sent. Of a live watcher it is not kept up: the history's revision is
    *  its position, unless the watcher began beyond it. */
   #position: Revision
-  /** How many frames of the batch above the position were sent already. */
+  /** Number of frames of the batch above the position that were sent already. */
   #sentOfNext = 0
   #isWaiting = true
   #isHeld = false

@@ -18,7 +18,7 @@ export interface AuditFacts {
   readonly identity: Identity | undefined
   readonly sourceIps: readonly string[]
   readonly userAgent: string
-  /** Of the trace that the request belongs to; undefined if it says none. */
+  /** Trace that the request belongs to; undefined if it names none. */
   readonly traceId?: string | undefined
   readonly code: number
   /** On the wall clock. */

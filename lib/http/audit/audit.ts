@@ -23,7 +23,7 @@ const unknownUser: Identity = {
   extra: {},
 }
 
-/** What records are made with. */
+/** Services that records are made with. */
 interface AuditServices {
   /** Reports a bug of this program: the event is lost, and the request is not affected. */
   readonly onFault: (error: unknown) => void

@@ -18,12 +18,13 @@ export interface AuthorizationOptions extends Pick<AuthorizerOptions, 'mode' | '
   /** Decides. */
   readonly server: ReviewServer
   readonly callers: Callers
-  /** How long a yes and a no are kept; 10 s if it is left out. */
+  /** Time that a yes and a no are kept, as `--authorization-webhook-cache-authorized-ttl` and its
+   *  sibling do in kube-apiserver; 10 s if it is left out. */
   readonly allowMs?: number | undefined
   readonly denyMs?: number | undefined
 }
 
-/** What an authorizer needs of the service. */
+/** Parts of the service that an authorizer is built from. */
 export interface AuthorizationParts {
   readonly clock: Clock
   readonly random: Random
@@ -86,7 +87,7 @@ export class RuleChanges {
   }
 }
 
-/** Of a key below a keyspace; empty if it has none. */
+/** Namespace in a key below a keyspace; empty if it has none. */
 function namespaceIn(key: Key, keyspace: Key): string {
   const rest = textFromKey(key.slice(keyspace.length) as Key)
   return rest.includes('/') ? rest.slice(0, rest.indexOf('/')) : ''

@@ -75,7 +75,7 @@ export class Authorizer implements Senders {
   /** Names of users by the keys of their tokens. */
   readonly #names = new LRUCache<string, string>({ max: callersMax })
 
-  /** How many selectors have been asked about, by the keys of questions without them. */
+  /** Counts of selectors asked about, by the keys of questions without them. */
   readonly #selectors = new LRUCache<string, number>({ max: callersMax })
 
   /** Answers the questions of other threads. */

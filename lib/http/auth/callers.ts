@@ -27,7 +27,7 @@ export interface FrontProxies {
   readonly headers: IdentityHeaderNames
 }
 
-/** How the upstream is told about callers whom we have authenticated ourselves. */
+/** Ways to tell the upstream about callers whom we have authenticated ourselves. */
 export type PassIdentity = 'headers' | 'impersonate'
 
 export interface CallersOptions {

@@ -68,7 +68,7 @@ export class Rechecks {
     this.#options = options
   }
 
-  /** How many watches are rechecked. */
+  /** Number of watches that are rechecked. */
   get size(): number {
     return this.#open.size
   }

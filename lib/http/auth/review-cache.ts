@@ -29,7 +29,7 @@ export type AccessAnswer =
 
 export interface ReviewCacheOptions<T> {
   readonly clock: Clock
-  /** How long an answer is kept. */
+  /** Time that an answer is kept. */
   readonly keptMs: (answer: T) => number
   /** Shared with other caches; one of its own if it is left out. */
   readonly queue?: Pick<ReviewQueue, 'run'> | undefined
@@ -40,7 +40,7 @@ export const reviewKeptMs = 10_000
 
 /** For this long after a change the upstream may still decide by the old rules. */
 const laggingMs = 5_000
-/** How long an answer is cached that may have been decided by the old rules. */
+/** The cache time of an answer that may have been decided by the old rules. */
 const laggingKeptMs = 1_000
 
 /** About 400 bytes each. A cluster of 5,000 nodes has about this many questions; beyond it the
@@ -57,7 +57,7 @@ interface Kept<T> {
   readonly namespace: string
 }
 
-/** What an answer depends on, beside its question. */
+/** Conditions that an answer depends on, beside its question. */
 export interface DecideOptions {
   /** On the wall clock: no answer is cached beyond it. */
   readonly expiresAtMs?: number | undefined
@@ -90,7 +90,7 @@ export class ReviewCache<T = AccessAnswer> {
     this.#queue = options.queue ?? new ReviewQueue()
   }
 
-  /** How many answers are cached. */
+  /** Number of cached answers. */
   get size(): number {
     return this.#kept.size
   }

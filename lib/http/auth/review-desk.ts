@@ -14,7 +14,7 @@ import type { Identity } from '../../kube/access-review.ts'
 import type { ReviewCache, AccessAnswer } from './review-cache.ts'
 import type { AccessQuestion, AskedReviews, IdentityQuestion } from './reviews.ts'
 
-/** What a face thread asks. */
+/** Questions of a face thread. */
 export type DeskQuestion =
   | { readonly type: 'access'; readonly question: AccessQuestion }
   | { readonly type: 'identity'; readonly question: IdentityQuestion }

@@ -23,7 +23,7 @@ import type { AccessAnswer } from './review-cache.ts'
 /** The API server that is asked. */
 export type ReviewServer = UpstreamCaller
 
-/** What reviews count. */
+/** Counters of reviews. */
 export interface ReviewMetrics {
   review(kind: ReviewKind, outcome: ReviewOutcome): void
 }

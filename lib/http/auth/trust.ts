@@ -12,7 +12,7 @@ import type { FrontProxies } from './callers.ts'
 import { authoritiesOf } from '../server/authorities.ts'
 import { defaultIdentityHeaders, type IdentityHeaderNames } from './identity-headers.ts'
 
-/** What is trusted, as it was read. */
+/** Authorities that are trusted, as they were read. */
 export interface TrustTexts {
   /** PEM; if it is empty, certificates identify no user. */
   readonly userAuthorities: string
@@ -111,7 +111,8 @@ function certificatesOf(what: string, pem: string): readonly X509Certificate[] {
 export const trustConfigMapPath =
   '/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication'
 
-/** What that ConfigMap says. */
+/** Reads the ConfigMap `extension-apiserver-authentication`, in which kube-apiserver publishes
+ *  them. */
 export function trustFromConfigMap(body: string): TrustTexts {
   const data = dataOf(body)
   const authorities = data('requestheader-client-ca-file')

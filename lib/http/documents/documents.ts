@@ -33,14 +33,14 @@ import { builtinOffer } from '../exchange/offers.ts'
 import { answerOpenApi } from './openapi.ts'
 import type { RequestContext } from '../exchange/request-context.ts'
 
-/** What /metrics shows. */
+/** Text of /metrics. */
 export interface MetricsText {
   /** In the Prometheus text format. */
   text(): Promise<string>
   readonly contentType: string
 }
 
-/** What answering documents needs. */
+/** Services that documents are answered with. */
 export interface DocumentServices {
   /** CBOR is offered beside the other media types. */
   readonly hasCbor: boolean

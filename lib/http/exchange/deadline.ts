@@ -1,5 +1,5 @@
-/** How long a request may take until its response begins: kube-apiserver's limit, or less if the
- *  client asks for less. */
+/** The time limit of a request until its response begins: kube-apiserver's, or less if the client
+ *  asks for less. */
 
 import { CacheError } from '../../base/errors.ts'
 import type { Clock } from '../../base/clock.ts'
@@ -7,7 +7,7 @@ import { requestTimeoutBody } from '../../kube/status.ts'
 import type { Reply } from './reply.ts'
 import type { RequestContext } from './request-context.ts'
 
-/** What kube-apiserver's `--request-timeout` is by default. A `timeout` parameter may only be
+/** The default of kube-apiserver's `--request-timeout`. A `timeout` parameter may only be
  *  shorter. */
 const requestMaxMs = 60_000
 

@@ -7,7 +7,7 @@ import type { Status } from '../../kube/status.ts'
 import type { WatcherSink } from '../../watch/watcher.ts'
 import type { Exchange } from '../server/exchange.ts'
 
-/** What a request looks like to the rules of faults. */
+/** A request as the rules of faults see it. */
 export interface FaultySubject {
   readonly attributes: Attributes
   readonly userAgent: string
@@ -38,15 +38,15 @@ export interface RequestFaults {
   readonly met: readonly string[]
   /** The exchange whose response goes wrong; the same one if it does not. */
   exchange(sound: Exchange, clock: Clock): Exchange
-  /** How long the answer waits. */
+  /** Delay of the answer. */
   delayMs(): number
   /** The refusal in place of the answer. */
   failure(): Status | undefined
-  /** How old the contents are. */
+  /** Age of the contents. */
   staleMs(): number | undefined
   /** A watch has no bookmarks. */
   dropsBookmarks(): boolean
-  /** Where the hub writes the frames of a watch that ends too early; undefined if it does not. */
+  /** Sink for the frames of a watch that ends too early; undefined if it does not. */
   sink(watch: FaultyWatch): WatcherSink | undefined
 }
 

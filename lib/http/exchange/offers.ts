@@ -5,12 +5,12 @@ import { builtinEncodings, type Encoding, type Offer } from '../../codec/negotia
 import type { ResourceRoute } from '../../kube/request/routes.ts'
 import { hasTables } from '../../kube/resources/object-reads.ts'
 
-/** What built-in resources and documents are offered in. */
+/** Media types of built-in resources and documents. */
 export function builtinOffer(hasCbor: boolean): Offer {
   return hasCbor ? cborOffer : plainOffer
 }
 
-/** What a resource is offered in. Custom resources have no protobuf form, and some subresources no
+/** Media types of a resource. Custom resources have no protobuf form, and some subresources no
  *  Tables. */
 export function offerOf(
   { resource, verb, subresource }: Pick<ResourceRoute, 'resource' | 'verb' | 'subresource'>,

@@ -38,7 +38,7 @@ export interface ReplyOptions {
   readonly offer: Offer
 }
 
-/** Of several Accept headers only the first counts. */
+/** The first Accept header: of several only it counts. */
 function firstAccept({ headers, rawHeaders }: Exchange): string | undefined {
   const { accept } = headers
   if (accept === undefined || !accept.includes(',')) return accept

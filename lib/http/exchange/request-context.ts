@@ -9,7 +9,7 @@ import type { RequestFaults } from './faults.ts'
 import type { Exchange } from '../server/exchange.ts'
 import type { Reply } from './reply.ts'
 
-/** What metrics and the audit log say about a request. Nothing in it is text that a client sent,
+/** Facts about a request for metrics and the audit log. Nothing in it is text that a client sent,
  *  except names of known resources. */
 export interface RequestFacts {
   readonly verb: string
@@ -23,7 +23,7 @@ export interface RequestFacts {
   readonly hasFieldSelector: boolean
 }
 
-/** What is known of a request when it arrives. */
+/** A request as it is known when it arrives. */
 export interface IncomingRequest {
   /** The state of the API when the request arrived. */
   readonly state: ApiState
@@ -36,7 +36,7 @@ export interface IncomingRequest {
   readonly startMs: number
   /** For metrics; filled in as it becomes known. */
   readonly facts: RequestFacts
-  /** What goes wrong with it on purpose. */
+  /** Faults that it meets on purpose. */
   readonly faults?: RequestFaults | undefined
 }
 
@@ -52,10 +52,10 @@ export class RequestContext implements IncomingRequest {
   readonly startMs: number
   readonly faults: RequestFaults | undefined
   facts: RequestFacts
-  /** What authorization has granted; undefined before, and without authorization. */
+  /** Grant of the authorization; undefined before, and without authorization. */
   grant: Grant | undefined = undefined
-  /** How long it waited for an answer about its caller, for contents that are fresh enough, and for
-   *  its turn. */
+  /** Time that it waited for an answer about its caller, for contents that are fresh enough, and
+   *  for its turn. */
   reviewMs = 0
   etcdMs = 0
   turnMs = 0

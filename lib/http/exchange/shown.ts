@@ -1,4 +1,4 @@
-/** How the objects of a read are shown: refuses renderings that do not fit the request. */
+/** The rendering of objects that a read asks for: refuses one that does not fit the request. */
 
 import type { Clock } from '../../base/clock.ts'
 import { type MediaType, renderingMismatch } from '../../codec/negotiate/negotiate.ts'
@@ -19,13 +19,13 @@ import { badRequest, notAcceptable, notExactly, plainError } from '../../kube/st
 import type { RequestContext } from './request-context.ts'
 import type { UpstreamSide } from './upstream-side.ts'
 
-/** What is shown of objects, and how. */
+/** A rendering: which encoder, and which parts of the objects. */
 export interface ShownAs {
   readonly encoder: ObjectEncoder
   readonly shown: Shown
 }
 
-/** Of what an answer is made. */
+/** The read that a rendering is for: its resource, its type, its subresource. */
 export interface ShownKind {
   readonly resource: Resource
   readonly type: ReadPlan['type']
@@ -54,7 +54,7 @@ export function shownAs(
   return { encoder, shown }
 }
 
-/** What the rows of a Table carry of their objects. */
+/** The part of each object that a Table row carries (`includeObject`). */
 function includedIn({ query }: RequestTarget): IncludedObject {
   const asked = query.text('includeObject')
   const included = includedObject(asked)

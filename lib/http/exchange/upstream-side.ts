@@ -16,7 +16,7 @@ import type { KeyValue } from '../../store/event.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
 import type { RequestContext } from './request-context.ts'
 
-/** What comes of each step of a request. Undefined: it is answered. A reason: nothing was sent, and
+/** Outcome of each step of a request. Undefined: it is answered. A reason: nothing was sent, and
  *  the upstream is to answer. Refusals are thrown. */
 export type Answer = Soon<PassReason | undefined>
 
@@ -28,7 +28,7 @@ export interface AskedPlan {
 }
 
 export interface UpstreamSide {
-  /** What passes whatever it reads. */
+  /** Reads that pass whatever they ask for. */
   readonly policy: DecisionPolicy
   /** Passes a request. Resolves when its response has ended. */
   pass(context: RequestContext, reason: PassReason): Promise<void>

@@ -10,11 +10,12 @@ import type { Pieces } from '../server/respond.ts'
 
 /** Speed before size, as upstream. */
 const level = 1
-/** What is kept is compressed once and sent often. 10,000 pods in leaves of 16 take as many bytes
- *  as with level 1 in one go; with level 1 they take a quarter more (bench/list, November 2026). */
+/** The compression level of pieces that are kept: they are compressed once and sent often. 10,000
+ *  pods in leaves of 16 take as many bytes as with level 1 in one go; with level 1 they take a
+ *  quarter more (bench/list, November 2026). */
 const keptLevel = 4
 
-/** What is not kept is compressed in runs of about this size. A run cannot refer back to the runs
+/** The size of the runs in which other pieces are compressed. A run cannot refer back to the runs
  *  before it. */
 const runBytes = 128 * 1024
 /** Runs up to this size are stored uncompressed: they are not worth the way to another thread. */

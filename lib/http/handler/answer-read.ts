@@ -28,7 +28,7 @@ import { type ContentsServices, contentsFor, rangeOf, type Wanted } from '../rea
 import { shownAs } from '../exchange/shown.ts'
 import { answerWatch, refuseWatch, type WatchServices } from '../watch/answer-watch.ts'
 
-/** What answering reads needs. */
+/** Services that reads are answered with. */
 export interface ReadServices extends ContentsServices, ListServices, WatchServices {
   /** Called for each list, so that an index can be built for the next one. Resolves when one that
    *  is being built will answer the list; undefined if none is. */
@@ -101,7 +101,7 @@ interface WantedBy extends Wanted {
   readonly mediaType: MediaType
 }
 
-/** What came of waiting for contents; undefined if there is nothing left to answer. */
+/** Outcome of waiting for contents; undefined if there is nothing left to answer. */
 type Found = Contents | PassReason | 'timed out' | undefined
 
 /** Waits for contents, and notes for how long. */

@@ -1,4 +1,4 @@
-/** What the API is built from. Each stage of a request takes the part of it that it needs. */
+/** Parts that the API is built from. Each stage of a request takes the part of it that it needs. */
 
 import type { DocumentServices } from '../documents/documents.ts'
 import type { ReadServices } from './answer-read.ts'

@@ -16,7 +16,7 @@ const pageMaxEntries = 1_000
 /** Smaller answers are not counted: the limit on requests bounds them. */
 const heldMinBytes = 64 * 1024
 
-/** What is needed of a request: whose it is, and when its client has left. */
+/** A request as shares see it: whose it is, and when its client has left. */
 export interface SharedRequest {
   /** Undefined without authorization. */
   readonly grant: Pick<Grant, 'user' | 'learnName'> | undefined
@@ -98,7 +98,7 @@ export function holdPassed(
   return { user, leave: fairness.pass(user, kind) }
 }
 
-/** What tells whose share a request takes that passes. */
+/** Services that tell whose share a passed request takes. */
 export interface PassShares {
   readonly fairness?: Fairness | undefined
   readonly authorizer?: Pick<Senders, 'userOf' | 'learnName'> | undefined

@@ -15,7 +15,8 @@ import { type Tally, UserTally } from './user-tally.ts'
  *  what goes to the upstream. */
 export type RequestKind = 'small' | 'list' | 'watch' | 'passed'
 
-/** How long a request that passes may last: `long` are watches, logs and the like. */
+/** Kinds of requests that pass, by how long they may last: `long` are watches, logs and the
+ *  like. */
 export type PassedKind = 'short' | 'long' | 'upgrade'
 
 /** Open watches of a user, and what their selectors weigh. */
@@ -75,8 +76,8 @@ export const defaultFairnessLimits: FairnessLimits = {
   passedMax: { short: 4_000, long: 10_000, upgrade: 4_000 },
 }
 
-/** What is counted for each user. Slots for long work are each thread's own, since they protect its
- *  event loop. */
+/** Amounts that are counted for each user. Slots for long work are each thread's own, since they
+ *  protect its event loop. */
 export const tallyNames = [
   'requests',
   'bytes',

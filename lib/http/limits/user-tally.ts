@@ -1,4 +1,4 @@
-/** What users have taken of something that all share. */
+/** The amounts that users have taken of something that all share. */
 
 /** An amount for each user, and the sum, both limited. */
 export interface Tally {
@@ -16,7 +16,7 @@ export function isNearBound(amount: number, bound: number): boolean {
   return amount > bound / 16
 }
 
-/** Of so few users one that has nothing now is kept: most requests end before the user's next one
+/** The number of users without anything that are kept: most requests end before the user's next one
  *  comes. */
 const idleKept = 100
 

@@ -9,7 +9,7 @@ export class Html {
   }
 }
 
-/** What a template takes. Lists are joined; what is undefined is left out. */
+/** Values that a template takes. Lists are joined; undefined is left out. */
 export type HtmlValue = Html | string | number | undefined | readonly HtmlValue[]
 
 export function html(strings: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {

@@ -7,7 +7,7 @@ import type { PageSource, Percentiles, RecentFigures } from './page-source.ts'
 import { plot } from './plot.ts'
 import { badge, section, table } from './table.ts'
 
-/** What is wrong, if anything is. */
+/** The problems, if there are any. */
 export function health({ checks }: PageSource): Html {
   const failing = checks.flatMap(({ name, problem }) => {
     const text = problem()

@@ -1,4 +1,4 @@
-/** What the page is made from. Nothing in it is the content of an object, or the name of a user. */
+/** Source of the page's data. Nothing in it is the content of an object, or the name of a user. */
 
 import type { HealthCheck } from '../../base/health-check.ts'
 import type { PassReason } from '../../kube/decide.ts'
@@ -12,14 +12,14 @@ export interface PageSource {
   readonly startedMs: number
   /** The text of /metrics. */
   readonly metrics: () => Promise<string>
-  /** How many threads serve clients. Everything is summed over them. */
+  /** Number of threads that serve clients. Everything is summed over them. */
   readonly threads: number
   /** The faults that are switched on, and how many requests have met each. */
   readonly faults: () => readonly FaultCount[]
   readonly checks: readonly HealthCheck[]
   /** `pods` or `deployments.apps`, of a keyspace by the name that metrics have for it. */
   readonly nameOf: (keyspace: string) => string
-  /** How resources are answered that the upstream lists; undefined without an upstream: all are
+  /** Standing of each resource that the upstream lists; undefined without an upstream: all are
    *  answered here. */
   readonly resources: (() => readonly ReportedResource[]) | undefined
   readonly servers: () => readonly ServerStanding[]
@@ -58,7 +58,7 @@ export interface Percentiles {
   readonly p99: Course
 }
 
-/** How one resource is answered in one version, where an upstream lists it. */
+/** Standing of one resource in one version, where an upstream lists it. */
 export interface ReportedResource {
   readonly groupVersion: string
   readonly resource: string
@@ -68,7 +68,7 @@ export interface ReportedResource {
   readonly reason: PassReason | undefined
   readonly why: string | undefined
   readonly whatWouldChangeThat: string | undefined
-  /** How the upstream's discovery and its etcd contradict each other. */
+  /** A contradiction between the upstream's discovery and its etcd. */
   readonly remark: string | undefined
   /** Forms that pass nevertheless, because the upstream writes them differently. */
   readonly formsThatDiffer: readonly string[]
@@ -77,7 +77,7 @@ export interface ReportedResource {
   readonly versionsDifferIn: readonly string[]
 }
 
-/** How a server is. */
+/** Standing of a server. */
 export interface ServerStanding {
   readonly name: string
   /** Undefined while it answers. */

@@ -13,11 +13,11 @@ export interface Line {
 export interface PlotOptions {
   readonly id: string
   readonly title: string
-  /** What is plotted, in a sentence. */
+  /** Subject of the plot, in a sentence. */
   readonly about: string
   readonly lines: readonly Line[]
   readonly format: Format
-  /** How long the whole plot is. */
+  /** Time span of the whole plot. */
   readonly spanText: string
 }
 

@@ -29,7 +29,7 @@ const smallLimitMax = 500
 /** A list with a limit is held until it is complete, and ends early at this size. */
 const heldMaxBytes = 16 * 1024 * 1024
 
-/** What is read, and for whom. */
+/** A read, and the means to answer it for its client. */
 export interface DirectRead<Plan extends ReadPlan> {
   readonly plan: Plan
   readonly source: DirectSource

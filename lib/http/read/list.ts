@@ -103,14 +103,14 @@ function runsOf({ content }: Page): Iterable<Run> {
   return runsOfEntries(entries)
 }
 
-/** What a list is written from. */
+/** Contents of a list that is written. */
 export interface ListContents {
   readonly meta: ListMeta
   /** Iterated once for each body that is made. */
   readonly runs: Iterable<Run>
   /** The items are the mirror's: their encoded segments are kept with them. */
   readonly isMirrored: boolean
-  /** How many there are, where that is known. */
+  /** Number of items, where it is known. */
   readonly items?: number | undefined
   /** Waits for more items, after an empty run; undefined if all are at hand. */
   readonly more?: (() => Promise<void>) | undefined

@@ -14,7 +14,7 @@ import type { Contents, ReadRequest, Reads } from '../../kube/reads.ts'
 import { withDeadline } from '../exchange/deadline.ts'
 import type { RequestContext } from '../exchange/request-context.ts'
 
-/** How old the contents are to be, on purpose, of a read that accepts old ones. */
+/** Age that the contents are to have, on purpose, of a read that accepts old ones. */
 export function staleMsOf(plan: ReadPlan, { faults }: RequestContext): number | undefined {
   if (faults === undefined || plan.type === 'watch') return undefined
   const { type } = plan.freshness

@@ -29,10 +29,10 @@ import type { ServerHttp2Session } from 'node:http2'
 import { isAccepted } from './accepted.ts'
 import { Lines, type Task } from './lines.ts'
 
-/** How long of a turn something may begin. With the last one, and what it sets in motion, the loop
- *  is held for less than 10 ms. */
+/** The part of a turn in which something may begin. With the last one, and what it sets in motion,
+ *  the loop is held for less than 10 ms. */
 const turnMs = 4
-/** Of it, for strangers whose purse is empty. */
+/** The part of it for strangers whose purse is empty. */
 const strangersMs = 1
 /** Streams of such strangers that a turn reads before it stops reading them. */
 const strangersStreams = 4
@@ -55,10 +55,10 @@ const batch = 8
 const costMs = { handshake: 0.8, session: 0.3, stream: 0.1, request: 0.1 }
 /** Eight hundred clients that come at once, as when a server restarts. */
 const purseMs = 1_000
-/** How much of all time goes into the purse. */
+/** The part of all time that goes into the purse. */
 const refill = 0.05
 
-/** What Node's streams on sockets have beneath. */
+/** The handle below a stream of Node's on a socket. */
 interface Handle {
   readStart(): void
   readStop(): void
@@ -70,17 +70,18 @@ interface Source {
   readonly handle: Handle
   /** Streams that this turn has read. */
   read: number
-  /** How many it has lately sent at once. */
+  /** Number of streams that it has lately sent at once. */
   burst: number
 }
 
 /** A turn of the event loop in which something arrives. */
 interface Turn {
   readonly beganMs: number
-  /** How many requests of each connection have begun in it. */
+  /** Requests of each connection that have begun in it. */
   readonly begun: Map<object, number>
   readonly readers: Source[]
-  /** What of strangers with an empty purse has begun, and how many of their streams were read. */
+  /** Strangers with an empty purse whose requests have begun, and the number of their streams that
+   *  were read. */
   readonly strange: Set<Lines>
   strangersRead: number
   /** Connections that have lately sent more streams at once are not read any more. */
@@ -94,7 +95,8 @@ export class Arrivals {
   readonly #strangers = new Lines()
   readonly #sessions = new Lines()
   readonly #handshakes = new Lines()
-  /** Of those that are busy, the one that was read last is the last: they go on in this order. */
+  /** Connections in the order in which they go on: among busy ones, the one that was read last is
+   *  last. */
   readonly #sources = new Map<object, Source>()
   readonly #stopped = new Set<Source>()
   #turn: Turn | undefined = undefined
@@ -114,7 +116,7 @@ export class Arrivals {
     return this.#left() <= 0
   }
 
-  /** What waits to begin. */
+  /** Number of all that wait to begin. */
   get waiting(): number {
     return this.#requests.size + this.#strangers.size + this.#sessions.size + this.#handshakes.size
   }
@@ -281,7 +283,7 @@ export class Arrivals {
     this.#purse = this.#left() - ms
   }
 
-  /** What is in the purse. It owes at most what fills it in two seconds. */
+  /** Contents of the purse. It owes at most what fills it in two seconds. */
   #left(): number {
     const nowMs = this.#clock.monotonicMs()
     const filled = this.#purse + (nowMs - this.#purseAtMs) * refill

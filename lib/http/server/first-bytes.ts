@@ -1,5 +1,5 @@
-/** What a connection sends first: it tells HTTP/2 from HTTP/1.1, and whoever sends nothing is not
- *  waited for. */
+/** The first bytes of a connection: they tell HTTP/2 from HTTP/1.1, and whoever sends nothing is
+ *  not waited for. */
 
 import type * as net from 'node:net'
 

@@ -1,5 +1,5 @@
-/** How much one HTTP/2 connection may hold: little until its client is authenticated, and then as
- *  much as an aggregator needs (lib/http/server/stream-limits.ts has the number of streams). */
+/** Bounds of one HTTP/2 connection: little until its client is authenticated, and then as much as
+ *  an aggregator needs (lib/http/server/stream-limits.ts has the number of streams). */
 
 import { constants, type Http2Session, type ServerHttp2Stream } from 'node:http2'
 import { isAccepted, noteAccepted } from './accepted.ts'

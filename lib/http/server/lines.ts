@@ -14,7 +14,7 @@ export class Lines {
   readonly #turns: Line[] = []
   #size = 0
 
-  /** How many wait. */
+  /** Number of those that wait. */
   get size(): number {
     return this.#size
   }

@@ -1,4 +1,4 @@
-/** What is answered to bytes that are no request of HTTP/1.1. */
+/** The answers to bytes that are no request of HTTP/1.1. */
 
 import type * as net from 'node:net'
 

@@ -13,7 +13,7 @@ export interface Response {
 /** The pieces of a body, made or received while it is sent. */
 export type Pieces = Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 
-/** How a response ended: whole, cut off by the client, or cut off by us because the client did not
+/** Ends of a response: whole, cut off by the client, or cut off by us because the client did not
  *  read. */
 export type Outcome = 'sent' | 'left' | 'slow'
 

@@ -46,9 +46,9 @@ export interface ServerOptions {
   /** Requests for an upgrade are handed over with their connection. Without it they are answered
    *  like any other request. */
   readonly takesUpgrades?: boolean | undefined
-  /** How long a connection without requests is kept. */
+  /** Time that a connection without requests is kept. */
   readonly idleTimeoutMs?: number | undefined
-  /** How long a client may take for a handshake, or for headers. */
+  /** The time limit of a client for a handshake, or for headers. */
   readonly headersTimeoutMs?: number | undefined
 }
 

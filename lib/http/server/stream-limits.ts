@@ -1,8 +1,8 @@
-/** How many streams an HTTP/2 connection may have at once: few at first, and four times as many
- *  whenever half of them have been taken, which means that the client has got all of the response
- *  that there is so far. So a client whose windows are zero, or that does not read, has few however
- *  often it asks. nghttp2 refuses the others before Node makes any object; clients send such a
- *  request again (RFC 9113, 8.7).
+/** The number of streams that an HTTP/2 connection may have at once: few at first, and four times
+ *  as many whenever half of them have been taken, which means that the client has got all of the
+ *  response that there is so far. So a client whose windows are zero, or that does not read, has
+ *  few however often it asks. nghttp2 refuses the others before Node makes any object; clients send
+ *  such a request again (RFC 9113, 8.7).
  *
  *  ```
  *  strangers          100, or 8 while many connections come ─── stays
@@ -27,7 +27,7 @@ const streamsMax = 2_000
 const growth = 4
 const lookEveryMs = 50
 
-/** What is needed of a stream. */
+/** A stream as its limits see it. */
 type Stream = Pick<
   ServerHttp2Stream,
   'headersSent' | 'writableLength' | 'writableFinished' | 'rstCode'
@@ -37,7 +37,7 @@ interface Connection {
   readonly session: ServerHttp2Session
   readonly open: Bag<Stream>
   limit: number
-  /** How many streams have ended that were taken. */
+  /** Number of streams that were taken and have ended. */
   taken: number
   /** Takes it out of those that are looked at. */
   rest: (() => void) | undefined
@@ -52,7 +52,7 @@ export class StreamLimits {
     this.#rounds = new Rounds(clock, lookEveryMs, () => this.#look())
   }
 
-  /** What the next connection begins with. */
+  /** The number of streams that the next connection begins with. */
   begin(isCrowded: boolean): number {
     this.#first = isCrowded ? crowdedStreams : usualStreams
     return this.#first

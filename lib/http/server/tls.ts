@@ -68,7 +68,7 @@ export interface FollowedTls {
   readonly files: TlsFiles | undefined
   /** For the log: `the certificates of --listen`. */
   readonly what: string
-  /** What is in use. */
+  /** Options in use. */
   readonly current: SecureContextOptions | undefined
   readonly onChange: (options: SecureContextOptions) => void
   readonly clock: Clock

@@ -34,13 +34,13 @@ import { WatchResponse } from './watch-response.ts'
 import { framingOf } from './watch-framing.ts'
 import { audienceSpecOf, type FrameServices } from './audience-spec.ts'
 
-/** What answering a watch needs. */
+/** Services that a watch is answered with. */
 export interface WatchServices extends FrameServices {
   readonly segments: SegmentCache<Segment>
   readonly fairness?: Fairness | undefined
 }
 
-/** What a watch is answered from: its plan and a snapshot. */
+/** Sources of a watch's answer: its plan and a snapshot. */
 export interface WatchAnswer {
   readonly plan: WatchPlan
   readonly mediaType: MediaType
@@ -199,7 +199,7 @@ class InitialState {
   readonly #filter: Filter | undefined
   readonly #makeReader: MakeReader
   readonly #segments: WatchServices['segments']
-  /** What was selected, once all objects were looked at and if it was not much. */
+  /** Entries that were selected, once all objects were looked at and if there were not many. */
   #selected: readonly KeyValue[] | undefined
 
   constructor(
@@ -263,7 +263,7 @@ function* runsOf(entries: readonly KeyValue[]): Generator<Run> {
   }
 }
 
-/** How initial events are written. Rows show ages, so they are never kept. */
+/** Encoder of initial events. Rows show ages, so they are never kept. */
 function addedItemEncoder({ encoder, shown }: ShownWatch): ItemEncoder {
   const options = { shown, hasColumns: false }
   return {

@@ -19,7 +19,7 @@ import type { OpenWatches } from './open-watches.ts'
 import type { RequestContext } from '../exchange/request-context.ts'
 import type { WatchFraming } from './watch-framing.ts'
 
-/** What making frames needs. */
+/** Services that make frames. */
 export interface FrameServices {
   readonly watches: OpenWatches
   readonly upstream?: UpstreamSide | undefined
@@ -33,8 +33,7 @@ export interface SelectedWatch {
   readonly filter: Filter | undefined
 }
 
-/** What the hub has to know about a watch. It outlives the request, so it holds no reference to
- *  it. */
+/** The watch as the hub knows it. It outlives the request, so it holds no reference to it. */
 export function audienceSpecOf(
   context: RequestContext,
   watch: SelectedWatch,

@@ -21,7 +21,7 @@ import type { WatchEnd, WatchResponse } from './watch-response.ts'
  *  servers again. */
 const timeoutMinMs = 1_800_000
 
-/** How long a bookmark waits for etcd to report its progress. */
+/** The wait of a bookmark until etcd reports its progress. */
 const refreshMs = 500
 
 /** The size of the frame cache: the frames of a hundred changes of pods, for watches with other
@@ -35,7 +35,7 @@ export interface OpenWatchesOptions {
   readonly random: Random
 }
 
-/** What there is, and what was. */
+/** Figures of open watches and of those that have ended. */
 export interface OpenWatchFigures {
   readonly open: number
   readonly lagging: number
@@ -52,7 +52,7 @@ export interface WatchingClient {
   readonly keyspace: Key
   readonly watches: number
   readonly lagging: number
-  /** How many revisions the slowest is behind. */
+  /** Number of revisions that the slowest is behind. */
   readonly behind: number
 }
 
@@ -65,7 +65,7 @@ function nameOfClient(userAgent: string | undefined): string {
   return userAgent === undefined || userAgent === '' ? 'no name' : userAgent.slice(0, clientNameMax)
 }
 
-/** What a new watch follows. */
+/** The stream of changes that a new watch follows. */
 export interface Following {
   readonly keyspace: Key
   readonly audience: AudienceSpec
@@ -74,7 +74,7 @@ export interface Following {
   /** Undefined or 0: the server decides. */
   readonly timeoutSeconds: number | undefined
   readonly allowBookmarks: boolean
-  /** Where the hub writes, if it is not the connection itself. */
+  /** Sink of the hub, if it is not the connection itself. */
   readonly sink?: WatcherSink | undefined
 }
 
@@ -115,7 +115,7 @@ export class OpenWatches {
     this.#alarm = new Alarm(clock, this.#tick)
   }
 
-  /** How many there are. */
+  /** Number of open watches. */
   get size(): number {
     return this.#open.size
   }

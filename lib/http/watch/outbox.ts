@@ -13,7 +13,7 @@ export interface Sender {
   flush(): number
 }
 
-/** How many bytes are written before the event loop sends them. All bytes that the streams of a
+/** The number of bytes written before the event loop sends them. All bytes that the streams of a
  *  connection get in one turn are encrypted and copied together, and if they do not fit in the
  *  processor's caches, an event costs a tenth more. So a few streams get much instead of each a
  *  little (bench/watch, November 2026). */
@@ -28,8 +28,8 @@ const restMinMs = 0.5
 /** The longest rest. */
 const restMaxMs = 4
 
-/** How many joined pieces are cached: watches with the same selectors may be at this many positions
- *  of the history. */
+/** The number of joined pieces that are cached: watches with the same selectors may be at this many
+ *  positions of the history. */
 const joinsMax = 32
 
 interface Join {
@@ -39,7 +39,7 @@ interface Join {
 
 export class Outbox {
   readonly #clock: Clock
-  /** What was written so far. */
+  /** Totals written so far. */
   readonly sent = { frames: 0, bytes: 0 }
   #due: Sender[] = []
   #isSending = false

@@ -1,6 +1,6 @@
-/** How the events of a watch are written: everything that is needed of it after its request was
- *  parsed. It is small and holds no contents, so that an idle watch costs little and keeps no old
- *  snapshot alive. */
+/** The form in which a watch's events are written: everything that is needed of it after its
+ *  request was parsed. It is small and holds no contents, so that an idle watch costs little and
+ *  keeps no old snapshot alive. */
 
 import type { CacheError } from '../../base/errors.ts'
 import type { Revision } from '../../base/revision.ts'

@@ -26,7 +26,7 @@ const pendingMaxBytes = { '1.1': 64 * 1024, '2': 32 * 1024 } as const
  *  idle while they are made. */
 const fullPendingMaxBytes = { '1.1': 0, '2': pendingMaxBytes[2] } as const
 
-/** How a watch ended: the client left, its time was up, or why we ended it. */
+/** Ends of a watch: the client left, its time was up, or why we ended it. */
 export type WatchEnd = 'client' | 'timeout' | 'expired' | 'inexact' | 'server' | 'fault'
 
 export class WatchResponse implements WatcherSink, Sender {
@@ -53,7 +53,7 @@ export class WatchResponse implements WatcherSink, Sender {
     return this.#state !== 'ended'
   }
 
-  /** How it ended; of an open watch, how it ends if its client leaves now. */
+  /** End of the watch; of an open one, its end if the client leaves now. */
   get endedAs(): WatchEnd {
     return this.#endedAs
   }

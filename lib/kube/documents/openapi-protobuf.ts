@@ -119,7 +119,7 @@ function yamlOf(json: string): string {
   return yaml instanceof NotExact ? json : Buffer.from(yaml).toString()
 }
 
-/** Of `[name, value]`: {1 name, 2 value} */
+/** Writes a pair `[name, value]`: {1 name, 2 value} */
 function named(append: Append): Append {
   return (out, number, member) => {
     const [name, value] = member as readonly [string, unknown]

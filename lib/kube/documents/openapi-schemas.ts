@@ -11,8 +11,8 @@ import { objectOf } from '../../base/untyped.ts'
 /** A schema as it is written in the document. */
 export type OpenApiSchema = Readonly<Record<string, unknown>>
 
-/** Where schemas refer to each other: `#/components/schemas/` in version 3, `#/definitions/` in
- *  version 2. */
+/** The prefix of references between schemas: `#/components/schemas/` in version 3, `#/definitions/`
+ *  in version 2. */
 export type ReferencePrefix = '#/components/schemas/' | '#/definitions/'
 
 /** The named schemas of one document. */

@@ -103,7 +103,7 @@ export class OpenApi {
     return [...found.values()]
   }
 
-  /** Where the document of a version is, with its hash. */
+  /** Address of a version's document, with its hash. */
   url(group: string, version: string, text: string): string {
     return `/openapi/v3/${documentPath(group, version)}?hash=${this.hashOf(text)}`
   }

@@ -25,7 +25,7 @@ import type { Registry } from '../resources/registry.ts'
 /** A request for a resource. Texts that are not there are empty. */
 export interface ResourceRoute {
   readonly type: 'resource'
-  /** Of the server that is answered for. */
+  /** Schema of the server that is answered for. */
   readonly schema: Schema
   readonly resource: Resource
   /** `list` means list or watch, which the query decides. `watch` is a deprecated /watch/ path. */
@@ -278,7 +278,7 @@ function routeCustomDocument(path: string, registry: Registry): Route {
     : { type: 'discovery', document: 'resources', group, version }
 }
 
-/** What a request line means. */
+/** A request line once it is understood. */
 export interface KnownRequest {
   readonly target: RequestTarget
   readonly route: Route

@@ -15,7 +15,7 @@ import { printerColumns } from './printer-columns.ts'
 import { compareVersions } from './versions.ts'
 import { isObject, memberOf, textOf, textsOf } from '../../base/untyped.ts'
 
-/** What one definition declares. */
+/** The resources that one definition declares. */
 export interface CustomDefinition {
   readonly name: string
   readonly group: string

@@ -10,7 +10,7 @@ import { defaultEtcdPrefix, groupVersionText, type Resource } from './resource.t
 import { compareVersions } from './versions.ts'
 
 export interface RegistryOptions {
-  /** Of the server that is answered for. */
+  /** Schema of the server that is answered for. */
   readonly schema: Schema
   /** Built-in and configured resources, which are routed like upstream's own groups. */
   readonly installed: readonly Resource[]

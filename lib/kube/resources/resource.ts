@@ -7,7 +7,7 @@ import type { CustomColumn, LearnedOutput } from '../../codec/output-kind.ts'
 /** The default of kube-apiserver's --etcd-prefix. */
 export const defaultEtcdPrefix = '/registry'
 
-/** How the stored object becomes the served one:
+/** The way from the stored object to the served one:
  *  - `same`: it is of the served kind and version
  *  - `relabel`: the same fields under another apiVersion; so are custom resources with the None
  *    conversion
@@ -15,7 +15,7 @@ export const defaultEtcdPrefix = '/registry'
  *  - `webhook`: only the upstream can convert it */
 export type Conversion = 'same' | 'relabel' | 'convert' | 'webhook'
 
-/** Where and how the objects are stored. */
+/** Place and form of the stored objects. */
 export interface ResourceStorage {
   /** The etcd prefix with its final slash, as text: the keyspace. */
   readonly prefix: string
@@ -26,7 +26,7 @@ export interface ResourceStorage {
   readonly conversion: Conversion
 }
 
-/** What only custom and configured resources have. */
+/** Facts that only custom and configured resources have. */
 export interface CustomVersion {
   /** The CustomResourceDefinition's name; undefined for configured resources. */
   readonly definition: string | undefined
@@ -74,7 +74,7 @@ export interface Resource {
    *  with plain text (custom). */
   readonly routing: 'installed' | 'custom'
   readonly custom: CustomVersion | undefined
-  /** Of an aggregated server: what was learnt of how it writes its objects. */
+  /** The output learnt of an aggregated server: how it writes its objects. */
   readonly learned?: LearnedOutput | undefined
 }
 

@@ -10,7 +10,7 @@ const selectableFieldsMax = 8
 
 export interface SelectableFields {
   readonly fields: readonly SelectableField[]
-  /** What was ignored, and why. */
+  /** Ignored fields, each with its reason. */
   readonly problems: readonly string[]
 }
 

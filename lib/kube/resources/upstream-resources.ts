@@ -30,7 +30,7 @@ export class UpstreamResources {
   readonly hasCore: boolean
   readonly unavailable: readonly string[]
   readonly #byName: ReadonlyMap<string, ListedResource>
-  /** What `has` has found: it is asked of every resource again and again. */
+  /** Results of `has`: it is asked of every resource again and again. */
   readonly #known = new WeakMap<Resource, boolean>()
 
   constructor(

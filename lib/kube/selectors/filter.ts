@@ -21,7 +21,7 @@ export type MakeReader = (
 /** Whether an entry is selected. A `NotExact` means that the read cannot be answered exactly. */
 export type Filter = (entry: KeyValue) => boolean | NotExact
 
-/** What selects: a plan is one. */
+/** The selectors of a read: a plan is one. */
 export interface Selection {
   readonly resource: Resource
   readonly keyspace: Key
@@ -75,8 +75,8 @@ function meetsAll(requirements: readonly LabelRequirement[], reader: SelectableR
   return true
 }
 
-/** How to read a field from the key, if the key has it. Not every resource has the namespace as a
- *  field; a cluster-scoped resource that does has it empty. */
+/** Reader of a field that the key has; undefined for others. Not every resource has the namespace
+ *  as a field; a cluster-scoped resource that does has it empty. */
 function keyTest(
   resource: Resource,
   keyspace: Key,

@@ -55,7 +55,8 @@ export function indexUses({ resource, labels, fields }: Selection): IndexUse[] {
   return uses
 }
 
-/** How the index of that name is filled for a resource; undefined if there is no such index. */
+/** Terms with which the index of that name is filled for a resource; undefined if there is no such
+ *  index. */
 export function indexTerms(
   name: string,
   resource: Resource,
@@ -121,7 +122,7 @@ export function candidates(
   }
 }
 
-/** How many entries have to be looked at to answer a selection. O(log n). */
+/** The number of entries that have to be looked at to answer a selection. O(log n). */
 export function entriesToLookAt(snapshot: Snapshot, range: KeyRange, selection: Selection): number {
   return bestIndex(snapshot, range, selection)?.count ?? snapshot.count(range)
 }

@@ -3,7 +3,7 @@
  *  room, the one that was used least recently is dropped. An index that is in use is not dropped
  *  for another, so that many alternating selectors do not build and drop indexes all the time. */
 
-/** What to do about a keyspace's indexes. */
+/** A step to take on a keyspace's indexes. */
 export interface IndexChange {
   readonly type: 'add' | 'drop'
   readonly name: string
@@ -12,7 +12,7 @@ export interface IndexChange {
 export interface IndexPolicyLimits {
   /** Each index costs memory with every entry that it holds, and time with every change. */
   readonly maxIndexes: number
-  /** Of these, those that one user has caused. */
+  /** Bound of those that one user has caused. */
   readonly maxPerUser: number
   /** The most names that are remembered after they were asked for once. */
   readonly maxCandidates: number

@@ -39,12 +39,12 @@ export function labelWords(schema: Pick<Schema, 'has'>): LabelWords {
 const newWords: LabelWords = { key: 'a valid label key', unit: 'bytes' }
 const oldWords: LabelWords = { key: 'a qualified name', unit: 'characters' }
 
-/** What is wrong with a label key, as `field: Invalid value: ...`; undefined if nothing is. */
+/** The problem of a label key, as `field: Invalid value: ...`; undefined if there is none. */
 export function invalidLabelKey(key: string, field: string, words: LabelWords): string | undefined {
   return invalidValue(field, key, problemsOfKey(key, words))
 }
 
-/** What is wrong with a label value. */
+/** The problem of a label value; undefined if there is none. */
 export function invalidLabelValue(
   value: string,
   field: string,

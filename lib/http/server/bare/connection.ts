@@ -18,9 +18,9 @@ import { type BareFields, readBareRequest } from './request.ts'
 export interface BareServices {
   readonly clock: Clock
   readonly onFault: OnFault
-  /** How long a client may take for its first request. */
+  /** The time limit of a client for its first request. */
   readonly headersTimeoutMs: number
-  /** How long a connection without requests is kept. */
+  /** Time that a connection without requests is kept. */
   readonly idleTimeoutMs: number
   /** Each answer closes its connection. */
   readonly isLeaving: () => boolean
@@ -44,7 +44,7 @@ export class BareConnection implements Wire, Corked {
   readonly #idle: IdleTimer
   readonly #cancelFirst: CancelTimer
   #exchange: BareExchange | undefined = undefined
-  /** What has come while a request was under way. With many connections that is mostly the next
+  /** Bytes that came while a request was under way. With many connections these are mostly the next
    *  request: it is read before Node has told that the answer has left. */
   #early: Buffer | undefined = undefined
   #fields: BareFields | undefined = undefined
@@ -154,5 +154,5 @@ export class BareConnection implements Wire, Corked {
   }
 }
 
-/** What fails is closed, and that is told. */
+/** Nothing to do for a failed socket: it is closed, and that is told. */
 function ignore(): void {}

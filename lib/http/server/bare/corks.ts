@@ -1,7 +1,7 @@
-/** What connections have written leaves when all that are readable in this turn of the event loop
- *  were read. So the answers of a turn leave one right after the other: to wake a client for each
- *  of them takes a quarter of a small answer, and one that is still at the last one need not be
- *  woken (bench/list, November 2026). */
+/** The writes of a turn, held back: they leave when all connections that are readable in this turn
+ *  of the event loop were read. So the answers of a turn leave one right after the other: to wake a
+ *  client for each of them takes a quarter of a small answer, and one that is still at the last one
+ *  need not be woken (bench/list, November 2026). */
 
 export interface Corked {
   readonly socket: { cork(): void }

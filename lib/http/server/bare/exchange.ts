@@ -23,8 +23,8 @@ export interface Wire {
   readonly sent: () => void
 }
 
-/** Where a response stands: nothing is set, its head is set, its head is written, all is written,
- *  or it is over. */
+/** States of a response: nothing is set, its head is set, its head is written, all is written, or
+ *  it is over. */
 type State = 'open' | 'headed' | 'begun' | 'ended' | 'closed'
 
 const noTrailers: readonly string[] = []
@@ -140,7 +140,7 @@ export class BareExchange implements Exchange {
     this.#end(pieces, {})
   }
 
-  /** What was written before leaves. */
+  /** Cuts the response off; bytes written before still leave. */
   abort(): void {
     const { socket } = this.#wire
     socket.uncork()
@@ -206,7 +206,7 @@ function lastChunk(trailers: ResponseHeaders): string {
   return `${text}\r\n`
 }
 
-/** Of these there are few values, whose lines are kept. */
+/** Lines of headers that have few values: they are kept. */
 const usualLines: ReadonlyMap<string, Map<string, string>> = new Map(
   ['cache-control', 'content-type', 'content-encoding', 'vary'].map(name => [name, new Map()]),
 )

@@ -26,7 +26,7 @@ const version = ' HTTP/1.1'
 const lineEnd = '\r\n'
 const headEnd = '\r\n\r\n'
 
-/** Of URLs that every parser reads alike. */
+/** URLs that every parser reads alike. */
 const target = /^\/[\w\-.~!$&'()*+,:;=@%/?]*$/
 /** A name and its value. An empty value is unusual enough. */
 const field = /^([\w\-.]+):[ \t]*([\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)[ \t]*$/
