@@ -38,7 +38,6 @@ const user = {
 const pageEntries = 500
 
 const mergePatch = 'application/merge-patch+json'
-const applyPatch = 'application/apply-patch+yaml'
 const json = 'application/json'
 
 interface Send {
@@ -46,7 +45,6 @@ interface Send {
   readonly contentType: string
   readonly body: string
   readonly subresource?: string
-  readonly query?: Query
 }
 
 export class ApiCluster implements Cluster {
@@ -135,22 +133,6 @@ export class ApiCluster implements Cluster {
     return written.type === 'object' ? written.entry : undefined
   }
 
-  /** Server-side apply: the manager owns what is applied, whoever did before. */
-  async apply(place: ObjectPlace, object: object, subresource = ''): Promise<void> {
-    await this.#send(place, {
-      verb: 'patch',
-      contentType: applyPatch,
-      body: JSON.stringify(object),
-      subresource,
-      query: new Query(
-        new Map([
-          ['fieldManager', [this.#manager]],
-          ['force', ['true']],
-        ]),
-      ),
-    })
-  }
-
   /** A new object, or one of a subresource such as a Binding. */
   async create(
     place: ObjectPlace,
@@ -217,18 +199,14 @@ export class ApiCluster implements Cluster {
     await this.#send(place, { verb: 'update', contentType: json, body, subresource: 'finalize' })
   }
 
-  get #manager(): string {
-    return this.#options.manager ?? 'kube-controller-manager'
-  }
-
   #storedAt(prefix: Key): Resource | undefined {
     const resources = this.#options.state().registry.resourcesAt(prefix)
     return resources.find(({ storage, version }) => storage?.version === version) ?? resources[0]
   }
 
   #session({ resource, namespace, name }: ObjectPlace, subresource: string): WriteSession {
-    const { state, writes, signal } = this.#options
-    const who = { userAgent: `${this.#manager}/v1 (watchglass)`, user, signal }
+    const { state, writes, signal, manager = 'kube-controller-manager' } = this.#options
+    const who = { userAgent: `${manager}/v1 (watchglass)`, user, signal }
     return new WriteSession(
       { state: state(), resource, namespace, name, subresource, ...who },
       writes,
@@ -237,11 +215,11 @@ export class ApiCluster implements Cluster {
 
   async #send(
     place: ObjectPlace,
-    { verb, contentType, body, subresource = '', query = new Query(new Map()) }: Send,
+    { verb, contentType, body, subresource = '' }: Send,
   ): Promise<Written> {
     return runWrite(this.#session(place, subresource), {
       verb,
-      query,
+      query: new Query(new Map()),
       contentType,
       readBody: () => Promise.resolve(Buffer.from(body)),
     })

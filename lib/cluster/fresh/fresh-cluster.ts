@@ -6,7 +6,7 @@ import type { Logger } from '../../base/logger.ts'
 import { keyFromText } from '../../base/keys.ts'
 import { repeat } from '../../base/timers.ts'
 import type { ApiState } from '../../kube/api-state.ts'
-import { microTimeText, textFromMilliseconds } from '../../go/time.ts'
+import { microTimeText } from '../../go/time.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import type { ApiCluster } from '../controllers/api-cluster.ts'
 import type { ObjectPlace } from '../controllers/cluster.ts'
@@ -31,7 +31,6 @@ export interface FreshClusterOptions {
 }
 
 const server = 'kube-apiserver'
-const rangeController = 'kubernetes-service-cidr-controller'
 
 const systemNamespaces = ['default', 'kube-node-lease', 'kube-public', 'kube-system']
 
@@ -91,32 +90,12 @@ export class FreshCluster {
     const { clusterOf } = this.#options
     const place = placeOf(object, resources)
     if (place === undefined) return
-    const isNew = await clusterOf(server).createIfMissing(place, object)
-    if (!isNew || object.kind !== 'ServiceCIDR') return
-    const { apiVersion, kind, metadata } = object
-    const status = { conditions: [this.#readyRange()] }
-    const { name } = metadata
-    await clusterOf(rangeController).apply(
-      place,
-      { apiVersion, kind, metadata: { name }, status },
-      'status',
-    )
+    await clusterOf(server).createIfMissing(place, object)
   }
 
   #own(): readonly NewObject[] {
     const { address, clock } = this.#options
     return ownObjects({ address, holder: this.#holder, now: microTimeText(clock.wallMs()) })
-  }
-
-  /** What the controller of ranges says of the first one. */
-  #readyRange(): object {
-    return {
-      type: 'Ready',
-      status: 'True',
-      lastTransitionTime: textFromMilliseconds(this.#options.clock.wallMs()),
-      reason: '',
-      message: 'Kubernetes default Service CIDR is ready',
-    }
   }
 }
 

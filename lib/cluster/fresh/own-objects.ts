@@ -1,5 +1,5 @@
-/** What kube-apiserver says of itself: the Service by which pods reach it, where that leads, the
- *  range of Services, and its lease. */
+/** What kube-apiserver says of itself: the Service by which pods reach it, where that leads, and
+ *  its lease. */
 
 import { isIP } from 'node:net'
 
@@ -31,7 +31,6 @@ const hostname = 'watchglass'
 /** The first address of the range from which Services are given theirs
  *  (write/generated-values.ts). */
 const serviceAddress = '10.96.0.1'
-const serviceRange = '10.96.0.0/12'
 
 const leaseSeconds = 3600
 
@@ -47,24 +46,6 @@ export function ownObjects(facts: OwnFacts): readonly NewObject[] {
         namespace: 'kube-system',
       },
       data: { since: facts.now.slice(0, 10) },
-    },
-    {
-      apiVersion: 'networking.k8s.io/v1',
-      kind: 'ServiceCIDR',
-      metadata: { name: 'kubernetes' },
-      spec: { cidrs: [serviceRange] },
-    },
-    {
-      apiVersion: 'networking.k8s.io/v1',
-      kind: 'IPAddress',
-      metadata: {
-        name: serviceAddress,
-        labels: {
-          'ipaddress.kubernetes.io/ip-family': 'IPv4',
-          'ipaddress.kubernetes.io/managed-by': 'ipallocator.k8s.io',
-        },
-      },
-      spec: { parentRef: { resource: 'services', namespace: 'default', name: 'kubernetes' } },
     },
     {
       apiVersion: 'v1',

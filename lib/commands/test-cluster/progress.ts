@@ -12,7 +12,8 @@ export class Progress {
   /** In place of what was said before. */
   say(text: string): void {
     if (!this.#isShown) return
-    const room = Math.max(20, this.#stream.columns - 1)
+    // A terminal that does not know its width says 0.
+    const room = (this.#stream.columns || 80) - 1
     this.#stream.write(`\r\u001b[2K${`watchglass: ${text}`.slice(0, room)}`)
   }
 

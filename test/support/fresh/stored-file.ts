@@ -84,14 +84,15 @@ async function make(
   const root = group === '' ? '/api/v1' : `/apis/${apiVersion}`
   const path = `${root}${namespace === undefined ? '' : `/namespaces/${namespace}`}/${resource.resource}`
   await send(served, { method: 'POST', path, manager: managerOf(object), body: object })
-  if (kind === 'FlowSchema') {
-    const manager = `${flows}consumer-v1`
-    const query = `fieldManager=${manager}&force=true`
+  const told = statusOf(object)
+  if (told !== undefined) {
+    const { manager, condition } = told
+    const conditions = [{ ...condition, lastTransitionTime: timeText(seconds) }]
     await send(served, {
       method: 'PATCH',
-      path: `${path}/${name}/status?${query}`,
+      path: `${path}/${name}/status?fieldManager=${manager}&force=true`,
       manager,
-      body: statusOf(object, seconds),
+      body: { apiVersion, kind, metadata: { name }, status: { conditions } },
     })
   }
   const prefix = resource.storage?.prefix ?? ''
@@ -128,20 +129,27 @@ function managerOf({ apiVersion, kind }: NewObject): string {
   return kind === 'ServiceAccount' ? 'kube-controller-manager' : 'kube-apiserver'
 }
 
-/** What kube-apiserver says of a flow schema whose priority level there is. */
-function statusOf({ apiVersion, kind, metadata, spec }: NewObject, seconds: number): object {
-  const level = spec?.priorityLevelConfiguration?.name ?? ''
-  const condition = {
-    type: 'Dangling',
-    status: 'False',
-    lastTransitionTime: `${new Date(seconds * 1000).toISOString().slice(0, 19)}Z`,
-    reason: 'Found',
-    message: `This FlowSchema references the PriorityLevelConfiguration object named "${level}" and it exists`,
+function timeText(seconds: number): string {
+  return `${new Date(seconds * 1000).toISOString().slice(0, 19)}Z`
+}
+
+/** What kube-apiserver's own controllers say of an object; undefined of most. */
+function statusOf({
+  kind,
+  spec,
+}: NewObject): { readonly manager: string; readonly condition: object } | undefined {
+  if (kind === 'ServiceCIDR') {
+    const message = 'Kubernetes default Service CIDR is ready'
+    return {
+      manager: 'kubernetes-service-cidr-controller',
+      condition: { type: 'Ready', status: 'True', reason: '', message },
+    }
   }
+  if (kind !== 'FlowSchema') return undefined
+  const level = spec?.priorityLevelConfiguration?.name ?? ''
+  const message = `This FlowSchema references the PriorityLevelConfiguration object named "${level}" and it exists`
   return {
-    apiVersion,
-    kind,
-    metadata: { name: metadata.name },
-    status: { conditions: [condition] },
+    manager: `${flows}consumer-v1`,
+    condition: { type: 'Dangling', status: 'False', reason: 'Found', message },
   }
 }
