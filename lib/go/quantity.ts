@@ -4,44 +4,69 @@
 /** The canonical form of a quantity, or `undefined` if it is none, or one whose form we are not
  *  sure of. */
 export function canonicalQuantity(text: string): string | undefined {
-  const match = pattern.exec(text)
-  if (match === null) return undefined
-  const [, sign = '', whole = '', fraction = '', suffix = ''] = match
-  if (whole + fraction === '' || whole.length + fraction.length > maxDigits) return undefined
-  const digits = BigInt(whole + fraction)
-  if (digits === 0n) return '0'
-  const binary = binarySuffixes.indexOf(suffix)
-  if (isKeptAsText(match, binary)) return text
-  let number: Decimal
-  if (binary > 0) {
-    number = { value: digits << BigInt(10 * binary), exponent: -fraction.length }
-  } else {
-    const exponent = decimalExponent(suffix)
-    if (exponent === undefined) return undefined
-    number = { value: digits, exponent: exponent - fraction.length }
-  }
-  number = roundedUpToNano(number)
-  const isExponent = binary <= 0 && /^[eE]./.test(suffix)
-  const form =
-    binary > 0 ? binaryForm(number) : decimalForm(number, isExponent ? 'exponent' : 'suffix')
-  return form === undefined ? undefined : sign === '-' ? `-${form}` : form
+  const read = readQuantity(text)
+  if (read === undefined) return undefined
+  return read.isKept ? text : formOf(read)
+}
+
+/** A canonical quantity rounded away from zero to thousandths, as Go rounds those of lists of
+ *  resources. */
+export function roundedToThousandths(text: string): string {
+  const read = readQuantity(text)
+  if (read === undefined || read.exponent >= -3) return text
+  return formOf({ ...read, ...roundedUp(read, -3) }) ?? text
+}
+
+/** The sum of quantities, in the form of the first that is not zero. */
+export function sumOfQuantities(texts: readonly string[]): string {
+  const first = texts.map(readQuantity).find(read => read !== undefined && read.value !== 0n)
+  if (first === undefined) return '0'
+  const nanos = texts.reduce((sum, text) => sum + quantityNanos(text), 0n)
+  const value = nanos < 0n ? -nanos : nanos
+  return formOf({ ...first, value, exponent: -9, isNegative: nanos < 0n }) ?? '0'
 }
 
 /** The value of a quantity in billionths, rounded away from zero; 0 where there is none. */
 export function quantityNanos(text: string): bigint {
+  const read = readQuantity(text)
+  if (read === undefined) return 0n
+  const { value, exponent } = roundedUp(read, -9)
+  const nanos = value * 10n ** BigInt(exponent + 9)
+  return read.isNegative ? -nanos : nanos
+}
+
+/** A quantity as it was written; its value is that of a positive number. */
+interface Quantity extends Decimal {
+  readonly isNegative: boolean
+  readonly style: 'binary' | 'exponent' | 'suffix'
+  /** Go takes the text for canonical, and keeps it. */
+  readonly isKept: boolean
+}
+
+function readQuantity(text: string): Quantity | undefined {
   const match = pattern.exec(text)
-  const [, sign = '', whole = '', fraction = '', suffix = ''] = match ?? []
-  if (whole + fraction === '' || whole.length + fraction.length > maxDigits) return 0n
+  if (match === null) return undefined
+  const [, sign = '', whole = '', fraction = '', suffix = ''] = match
+  if (whole + fraction === '' || whole.length + fraction.length > maxDigits) return undefined
   const binary = binarySuffixes.indexOf(suffix)
   const exponent = binary > 0 ? 0 : decimalExponent(suffix)
-  if (exponent === undefined) return 0n
-  const digits = BigInt(whole + fraction) << BigInt(binary > 0 ? 10 * binary : 0)
-  const { value, exponent: power } = roundedUpToNano({
-    value: digits,
+  if (exponent === undefined) return undefined
+  const digits = BigInt(whole + fraction)
+  return {
+    value: binary > 0 ? digits << BigInt(10 * binary) : digits,
     exponent: exponent - fraction.length,
-  })
-  const nanos = value * 10n ** BigInt(power + 9)
-  return sign === '-' ? -nanos : nanos
+    isNegative: sign === '-',
+    style: binary > 0 ? 'binary' : /^[eE]./.test(suffix) ? 'exponent' : 'suffix',
+    isKept: digits !== 0n && isKeptAsText(match, binary),
+  }
+}
+
+function formOf(quantity: Quantity): string | undefined {
+  if (quantity.value === 0n) return '0'
+  const number = roundedUp(quantity, -9)
+  const { style, isNegative } = quantity
+  const form = style === 'binary' ? binaryForm(number) : decimalForm(number, style)
+  return form === undefined ? undefined : isNegative ? `-${form}` : form
 }
 
 /** True if `bytes[start..end)` is surely canonical: a few digits and a suffix, and no smaller
@@ -111,11 +136,11 @@ function decimalExponent(suffix: string): number | undefined {
   return Math.abs(exponent) <= maxDigits ? exponent : undefined
 }
 
-/** What is smaller than a billionth is rounded away from zero. */
-function roundedUpToNano(number: Decimal): Decimal {
-  if (number.exponent >= -9) return number
-  const unit = 10n ** BigInt(-9 - number.exponent)
-  return { value: (number.value + unit - 1n) / unit, exponent: -9 }
+/** What is smaller than ten to that power is rounded away from zero. */
+function roundedUp({ value, exponent }: Decimal, least: number): Decimal {
+  if (exponent >= least) return { value, exponent }
+  const unit = 10n ** BigInt(least - exponent)
+  return { value: (value + unit - 1n) / unit, exponent: least }
 }
 
 function decimalForm(number: Decimal, style: 'suffix' | 'exponent'): string | undefined {

@@ -1,6 +1,7 @@
-/** A small run of `npm run fuzz`: as many requests as a few seconds take. */
+/** Small runs of `npm run fuzz`: as many requests as a few seconds take. */
 
 import t from 'tap'
+import { fuzzWrites } from '../support/fuzz/fuzz-writes.ts'
 import { fuzz } from '../support/fuzz/fuzz.ts'
 
 t.test('made-up requests end nothing, hide nothing, and name nobody', async t => {
@@ -11,3 +12,14 @@ t.test('made-up requests end nothing, hide nothing, and name nobody', async t =>
   t.strictSame(report.findings, [])
   t.ok(report.sent > 100)
 })
+
+t.test(
+  'odd objects are refused as the fault of the client, or stored so that they can be read',
+  async t => {
+    const seed = Date.now() % 1_000_000
+    t.comment(`seed ${seed}: npm run fuzz -- --what writes --requests 2000 --seed ${seed}`)
+    const report = await fuzzWrites({ requests: 2_000, seed, maxMs: 3_000 })
+    t.strictSame(report.findings, [])
+    t.ok(report.stored > 10, `${report.stored} of ${report.sent} were stored`)
+  },
+)

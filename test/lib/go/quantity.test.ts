@@ -1,5 +1,5 @@
 import t from 'tap'
-import { canonicalQuantity, isPlainQuantity } from '../../../lib/go/quantity.ts'
+import { sumOfQuantities, canonicalQuantity, isPlainQuantity } from '../../../lib/go/quantity.ts'
 
 t.test('a quantity has one form', async t => {
   for (const [text, canonical] of [
@@ -117,4 +117,19 @@ t.test('a text that Go takes for canonical stays as it is', async t => {
   t.equal(canonicalQuantity('0.500'), '500m')
   t.equal(canonicalQuantity('1000k'), '1M')
   t.equal(canonicalQuantity('1024Ki'), '1Mi')
+})
+
+t.test('sums have the form of the first amount', async t => {
+  for (const [texts, sum] of [
+    [['1', '500m'], '1500m'],
+    [['1Gi', '1Gi'], '2Gi'],
+    [['1Gi', '500M'], '1573741824'],
+    [['500M', '1Gi'], '1573741824'],
+    [['0', '1e3'], '1e3'],
+    [['1', '-1'], '0'],
+    [['-1Ki', '-1Ki'], '-2Ki'],
+    [[], '0'],
+  ] as const) {
+    t.equal(sumOfQuantities(texts), sum, texts.join(' + '))
+  }
 })

@@ -3,6 +3,7 @@
  *  wrote has them already; this is for what was written by others. */
 
 import { JsonNumber, type JsonObject, type JsonValue, memberOf } from '../../json/tree.ts'
+import { roundedToThousandths } from '../../../go/quantity.ts'
 import { type Field, type MessageType, type ReadDefault, perSchema } from '../../schema/schema.ts'
 import { type MessagePlace, applySpecialDefaults } from './special-defaults.ts'
 import { membersOf } from './typed-json.ts'
@@ -22,11 +23,24 @@ function applyTo(object: JsonObject, type: MessageType, place: MessagePlace): vo
   applySpecialDefaults(object, type, place)
   for (const rule of rulesOf(type.schema).get(type.name) ?? []) applyRule(object, type, rule, place)
   for (const field of type.fields) {
+    if (isResourceList(field, type)) roundInside(object.get(field.jsonName))
     if (!field.type.includes('.')) continue
     const message = type.schema.messageType(field.type)
     if (message.form !== 'object' || !hasDefaults(message)) continue
     if (field.isInline) applyTo(object, message, place)
     else applyInside(object, field, message, place)
+  }
+}
+
+/** Quantities by names of resources: SetDefaults_ResourceList rounds each to thousandths. */
+function isResourceList({ container, type }: Field, { name }: MessageType): boolean {
+  return container === 'map' && type === 'quantity' && name.startsWith('core/v1.')
+}
+
+function roundInside(quantities: JsonValue | undefined): void {
+  if (!(quantities instanceof Map)) return
+  for (const [name, text] of quantities) {
+    if (typeof text === 'string') quantities.set(name, roundedToThousandths(text))
   }
 }
 

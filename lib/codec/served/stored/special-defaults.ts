@@ -3,6 +3,7 @@
  *  the view afterwards: then the object is not exact. */
 
 import { JsonNumber, type JsonObject, type JsonValue, memberAt, memberOf } from '../../json/tree.ts'
+import { quantityNanos, sumOfQuantities } from '../../../go/quantity.ts'
 import { giveUp } from '../../not-exact.ts'
 import { isLatestImage } from './image-reference.ts'
 import type { MessageType } from '../../schema/schema.ts'
@@ -225,7 +226,7 @@ function mirrorDataSource(claim: JsonObject): void {
 
 /** What a pod's containers, and the pod as a whole, ask for where only limits are given. Not in
  *  templates. */
-function completePod(pod: JsonObject, _place: MessagePlace, { schema }: MessageType): void {
+function completePod(pod: JsonObject, { isRead }: MessagePlace, { schema }: MessageType): void {
   dropInitAnnotations(pod)
   const spec = pod.get('spec')
   if (!(spec instanceof Map)) return
@@ -236,11 +237,67 @@ function completePod(pod: JsonObject, _place: MessagePlace, { schema }: MessageT
   }
   const whole = spec.get('resources')
   if (!(whole instanceof Map) || !schema.has('podLevelRequests')) return
-  const isAsked = (container: JsonObject): boolean =>
-    !isEmptyMap(memberOf(container.get('resources'), 'requests'))
   if (isEmptyMap(whole.get('limits'))) return
-  if (containers.some(isAsked)) giveUp('requests of a pod are those of its containers')
-  copyLimits(whole, name => name === 'cpu' || name === 'memory' || name.startsWith('hugepages-'))
+  const isAsked = (container: JsonObject): boolean => requestsOf(container).size > 0
+  if (isRead && containers.some(isAsked)) giveUp('requests of a pod are those of its containers')
+  for (const [name, amount] of requestsOfContainers(spec)) {
+    if (!isOfWholePod(name)) continue
+    const requests = objectIn(whole, 'requests')
+    if (!requests.has(name)) requests.set(name, amount)
+  }
+  copyLimits(whole, isOfWholePod)
+}
+
+/** The resources that a pod as a whole may have. */
+function isOfWholePod(name: string): boolean {
+  return name === 'cpu' || name === 'memory' || name.startsWith('hugepages-')
+}
+
+type Requests = ReadonlyMap<string, string>
+
+/** All that the containers of a pod ask for at any time (AggregateContainerRequests in
+ *  component-helpers): those that run together, or an init container with the sidecars before it,
+ *  whichever is more. */
+function requestsOfContainers(spec: JsonObject): Requests {
+  let together: Requests = new Map()
+  let sidecars: Requests = new Map()
+  let starting: Requests = new Map()
+  for (const container of listIn(spec, 'containers')) {
+    together = sumOf(together, requestsOf(container))
+  }
+  for (const container of listIn(spec, 'initContainers')) {
+    const own = requestsOf(container)
+    const isSidecar = container.get('restartPolicy') === 'Always'
+    if (isSidecar) {
+      together = sumOf(together, own)
+      sidecars = sumOf(sidecars, own)
+    }
+    starting = mostOf(starting, isSidecar ? sidecars : sumOf(own, sidecars))
+  }
+  return mostOf(together, starting)
+}
+
+function requestsOf(container: JsonObject): Requests {
+  const requests = memberOf(container.get('resources'), 'requests')
+  return requests instanceof Map ? (requests as Map<string, string>) : new Map()
+}
+
+function sumOf(a: Requests, b: Requests): Requests {
+  const sum = new Map(a)
+  for (const [name, amount] of b) {
+    const known = sum.get(name)
+    sum.set(name, known === undefined ? amount : sumOfQuantities([known, amount]))
+  }
+  return sum
+}
+
+function mostOf(a: Requests, b: Requests): Requests {
+  const most = new Map(a)
+  for (const [name, amount] of b) {
+    const known = most.get(name)
+    if (known === undefined || quantityNanos(amount) > quantityNanos(known)) most.set(name, amount)
+  }
+  return most
 }
 
 function copyLimits(resources: JsonObject, isCopied: (name: string) => boolean): void {
@@ -308,10 +365,13 @@ function shareTemplateLabels(job: JsonObject): void {
   if (isEmptyMap(metadata.get('labels'))) metadata.set('labels', labels)
 }
 
-/** A list that is there and empty shows in a Table, and not in protobuf. */
-function refuseNoTokens(spec: JsonObject): void {
+/** A list that is there and empty shows in a Table, and not in protobuf: a stored one is not exact,
+ *  and what comes in a request is stored without it. */
+function refuseNoTokens(spec: JsonObject, { isRead }: MessagePlace): void {
   const tokens = spec.get('tokenRequests')
-  if (Array.isArray(tokens) && tokens.length === 0) giveUp('the list of token requests is empty')
+  if (!Array.isArray(tokens) || tokens.length > 0) return
+  if (isRead) giveUp('the list of token requests is empty')
+  spec.delete('tokenRequests')
 }
 
 /** Only of jobs, not of the templates of cron jobs. */

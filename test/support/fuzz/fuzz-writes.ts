@@ -1,0 +1,147 @@
+/** Writes of odd objects through the whole of lib/cluster/write: whatever a client sends is stored
+ *  and can be read in every form, or is refused as the client's fault. */
+
+import { encode } from 'cborg'
+import { stringify } from 'yaml'
+import { createRandom, type Random } from '../../../lib/base/random.ts'
+import { NotExact } from '../../../lib/codec/not-exact.ts'
+import { protobufFromJson } from '../../../lib/codec/transcode/transcode.ts'
+import { textFromTree } from '../../../lib/codec/json/tree.ts'
+import { jsonFromCbor } from '../../../lib/cluster/write/decode/cbor-body.ts'
+import { DecodeError } from '../../../lib/cluster/write/decode/typed-decoder.ts'
+import { runWrite } from '../../../lib/cluster/write/operations/run-write.ts'
+import type { WriteSession } from '../../../lib/cluster/write/operations/session.ts'
+import { parseTarget } from '../../../lib/kube/request/request.ts'
+import { NotExactlyError, StatusError } from '../../../lib/kube/status.ts'
+import { ByteWriter } from '../../../lib/wire/byte-writer.ts'
+import { type Asking, MemoryStore, namespaceKey, writesOver } from '../kube/writes/memory-store.ts'
+import { shownAs } from '../kube/outputs.ts'
+import type { FuzzOptions } from './fuzz.ts'
+import { createGrammar } from './grammar.ts'
+import { oddObject, type Recorded, recordedObjects } from './odd-objects.ts'
+
+export interface WritesReport {
+  readonly sent: number
+  readonly stored: number
+  readonly findings: readonly string[]
+}
+
+export async function fuzzWrites({
+  requests,
+  seed,
+  maxMs = Infinity,
+}: FuzzOptions): Promise<WritesReport> {
+  const recorded = recordedObjects()
+  const findings: string[] = []
+  let stored = 0
+  let sent = 0
+  const endMs = performance.now() + maxMs
+  for (; sent < requests && performance.now() < endMs; sent++) {
+    const number = seed + sent
+    const random = createRandom(number)
+    const problem = await oddWrites(random, recorded[Math.floor(random.next() * recorded.length)]!)
+    if (typeof problem === 'string') findings.push(`seed ${number}: ${problem}`)
+    else stored += problem
+  }
+  return { sent, stored, findings }
+}
+
+/** Creates one, and changes it in one of the ways that there are; how often it was stored, or what
+ *  went wrong. */
+async function oddWrites(random: Random, base: Recorded): Promise<number | string> {
+  const store = new MemoryStore()
+  const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'ns' } }
+  store.put(namespaceKey, protobufFromJson(Buffer.from(JSON.stringify(namespace))) as Uint8Array)
+  const open = writesOver(store, random)
+  const asking = askingOf(base.path)
+  const verbs = ['create', ...changes.slice(Math.floor(random.next() * changes.length)).slice(0, 2)]
+  let stored = 0
+  for (const verb of verbs) {
+    const json = oddObject(random, base, 'a')
+    const sent = verb === 'create' || verb === 'update' ? sentAs(random, json) : asJson(verb, json)
+    try {
+      stored += await oddWrite(open, asking, { verb, ...sent })
+    } catch (error) {
+      // CBOR is read before the write begins. Upstream answers some mistakes of clients with 500,
+      // in words of its own.
+      if (error instanceof DecodeError) continue
+      if (error instanceof StatusError && !(error instanceof NotExactlyError)) continue
+      const what = error instanceof Error ? (error.stack ?? error.message) : String(error)
+      return `${verb} of ${base.path} as ${sent.contentType}: ${what}\n${json.slice(0, 2000)}`
+    }
+  }
+  return stored
+}
+
+const patchTypes: Readonly<Record<string, string>> = {
+  merge: 'application/merge-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+  apply: 'application/apply-patch+yaml',
+}
+const changes = ['update', ...Object.keys(patchTypes)]
+
+interface Sent {
+  readonly contentType: string
+  readonly body: () => Uint8Array
+}
+
+function asJson(verb: string, json: string): Sent {
+  return { contentType: patchTypes[verb] ?? 'application/json', body: () => Buffer.from(json) }
+}
+
+/** The object in one of the forms that clients write, in some cases with bytes changed. */
+function sentAs(random: Random, json: string): Sent {
+  const grammar = createGrammar(random)
+  const form = ['json', 'json', 'yaml', 'cbor', 'protobuf'][Math.floor(random.next() * 5)]
+  if (form === 'yaml') {
+    const body = grammar.changed(Buffer.from(stringify(JSON.parse(json) as object)))
+    return { contentType: 'application/yaml', body: () => body }
+  }
+  if (form === 'cbor') {
+    const bytes = grammar.changed(Buffer.from(encode(JSON.parse(json) as object)))
+    return { contentType: 'application/json', body: () => jsonFromCbor(bytes) }
+  }
+  const protobuf = form === 'protobuf' ? protobufFromJson(Buffer.from(json)) : undefined
+  if (protobuf instanceof Uint8Array) {
+    const body = grammar.changed(Buffer.from(protobuf))
+    return { contentType: 'application/vnd.kubernetes.protobuf', body: () => body }
+  }
+  return asJson('create', json)
+}
+
+type Open = (asking: Asking) => WriteSession
+
+async function oddWrite(
+  open: Open,
+  asking: Asking,
+  { verb, contentType, body }: Sent & { readonly verb: string },
+): Promise<number> {
+  const name = verb === 'create' ? '' : 'a'
+  const session = open({ ...asking, name })
+  const { query } = parseTarget(verb === 'apply' ? '/x?fieldManager=f&force=true' : '/x')!
+  const written = await runWrite(session, {
+    verb: verb === 'create' || verb === 'update' ? verb : 'patch',
+    query,
+    contentType,
+    readBody: async () => body(),
+  })
+  if (written.type !== 'object') return 0
+  const shown = textFromTree(session.treeOf(written.entry))
+  for (const rendering of ['object', 'Table', 'PartialObjectMetadata'] as const) {
+    const out = new ByteWriter()
+    const options = { shown: shownAs({ rendering }), revision: 5, place: 'alone' } as const
+    const problem = session.encoder.append(out, written.entry, options)
+    if (problem instanceof NotExact) {
+      throw new Error(`${rendering}: ${problem.reason} of ${shown.slice(0, 2000)}`)
+    }
+  }
+  return 1
+}
+
+/** `/api/v1/namespaces/t/pods` or `/apis/apps/v1/...`; the namespace is that of the store. */
+function askingOf(path: string): Asking {
+  const parts = path.split('/').slice(2)
+  const group = path.startsWith('/api/') ? '' : parts.shift()!
+  const [version = ''] = parts
+  return { group, version, resource: parts.at(-1)! }
+}
