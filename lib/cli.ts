@@ -87,7 +87,7 @@ function logMoreOnSignal(logger: LevelledLogger): void {
   })
 }
 
-/** How long a command may take to stop after a bug: responses under way have 10 s to end. */
+/** The time limit of a command to stop after a bug: responses under way have 10 s to end. */
 const faultyMaxMs = 20_000
 
 /** An uncaught error is a bug, after which the state of the process is not certain. The process

@@ -3,7 +3,7 @@
 
 import type { Random } from './random.ts'
 
-/** How pauses grow. */
+/** The bounds of growing pauses. */
 export interface BackoffBounds {
   readonly firstMs: number
   readonly maxMs: number
@@ -22,7 +22,7 @@ export class Backoff {
     this.#pauseMs = bounds.firstMs
   }
 
-  /** How long to wait before the next attempt. */
+  /** Returns the pause before the next attempt. */
   nextMs(): number {
     const pauseMs = this.#pauseMs
     this.#pauseMs = Math.min(pauseMs * 2, this.#bounds.maxMs)

@@ -7,7 +7,7 @@
 
 import { createRequire } from 'node:module'
 
-/** What the file holds: parsed when it is first asked for, then kept.
+/** The contents of the file: parsed when it is first asked for, then kept.
  *  @param module `import.meta.url` of the module beside which the file lies
  *  @param path as `./data/tables.json` */
 export function readDataFile(module: string, path: string): unknown {

@@ -6,14 +6,14 @@ import { CacheError } from './errors.ts'
 import type { Logger } from './logger.ts'
 import { repeat } from './timers.ts'
 
-/** How often files are read. Kubernetes swaps a mounted secret's symbolic link, which file
- *  notifications miss. */
+/** The interval at which files are read. Kubernetes swaps a mounted secret's symbolic link, which
+ *  file notifications miss. */
 const defaultIntervalMs = 10_000
 
 export interface Followed<T> {
-  /** What is read, in the plural, for the log. */
+  /** Name of the thing that is read, in the plural, for the log. */
   readonly what: string
-  /** What is in use now. Values are compared as JSON. */
+  /** Value in use. Values are compared as JSON. */
   readonly current: T
   /** Fails if what it reads cannot be used. */
   readonly read: () => T | Promise<T>

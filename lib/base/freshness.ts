@@ -13,7 +13,7 @@ export type Freshness =
 
 export type FreshnessType = Freshness['type']
 
-/** Where a read may be answered that the mirror cannot answer soon: whoever asks knows somebody
- *  else; etcd itself, which takes exact ones, and consistent ones of a keyspace that was mirrored;
- *  nowhere. */
+/** The places that may answer a read that the mirror cannot answer soon: whoever asks knows
+ *  somebody else; etcd itself, which takes exact ones, and consistent ones of a keyspace that was
+ *  mirrored; nowhere. */
 export type Elsewhere = 'anywhere' | 'etcd' | 'nowhere'

@@ -3,6 +3,6 @@
 
 export interface HealthCheck {
   readonly name: string
-  /** What is wrong; undefined if nothing is. */
+  /** Problem; undefined if there is none. */
   readonly problem: () => string | undefined
 }

@@ -1,5 +1,6 @@
-/** What the layers say to whoever runs them. Nothing in lib/ prints: a `Logger` is handed in, and a
- *  failure is logged once, where it is handled. Fields never hold secrets or object bodies. */
+/** The messages of the layers to whoever runs them. Nothing in lib/ prints: a `Logger` is handed
+ *  in, and a failure is logged once, where it is handled. Fields never hold secrets or object
+ *  bodies. */
 
 export interface Logger {
   debug(message: string, fields?: LogFields): void

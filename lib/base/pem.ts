@@ -1,5 +1,5 @@
-/** What is wrong with a certificate and its key (PEM), in words: what OpenSSL says of a wrong file
- *  is `DECODER routines::unsupported`. */
+/** The problems of a certificate and its key (PEM), in words: what OpenSSL says of a wrong file is
+ *  `DECODER routines::unsupported`. */
 
 /** A file's text, and what messages call the file. */
 export interface NamedPem {

@@ -54,7 +54,7 @@ export class Slice {
   }
 }
 
-/** What comes in steps, none of which takes long. */
+/** A task in steps, none of which takes long. */
 export type Steps<Result> = Generator<undefined, Result, undefined>
 
 const smallThings = 64

@@ -1,4 +1,4 @@
-/** What is made of timers: work that is done again and again, work that may take only so long, one
+/** Helpers made of timers: work that is done again and again, work that may take only so long, one
  *  timer for many moments, and what is not used for a while. */
 
 import type { CancelTimer, Clock } from './clock.ts'
@@ -141,7 +141,7 @@ export interface TimeLimit {
   readonly maxMs: number
   /** Ends the task as well. */
   readonly signal?: AbortSignal | undefined
-  /** What a task fails with whose time is over. */
+  /** Failure of a task whose time is over. */
   readonly late: () => Error
 }
 

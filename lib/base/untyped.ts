@@ -34,7 +34,7 @@ export function memberOf(value: unknown, name: string): unknown {
   return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
 }
 
-/** What stands at a path of names: own members all the way. */
+/** The value at a path of names: own members all the way. */
 export function memberAt(value: unknown, path: readonly string[]): unknown {
   let found = value
   for (const name of path) found = memberOf(found, name)

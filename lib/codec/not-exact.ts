@@ -7,7 +7,7 @@ export class NotExact {
   /** Lower case: the thing, and what about it. Names types and fields, never values of the
    *  object. */
   readonly reason: string
-  /** What the server itself answers, with a 500, where it cannot show the object either. */
+  /** The server's own answer, a 500, where it cannot show the object either. */
   readonly serverError: string | undefined
 
   constructor(reason: string, serverError?: string) {

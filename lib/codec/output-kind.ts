@@ -1,6 +1,6 @@
-/** What outputs need to know of a resource in one version, and, of an aggregated server's, what was
- *  learnt of how it writes them. The types are all that the codec knows: lib/kube knows much more
- *  of resources, and what stands before an upstream learns (lib/front/aggregated/). */
+/** A resource in one version as outputs know it, with the learnt output of an aggregated server's.
+ *  The types are all that the codec knows: lib/kube knows much more of resources, and what stands
+ *  before an upstream learns (lib/front/aggregated/). */
 
 import type { Schema } from './schema/schema.ts'
 import type { NotExact } from './not-exact.ts'
@@ -8,7 +8,7 @@ import type { StoredValue } from './stored-value.ts'
 import type { ByteWriter } from '../wire/byte-writer.ts'
 
 export interface OutputKind {
-  /** Of the server that is answered for. */
+  /** Schema of the server that is answered for. */
   readonly schema: Schema
   readonly group: string
   readonly version: string
@@ -17,19 +17,19 @@ export interface OutputKind {
   readonly kind: string
   readonly listKind: string
   readonly storage: StoredKind
-  /** Of custom resources only. */
+  /** Form of custom resources only. */
   readonly custom?: CustomOutput | undefined
-  /** Of aggregated servers only. */
+  /** Form of aggregated servers' resources only. */
   readonly learned?: LearnedOutput | undefined
 }
 
-/** What is in etcd. */
+/** The kind as it is in etcd. */
 export interface StoredKind {
   readonly group: string
   readonly version: string
   readonly kind: string
   readonly encoding: 'protobuf' | 'json'
-  /** How it becomes what is served: the same, under another version's name, or in another shape. */
+  /** The way to what is served: the same, under another version's name, or in another shape. */
   readonly conversion: 'same' | 'relabel' | 'convert' | 'webhook'
 }
 
@@ -73,17 +73,18 @@ export function goTypeOf({ group, kind, listKind, custom }: OutputKind, isList: 
   return `*${isCore ? 'core' : (goPackages[name] ?? name)}.${isList ? listKind : kind}`
 }
 
-/** Where the internal package is not named like the group. */
+/** The Go packages that are not named like their group. */
 const goPackages: Readonly<Record<string, string>> = { internal: 'apiserverinternal' }
 
-/** How an aggregated server writes a resource in one version, as far as that was learnt. */
+/** The form in which an aggregated server writes a resource in one version, as far as that was
+ *  learnt. */
 export interface LearnedOutput {
   /** Rises whenever the server's output is learnt again: results from before are not valid any
    *  more. */
   readonly generation: number
   /** Items of lists say what they are. Those of most servers do not. */
   readonly hasTypedItems: boolean
-  /** How a list, a Table, or a list of metadata, without objects is written. */
+  /** Form of a list, a Table, or a list of metadata, without objects. */
   readonly emptyItems: EmptyList | undefined
   readonly emptyRows: EmptyList | undefined
   readonly emptyMetadata: EmptyList | undefined

@@ -106,7 +106,7 @@ export interface FrontProxyPlan {
   readonly headers: Readonly<Record<'user' | 'uid' | 'group' | 'extraPrefix', readonly string[]>>
 }
 
-/** Where access is reviewed, if not by the upstream. */
+/** The server that reviews access, if the upstream does not. */
 export interface ReviewServerPlan {
   readonly url: URL
   /** Reads the authorities, which may be renewed. */

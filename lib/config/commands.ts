@@ -42,7 +42,7 @@ const logOptions: readonly Option[] = [
   },
 ]
 
-/** Where and to whom the Kubernetes API is served. */
+/** The options of `serve` for its listeners, and for access. */
 const serveOptions: readonly Option[] = [
   {
     name: 'listen',
@@ -169,7 +169,7 @@ const allServeOptions: readonly Option[] = [
   ...logOptions,
 ]
 
-/** Of these options, `run` has the same as `serve`. */
+/** The options that `run` and `serve` share. */
 const sharedWithRun = ['simulate', 'kubernetes-version', 'seed', 'threads']
 
 const runOptions: readonly Option[] = [

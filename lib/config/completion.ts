@@ -23,13 +23,13 @@ const table: readonly (readonly [string, Command])[] = Object.entries(commands)
 
 const names = table.map(([name]) => name).join(' ')
 
-/** What a value is completed with: the words of a list, the names of files, or nothing. */
+/** The completions of a value: the words of a list, the names of files, or nothing. */
 function valuesOf({ choices, value }: Option): readonly string[] | 'files' | 'none' {
   if (choices !== undefined) return choices
   return value === 'FILE' || value === 'DIR' ? 'files' : 'none'
 }
 
-/** What is said beside the table's commands, and of each command. */
+/** The summaries of help and version, which are no commands of the table. */
 const helpSummary = 'Lists the options of a command.'
 const versionSummary = 'Prints the version.'
 

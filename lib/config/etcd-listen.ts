@@ -1,4 +1,4 @@
-/** Where etcd's own API is served, and to whom. */
+/** The options of etcd's own API: where it is served, and to whom. */
 
 import { CacheError } from '../base/errors.ts'
 import { isLoopback } from './auth.ts'
@@ -46,10 +46,10 @@ export interface EtcdListen {
   /** `HOST:PORT` */
   readonly address: string
   readonly tlsFiles: EtcdListenFiles | undefined
-  /** What is mirrored: how keys begin. An empty text: all keys. */
+  /** Prefixes of the keys that are mirrored. An empty text: all keys. */
   readonly prefixes: readonly string[]
-  /** How keys begin that each name of a certificate may read, or read and write; undefined: no
-   *  limits. */
+  /** Prefixes of the keys that each name of a certificate may read, or read and write; undefined:
+   *  no limits. */
   readonly rules?: ReadonlyMap<string, AllowedTexts> | undefined
 }
 

@@ -40,7 +40,7 @@ export const etcdCredentialOptions: readonly Option[] = [
   },
 ]
 
-/** What the etcd client is made from. */
+/** The settings of the etcd client. */
 export interface EtcdConnection {
   readonly endpoints: readonly string[]
   readonly tls?: EtcdTls | undefined

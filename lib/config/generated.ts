@@ -16,7 +16,7 @@ export function prefixOf(values: OptionValues): string {
   return prefix
 }
 
-/** Of every draw, so that the same options make the same data. */
+/** The seed of every draw, so that the same options make the same data. */
 export function seedOf(values: OptionValues): number {
   const text = values.text('seed') ?? ''
   if (!/^\d{1,10}$/.test(text) || Number(text) >= 2 ** 32) {

@@ -8,7 +8,8 @@ import { nearest } from './nearest.ts'
 import { type Command, variableOf } from './option.ts'
 import { OptionValues } from './option-values.ts'
 
-/** What to do: run a command, show help (of one command or of all), or show the version. */
+/** The meaning of a command line: run a command, show help (of one command or of all), or show the
+ *  version. */
 export type Invocation =
   | { readonly kind: 'help'; readonly command: string | undefined }
   | { readonly kind: 'version' }

@@ -21,7 +21,7 @@ function onlyOneWith(text: string, known: Iterable<string>): string | undefined 
   return found.length === 1 ? found[0] : undefined
 }
 
-/** How many letters have to be put in, left out, replaced or swapped with their neighbour. */
+/** The number of letters to put in, leave out, replace or swap with their neighbour. */
 function editDistance(a: string, b: string): number {
   let before: number[] = []
   let row = Array.from({ length: b.length + 1 }, (_, i) => i)

@@ -1,4 +1,4 @@
-/** What a command and an option are: the rows of the table in commands.ts. */
+/** The types of the table in commands.ts: a command and an option. */
 
 export interface Command {
   /** The arguments after the command's name, beside options. */
@@ -15,7 +15,7 @@ export interface Option {
   readonly value?: string
   /** The default, as it would be typed. */
   readonly fallback?: string
-  /** What the value may be, where there is a list. */
+  /** Values to choose from, where there is a list. */
   readonly choices?: readonly string[]
   /** May be given more than once. */
   readonly many?: boolean

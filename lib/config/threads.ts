@@ -1,4 +1,5 @@
-/** How many threads serve, read from the options, and whether this machine can have several. */
+/** The number of threads that serve, read from the options, and whether this machine can have
+ *  several. */
 
 import { availableParallelism } from 'node:os'
 import { CacheError } from '../base/errors.ts'
@@ -14,7 +15,7 @@ export const threadsOption: Option = {
   help: 'How many threads serve clients, 1 to 64. With 1 the main thread does; with more it keeps the mirror of etcd and serves nobody. More than 1 needs Linux and Node 22.12 or newer. auto: one for each core but one, at most 8; 1 on machines with up to two cores, with --upstream, and where more are not possible.',
 }
 
-/** What counts of a machine. */
+/** The machine's properties that decide. */
 export interface Machine {
   readonly cores: number
   readonly platform: NodeJS.Platform

@@ -71,7 +71,7 @@ export const upstreamOptions: readonly Option[] = [
   },
 ]
 
-/** What the connection to the upstream is made from. */
+/** The settings of the connection to the upstream. */
 export interface UpstreamSettings {
   readonly urls: readonly URL[]
   readonly ca?: Buffer | undefined

@@ -1,5 +1,5 @@
-/** What the layers above need of etcd, and no more. Two things implement it: the gRPC client, and
- *  the embedded engine in process. Both are held to the same contract tests.
+/** The part of etcd that the layers above need, and no more. Two things implement it: the gRPC
+ *  client, and the embedded engine in process. Both are held to the same contract tests.
  *
  *  Failures are `CacheError`: `expired` (compacted), `future_revision`, `not_found` and `conflict`
  *  (leases), `unauthorized`, `invalid_request`, `overloaded` (no space, too many requests),
@@ -13,7 +13,7 @@ import type { Change, KeyValue } from '../store/event.ts'
 import type { OwnRevision } from './own-revision.ts'
 
 export interface Client {
-  /** Of an etcd in this process whose history never goes back. */
+  /** Revision of an etcd in this process whose history never goes back. */
   readonly ownRevision?: OwnRevision | undefined
   /** Entries of a range in key order. Linearizable unless `serializable` is set. */
   range(request: RangeRequest, signal?: AbortSignal): Promise<RangeResponse>
@@ -109,7 +109,7 @@ export interface WatchRequest {
 
 /** An open watch. */
 export interface WatchStream {
-  /** Where it is connected. */
+  /** Endpoint that it is connected to. */
   readonly endpoint: string
   /** Asks for a progress mark. Answered by `progress` once the watcher is in sync, or never, by
    *  some etcd-like servers. */

@@ -136,7 +136,7 @@ function decimalExponent(suffix: string): number | undefined {
   return Math.abs(exponent) <= maxDigits ? exponent : undefined
 }
 
-/** What is smaller than ten to that power is rounded away from zero. */
+/** Rounds away from zero to a multiple of ten to the power `least`. */
 function roundedUp({ value, exponent }: Decimal, least: number): Decimal {
   if (exponent >= least) return { value, exponent }
   const unit = 10n ** BigInt(least - exponent)

@@ -209,7 +209,7 @@ class Sorter<T> {
   }
 }
 
-/** How many bits it takes to write `value`. */
+/** The number of bits that it takes to write `value`. */
 function bitLength(value: number): number {
   return 32 - Math.clz32(value)
 }

@@ -2,8 +2,8 @@
  *  encoding/json escapes, and numbers fail to parse with the words of package strconv. Clients and
  *  tests compare these texts byte for byte. */
 
-/** What unicode.IsPrint accepts: letters, marks, numbers, punctuation, symbols, and of the spaces
- *  only U+0020. */
+/** The characters that unicode.IsPrint accepts: letters, marks, numbers, punctuation, symbols, and
+ *  of the spaces only U+0020. */
 const printable = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u
 
 const shortEscapes: Readonly<Record<string, string>> = {

@@ -1,4 +1,4 @@
-/** What is wrong with a text that is no time, in the words of Go's `time.Parse`. Only texts that it
+/** The problem of a text that is no time, in the words of Go's `time.Parse`. Only texts that it
  *  refuses get here, so speed does not matter. */
 
 /** The parts of both layouts in order: what Go calls each, and how it reads it. */
@@ -63,7 +63,7 @@ interface NumberPart {
   readonly name: string
   readonly from: number
   readonly to: number
-  /** How many there must be at least; Go takes two where there are two. */
+  /** Least number of digits; Go takes two where there are two. */
   readonly digits: 1 | 2
 }
 

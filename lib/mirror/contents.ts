@@ -1,4 +1,4 @@
-/** What mirrors have of a keyspace now, or had at a revision. */
+/** The contents that mirrors have of a keyspace now, or had at a revision. */
 
 import { CacheError } from '../base/errors.ts'
 import type { Key } from '../base/keys.ts'

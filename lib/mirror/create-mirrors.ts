@@ -18,7 +18,7 @@ export interface MirrorsOptions {
   readonly others?: readonly OtherEtcd[] | undefined
   /** etcd prefixes that are neither mirrored nor served. */
   readonly excluded?: readonly string[] | undefined
-  /** What is followed, beside what other etcds keep. */
+  /** Prefixes to follow, beside those that other etcds keep. */
   readonly prefixes: readonly string[]
 }
 

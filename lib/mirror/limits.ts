@@ -4,12 +4,12 @@ import type { BackoffBounds } from '../base/backoff.ts'
 import type { HistoryBounds } from '../store/history.ts'
 
 export interface MirrorLimits {
-  /** How long a read may wait before it is refused. kube-apiserver waits as long, so clients expect
-   *  it. */
+  /** Time that a read may wait before it is refused. kube-apiserver waits as long, so clients
+   *  expect it. */
   readonly readWaitMaxMs: number
   /** Reads that may wait at once; one costs a few hundred bytes. */
   readonly waitingReadsMax: number
-  /** How long a consistent read waits for an event, where progress marks cannot be trusted, before
+  /** Time that a consistent read waits for an event, where progress marks cannot be trusted, before
    *  it goes elsewhere. */
   readonly untrustedWaitMs: number
   /** The `retryAfterMs` of refusals. */
@@ -22,8 +22,8 @@ export interface MirrorLimits {
   /** Pauses between progress requests while a read waits. The first is about the round trip of a
    *  loaded network. */
   readonly progressBackoff: BackoffBounds
-  /** How long the endpoints may take to report their version, and how soon those that did not are
-   *  asked again. */
+  /** Time limit of the endpoints to report their version, and the pause until those that did not
+   *  are asked again. */
   readonly statusTimeoutMs: number
   readonly versionRetryMs: number
   /** Progress requests that may be in flight at once. */
@@ -35,7 +35,7 @@ export interface MirrorLimits {
   /** A stream that answered before and does not for this long is ended. Below `readWaitMaxMs`, so
    *  that a new stream can still answer waiting reads. */
   readonly answerMaxMs: number
-  /** How long etcd may take to accept a watcher. */
+  /** Time limit of etcd to accept a watcher. */
   readonly createMaxMs: number
   /** A stream that never answers progress requests is ended after this long without an event. */
   readonly unansweredSilenceMaxMs: number
@@ -61,8 +61,8 @@ export interface MirrorLimits {
   readonly sliceMaxMs: number
   /** Keyspaces of a feed that are read at once to be joined. */
   readonly joinsMax: number
-  /** How much of the stream may be kept while a keyspace is being joined. Beyond it the join starts
-   *  over. */
+  /** Bound of the stream's changes that are kept while a keyspace is being joined. Beyond it the
+   *  join starts over. */
   readonly joinBufferMaxChanges: number
   readonly selfCheckIntervalMs: number
   /** The pause between two pages of a self-check, so that its load on etcd is not noticeable. */

@@ -1,6 +1,6 @@
-/** What is known of the versions of one etcd's members. Members are upgraded and downgraded while
- *  we run, and each such change ends the streams to them, so every endpoint is asked again whenever
- *  a stream is opened. */
+/** The versions of one etcd's members, as far as they are known. Members are upgraded and
+ *  downgraded while we run, and each such change ends the streams to them, so every endpoint is
+ *  asked again whenever a stream is opened. */
 
 import type { Clock } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'

@@ -1,4 +1,4 @@
-/** What the mirror counts. The metrics registry implements this, and tests do. */
+/** Counters of the mirror. The metrics registry implements this, and tests do. */
 
 import type { FreshnessType } from '../base/freshness.ts'
 import type { ViolationKind } from './feed/order.ts'
@@ -25,7 +25,7 @@ export interface MirrorMetrics {
   events(matched: number, unmatched: number): void
 }
 
-/** How a read ended: answered from the mirror, sent elsewhere, or the code of its failure. */
+/** The ends of a read: answered from the mirror, sent elsewhere, or the code of its failure. */
 export type ReadResult = 'mirror' | 'elsewhere' | 'refused'
 
 export type BootstrapReason = 'start' | 'compacted' | 'violation' | 'new-epoch' | 'joined'

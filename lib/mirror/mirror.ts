@@ -42,7 +42,7 @@ export interface MirrorOptions {
   readonly logger: Logger
   readonly metrics: MirrorMetrics
   readonly sink: MirrorSink
-  /** What to follow: ranges that do not overlap, one stream each (`rangesWithout` makes them). */
+  /** Ranges to follow, which do not overlap: one stream each (`rangesWithout` makes them). */
   readonly ranges: readonly KeyRange[]
   /** Which keyspace a key belongs to. It must know a keyspace before `add` names it. */
   readonly keyspaceOf: KeyspaceOf
@@ -121,7 +121,7 @@ export class Mirror {
     return this.#compaction?.revision ?? (0 as Revision)
   }
 
-  /** What every header of etcd has, but for the revision. */
+  /** Header of every answer of etcd, but for the revision. */
   get header(): Omit<ResponseHeader, 'revision'> {
     return this.#epochs.header
   }
@@ -141,7 +141,7 @@ export class Mirror {
     return this.#context.client.ownRevision
   }
 
-  /** What follows etcd, for whoever passes the contents on (lib/threads). */
+  /** Feeds of the mirror, for whoever passes the contents on (lib/threads). */
   get feeds(): readonly Feed[] {
     return this.#feeds
   }

@@ -14,7 +14,7 @@ import { isServed, type KeyspaceEvent, type KeyspaceState, transition } from './
 /** Why watches and pages of the old contents of a keyspace cannot continue. */
 export type ResetReason = 'restored' | 'distrusted' | 'new epoch' | 'dropped'
 
-/** Where batches go: the hub. Called synchronously; must not throw. */
+/** The receiver of batches: the hub. Called synchronously; must not throw. */
 export interface MirrorSink {
   /** The keyspace has applied a batch. Each revision comes once, in order, until the next reset. */
   applied(keyspace: string, batch: Batch): void

@@ -1,4 +1,4 @@
-/** What a service needs of its mirrors. `MirrorSet` implements it with the mirrors themselves; a
+/** The mirrors as a service sees them. `MirrorSet` implements it with the mirrors themselves; a
  *  face thread has its own implementation, which is fed by the thread that has the mirrors
  *  (lib/threads). */
 

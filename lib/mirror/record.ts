@@ -23,7 +23,7 @@ import { readPages } from './feed/pages.ts'
 import { Progress } from './feed/progress.ts'
 import { FeedStream, type StreamEnd, type StreamTarget } from './feed/stream.ts'
 
-/** Where a recording goes: a file, in order. */
+/** The target of a recording: a file, in order. */
 export interface RecordingTarget {
   writeBase(at: Revision, entries: readonly KeyValue[]): Promise<void>
   write(batch: RevisionChanges): Promise<void>

@@ -16,7 +16,7 @@ export interface KeyspaceStatus {
   readonly revision: Revision
   readonly oldest: Revision
   readonly entries: number
-  /** How many revisions etcd is known to be ahead. */
+  /** Number of revisions that etcd is known to be ahead. */
   readonly lagRevisions: number
   /** For how long the mirror has not been known to be up to date with etcd; 0 while it is. */
   readonly lagMs: number

@@ -53,7 +53,7 @@ export function areQuorumReadsSound(version: EtcdVersion): boolean {
   return isFrom(version, soundQuorumReads)
 }
 
-/** What is known of all endpoints together. */
+/** The versions of all endpoints together. */
 export interface VersionReport {
   readonly endpoints: readonly EndpointVersion[]
   /** At least one endpoint answered, and none that did has unsound progress marks. */

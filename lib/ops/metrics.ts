@@ -17,7 +17,7 @@ import { EtcdFaceCounts } from './metrics/etcd-face-counts.ts'
 import { UpstreamCounts } from './metrics/upstream-counts.ts'
 import { watchGauges, type WatchFigures } from './metrics/watch-gauges.ts'
 
-/** What the memory budget is spent on. */
+/** The memory that each part of the budget takes. */
 export interface MemoryFacts {
   readonly budgetBytes: number
   readonly mirrorBytes: number

@@ -5,7 +5,7 @@
 import type { CancelTimer, Clock } from '../base/clock.ts'
 import { repeat } from '../base/timers.ts'
 
-/** What is looked at. Counts only rise. */
+/** The counts at one look. They only rise. */
 export interface Look {
   /** Requests by who answered them. */
   readonly requests: ReadonlyMap<string, number>
@@ -36,7 +36,7 @@ const stepsKept = 120
 /** A young process shows the last two minutes: its first steps are not lost in an empty plot. */
 const stepsShownMin = 24
 
-/** What is kept of a step. */
+/** The part of a step that is kept. */
 interface Step {
   readonly requests: ReadonlyMap<string, number>
   readonly events: ReadonlyMap<string, number>
@@ -84,12 +84,12 @@ export class Recent {
     return this.#rates(({ events }) => events)
   }
 
-  /** Of a histogram, by its name. */
+  /** Percentiles of a histogram, by its name. */
   percentiles(name: string): Percentiles {
     return this.#both(({ percentiles }) => percentiles.get(name))
   }
 
-  /** Of the keyspaces' lags. */
+  /** Percentiles of the keyspaces' lags. */
   get lag(): Percentiles {
     return this.#both(({ lag }) => lag)
   }

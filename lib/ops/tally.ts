@@ -59,7 +59,7 @@ export class CountTally {
 }
 
 interface TimeSeries extends Series {
-  /** How many observations fall into each bucket; the last one has no bound. */
+  /** Number of observations in each bucket; the last one has no bound. */
   readonly counts: number[]
   sum: number
 }
@@ -86,7 +86,7 @@ export class BucketTally {
     series.sum += value
   }
 
-  /** How many observations each bucket has, for each value of a label. */
+  /** The observations of each bucket, for each value of a label. */
   sums(labelName: string): ReadonlyMap<string, readonly number[]> {
     const at = this.options.labelNames.indexOf(labelName)
     const sums = new Map<string, number[]>()

@@ -10,13 +10,13 @@
 
 import type { Place } from '../base/clock.ts'
 
-/** How long slices may begin within one turn of the loop. With a last slice of 3 ms the loop is
- *  held for 4 ms, and what arrives begins in it for 4 (lib/http/server/arrivals.ts). A consistent
- *  get waits for two turns, so short ones count more than many slices in each. */
+/** The time within one turn of the loop in which slices may begin. With a last slice of 3 ms the
+ *  loop is held for 4 ms, and what arrives begins in it for 4 (lib/http/server/arrivals.ts). A
+ *  consistent get waits for two turns, so short ones count more than many slices in each. */
 const turnMs = 1
 
-/** Of what begins, so much in a turn need not wait, such as lists that have all waited for etcd's
- *  revision. How long it takes is not known then, because none has begun its work. */
+/** The number of beginners in a turn that need not wait, such as lists that have all waited for
+ *  etcd's revision. How long it takes is not known then, because none has begun its work. */
 const atOnceMax = 2
 
 export class Turns {
@@ -26,7 +26,7 @@ export class Turns {
   readonly #others = new Line()
   #isServing = false
   #endMs = 0
-  /** What has begun in this turn without waiting. */
+  /** Number of those that have begun in this turn without waiting. */
   #begun = 0
 
   constructor(nowMs: () => number) {
@@ -85,10 +85,10 @@ export class Turns {
 /** Tasks that wait, in their order. */
 class Line {
   tasks: (() => void)[] = []
-  /** How many of them waited when this turn began: those that come meanwhile wait for the next
+  /** Number of those that waited when this turn began: those that come meanwhile wait for the next
    *  one. */
   atBegin = 0
-  /** How many of them have had their slice in this turn. */
+  /** Number of those that have had their slice in this turn. */
   served = 0
 
   get isEmpty(): boolean {

@@ -33,8 +33,8 @@ const rangeMinShare = 1 / 8
  *  indexed in a few seconds. */
 const waitMaxMs = 30_000
 
-/** What a new index may take: each entry once, with its key and a label's value. Most labels are on
- *  a part of the objects. */
+/** The expected size of a new index entry: each entry once, with its key and a label's value. Most
+ *  labels are on a part of the objects. */
 const expectedEntryBytes = 240
 
 export interface IndexKeeperOptions {
@@ -118,7 +118,7 @@ export class IndexKeeper implements Follower {
     if (kept !== undefined) this.#build(kept.store)
   }
 
-  /** What fields mean has changed in these keyspaces. */
+  /** Drops the indexes of keyspaces whose fields have changed their meaning. */
   forget(keyspaces: readonly Key[]): void {
     for (const keyspace of keyspaces) {
       const kept = this.#kept.get(keyspace)

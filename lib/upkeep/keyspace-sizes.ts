@@ -1,5 +1,5 @@
-/** How many bytes the contents of each keyspace take. Changes are added up; what has been read anew
- *  is counted, in slices. */
+/** The number of bytes that the contents of each keyspace take. Changes are added up; what has been
+ *  read anew is counted, in slices. */
 
 import type { CancelTimer, Clock } from '../base/clock.ts'
 import { type Key, prefixRange } from '../base/keys.ts'

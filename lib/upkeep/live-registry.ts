@@ -21,7 +21,7 @@ import type { KeyspaceDescription, MirroredKeyspace } from '../mirror/mirrored-k
 import type { HistoryBounds } from '../store/history.ts'
 import type { KeyValue } from '../store/event.ts'
 
-/** What the registry needs of the mirror. */
+/** The mirror's keyspaces as the registry sees them. */
 export interface Keyspaces {
   add(description: KeyspaceDescription): void
   drop(name: string): void
@@ -29,7 +29,7 @@ export interface Keyspaces {
 }
 
 export interface LiveRegistryOptions {
-  /** Of the server that is answered for, as far as is known. */
+  /** Schema of the server that is answered for, as far as it is known. */
   readonly schema: Schema
   /** `/registry`, without a final slash. */
   readonly prefix: string
@@ -40,7 +40,7 @@ export interface LiveRegistryOptions {
   /** Whether a keyspace is mirrored that there is a resource for; every one if it is left out. What
    *  is not mirrored is known all the same, for an upstream to answer. */
   readonly isMirrored?: ((keyspace: Key) => boolean) | undefined
-  /** What each keyspace remembers. */
+  /** Bounds of each keyspace's history. */
   readonly history: HistoryBounds
   readonly serverAddress: string
   readonly digests: Digests
@@ -113,8 +113,8 @@ export class LiveRegistry {
     this.#rebuild(this.state.registry.keyspaces().map(({ prefix }) => prefix))
   }
 
-  /** What is known of the resources of an aggregated server. Their watches end where they are
-   *  served in another way than before. */
+  /** Sets the known resources of aggregated servers. Their watches end where they are served in
+   *  another way than before. */
   setAggregated(resources: readonly Resource[]): void {
     const before = new Map(this.#aggregated.map(one => [nameOf(one), JSON.stringify(one)]))
     const changed = resources.filter(one => before.get(nameOf(one)) !== JSON.stringify(one))
@@ -202,8 +202,8 @@ function nameOf({ group, version, resource }: Resource): string {
   return `${group}/${version}/${resource}`
 }
 
-/** What stored entries declare. Each entry is parsed once, and the result stays the same object for
- *  as long as the entry does. */
+/** The declarations in stored entries. Each entry is parsed once, and the result stays the same
+ *  object for as long as the entry does. */
 class Parsed<T extends { readonly name: string }> {
   readonly #parse: (entry: KeyValue) => T
   readonly #logger: Logger
@@ -216,7 +216,7 @@ class Parsed<T extends { readonly name: string }> {
     this.#logger = logger
   }
 
-  /** What is declared. */
+  /** All declarations. */
   get all(): readonly T[] {
     return this.#all
   }

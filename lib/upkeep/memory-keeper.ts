@@ -15,7 +15,7 @@ import type { Logger } from '../base/logger.ts'
 import type { Keyspace } from '../store/keyspace.ts'
 import type { KeyspaceSizes } from './keyspace-sizes.ts'
 
-/** How much memory each part uses. */
+/** The memory that each part uses. */
 export interface MemoryFigures {
   readonly budgetBytes: number
   readonly mirrorBytes: number
@@ -25,7 +25,7 @@ export interface MemoryFigures {
   readonly droppedKeyspaces: number
 }
 
-/** What can be made again. */
+/** A cache: its contents can be made again. */
 export interface Droppable {
   readonly bytes: number
   dropTo(bytes: number): void

@@ -8,7 +8,7 @@ import { repeat } from '../base/timers.ts'
  *  thousand pods. */
 export const segmentsMaxBytes: number = 1024 * 1024 * 1024
 
-/** What is dropped from. */
+/** The segments to drop from. */
 export interface AgingSegments {
   nextPeriod(kept: number, max: number): void
 }

@@ -17,7 +17,7 @@ export class ServiceHealth implements Follower {
   #onReady: () => void = () => {}
   #isStopping = false
 
-  /** What this thread checks beside the mirrors. */
+  /** Checks of this thread beside the mirrors. */
   readonly own: readonly HealthCheck[]
 
   constructor(
@@ -70,7 +70,7 @@ function problemOf(mirrors: Mirrors): string | undefined {
   return `${name} is ${state}${others}${load === undefined || load.isDone ? '' : progressOf(load)}`
 }
 
-/** How far the first read is. */
+/** The progress of the first read, in words. */
 function progressOf(load: LoadReport): string {
   const all = load.entries + load.remaining
   return `: ${load.entries} of ${all} objects are read, about ${secondsLeft(load)} s are left`

@@ -27,7 +27,7 @@ export interface WarmUpOptions {
   readonly ready: Promise<void>
   /** Told why a sample could not be written. Lists are served without it. */
   readonly onFault: (error: unknown) => void
-  /** How many objects make a resource large. */
+  /** Number of objects that makes a resource large. */
   readonly minObjects?: number
 }
 
@@ -39,7 +39,7 @@ type WarmedState = Pick<ApiState, 'encoderOf'> & {
 const defaultMinObjects = 10_000
 /** After 1,500 V8 still optimizes the largest functions of pods, which it does last. */
 const sampleObjects = 5_000
-/** Of stored objects: a sample of large ones is smaller. */
+/** The size of a sample of stored objects: of large ones it has fewer. */
 const sampleMaxBytes = 24 * 1024 * 1024
 /** So few are written between two looks at the clock: the first ones take a millisecond each. */
 const objectsAtOnce = 2

@@ -10,7 +10,7 @@ import { bigVarint, varintLength, writeVarint } from './varint.ts'
 
 export class ProtoWriter {
   #bytes: Buffer
-  /** Where what has been written begins. */
+  /** Beginning of the written bytes. */
   #at: number
 
   /** A writer with room for `sizeHint` bytes; it grows when that is not enough. */
@@ -19,12 +19,12 @@ export class ProtoWriter {
     this.#at = sizeHint
   }
 
-  /** How many bytes have been written. */
+  /** Number of written bytes. */
   get length(): number {
     return this.#bytes.length - this.#at
   }
 
-  /** What has been written. The writer must not be used after it. */
+  /** The written bytes. The writer must not be used after it. */
   finish(): Buffer {
     return this.#bytes.subarray(this.#at)
   }

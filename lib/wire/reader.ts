@@ -31,10 +31,10 @@ export class WireReader {
   /** The position of the next byte. After `readWindow`, the end of that window. */
   at = 0
   end = 0
-  /** Of the field that `nextField` found. */
+  /** Number of the field that `nextField` found. */
   field = 0
   wire = 0
-  /** Where the window begins that `readWindow` found; it ends at `at`. */
+  /** Beginning of the window that `readWindow` found; it ends at `at`. */
   start = 0
   isMalformed = false
 

@@ -5,7 +5,7 @@
  *  its own: a call that has to answer two numbers, the value and where it ends, costs there more
  *  than the varint. */
 
-/** How many bytes `value` takes. */
+/** The number of bytes that `value` takes. */
 export function varintLength(value: number): number {
   let length = 1
   for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) length++

@@ -7,14 +7,7 @@ import type { Field, MessageType } from '../schema/schema.ts'
 /** The message type of a name; undefined if there is none. The schema's own, but for tests. */
 export type FindType = (name: string) => Pick<MessageType, 'fields'> | undefined
 
-/** What a slot holds, which decides how its value is read:
- *  - `boolean`
- *  - `varint`: int32, int64; for times, their seconds
- *  - `float`: eight bytes
- *  - `text`: strings, quantities
- *  - `bytes`: bytes, and the text of raw JSON
- *  - `message`: the window of a nested message, `intorstring` among them
- *  - `list`, `map`: the windows of all elements, or of all map entries */
+/** The kinds of slots, which decide how a value is read: */
 export type SlotKind =
   | 'boolean'
   | 'varint'
@@ -34,7 +27,7 @@ export interface PathNode {
 
 /** One field of such a message. */
 export interface PathBranch {
-  /** Where its window goes; -1 if it only leads further. */
+  /** Slot of its window; -1 if it only leads further. */
   slot: number
   kind: SlotKind
   /** 0 varint, 1 eight bytes, 2 length-delimited. */

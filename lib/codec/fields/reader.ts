@@ -62,7 +62,7 @@ export class FieldReader<Name extends string> {
   readonly #ends: Int32Array
   /** By slot, for lists and maps: start, end, start, end, ... */
   readonly #lists: (number[] | undefined)[]
-  /** How many numbers of each list are in use. The arrays are kept for the next object. */
+  /** Number of used entries in each list. The arrays are kept for the next object. */
   readonly #lengths: Int32Array
   #bytes: Uint8Array = new Uint8Array(0)
 
@@ -96,7 +96,7 @@ export class FieldReader<Name extends string> {
     return false
   }
 
-  /** What is being read: windows are positions in it. */
+  /** Bytes that are being read: windows are positions in them. */
   get bytes(): Uint8Array {
     return this.#bytes
   }
@@ -105,7 +105,7 @@ export class FieldReader<Name extends string> {
     return this.#ends[slot] !== 0 || this.#lengths[slot] !== 0
   }
 
-  /** Where the field's value begins: after the tag, and after the length. 0 when absent. */
+  /** The beginning of the field's value: after the tag, and after the length. 0 when absent. */
   start(slot: number): number {
     return this.#starts[slot] as number
   }
@@ -166,7 +166,7 @@ export class FieldReader<Name extends string> {
     }
   }
 
-  /** How many elements a list, or entries a map, has. */
+  /** The number of elements of a list, or of entries of a map. */
   count(slot: number): number {
     return (this.#lengths[slot] as number) / 2
   }

@@ -45,7 +45,7 @@ export function createSelectableReader(
 /** A path of a field in a protobuf object. */
 interface ProtobufPath {
   readonly slot: number
-  /** What the server fills in on read. */
+  /** Value that the server fills in on read. */
   readonly whenEmpty: string
 }
 
@@ -56,7 +56,7 @@ interface ProtobufForm {
   /** The labels of the template, which the object takes while it has none itself; -1 where that is
    *  not so. */
   readonly templateLabels: number
-  /** Where the name is, which is a label of each namespace; -1 for others. */
+  /** Slot of the name, which is a label of each namespace; -1 for others. */
   readonly nameLabel: number
   readonly paths: ReadonlyMap<SelectableField, readonly ProtobufPath[]>
 }
@@ -65,7 +65,7 @@ class ProtobufSelectable implements SelectableReader {
   readonly #kind: SelectableKind
   readonly #fields: readonly SelectableField[]
   readonly #hasLabels: boolean
-  /** What the envelope of most objects begins with, so that it need not be read. */
+  /** Usual beginning of an envelope, so that it need not be read. */
   readonly #usualStart: Buffer
   readonly #forms = new Map<string, ProtobufForm | NotExact>()
   #usual: ProtobufForm | NotExact | undefined
@@ -168,7 +168,7 @@ function labelsSlot({ reader, labels, templateLabels }: ProtobufForm): number {
   return templateLabels >= 0 && reader.count(labels) === 0 ? templateLabels : labels
 }
 
-/** What labels are read from. The server fills in those of some kinds on every read. */
+/** The paths that labels are read from. The server fills in those of some kinds on every read. */
 function labelPaths(kind: string): Record<string, string> {
   const own = { ' labels': 'metadata.labels' }
   switch (kind) {

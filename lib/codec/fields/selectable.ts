@@ -21,15 +21,15 @@ export interface SelectableField {
 
 /** Which objects are read. */
 export interface SelectableKind {
-  /** Of the server that is answered for. */
+  /** Schema of the server that is answered for. */
   readonly schema: Schema
   /** The served version: `v1`. */
   readonly version: string
-  /** What objects are stored as; another version of the kind may occur. */
+  /** Kind that objects are stored as; another version of it may occur. */
   readonly stored: { readonly apiVersion: string; readonly kind: string }
-  /** How custom resources are read; undefined for all others. */
+  /** Kind of custom resources, which reads them; undefined for all others. */
   readonly custom: CustomKind | undefined
-  /** How the objects of aggregated servers are read. */
+  /** Objects of aggregated servers, as they were learnt. */
   readonly learned?: LearnedObjects | undefined
 }
 

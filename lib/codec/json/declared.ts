@@ -12,7 +12,7 @@ import { appendSpliced } from './splice.ts'
 export interface DeclaredOptions {
   readonly resourceVersion: string
   readonly apiVersion: string
-  /** Of the stored object, where it is another one. */
+  /** The apiVersion of the stored object, where it is another one. */
   readonly storedApiVersion?: string | undefined
   readonly kind: string
   /** Items of lists carry neither kind nor apiVersion. */

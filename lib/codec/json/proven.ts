@@ -26,7 +26,7 @@ const closeBrace = 0x7d
 const openBracket = 0x5b
 const closeBracket = 0x5d
 
-/** What stands for "the last key" in a list. */
+/** The mark for "the last key" in a list. */
 const inList = -1
 /** And before the first key of an object. */
 const noKey = -2
@@ -47,7 +47,7 @@ export type MemberOrder = 'sorted' | 'declared'
 
 // One loop over locals: to share them with other functions would cost a third of the speed.
 // oxlint-disable max-lines-per-function
-/** Where the value at `start` ends, if it is what Go writes and the server leaves it as it is, at
+/** The end of the value at `start`, if it is what Go writes and the server leaves it as it is, at
  *  or before `end`; otherwise -1. A value that no node describes is left alone, whatever is in
  *  it. */
 export function provenEnd(
@@ -62,7 +62,7 @@ export function provenEnd(
   let depth = 0
   let lastKey = inList
   let isKey = false
-  /** Of the container; of the value that comes next. */
+  /** The nodes of the container, and of the value that comes next. */
   let node: VerifyNode | undefined
   let child = typeof root === 'string' ? undefined : root
   /** Containers in this one are described by no node. */
@@ -184,7 +184,7 @@ function isScalarOf({ form }: VerifyNode, bytes: Uint8Array, start: number, end:
   return form === 'integer' || first !== 0x30
 }
 
-/** Where the number, true, false or null at `at` ends, or -1. Short integers are the rule, and cost
+/** The end of the number, true, false or null at `at`, or -1. Short integers are the rule, and cost
  *  no text. */
 export function scalarEnd({ bytes, view }: JsonInput, start: number, end: number): number {
   const first = bytes[start] as number
@@ -202,7 +202,7 @@ export function scalarEnd({ bytes, view }: JsonInput, start: number, end: number
   return canonicalNumber(text) === text ? at : -1
 }
 
-/** Where true, false or null ends, or -1. */
+/** The end of true, false or null, or -1. */
 function literalEnd(view: DataView, start: number, end: number): number {
   if (start + 4 > end) return -1
   const four = view.getInt32(start)

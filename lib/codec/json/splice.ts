@@ -3,7 +3,7 @@
 import type { ByteWriter } from '../../wire/byte-writer.ts'
 import type { JsonVerifier } from './verify.ts'
 
-/** What to put in. Texts are plain ASCII without anything to escape. */
+/** Members to put in. Texts are plain ASCII without anything to escape. */
 export interface SpliceOptions {
   readonly resourceVersion: string
   /** Replaces the stored apiVersion: what a None conversion does. */

@@ -58,7 +58,7 @@ function isPlain(byte: number): boolean {
   )
 }
 
-/** Where a string ends whose first byte after the quote is at `at`: after its closing quote. -1 if
+/** The end of a string whose first byte after the quote is at `at`: after its closing quote. -1 if
  *  it is not exactly what Go would write, or does not end. The same loop as `skipPlain`, which
  *  steps over the common escapes: managed fields have many, and leaving the loop for each would
  *  double the cost of an object. */
@@ -282,7 +282,7 @@ const plain = 0
 const forHtml = 1
 const other = 2
 
-/** What becomes of the characters of a JSON string. */
+/** The classes of characters in a JSON string. */
 const characterKinds: Uint8Array = Uint8Array.from({ length: 0x80 }, (_, code) => {
   if (code < 0x20 || code === 0x22 || code === 0x5c) return other
   return code === 0x3c || code === 0x3e || code === 0x26 ? forHtml : plain

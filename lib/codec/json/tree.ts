@@ -150,7 +150,7 @@ export function memberOf(value: JsonValue | undefined, key: string): JsonValue |
   return value instanceof Map ? value.get(key) : undefined
 }
 
-/** What stands at a path of names, if there are objects all the way. */
+/** The value at a path of names, if there are objects all the way. */
 export function memberAt(
   value: JsonValue | undefined,
   path: readonly string[],

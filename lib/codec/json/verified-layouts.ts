@@ -210,7 +210,7 @@ function numberSort(bytes: Uint8Array, start: number, end: number): number {
   return bytes[start] === 0x30 ? integer : nonZero
 }
 
-/** Where the leaf at `at` ends if it is of that sort and as Go writes it; otherwise -1. */
+/** The end of the leaf at `at`, if it is of that sort and as Go writes it; otherwise -1. */
 function leafEnd(input: JsonInput, at: number, end: number, sort: number): number {
   const { bytes } = input
   if (at >= end) return -1

@@ -1,10 +1,10 @@
-/** What the verifier knows of a value: how the server would change it on read, as far as that
+/** The verifier's knowledge of a value: how the server would change it on read, as far as that
  *  decides whether it would. */
 
 import { KeyTable } from './key-table.ts'
 import { goJsonString } from '../../go/text.ts'
 
-/** What a scalar must look like to be left alone by Go's typed ObjectMeta. */
+/** The forms of a scalar that Go's typed ObjectMeta leaves alone. */
 export type ScalarForm =
   | 'text'
   | 'non-empty text'
@@ -13,7 +13,7 @@ export type ScalarForm =
   | 'boolean'
   | 'time'
 
-/** What makes a node differ from one that leaves everything alone but what its members say. */
+/** Rules of a node that go beyond leaving everything alone but what its members say. */
 export interface VerifyRules {
   /** Named members. */
   readonly members?: Readonly<Record<string, VerifyNode>>
@@ -42,7 +42,7 @@ export class VerifyNode {
   readonly isPreserving: boolean
   readonly isNullable: boolean
   readonly isExpected: boolean
-  /** How many named members are expected. */
+  /** Number of named members that are expected. */
   readonly expectedCount: number
   readonly hasDefault: boolean
   /** It does not describe its contents. */

@@ -15,7 +15,7 @@ import { type MemberOrder, provenEnd } from './proven.ts'
 import type { VerifyNode } from './verify-node.ts'
 import { type JsonInput, canonicalStringEnd, compareStrings, inputOf } from './strings.ts'
 
-/** What is asked of a pass. */
+/** Options of a pass. */
 export interface VerifyOptions {
   readonly order: MemberOrder
   /** The object's members apart from apiVersion, kind and metadata; undefined leaves them alone. */
@@ -30,7 +30,7 @@ const colon = 0x3a
 const openBrace = 0x7b
 const closeBrace = 0x7d
 
-/** What `#nextKey` returns instead of a position. */
+/** The results of `#nextKey` that are no positions. */
 const endOfObject = -1
 const notProven = -2
 
@@ -53,12 +53,12 @@ export class JsonVerifier {
   /** The value of metadata.resourceVersion, with its quotes; start is -1 if there is none. */
   resourceVersionStart = -1
   resourceVersionEnd = -1
-  /** Where the member resourceVersion goes if there is none: before a key, or behind the last
+  /** Place for the member resourceVersion if there is none: before a key, or behind the last
    *  member. */
   insertAt = -1
   isInsertedLast = false
   isMetadataEmpty = false
-  /** Of the object, both braces included. */
+  /** Window of the object, both braces included. */
   objectStart = -1
   objectEnd = -1
 
@@ -73,7 +73,7 @@ export class JsonVerifier {
   #keyStart = 0
   #keyEnd = 0
 
-  /** What was verified last: positions are in its bytes. */
+  /** Input that was verified last: positions are in its bytes. */
   get input(): JsonInput {
     return this.#input
   }

@@ -9,13 +9,13 @@
 import { type OutputKind, goTypeOf } from '../output-kind.ts'
 import { acceptClauses, acceptMaxLength, trimSpaces } from './accept.ts'
 
-/** How bytes are laid out. */
+/** The encodings: layouts of bytes. */
 export type Encoding = 'json' | 'yaml' | 'protobuf' | 'cbor'
 
-/** What is shown of an object: all of it, or a rendering that the Accept parameter `as` names. */
+/** The renderings of an object: all of it, or one that the Accept parameter `as` names. */
 export type Rendering = 'object' | 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList'
 
-/** What a request gets. */
+/** The result of negotiation. */
 export interface MediaType {
   readonly encoding: Encoding
   readonly rendering: Rendering
@@ -25,7 +25,7 @@ export interface MediaType {
   readonly isPretty: boolean
 }
 
-/** What an endpoint can produce. */
+/** The media types of an endpoint. */
 export interface Offer {
   /** In order of preference, for clients without one. */
   readonly encodings: readonly Encoding[]
@@ -40,7 +40,7 @@ export interface Offer {
   readonly lacksTables?: boolean
 }
 
-/** What of a request decides about its media type. */
+/** The part of a request that decides about its media type. */
 export interface Preference {
   /** The first Accept header, or nothing. */
   readonly accept: string | undefined
@@ -64,8 +64,7 @@ export const mediaTypeNames: Readonly<Record<Encoding, string>> = {
   cbor: 'application/cbor',
 }
 
-/** What `application/json` and the other names offer for built-in resources, unless CBOR is
- *  switched on. */
+/** The encodings of built-in resources, unless CBOR is switched on. */
 export const builtinEncodings: readonly Encoding[] = ['json', 'yaml', 'protobuf']
 
 /** The media type of an answer to a get, a list, or a watch's errors before it starts. Clients send
@@ -103,7 +102,7 @@ export function negotiateDocument(preference: Preference, offer: Offer): MediaTy
   return routerRefusal(preference, offer) ?? accepted(preference, offer, 'no renderings')
 }
 
-/** What the router says before any handler is asked; undefined if it lets the request pass. */
+/** The router's refusal, before any handler is asked; undefined if it lets the request pass. */
 export function routerRefusal(preference: Preference, offer: Offer): NotAcceptable | undefined {
   if (!offer.hasRouter || isRouted(preference.accept ?? '', offer.encodings)) return undefined
   const names = offer.isList ? [...plainNames(offer), ...streamNames(offer)] : plainNames(offer)
@@ -120,7 +119,7 @@ function accepted(preference: Preference, offer: Offer, mode: Mode): MediaType |
   )
 }
 
-/** What was negotiated, for a watch: YAML cannot be a stream. */
+/** The negotiated media type of a watch: YAML cannot be a stream. */
 export function streamed(mediaType: MediaType, offer: Offer): MediaType | NotAcceptable {
   if (mediaType.encoding === 'yaml') {
     const names = streamNames(offer).join(', ')

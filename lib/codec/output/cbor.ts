@@ -16,7 +16,7 @@ export const selfDescribed: Uint8Array = Uint8Array.of(0xd9, 0xd9, 0xf7)
 
 export const cborNull: Uint8Array = Uint8Array.of(0xf6)
 
-/** What a JSON value is a form of: a message of the schema, bytes, a map, or nothing known. A list
+/** The type behind a JSON value: a message of the schema, bytes, a map, or nothing known. A list
  *  has the type of its elements. */
 export type CborType = MessageType | 'bytes' | MapType | undefined
 

@@ -11,11 +11,11 @@ import { hasZeroTimes, schemaOf } from '../schema/schema.ts'
 import { type LearnedOutput, apiVersionOf } from '../output-kind.ts'
 import { jsonFromProtobuf, protobufFromJson } from '../transcode/transcode.ts'
 
-/** What happened to an object. */
+/** A change of an object. */
 export interface FrameEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
   readonly entry: KeyValue
-  /** Of the change; a DELETED carries the last state with this revision. */
+  /** Revision of the change; a DELETED carries the last state with this revision. */
   readonly revision: number
 }
 
@@ -180,7 +180,7 @@ function appendPartialBookmark(
 
 const unknownBookmark = new NotExact('how the server writes a bookmark is not known')
 
-/** What the server makes of an empty object of its own: numbers that are pointers outside, and an
+/** The server's form of an empty object of its own: numbers that are pointers outside, and an
  *  annotation that is a number inside. */
 const emptyObjects: Readonly<
   Record<string, { readonly annotations?: readonly string[]; readonly members?: string }>

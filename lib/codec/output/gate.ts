@@ -4,7 +4,7 @@
 import type { KeyValue } from '../../store/event.ts'
 import { NotExact } from '../not-exact.ts'
 
-/** Where an object is shown: by itself (a get, an event) or among the items of a list. */
+/** Places of an object: by itself (a get, an event) or among the items of a list. */
 export type ShownPlace = 'alone' | 'item'
 
 export interface Gate {
@@ -21,8 +21,8 @@ export class VersionsDiffer extends NotExact {
   }
 }
 
-/** What is known of the upstream has changed since the gate was made: whoever still has it asks for
- *  another. */
+/** The refusal of an outdated gate: the knowledge of the upstream has changed since it was made,
+ *  and whoever still has it asks for another. */
 export class Superseded extends NotExact {
   constructor() {
     super('the upstream has changed meanwhile')

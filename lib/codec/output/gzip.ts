@@ -13,11 +13,11 @@
 /** A compressed run. */
 export interface ZippedRun {
   readonly deflated: Uint8Array
-  /** Of the plain bytes. */
+  /** Checksum of the plain bytes. */
   readonly crc: number
-  /** How many plain bytes there are. */
+  /** Number of plain bytes. */
   readonly length: number
-  /** What a checksum is multiplied by when the run comes behind it: `crcShift(length)`. */
+  /** Factor of a checksum when the run comes behind it: `crcShift(length)`. */
   readonly shift: number
 }
 

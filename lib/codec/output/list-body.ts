@@ -40,12 +40,12 @@ export interface ListRequest {
   /** An empty run stands for items that are still to come: the body then has an empty piece, and
    *  looks again when it is asked for the next one. They may be gone through more than once. */
   readonly runs: Iterable<Run>
-  /** Where items are kept, if anywhere. */
+  /** Cache of the items; none are kept without it. */
   readonly segments?: SegmentCache<Segment> | undefined
-  /** Where all threads of the process keep theirs. */
+  /** Items that all threads of the process keep together. */
   readonly shared?: SharedSegments | undefined
-  /** How many items there are, where that is known: of more than may be kept, a part is kept, and
-   *  always the same. */
+  /** Number of items, where it is known: of more than may be kept, a part is kept, and always the
+   *  same. */
   readonly items?: number | undefined
   /** The pieces will be compressed: those that are kept are noted for that. */
   readonly isZipped?: boolean | undefined
@@ -90,7 +90,7 @@ function* sortedPieces(
   return yield* pieces(encoder, { ...request, runs })
 }
 
-/** How the items of a list are written. */
+/** The encoder of a list's items. */
 export function itemEncoder(encoder: ObjectEncoder, shown: Shown): ItemEncoder {
   const append = appendItem(encoder, shown)
   const name = encoder.segmentName(shown)

@@ -56,7 +56,7 @@ export function emptyListOf(
   return rendering === 'object' ? learned.emptyItems : learned.emptyMetadata
 }
 
-/** What is listed. */
+/** The kind of a list's items. */
 interface ListedKind {
   readonly kind: Pick<OutputKind, 'learned'>
   readonly table: { readonly emptyRows: EmptyList }

@@ -107,14 +107,14 @@ function appendItem(out: ByteWriter, bytes: Uint8Array, order: MemberOrder): voi
   out.appendByte(0x7d)
 }
 
-/** Where the members of one object are, by their place in Go's order. A name that ends with `?` is
- *  a pointer, which is written whatever it points to; one that ends with `!` is written as `""`
- *  when it is not there. */
+/** The members of one object, by their place in Go's order. A name that ends with `?` is a pointer,
+ *  which is written whatever it points to; one that ends with `!` is written as `""` when it is not
+ *  there. */
 class MemberOrder {
   readonly names: readonly string[]
   /** `,"name":` */
   readonly keys: readonly Uint8Array[]
-  /** What stands for a member that is not there. */
+  /** Text in place of a member that is not there. */
   readonly absent: readonly string[]
   readonly #places: KeyTable<number>
   readonly #isPointer: readonly boolean[]
@@ -166,7 +166,7 @@ class MemberOrder {
   }
 }
 
-/** What Go leaves out: `null`, and of what is no pointer `""`, `{}`, `[]`, `0`, `false`. */
+/** Values that Go leaves out: `null`, and of what is no pointer `""`, `{}`, `[]`, `0`, `false`. */
 function isEmpty({ bytes, start, end }: JsonMembers, isPointer: boolean): boolean {
   const length = end - start
   const first = bytes[start] as number

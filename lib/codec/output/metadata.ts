@@ -14,9 +14,9 @@ import type { StoredValue } from '../stored-value.ts'
 import { isAsciiText } from '../text.ts'
 import { WireReader } from '../../wire/reader.ts'
 
-/** What a view of metadata leaves out. */
+/** Options of a view of metadata: the parts to leave out. */
 export interface MetadataOptions {
-  /** Of the server that is answered for. */
+  /** Schema of the server that is answered for. */
   readonly schema: Schema
   readonly resourceVersion: string
   /** Names of annotations that the server's internal form of this kind has none of. */
@@ -114,7 +114,7 @@ export function appendPartialJson(
   return failure
 }
 
-/** What stands before the metadata; `}` stands behind it. */
+/** The text before the metadata; `}` stands behind it. */
 export const partialHead: Readonly<Record<ViewVersion, Uint8Array>> = {
   v1: Buffer.from('{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":'),
   v1beta1: Buffer.from(

@@ -25,7 +25,7 @@ import { prepareView } from '../served/view.ts'
 import { type StoredValue } from '../stored-value.ts'
 import { yamlFromJson, yamlItemFromJson } from './yaml.ts'
 
-/** What rows of a Table carry of their objects. */
+/** The part of its object that a row of a Table carries. */
 export type IncludedObject = 'None' | 'Metadata' | 'Object'
 
 /** The value of the parameter `includeObject`; undefined for one that is refused. */
@@ -34,7 +34,7 @@ export function includedObject(value: string): IncludedObject | undefined {
   return value === 'None' || value === 'Metadata' || value === 'Object' ? value : undefined
 }
 
-/** What is shown of objects. */
+/** The form in which objects are shown. */
 export interface Shown extends Pick<MediaType, 'encoding' | 'rendering' | 'renderingVersion'> {
   readonly includeObject: IncludedObject
   /** The wall clock in milliseconds: ages are shown in Tables. */
@@ -46,10 +46,10 @@ export interface Shown extends Pick<MediaType, 'encoding' | 'rendering' | 'rende
   readonly subresource?: 'scale' | undefined
 }
 
-/** How one object is written. */
+/** Options of one object's text. */
 export interface ObjectOptions {
   readonly shown: Shown
-  /** Of the object; of the change where it was deleted. */
+  /** Revision of the object; of the change where it was deleted. */
   readonly revision: number
   /** Alone, or among the items of a list, where built-in kinds do not say what they are. */
   readonly place: 'alone' | 'item'

@@ -21,7 +21,7 @@ export class JsonIndenter {
   /** An object or array has just begun; it may still turn out empty. */
   #isOpened = false
 
-  /** What `piece`, the next of the document, becomes. */
+  /** The text that `piece`, the next of the document, becomes. */
   push(piece: Uint8Array): Uint8Array {
     for (let i = 0; i < piece.length; i++) {
       if (this.#isInString) i = this.#copyString(piece, i)

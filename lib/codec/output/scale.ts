@@ -11,10 +11,10 @@ import type { Schema } from '../schema/schema.ts'
 import { type IncludedObject, type Shown } from './object-encoder.ts'
 import { defaultColumns, goJson } from '../table/table.ts'
 
-/** What a Scale says. */
+/** The values of a Scale. */
 export interface Scale {
   readonly name: string
-  /** Of the object, as RFC 3339; empty if it says none. */
+  /** Creation time of the object, as RFC 3339; empty if it says none. */
   readonly createdAt: string
   /** Its metadata as JSON, with the resourceVersion. */
   readonly metadata: string

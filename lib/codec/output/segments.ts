@@ -12,15 +12,15 @@ import { NotExact } from '../not-exact.ts'
  *  the one before it. */
 export interface Segment {
   readonly bytes: Uint8Array
-  /** Where each item ends. */
+  /** End of each item. */
   readonly ends: Uint32Array
   /** Stand for the entries that were picked out, in this order. Not the entries, which would keep
    *  their values in memory. */
   readonly of?: readonly SegmentHolder[] | undefined
-  /** Of items that age: from when until when each may be shown, in milliseconds of the wall
+  /** Times of items that age: from when until when each may be shown, in milliseconds of the wall
    *  clock. */
   readonly ages?: Ages | undefined
-  /** What a compressed run says of itself. */
+  /** Header and trailer values of a compressed run. */
   readonly zipped?: ZippedRun | undefined
 }
 
@@ -31,15 +31,15 @@ export interface Ages {
   readonly until: Float64Array
 }
 
-/** What a list is made of: entries `from..to` of an array, which is a leaf's, or one of selected
+/** A run of a list's items: entries `from..to` of an array, which is a leaf's, or one of selected
  *  entries. */
 export interface Run {
   readonly entries: readonly KeyValue[]
   readonly from: number
   readonly to: number
-  /** Where segments are kept; undefined for entries that were picked out. */
+  /** Leaf that keeps the segments; undefined for entries that were picked out. */
   readonly leaf: SegmentHolder | undefined
-  /** How many entries the leaf has: what is kept with it is made of all of them. */
+  /** Number of the leaf's entries: what is kept with it is made of all of them. */
   readonly size?: number | undefined
   /** These entries were picked out, and may well be picked out again. */
   readonly isKept?: boolean | undefined
@@ -62,19 +62,19 @@ export function runsOfEntries(entries: readonly KeyValue[]): Run[] {
 /** Appends one item of a list, with its separator. */
 export type AppendItem = (out: ByteWriter, entry: KeyValue) => NotExact | undefined
 
-/** How the items of one list are written, and under which name they are kept. Without a name,
- *  nothing is kept. */
+/** The encoder of one list's items, and the name under which they are kept. Without a name, nothing
+ *  is kept. */
 export interface ItemEncoder {
   readonly append: AppendItem
   readonly segmentName: string | undefined
   /** The name under which all threads of the process keep them together; undefined if each must for
    *  itself. */
   readonly sharedName?: string | undefined
-  /** Of items that show ages. */
+  /** Clock for items that show ages. */
   readonly aging?: Aging | undefined
 }
 
-/** How long items that show ages stay as they are. */
+/** The time for which items that show ages stay as they are. */
 export interface Aging {
   /** The wall clock. */
   readonly now: number
@@ -84,11 +84,11 @@ export interface Aging {
   readonly holdsMs: () => number
 }
 
-/** What all threads of a process have encoded, each leaf by whichever thread was first. */
+/** Items that any thread of a process has encoded, each leaf by whichever thread was first. */
 export interface SharedSegments {
   /** The most that is kept. */
   readonly maxBytes: number
-  /** How much more may be kept without letting go of something. */
+  /** Bytes that may still be kept without letting go of something. */
   readonly room: number
   /** The items of the run's whole leaf; undefined if they are not there. */
   find(name: string, run: Run): Segment | undefined
@@ -97,7 +97,7 @@ export interface SharedSegments {
   keep(name: string, run: Run, made: Segment): Segment | undefined
 }
 
-/** Where items are kept. */
+/** The places that keep items. */
 export interface KeptItems {
   readonly cache?: SegmentCache<Segment> | undefined
   readonly shared?: SharedSegments | undefined
@@ -176,12 +176,12 @@ function lastingCopy(): Uint8Array {
   return memory
 }
 
-/** Of a list that does not fit, what was kept first stays. */
+/** Room for a segment; of a list that does not fit, what was kept first stays. */
 function mayKeep({ room }: SharedSegments, { bytes }: Segment, sparedBytes: number): boolean {
   return sparedBytes === 0 || bytes.length + overheadBytes <= room
 }
 
-/** Where what is made of kept items is kept, such as their compressed form; undefined for bytes
+/** The holder of whatever is made of kept items, such as their compressed form; undefined for bytes
  *  that are no such items. It goes with the bytes, so that neither keeps a leaf in memory. */
 export function holderOfKept(items: Uint8Array): SegmentHolder | undefined {
   return holdersOfKept.get(items)
@@ -214,8 +214,8 @@ export function partOfKept(items: Uint8Array, start: number, end: number): Uint8
   return part
 }
 
-/** Of a leaf where one page ends and the next one begins, and where some lists of other sizes
- *  do. */
+/** The number of parts kept of a leaf: one page ends in it and the next begins, and some lists of
+ *  other sizes do too. */
 const partsMax = 4
 
 const partsOfKept = new WeakMap<Uint8Array, Uint8Array[]>()
@@ -255,7 +255,7 @@ export function* itemsOfPicked(
 /** Copying more into one piece takes long and saves little. */
 const pickedMaxBytes = 256 * 1024
 
-/** What a segment weighs beside its bytes: two typed arrays and what holds them. */
+/** The bytes of a segment beside its own: two typed arrays and what holds them. */
 const overheadBytes = 300
 
 /** The bytes of a single entry in one encoder, kept with the entry itself: what is made of it
@@ -278,7 +278,7 @@ export function keptOfEntry(
 
 const noEnds = new Uint32Array(0)
 
-/** Where what is made of a single entry is kept. */
+/** The holder of whatever is made of a single entry. */
 export function holderOf(entry: KeyValue): SegmentHolder {
   let holder = holders.get(entry)
   if (holder === undefined) {
@@ -346,11 +346,10 @@ function isAgeOfNow({ from, until }: Ages, index: number, now: number): boolean 
 
 const scratch = new ByteWriter()
 
-/** Of a list that is larger than what may be kept, whatever was used since it was read last stays:
- *  several clients may read it. */
+/** The share that stays in the cache, in sizes of the list: several clients may read it. */
 const sparedLists = 3
 
-/** How large a list will be, from its items so far. */
+/** The expected size of a list, from its items so far. */
 export class ExpectedSize {
   readonly #allItems: number
   readonly #keptMaxBytes: number
@@ -362,7 +361,7 @@ export class ExpectedSize {
     this.#keptMaxBytes = keptMaxBytes
   }
 
-  /** What must not be replaced by items of this list; 0 if it fits. */
+  /** Bytes that items of this list must not replace; 0 if it fits. */
   get sparedBytes(): number {
     if (this.#items === 0) return 0
     const bytes = (this.#bytes * this.#allItems) / this.#items

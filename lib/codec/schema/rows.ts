@@ -1,7 +1,7 @@
-/** What the rows of the data files say, typed (FORMAT.md). Each may be limited to some minor
- *  versions; a `Schema` has those of one. */
+/** The rows of the data files, typed (FORMAT.md). Each may be limited to some minor versions; a
+ *  `Schema` has those of one. */
 
-/** What a field holds: one value, a list, or a map with text keys. Never nested. */
+/** The containers of a field: one value, a list, or a map with text keys. Never nested. */
 export type Container = 'single' | 'list' | 'map'
 
 export interface Field {
@@ -9,7 +9,7 @@ export interface Field {
   readonly jsonName: string
   readonly number: number
   readonly container: Container
-  /** Of the value, the element or the map's value: a scalar, a special, or the name of a
+  /** Type of the value, the element or the map's value: a scalar, a special, or the name of a
    *  message. */
   readonly type: string
   /** Left out of JSON when it is zero, absent or empty (`omitempty`). */
@@ -19,14 +19,14 @@ export interface Field {
   readonly isPointer: boolean
   /** Its JSON members belong to the parent, at this place; in protobuf it is a nested message. */
   readonly isInline: boolean
-  /** What patches, and the ownership of fields, know of it. */
+  /** Merging rules, for patches and the ownership of fields (KEP-555, server-side apply). */
   readonly merging: FieldMerging
 }
 
 export type ListType = 'atomic' | 'set' | 'map'
 export type MapType = 'atomic' | 'granular'
 
-/** How writes of several clients to one field are merged. */
+/** The rules by which writes of several clients to one field are merged. */
 export interface FieldMerging {
   /** x-kubernetes-list-type; absent is atomic. */
   readonly listType?: ListType | undefined
@@ -34,7 +34,7 @@ export interface FieldMerging {
   readonly listKeys?: readonly string[] | undefined
   /** x-kubernetes-map-type of the field; absent is that of its type, or granular. */
   readonly mapType?: MapType | undefined
-  /** Of strategic merge patches: some of `merge`, `replace` and `retainKeys`. */
+  /** Strategies of strategic merge patches: some of `merge`, `replace` and `retainKeys`. */
   readonly patchStrategy?: readonly string[] | undefined
   /** The member that tells items apart in strategic merge patches. */
   readonly patchKey?: string | undefined
@@ -71,11 +71,11 @@ export interface Subresource {
   /** Only when the body is of another group and version. */
   readonly group?: string | undefined
   readonly version?: string | undefined
-  /** Of the scale of custom resources. */
+  /** Paths of the scale of custom resources. */
   readonly scale?: ScalePaths | undefined
 }
 
-/** Where a custom resource has its numbers, as `.spec.replicas`; without a path, there is no
+/** The paths of a custom resource's numbers, as `.spec.replicas`; without a path, there is no
  *  selector. */
 export interface ScalePaths {
   readonly specReplicas: string
@@ -83,7 +83,7 @@ export interface ScalePaths {
   readonly labelSelector: string
 }
 
-/** Where and how a resource is kept in etcd. */
+/** The place and the form of a resource in etcd. */
 export interface BuiltInStorage {
   /** With a slash at the end: `/registry/pods/`. */
   readonly prefix: string
@@ -145,13 +145,13 @@ export interface SpecialReadDefault {
   readonly rule: string
 }
 
-/** What the server changes on read even in values that a kube-apiserver wrote. */
+/** A change that the server makes on read even to values that a kube-apiserver wrote. */
 export interface ReadFixup {
   readonly type: string
   readonly field: string
   /** The value of an empty field. */
   readonly whenEmpty?: string
-  /** What the list's elements carry in JSON. */
+  /** Type that the list's elements carry in JSON. */
   readonly apiVersion?: string
   readonly kind?: string
 }

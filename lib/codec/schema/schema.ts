@@ -1,4 +1,4 @@
-/** What one minor version of Kubernetes knows and does: the wire schema of its objects, its REST
+/** The knowledge of one minor version of Kubernetes: the wire schema of its objects, its REST
  *  resources, the columns of its Tables, its defaults on read, and how it behaves where versions
  *  differ.
  *
@@ -40,7 +40,7 @@ export type * from './rows.ts'
 /** A message type. Fields are in the order of JSON output. */
 export interface MessageType {
   readonly name: string
-  /** Where the types of its fields are found. */
+  /** Schema that has the types of its fields. */
   readonly schema: Schema
   /** Its JSON begins with `kind` and `apiVersion`, which are not protobuf fields. */
   readonly hasTypeMeta: boolean
@@ -286,7 +286,7 @@ type FieldRow = readonly [
   extra?: Period & MergingRow,
 ]
 
-/** What the rows say of merging, in short. */
+/** The merging of a field as the rows have it, in short. */
 interface MergingRow {
   readonly lt?: ListType
   readonly lk?: readonly string[]

@@ -25,7 +25,7 @@ const conversions: Readonly<Record<string, Convert>> = {
   'apiregistration.k8s.io/v1 APIService': convertJson,
 }
 
-/** What is served, and by which server. */
+/** The served kind, and the schema of its server. */
 export interface ConvertedKind {
   readonly schema: Schema
   readonly apiVersion: string

@@ -1,5 +1,5 @@
-/** What the API serves of any stored object: decides by the stored bytes and the served kind which
- *  way leads there. Whatever is in the way is `NotExact` with a reason, so that the layer above can
+/** The served form of any stored object: decides by the stored bytes and the served kind which way
+ *  leads there. Whatever is in the way is `NotExact` with a reason, so that the layer above can
  *  pass the request on. */
 
 import type { ByteWriter } from '../../wire/byte-writer.ts'
@@ -15,17 +15,17 @@ import { appendProtobufView } from './protobuf.ts'
 import { appendView } from './view.ts'
 import { type StoredValue } from '../stored-value.ts'
 
-/** What a resource's objects are served as. */
+/** The kind that a resource's objects are served as. */
 export interface ViewedKind {
-  /** Of the server that is answered for. */
+  /** Schema of the server that is answered for. */
   readonly schema: Schema
   /** `apps/v1`, or `v1` in the core group. */
   readonly apiVersion: string
   readonly kind: string
-  /** How to read custom resources; undefined for built-in kinds and for those of aggregated
-   *  servers. */
+  /** Kind of custom resources, which reads them; undefined for built-in kinds and for those of
+   *  aggregated servers. */
   readonly custom: CustomKind | undefined
-  /** How the objects of aggregated servers are served. */
+  /** Objects of aggregated servers, as they were learnt. */
   readonly learned?: LearnedObjects | undefined
 }
 
@@ -125,7 +125,7 @@ function withNormal(
   return problem
 }
 
-/** How a stored value is written, by its first bytes. */
+/** The format of a stored value, by its first bytes. */
 export function formatOf(value: StoredValue): 'protobuf' | 'json' | NotExact {
   const { bytes, start, end } = value
   if (hasEnvelope(bytes, start, end)) return 'protobuf'

@@ -1,4 +1,4 @@
-/** What the API serves of a stored protobuf value, as protobuf: the stored bytes with the
+/** The served form of a stored protobuf value, as protobuf: the stored bytes with the
  *  resourceVersion put in, the few fields that the server fills in on read, and the served
  *  version's name. Nothing is decoded, as raw JSON inside an object, and empty bytes, do not
  *  survive that (FORMAT.md, section 3). Whether the server would change anything else is checked
@@ -49,7 +49,7 @@ export function appendProtobufView(
   return undefined
 }
 
-/** What is put into objects of one kind. */
+/** The additions to objects of one kind. */
 interface Plan {
   readonly check: CheckMessage | undefined
   readonly metadata: number
@@ -220,7 +220,7 @@ function fieldsOf(message: Window, number: number): FoundField[] {
   return found
 }
 
-/** Where a field belongs that is not there: Go writes fields in ascending order. */
+/** The place of a field that is not there: Go writes fields in ascending order. */
 function insertionPoint(message: Window, number: number): number {
   reader.reset(state.input, message.start, message.end)
   for (let tagStart = reader.at; reader.nextField(); tagStart = reader.at) {

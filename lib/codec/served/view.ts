@@ -1,6 +1,6 @@
-/** What the API serves of a stored protobuf value: the plain conversion with its resourceVersion,
- *  the defaults that the API server applies on every read, its fixups, and the served version's
- *  name where only the name differs. */
+/** The served form of a stored protobuf value: the plain conversion with its resourceVersion, the
+ *  defaults that the API server applies on every read, its fixups, and the served version's name
+ *  where only the name differs. */
 
 import type { Steps } from '../../base/slice.ts'
 import type { ByteWriter } from '../../wire/byte-writer.ts'
@@ -14,7 +14,7 @@ import type { WriteValue } from '../transcode/decode/state.ts'
 import { objectScope, viewAdditions } from './view/additions.ts'
 
 export interface ViewOptions {
-  /** Of the server that is answered for. */
+  /** Schema of the server that is answered for. */
   readonly schema: Schema
   /** Becomes `metadata.resourceVersion`; digits. */
   readonly resourceVersion: string
@@ -60,7 +60,7 @@ function variantOf({ apiVersion, kind }: Kind): Variant {
   return { output: 'members', scope: objectScope(`${apiVersion} ${kind}`) }
 }
 
-/** What a stored value is, and where its message lies. */
+/** The kind of a stored value, and the window of its message. */
 export interface StoredKind {
   readonly kind: Kind
   /** The version that it is served as. */
@@ -88,7 +88,7 @@ export function storedKind(
 
 const decodersOf = perSchema(schema => new Decoders(viewAdditions(schema)))
 
-/** How a stored kind is served. */
+/** The view of a stored kind. */
 interface View {
   readonly kind: Kind
   /** Versions that it can be served as under another name, once somebody has asked. */

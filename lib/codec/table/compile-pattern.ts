@@ -90,7 +90,7 @@ function zeroOf(slot: Slot, isOptional: boolean): unknown {
   }
 }
 
-/** What the server fills in, if it always does. */
+/** The default that the server fills in, if it always does. */
 function defaultOf(type: MessageType, field: string, root: string): unknown {
   return type.schema.readDefaults.find(
     rule =>

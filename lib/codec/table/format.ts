@@ -3,7 +3,7 @@
 
 import { giveUp } from '../not-exact.ts'
 
-/** What a server says where there is nothing. */
+/** The texts of a server where there is nothing. */
 export const none = '<none>'
 export const unset = '<unset>'
 export const unknown = '<unknown>'
@@ -11,7 +11,7 @@ export const unknown = '<unknown>'
 /** Go's durations end here: 292 years. */
 const maxSeconds = 9_223_372_036
 
-/** How long ago `time` was, roughly: `18s`, `5m18s`, `3h1m`, `45d`, `2y10d`. Times are in
+/** The rough time since `time`: `18s`, `5m18s`, `3h1m`, `45d`, `2y10d`. Times are in
  *  milliseconds. */
 export function since(time: number | null | undefined, now: number): string {
   return time === null || time === undefined ? unknown : humanDuration(now - time)

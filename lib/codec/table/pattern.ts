@@ -20,7 +20,7 @@
  *  Fields that are absent have the value that the server would fill in on read
  *  (read-defaults.json), if that is a plain value. */
 
-/** What the names stand for. */
+/** The types behind the names of marks. */
 export interface Marks {
   readonly text: string
   readonly 'text?': string | undefined
@@ -49,7 +49,7 @@ export interface Fields {
 }
 export type Pattern = Mark | Fields | readonly [Fields] | { readonly '?': Fields }
 
-/** What is read by a pattern. */
+/** The type that a pattern reads. */
 export type Picked<P> = P extends Mark
   ? Marks[P]
   : P extends readonly [infer Element]
@@ -58,12 +58,12 @@ export type Picked<P> = P extends Mark
       ? Picked<Target> | undefined
       : { readonly [Name in keyof P]: Picked<P[Name]> }
 
-/** What is read, seen without its pattern. */
+/** An object that a pattern has read, seen without the pattern. */
 export type PickedObject = Readonly<Record<string, unknown>>
 
 /** A pattern, compiled for one message type. */
 export interface CompiledPattern {
-  /** What an empty message reads as. */
+  /** Value of an empty message. */
   readonly zero: Readonly<Record<string, unknown>>
   /** By field number. */
   readonly slots: readonly (Slot | undefined)[]
@@ -73,7 +73,7 @@ export interface CompiledPattern {
 /** Reads what a pattern asks of the message in `bytes[start..end)`. */
 export type PickMessage = (bytes: Uint8Array, start: number, end: number) => PickedObject
 
-/** How one field is read. */
+/** The reader of one field. */
 export interface Slot {
   readonly name: string
   /** The name in the pattern without its question mark; `message` and `messages` for nested
@@ -84,7 +84,7 @@ export interface Slot {
   readonly nested: CompiledPattern | undefined
   /** A present but empty message (a pointer to a zero time) is not the same as an absent one. */
   readonly isPointer: boolean
-  /** What an empty value reads as when the server fills it in. */
+  /** Value in place of an empty one, when the server fills it in. */
   readonly fallback: unknown
 }
 

@@ -51,7 +51,7 @@ function valueFromJson(slot: Slot, value: unknown): unknown {
   }
 }
 
-/** What the server takes for not given, where it fills something in. */
+/** Values that the server takes for not given, where it fills something in. */
 function isZero(value: unknown): boolean {
   return value === 0 || value === '' || value === false
 }

@@ -1,9 +1,9 @@
-/** What prints the rows of one kind: the fields that it needs, and what it makes of them. */
+/** The printers of rows, one for each kind: the fields that it needs, and what it makes of them. */
 
 import type { Schema } from '../schema/schema.ts'
 import type { Fields, Picked } from './pattern.ts'
 
-/** What stands in one cell. */
+/** The value of one cell. */
 export type Cell = string | number | bigint | boolean | null
 
 /** A remark on a row: kubectl hides rows that are `Completed` when asked to. */
@@ -39,5 +39,5 @@ export function printer<const P extends Fields>(definition: PrinterOf<P>): Print
   return definition as unknown as Printer
 }
 
-/** What nearly every printer needs. */
+/** The fields that nearly every printer needs. */
 export const named = { name: 'text', creationTimestamp: 'time' } as const

@@ -1,5 +1,5 @@
-/** How values are read from protobuf for a Table. The compiled functions of pick-source.ts call
- *  these by name.
+/** The readers of protobuf values for a Table. The compiled functions of pick-source.ts call these
+ *  by name.
  *
  *  Input is never trusted: whatever is wrong is noted in `isMalformed`, and what has been read is
  *  then of no use. Every position that comes out lies beyond the one that went in, so that loops

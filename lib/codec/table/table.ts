@@ -20,7 +20,7 @@ import type { Cell, Printer, RowCondition } from './printer.ts'
 import { defaultPrinter, printerOf } from './printers.ts'
 import { compilePattern } from './compile-pattern.ts'
 
-/** What a row shows. */
+/** A row: its cells and its condition. */
 export interface Row {
   readonly cells: readonly Cell[]
   readonly condition: RowCondition | undefined

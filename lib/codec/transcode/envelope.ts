@@ -10,13 +10,13 @@ import { textFromBytes } from '../text.ts'
 import { WireReader, wireBytes } from '../../wire/reader.ts'
 import { writeVarint } from '../../wire/varint.ts'
 
-/** How objects name what they are. */
+/** The name of an object's type. */
 export interface KindName {
   readonly apiVersion: string
   readonly kind: string
 }
 
-/** What an envelope says, and where the object's own bytes are. */
+/** An envelope: its type, and the window of the object's own bytes. */
 export interface Envelope extends KindName {
   /** The window of the object's message, in the array that was read. */
   readonly rawStart: number
@@ -94,8 +94,8 @@ export function findMetadata(
   return { bytes, start: outer.start, end: outer.at }
 }
 
-/** How the last envelope began, up to the object's length: values that are read one after the other
- *  mostly begin the same, and comparing bytes takes a tenth of the time of reading names
+/** The beginning of the last envelope, up to the object's length: values that are read one after
+ *  the other mostly begin the same, and comparing bytes takes a tenth of the time of reading names
  *  (bench/codec). */
 let lastHeader: Uint8Array = new Uint8Array(0)
 let lastName: KindName = { apiVersion: '', kind: '' }

@@ -152,7 +152,7 @@ export function jsonFromStored(value: Uint8Array): Uint8Array | NotExact {
   return withoutNewline(value)
 }
 
-/** What kube-apiserver puts before everything that it encrypts. */
+/** The prefix of everything that kube-apiserver encrypts. */
 const encryptedPrefix = 'k8s:enc:'
 
 function withoutNewline(json: Uint8Array): Uint8Array {

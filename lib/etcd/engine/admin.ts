@@ -1,4 +1,4 @@
-/** What a member answers beside reads, writes and watches: leases, the state of the cluster, and
+/** The answers of a member beside reads, writes and watches: leases, the state of the cluster, and
  *  that authentication is off. */
 
 import { noLease } from '../../store/event.ts'

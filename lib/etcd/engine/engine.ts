@@ -36,14 +36,15 @@ export interface EngineOptions {
   readonly clusterId?: bigint | undefined
   /** The version that `status` reports. */
   readonly version?: string | undefined
-  /** How often watchers that ask for it are told progress: 10 minutes by default, as in etcd. */
+  /** Interval of progress for watchers that ask for it: 10 minutes by default, as in
+   *  etcd. */
   readonly progressIntervalMs?: number | undefined
   /** When the history weighs more, its older half is compacted, as etcd's automatic compaction
    *  would; unbounded by default. */
   readonly historyMaxBytes?: number | undefined
   /** Progress answers overtake events, as in etcd before 3.4.25 and 3.5.8: for simulations. */
   readonly progressOvertakesEvents?: boolean | undefined
-  /** Where the revision is written. An engine that has this is never restored. */
+  /** Record of the revision. An engine that has this is never restored. */
   readonly ownRevision?: OwnRevision | undefined
 }
 
@@ -130,7 +131,7 @@ export class Engine implements Cluster {
     return this.#oldestBatch
   }
 
-  /** How many entries the cluster has decided. */
+  /** Number of entries that the cluster has decided. */
   get index(): number {
     return this.#index
   }
@@ -151,12 +152,12 @@ export class Engine implements Cluster {
     return this.#lessor
   }
 
-  /** What keys and values weigh, without their past. */
+  /** Size of keys and values, without their past. */
   get contentBytes(): number {
     return this.#contentBytes
   }
 
-  /** What keys, values and their past weigh. */
+  /** Size of keys, values and their past. */
   get bytes(): number {
     return this.#contentBytes + this.#keyspace.historyBytes
   }
@@ -177,7 +178,7 @@ export class Engine implements Cluster {
     return batches === 'expired' ? [] : batches
   }
 
-  /** What every watch stream needs. */
+  /** Parts that every watch stream needs. */
   watchParts(): Pick<WatchStreamParts, 'clock' | 'random' | 'lane' | 'progressIntervalMs'> {
     const { clock, random, scheduler, progressIntervalMs } = this.#options
     return {

@@ -1,5 +1,5 @@
-/** How large watch responses get: etcd splits those that exceed its request limit, for watchers
- *  that asked for it. */
+/** The size of watch responses: etcd splits those that exceed its request limit, for watchers that
+ *  asked for it. */
 
 import type { KeyValue } from '../../store/event.ts'
 import type { WatchEvent } from '../proto/key-value.ts'
@@ -7,15 +7,15 @@ import type { WatchEvent } from '../proto/key-value.ts'
 /** etcd's request limit and what it allows for gRPC's own needs. */
 export const responseMaxBytes: number = (1.5 + 0.5) * 1024 * 1024
 
-/** What an entry has besides key and value: tags, lengths, revisions, version, lease. */
+/** The bytes of an entry besides key and value: tags, lengths, revisions, version, lease. */
 const entryOverheadBytes = 48
 
-/** What an event weighs in a response, or a little more. */
+/** The size of an event in a response, or a little more. */
 export function sizeOfEvent({ key, after, previous }: WatchEvent): number {
   return sizeOfEntry(after) + sizeOfEntry(previous) + key.length + entryOverheadBytes
 }
 
-/** What an entry weighs in a response, or a little more. */
+/** The size of an entry in a response, or a little more. */
 export function sizeOfEntry(entry: KeyValue | undefined): number {
   return entry === undefined ? 0 : entry.key.length + entry.valueLength + entryOverheadBytes
 }

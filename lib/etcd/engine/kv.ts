@@ -1,6 +1,6 @@
-/** What etcd's ranges, puts and deletes mean, on snapshots of the store. A range reads contents: a
- *  snapshot, or a transaction that is under way, which shows its own writes. A transaction gathers
- *  changes; its owner applies them at one revision. */
+/** The meaning of etcd's ranges, puts and deletes, on snapshots of the store. A range reads
+ *  contents: a snapshot, or a transaction that is under way, which shows its own writes. A
+ *  transaction gathers changes; its owner applies them at one revision. */
 
 import { type Key, type KeyRange, inRange } from '../../base/keys.ts'
 import { nextRevision, type Revision } from '../../base/revision.ts'
@@ -83,7 +83,7 @@ export function evaluateRange(now: VersionedContents, request: RangeMessage): Ra
   return { header, entries: keysOnly ? entries.map(withoutValue) : entries, more, count }
 }
 
-/** How many entries are read: one more than wanted tells whether there are more. */
+/** The number of entries to read: one more than wanted tells whether there are more. */
 function readLimit(request: RangeMessage): number | undefined {
   return request.limit <= 0 || needsAll(request) ? undefined : request.limit + 1
 }
@@ -101,7 +101,7 @@ export class Transaction implements VersionedContents {
   readonly #lessor: Lessor
   readonly #slab: SlabWriter
   readonly #changes: Change[] = []
-  /** What the changes have left of each key that they touched. */
+  /** Keys that the changes touched, with the entry that is left of each. */
   #touched: Map<Key, KeyValue | undefined> | undefined = undefined
 
   constructor(

@@ -12,7 +12,7 @@ import { EtcdError } from '../proto/failures.ts'
 /** etcd raises what is below: one and a half election timeouts of a second, rounded up. */
 const minTtlSeconds = 2
 
-/** What etcd refuses to exceed. */
+/** The longest lease that etcd grants. */
 const maxTtlSeconds = 9_000_000_000
 
 export interface Lease {

@@ -5,7 +5,7 @@ import type { Batch } from '../../store/event.ts'
 import type { HeaderMessage } from '../proto/kv-messages.ts'
 import type { WatchHome, WatchSource } from '../watch/watch-source.ts'
 
-/** What of a member is watched. */
+/** The part of a member that watches need. */
 export interface WatchedMember {
   /** Up to which revision batches are applied here. */
   readonly revision: Revision

@@ -47,7 +47,7 @@ export type Reply<T> = (outcome: T | CacheError) => void
 export interface MemberOptions {
   readonly name: string
   readonly id: bigint
-  /** How clients reach it. */
+  /** Address by which clients reach it. */
   readonly endpoint: string
 }
 
@@ -57,18 +57,18 @@ export interface OpenWatchOptions {
   readonly room?: WatcherRoom | undefined
 }
 
-/** What a cluster has decided, in order: members apply these. */
+/** The decisions of a cluster, in order: members apply these. */
 export type Entry =
   | { readonly type: 'batch'; readonly batch: Batch }
   | { readonly type: 'compaction'; readonly revision: number }
 
-/** What a member needs of the cluster that it belongs to. */
+/** The cluster as its members see it. */
 export interface Cluster {
   readonly clock: Clock
   readonly progressOvertakesEvents: boolean
   readonly revision: Revision
   readonly compactRevision: number
-  /** How many entries were decided. */
+  /** Number of decided entries. */
   readonly index: number
   readonly oldestBatch: number
   readonly leader: Member
@@ -135,12 +135,12 @@ export class Member implements VersionedContents, WatchedMember {
     return this.#engine.progressOvertakesEvents
   }
 
-  /** How many decided entries are not applied here yet. */
+  /** Number of decided entries that are not applied here yet. */
   get lag(): number {
     return this.#pending.size
   }
 
-  /** How many watch streams are open. */
+  /** Number of open watch streams. */
   get streams(): number {
     return this.#streams.size
   }
@@ -394,7 +394,8 @@ interface Waiting {
   readonly task: (failure: CacheError | undefined) => void
 }
 
-/** What `evaluate` gives, or the failure that it throws; anything else that it throws is a bug. */
+/** The result of `evaluate`, or the failure that it throws; anything else that it throws is a
+ *  bug. */
 function attempt<T>(evaluate: () => T): T | CacheError {
   try {
     return evaluate()

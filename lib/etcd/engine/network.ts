@@ -1,6 +1,6 @@
-/** How clients in process reach members. A link is one call or one stream: messages each way arrive
- *  in order, but links know nothing of each other, as with streams of HTTP/2. `DirectNetwork`
- *  delivers everything; faults.ts has one that fails as it is told to. */
+/** The links by which clients in process reach members. A link is one call or one stream: messages
+ *  each way arrive in order, but links know nothing of each other, as with streams of HTTP/2.
+ *  `DirectNetwork` delivers everything; faults.ts has one that fails as it is told to. */
 
 import type { CacheError } from '../../base/errors.ts'
 import type { Member } from './member.ts'

@@ -1,7 +1,7 @@
-/** How the engine's messages travel in process: requests, answers, watch responses, and what
- *  members tell each other. Messages of one lane arrive in order; lanes know nothing of each other.
- *  Whoever makes the scheduler decides what arrives next, so that a simulation can deliver in any
- *  order, hold lanes back and lose what is in them. */
+/** The order in which the engine's messages travel in process: requests, answers, watch responses,
+ *  and what members tell each other. Messages of one lane arrive in order; lanes know nothing of
+ *  each other. Whoever makes the scheduler decides what arrives next, so that a simulation can
+ *  deliver in any order, hold lanes back and lose what is in them. */
 
 import type { Clock } from '../../base/clock.ts'
 
@@ -25,7 +25,7 @@ export interface Lane {
  *  slices: after so many messages, and with a clock also once some have taken long. */
 export function createDirectScheduler(clock?: Pick<Clock, 'monotonicMs'>): Scheduler {
   const queue: DirectMessage[] = []
-  /** Where in the queue the next message is, while a slice is delivered. */
+  /** Place of the next message in the queue, while a slice is delivered. */
   let at = 0
   let isScheduled = false
   const nowMs = (): number => clock?.monotonicMs() ?? 0
@@ -66,8 +66,8 @@ export function createDirectScheduler(clock?: Pick<Clock, 'monotonicMs'>): Sched
   }
 }
 
-/** How many messages are delivered before input and output get their turn: about a millisecond of
- *  work. */
+/** The number of messages that are delivered before input and output get their turn: about a
+ *  millisecond of work. */
 const sliceMessages = 256
 const sliceMs = 2
 

@@ -1,4 +1,4 @@
-/** What etcd refuses before it looks at any state: requests without a key, too many operations, and
+/** The refusals of etcd that need no state: requests without a key, too many operations, and
  *  transactions that change a key twice. */
 
 import type { Key } from '../../base/keys.ts'
@@ -72,7 +72,7 @@ function checkOperations({ compare, success, failure }: TxnMessage, maxOperation
   }
 }
 
-/** What a list of operations may write. */
+/** The keys that a list of operations may write. */
 interface Writes {
   readonly puts: ReadonlySet<Key>
   readonly deletes: readonly DeleteRangeMessage[]

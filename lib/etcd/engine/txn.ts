@@ -1,5 +1,5 @@
-/** What an etcd transaction means: its compares, and those of nested ones, look at the state before
- *  it; then one branch of each is checked as a whole, and done in order. */
+/** The meaning of an etcd transaction: its compares, and those of nested ones, look at the state
+ *  before it; then one branch of each is checked as a whole, and done in order. */
 
 import type { KeyValue } from '../../store/event.ts'
 import { EtcdError } from '../proto/failures.ts'
@@ -53,7 +53,7 @@ interface Plan {
 
 interface Step {
   readonly operation: OperationMessage
-  /** What a nested transaction comes to. */
+  /** Plan of a nested transaction. */
   readonly nested: Plan | undefined
 }
 

@@ -16,11 +16,12 @@ import { Bag } from '../../base/bag.ts'
 import { CacheError } from '../../base/errors.ts'
 import { failureFromStatus } from './failures.ts'
 
-/** How much etcd may send before we have read it, for a stream and for the connection. HTTP/2's own
- *  64 KB stop the transfer once in a round trip: 64 MB/s at 1 ms, 6 MB/s at 10 ms. */
+/** The number of bytes that etcd may send before we have read them, for a stream and for the
+ *  connection. HTTP/2's own 64 KB stop the transfer once in a round trip: 64 MB/s at 1 ms, 6 MB/s
+ *  at 10 ms. */
 const windowBytes = 8 * 1024 * 1024
 
-/** How every connection is made. */
+/** The options of every connection. */
 export const channelOptions: ChannelOptions = {
   // Connections are ours alone: otherwise grpc-js gives the watches and the reads of a member the
   // same one.

@@ -51,7 +51,7 @@ export interface GrpcClientOptions {
   readonly timeouts?: Partial<Timeouts> | undefined
 }
 
-/** How long one endpoint may take before the next is tried. */
+/** The time limits of one endpoint, before the next is tried. */
 export interface Timeouts {
   /** To accept a connection. A paused machine accepts none, or one on which nothing happens. */
   readonly connectMs: number

@@ -17,8 +17,7 @@ export interface Tls {
  *  share its connection for minutes (etcd issue 15402). */
 export class Endpoint {
   readonly url: string
-  /** How many failures of any member there had been when this one failed last; 0 when it never
-   *  has. */
+  /** Number of failures of any member when this one failed last; 0 when it never has. */
   lastFailure = 0
   readonly #address: string
   readonly #isSecure: boolean

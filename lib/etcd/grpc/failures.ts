@@ -1,11 +1,11 @@
-/** What the end of a gRPC call or stream means to us. What etcd names is in the table that the
- *  engine's server shares; the rest is told by the status code. */
+/** The meaning of the end of a gRPC call or stream. Failures that etcd names are in the table that
+ *  the engine's server shares; the rest is told by the status code. */
 
 import { type StatusObject, status } from '@grpc/grpc-js'
 import { CacheError, type ErrorCode } from '../../base/errors.ts'
 import { EtcdError, type FailureName, failureByText } from '../proto/failures.ts'
 
-/** What every status code means when etcd does not say more. */
+/** The meaning of each status code when etcd does not say more. */
 const codeOfStatus: Readonly<Record<status, ErrorCode>> = {
   [status.OK]: 'source_failed', // a stream that ended without a reason
   [status.CANCELLED]: 'source_failed',
@@ -37,7 +37,7 @@ export function failureFromStatus(
   return new CacheError(codeOfStatus[code] ?? 'source_failed', `etcd ${endpoint}: ${text}`)
 }
 
-/** What grpc-js says when it has no connection, without the words around the reason. */
+/** The reason that grpc-js gives when it has no connection, without the words around it. */
 function withoutNotes(details: string): string {
   const [, reason] =
     /^No connection established\. Last error: (?:Error: )?(.+)\. Resolution note: $/s.exec(
@@ -46,7 +46,7 @@ function withoutNotes(details: string): string {
   return reason === undefined ? details : `cannot be reached: ${explained(reason)}`
 }
 
-/** What a reason usually comes from. */
+/** The usual causes of reasons. */
 const usualCauses: readonly (readonly [RegExp, string])[] = [
   [
     /unable to verify|self[- ]signed certificate|unable to get (?:local )?issuer/,
@@ -77,7 +77,8 @@ export function failureFromCancel(reason: string, endpoint: string): CacheError 
   return failureFromStatus({ code: status.UNKNOWN, details }, endpoint)
 }
 
-/** What etcd sent cannot be read: it is not etcd, or has a value that we cannot hold. */
+/** The failure of bytes from etcd that cannot be read: it is not etcd, or has a value that we
+ *  cannot hold. */
 export function unreadable(thrown: unknown, endpoint: string): CacheError {
   const { message } = CacheError.from(thrown, 'source_failed')
   const text = `etcd ${endpoint} sent what cannot be read: ${message}`

@@ -55,7 +55,7 @@ export class TokenSource {
   }
 }
 
-/** What goes with a call: the token, and whether a member that knows no leader shall refuse it at
+/** The metadata of a call: the token, and whether a member that knows no leader shall refuse it at
  *  once (or end the stream when it loses its leader), so that another can be tried. */
 export function metadataOf(token: Token, needsLeader: boolean): Metadata {
   const metadata = new Metadata()

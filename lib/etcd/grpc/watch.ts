@@ -17,7 +17,7 @@ const progressRequest = watchRequestCodec.encode({ request: { type: 'progress', 
 export interface WatchContext {
   readonly endpoint: Endpoint
   readonly connectTimeoutMs: number
-  /** Where tokens come from; none without a user. */
+  /** Source of tokens; none without a user. */
   readonly tokens: TokenSource | undefined
   /** The stream has ended in whatever way; with `isFault` when it was the endpoint's. */
   finished(stream: GrpcWatchStream, isFault: boolean): void

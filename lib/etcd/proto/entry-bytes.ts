@@ -17,7 +17,7 @@ const ownPieceMinBytes = 16 * 1024
 /** Pieces are at most about this large. */
 const pieceBytes = 128 * 1024
 
-/** What an entry takes with its tag and length. */
+/** The length of an entry with its tag and length. */
 export function entryLength(entry: KeyValue, withValue: boolean): number {
   const inner = innerLength(entry, withValue)
   return 1 + varintLength(inner) + inner
@@ -39,7 +39,7 @@ function innerLength(entry: KeyValue, withValue: boolean): number {
 export class EntryPieces {
   readonly #withValues: boolean
   #piece = Buffer.allocUnsafeSlow(pieceBytes)
-  /** Where the part of the piece begins that has not been taken, and where it ends. */
+  /** Window of the part of the piece that has not been taken. */
   #start = 0
   #at = 0
   #taken: Buffer[] = []
@@ -49,7 +49,7 @@ export class EntryPieces {
     this.#withValues = withValues
   }
 
-  /** How many bytes wait to be taken. */
+  /** Number of bytes that wait to be taken. */
   get bytes(): number {
     return this.#bytes
   }

@@ -9,7 +9,7 @@ import type { ProtoReader } from '../../wire/key-reader.ts'
 import { wireBytes as delimited, wireVarint as varint } from '../../wire/reader.ts'
 import type { ProtoWriter } from '../../wire/back-writer.ts'
 
-/** Where the value that lies at `bytes` from `start` to `end` is to be kept: there, or copied to
+/** The place for the value that lies at `bytes` from `start` to `end`: there, or copied to
  *  somewhere else. */
 export type PlaceValue = (bytes: Uint8Array, start: number, end: number) => ValueWindow
 

@@ -34,7 +34,7 @@ export const headerCodec: Codec<HeaderMessage> = message<HeaderMessage>({
   raftTerm: biguint(4),
 })
 
-/** What a range is sorted by. */
+/** The fields that a range is sorted by. */
 export const sortTarget = { key: 0, version: 1, create: 2, mod: 3, value: 4 } as const
 /** The direction of a sort. */
 export const sortOrder = { none: 0, ascend: 1, descend: 2 } as const
@@ -145,12 +145,12 @@ export const deleteRangeResponseCodec: Codec<DeleteRangeResponseMessage> =
     previous: repeated(3, entryCodec),
   })
 
-/** How a compare's result is to come out. */
+/** The relations that a compare asks for. */
 export const compareResult = { equal: 0, greater: 1, less: 2, notEqual: 3 } as const
-/** What a compare looks at. */
+/** The fields that a compare looks at. */
 export const compareTarget = { version: 0, create: 1, mod: 2, value: 3, lease: 4 } as const
 
-/** Of the last five fields before `rangeEnd`, the one that the target names counts. */
+/** A compare: of the last five fields before `rangeEnd`, the one that the target names counts. */
 export interface CompareMessage {
   readonly result: number
   readonly target: number

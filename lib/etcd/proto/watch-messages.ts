@@ -18,7 +18,7 @@ import {
 import { eventCodec, leaveInMessage, type WatchEvent } from './key-value.ts'
 import { type HeaderMessage, headerCodec } from './kv-messages.ts'
 
-/** What a watcher does not want to see. */
+/** The events that a watcher leaves out. */
 export const watchFilter = { noPut: 0, noDelete: 1 } as const
 
 /** The watch id of what concerns no watcher, or all of a stream. */

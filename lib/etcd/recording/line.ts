@@ -44,7 +44,7 @@ export function formatLine(at: Revision, change: Change, timeMs?: number): strin
   })
 }
 
-/** What the line says, with the value in a slab. `invalid_request` says what is wrong with it. */
+/** The change of a line, with the value in a slab. `invalid_request` says what is wrong with it. */
 export function parseLine(text: string, slabs: SlabWriter): RecordedLine {
   const fields = objectFrom(text)
   const at = revisionField(fields, revisionName)

@@ -133,7 +133,7 @@ export class RecordingWriter {
     return new RecordingWriter({ path, sink, written, nowMs })
   }
 
-  /** How many changes have been written. */
+  /** Number of changes written. */
   get lines(): number {
     return this.#lines
   }

@@ -9,8 +9,8 @@ import type { Change, KeyValue } from '../../store/event.ts'
 import type { Client, Operation } from '../client.ts'
 import { type RecordedChanges, readRecording } from './recording.ts'
 
-/** How fast: a multiple of the recorded speed, revisions a second, or as fast as they can be
- *  written. */
+/** The speed of a replay: a multiple of the recorded speed, revisions a second, or as fast as they
+ *  can be written. */
 export type ReplaySpeed =
   | { readonly type: 'times'; readonly factor: number }
   | { readonly type: 'rate'; readonly perSecond: number }
@@ -34,7 +34,7 @@ const operationsMax = 100
 
 export class Replay {
   readonly #options: ReplayOptions
-  /** What there was at first, while a loop may need it again. */
+  /** Entries at the beginning, while a loop may need them again. */
   readonly #base = new Map<Key, KeyValue>()
   /** The keys that the changes of this round have written or deleted. */
   #changed = new Set<Key>()

@@ -49,7 +49,7 @@ export class ElsewhereWatchers {
     return this.#accepting.size > 0
   }
 
-  /** What etcd has sent, and is held back. */
+  /** Size of responses that etcd has sent and that are held back. */
   get heldBytes(): number {
     let bytes = 0
     for (const { elsewhere } of this.#open) bytes += elsewhere?.heldBytes ?? 0
@@ -138,7 +138,7 @@ export class ElsewhereWatchers {
     })
   }
 
-  /** What a watcher was told out of the history, and what etcd tells it, must fit together. */
+  /** True if a watcher's two sources fit together: the history, and etcd itself. */
   #isSameHistory({ source, headerElsewhere }: Watcher): boolean {
     return source?.isServed !== true || this.#owner.isSameHistory(headerElsewhere)
   }

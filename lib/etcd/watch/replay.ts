@@ -1,4 +1,4 @@
-/** What a watcher that is behind has missed: as much of it as one response holds. */
+/** The events that a watcher behind the others has missed: as much of it as one response holds. */
 
 import { nextRevision, revision } from '../../base/revision.ts'
 import { responseMaxBytes, sizeOfEvent } from '../engine/fragments.ts'
@@ -15,7 +15,7 @@ const scanMaxBatches = 5000
 
 export interface Replayed {
   readonly events: WatchEvent[]
-  /** How many batches were looked at. */
+  /** Number of batches looked at. */
   readonly batches: number
 }
 

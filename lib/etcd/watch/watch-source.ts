@@ -1,5 +1,5 @@
-/** Where the watchers of a stream get their events from: a member of the engine, or parts of a
- *  mirror; and etcd itself, for what the mirror does not have. */
+/** The sources of a stream's events: a member of the engine, or parts of a mirror; and etcd itself,
+ *  for what the mirror does not have. */
 
 import type { CacheError } from '../../base/errors.ts'
 import type { KeyRange } from '../../base/keys.ts'
@@ -19,7 +19,7 @@ export interface WatchSource {
   readonly oldestBatch: number
   /** There are batches to send; otherwise watchers wait, or are served elsewhere. */
   readonly isServed: boolean
-  /** What etcd says of its progress is true: watchers may be taken over at that. */
+  /** True if etcd's progress is sound: watchers may be taken over at that. */
   readonly isProgressSound: boolean
   /** Up to which start a watcher is in sync before anything has happened. */
   readonly syncedStart: number
@@ -29,7 +29,7 @@ export interface WatchSource {
   refresh(): void
 }
 
-/** What a stream belongs to. */
+/** The owner of a stream. */
 export interface WatchHome {
   readonly progressOvertakesEvents: boolean
   /** A progress request that cannot be answered yet is answered as soon as it can; etcd drops
@@ -62,7 +62,7 @@ export interface ElsewhereWatch {
   resume(): void
   /** Nothing is delivered after it. */
   close(): void
-  /** What has come, and is held back. */
+  /** Size of responses that have come and are held back. */
   readonly heldBytes: number
 }
 
@@ -72,7 +72,7 @@ export interface ElsewhereSink {
   failed(failure: CacheError): void
 }
 
-/** Where a stream's responses go. */
+/** The receiver of a stream's responses. */
 export interface WatchConnection {
   /** Takes a response; false when it would rather have no more for now: `resume` is called then,
    *  some time. */
@@ -87,7 +87,7 @@ export interface WatchConnection {
   end(failure: CacheError): void
 }
 
-/** How many watchers there may be: of a stream, of its client and in all. */
+/** The room for watchers: of a stream, of its client and in all. */
 export interface WatcherRoom {
   /** False if there is no room for one more. */
   take(count: number): boolean

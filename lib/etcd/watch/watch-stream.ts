@@ -44,14 +44,14 @@ export interface WatchStreamParts {
   readonly requiresLeader: boolean
   /** Bounds its watchers; there is no bound if it is left out. */
   readonly room?: WatcherRoom | undefined
-  /** Where work of the stream waits for its turn. */
+  /** Lane in which the stream's work waits for its turn. */
   readonly lane: Lane
   /** Called once, when the stream is over. */
   readonly closed: (stream: WatchStream) => void
 }
 
-/** What a stream does for its watchers that are behind before others get their turn: so many of
- *  them, and so many batches looked at. */
+/** The bounds of a stream's work for watchers that are behind, before others get their turn: so
+ *  many of them, and so many batches looked at. */
 const catchUpMax = { watchers: 256, batches: 5000 }
 
 /** A stream of so many watchers looks through them for progress only every so often, however often

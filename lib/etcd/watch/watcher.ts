@@ -13,7 +13,7 @@ export interface Watcher {
   readonly id: bigint
   readonly request: WatchCreateMessage
   readonly range: KeyRange
-  /** Where its events come from; none if nothing has all of its keys. */
+  /** Source of its events; none if nothing has all of its keys. */
   readonly source: WatchSource | undefined
   readonly wantsPuts: boolean
   readonly wantsDeletes: boolean
@@ -34,7 +34,7 @@ export interface Watcher {
   /** Up to here etcd has told it everything, when it is served by etcd; of the last time that it
    *  was asked. */
   provenElsewhere: number
-  /** Of the last response of etcd. */
+  /** Header of etcd's last response. */
   headerElsewhere: HeaderMessage | undefined
 }
 
@@ -62,7 +62,7 @@ export function watchedRange({ key, rangeEnd }: WatchCreateMessage): KeyRange {
   return rangeFromWire(start, rangeEnd) ?? singleKey(start)
 }
 
-/** What a watcher is told of a batch. */
+/** The events of a batch that a watcher is told. */
 export function eventsFor(
   watcher: Watcher,
   batch: BatchEvents,

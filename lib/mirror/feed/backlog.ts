@@ -1,6 +1,6 @@
-/** What a watch stream delivers, taken in order, for a few milliseconds in each turn of the event
- *  loop. A member that has much to tell sends megabytes at once, and each change goes to all its
- *  watchers: applied as it is read, that would hold the loop for 50 ms.
+/** The deliveries of a watch stream, taken in order, for a few milliseconds in each turn of the
+ *  event loop. A member that has much to tell sends megabytes at once, and each change goes to all
+ *  its watchers: applied as it is read, that would hold the loop for 50 ms.
  *
  *  What comes at the usual rate is taken as it comes, without a turn's delay. The rest waits, and
  *  the stream is held meanwhile. */
@@ -19,7 +19,7 @@ export interface BacklogOptions<T> {
 export class Backlog<T> {
   readonly #options: BacklogOptions<T>
   #items: T[] = []
-  /** How many of them were taken. */
+  /** Number of items taken. */
   #taken = 0
   /** Items were taken in this turn already. */
   #isTurn = false

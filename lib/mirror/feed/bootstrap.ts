@@ -21,10 +21,10 @@ import type { KeyspaceOf } from '../mirrored-keyspace.ts'
 import { type RangePage, readPages } from './pages.ts'
 import type { RevisionProbe } from '../reads/revision-probe.ts'
 
-/** How far a bootstrap is. */
+/** The progress of a bootstrap. */
 export interface LoadReport {
   readonly entries: number
-  /** How many there are still to read. */
+  /** Number of entries still to read. */
   readonly remaining: number
   readonly bytes: number
   readonly elapsedMs: number

@@ -14,7 +14,7 @@ import type { RevisionChanges } from '../../etcd/client.ts'
 import type { KeyValue } from '../../store/event.ts'
 import type { FeedContext } from './feed-context.ts'
 
-/** Where Kubernetes keeps the compacted revision. */
+/** The key under which Kubernetes keeps the compacted revision. */
 export const compactRevisionKey: Key = keyFromText('compact_rev_key')
 
 /** The key is read again this often, in case its stream is open but dead. */

@@ -10,14 +10,14 @@
 import { type Revision, revision } from '../../base/revision.ts'
 import type { ResponseHeader } from '../../etcd/client.ts'
 
-/** What was known of the epoch when a request began. */
+/** The epoch as it was known when a request began. */
 export interface EpochMark {
   readonly epoch: number
   readonly revision: Revision
   readonly raftTerm: bigint
 }
 
-/** How a linearizable answer relates to the epoch: it belongs to it; the epoch is over, so the
+/** The relation of a linearizable answer to the epoch: it belongs to it; the epoch is over, so the
  *  answer means nothing; it is from another cluster; or its revision is behind what was known. */
 export type EpochVerdict = 'same' | 'over' | 'another cluster' | 'went back'
 
@@ -40,7 +40,7 @@ export class Epochs {
     return this.#clusterId
   }
 
-  /** What headers of this epoch's etcd have, but for the revision. */
+  /** Header of this epoch's etcd, but for the revision. */
   get header(): Omit<ResponseHeader, 'revision'> {
     const [clusterId, memberId, raftTerm] = [this.#clusterId ?? 0n, this.#memberId, this.#raftTerm]
     const known = this.#header

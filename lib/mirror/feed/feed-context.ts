@@ -1,4 +1,4 @@
-/** What the parts of one mirror share. */
+/** The context that the parts of one mirror share. */
 
 import type { Clock } from '../../base/clock.ts'
 import type { KeyRange } from '../../base/keys.ts'

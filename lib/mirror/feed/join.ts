@@ -21,7 +21,7 @@ import type { Progress } from './progress.ts'
 import type { FeedContext } from './feed-context.ts'
 import type { MirroredKeyspace } from '../mirrored-keyspace.ts'
 
-/** What joining needs to know of the feed. */
+/** The feed as joining sees it. */
 export interface JoinedFeed {
   readonly progress: Progress
   readonly isRestored: boolean

@@ -19,9 +19,9 @@ export interface RangePage {
   readonly revision: Revision
   readonly header: ResponseHeader
   readonly entries: readonly KeyValue[]
-  /** Of keys and values. */
+  /** Size of keys and values. */
   readonly bytes: number
-  /** How many entries of the range come after it. */
+  /** Number of the range's entries after it. */
   readonly remaining: number
   readonly isLast: boolean
 }
@@ -38,7 +38,7 @@ export interface PagesRequest {
   /** Parts of a large range that are read in parallel. If it is left out: one, with one page read
    *  ahead. */
   readonly partsAtOnce?: number | undefined
-  /** How often a failed page is retried, with growing pauses. */
+  /** Number of attempts for a page, with growing pauses. */
   readonly attemptsMax: number
 }
 
@@ -172,8 +172,8 @@ async function askPage(
   }
 }
 
-/** How many entries have the target size, if they are as large as those of a page. It grows at most
- *  fourfold at once, because the next entries may be larger. */
+/** The number of entries that have the target size, if they are as large as those of a page. It
+ *  grows at most fourfold at once, because the next entries may be larger. */
 function nextPageEntries(entries: number, bytes: number, limits: MirrorLimits): number {
   const aimed = Math.floor((limits.pageTargetBytes * entries) / (bytes + 1))
   const grown = Math.min(aimed, entries * 4)

@@ -22,11 +22,11 @@ export interface RangePart {
 
 /** The part to read next. */
 export interface NextPart extends RangePart {
-  /** How many keys the parts after it have. */
+  /** Number of keys in the parts after it. */
   readonly after: number
 }
 
-/** How many keys there are from `start` up to the end of the range that is split, and the first of
+/** Counts the keys from `start` up to the end of the range that is split, and finds the first of
  *  them. */
 export type CountFrom = (range: KeyRange) => Promise<{ count: number; first: Key | undefined }>
 

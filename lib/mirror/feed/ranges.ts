@@ -2,7 +2,7 @@
 
 import { isEmptyRange, type KeyRange } from '../../base/keys.ts'
 
-/** What is left of `whole` without the `excluded` ranges: ranges in order that do not overlap, one
+/** The rest of `whole` without the `excluded` ranges: ranges in order that do not overlap, one
  *  watch stream each. */
 export function rangesWithout(whole: KeyRange, excluded: readonly KeyRange[]): KeyRange[] {
   let rest: KeyRange[] = [whole]

@@ -33,7 +33,7 @@ export type StreamEnd =
   | { readonly reason: 'compacted' }
   | { readonly reason: 'violation' | 'silent' | 'behind' | 'another cluster' | 'stopped' }
 
-/** What a stream delivers to. */
+/** The receiver of a stream's deliveries. */
 export interface StreamTarget {
   /** Applies a batch that passed the order check. One that does not fit the contents is a
    *  violation. */
@@ -63,7 +63,7 @@ export interface StreamOptions {
  *  other work, too. */
 const sliceMaxMs = 3
 
-/** What waits for its turn in the order in which it came. */
+/** A delivery that waits for its turn, in the order in which it came. */
 type Delivered =
   | { readonly type: 'batch'; readonly batch: RevisionChanges; readonly header: ResponseHeader }
   | { readonly type: 'progress'; readonly header: ResponseHeader }

@@ -52,7 +52,7 @@ export class FreshnessGate {
     })
   }
 
-  /** How many reads are waiting. */
+  /** Number of waiting reads. */
   get waiting(): number {
     return this.#deadlines.size
   }
@@ -103,8 +103,8 @@ export class FreshnessGate {
     }
   }
 
-  /** What can be decided at once is no promise: this turn may bring news of a restore before its
-   *  reader goes on. */
+  /** The outcome of a read; no promise where it can be decided at once: this turn may bring news of
+   *  a restore before its reader goes on. */
   #wait(
     keyspace: MirroredKeyspace,
     feed: GateFeed,

@@ -30,7 +30,7 @@ export interface ReadOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** What the gate needs to know of the feed that a keyspace belongs to. */
+/** The feed of a keyspace as the gate sees it. */
 export interface GateFeed {
   readonly progress: Progress
   readonly trust: ProgressTrust

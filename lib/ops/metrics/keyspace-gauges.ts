@@ -10,7 +10,7 @@ export interface KeyspaceFacts {
   readonly revision: number
   readonly oldest: number
   readonly entries: number
-  /** What the entries take; undefined where that is not counted. */
+  /** Size of the entries; undefined where it is not counted. */
   readonly bytes?: number | undefined
   readonly lagRevisions: number
   readonly lagMs: number

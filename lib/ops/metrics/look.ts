@@ -1,4 +1,4 @@
-/** What the page's plots are drawn from. */
+/** The counts that the page's plots are drawn from. */
 
 import type { BucketCounts, Look } from '../recent.ts'
 import type { BucketTally } from '../tally.ts'

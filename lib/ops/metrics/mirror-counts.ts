@@ -92,7 +92,7 @@ const knownValues: Partial<Record<keyof typeof mirrorCounters, readonly string[]
   selfChecks: ['agreed', 'differed', 'abandoned'],
 }
 
-/** What mirrors count. */
+/** Counters of mirrors. */
 export class MirrorCounts {
   readonly #counters: Readonly<Record<keyof typeof mirrorCounters, Counter>>
   readonly #probeSeconds: Histogram

@@ -19,7 +19,7 @@ export interface RequestLabels {
   readonly hasFieldSelector: boolean
 }
 
-/** What the API counts. */
+/** Counters of the API. */
 export class RequestCounts {
   readonly counts: CountTally = new CountTally({
     name: 'watchglass_requests_total',

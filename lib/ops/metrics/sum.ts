@@ -25,7 +25,7 @@ export function sumOfMetrics(texts: readonly string[]): string {
   return `${lines.join('\n')}\n`
 }
 
-/** Of the whole process, however many threads measure it; and constants. */
+/** True for metrics of the whole process, however many threads measure it; and for constants. */
 function isOfProcess(name: string): boolean {
   return /^(?:process_|nodejs_|watchglass_(?:ready$|build|certificate|memory_|keyspace_))/.test(
     name,

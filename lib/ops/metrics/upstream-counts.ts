@@ -2,7 +2,7 @@
 
 import { Counter, Gauge, type Registry } from 'prom-client'
 
-/** What is known of the upstream, as its metrics need it. */
+/** The state of the upstream, as its metrics need it. */
 export interface UpstreamFacts {
   readonly isUp: boolean
   readonly isVersionCovered: boolean

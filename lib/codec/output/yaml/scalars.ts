@@ -1,4 +1,4 @@
-/** How go-yaml v2 writes one scalar: which texts stay plain, which are quoted and how, and what
+/** The form of a scalar in go-yaml v2: which texts stay plain, which are quoted and how, and what
  *  numbers become.
  *
  *  A text stays plain when reading it back would give a text again (YAML 1.1 has many words for
@@ -7,10 +7,10 @@
 
 import { goFloat } from '../../../go/float.ts'
 
-/** How a text is written. */
+/** The styles of a text. */
 export type ScalarStyle = 'plain' | 'single' | 'double' | 'literal'
 
-/** What matters of a text beside its style. */
+/** A text's style, and whether it has lines. */
 export interface YamlScalar {
   readonly style: ScalarStyle
   /** A name with a line break cannot stand before a colon. */
@@ -25,7 +25,7 @@ const wordsThatAreNoTexts: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
-/** How `text` is written; `isName` when it stands before a colon. */
+/** The form of `text`; `isName` when it stands before a colon. */
 export function scalarForm(text: string, isName: boolean): YamlScalar {
   if (plainWords.test(text) && !wordsThatAreNoTexts.has(text)) return plainForm
   const marks = marksOf(text)
@@ -49,7 +49,7 @@ interface TextMarks {
   readonly isBlockAllowed: boolean
 }
 
-/** What the emitter of libyaml finds in a text that is not empty. */
+/** The marks that the emitter of libyaml finds in a text that is not empty. */
 function marksOf(text: string): TextMarks {
   const hasSpecial = special.test(text)
   const isMultiline = lineBreak.test(text)

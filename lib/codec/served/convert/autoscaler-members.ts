@@ -1,4 +1,4 @@
-/** What both conversions of a HorizontalPodAutoscaler make objects with: autoscalers.ts and
+/** Makers of objects for both conversions of a HorizontalPodAutoscaler: autoscalers.ts and
  *  upgrade-autoscaler.ts. */
 
 import { type JsonObject, type JsonValue, memberOf } from '../../json/tree.ts'

@@ -113,7 +113,7 @@ function upgradeConversion(spec: JsonObject): void {
   conversion.set('webhook', webhook)
 }
 
-/** Where a schema has schemas inside: as they are or in a list, and by name. */
+/** The members of a schema that hold schemas: as they are or in a list, and by name. */
 const nested = [
   'items',
   'allOf',

@@ -8,7 +8,7 @@ import { findMetadata, readEnvelope } from '../../transcode/envelope.ts'
 import { NotExact } from '../../not-exact.ts'
 import type { StoredValue } from '../../stored-value.ts'
 
-/** Of ObjectMeta: one behind the other. */
+/** The field numbers in ObjectMeta: one behind the other. */
 const [labels, annotations] = [11, 12]
 
 /** The message of `converted`, whose metadata becomes that of `stored` with its own labels and
@@ -37,7 +37,7 @@ export function messageWithStoredMetadata(
 }
 
 interface Metadata extends StoredValue {
-  /** Where the object's message ends. */
+  /** End of the object's message. */
   readonly messageEnd: number
 }
 

@@ -15,7 +15,7 @@ import type { Schema } from '../../schema/schema.ts'
 import { asObject, convertParts, isAbsent, type Members, objectOf } from './autoscaler-members.ts'
 import { ownAnnotations, prefix } from './autoscalers.ts'
 
-/** Of CPU, in percent: what an autoscaler without metrics aims at. */
+/** The CPU utilization, in percent, that an autoscaler without metrics aims at. */
 const defaultUtilization = '80'
 
 /** The object as v2 has it; members are in no particular order. Without a metric it gets

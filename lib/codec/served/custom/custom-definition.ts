@@ -14,7 +14,7 @@ import {
   type UntypedObject,
 } from '../../../base/untyped.ts'
 
-/** What a definition says. Strings that are missing are empty. */
+/** The contents of a definition. Strings that are missing are empty. */
 export interface StoredDefinition {
   readonly name: string
   readonly group: string

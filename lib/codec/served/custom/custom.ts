@@ -1,11 +1,4 @@
-/** What the API serves of a stored custom resource, which is JSON.
- *
- *  The server decodes it into maps, puts the metadata through its own type, prunes and defaults by
- *  the schema of the stored version, relabels it for the served version and prunes again by that
- *  one's schema. Nearly always all of this changes nothing but resourceVersion and apiVersion: one
- *  pass proves it (json/verify.ts), and the text is spliced. Otherwise the same is done to a tree.
- *  A definition is compiled once and kept by its owner, as compiling costs more than many
- *  objects. */
+/** The served form of a stored custom resource, which is JSON. */
 
 import { type ByteWriter, appendText } from '../../../wire/byte-writer.ts'
 import { VerifiedLayouts } from '../../json/verified-layouts.ts'
@@ -20,7 +13,7 @@ import { type StructuralNode, compileRoot, verifyNodeOf } from '../structural/sc
 import { equalBytes, textFromBytes } from '../../text.ts'
 import type { StoredValue } from '../../stored-value.ts'
 
-/** What of a CustomResourceDefinition decides how its objects are read. */
+/** The part of a CustomResourceDefinition that decides how its objects are read. */
 export interface CustomDefinitionParts {
   readonly group: string
   readonly kind: string
@@ -37,7 +30,7 @@ export interface CustomVersionParts {
   readonly schema: unknown
 }
 
-/** What is asked for. */
+/** The version that is asked for. */
 export interface CustomViewOptions {
   /** The served version: `v1`. */
   readonly version: string
@@ -45,7 +38,7 @@ export interface CustomViewOptions {
   readonly resourceVersion: string
 }
 
-/** How to read the objects of one CustomResourceDefinition. */
+/** The reader of one CustomResourceDefinition's objects. */
 export class CustomKind {
   readonly #parts: CustomDefinitionParts
   /** As it stands in JSON. */
@@ -213,7 +206,8 @@ function verifyRules(root: StructuralNode | undefined): VerifyRules {
   return { options, layouts: new VerifiedLayouts() }
 }
 
-/** What the server does whenever it decodes or converts. */
+/** The steps that the server takes whenever it decodes or converts: pruning, dropping nulls,
+ *  coercing. */
 function decode(tree: JsonObject, root: StructuralNode | undefined): NotExact | undefined {
   if (root !== undefined) {
     withoutMeta(tree, root, prune)

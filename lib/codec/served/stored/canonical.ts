@@ -20,7 +20,7 @@ import {
 } from '../../../wire/reader.ts'
 import { varintEnd } from '../../../wire/varint.ts'
 
-/** What is known of a field by its number. */
+/** The plan of a field, by its number. */
 interface FieldPlan {
   readonly number: number
   readonly field: Field
@@ -31,7 +31,8 @@ interface FieldPlan {
   /** The plan of that type, made when a message of it is met first: types may contain
    *  themselves. */
   childPlan: MessagePlan | undefined
-  /** What Go writes of it when it has no value, tag included; empty when it writes nothing. */
+  /** Bytes that Go writes when the field has no value, tag included; empty when it writes
+   *  nothing. */
   readonly zero: Uint8Array
 }
 
@@ -156,7 +157,7 @@ function isCanonicalMessage(
   return required === requiredCount
 }
 
-/** Where a number ends that begins at `at`; -1 if it does not. */
+/** The end of a number that begins at `at`; -1 if it does not end. */
 function scalarEnd(bytes: Uint8Array, at: number, end: number, wire: number): number {
   if (wire === wireVarint) return varintEnd(bytes, at, end)
   return wire === wireFixed64 ? at + 8 : wire === wireFixed32 ? at + 4 : -1
@@ -189,9 +190,9 @@ interface Window {
 }
 
 interface Occurrence {
-  /** Where the tag begins. */
+  /** Beginning of the tag. */
   readonly from: number
-  /** Where the value does, behind its length. */
+  /** Beginning of the value, behind its length. */
   readonly start: number
   readonly end: number
   readonly wire: number

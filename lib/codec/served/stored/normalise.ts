@@ -1,5 +1,5 @@
-/** What is stored in a form that a server of the minor that is answered for would not write: JSON
- *  of a built-in kind, an older storage version, bytes of an older or a newer server. It becomes
+/** Stored values in a form that a server of the minor that is answered for would not write: JSON of
+ *  a built-in kind, an older storage version, bytes of an older or a newer server. It becomes
  *  protobuf of the storage version as that server would write it, so that every output goes on from
  *  there as from any other value. This is slow, and never needed for what the server itself
  *  wrote. */
@@ -19,7 +19,7 @@ import { applyReadDefaults } from './defaults.ts'
 import { isSameUnderOtherName } from './older-versions.ts'
 import { RawTexts, pruneToType } from './typed-json.ts'
 
-/** What an object is served as. */
+/** The kind that an object is served as. */
 export interface ServedKind {
   readonly schema: Schema
   readonly apiVersion: string
@@ -65,7 +65,7 @@ interface OfStoredVersion {
   readonly apiVersion: string
   readonly tree?: { readonly object: JsonObject; readonly raw: RawTexts }
   readonly message?: ByteWriter
-  /** What the tree was made of, in its envelope, where that was protobuf. */
+  /** Value that the tree was made of, in its envelope, where that was protobuf. */
   readonly stored?: StoredValue
 }
 

@@ -73,7 +73,7 @@ export function hasSameShape(a: MessageType, b: MessageType): boolean {
   return isSame
 }
 
-/** What of a field shows in what is written. How lists are merged does not. */
+/** The shape of a field, as it shows in bytes. How lists are merged does not. */
 function shapeOf(field: Field): string {
   const { jsonName, number, container, isPointer, isInline } = field
   const { isOmittedWhenEmpty, isOmittedWhenZero } = field

@@ -8,7 +8,7 @@ import { giveUp } from '../../not-exact.ts'
 import { isLatestImage } from './image-reference.ts'
 import type { MessageType } from '../../schema/schema.ts'
 
-/** Where a message is: the kind of the object, and the member that it is in. */
+/** The place of a message: the kind of the object, and the member that it is in. */
 export interface MessagePlace {
   /** As `batch/v1 Job`. */
   readonly root: string
@@ -165,7 +165,7 @@ function containersOf(spec: JsonObject): readonly JsonObject[] {
   return [...listIn(spec, 'containers'), ...listIn(spec, 'initContainers')]
 }
 
-/** How Kubernetes 1.5 kept init containers. */
+/** The annotations in which Kubernetes 1.5 kept init containers. */
 const initAnnotations = ['alpha', 'beta'].flatMap(stage =>
   ['containers', 'container-statuses'].map(what => `pod.${stage}.kubernetes.io/init-${what}`),
 )
@@ -224,8 +224,8 @@ function mirrorDataSource(claim: JsonObject): void {
   }
 }
 
-/** What a pod's containers, and the pod as a whole, ask for where only limits are given. Not in
- *  templates. */
+/** Sets the requests of a pod's containers, and of the pod as a whole, where only limits are given.
+ *  Not in templates. */
 function completePod(pod: JsonObject, { isRead }: MessagePlace, { schema }: MessageType): void {
   dropInitAnnotations(pod)
   const spec = pod.get('spec')

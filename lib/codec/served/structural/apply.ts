@@ -1,4 +1,4 @@
-/** What the API server does to a custom resource by its structural schema: pruning and dropping
+/** The steps of the API server on a custom resource by its structural schema: pruning and dropping
  *  nulls when it decodes an object, filling in defaults when the object comes from etcd. All change
  *  the tree in place.
  *
@@ -11,7 +11,7 @@ import type { NotExact } from '../../not-exact.ts'
 import { normaliseObjectMeta } from './object-meta.ts'
 import { type StructuralNode, typeAndObjectMeta, unspecified } from './schema.ts'
 
-/** Where a value is, and what has been removed so far, as the strict decoder names it:
+/** The place of a value, and the fields removed so far, as the strict decoder names it:
  *  `spec.list[0].name`. */
 export interface PruneReport {
   readonly path: string

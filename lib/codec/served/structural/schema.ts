@@ -22,7 +22,8 @@ export interface StructuralNode {
   readonly defaultValue: JsonValue
 }
 
-/** Where the schema says nothing: objects are emptied, nulls stay, nothing is a default. */
+/** The node where the schema says nothing: objects are emptied, nulls stay, nothing is a
+ *  default. */
 export const unspecified: StructuralNode = {
   properties: new Map(),
   additional: undefined,
@@ -69,7 +70,7 @@ export function verifyNodeOf(node: StructuralNode, isProperty = false): VerifyNo
 
 const text = new VerifyNode({ form: 'text' })
 
-/** What an embedded resource always has. */
+/** The members that an embedded resource always has. */
 export const typeAndObjectMeta: readonly string[] = ['apiVersion', 'kind', 'metadata']
 
 interface CompileContext {

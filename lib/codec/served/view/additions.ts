@@ -1,6 +1,6 @@
-/** What a view adds to the plain conversion, in the form that the compiler of decoders takes: the
- *  object's resourceVersion, defaults on read, checks for the defaults that we do not apply, and
- *  the API server's own fixups. */
+/** The additions of a view to the plain conversion, in the form that the compiler of decoders
+ *  takes: the object's resourceVersion, defaults on read, checks for the defaults that we do not
+ *  apply, and the API server's own fixups. */
 
 import { type Field, type Schema, perSchema } from '../../schema/schema.ts'
 import type { Additions, Scope } from '../../transcode/decode/decoders.ts'

@@ -1,6 +1,6 @@
-/** What the checks of a view look up in stored messages, beside their own fields: called by
- *  compiled functions, on windows that those have checked on their own level only. Anything
- *  malformed further in is found when it is written. */
+/** Lookups of a view's checks in stored messages, beside their own fields: called by compiled
+ *  functions, on windows that those have checked on their own level only. Anything malformed
+ *  further in is found when it is written. */
 
 import { minors, schemaOf } from '../../schema/schema.ts'
 import { giveUp } from '../../not-exact.ts'

@@ -212,7 +212,7 @@ const hasNoNamespace: Predicate = (out, start, end) => {
 const lacksNumbers: Predicate = (out, start, end) =>
   start !== -1 && [1, 2].some(number => windowOf(out, { start, end }, number) === undefined)
 
-/** What the source of checks calls by name. */
+/** The functions that the source of checks calls by name. */
 export const checkFunctions: Readonly<Record<string, unknown>> = {
   isText,
   isSame,

@@ -5,7 +5,7 @@
 import { type Field, type MessageType, type Schema, perSchema } from '../../schema/schema.ts'
 import type { PresetValue, Scope } from '../../transcode/decode/decoders.ts'
 
-/** What the field becomes when it is zero: the first value whose condition holds. */
+/** The values of a field that is zero: the first whose condition holds. */
 export function presetsOf(type: MessageType, field: Field, scope: Scope): readonly PresetValue[] {
   const found: PresetValue[] = [
     ...(codedPresets[`${type.name}.${field.jsonName}`]?.(type, scope) ?? []),

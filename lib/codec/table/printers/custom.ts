@@ -12,10 +12,10 @@ import { since } from '../format.ts'
 import { type Step, evaluateJsonPath, parseJsonPath } from '../json-path.ts'
 import type { Cell } from '../printer.ts'
 
-/** What is read for one column. */
+/** The value that one column reads. */
 interface Target {
   readonly type: string
-  /** What follows the names that the pass goes along. */
+  /** Steps after the names that the pass goes along. */
   readonly rest: readonly Step[]
 }
 

@@ -47,7 +47,7 @@ const fields = {
 type Pod = Picked<typeof fields>
 type ContainerStatus = Picked<typeof statusFields>
 
-/** What the containers add up to: ready, restarts, status. */
+/** The sum of a pod's containers: ready, restarts, status. */
 interface Summary {
   reason: string
   restarts: number
@@ -55,7 +55,8 @@ interface Summary {
   lastRestart: number | null
 }
 
-/** What init containers that keep running (sidecars) count for once the pod is initialized. */
+/** The share of init containers that keep running (sidecars, KEP-753), which counts once the pod is
+ *  initialized. */
 interface Sidecars {
   restarts: number
   lastRestart: number | null

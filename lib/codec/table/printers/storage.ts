@@ -3,7 +3,8 @@
 import { amountText, isDefault, none, pairValue, since, unset } from '../format.ts'
 import { type Printer, named, printer } from '../printer.ts'
 
-/** Where the class of a volume or claim stood before there was a field for it; it still wins. */
+/** The annotation with the class of a volume or claim, from before there was a field for it; it
+ *  still wins. */
 const classAnnotation = 'volume.beta.kubernetes.io/storage-class'
 
 const deletable = { ...named, deletionTimestamp: 'isSet', annotations: 'pairs' } as const

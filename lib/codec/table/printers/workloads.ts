@@ -1,4 +1,4 @@
-/** What runs pods: replica counts, jobs, their containers and selectors. */
+/** Workloads: replica counts, jobs, their containers and selectors. */
 
 import { zeroTime } from '../../../go/time.ts'
 import {

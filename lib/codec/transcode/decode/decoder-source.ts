@@ -14,7 +14,7 @@ import { scanSource, variablesSource, wireOf } from './scan-source.ts'
 import { lengthSource, putSource, roomSource, tagOf, tagTestSource } from './source.ts'
 import { slackBytes } from './state.ts'
 
-/** What the generator asks of the compiler, and what a view adds to a type. */
+/** The services of the compiler for the generator, with the additions of a view to a type. */
 export interface DecoderContext {
   /** The name, in the source, of an expression for the function that writes the field's message. */
   child(field: Field): string
@@ -24,7 +24,7 @@ export interface DecoderContext {
   numbers(field: Field): string
   /** Source to run between the two passes. */
   readonly checks: string
-  /** What a field that is zero is in JSON: the first whose condition holds. */
+  /** JSON values of a field that is zero: the first whose condition holds. */
   presetsOf(field: Field): readonly Preset[]
   /** Source that takes the place of a member. */
   replacementOf(field: Field): string | undefined

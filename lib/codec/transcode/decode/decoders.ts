@@ -22,17 +22,17 @@ import { isRecursive, mapValueWriters, runtime } from './runtime.ts'
 import { tagOf } from './source.ts'
 import { DecodeState, type WriteValue } from './state.ts'
 
-/** What distinguishes the functions of one message type. */
+/** The variants of one message type's functions. */
 export interface Variant {
   readonly output: WriterOutput
   /** A type in `wrap` form without items: a field is `null`, the value of a map is `[]`. */
   readonly isMapValue?: boolean
-  /** Where the message is, as far as additions depend on that. */
+  /** Place of the message, as far as additions depend on it. */
   readonly scope?: Scope | undefined
 }
 
-/** Where a message is in its object. Parts that make no difference are empty, so that functions are
- *  shared. */
+/** The place of a message in its object. Parts that make no difference are empty, so that functions
+ *  are shared. */
 export interface Scope {
   /** Kind and apiVersion of the object, as `v1 Pod`. */
   readonly root: string
@@ -44,18 +44,18 @@ export interface Scope {
   readonly prefix: string
 }
 
-/** What a way to write JSON adds to the plain conversion. */
+/** The additions of one way to write JSON to the plain conversion. */
 export interface Additions {
   scopeOf(parent: MessageType, field: Field, scope: Scope): Scope
   /** Source to run once the fields' positions are known. */
   checksOf(type: MessageType, scope: Scope): string
-  /** What a zero field becomes: JSON values with conditions, which are source. */
+  /** Values of a zero field: JSON values with conditions, which are source. */
   presetsOf(type: MessageType, field: Field, scope: Scope): readonly PresetValue[]
   /** Source that takes the place of a member. */
   replacementOf(field: Field, scope: Scope, mapWriter: () => string): string | undefined
   /** The writer of a map's values. */
   mapValueWriterOf(type: MessageType, field: Field): WriteValue | undefined
-  /** What that source calls by name. */
+  /** Functions that this source calls by name. */
   readonly helpers: Readonly<Record<string, unknown>>
 }
 
@@ -147,7 +147,8 @@ export class Decoders {
     return link.run
   }
 
-  /** What the source of a function may name: other functions, which it adds to the two lists. */
+  /** The names that the source of a function may use: other functions, which it adds to the two
+   *  lists. */
   #contextOf({ type, variant }: Link, links: Link[], writers: WriteValue[]): DecoderContext {
     const additions = this.#additions
     const { scope } = variant
@@ -234,7 +235,7 @@ function typeOf({ schema }: MessageType, field: Field): MessageType | undefined 
   return field.type.includes('.') ? schema.messageType(field.type) : undefined
 }
 
-/** Where a map is, and the functions that the one around it calls. */
+/** The place of a map, and the functions that the one around it calls. */
 interface MapContext {
   readonly type: MessageType
   readonly scope: Scope | undefined

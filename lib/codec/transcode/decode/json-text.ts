@@ -4,8 +4,8 @@
 import { utf8Length } from '../../../go/text.ts'
 import type { DecodeState } from './state.ts'
 
-/** What becomes of a byte in a JSON text: 0 stays as it is, 1 is written as `\u00xx`, 2 belongs to
- *  a UTF-8 sequence; otherwise the letter that follows a backslash. */
+/** The escapes of bytes in a JSON text: 0 stays as it is, 1 is written as `\u00xx`, 2 belongs to a
+ *  UTF-8 sequence; otherwise the letter that follows a backslash. */
 const escapes: Uint8Array = escapeTable()
 
 /** Writes the text without quotes.

@@ -93,7 +93,7 @@ interface MapWindow {
 /** The entry that `readEntry` found. */
 const entry: Entry = { keyStart: 0, keyEnd: 0, valueStart: 0, valueEnd: 0 }
 
-/** Where the next entry's message begins, its length in `out.at`; -1 when there is none. */
+/** The beginning of the next entry's message, its length in `out.at`; -1 when there is none. */
 function nextEntry(out: DecodeState, start: number, end: number, tag: number): number {
   const { input } = out
   const low = tag > 0x7f ? (tag & 0x7f) | 0x80 : tag

@@ -4,7 +4,7 @@
 import type { Field } from '../../schema/schema.ts'
 import { putSource } from './source.ts'
 
-/** How a member is written: when it is set, when it is not, and both in the shortest form. */
+/** The source of a member: when it is set, when it is not, and both in the shortest form. */
 export interface MemberSource {
   readonly isSet: string
   readonly present: string
@@ -23,7 +23,7 @@ const valueWriters: Readonly<Record<string, string>> = {
   rawextension: 'writeRawExtension',
 }
 
-/** What a special that is not there is, as a value that is no pointer. */
+/** The values of specials that are not there and are no pointers. */
 const zeroSpecials: Readonly<Record<string, string>> = { quantity: '"0"', intorstring: '0' }
 
 /** Source that writes the value between two positions; `undefined` for messages and numbers. */

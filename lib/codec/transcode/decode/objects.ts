@@ -20,7 +20,7 @@ export interface ObjectText {
   readonly write: WriteValue
   /** Members before all others, each with a comma before it. */
   readonly header: string
-  /** What stands behind the closing brace. */
+  /** Text behind the closing brace. */
   readonly trailer: string
   readonly resourceVersion: string
 }

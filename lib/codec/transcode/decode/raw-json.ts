@@ -80,7 +80,7 @@ const closeBracket = 0x5d
 const openBrace = 0x7b
 const closeBrace = 0x7d
 
-/** What becomes of a byte inside a text: 0 is copied; see `textClass`. */
+/** The classes of bytes inside a text: 0 is copied; see `textClass`. */
 const endOfText = 1
 const backslash = 2
 const escaped = 3
@@ -149,7 +149,7 @@ function writeRawText(out: DecodeState, start: number, end: number, position: nu
   return malformed()
 }
 
-/** What the byte before `at` begins, when it is not simply copied. */
+/** Writes the text that the byte before `at` begins, when it is not simply copied. */
 function writeSpecial(out: DecodeState, at: number, end: number, position: number): number {
   const { input, bytes } = out
   const byte = input[at - 1] as number

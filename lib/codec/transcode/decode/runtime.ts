@@ -1,4 +1,5 @@
-/** What the compiled functions call by name, and what their compiler asks of the schema. */
+/** The functions that compiled ones call by name, and the questions of their compiler to the
+ *  schema. */
 
 import type { MessageType } from '../../schema/schema.ts'
 import { WireReader } from '../../../wire/reader.ts'

@@ -49,7 +49,7 @@ function caseSource(type: MessageType, field: Field): string {
   return `case ${bytes}: ${once} ${lengthSource} ${a} = i; ${z} = i += n; break;`
 }
 
-/** Of a message that occurs again, decoders merge the two. Times take the last. */
+/** True for a message whose occurrences decoders merge. Times take the last. */
 function isMerged({ type }: Field): boolean {
   return !['string', 'bytes', 'time', 'microtime'].includes(type)
 }

@@ -85,7 +85,7 @@ export function writeRawExtension(
   return writeRawJson(out, from, out.at, position)
 }
 
-/** Where the one field of such a message begins, -1 if it is absent; it ends at `out.at`. The last
+/** The beginning of such a message's one field, -1 if it is absent; it ends at `out.at`. The last
  *  occurrence counts. */
 function onlyText(out: DecodeState, start: number, end: number, what: string): number {
   const { input } = out

@@ -1,5 +1,5 @@
-/** What the compiled functions of a conversion share: the input, the output, and how they give
- *  up. */
+/** The state that compiled functions of a conversion share: the input, the output, and how they
+ *  give up. */
 
 import { ByteWriter } from '../../../wire/byte-writer.ts'
 
@@ -15,9 +15,9 @@ export class DecodeState extends ByteWriter {
   at = 0
   /** Nesting of messages that can contain themselves. */
   depth = 0
-  /** What `metadata.resourceVersion` of the object becomes in a view. */
+  /** Text of the object's `metadata.resourceVersion` in a view. */
   resourceVersion = ''
-  /** Where a message lies whose labels the object takes when it has none of its own; -1 when there
+  /** Window of a message whose labels the object takes when it has none of its own; -1 when there
    *  is none. */
   labelsStart = -1
   labelsEnd = -1

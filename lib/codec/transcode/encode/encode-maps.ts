@@ -6,7 +6,7 @@ import { type EncodeValue, expectKind, isPresent } from './encode-values.ts'
 import type { EncodeState } from './state.ts'
 import { jsonObject } from '../../json/tape.ts'
 
-/** Where an entry, tag included, and its key lie in the output. */
+/** The places of an entry, tag included, and of its key in the output. */
 interface WrittenEntry {
   readonly start: number
   readonly keyStart: number
