@@ -68,6 +68,12 @@ export const messageMaxMs = 30_000
 /** A client may take nothing of what is sent for so long: as over Kubernetes' API. */
 export const untakenMaxMs = 60_000
 
+/** All of an answer to one request has to be taken in so long. */
+export const answerMaxMs: number = 10 * 60_000
+
+/** A client may leave its side of a call open for so long after the answer. */
+export const leaveMaxMs = 5000
+
 export class GrpcCall {
   /** Such as `/etcdserverpb.KV/Range`. */
   readonly path: string
@@ -80,6 +86,8 @@ export class GrpcCall {
   statusCode: number | undefined = undefined
   /** Bytes that belong to the call and wait elsewhere, for a client that takes nothing. */
   waitingElsewhere: () => number = () => 0
+  /** Bytes of the client that have been read, and wait to go on. */
+  waitingToGo: () => number = () => 0
   readonly #home: CallHome
   readonly #reader = new MessageReader(receiveMaxBytes)
   readonly #requestBytes: Held
@@ -100,6 +108,11 @@ export class GrpcCall {
   #written = 0
   #taken = 0
   #takenAtMs = 0
+  /** When the answer to one request began. */
+  #beganAtMs: number | undefined
+  #isSingle = false
+  /** Since when all of the answer is taken. */
+  #overSinceMs: number | undefined
 
   constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, home: CallHome) {
     this.stream = stream
@@ -116,6 +129,12 @@ export class GrpcCall {
   /** The answer is complete, or nobody waits for it any more. */
   get isOver(): boolean {
     return this.#isOver
+  }
+
+  /** The stream has been closed, by whom ever, and `close` is about to follow: in between, also its
+   *  end is told of. */
+  get #isGone(): boolean {
+    return this.stream.destroyed || this.stream.closed
   }
 
   /** The value of a header that the client sent. */
@@ -138,7 +157,7 @@ export class GrpcCall {
    *  large ends the call. */
   read(sink: MessageSink): void {
     this.#sink = sink
-    if (sink.isSingle === true) this.#unfinishedSinceMs = this.#home.nowMs()
+    if (sink.isSingle === true) this.expectOne()
     this.stream.on('data', (chunk: Buffer) => {
       this.#reader.push(chunk)
       this.#readOn()
@@ -147,6 +166,18 @@ export class GrpcCall {
       this.#hasEnded = true
       this.#readOn()
     })
+  }
+
+  /** The call is of one message each way: the request has to come soon, and the answer to be
+   *  taken some time. */
+  expectOne(): void {
+    this.#isSingle = true
+    this.#unfinishedSinceMs = this.#home.nowMs()
+  }
+
+  /** The request that was expected has come. */
+  hasCome(): void {
+    this.#unfinishedSinceMs = undefined
   }
 
   /** Hands over nothing more for now. What is read already stays; little more is. */
@@ -189,7 +220,7 @@ export class GrpcCall {
   /** Sends a message that consists of these pieces. False when the client should read first:
    *  `drain` of the stream follows. */
   send(...pieces: readonly Buffer[]): boolean {
-    if (this.#isOver) return true
+    if (this.#isOver || this.#isGone) return true
     const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
     if (!this.#mayWrite(prefixBytes + length)) return true
     const prefix = messagePrefix(length)
@@ -203,13 +234,13 @@ export class GrpcCall {
 
   /** Sends bytes that are part of messages, with their prefixes. */
   write(bytes: Buffer): boolean {
-    if (this.#isOver || !this.#mayWrite(bytes.length)) return true
+    if (this.#isOver || this.#isGone || !this.#mayWrite(bytes.length)) return true
     return this.stream.write(bytes)
   }
 
   /** Sends the headers of an answer: these, or the ones that every answer has. */
   start(headers: OutgoingHttpHeaders = responseHeaders): void {
-    if (this.#isStarted || this.#isOver) return
+    if (this.#isStarted || this.#isOver || this.#isGone) return
     this.#isStarted = true
     this.stream.respond(headers, { ...answerOptions, waitForTrailers: true })
   }
@@ -226,15 +257,19 @@ export class GrpcCall {
     this.#home.sent()
     const { stream } = this
     const trailers = { ...given, ...sourceTrailer(this.source) }
+    this.#stopReading()
+    // Nobody waits for it.
+    if (this.#isGone) return
     this.statusCode = Number(given['grpc-status'])
     if (this.#isStarted) {
       stream.once('wantTrailers', () => stream.sendTrailers(trailers))
       stream.end()
     } else {
       const headers = { ...responseHeaders, ...trailers }
+      // The client may have more to send, which nobody wants.
+      stream.once('finish', () => this.#leave())
       stream.respond(headers, { ...answerOptions, endStream: true })
     }
-    this.#stopReading()
   }
 
   /** Calls `task` once, when the call is over in whatever way; at once if it is. */
@@ -247,11 +282,15 @@ export class GrpcCall {
   look(nowMs: number): void {
     const sinceMs = this.#unfinishedSinceMs
     if (sinceMs !== undefined && nowMs - sinceMs >= messageMaxMs) this.finish(late)
-    const { writableLength } = this.stream
+    if (!this.#isOver) this.#countRequest()
+    const { writableLength, writableFinished } = this.stream
+    if (this.#isOver && writableFinished) this.#overSinceMs ??= nowMs
+    if (nowMs - (this.#overSinceMs ?? nowMs) >= leaveMaxMs) this.#leave()
     const taken = this.#written - writableLength
     if (writableLength === 0 || taken !== this.#taken) this.#takenAtMs = nowMs
     this.#taken = taken
-    const isTaken = nowMs - this.#takenAtMs < untakenMaxMs
+    const isLate = nowMs - (this.#beganAtMs ?? nowMs) >= answerMaxMs && !writableFinished
+    const isTaken = nowMs - this.#takenAtMs < untakenMaxMs && !isLate
     if (!isTaken || !this.#countResponse(0)) this.#cutOff()
   }
 
@@ -261,6 +300,8 @@ export class GrpcCall {
     if (!this.#isReading && !this.#isHeld && !this.#isWaiting) this.#handOver(this.#sink)
     if (this.#isReading || this.#isOver) return
     const isStopped = this.#isHeld || this.#isWaiting
+    // A few bytes would keep all that came with them.
+    if (isStopped) this.#reader.settle()
     if (!isStopped) this.resume()
     else if (this.#reader.heldBytes > waitingMaxBytes && !this.#isPaused) this.pause()
     this.#countRequest()
@@ -305,7 +346,8 @@ export class GrpcCall {
 
   /** Counts what is kept of the client's bytes. The call ends if it may not have so much. */
   #countRequest(): void {
-    const bytes = this.#reader.heldBytes + (this.#isPaused ? windowBytes : 0)
+    const unread = this.#isPaused ? windowBytes : this.stream.readableLength
+    const bytes = this.#reader.heldBytes + this.waitingToGo() + unread
     if (!this.#requestBytes.set(bytes)) this.finish(tooMuch)
   }
 
@@ -322,6 +364,7 @@ export class GrpcCall {
       return false
     }
     this.#written += bytes
+    if (this.#isSingle) this.#beganAtMs ??= this.#home.nowMs()
     this.start()
     this.#home.sent()
     return true
@@ -332,6 +375,11 @@ export class GrpcCall {
     this.#isOver = true
     this.statusCode ??= grpcStatus.resourceExhausted
     this.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)
+  }
+
+  /** Ends a call that is answered, and whose client has not ended it: as gRPC for Go does. */
+  #leave(): void {
+    if (!this.stream.closed) this.stream.close(constants.NGHTTP2_NO_ERROR)
   }
 
   /** The rest of what the client sends is of no use. */

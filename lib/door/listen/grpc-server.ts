@@ -61,6 +61,7 @@ const options: http2.ServerOptions = {
 export class GrpcServer {
   readonly #server: http2.Http2Server | http2.Http2SecureServer
   readonly #sessions = new Set<http2.ServerHttp2Session>()
+  readonly #sockets = new Set<Socket>()
   readonly #options: GrpcServerOptions
   readonly #host: string
   readonly #calls = new Set<GrpcCall>()
@@ -85,7 +86,11 @@ export class GrpcServer {
           })
     this.#server.maxConnections = connectionsMax
     this.#server.on('session', session => this.#accept(session))
-    this.#server.on('connection', (socket: Socket) => socket.setKeepAlive(true, probeAfterMs))
+    this.#server.on('connection', (socket: Socket) => {
+      socket.setKeepAlive(true, probeAfterMs)
+      this.#sockets.add(socket)
+      socket.once('close', () => this.#sockets.delete(socket))
+    })
     // A connection that fails is its client's matter.
     this.#server.on('sessionError', () => undefined)
     this.#server.on('tlsClientError', () => undefined)
@@ -131,8 +136,11 @@ export class GrpcServer {
     this.#rounds.stop()
     for (const session of this.#sessions) session.destroy()
     return new Promise(resolve => {
-      if (this.#sessions.size === 0) resolve()
-      else setImmediate(() => resolve())
+      setImmediate(() => {
+        // A session may leave its socket to a peer that is gone.
+        for (const socket of this.#sockets) socket.destroy()
+        resolve()
+      })
     })
   }
 
@@ -156,6 +164,12 @@ export class GrpcServer {
       session.destroy(undefined, http2.constants.NGHTTP2_ENHANCE_YOUR_CALM)
     })
     const home = this.#homeOf(session, () => strikes.sent())
+    const connections = this.#holdings.share('connections', home.certificateName)
+    if (!connections.take(1)) {
+      session.destroy(undefined, http2.constants.NGHTTP2_ENHANCE_YOUR_CALM)
+      return
+    }
+    session.once('close', () => connections.give(1))
     const calls = this.#holdings.share('calls', home.certificateName)
     session.on('stream', (stream, headers) => {
       stream.once('close', idle.begin())
@@ -165,6 +179,7 @@ export class GrpcServer {
       }
       const call = new GrpcCall(stream, headers, home)
       const head = new Held(home.requestBytes)
+      this.#watchOver(call)
       if (!calls.take(1)) {
         call.finish(tooMuch)
         return
@@ -173,7 +188,7 @@ export class GrpcServer {
         calls.give(1)
         head.set(0)
       })
-      if (head.set(sizeOf(headers))) this.#begin(call)
+      if (head.set(sizeOf(headers))) this.#options.handle(call)
       else call.finish(tooMuch)
     })
   }
@@ -193,11 +208,10 @@ export class GrpcServer {
     }
   }
 
-  #begin(call: GrpcCall): void {
+  #watchOver(call: GrpcCall): void {
     this.#calls.add(call)
     this.#rounds.wake()
     call.onClose(() => this.#calls.delete(call))
-    this.#options.handle(call)
   }
 
   #look(): boolean {

@@ -16,10 +16,12 @@ interface Bounds {
 
 const mebibyte = 1024 ** 2
 
-export type HeldKind = 'calls' | 'requestBytes' | 'responseBytes' | 'watchers'
+export type HeldKind = 'connections' | 'calls' | 'requestBytes' | 'responseBytes' | 'watchers'
 
 /** An API server with 200 connections is far below each of them. */
 const bounds: Readonly<Record<HeldKind, Bounds>> = {
+  /** Each takes memory, also with nothing under way. */
+  connections: { one: 1, name: 2000, all: 10_000 },
   calls: { one: 1000, name: 10_000, all: 40_000 },
   /** Of headers, of messages that are not whole, and of calls that wait for their turn. */
   requestBytes: { one: 16 * mebibyte, name: 64 * mebibyte, all: 256 * mebibyte },

@@ -30,6 +30,11 @@ export function kindOf(path: string): SessionKind {
   return streamPaths.has(path) ? 'streams' : 'calls'
 }
 
+/** Whether a call is known to be of one message each way. */
+function isUnary(path: string): boolean {
+  return /^\/(?:etcdserverpb|v3lockpb|v3electionpb)\./.test(path) && !streamPaths.has(path)
+}
+
 /** Passes a call. `head` is what has been taken of the client's bytes already. */
 export function passCall(
   sessions: EtcdSessions,
@@ -66,6 +71,7 @@ export function passThroughGate(sessions: EtcdSessions, call: GrpcCall, gate: Ga
       },
       ended: () => there.end(),
     })
+    call.waitingToGo = () => there.writableLength
     there.on('drain', mayGoOn)
     endWith(call, there)
     const reader = new MessageReader(answerMaxBytes)
@@ -127,6 +133,10 @@ function endWith(call: GrpcCall, there: ClientHttp2Stream): void {
 function sendThere(call: GrpcCall, there: ClientHttp2Stream, head: Buffer): void {
   const { stream } = call
   const begun = Buffer.concat([head, call.detach()])
+  call.waitingToGo = () => there.writableLength
+  // etcd keeps a message that is not whole, and its stream.
+  if (isUnary(call.path) && !stream.readableEnded) call.expectOne()
+  stream.once('end', () => call.hasCome())
   if (begun.length > 0) there.write(begun)
   stream.on('data', (chunk: Buffer) => {
     if (!there.write(chunk)) call.pause()

@@ -1,0 +1,227 @@
+/** What a client of etcd's API begins and does not end is bounded, in bytes and in time: requests,
+ *  calls that are answered, responses that nobody takes, connections. */
+
+import { once } from 'node:events'
+import * as http2 from 'node:http2'
+import t, { type Test } from 'tap'
+import { openDoor } from '../../lib/door/door.ts'
+import type { GrpcCall } from '../../lib/door/listen/grpc-call.ts'
+import { GrpcServer } from '../../lib/door/listen/grpc-server.ts'
+import { Holdings } from '../../lib/door/listen/holdings.ts'
+import { EtcdSessions } from '../../lib/door/pass/etcd-sessions.ts'
+import { startEtcdServer } from '../../lib/door/server.ts'
+import { systemClock, systemRandom } from '../../lib/ops/system.ts'
+import { attack, startDoors } from '../support/attacks/doors.ts'
+import { framed } from '../support/etcd/bare-grpc.ts'
+import { createTestEngine } from '../support/etcd/test-engine.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+
+const mebibyte = 1024 ** 2
+
+/** A message of which the last byte is missing. */
+function unfinished(bytes: number): Buffer {
+  const message = framed(Buffer.alloc(bytes))
+  message.writeUInt32BE(bytes + 1, 1)
+  return message
+}
+
+function connect(t: Test, address: string): http2.ClientHttp2Session {
+  const session = http2.connect(`http://${address}`)
+  session.on('error', () => undefined)
+  t.teardown(() => session.destroy())
+  return session
+}
+
+/** A call that its client does not end; what becomes of it. */
+function begin(
+  session: http2.ClientHttp2Session,
+  path: string,
+  body?: Buffer,
+): { stream: http2.ClientHttp2Stream; status: () => unknown; closed: Promise<unknown> } {
+  const stream = session.request({
+    ':method': 'POST',
+    ':path': path,
+    'content-type': 'application/grpc',
+    te: 'trailers',
+  })
+  stream.on('error', () => undefined)
+  let status: unknown
+  const note = (headers: http2.IncomingHttpHeaders): void => {
+    status = headers['grpc-status'] ?? status
+  }
+  stream.on('response', note)
+  stream.on('trailers', note)
+  if (body !== undefined) stream.write(body)
+  return {
+    stream,
+    status: () => status,
+    closed: new Promise(resolve => stream.once('close', resolve)),
+  }
+}
+
+async function listen(
+  t: Test,
+  clock: FakeClock,
+  handle: (call: GrpcCall) => void,
+): Promise<GrpcServer> {
+  const server = await GrpcServer.listen({ listen: '127.0.0.1:0', clock, handle })
+  t.teardown(() => server.close())
+  return server
+}
+
+/** Until there are so many calls. */
+async function hasCalls(server: GrpcServer, count: number): Promise<void> {
+  while (server.calls !== count) await new Promise(resolve => setTimeout(resolve, 5))
+}
+
+const doors = await startDoors(t)
+for (const where of ['engine', 'door'] as const) {
+  t.test(`messages without an end, at the ${where}`, async t => {
+    const before = process.memoryUsage().arrayBuffers
+    for (const path of ['KV/Range', 'KV/Put', 'Watch/Watch', 'Lease/LeaseKeepAlive']) {
+      const attacker = attack(t, {
+        address: doors[where],
+        isSecure: where === 'door',
+        connections: 1,
+        streams: 1000,
+        body: { type: 'unfinished', path: `/etcdserverpb.${path}`, bytes: 900_000 },
+        reads: true,
+      })
+      // Those that are refused end, though the client does not end them.
+      const { ended } = await attacker.until(({ ended: one }) => (one['8'] ?? 0) > 500)
+      const held = process.memoryUsage().arrayBuffers - before
+      t.comment(`${path}: ${Math.round(held / mebibyte)} MiB, ${JSON.stringify(ended)}`)
+      t.ok(held < 128 * mebibyte, path)
+      await attacker.end()
+    }
+  })
+}
+
+t.test('a message has to come to its end', async t => {
+  const clock = new FakeClock()
+  const server = await listen(t, clock, call =>
+    call.read({ message: () => undefined, ended: () => call.finish() }),
+  )
+  const { status, stream, closed } = begin(connect(t, server.address), '/x', unfinished(10))
+  stream.resume()
+  await hasCalls(server, 1)
+  await new Promise(resolve => setTimeout(resolve, 50))
+  await clock.advance(29_000)
+  t.equal(server.calls, 1)
+  await clock.advance(2000)
+  await closed
+  t.equal(status(), '14')
+  await hasCalls(server, 0)
+})
+
+t.test('so does one that passes to etcd', async t => {
+  const { engine } = createTestEngine(t)
+  const etcd = await startEtcdServer({ engine, listen: '127.0.0.1:0' })
+  t.teardown(() => etcd.close())
+  const sessions = new EtcdSessions({ endpoints: [`http://${etcd.address}`], clock: systemClock })
+  t.teardown(() => sessions.close())
+  const clock = new FakeClock()
+  const door = await openDoor({
+    listen: '127.0.0.1:0',
+    sessions,
+    clock,
+    random: systemRandom,
+    metrics: { call: () => undefined },
+    onFault: error => t.fail(String(error)),
+  })
+  t.teardown(() => door.close(0))
+  const session = connect(t, door.address)
+  const late = begin(session, '/etcdserverpb.KV/Put', unfinished(10))
+  const open = begin(session, '/etcdserverpb.Lease/LeaseKeepAlive')
+  late.stream.resume()
+  open.stream.resume()
+  await new Promise(resolve => setTimeout(resolve, 100))
+  await clock.advance(31_000)
+  await late.closed
+  t.equal(late.status(), '14')
+  t.notOk(open.stream.closed, 'a stream may wait for what it is told to do')
+})
+
+t.test('an answered call ends, also if its client leaves it open', async t => {
+  const clock = new FakeClock()
+  const server = await listen(t, clock, call => {
+    call.read({ message: () => undefined, ended: () => undefined })
+    call.send(Buffer.from('x'))
+    call.finish()
+  })
+  const { status, stream, closed } = begin(connect(t, server.address), '/x')
+  stream.resume()
+  await once(stream, 'trailers')
+  t.equal(status(), '0')
+  t.equal(server.calls, 1, 'there is time to leave')
+  await clock.advance(8000)
+  await closed
+  t.equal(stream.rstCode, 0)
+  await hasCalls(server, 0)
+})
+
+t.test('a response has to be taken some time, however little is taken at once', async t => {
+  const clock = new FakeClock()
+  const server = await listen(t, clock, call =>
+    call.read({
+      message() {
+        const piece = Buffer.alloc(16 * 1024)
+        const writeOn = (): void => {
+          while (!call.isOver && call.write(piece));
+        }
+        call.stream.on('drain', writeOn)
+        writeOn()
+      },
+      ended: () => undefined,
+      isSingle: true,
+    }),
+  )
+  const { stream, closed } = begin(connect(t, server.address), '/x', framed(Buffer.alloc(0)))
+  stream.end()
+  await once(stream, 'response')
+  const taken = async (bytes: number): Promise<void> => {
+    for (let left = bytes; left > 0;) {
+      const chunk = stream.read() as Buffer | null
+      left -= chunk?.length ?? 0
+      if (chunk === null) await new Promise(resolve => setTimeout(resolve, 1))
+    }
+  }
+  for (let i = 0; i < 19; i++) {
+    await taken(200_000)
+    await new Promise(resolve => setTimeout(resolve, 10))
+    await clock.advance(30_000)
+  }
+  t.notOk(stream.closed)
+  await taken(200_000)
+  await clock.advance(32_000)
+  stream.resume()
+  await closed
+  t.equal(stream.rstCode, http2.constants.NGHTTP2_ENHANCE_YOUR_CALM)
+})
+
+t.test('a client that vanishes within a message ends nothing else', async t => {
+  const server = await GrpcServer.listen({
+    listen: '127.0.0.1:0',
+    clock: systemClock,
+    handle: call => call.read({ message: () => undefined, ended: () => call.finish() }),
+  })
+  t.teardown(() => server.close())
+  const session = connect(t, server.address)
+  for (let i = 0; i < 100; i++) begin(session, '/x', unfinished(60_000)).stream.resume()
+  await hasCalls(server, 100)
+  session.destroy()
+  await hasCalls(server, 0)
+  const other = begin(connect(t, server.address), '/x')
+  other.stream.resume()
+  other.stream.end()
+  await other.closed
+  t.equal(other.status(), '0')
+})
+
+t.test('connections are bounded for a name', async t => {
+  const holdings = new Holdings()
+  const open = (name: string): boolean => holdings.share('connections', name).take(1)
+  for (let i = 0; i < 2000; i++) if (!open('mallory')) t.fail(`connection ${i}`)
+  t.notOk(open('mallory'))
+  t.ok(open('bob'))
+})
