@@ -1,4 +1,4 @@
-/** What every command is given. */
+/** The context of every command. */
 
 import type { LevelledLogger } from '../base/logger.ts'
 import type { OptionValues } from '../config/option-values.ts'

@@ -18,7 +18,7 @@ import { systemRandom } from '../ops/system.ts'
 import { followTls, readTls } from '../http/server/tls.ts'
 
 export interface EmbeddedEtcdOptions {
-  /** Where etcd's own API is served; nowhere if it is left out. */
+  /** Listener of etcd's own API; none if it is left out. */
   readonly listen: EtcdListen | undefined
   /** A recorded history to begin with. */
   readonly load: string | undefined

@@ -18,7 +18,7 @@ import type { ThreadOptions } from './thread-options.ts'
 import { type ServePlan, startPlan } from './plan/serve-plan.ts'
 
 const figuresEveryMs = 1_000
-/** What is for people goes with each fifth of them: it takes a look at every watch. */
+/** The rounds between two looks that are for people: such a look goes through every watch. */
 const shownEach = 5
 
 async function run(thread: FaceThread): Promise<void> {
@@ -153,7 +153,8 @@ class RemoteChecks {
   }
 }
 
-/** What the options lead to is said by the main thread already. */
+/** The logger of a face thread at its start: the main thread has said already what the options lead
+ *  to. */
 class SaidOnce {
   isStarting = true
   readonly logger: Logger

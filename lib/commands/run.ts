@@ -15,7 +15,7 @@ const runners: Readonly<Record<CommandName, () => Promise<CommandRunner>>> = {
   serve: async () => (await import('./serve.ts')).serve,
 }
 
-/** What runs a command of the table. */
+/** The function that runs a command of the table. */
 export function runnerOf(command: string): Promise<CommandRunner> {
   return runners[command as CommandName]()
 }

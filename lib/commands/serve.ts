@@ -284,7 +284,7 @@ function commandsToTry(service: Service, address: string, hasPods: boolean): str
   ]
 }
 
-/** Where the page for people is; undefined where it is not served. */
+/** The address of the page for people; undefined where it is not served. */
 function pageAddress(service: Service, address: string, values: OptionValues): string | undefined {
   const { adminPort } = service
   const admin = adminListenOf(values)
@@ -294,15 +294,14 @@ function pageAddress(service: Service, address: string, values: OptionValues): s
 
 const holdingsShown = 6
 
-/** Of these every cluster has many, and nobody looks for them first. */
+/** The groups of which every cluster has many objects: nobody looks for them first. */
 const commonGroups = [
   'rbac.authorization.k8s.io',
   'flowcontrol.apiserver.k8s.io',
   'apiregistration.k8s.io',
 ]
 
-/** How many objects there are of each resource, the most first, but for those that every cluster
- *  has. */
+/** The number of objects of each resource, the most first, but for those that every cluster has. */
 function holdings(service: Service): (readonly [string, number])[] {
   const entries = service.entries()
   const { registry } = service.registry.state

@@ -1,4 +1,4 @@
-/** What the main thread passes to its face threads: the options that were given. */
+/** The options that the main thread was given and passes to its face threads. */
 
 export interface ThreadOptions {
   readonly values: readonly [string, readonly string[]][]

@@ -54,7 +54,7 @@ import { WarmUp, type WarmUpOptions } from '../upkeep/warm-up.ts'
 import type { Threads } from '../threads/threads.ts'
 import type { Front } from '../front/front.ts'
 
-/** What a service consists of. */
+/** The parts of a service. */
 export interface ServiceParts {
   readonly clock: Clock
   readonly metrics: Metrics

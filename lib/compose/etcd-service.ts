@@ -13,9 +13,9 @@ import { listenForAdmin } from './service-parts.ts'
 import { wings } from './sides.ts'
 
 export interface EtcdServiceOptions extends Omit<EtcdDoorOptions, 'clock' | 'metrics'> {
-  /** Where health and metrics are; nowhere if it is left out. */
+  /** Listener of health and metrics; none if it is left out. */
   readonly adminListen: Listen | undefined
-  /** How long it still serves after it was asked to stop. */
+  /** Time that it still serves after it was asked to stop. */
   readonly stopDelayMs: number
 }
 
@@ -23,7 +23,7 @@ export interface EtcdService {
   stop(): Promise<void>
 }
 
-/** How long calls under way may take to finish when the process is asked to stop. */
+/** The time limit of calls under way when the process is asked to stop. */
 const drainMaxMs = 10_000
 
 /** Starts it. Fails with `invalid_request` for what cannot be listened on. */

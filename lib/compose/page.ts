@@ -1,4 +1,4 @@
-/** What the page for people is made from. */
+/** The parts that the page for people is made from. */
 
 import type { Clock } from '../base/clock.ts'
 import type { FaultSwitch } from '../http/admin/fault-switch.ts'

@@ -1,4 +1,4 @@
-/** What a service is made from: a group of options for each stage that reads them. */
+/** The options of a service: a group of options for each stage that reads them. */
 
 import type { Clock } from '../base/clock.ts'
 import type { Key } from '../base/keys.ts'
@@ -29,11 +29,11 @@ export interface ServiceOptions {
   readonly memory?: MemoryOptions | undefined
   readonly wings?: WingOptions | undefined
   readonly logger: Logger
-  /** Of ages in Tables and of all waiting; the real one by default. */
+  /** Clock of ages in Tables and of all waiting; the real one by default. */
   readonly clock?: Clock | undefined
 }
 
-/** What is mirrored, and how. */
+/** The mirrored etcds, and the way to mirror them. */
 export interface MirroredEtcds {
   /** Closed by the caller, after the service has stopped. */
   readonly client: Client
@@ -44,7 +44,7 @@ export interface MirroredEtcds {
   readonly limits?: MirrorLimits | undefined
 }
 
-/** Where clients come in. */
+/** The listener of clients. */
 export interface ListeningOptions {
   readonly listen: Listen
   readonly tls?: TlsFiles | undefined
@@ -55,7 +55,7 @@ export interface ListeningOptions {
   readonly guardedHosts?: readonly string[] | undefined
 }
 
-/** What the API has, and in which forms. */
+/** The API's resources and their forms. */
 export interface ServedOptions {
   /** The version of Kubernetes that is answered; the default one if it is left out. */
   readonly schema?: Schema | undefined
@@ -80,15 +80,15 @@ export interface AccessOptions {
   readonly audit?: ((onLost: (lines: number) => void) => AuditLog) | undefined
 }
 
-/** What operators see and switch. */
+/** The views and switches of operators. */
 export interface OperatingOptions {
-  /** Where our own paths are, beside those of clients. */
+  /** Listener of our own paths, beside those of clients. */
   readonly adminListen?: Listen | undefined
   /** Whose level the admin listener can change; undefined: it cannot. */
   readonly levelledLogger?: LevelledLogger | undefined
   /** Files whose certificates the process uses, for metrics. */
   readonly certificateFiles?: readonly CertificateFile[] | undefined
-  /** How long it still serves after it was asked to stop; /readyz fails meanwhile, so that load
+  /** Time that it still serves after it was asked to stop; /readyz fails meanwhile, so that load
    *  balancers take it out. */
   readonly stopDelayMs?: number | undefined
 }
@@ -96,7 +96,7 @@ export interface OperatingOptions {
 export interface MemoryOptions {
   /** For mirror, history and segments together; unbounded if it is left out. */
   readonly budgetBytes?: number | undefined
-  /** Of what is encoded and kept; a gigabyte if it is left out. */
+  /** Bound of encoded objects that are kept; a gigabyte if it is left out. */
   readonly segmentsMaxBytes?: number | undefined
 }
 
@@ -104,7 +104,7 @@ export interface MemoryOptions {
 export interface WingOptions {
   /** Writes are done here. Not with an upstream, which does them. */
   readonly writes?: WriteSideOptions | undefined
-  /** What goes wrong on purpose; undefined: nothing, and nothing can be switched on. */
+  /** Faults on purpose; undefined: nothing, and nothing can be switched on. */
   readonly faults?: FaultsOptions | undefined
   /** The API server that this stands in front of. */
   readonly upstream?: UpstreamOptions | undefined
@@ -112,6 +112,6 @@ export interface WingOptions {
   readonly threads?: ThreadsOptions | undefined
   /** In such a thread: where its contents come from. */
   readonly copies?: CopiesOptions | undefined
-  /** Where etcd's own API is served, and where its calls pass to. */
+  /** Listener of etcd's own API, and the etcd that its calls pass to. */
   readonly door?: Pick<EtcdDoorOptions, 'listen' | 'connection' | 'onRenewed'> | undefined
 }

@@ -133,7 +133,7 @@ export function createMemoryKeeper(
   return new MemoryKeeper({ ...parts, budgetBytes, canDrop, logger })
 }
 
-/** What is served, without the keyspaces that were dropped for the memory budget. */
+/** The served resources, without the keyspaces that were dropped for the memory budget. */
 export function withoutDropped(
   { served = {}, memory, wings }: ServiceOptions,
   dropped: ReadonlySet<Key>,

@@ -25,7 +25,7 @@ import type { ServiceFaults } from './faults.ts'
 import type { Evidence } from '../front/evidence/evidence.ts'
 import type { UpstreamKnowledge } from '../front/knowledge/knowledge.ts'
 
-/** How long requests in flight may take to finish when the service is asked to stop. */
+/** The time limit of requests in flight when the service is asked to stop. */
 const drainMaxMs = 10_000
 
 export type { ServiceOptions } from './service-options.ts'
@@ -96,12 +96,12 @@ export class Service {
     return service
   }
 
-  /** Where it listens. */
+  /** Port that it listens on. */
   get port(): number {
     return this.#servers.front.port
   }
 
-  /** Where our own paths are; 0 if they are nowhere else. */
+  /** Port of our own paths; 0 if they have none. */
   get adminPort(): number {
     return this.#servers.admin?.port ?? 0
   }
@@ -126,12 +126,12 @@ export class Service {
     return this.#parts.upstreamSide?.readSwitch
   }
 
-  /** What was compared with the upstream; undefined if there is none. */
+  /** Results of comparisons with the upstream; undefined if there is none. */
   get evidence(): Evidence | undefined {
     return this.#parts.upstreamSide?.evidence
   }
 
-  /** What is known of the upstream; undefined if there is none. */
+  /** Knowledge of the upstream; undefined if there is none. */
   get knowledge(): UpstreamKnowledge | undefined {
     return this.#parts.upstreamSide?.knowledge
   }
@@ -166,12 +166,12 @@ export class Service {
     return Math.min(...this.#parts.mirrors.statuses().map(({ revision }) => revision))
   }
 
-  /** What runs here, for the page of the process. */
+  /** Figures of this thread, for the page of the process. */
   get shown(): ThreadShown {
     return { look: lookAt(this.#parts), clients: this.#parts.watches.clients() }
   }
 
-  /** How many watches are open. */
+  /** Number of open watches. */
   get openWatches(): number {
     return this.#parts.threads?.openWatches ?? this.#parts.watches.size
   }

@@ -40,7 +40,7 @@ export const wings = {
   etcdServer: (): Promise<typeof etcdServer> => import('../door/server.ts'),
 }
 
-/** What a service with some options has; undefined where it does not have it. */
+/** The wings that a service with some options has; undefined where it does not have one. */
 export interface Sides {
   readonly createWriteSide: typeof writeSide.createWriteSide | undefined
   readonly Threads: typeof threads.Threads | undefined

@@ -1,4 +1,4 @@
-/** What a door counts, and the names of etcd's calls, so that no text of a client becomes a
+/** The counters of a door, and the names of etcd's calls, so that no text of a client becomes a
  *  label. */
 
 import type { GrpcCall } from './listen/grpc-call.ts'

@@ -32,7 +32,7 @@ export interface CallsOptions {
   readonly mirrored?: MirroredEtcd | undefined
   readonly clock: Clock
   readonly random: Random
-  /** What each name may do; everybody may do everything if it is left out. */
+  /** Rights of each name; everybody may do everything if it is left out. */
   readonly rules?: AccessRules | undefined
   readonly onFault: (error: unknown) => void
 }
@@ -159,7 +159,8 @@ export class Calls {
     }
   }
 
-  /** Where etcd has users, it decides; and a client with a token wants to be known by it. */
+  /** False where etcd has users, which decides then; or where a client has a token, by which it
+   *  wants to be known. */
   #mayAnswer(call: GrpcCall): boolean {
     const hasToken = call.metadata('token') ?? call.metadata('authorization')
     return this.#users.areNone && hasToken === undefined

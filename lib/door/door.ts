@@ -15,11 +15,11 @@ export interface DoorOptions {
   /** Such as `127.0.0.1:2379`. */
   readonly listen: string
   readonly tls?: SecureContextOptions | undefined
-  /** Where calls pass to. Closed by the caller. */
+  /** Sessions with the etcd that calls pass to. Closed by the caller. */
   readonly sessions: EtcdSessions
-  /** What is answered here; everything passes if it is left out. */
+  /** Mirror that answers here; everything passes if it is left out. */
   readonly mirrored?: MirroredEtcd | undefined
-  /** What each name of a certificate may do; everybody may do everything if it is left out. */
+  /** Rights of each name of a certificate; everybody may do everything if it is left out. */
   readonly rules?: AccessRules | undefined
   readonly clock: Clock
   readonly random: Random
@@ -30,7 +30,7 @@ export interface DoorOptions {
 
 /** A listening door. */
 export interface Door {
-  /** Where it listens, with the port that it got. */
+  /** Address that it listens on, with the port that it got. */
   readonly address: string
   renewTls(tls: SecureContextOptions): void
   /** Takes no more calls, waits for those under way, but not longer than this, and ends the
@@ -38,7 +38,7 @@ export interface Door {
   close(drainMaxMs: number): Promise<void>
 }
 
-/** How often a closing door looks whether all calls have ended. */
+/** The interval at which a closing door looks whether all calls have ended. */
 const drainCheckMs = 20
 
 /** Opens a door. Fails with `invalid_request` when the address cannot be listened on. */

@@ -51,7 +51,7 @@ interface MethodParts<Request, Response> {
   readonly response: Codec<Response>
   /** The bytes that a request may have: etcd bounds what it would write to its log. */
   readonly maxBytes?: number
-  /** What a response takes, about, where it may be much. */
+  /** Estimated size of a response, where it may be large. */
   readonly sizeOf?: (response: Response) => number
   readonly call: (answerer: Answerer, request: Request, reply: Reply<Response>) => void
 }

@@ -27,7 +27,7 @@ export interface EtcdServerOptions {
 
 /** A listening server. */
 export interface EtcdServer {
-  /** Where it listens, with the port that it got. */
+  /** Address that it listens on, with the port that it got. */
   readonly address: string
   renewTls(tls: SecureContextOptions): void
   /** Ends all calls and streams. */

@@ -5,7 +5,7 @@ import { EtcdError, grpcStatus } from '../etcd/proto/failures.ts'
 import type { GrpcStatus } from './listen/grpc-call.ts'
 import type { Message } from './listen/message-reader.ts'
 
-/** What each code means to a client of etcd, where etcd itself has no words for it. */
+/** The meaning of each code to a client of etcd, where etcd itself has no words for it. */
 const codes: Readonly<Record<ErrorCode, number>> = {
   invalid_request: grpcStatus.invalidArgument,
   not_found: grpcStatus.notFound,
@@ -27,13 +27,14 @@ export function statusOf(failure: CacheError): GrpcStatus {
   return { code: codes[failure.code], details: failure.message }
 }
 
-/** What could not be read. Anything but a `CacheError` is a bug of ours. */
+/** The failure of a message that could not be read. Anything but a `CacheError` is a bug of
+ *  ours. */
 export function malformed(error: unknown): CacheError {
   if (error instanceof CacheError) return error
   throw error
 }
 
-/** What gRPC for Go says of a call that it does not have. */
+/** The status that gRPC for Go gives to a call that it does not have. */
 export function unimplemented(path: string): GrpcStatus {
   const [, service = '', method = ''] = path.split('/')
   const details = services.has(service)

@@ -1,5 +1,5 @@
-/** What follows from the versions of the upstream's servers: as which minor version objects are
- *  written here, and what several minors answer differently. */
+/** The answering minor versions, which follow from the upstream's servers: as which minor version
+ *  objects are written here, and what several minors answer differently. */
 
 import type { Gate } from '../codec/output/gate.ts'
 import { minors, schemaOf } from '../codec/schema/schema.ts'
@@ -44,7 +44,7 @@ export class AnsweringVersions {
     return isApart ? 'versions-differ' : this.#options.evidence().gateOf(resource, shown)
   }
 
-  /** What minors know or write differently of a resource. */
+  /** Differences between minors in a resource: what they know or write differently. */
   differences(resource: Resource): readonly string[] {
     return this.#mixed?.differences(resource) ?? []
   }

@@ -39,12 +39,12 @@ export interface UpstreamOptions {
   readonly servers: BalancedUpstream
   /** Minor versions, beside our own, whose built-in resources are answered here. */
   readonly compatibleMinors?: ReadonlySet<number> | undefined
-  /** How callers are shown to the upstream; by their own credentials if it is left out. */
+  /** Credentials by which callers are shown to the upstream; by their own if it is left out. */
   readonly passed?: ((exchange: Exchange) => PassedCredentials) | undefined
   readonly isIdentityHeader?: ((name: string) => boolean) | undefined
   /** The share of reads that are compared with the upstream: 0 to 1. */
   readonly compareShare?: number | undefined
-  /** What it may cost the upstream to compare its answers with ours. */
+  /** Bounds of the upstream's load by comparisons with our answers. */
   readonly evidencePace?: PaceLimits | undefined
   /** Resources that the upstream lists are served also without a definition. */
   readonly discoversResources?: boolean | undefined
@@ -63,7 +63,7 @@ export interface UpstreamParts {
   readonly etcd: EtcdKeys
   /** `/registry` */
   readonly prefix: string
-  /** What operators declare of an aggregated server. */
+  /** Resources that operators declare of an aggregated server. */
   readonly declared: readonly Resource[]
 }
 
@@ -83,7 +83,7 @@ export class Front implements Follower {
   readonly readSwitch: ReadSwitch
   readonly knowledge: UpstreamKnowledge
   readonly evidence: Evidence
-  /** What is answered here, for people. */
+  /** Report of the resources that are answered here, for people. */
   readonly report: ResourceReport
   readonly #servers: BalancedUpstream
   readonly #proxy: ProxyOptions
@@ -155,7 +155,7 @@ export class Front implements Follower {
     }
   }
 
-  /** What requests ask about it. */
+  /** The upstream as requests see it. */
   sideFor(services: Omit<PassingServices, 'proxy'>): UpstreamSide {
     return new PassingSide({ ...services, proxy: this.#proxy }, this.#comparison)
   }
@@ -228,7 +228,7 @@ function policyOf(
   }
 }
 
-/** What is known of the resources of a server that is no kube-apiserver. */
+/** The known resources of a server that is no kube-apiserver. */
 function aggregatedOf(
   common: Pick<AggregatedOptions, 'upstream' | 'clock' | 'random' | 'logger' | 'isServed' | 'at'>,
   parts: UpstreamParts,

@@ -35,7 +35,7 @@ import type { DroppedFigure } from './process/thread-messages.ts'
 
 export interface ThreadsOptions {
   readonly count: number
-  /** What a thread runs, and the options that it is given. */
+  /** Program of a thread, and the options that it is given. */
   readonly script: URL
   readonly options: unknown
 }
@@ -51,11 +51,11 @@ export interface SharedRules {
 export interface RulesOfProcess {
   /** Undefined as long as there were none. */
   readonly shared: SharedRules | undefined
-  /** How many threads have the present ones. */
+  /** Number of threads that have the present ones. */
   readonly takers: number
 }
 
-/** What a face thread is given. */
+/** The program of a face thread, with its options and limits. */
 export interface ThreadProgram {
   readonly options: unknown
   readonly shared: ProcessLimits
@@ -65,7 +65,7 @@ export interface ThreadProgram {
   readonly faults: SharedRules | undefined
 }
 
-/** What a face thread asks the main thread. */
+/** The questions of a face thread to the main thread. */
 type ThreadQuestion =
   | { readonly type: 'metrics' }
   | { readonly type: 'traffic' }
@@ -82,19 +82,19 @@ export interface CopiesOptions {
   readonly createMirrors: (
     parts: Pick<FaceMirrorsOptions, 'clock' | 'limits' | 'metrics' | 'sink' | 'history'>,
   ) => Mirrors
-  /** How many threads there are. */
+  /** Number of threads. */
   readonly count: number
-  /** Of the limits that all threads share. */
+  /** Tallies of the limits that all threads share. */
   readonly createTally: CreateTally
   /** The metrics of the whole process. */
   readonly allMetrics: () => Promise<string>
-  /** What the page shows of the whole process. */
+  /** Traffic of the whole process, for the page. */
   readonly traffic: () => Promise<Traffic>
-  /** What the upstream says of a caller, asked once for all threads. */
+  /** Answers of the upstream about callers, asked once for all threads. */
   readonly askDesk: (question: DeskQuestion) => Promise<DeskAnswer>
   /** Whether so much more memory may be taken. */
   readonly fits: (bytes: number) => boolean
-  /** What all threads have encoded; undefined where each keeps its own. */
+  /** Segments that all threads have encoded; undefined where each keeps its own. */
   readonly segments: SharedSegments | undefined
   /** Checks of the main thread. */
   readonly checks: readonly HealthCheck[]
@@ -120,7 +120,7 @@ export function copiesOf(
   }
 }
 
-/** What accepts connections: a listener, or threads that each have one. */
+/** The side that accepts connections: a listener, or threads that each have one. */
 export interface Front {
   readonly port: number
   /** Requests under way. */
@@ -145,7 +145,7 @@ export interface ThreadsParts {
 /** A thread that is stuck for longer gets new rules when it goes on. */
 const faultsMaxMs = 2_000
 
-/** What the main thread knows for its threads. */
+/** The main thread's knowledge for its threads. */
 export interface ProcessParts {
   readonly checks: () => readonly HealthCheck[]
   /** Undefined where anyone may read. */
@@ -221,8 +221,8 @@ export class Threads implements Front {
     this.#onStarted()
   }
 
-  /** What threads have of the mirror, and what they keep and can make again: for the memory
-   *  budget. */
+  /** Memory of threads for the mirror's contents, and for things that can be made again: counted in
+   *  the memory budget. */
   readonly kept: KeptByThreads
 
   /** The process is ready as long as one thread accepts connections. */
@@ -251,12 +251,12 @@ export class Threads implements Front {
     return sumOfMetrics([await this.#parts.metrics.text(), ...texts])
   }
 
-  /** What each thread has said for the page. */
+  /** Figures that each thread has told for the page. */
   get shown(): readonly ThreadShown[] {
     return (this.#pool?.shown ?? []) as ThreadShown[]
   }
 
-  /** What threads are told that ask for the traffic of the process. */
+  /** Sets the answer for threads that ask for the traffic of the process. */
   onTraffic(traffic: () => Promise<Traffic>): void {
     this.#traffic = traffic
   }
@@ -301,12 +301,12 @@ export class Threads implements Front {
   /** Threads end their requests by themselves, and none lasts longer than they allow. */
   close(): void {}
 
-  /** What all threads have encoded and keep together. */
+  /** Segments that all threads keep together. */
   get sharedSegments(): { readonly bytes: number; readonly count: number } | undefined {
     return this.#segments?.ledger
   }
 
-  /** What threads share goes first: it is most of it. */
+  /** Segments that can be dropped: shared ones first, as they are most of it. */
   #keptSegments(): Droppable {
     const own = this.#kept('segmentBytes')
     const ledger = this.#segments?.ledger

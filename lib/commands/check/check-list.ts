@@ -1,4 +1,4 @@
-/** What was tried, a line each. */
+/** The findings of a check, a line each. */
 
 import { CacheError } from '../../base/errors.ts'
 

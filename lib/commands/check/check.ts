@@ -44,7 +44,7 @@ function validPrefix(values: OptionValues): string {
   }
 }
 
-/** How long the trusted authorities may take to be read. */
+/** The time limit for reading the trusted authorities. */
 const accessMaxMs = 10_000
 
 /** Who may read, with the authorities that an API server publishes. */

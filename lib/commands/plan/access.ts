@@ -87,7 +87,7 @@ export async function startGuarded(
   }
 }
 
-/** What the rest of the service needs. */
+/** The parts of access control that the rest of the service needs. */
 export interface Access {
   readonly authorization: AuthorizationOptions
   /** The authorities of client certificates, of users and of front proxies: PEM. */

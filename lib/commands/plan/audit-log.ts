@@ -4,7 +4,7 @@ import { CacheError } from '../../base/errors.ts'
 import { LineFile, appendTo, appendToStandardOutput } from '../../ops/line-file.ts'
 import { systemClock } from '../../ops/system.ts'
 
-/** Where lines go. */
+/** The file of audit lines. */
 export interface AuditFile {
   /** Makes the log; `onLost` counts lines that could not be written. */
   readonly open: (onLost: (lines: number) => void) => LineFile

@@ -19,7 +19,7 @@ export interface EtcdPlan {
   readonly neverCache: readonly string[]
 }
 
-/** What the options say, for resources below an etcd prefix such as `/registry`. */
+/** The mirrored etcds of the options, for resources below an etcd prefix such as `/registry`. */
 export function etcdPlanOf(
   values: OptionValues,
   {
@@ -55,8 +55,8 @@ export function etcdPlanOf(
   }
 }
 
-/** Where a resource is stored: `secrets`, `deployments.apps`, or `widgets.example.com`, of a
- *  definition that may be there or not. */
+/** The place where a resource is stored: `secrets`, `deployments.apps`, or `widgets.example.com`,
+ *  of a definition that may be there or not. */
 function storagePrefix(
   option: string,
   name: string,

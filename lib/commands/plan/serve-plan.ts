@@ -1,4 +1,4 @@
-/** What `serve` serves, and how, read from the options: the same in every thread of the process. */
+/** The plan of `serve`, read from the options: the same in every thread of the process. */
 
 import { schemaOf } from '../../codec/schema/schema.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
@@ -23,7 +23,7 @@ import { wings } from '../../compose/sides.ts'
 import { systemClock } from '../../ops/system.ts'
 import { adminListenOf, keptOf } from './upstream.ts'
 
-/** What is served, and how. */
+/** The plan of a service. */
 export interface ServePlan {
   readonly etcd: EtcdPlan
   /** `/registry` */
@@ -139,7 +139,7 @@ function isOwn(values: OptionValues): boolean {
   return listed(values, 'etcd').join() === 'embedded'
 }
 
-/** How long to serve on, in seconds. */
+/** The time to serve on, in seconds. */
 export function stopDelayOf(values: OptionValues): number {
   const text = values.text('shutdown-delay') ?? ''
   if (!/^\d{1,4}$/.test(text)) {

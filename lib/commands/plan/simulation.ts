@@ -1,4 +1,4 @@
-/** What is made up, read from the options. */
+/** The made-up data and actors, read from the options. */
 
 import { CacheError } from '../../base/errors.ts'
 import { createRandom } from '../../base/random.ts'

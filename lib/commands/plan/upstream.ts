@@ -39,7 +39,7 @@ export async function upstreamFrom(
   }
 }
 
-/** What the files say now. */
+/** The certificates that the files hold now. */
 function tlsOf(values: OptionValues, isFrontProxy: boolean): UpstreamTls {
   const { ca, own } = upstreamConnection(values) ?? {}
   const frontProxy = isFrontProxy
@@ -55,8 +55,8 @@ export function keptOf({ cacheOnly, neverCache, excluded }: EtcdPlan): (keyspace
   return keyspace => !never.has(keyspace) && (only === undefined || only.has(keyspace))
 }
 
-/** Where our own paths are; on a port of their own only where the upstream has them on the main
- *  one, unless asked for. */
+/** The address of our own paths; on a port of their own only where the upstream has them on the
+ *  main one, unless asked for. */
 export function adminListenOf(values: OptionValues): ListenAddress | undefined {
   const fallback = values.all('upstream').length === 0 ? 'none' : 'http://127.0.0.1:8002'
   const text = values.text('admin-listen') ?? fallback

@@ -23,7 +23,7 @@ interface Answer {
   readonly body: unknown
 }
 
-/** How long a definition may take until its objects can be written. */
+/** The time limit of a definition until its objects can be written. */
 const establishedMaxMs = 20_000
 const lookEveryMs = 10
 

@@ -1,4 +1,4 @@
-/** What `run` is doing, on one line of a terminal; nothing anywhere else. */
+/** The progress of `run`, on one line of a terminal; nothing anywhere else. */
 
 export class Progress {
   readonly #stream: NodeJS.WriteStream

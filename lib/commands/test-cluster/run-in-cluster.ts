@@ -78,7 +78,7 @@ export async function runInCluster(context: CommandContext): Promise<number> {
   }
 }
 
-/** What is to be applied: read before anything is started, so that mistakes are told at once. */
+/** The manifests to apply: read before anything is started, so that mistakes are told at once. */
 function manifestsOf(values: OptionValues): readonly Manifest[] {
   return ['crds', 'apply'].flatMap(option => {
     const folder = values.text(option)

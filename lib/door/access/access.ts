@@ -135,7 +135,7 @@ function numberGrant(rights: Rights, bytes: Buffer): Buffer {
   return leaseGrantCodec.encode({ ...request, id: newLeaseOf(rights.name) })
 }
 
-/** What a limited name is told of a call whose request cannot be checked. */
+/** The refusal of a limited name's call whose request cannot be checked. */
 export function uncheckable(): CacheError {
   return new CacheError('unsupported', 'watchglass: this request cannot be checked for its keys')
 }

@@ -1,4 +1,4 @@
-/** What limited names may do with leases. A lease is its grantor's: others neither end it nor keep
+/** The rights of limited names on leases. A lease is its grantor's: others neither end it nor keep
  *  it alive, give it no keys, and are not told of it. Only one whose keys may all be written by a
  *  name is open to it, too, but for its end: between our question and the end others may give it
  *  keys. */

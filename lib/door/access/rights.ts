@@ -11,7 +11,8 @@ import type {
   TxnMessage,
 } from '../../etcd/proto/kv-messages.ts'
 
-/** How keys begin that may be read, and that may be written. Who may write may read. */
+/** The prefixes of keys that may be read, and of those that may be written. Who may write may
+ *  read. */
 export interface AllowedPrefixes {
   readonly read: readonly Key[]
   readonly write: readonly Key[]

@@ -22,7 +22,7 @@ const progressRequest = framed(
 
 export interface EtcdWatchesOptions {
   readonly sessions: EtcdSessions
-  /** Of all clients. */
+  /** Pace of the streams of all clients. */
   readonly pace: StreamPace
   readonly said: Said
   readonly clock: Clock

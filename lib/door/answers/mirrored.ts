@@ -1,5 +1,5 @@
-/** What the door needs of a mirror. `lib/door/view/etcd-view.ts` implements it: this room does
- *  not know mirrors. */
+/** The mirror as the door sees it. `lib/door/view/etcd-view.ts` implements it: this room does not
+ *  know mirrors. */
 
 import type { Freshness } from '../../base/freshness.ts'
 import type { KeyRange } from '../../base/keys.ts'

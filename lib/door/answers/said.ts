@@ -1,5 +1,5 @@
-/** What this door has said, or has learnt from what passed: a member of etcd never answers with
- *  less than it has answered with before, so the door does not either. */
+/** The revisions that this door has answered with, or has learnt from what passed: a member of etcd
+ *  never answers with less than it has answered with before, so the door does not either. */
 
 import type { Revision } from '../../base/revision.ts'
 import { WireReader } from '../../wire/reader.ts'

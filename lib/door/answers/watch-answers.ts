@@ -31,7 +31,7 @@ export interface WatchAnswersOptions {
   readonly said: Said
   readonly clock: Clock
   readonly random: Random
-  /** Where streams that are behind wait for their turn. */
+  /** Scheduler on which streams that are behind wait for their turn. */
   readonly scheduler: Scheduler
 }
 
@@ -137,7 +137,8 @@ export class WatchAnswers implements PartFollower {
     for (const stream of this.#streams) stream.sourceChanged(source)
   }
 
-  /** What happens in one part proves that nothing has happened in the others. */
+  /** Notes in all parts that an event in one of them proves that nothing has happened in the
+   *  others. */
   #noteSeen(): void {
     for (const source of this.#sources.values()) source.noteSeen()
   }

@@ -13,13 +13,13 @@ import { Held, type Share } from './holdings.ts'
 import { type Message, MessageReader, messagePrefix, prefixBytes } from './message-reader.ts'
 import type { ReadingTurns } from './reading-turns.ts'
 
-/** How a call ends. */
+/** The end of a call. */
 export interface GrpcStatus {
   readonly code: number
   readonly details: string
 }
 
-/** Where an answer comes from, as the trailer `watchglass-source` says. */
+/** The sources of an answer, as the trailer `watchglass-source` says. */
 export type AnswerSource = 'mirror' | 'etcd'
 
 /** Takes what the client sends. */
@@ -40,7 +40,7 @@ export interface CallHome {
   readonly certificateName: string | undefined
   readonly requestBytes: Share
   readonly responseBytes: Share
-  /** What watchers of one stream take. */
+  /** Share of watchers for each stream. */
   readonly watchers: () => Share
   readonly turns: ReadingTurns
   /** Called whenever something is sent. */
@@ -55,8 +55,8 @@ export const receiveMaxBytes: number = 2 * 1024 * 1024
  *  cheaper than a second write. */
 const joinMaxBytes = 4096
 
-/** What a client may send of a call before it is read: HTTP/2's own, and what etcd has. Node
- *  takes so much for each stream, however many a connection has. */
+/** The bytes that a client may send of a call before they are read: HTTP/2's own, and what etcd
+ *  has. Node takes so much for each stream, however many a connection has. */
 export const windowBytes = 65_535
 
 /** So much of a call that waits is read: most have sent no more. */
@@ -148,7 +148,7 @@ export class GrpcCall {
     return this.#home.certificateName
   }
 
-  /** What watchers of this call take of what there may be. */
+  /** The watchers of this call, as a share of those that there may be. */
   shareOfWatchers(): Share {
     return this.#home.watchers()
   }
@@ -436,7 +436,7 @@ function sourceTrailer(source: AnswerSource | undefined): Record<string, string>
   return source === undefined ? {} : { 'watchglass-source': source }
 }
 
-/** What gRPC for Go says of a message that exceeds the limit. */
+/** The status that gRPC for Go gives to a message that exceeds the limit. */
 function tooLarge(length: number): GrpcStatus {
   return {
     code: grpcStatus.resourceExhausted,

@@ -39,11 +39,11 @@ const probeAfterMs = 30_000
  *  to. */
 const idleMaxMs = 10 * 60_000
 
-/** What all calls of a connection may send before we have read it: a request of the largest
- *  size. */
+/** The bytes that all calls of a connection may send before we have read them: a request of the
+ *  largest size. */
 const connectionWindowBytes = 2 * 1024 * 1024
 
-/** How often it is looked for calls that take too long. */
+/** The interval at which calls that take too long are looked for. */
 const lookEveryMs = 1000
 
 const options: http2.ServerOptions = {
@@ -107,7 +107,7 @@ export class GrpcServer {
     return server
   }
 
-  /** Where it listens, with the port that it got. */
+  /** Address that it listens on, with the port that it got. */
   get address(): string {
     const address = this.#server.address()
     const port = typeof address === 'object' && address !== null ? address.port : 0
@@ -229,7 +229,7 @@ function certificateNameOf(socket: TLSSocket): string | undefined {
   return certificate.raw === undefined ? undefined : commonNameOf(certificate)
 }
 
-/** What the headers of a call take. */
+/** The size of a call's headers. */
 function sizeOf(headers: http2.IncomingHttpHeaders): number {
   let size = 0
   for (const [name, value] of Object.entries(headers)) size += name.length + String(value).length

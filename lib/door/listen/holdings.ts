@@ -8,7 +8,7 @@
 import { type Tally, UserTally } from '../../http/limits/user-tally.ts'
 
 interface Bounds {
-  /** Of one connection; of watchers: of one stream. */
+  /** Bound of one connection; of watchers: of one stream. */
   readonly one: number
   readonly name: number
   readonly all: number
@@ -23,7 +23,7 @@ const bounds: Readonly<Record<HeldKind, Bounds>> = {
   /** Each takes memory, also with nothing under way. */
   connections: { one: 1, name: 2000, all: 10_000 },
   calls: { one: 1000, name: 10_000, all: 40_000 },
-  /** Of headers, of messages that are not whole, and of calls that wait for their turn. */
+  /** Bytes of headers, of messages that are not whole, and of calls that wait for their turn. */
   requestBytes: { one: 16 * mebibyte, name: 64 * mebibyte, all: 256 * mebibyte },
   /** That the client has not taken. One response may be larger if there is no other. */
   responseBytes: { one: 256 * mebibyte, name: 512 * mebibyte, all: 2048 * mebibyte },
@@ -31,11 +31,11 @@ const bounds: Readonly<Record<HeldKind, Bounds>> = {
   watchers: { one: 10_000, name: 20_000, all: 50_000 },
 }
 
-/** What the clients of one listener hold. */
+/** The holdings of one listener's clients. */
 export class Holdings {
   readonly #tallies = new Map<HeldKind, Tally>()
 
-  /** What one connection, or one stream, of this name holds. */
+  /** The share of one connection, or of one stream, of this name. */
   share(kind: HeldKind, name: string | undefined): Share {
     const { one, name: perName, all } = bounds[kind]
     const tally = this.#tallies.get(kind) ?? new UserTally(perName, all)
@@ -70,7 +70,7 @@ export class Share {
   }
 }
 
-/** What one call holds of a share: an amount that rises and falls. */
+/** One call's part of a share: an amount that rises and falls. */
 export class Held {
   readonly #share: Share
   #amount = 0

@@ -20,7 +20,7 @@ const nothing = Buffer.alloc(0)
 
 export class MessageReader {
   readonly #maxBytes: number
-  /** What is not read yet is between `#start` and `#end`. What is before may be in use: it is
+  /** Bytes: those not read yet are between `#start` and `#end`. What is before may be in use: it is
    *  never written again. */
   #bytes: Buffer = nothing
   #start = 0
@@ -33,7 +33,7 @@ export class MessageReader {
     this.#maxBytes = maxBytes
   }
 
-  /** What the bytes that are not read yet take. */
+  /** Size of the bytes that are not read yet. */
   get heldBytes(): number {
     return this.#isOwn ? this.#bytes.length : this.#end - this.#start
   }
@@ -74,7 +74,7 @@ export class MessageReader {
     if (!this.#isOwn && this.#start < this.#end) this.#makeRoom(0)
   }
 
-  /** Of the next message; `undefined` while that is not known. */
+  /** Length of the next message; `undefined` while that is not known. */
   #length(): number | undefined {
     const isKnown = this.#end - this.#start >= prefixBytes
     return isKnown ? this.#bytes.readUInt32BE(this.#start + 1) : undefined
@@ -101,7 +101,7 @@ export class MessageReader {
   }
 }
 
-/** What goes before a message of so many bytes. */
+/** The prefix of a message of so many bytes. */
 export function messagePrefix(length: number): Buffer {
   const prefix = Buffer.allocUnsafe(prefixBytes)
   prefix[0] = 0

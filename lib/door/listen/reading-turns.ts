@@ -1,6 +1,6 @@
-/** How long the messages of a listener are read in one turn of the event loop, by all of its
- *  calls together. One read of a socket may bring 70,000 small messages, and a thousand sockets
- *  may be ready at once: whoever comes when the time is over waits for the next turn, in order. */
+/** The time in which a listener's messages are read in one turn of the event loop, by all of its
+ *  calls together. One read of a socket may bring 70,000 small messages, and a thousand sockets may
+ *  be ready at once: whoever comes when the time is over waits for the next turn, in order. */
 
 import type { Clock } from '../../base/clock.ts'
 

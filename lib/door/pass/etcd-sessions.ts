@@ -15,13 +15,13 @@ export interface EtcdSessionsOptions {
   readonly clock: Clock
 }
 
-/** What a connection is for. */
+/** The kinds of connections, by their use. */
 export type SessionKind = 'calls' | 'streams'
 
 /** An endpoint may take so long to accept a connection before the next one is tried. */
 const connectMaxMs = 3000
 
-/** How much etcd may send before we have read it: see channel.ts. */
+/** The bytes that etcd may send before we have read them: see channel.ts. */
 const windowBytes = 8 * 1024 * 1024
 
 /** etcd ends a connection that pings more often than every 5 s. */

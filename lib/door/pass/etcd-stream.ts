@@ -62,7 +62,7 @@ export class EtcdStream {
     this.#stream.resume()
   }
 
-  /** What has come, and is not read. */
+  /** Size of the bytes that have come and are not read. */
   get heldBytes(): number {
     return this.#stream.readableLength
   }

@@ -1,7 +1,7 @@
-/** How fast streams are opened at etcd that are reset soon after. Servers close a connection on
- *  which streams are reset in numbers (CVE-2023-44487: nghttp2 takes 1,000, and 33 more a
- *  second; Go counts alike), and with it the streams of all our clients. So those beyond wait,
- *  and those who open them take turns. */
+/** The pace at which streams are opened at etcd that are reset soon after. Servers close a
+ *  connection on which streams are reset in numbers (CVE-2023-44487: nghttp2 takes 1,000, and 33
+ *  more a second; Go counts alike), and with it the streams of all our clients. So those beyond
+ *  wait, and those who open them take turns. */
 
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import { Lines } from '../../http/server/lines.ts'

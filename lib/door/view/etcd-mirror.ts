@@ -15,7 +15,7 @@ import type { HistoryBounds } from '../../store/history.ts'
 
 export interface EtcdMirrorOptions {
   readonly client: Client
-  /** How the keys begin. None of them begins like another one. */
+  /** Prefixes of the keys. None of them begins like another one. */
   readonly prefixes: readonly string[]
   /** The bounds of the history; the default ones if it is left out. */
   readonly history?: HistoryBounds | undefined

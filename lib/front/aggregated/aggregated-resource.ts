@@ -7,7 +7,7 @@ import type { Resource, ResourceStorage } from '../../kube/resources/resource.ts
 import { metadataFields } from '../../kube/resources/selectable-fields.ts'
 import type { ListedResource } from '../../kube/resources/upstream-resources.ts'
 
-/** Where objects are in etcd, and in which version. */
+/** The place of objects in etcd, and their version. */
 export interface Location {
   /** With its final slash. */
   readonly prefix: string
@@ -26,7 +26,7 @@ export interface Declared {
   readonly columns: readonly CustomColumn[] | undefined
 }
 
-/** What an operator has declared of a resource, in whichever version. */
+/** An operator's declaration of a resource, in whichever version. */
 export function declaredIn(
   declared: readonly Resource[],
   { group, resource }: { readonly group: string; readonly resource: string },
@@ -38,7 +38,7 @@ export function declaredIn(
   return { prefix, storedVersion, fields, columns: custom?.columns, kind, isNamespaced }
 }
 
-/** What is assumed before anything was learnt. */
+/** The assumptions before anything was learnt. */
 export function nothingLearned(columns: readonly CustomColumn[] | undefined): LearnedOutput {
   return learnedOutput({
     generation: 0,

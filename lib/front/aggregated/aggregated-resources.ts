@@ -75,7 +75,7 @@ interface Entry extends DueTask {
   /** It waits until its keyspace has contents, or an object. */
   isWaiting: boolean
   attempts: number
-  /** What was shown of it before it was looked at. */
+  /** JSON of the output that was shown before it was looked at. */
   shown: string
 }
 
@@ -129,7 +129,7 @@ export class AggregatedResources {
     return known === undefined ? entry.standing : known.standing
   }
 
-  /** How discovery disagrees with etcd; undefined if it does not. */
+  /** The disagreement of discovery with etcd; undefined if there is none. */
   remarkOf(named: Named): string | undefined {
     return this.#entries.get(nameOf(named))?.remark
   }

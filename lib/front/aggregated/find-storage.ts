@@ -62,7 +62,7 @@ export async function findStorage(search: StorageSearch): Promise<StorageFound> 
   return judge(search, found)
 }
 
-/** How discovery contradicts the operator's declaration. */
+/** The contradiction of discovery to the operator's declaration. */
 function contradictionOf(
   { kind, isNamespaced }: ListedResource,
   declared: Declared,
@@ -133,8 +133,8 @@ function judge({ listed, declared }: StorageSearch, { prefix, entry }: Found): S
   return { type: 'found', location, remark: remarkOf(listed, location) }
 }
 
-/** How discovery contradicts the objects that were found: it says that new objects are stored in
- *  another version. */
+/** The contradiction of discovery to the objects that were found: it says that new objects are
+ *  stored in another version. */
 function remarkOf(
   listed: readonly ListedResource[],
   { group, version, kind }: Location,

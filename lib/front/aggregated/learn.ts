@@ -74,8 +74,8 @@ function oddly(why: string): Learnt {
   return { type: 'passes', reason: 'stored-form', why }
 }
 
-/** How the server's page and the mirror differ; undefined if they have the same objects at the same
- *  revisions. */
+/** The difference between the server's page and the mirror; undefined if they have the same objects
+ *  at the same revisions. */
 function storageDifference(
   { storage }: Learning['resource'],
   page: ListPage,

@@ -65,7 +65,7 @@ export class LearnedKind implements LearnedObjects {
   }
 }
 
-/** What was learnt, with the writer that follows from it. */
+/** The output that was learnt, with the writer that follows from it. */
 export function learnedOutput(learnt: Omit<LearnedOutput, 'objectsOf'>): LearnedOutput {
   const { hasTypedItems } = learnt
   const objectsOf = (kind: LearnedNames): LearnedKind =>

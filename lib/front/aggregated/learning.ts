@@ -1,4 +1,4 @@
-/** What learning how a server writes needs, and what comes out of it: the types that learn.ts and
+/** The input and the result of learning how a server writes: the types that learn.ts and
  *  learn-forms.ts share. */
 
 import type { Clock } from '../../base/clock.ts'

@@ -8,14 +8,14 @@ import type { StoredValue } from '../../codec/stored-value.ts'
 export interface ListPage {
   readonly kind: string
   readonly resourceVersion: string
-  /** How many objects the whole list has. */
+  /** Number of objects in the whole list. */
   readonly count: number
   /** The list begins with its kind, as Go writes a typed list; servers without types sort the
    *  members by name. */
   readonly isTyped: boolean
   /** `items` or `rows`, each with the bytes of the page. */
   readonly items: readonly StoredValue[]
-  /** How the list is written if it has no items. */
+  /** Form of the list if it has no items. */
   readonly emptyList: '[]' | 'null' | undefined
   /** The JSON of column definitions, of a Table. */
   readonly columnsJson: string | undefined

@@ -41,7 +41,7 @@ export interface EvidenceOptions {
   readonly onConcluded: (keyspace: Key) => void
 }
 
-/** What is counted: comparisons by outcome, forms by state. */
+/** The figures of evidence: comparisons by outcome, forms by state. */
 export interface EvidenceFigures {
   readonly comparisons: Readonly<Record<Outcome['type'], number>>
   readonly bytes: number

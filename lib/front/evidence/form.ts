@@ -10,7 +10,7 @@ import { ProvenForm } from './proven-form.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import type { KeyValue } from '../../store/event.ts'
 
-/** How objects are shown, without the time. */
+/** The form in which objects are shown, without the time. */
 export type ShownForm = Omit<Shown, 'now' | 'gate'>
 
 /** One comparison. */
@@ -27,7 +27,7 @@ const tasksMax = 500
 
 export interface FormOptions {
   readonly resource: Resource
-  /** Of the servers that it is compared with; empty for any. */
+  /** Version of the servers that it is compared with; empty for any. */
   readonly version: string
   readonly shown: ShownForm
   readonly shapes: Shapes
@@ -49,7 +49,7 @@ export class Form implements Gate {
   readonly #tasks: Task[] = []
   /** Comparisons under way. */
   underWay = 0
-  /** How often in a row the upstream did not answer. */
+  /** Number of times in a row that the upstream did not answer. */
   failures = 0
   /** No comparison starts before this time. */
   dueMs = 0

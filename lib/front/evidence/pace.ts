@@ -21,7 +21,7 @@ export class Pace {
     this.#byteMs = 1000 / bytesPerSecond
   }
 
-  /** How long the next comparison has to wait. */
+  /** Time that the next comparison has to wait. */
   waitMs(nowMs: number): number {
     return Math.max(0, this.#freeAtMs - nowMs)
   }

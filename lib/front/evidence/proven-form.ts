@@ -1,4 +1,4 @@
-/** What is proven of one resource in one form, such as the JSON of pods: the rows
+/** The proof of one resource in one form, such as the JSON of pods: the rows
  *  (lib/front/evidence/rows) that were in objects which the upstream showed in the same bytes. An
  *  object may be shown from the mirror when all of its rows are proven. */
 
@@ -29,7 +29,7 @@ export class ProvenForm {
     this.#options = options
   }
 
-  /** Where the upstream's answer differed: the mirror shows nothing in this form any more. */
+  /** Place where the upstream's answer differed: the mirror shows nothing in this form any more. */
   get difference(): string | undefined {
     return this.#difference
   }

@@ -37,7 +37,7 @@ const changedIntervalMs = 125
 const openApiIntervalMs = 30_000
 const gatesIntervalMs = 600_000
 
-/** What is known of the servers of one version. */
+/** The knowledge of the servers of one version. */
 interface FollowedState {
   readonly state: UpstreamState
   isRead: boolean

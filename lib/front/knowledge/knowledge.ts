@@ -1,4 +1,4 @@
-/** What is known of the upstream, and which resources must not be answered from the mirror because
+/** The knowledge of the upstream, and which resources must not be answered from the mirror because
  *  of it. */
 
 import { type Clock, sleep } from '../../base/clock.ts'
@@ -32,8 +32,8 @@ export interface KnowledgeOptions {
   readonly hasDataOf: (minor: number) => boolean
   /** The versions of the upstream's servers; none while nothing is known. */
   readonly onVersions: (versions: readonly ServerVersion[]) => void
-  /** What these versions answer differently; undefined while there is one, or while one is
-   *  unknown. */
+  /** Differences between these versions' answers; undefined while there is one version, or while
+   *  one is unknown. */
   readonly mixed: () => MixedMinors | undefined
   /** Other minor versions that the operator declares to be compatible. */
   readonly compatibleMinors: ReadonlySet<number>
@@ -191,7 +191,7 @@ export class UpstreamKnowledge {
     return length === 1 || (length > 1 && this.isVersionCovered)
   }
 
-  /** How many keyspaces are in each state of the storage check. */
+  /** Number of keyspaces in each state of the storage check. */
   get storageStates(): Record<StorageState, number> {
     return this.#storage.counts()
   }
@@ -294,8 +294,8 @@ export class UpstreamKnowledge {
     else logger.warn('the upstream names versions that it does not serve now: they pass', { names })
   }
 
-  /** Of a kube-apiserver: resources that are neither built in nor defined, if these are to be
-   *  served. Of any other server: all resources. */
+  /** True for resources to be looked at in etcd. Of a kube-apiserver: those that are neither built
+   *  in nor defined, if these are to be served. Of any other server: all resources. */
   #isAggregated({ group, version, resource }: ListedResource): boolean {
     const { registry, aggregated, discoversResources, declared } = this.#options
     if (group === '') return false

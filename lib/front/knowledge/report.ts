@@ -17,9 +17,9 @@ export interface ReportOptions {
   readonly isExcluded: (resource: Resource) => boolean
   readonly objection: (resource: Resource) => PassReason | undefined
   readonly aggregated: AggregatedResources
-  /** Where the upstream writes a resource differently. */
+  /** Places where the upstream writes a resource differently. */
   readonly differences: () => readonly { resource: Resource; form: string; at: string }[]
-  /** What servers of different minor versions write differently. */
+  /** Rows that servers of different minor versions write differently. */
   readonly mixedRows: (resource: Resource) => readonly string[]
   readonly clock: Clock
   readonly logger: Logger

@@ -13,7 +13,7 @@ import { eachOf } from './listing.ts'
 const documentMaxBytes = 4 * 1024 * 1024
 
 interface ReadDocument {
-  /** Of the upstream, when the document was read. */
+  /** State of the upstream when the document was read. */
   readonly state: string
   /** By resource: what the servers said. */
   readonly hashes: ReadonlyMap<string, ReadonlySet<string>>

@@ -1,5 +1,6 @@
-/** What decides how the upstream writes its objects, beside its version: its feature gates, and its
- *  OpenAPI types. When one of them changes, its answers have to be compared again. */
+/** The upstream's state beside its version, which decides how it writes its objects: its feature
+ *  gates, and its OpenAPI types. When one of them changes, its answers have to be compared
+ *  again. */
 
 import { createHash } from 'node:crypto'
 import { objectOf, textOf } from '../../base/untyped.ts'

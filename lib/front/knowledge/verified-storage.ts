@@ -61,7 +61,7 @@ export class VerifiedStorage {
     return this.#entries.get(keyspace)?.state ?? 'unknown'
   }
 
-  /** How many keyspaces are in each state. */
+  /** The number of keyspaces in each state. */
   counts(): Record<StorageState, number> {
     const counts: Record<StorageState, number> = { proven: 0, empty: 0, differs: 0, unknown: 0 }
     for (const keyspace of this.#options.wanted().keys()) counts[this.stateOf(keyspace)]++

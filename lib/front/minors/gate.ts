@@ -18,7 +18,7 @@ export interface MinorsGateOptions {
   /** Differs for different sets of minors. */
   readonly name: string
   readonly resource: Resource
-  /** Of each minor. */
+  /** Encoders, one for each minor. */
   readonly encoders: readonly ObjectEncoder[]
   readonly shown: Shown
 }

@@ -1,5 +1,5 @@
-/** What servers of different minor versions behind one address answer differently, as during the
- *  upgrade of a cluster.
+/** The differences between answers of servers of different minor versions behind one address, as
+ *  during the upgrade of a cluster.
  *
  *  Everything is derived from the data of these minors (rows.ts). A resource whose rows are equal
  *  is answered as if there were one minor. One whose rows about the resource itself differ is not
@@ -18,9 +18,9 @@ import { MinorsGate, nothingAlike } from './gate.ts'
 import { differingRows, type Part } from './rows.ts'
 
 export interface MixedMinorsOptions {
-  /** Of each minor, two at least. */
+  /** Schemas of the minors, two at least. */
   readonly schemas: readonly Schema[]
-  /** How a minor writes the objects of a resource. */
+  /** Encoder of a resource's objects in a minor. */
   readonly encoderOf: (resource: Resource, schema: Schema) => ObjectEncoder | NotExact
 }
 
@@ -42,7 +42,7 @@ export class MixedMinors {
     return this.#differing(resource, 'whole').length > 0
   }
 
-  /** What differs, in words for people: `field core/v1.PodSpec.workloadRef`. */
+  /** The differences in words for people: `field core/v1.PodSpec.workloadRef`. */
   differences(resource: Resource): readonly string[] {
     return [...this.#differing(resource, 'whole'), ...this.#differing(resource, 'objects')]
   }

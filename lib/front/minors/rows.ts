@@ -1,6 +1,6 @@
-/** Where the data of several minor versions of Kubernetes differs about one resource. Two minors
- *  answer reads of it alike where all of their rows are equal. Rows are what lib/codec/schema has,
- *  with a name for people: nothing here knows a minor. */
+/** The differences between the data of several minor versions of Kubernetes about one resource. Two
+ *  minors answer reads of it alike where all of their rows are equal. Rows are what
+ *  lib/codec/schema has, with a name for people: nothing here knows a minor. */
 
 import { type Field, perSchema, type ReadDefault, type Schema } from '../../codec/schema/schema.ts'
 import { builtInResources } from '../../kube/resources/built-ins.ts'
@@ -132,7 +132,7 @@ function readType(schema: Schema, name: string): RowsOfType | undefined {
   return { text: JSON.stringify([...rows]), rows }
 }
 
-/** How the field is written. What patches know of it does not matter here. */
+/** The field as far as it shows in bytes. What patches know of it does not matter here. */
 function textOf(field: Field): string {
   return JSON.stringify({ ...field, merging: undefined })
 }

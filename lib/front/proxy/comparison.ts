@@ -32,13 +32,13 @@ import { Zipper } from '../../http/exchange/zipper.ts'
 export type ComparisonOutcome = 'same' | 'differs' | 'moved' | 'failed'
 
 export interface ComparisonOptions {
-  /** Of the reads that the mirror answers: 0 to 1. */
+  /** Share of the reads that the mirror answers: 0 to 1. */
   readonly share: number
   readonly random: Random
   readonly metrics: { compared(outcome: ComparisonOutcome): void }
 }
 
-/** What both sides are asked with. */
+/** The services with which both sides are asked. */
 export interface ComparedServices {
   readonly proxy: ProxyOptions
   readonly tokenEncryption?: TokenEncryption | undefined

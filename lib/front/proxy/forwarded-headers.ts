@@ -173,7 +173,7 @@ export function isRemoteHeader(name: string): boolean {
   return isLikely && name.toLowerCase().replaceAll('_', '-').startsWith('x-remote-')
 }
 
-/** What the headers of a response depend on. */
+/** The part of a request that the headers of its response depend on. */
 export interface AnsweredRequest {
   readonly method: string
   /** The client can receive trailers. */

@@ -13,7 +13,7 @@ import type { AskedPlan } from '../../http/exchange/upstream-side.ts'
 
 type Learned = NonNullable<Resource['learned']>
 
-/** What of an aggregated server's answer was not learnt. */
+/** The reason to pass if a part of an aggregated server's answer was not learnt. */
 export function unknownForm(
   learned: Learned,
   { mediaType: { encoding, rendering }, plan, query }: AskedPlan,

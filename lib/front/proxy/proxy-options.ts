@@ -1,4 +1,4 @@
-/** What passing requests on needs. */
+/** The options of passing requests on. */
 
 import type { Gate } from '../../codec/output/gate.ts'
 import type { Shown } from '../../codec/output/object-encoder.ts'
@@ -12,7 +12,7 @@ import type { Slots } from '../../http/limits/slots.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { UpstreamIdentity } from '../../http/auth/upstream-calls.ts'
 
-/** How the upstream is told about a caller. */
+/** The credentials by which the upstream knows a caller. */
 export interface PassedCredentials {
   /** Names in lower case. They replace the client's `Authorization` header. */
   readonly headers: Readonly<Record<string, string | string[]>>
@@ -40,8 +40,7 @@ export interface ProxyOptions {
   /** True if there is data of the version that serves the resource, so that more than objects can
    *  be answered here. Undefined: always. */
   readonly isCovered?: ((resource: Resource) => boolean) | undefined
-  /** What servers of different minor versions answer differently; undefined while all are of
-   *  one. */
+  /** Differences between servers of different minor versions; undefined while all are of one. */
   readonly mixed?: (() => MixedMinors | undefined) | undefined
   /** Events that wait until they were compared. */
   readonly held: HeldEvents

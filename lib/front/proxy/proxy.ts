@@ -32,7 +32,7 @@ const limitedReasons: ReadonlySet<PassReason> = new Set<PassReason>([
   'revision-not-kept',
 ])
 
-/** What passing a request needs. */
+/** The services that pass a request. */
 export interface PassServices extends PassShares {
   readonly clock: Clock
   readonly proxy: ProxyOptions

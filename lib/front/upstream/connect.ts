@@ -12,10 +12,10 @@ export interface ServersOptions {
   readonly urls: readonly URL[]
   /** Reads the certificates: at once, and again whenever files may have changed. */
   readonly readTls: () => UpstreamTls
-  /** What these certificates are, for people. */
+  /** Name of these certificates, for people. */
   readonly what: string
   readonly tokenFile: string | undefined
-  /** How long they may take to answer; the usual time if it is left out. */
+  /** Time limit of an answer; the usual one if it is left out. */
   readonly answerMs?: number | undefined
   readonly clock: Clock
   readonly logger: Logger

@@ -21,7 +21,7 @@ export interface ConnectionPoolOptions {
   /** Makes a client, which connects when it has a request. */
   readonly createClient: () => Client
   readonly connectionsMax: number
-  /** Of these for each user at once. */
+  /** Bound of these for each user at once. */
   readonly perUserMax: number
   /** False if each connection carries one request only. */
   readonly isReused: boolean

@@ -3,11 +3,7 @@
 import { CacheError, type ErrorCode } from '../../base/errors.ts'
 import { badRequest, type Status, StatusError } from '../../kube/status.ts'
 
-/** How a request failed:
- *  - `unreachable`: no connection could be made, so the upstream has not seen the request
- *  - `late`: the response did not begin, or did not continue, in time
- *  - `broken`: the connection was closed, or the response was not valid HTTP
- *  - `busy`: the limit of requests in flight is reached */
+/** The faults of a request: */
 export type UpstreamFault = 'unreachable' | 'late' | 'broken' | 'busy'
 
 /** A failure with the Status that the client gets. */

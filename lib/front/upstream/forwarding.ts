@@ -70,7 +70,7 @@ export class Forwarding implements ForwardControl, Passage, Dispatcher.DispatchH
   #tried: Set<UpstreamServer> | undefined = undefined
   #server: UpstreamServer | undefined = undefined
   #connections: ConnectionPool | undefined = undefined
-  /** Where it is, from when it has a connection. */
+  /** Client that it is on, from when it has a connection. */
   #client: Client | undefined = undefined
   /** Set as soon as the upstream may have seen the request. */
   #controller: Controller | undefined = undefined

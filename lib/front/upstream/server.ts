@@ -45,7 +45,8 @@ export const defaultUpstreamTimeouts: UpstreamTimeouts = {
 
 /** Connections for short requests. Beyond it requests wait. */
 const connectionsMax = 256
-/** Of these for each user: more than any client has under way, and a quarter of what there is. */
+/** The connections for each user: more than any client has under way, and a quarter of what there
+ *  is. */
 const perUserMax = 64
 /** Shorter than the 90 s and more after which API servers close idle connections, so that requests
  *  rarely use a closing one. */
@@ -65,7 +66,7 @@ export interface UpstreamServerOptions {
   readonly timeouts?: UpstreamTimeouts | undefined
 }
 
-/** How long a request uses its connection. */
+/** The uses of a connection, by how long they last. */
 export type Use = 'short' | 'long' | 'upgrade'
 
 export class UpstreamServer {
@@ -78,7 +79,7 @@ export class UpstreamServer {
   readonly #timeouts: UpstreamTimeouts
   readonly #pools = new Map<UpstreamIdentity, Undici.Pool>()
   #lines = new Bag<Undici.Client>()
-  /** Of certificates before, with requests that are not over. */
+  /** Pools of earlier certificates, with requests that are not over. */
   #retired: ConnectionPool[] = []
   readonly #connections: Readonly<Record<Use, Map<UpstreamIdentity, ConnectionPool>>> = {
     short: new Map(),

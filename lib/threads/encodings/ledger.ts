@@ -22,9 +22,9 @@ import { SegmentUsage } from './usage.ts'
 
 export interface LedgerOptions {
   readonly maxBytes: number
-  /** How many segments may be kept. */
+  /** Number of segments that may be kept. */
   readonly slots: number
-  /** What was not used for more periods is dropped. */
+  /** Periods without use after which a segment is dropped. */
   readonly periodsKept: number
   /** So many bytes are not held here any more. */
   readonly onReleased: (bytes: number) => void

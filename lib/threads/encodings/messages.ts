@@ -1,11 +1,11 @@
-/** What threads tell each other of encoded leaves. All of it goes by way of the main thread, in
+/** The messages of threads about encoded leaves. All of it goes by way of the main thread, in
  *  order. */
 
 /** To the main thread. */
 export type ToLedger = {
   /** This thread has encoded leaves. `id` is the thread's own number of each. */
   readonly type: 'made'
-  /** How they are encoded. */
+  /** Encoding of the segments. */
   readonly name: string
   readonly segments: readonly { readonly id: number; readonly memory: SharedArrayBuffer }[]
 }
@@ -18,11 +18,11 @@ export type ToShelf =
       readonly name: string
       readonly segments: readonly { readonly slot: number; readonly memory: SharedArrayBuffer }[]
     }
-  /** Where that which the thread has made is kept; undefined if it is not, because another thread
-   *  was first. */
+  /** Slots of the thread's own segments; undefined for one that another thread was first to
+   *  make. */
   | {
       readonly type: 'placed'
       readonly segments: readonly { readonly id: number; readonly slot: number | undefined }[]
     }
-  /** What was in these slots is not kept any more. */
+  /** Segments in these slots are not kept any more. */
   | { readonly type: 'dropped'; readonly slots: readonly number[] }

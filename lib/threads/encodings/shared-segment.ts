@@ -16,7 +16,7 @@ import type { KeyValue } from '../../store/event.ts'
 import { slabBytes } from '../../store/slab.ts'
 import type { Segment } from '../../codec/output/segments.ts'
 
-/** Where a value lies in shared memory, as a number that no other value has; undefined for one in
+/** The place of a value in shared memory, as a number that no other value has; undefined for one in
  *  memory of one thread. */
 export type PlaceOf = (entry: KeyValue) => number | undefined
 
@@ -93,7 +93,7 @@ export class SharedSegment implements Segment {
     return new SharedSegment(memory)
   }
 
-  /** What it weighs. */
+  /** Memory that it takes. */
   get size(): number {
     return this.memory.byteLength + overheadBytes
   }

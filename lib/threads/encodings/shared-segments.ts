@@ -19,11 +19,11 @@ const sharedShare = 3 / 4
 const periodMs = 1_000
 /** Five minutes, as for what a thread keeps for itself (lib/upkeep/segment-keeper.ts). */
 const periodsKept = 300
-/** Of a few tens of kilobytes. To find the oldest takes a look at all, which takes a
- *  millisecond. */
+/** The number of segments, of a few tens of kilobytes each. To find the oldest takes a look at all,
+ *  which takes a millisecond. */
 const slots = 32_768
 
-/** What a face thread is given at its start. */
+/** The shared memory that a face thread is given at its start. */
 export interface SharedUsage {
   readonly memory: SharedArrayBuffer
   readonly maxBytes: number
@@ -60,7 +60,7 @@ export class SharedSegmentsOfProcess {
   }
 }
 
-/** What a face thread may keep for itself. */
+/** The bytes that a face thread may keep for itself. */
 export function ownSegmentsMaxBytes(count: number, shares: boolean): number {
   return Math.floor((segmentsMaxBytes * (shares ? 1 - sharedShare : 1)) / count)
 }

@@ -41,7 +41,7 @@ export class SegmentShelf implements SharedSegments {
   /** By name and by the place of the first entry. */
   readonly #held = new Map<string, Map<number, Held>>()
   readonly #bySlot = new Map<number, Held>()
-  /** What the main thread has not answered yet. */
+  /** Segments that the main thread has not answered about yet. */
   readonly #own = new Map<number, Held>()
   #made: { readonly id: number; readonly memory: SharedArrayBuffer }[] = []
   #madeName = ''
@@ -56,7 +56,7 @@ export class SegmentShelf implements SharedSegments {
     return this.#options.usage.maxBytes
   }
 
-  /** How much more may be kept without letting go of something. */
+  /** Bytes that may still be kept without letting go of something. */
   get room(): number {
     return this.#options.usage.room
   }
@@ -142,7 +142,7 @@ export class SegmentShelf implements SharedSegments {
     if (held.segment !== undefined) this.#put(held, held.segment)
   }
 
-  /** What was there before is of other entries, or was made twice. */
+  /** Replaces a segment: the one before is of other entries, or was made twice. */
   #put(held: Held, { firstPlace }: SharedSegment): void {
     let byPlace = this.#held.get(held.name)
     if (byPlace === undefined) this.#held.set(held.name, (byPlace = new Map()))

@@ -48,8 +48,8 @@ export class SegmentUsage {
     Atomics.store(this.#words, keptWord, Math.ceil(bytes / kibibyte))
   }
 
-  /** How much more may be kept without letting go of something. What other threads are just adding
-   *  is not counted yet. */
+  /** Bytes that may still be kept without letting go of something. What other threads are just
+   *  adding is not counted yet. */
   get room(): number {
     return this.maxBytes - Atomics.load(this.#words, keptWord) * kibibyte
   }

@@ -1,15 +1,4 @@
-/** What users have taken of something that all threads of a process share.
- *
- *  ```
- *  for each thread, written by it alone   | sum | row | row | row | row |
- *  a user's amount                        the least, over the rows, of the user's cell in all threads
- *  ```
- *
- *  There is no table of users, which threads would have to agree on: each row has a cell for a
- *  user by another hash (a count-min sketch). Whoever shares a cell with somebody who takes much
- *  does not share the others, so an amount is hardly ever too high, and never too low. A thread
- *  adds before it looks, so that two that add at the same time both see it: no bound is ever
- *  exceeded. What a thread that has died had taken is given back by forgetting its part. */
+/** The amounts that users have taken of something that all threads of a process share. */
 
 import { isNearBound, type Tally } from '../../http/limits/user-tally.ts'
 
@@ -17,15 +6,16 @@ const rows = 4
 const columns = 1024
 const wordsOfThread = 1 + rows * columns
 
-/** What is counted in one, so that two gigabytes of bytes are far from the end of a word. */
+/** The units of an amount: bytes are counted in kilobytes, so that two gigabytes of them are far
+ *  from the end of a word. */
 export type TallyUnit = 1 | 1024
 
 export interface SharedTallyOptions {
   readonly memory: SharedArrayBuffer
   /** The part of this thread, from 0 on. */
   readonly thread: number
-  /** Where users' cells are depends on it: nobody outside can choose a name that shares the cells
-   *  of another. */
+  /** Seed of the places of users' cells: nobody outside can choose a name that shares the cells of
+   *  another. */
   readonly seed: number
   readonly perUser: number
   readonly max: number

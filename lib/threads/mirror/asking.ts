@@ -1,6 +1,6 @@
-/** What a face thread has asked, and waits for: in the main thread, which sleeps between questions.
- *  So little code is run for each, and no closure or shape is made: what V8 has to look up is not
- *  in the processor's caches. */
+/** The questions of a face thread that still wait: in the main thread, which sleeps between
+ *  questions. So little code is run for each, and no closure or shape is made: what V8 has to look
+ *  up is not in the processor's caches. */
 
 import type { Revision } from '../../base/revision.ts'
 import type { Progress, ProgressWaiter } from '../../mirror/feed/progress.ts'
@@ -16,7 +16,7 @@ export interface AskingThread {
   reached(awaited: AwaitedRevision): void
 }
 
-/** What a thread has asked, and waits for. */
+/** A question of a thread, which waits for its answer. */
 export abstract class Asking extends Perishable {
   isSettled = false
 

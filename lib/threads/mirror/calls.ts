@@ -15,7 +15,7 @@ import {
 } from './messages.ts'
 import { RecordWriter } from './record.ts'
 
-/** How many calls of one thread may be under way. */
+/** The number of one thread's calls that may be under way. */
 const callsMax = 2_000
 
 export class Calls {

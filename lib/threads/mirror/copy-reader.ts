@@ -10,7 +10,7 @@ import { reasons, recordKinds, states, trusts } from './facts.ts'
 import { RecordReader } from './record.ts'
 import type { SlabShelf } from './slabs.ts'
 
-/** What records change, beside contents. */
+/** The receiver of records that are no contents. */
 export interface CopyTarget {
   /** The copy of a keyspace; a new one if there is none. */
   declared(name: string, feed: number): MirroredKeyspace

@@ -18,7 +18,7 @@ export interface Encoded {
   readonly slabs: Iterable<number>
 }
 
-/** What a feed's progress record says. */
+/** The contents of a feed's progress record. */
 export interface ProgressFacts {
   readonly revision: Revision
   readonly witnessed: Revision

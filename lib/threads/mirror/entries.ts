@@ -8,7 +8,7 @@ import { SlabWriter } from '../../store/slab.ts'
 import type { RecordReader, RecordWriter } from './record.ts'
 import type { SlabNames, SlabShelf } from './slabs.ts'
 
-/** What lies before an entry. */
+/** The kind of an entry, written before it. */
 const removed = 0
 const named = 1
 const carried = 2

@@ -58,7 +58,7 @@ export interface FaceMirrorOptions {
   readonly clock: Clock
   readonly limits: MirrorLimits
   readonly metrics: MirrorMetrics
-  /** Of an etcd in this process: nobody has to be asked for it. */
+  /** Revision of an etcd in this process: nobody has to be asked for it. */
   readonly ownRevision?: OwnRevision | undefined
   /** Reads what is in the ring now. */
   readonly drain: () => void

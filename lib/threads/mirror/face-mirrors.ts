@@ -51,7 +51,7 @@ export interface FaceMirrorsOptions {
   readonly limits: MirrorLimits
   readonly metrics: MirrorMetrics
   readonly sink: MirrorSink
-  /** What each keyspace remembers. */
+  /** Bounds of each keyspace's history. */
   readonly history: HistoryBounds
 }
 
@@ -113,7 +113,7 @@ export class FaceMirrors implements Mirrors, CopyTarget {
     this.#create(name, feed)
   }
 
-  /** What has been told of is dropped when the thread with the mirrors drops it. */
+  /** Drops a copy. One that was told of stays until the thread with the mirrors drops it. */
   drop(name: string): void {
     const copy = this.#copies.get(name)
     if (copy?.isTold === false) this.dropped(copy.keyspace)

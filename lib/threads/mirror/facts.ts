@@ -1,5 +1,5 @@
-/** What is told to face threads beside contents: the kinds of records, states and reasons as
- *  numbers, and what a thread is told at its start. */
+/** The facts that face threads are told beside contents: the kinds of records, states and reasons
+ *  as numbers, and what a thread is told at its start. */
 
 import type { KeyRange } from '../../base/keys.ts'
 import type { ProgressTrust } from '../../mirror/feed/stream.ts'
@@ -55,6 +55,6 @@ export interface SharedMemory {
   readonly layout: MirrorLayout
   /** See `Shown`. */
   readonly shown: SharedArrayBuffer
-  /** Of each mirror whose etcd runs in this process: see `OwnRevision`. */
+  /** Revisions of each mirror whose etcd runs in this process: see `OwnRevision`. */
   readonly ownRevisions: readonly (SharedArrayBuffer | undefined)[]
 }

@@ -50,7 +50,7 @@ export interface FeederOptions {
   readonly feeds: readonly NumberedFeed[]
 }
 
-/** What the thread has been told of a keyspace. */
+/** The thread's knowledge of a keyspace, as far as it was told. */
 interface Told {
   readonly keyspace: MirroredKeyspace
   readonly feed: NumberedFeed
@@ -71,7 +71,7 @@ interface Told {
 interface SnapshotWalk {
   readonly revision: Revision
   readonly leaves: Iterator<LeafSlice<KeyValue>>
-  /** What comes next, while there is no room for it. */
+  /** Leaves that come next, while there is no room for them. */
   part: readonly LeafSlice<KeyValue>[]
   isBegun: boolean
 }
@@ -330,7 +330,7 @@ const elsewhereMaxBytes = 16
 /** Entries in one record. */
 const movedAtOnce = 100
 
-/** What a thread has of a keyspace at first. */
+/** The beginning of a keyspace in a thread: nothing. */
 const nothing: Omit<Told, 'keyspace' | 'feed' | 'moved'> = {
   isDeclared: false,
   state: 'starting',

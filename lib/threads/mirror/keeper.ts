@@ -28,7 +28,7 @@ export interface KeeperOptions {
   /** Which keyspace a key belongs to. */
   readonly keyspaceOf: KeyspaceOf
   readonly clock: Clock
-  /** How long a read may wait for the mirror. */
+  /** Time limit of a read that waits for the mirror. */
   readonly readWaitMaxMs: number
 }
 
@@ -45,7 +45,7 @@ export interface FedThread {
 }
 
 export class Keeper {
-  /** What a thread needs to know of the mirrors from the start. */
+  /** Ranges of the mirrors, which a thread needs from the start. */
   readonly layout: MirrorLayout
   readonly shown: SharedArrayBuffer
   readonly ownRevisions: readonly (SharedArrayBuffer | undefined)[]

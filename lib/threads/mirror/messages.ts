@@ -1,5 +1,5 @@
-/** What a face thread asks the thread with the mirrors, and the answers. Records in the ring are
- *  for what all threads must know; messages are for what one asks. */
+/** The questions of a face thread to the thread with the mirrors, and the answers. Records in the
+ *  ring are for what all threads must know; messages are for what one asks. */
 
 import type { ErrorCode } from '../../base/errors.ts'
 import { CacheError } from '../../base/errors.ts'

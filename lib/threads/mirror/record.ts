@@ -5,7 +5,7 @@ export class RecordWriter {
   #bytes: Buffer = Buffer.allocUnsafeSlow(64 * 1024)
   #length = 0
 
-  /** How long the record is so far. */
+  /** Length of the record so far. */
   get length(): number {
     return this.#length
   }

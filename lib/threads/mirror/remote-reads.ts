@@ -71,7 +71,7 @@ export class RemoteReads {
   }
 }
 
-/** What travels alone names no slabs. */
+/** The empty shelf of records that travel alone: they name no slabs. */
 const noSlabs = new SlabShelf(() => {})
 
 export function entriesOfMessage({ bytes, count }: EntriesMessage): KeyValue[] {

@@ -117,7 +117,7 @@ export class RingReader extends Ring {
   #head = this.load(head)
   #end = 0
 
-  /** Where the next record begins in `bytes`; undefined if there is none. It stays readable until
+  /** The window of the next record in `bytes`; undefined if there is none. It stays readable until
    *  `release`. */
   next(): { readonly start: number; readonly end: number } | undefined {
     if (this.#head === this.load(tail)) return undefined

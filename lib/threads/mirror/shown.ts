@@ -1,6 +1,6 @@
-/** What clients of this process have been shown, in whichever thread: for each feed the highest
- *  revision, for each mirror the epoch. A thread that is behind another waits before it answers, so
- *  that a client that moves from one thread to the other never sees time go back.
+/** The revisions that clients of this process have been shown, in whichever thread: for each feed
+ *  the highest revision, for each mirror the epoch. A thread that is behind another waits before it
+ *  answers, so that a client that moves from one thread to the other never sees time go back.
  *
  *  A new epoch begins with lower revisions, so its revisions have words of their own; those of the
  *  epoch before it stay for threads that have not heard of the new one yet. */

@@ -1,4 +1,4 @@
-/** What a face thread tells the main thread of itself, for the page. */
+/** The figures that a face thread tells the main thread for the page. */
 
 import type { WatchingClient } from '../../http/watch/open-watches.ts'
 import type { Look } from '../../ops/recent.ts'

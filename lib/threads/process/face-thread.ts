@@ -19,7 +19,7 @@ import {
 
 type Parts = Pick<FaceMirrorsOptions, 'clock' | 'limits' | 'metrics' | 'sink' | 'history'>
 
-/** What the main thread has a face thread do. */
+/** The main thread's orders to a face thread. */
 export type FaceOrder = Exclude<Order, { type: 'answer' | 'no-answer' | 'work' }>
 
 /** Work that the program shares between its threads, as the main thread sees it in one thread. */

@@ -30,7 +30,7 @@ export class SharedPort {
     this.#port = port
   }
 
-  /** Where one more thread listens; 0 for the first one, if the system is to choose. */
+  /** The port of one more thread; 0 for the first one, if the system is to choose. */
   async next(): Promise<number> {
     if (this.#port === 0) {
       if (this.#chosen !== undefined) await this.#chosen

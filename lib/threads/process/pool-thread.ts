@@ -29,14 +29,14 @@ const ringBytes = 4 * 1024 * 1024
  *  Twice as much again gains nothing more. A thread takes it only when it is busy. */
 const youngMaxMegabytes = 96
 
-/** What concerns all threads. */
+/** The reports that concern all threads. */
 export type ThreadNews = Extract<Report, { type: 'ready' | 'metrics' | 'ask' }>
 
 export interface PoolThreadOptions {
-  /** Of all threads. */
+  /** Number of all threads. */
   readonly count: number
   readonly keeper: Keeper
-  /** What a thread runs, and what it is given when it starts. */
+  /** Program of a thread, with the data for its start. */
   readonly script: URL
   readonly program: () => unknown
   readonly clock: Clock

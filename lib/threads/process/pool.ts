@@ -16,7 +16,7 @@ export interface PoolOptions extends Omit<PoolThreadOptions, 'onMessage' | 'onEn
   readonly answer: (question: unknown) => Promise<unknown>
   /** A thread has died: what it held is free. */
   readonly onDeath: (number: number) => void
-  /** What each check of the main thread says; empty if all is well. */
+  /** Problem that each check of the main thread finds; empty if all is well. */
   readonly problems: () => Readonly<Record<string, string>>
 }
 
@@ -67,7 +67,7 @@ export class ThreadPool {
     return this.#port
   }
 
-  /** How many threads accept connections. */
+  /** Number of threads that accept connections. */
   get listening(): number {
     return [...this.#threads.values()].filter(({ isListening }) => isListening).length
   }
@@ -81,7 +81,7 @@ export class ThreadPool {
     }
   }
 
-  /** What each thread has said for people. */
+  /** Figures that each thread has told for people. */
   get shown(): unknown[] {
     return [...this.#threads.values()].flatMap(({ figures }) => figures.shown ?? [])
   }

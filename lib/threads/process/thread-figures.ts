@@ -1,4 +1,4 @@
-/** What a thread keeps, as it has said last, and as it was told to keep since then. */
+/** The sizes of a thread's caches: as it has said last, and as it was told to keep since then. */
 
 import type { DroppedFigure, ThreadFigures } from './thread-messages.ts'
 
@@ -30,7 +30,7 @@ export class OrderedFigures {
     this.#most = { ...this.#most, [figure]: Math.min(this.#most[figure], bytes) }
   }
 
-  /** What the thread says after it has followed so many orders. */
+  /** Notes a thread's figures after it has followed so many orders. */
   said(figures: ThreadFigures, orders: number): void {
     this.#said = { ...this.#said, ...figures }
     if (orders === this.#orders) this.#most = noOrder

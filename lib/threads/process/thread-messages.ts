@@ -1,4 +1,4 @@
-/** What passes between the main thread and a face thread, beside records and what reads ask
+/** The messages between the main thread and a face thread, beside records and what reads ask
  *  (../messages.ts). */
 
 import type { MessagePort } from 'node:worker_threads'
@@ -7,17 +7,17 @@ import type { LogFields } from '../../base/logger.ts'
 import type { SharedMemory } from '../mirror/facts.ts'
 import type { Answer, FailureMessage, Question } from '../mirror/messages.ts'
 
-/** What a face thread is given at its start. */
+/** The data of a face thread at its start. */
 export interface ThreadData extends SharedMemory {
   /** From 1 on. */
   readonly number: number
   readonly count: number
   readonly ring: SharedArrayBuffer
-  /** Where slabs come from. */
+  /** Port on which slabs come. */
   readonly slabs: MessagePort
-  /** Where it listens beside the others; 0 lets the system choose. */
+  /** Port that it listens on beside the others; 0 lets the system choose. */
   readonly port: number
-  /** What the program passes to its threads. */
+  /** Data that the program passes to its threads. */
   readonly program: unknown
 }
 
@@ -29,16 +29,16 @@ export interface SlabMessage {
 }
 
 export interface ThreadFigures {
-  /** Of encoded objects that are kept. */
+  /** Size of kept encoded objects. */
   readonly segmentBytes: number
   readonly indexBytes: number
   readonly openWatches: number
-  /** What the program shows of the thread to people. It is left out now and then: what was said
-   *  before holds. */
+  /** Figures that the program shows to people. It is left out now and then: what was said before
+   *  holds. */
   readonly shown?: unknown
 }
 
-/** What a thread can be told to drop. */
+/** The caches that a thread can be told to drop. */
 export type DroppedFigure = 'segmentBytes' | 'indexBytes'
 
 export type ToMain =
@@ -56,7 +56,7 @@ export type ToMain =
   | { readonly type: 'ready' }
   /** After so many orders to drop something. */
   | { readonly type: 'figures'; readonly figures: ThreadFigures; readonly drops: number }
-  /** Of work that the program shares between its threads. */
+  /** News of work that the program shares between its threads. */
   | { readonly type: 'work'; readonly news: unknown }
   /** Something that the main thread alone knows. */
   | { readonly type: 'ask'; readonly id: number; readonly question: unknown }
@@ -64,7 +64,7 @@ export type ToMain =
   | { readonly type: 'metrics'; readonly id: number; readonly text: string }
   | { readonly type: 'stopped' }
 
-/** What the mirrors do not ask. */
+/** The messages that are no questions to the mirrors. */
 export type Report = Exclude<ToMain, Question>
 
 export function isQuestion(message: ToMain): message is Question {
@@ -75,17 +75,17 @@ export function isAnswer(message: ToFace): message is Answer {
   return answers.has(message.type)
 }
 
-/** What is no answer to the mirrors. */
+/** The messages that are no answers of the mirrors. */
 export type Order = Exclude<ToFace, Answer>
 
 export type ToFace =
   | Answer
   | { readonly type: 'give-metrics'; readonly id: number }
-  /** Of work that the program shares between its threads. */
+  /** News of work that the program shares between its threads. */
   | { readonly type: 'work'; readonly news: unknown }
   | { readonly type: 'answer'; readonly id: number; readonly answer: unknown }
   | { readonly type: 'no-answer'; readonly id: number; readonly failure: FailureMessage }
-  /** What each check of the main thread says; empty if all is well. */
+  /** Problem that each check of the main thread finds; empty if all is well. */
   | { readonly type: 'health'; readonly problems: Readonly<Record<string, string>> }
   /** Encoded objects or indexes are dropped until so many bytes are left. */
   | { readonly type: 'drop'; readonly figure: DroppedFigure; readonly bytes: number }

@@ -54,7 +54,7 @@ export class JsonRows {
   #end = 0
   #textClasses = 0
   #isMalformed = false
-  /** Of the value read last. */
+  /** Hash of the API names in the value read last; 0 without any. */
   #named = 0
 
   constructor(rows: RowTable, names: NamesInOrder) {

@@ -4,13 +4,7 @@
 
 import type { Field, MessageType } from '../../../codec/schema/schema.ts'
 
-/** How a field's bytes are looked at:
- *  - `plain`: a number, or bytes: only whether it is zero counts
- *  - `text`: a string; what looks like a name of the API's (`Running`) counts
- *  - `message`, `quantity`: as they say
- *  - `map`: entries of which only the presence counts
- *  - `quantities`: a map whose keys are names of resources
- *  - `messages`: a map of messages */
+/** The forms of a field's bytes: */
 export type FieldForm =
   | 'plain'
   | 'text'

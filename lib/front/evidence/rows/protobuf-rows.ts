@@ -31,7 +31,7 @@ export class ProtobufRows {
   readonly #roots = new Map<string, RowNode>()
   /** Classes of all texts of the object. */
   #textClasses = 0
-  /** Of the field under way. */
+  /** State of the field under way. */
   #state = 0
   #named = 0
 

@@ -10,7 +10,7 @@ import { NamesInOrder } from './names-in-order.ts'
 import { ProtobufRows } from './protobuf-rows.ts'
 import { mixed, RowTable, wholeOf } from './row-table.ts'
 
-/** What a shape is made of. */
+/** The rows of a shape. */
 export interface ShapeRows {
   readonly rows: Float64Array
   /** A number for the API names and their order. */
