@@ -1,4 +1,4 @@
-/** What a kubelet says of a node that is well. */
+/** The conditions that a kubelet reports of a healthy node. */
 
 interface NodeCondition {
   readonly type: string

@@ -1,5 +1,4 @@
-/** What a service has that does the writes itself: the writes, and the controllers that go on
- *  around them. */
+/** The write side of a service: the writes, and the controllers that go on around them. */
 
 import { randomInt, randomUUID } from 'node:crypto'
 import type { Clock } from '../base/clock.ts'
@@ -31,14 +30,14 @@ export interface WriteSide {
 }
 
 export interface WriteSideOptions {
-  /** What goes on around writes goes on here: namespaces are emptied, dependents collected. */
+  /** Controllers run here: namespaces are emptied, dependents collected. */
   readonly hasControllers?: boolean | undefined
   /** Controllers and nodes that are made up. */
   readonly simulation?: Simulation | undefined
-  /** What every cluster has is made where it is missing, and kept: for an etcd of our own that
-   *  may be empty. */
+  /** Objects that every cluster has, made where they are missing, and kept: for an etcd of our own
+   *  that may be empty. */
   readonly basics?: ClusterBasics | undefined
-  /** What new objects are given; random if it is left out. */
+  /** Values that new objects are given; random if it is left out. */
   readonly generated?: GeneratedValues | undefined
 }
 
@@ -59,7 +58,7 @@ export interface WriteSideParts {
   readonly logger: Logger
 }
 
-/** Of a service that is writable. */
+/** Creates the side of a writable service. */
 export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts): WriteSide {
   const { client, prefix, address, registry, storeOf, clock, logger } = parts
   const abort = new AbortController()

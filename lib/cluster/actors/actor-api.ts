@@ -17,7 +17,7 @@ export interface ActorApiOptions {
   readonly onWritten: (entry: KeyValue) => void
 }
 
-/** What to create, and where. */
+/** An object to create, and its place. */
 export interface Creation {
   readonly group: string
   readonly resource: string

@@ -1,4 +1,4 @@
-/** What can be made up, by the names that the command line has for it. */
+/** The actors, by their names on the command line. */
 
 export type ActorName = 'nodes' | 'deployments' | 'jobs'
 

@@ -33,10 +33,10 @@ import { Pods } from './pods.ts'
 import { ReplicaSets } from './replica-sets.ts'
 import { Source } from './source.ts'
 
-/** What is made up. */
+/** The simulated part of a cluster. */
 export interface Simulation {
   readonly actors: ReadonlySet<ActorName>
-  /** Of all times that are drawn. */
+  /** Source of all times that are drawn. */
   readonly random: Random
 }
 
@@ -51,7 +51,7 @@ export interface ActorsOptions {
   readonly logger: Logger
 }
 
-/** Of a cluster that has none. */
+/** The number of nodes of a cluster that has none. */
 const madeUpNodes = 3
 
 export class Actors {

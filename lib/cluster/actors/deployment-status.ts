@@ -6,7 +6,7 @@ import { sum } from './rollout.ts'
 
 export interface DeploymentState {
   readonly now: string
-  /** Of the present template. */
+  /** Replica set of the present template. */
   readonly current: ReplicaSetFact | undefined
   readonly sets: readonly ReplicaSetFact[]
 }

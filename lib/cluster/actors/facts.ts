@@ -1,4 +1,4 @@
-/** What is kept of each object that actors follow: enough to see whether there is anything to
+/** The facts about each object that actors follow: enough to see whether there is anything to
  *  do. */
 
 import type { Key } from '../../base/keys.ts'
@@ -15,7 +15,7 @@ import {
   type Taint,
 } from './objects.ts'
 
-/** Of every object. */
+/** Facts about every object. */
 export interface Fact {
   readonly key: Key
   /** The revision of the object. */

@@ -17,7 +17,7 @@ const leaseNamespace = 'kube-node-lease'
 export interface NodesOptions {
   readonly api: ActorApi
   readonly nodes: FactIndex<NodeFact>
-  /** Of the keys of leases. */
+  /** Prefix of the keys of leases. */
   readonly leases: string
   readonly clock: Clock
   readonly lookAt: (key: Key) => void

@@ -1,4 +1,4 @@
-/** What actors read of objects, as the API shows them. */
+/** The objects as actors read them: as the API shows them. */
 
 export interface Metadata {
   readonly name: string

@@ -1,4 +1,4 @@
-/** What a kubelet says of pods. */
+/** The statuses of pods, as a kubelet reports them. */
 
 import { createRandom } from '../../base/random.ts'
 import { type Condition, type Container, hashOf, type Pod } from './objects.ts'

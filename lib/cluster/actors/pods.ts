@@ -13,7 +13,7 @@ import { evictedStatus, restartedStatus, runningStatus, succeededStatus } from '
 
 type Stage = 'schedule' | 'start' | 'disturb' | 'finish' | 'end'
 
-/** How long each stage lasts, at least and at most. */
+/** The durations of each stage, at least and at most. */
 const durationsMs: Readonly<Record<Stage, readonly [number, number]>> = {
   schedule: [20, 200],
   start: [500, 2_500],

@@ -1,4 +1,4 @@
-/** How many replicas each replica set of a deployment is to have next. */
+/** The next numbers of replicas for a deployment's replica sets. */
 
 import type { Deployment } from './objects.ts'
 

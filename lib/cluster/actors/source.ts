@@ -1,5 +1,5 @@
-/** What actors follow, in slices: each object that has changed, in its newest state, and first of
- *  all what was there at the start. */
+/** The changes that actors follow, in slices: each object that has changed, in its newest state,
+ *  and first of all what was there at the start. */
 
 import type { Clock } from '../../base/clock.ts'
 import { Slice } from '../../base/slice.ts'
@@ -14,7 +14,7 @@ export interface SourceOptions {
   readonly signal: AbortSignal
   readonly onEntry: (keyspace: Key, entry: KeyValue) => void
   readonly onGone: (keyspace: Key, key: Key, revision: number) => void
-  /** What there was at the start has been handed on. */
+  /** Objects that were there at the start have been handed on. */
   readonly onComplete: () => void
 }
 
@@ -27,9 +27,9 @@ interface Pending {
 export class Source {
   readonly #options: SourceOptions
   readonly #pending = new Map<Key, Pending>()
-  /** What each keyspace has had applied. */
+  /** Revision that each keyspace has had applied. */
   readonly #applied = new Map<Key, number>()
-  /** What is to be read whole, and what is known of it from before. */
+  /** Keyspaces to be read whole, and the keys in them that are known from before. */
   readonly #unread = new Set<Key>()
   readonly #missing: Set<Key>
   readonly #known = new Map<Key, Set<Key>>()
@@ -121,7 +121,7 @@ export class Source {
     this.#isRunning = false
   }
 
-  /** What changes meanwhile is handed on after it. */
+  /** Reads a keyspace whole; changes that come meanwhile are handed on after it. */
   async #readWhole(keyspace: Key): Promise<void> {
     const { clock, signal, contentsOf, onComplete } = this.#options
     this.#unread.delete(keyspace)

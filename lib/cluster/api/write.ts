@@ -31,7 +31,7 @@ const anonymous = {
   extra: {},
 }
 
-/** What answers writes that these services do. */
+/** Creates the answers of writes that these services do. */
 export function createWriteAnswers(services: WriteServices): AnswerWrite {
   return (context, route, options) => answerWrite(context, { route, services }, options)
 }

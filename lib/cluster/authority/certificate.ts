@@ -10,13 +10,12 @@ export interface CertificateContents {
   readonly subject: string
   readonly issuer: string
   readonly publicKey: KeyObject
-  /** Of the issuer. */
+  /** Key of the issuer. */
   readonly issuerKey: KeyObject
   readonly signWith: KeyObject
   readonly notBeforeMs: number
   readonly notAfterMs: number
-  /** What it may be used for: to sign certificates, or by a server with these names and
-   *  addresses. */
+  /** Uses that it is for: to sign certificates, or by a server with these names and addresses. */
   readonly use: 'authority' | { readonly server: readonly string[] }
 }
 

@@ -4,7 +4,7 @@ export const sequence = (...parts: readonly Buffer[]): Buffer => tagged(0x30, ..
 
 export const set = (...parts: readonly Buffer[]): Buffer => tagged(0x31, ...parts)
 
-/** What is optional in a sequence has a number. */
+/** The tag of an optional member: in a sequence it has a number. */
 export const explicit = (number: number, ...parts: readonly Buffer[]): Buffer =>
   tagged(0xa0 | number, ...parts)
 

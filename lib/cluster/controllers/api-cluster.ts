@@ -98,7 +98,7 @@ export class ApiCluster implements Cluster {
     return writes.store.get(key, signal)
   }
 
-  /** What is stored of an object; undefined if there is none. */
+  /** The stored object; undefined if there is none. */
   stored(place: ObjectPlace): Promise<KeyValue | undefined> {
     return this.read(this.#session(place, '').keyOf(place.name))
   }

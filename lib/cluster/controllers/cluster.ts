@@ -20,8 +20,8 @@ export interface DeleteRequest {
 }
 
 export interface Cluster {
-  /** Where an object is stored, in the version that is stored; undefined for keys of no resource
-   *  that is served. */
+  /** The place of an object's key, in the stored version; undefined for keys of no resource that is
+   *  served. */
   placeOf(key: Key): ObjectPlace | undefined
   /** The key of an object that a reference names; undefined if nothing of that kind is served. */
   keyOf(reference: {

@@ -1,6 +1,6 @@
-/** What goes on around writes where no controller manager runs: namespaces are given what each has,
- *  and emptied, dependents of deleted owners are collected, and pods go when their grace period is
- *  over. Follows the mirror; what is to be done is done by writes of the API. */
+/** The controllers around writes, for where no controller manager runs: namespaces are given what
+ *  each has, and emptied, dependents of deleted owners are collected, and pods go when their grace
+ *  period is over. Follows the mirror; what is to be done is done by writes of the API. */
 
 import type { Clock } from '../../base/clock.ts'
 import type { Key } from '../../base/keys.ts'
@@ -25,9 +25,9 @@ export interface ControllersOptions {
   readonly pods: Key
   readonly accounts: Key
   readonly configMaps: Key
-  /** What namespaces are given; undefined: nothing. */
+  /** Objects that namespaces are given; undefined: none. */
   readonly basics?: NamespaceBasics | undefined
-  /** What a keyspace has now; undefined while the mirror has nothing of it. */
+  /** Contents of a keyspace now; undefined while the mirror has none of it. */
   readonly contentsOf: (keyspace: Key) => Iterable<KeyValue> | undefined
   /** The object as the API shows it. */
   readonly objectOf: (place: ObjectPlace) => Promise<JsonObject | undefined>
@@ -127,7 +127,7 @@ export class Controllers {
     })
   }
 
-  /** What was deleted while nobody looked is finished now. */
+  /** Finishes the deletes of objects that were deleted while nobody looked. */
   async #lookThrough(keyspace: Key, contents: Iterable<KeyValue>): Promise<void> {
     const { clock, pods, namespaces } = this.#options
     const changed = new Set<Key>()

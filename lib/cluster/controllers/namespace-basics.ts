@@ -1,5 +1,5 @@
-/** What each namespace has: the ServiceAccount `default`, and the ConfigMap by which pods know the
- *  server. */
+/** The objects that each namespace has: the ServiceAccount `default`, and the ConfigMap by which
+ *  pods know the server. */
 
 import type { ApiCluster } from './api-cluster.ts'
 import type { ObjectPlace } from './cluster.ts'

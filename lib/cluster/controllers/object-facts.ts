@@ -1,6 +1,6 @@
-/** What controllers need of an object: who it is, who owns it, and whether it is being deleted.
- *  Read from stored values without decoding the rest, as every change of every object passes
- *  here. */
+/** The facts about an object that controllers need: who it is, who owns it, and whether it is being
+ *  deleted. Read from stored values without decoding the rest, as every change of every object
+ *  passes here. */
 
 import { hasEnvelope, readEnvelope } from '../../codec/transcode/envelope.ts'
 import { NotExact } from '../../codec/not-exact.ts'

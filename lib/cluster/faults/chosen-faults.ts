@@ -22,7 +22,7 @@ export class ChosenFaults {
     this.#chosen = chosen
   }
 
-  /** What the client has met so far. */
+  /** Faults that the client has met so far. */
   get met(): readonly string[] {
     return [...this.#met]
   }
@@ -46,7 +46,7 @@ export class ChosenFaults {
     return effect
   }
 
-  /** How much there is of a fault that may vary, from 0 up to 1. */
+  /** The amount of a fault that may vary, from 0 up to 1. */
   amountOf(type: Effect['type']): number {
     return this.#chosen.get(type)?.amount ?? 0
   }

@@ -16,7 +16,7 @@ import type { Compaction, FaultRule, FaultType } from './rule.ts'
 export interface FaultsOptions {
   readonly rules: readonly FaultRule[]
   readonly seed: number
-  /** Of the thread that the rules come from; memory of its own if it is left out. */
+  /** Memory of the thread that the rules come from; one's own if it is left out. */
   readonly memory?: SharedArrayBuffer | undefined
   /** Called for each fault that a client meets. */
   readonly onMet: (type: FaultType) => void
@@ -28,7 +28,8 @@ interface Active {
   readonly word: number
 }
 
-/** How many threads have the rules, and how many numbers were drawn for them. */
+/** The words before the rules: the number of threads that have them, and of numbers drawn for
+ *  them. */
 const taken = 0
 const drawn = 1
 const wordsBefore = 2
@@ -68,7 +69,7 @@ export class Faults implements RequestsFaults {
     return { texts, memory: this.#words.buffer }
   }
 
-  /** How many threads have taken the present rules. */
+  /** Number of threads that have taken the present rules. */
   get takers(): number {
     return Atomics.load(this.#words, taken)
   }

@@ -23,16 +23,16 @@ class FaultyExchange implements Exchange {
   readonly #inner: Exchange
   readonly #faults: ChosenFaults
   readonly #clock: Clock
-  /** How many bytes are sent before the response is cut off. */
+  /** Number of bytes to send before the response is cut off. */
   #leftBytes: number
   #isCut = false
   /** The size of a piece of a slow body; undefined if it is not slow. */
   readonly #pieceBytes: number | undefined
-  /** What waits to be sent slowly. */
+  /** Bytes that wait to be sent slowly. */
   #waiting: Uint8Array[] = []
   #end: (() => void) | undefined
   #onDrain: (() => void)[] = []
-  /** How many pieces were sent since somebody began to wait. */
+  /** Number of pieces sent since somebody began to wait. */
   #piecesWaited = 0
   #cancel: CancelTimer | undefined
 

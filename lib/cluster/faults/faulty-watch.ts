@@ -6,8 +6,8 @@ import type { WatcherSink } from '../../watch/watcher.ts'
 import type { FaultyWatch } from '../../http/exchange/faults.ts'
 import type { ChosenFaults } from './chosen-faults.ts'
 
-/** Where the hub writes the frames of a watch: to its client, until its fault is due. Undefined if
- *  it has none. */
+/** The sink for a watch's frames: to its client, until its fault is due. Undefined if it has
+ *  none. */
 export function faultySink(connection: FaultyWatch, faults: ChosenFaults): WatcherSink | undefined {
   const effect = faults.find('watch-expired') ?? faults.find('watch-end')
   if (effect === undefined) return undefined

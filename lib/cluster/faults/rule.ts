@@ -9,7 +9,7 @@
 
 import { CacheError } from '../../base/errors.ts'
 
-/** What goes wrong with a request. */
+/** The effects of a fault on a request. */
 export type Effect =
   | { readonly type: 'latency'; readonly minMs: number; readonly maxMs: number }
   | { readonly type: 'error'; readonly code: ErrorCode; readonly retryAfterSeconds: number }
@@ -20,7 +20,7 @@ export type Effect =
   | { readonly type: 'slow'; readonly bytesPerSecond: number }
   | { readonly type: 'stale'; readonly ageMs: number }
 
-/** What is done to etcd, whatever is asked. Undefined: once. */
+/** The compaction of etcd, whatever is asked. Undefined: once. */
 export interface Compaction {
   readonly type: 'compact'
   readonly everyMs: number | undefined
@@ -37,7 +37,7 @@ export interface RequestSelection {
   /** `pods` or `deployments.apps`. */
   readonly resources: ReadonlySet<string> | undefined
   readonly namespaces: ReadonlySet<string> | undefined
-  /** How the User-Agent begins. */
+  /** Beginning of the User-Agent. */
   readonly agent: string | undefined
 }
 

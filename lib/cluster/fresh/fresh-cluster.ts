@@ -23,7 +23,7 @@ export interface FreshClusterOptions {
   readonly address: string
   readonly uid: () => string
   readonly store: WriteStore
-  /** What each namespace has. */
+  /** Objects that each namespace has. */
   readonly basics: NamespaceBasics
   readonly clock: Clock
   readonly logger: Logger

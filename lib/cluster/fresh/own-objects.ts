@@ -1,5 +1,5 @@
-/** What kube-apiserver says of itself: the Service by which pods reach it, where that leads, and
- *  its lease. */
+/** The objects that kube-apiserver makes of itself: the Service by which pods reach it, where that
+ *  leads, and its lease. */
 
 import { isIP } from 'node:net'
 
@@ -20,7 +20,7 @@ export interface OwnFacts {
   readonly address: string
   /** RFC 3339, with six digits of a second. */
   readonly now: string
-  /** Of this process, in its lease. */
+  /** Name of this process, in its lease. */
   readonly holder: string
 }
 
@@ -71,8 +71,9 @@ export function ownObjects(facts: OwnFacts): readonly NewObject[] {
   ]
 }
 
-/** Where the Service leads. Endpoints may not be loopback addresses, so there are none of a server
- *  that only this machine can reach: kube-apiserver could not say where it is, either. */
+/** The Endpoints and the EndpointSlice of the Service. Their addresses may not be loopback
+ *  addresses, so there are none of a server that only this machine can reach: kube-apiserver could
+ *  not say where it is, either. */
 function endpoints(address: string, port: number): readonly NewObject[] {
   const host = address.slice(0, address.lastIndexOf(':')).replace(/^\[|\]$/g, '')
   const family = isIP(host)

@@ -1,6 +1,6 @@
-/** What kube-apiserver makes at its first start, in its stored form: namespaces, roles and their
- *  bindings, flow schemas and priority levels, priority classes, an APIService for each group and
- *  version, and the range of Services.
+/** The objects that kube-apiserver makes at its first start, in its stored form: namespaces, roles
+ *  and their bindings, flow schemas and priority levels, priority classes, an APIService for each
+ *  group and version, and the range of Services.
  *
  *  The write path has made these bytes (test/support/fresh/), once: to make two hundred objects in
  *  a process that has just started takes half a second, and to put their uids and times in place

@@ -40,10 +40,11 @@ const secretTexts: ReadonlySet<string> = new Set([
   'value',
 ])
 
-/** Where a text of one capitalised word is a value of an enumeration, also in custom resources. */
+/** The members whose text of one capitalised word is a value of an enumeration, also in custom
+ *  resources. */
 const enumerated: ReadonlySet<string> = new Set(['phase', 'reason', 'status', 'type'])
 
-/** How much of what lies in an object stays. */
+/** The share of an object's texts that stays. */
 type Care = 'names' | 'free' | 'secret'
 
 export class Anonymizer {
@@ -109,7 +110,7 @@ export class Anonymizer {
   }
 }
 
-/** Where a value stands. */
+/** The place of a value. */
 interface Place {
   readonly name: string
   readonly care: Care

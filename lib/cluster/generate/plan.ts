@@ -1,5 +1,5 @@
-/** How many objects of each kind to generate: `pods=10000,nodes=500`. What is left out follows from
- *  the pods, in the proportions of real clusters. */
+/** The number of objects of each kind to generate: `pods=10000,nodes=500`. What is left out follows
+ *  from the pods, in the proportions of real clusters. */
 
 import { CacheError } from '../../base/errors.ts'
 

@@ -63,7 +63,7 @@ function seconds(ms: number): number {
 const restartedBeforeMs = 60_000
 const endedBeforeMs = 30_000
 
-/** How long after its creation the sandbox of a pod is ready. */
+/** The time from a pod's creation until its sandbox is ready. */
 const scheduledAfterMs = 2_000
 
 /** The whole object of a pod. */
@@ -83,7 +83,7 @@ export function podObject(pod: PodRecord): JsonObject {
   }
 }
 
-/** What admission and the scheduler add to every pod. */
+/** The fields that admission and the scheduler add to every pod. */
 const admittedSpec: JsonObject = {
   priority: 0,
   preemptionPolicy: 'PreemptLowerPriority',
@@ -156,8 +156,7 @@ export function podLabels(workload: Workload, hash: string): Record<string, stri
   }
 }
 
-/** What the pod template of a workload says, with the defaults that the server adds when it stores
- *  it. */
+/** The pod template of a workload, with the defaults that the server adds when it stores it. */
 export function templateSpec(workload: Workload, { image }: PodTemplate): JsonObject {
   const app = container(workload, {
     name: workload.name,

@@ -13,7 +13,7 @@ import { schemaOf } from '../../codec/schema/schema.ts'
 import { WireReader, wireBytes, wireVarint } from '../../wire/reader.ts'
 import { varintLength, writeVarint } from '../../wire/varint.ts'
 
-/** What differs between the objects. Marks are values too: texts and numbers that no object
+/** The values that differ between objects. Marks are values too: texts and numbers that no object
  *  contains by chance. */
 export interface Variables {
   readonly texts: readonly string[]
@@ -32,7 +32,7 @@ interface Group {
   /** Its own bytes that are always the same, and the other parts. */
   readonly fixedBytes: number
   readonly variable: readonly Exclude<Part, { readonly type: 'bytes' }>[]
-  /** Of the object that is being written. */
+  /** Size of the object that is being written. */
   size: number
 }
 
@@ -43,7 +43,7 @@ function groupOf(parts: readonly Part[]): Group {
   return { type: 'group', parts, fixedBytes, variable, size: 0 }
 }
 
-/** What a field with a length holds: text, or a message with fields of its own. */
+/** The content of a field with a length: text, or a message with fields of its own. */
 type Nesting = 'leaf' | ((field: number) => Nesting)
 
 export class Stamp {

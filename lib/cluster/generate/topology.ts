@@ -17,7 +17,7 @@ export interface NodeRecord {
   pods: number
 }
 
-/** What pods are made from: one replica set of a deployment. */
+/** The template that pods are made from: one replica set of a deployment. */
 export interface PodTemplate {
   readonly hash: string
   readonly replicaSetUid: string

@@ -43,7 +43,7 @@ function stampOf(
   return stamp
 }
 
-/** How the pods of a workload are. */
+/** The numbers of a workload's pods, by their state. */
 export interface PodCounts {
   readonly all: number
   readonly updated: number

@@ -14,7 +14,7 @@ export interface GeneratedValues {
 /** A whole number from 0 up to, not including, `end`. */
 type RandomInt = (end: number) => number
 
-/** What generated names end with: no vowels, so that they spell nothing. */
+/** The letters at the end of generated names: no vowels, so that they spell nothing. */
 const suffixLetters = 'bcdfghjklmnpqrstvwxz2456789'
 const suffixLength = 5
 

@@ -1,11 +1,11 @@
-/** What the steps of a write know of the kind that is written: its types if it is built in, its
- *  schema if a definition declares it. */
+/** The kind of a write, as its steps know it: its types if it is built in, its schema if a
+ *  definition declares it. */
 
 import type { MessageType, ScalePaths, Schema } from '../../codec/schema/schema.ts'
 
 /** A kind in the version of the request. */
 export interface WriteKind {
-  /** Of the server that is answered for. */
+  /** Schema of the server that is answered for. */
   readonly schema: Schema
   readonly group: string
   readonly version: string
@@ -15,15 +15,15 @@ export interface WriteKind {
   /** The plural name. */
   readonly resource: string
   readonly isNamespaced: boolean
-  /** Of built-in kinds. */
+  /** Type of built-in kinds. */
   readonly type: MessageType | undefined
-  /** Of custom kinds. */
+  /** Definition of custom kinds. */
   readonly definition: WriteDefinition | undefined
 }
 
-/** What a CustomResourceDefinition says of the version that is written. */
+/** The part of a CustomResourceDefinition that is about the written version. */
 export interface WriteDefinition {
-  /** Of the CustomResourceDefinition. */
+  /** Name of the CustomResourceDefinition. */
   readonly name: string
   /** The openAPIV3Schema as JSON.parse gives it; undefined if there is none. */
   readonly schema: unknown

@@ -6,7 +6,7 @@ import type { WriteKind } from './write-kind.ts'
 
 const kinds = new WeakMap<Resource, WriteKind>()
 
-/** What objects of the resource are written as. */
+/** The kind that objects of the resource are written as. */
 export function writeKindOf(resource: Resource, schema: Schema): WriteKind {
   let kind = kinds.get(resource)
   if (kind === undefined) {

@@ -15,7 +15,7 @@ import {
   tooLong,
 } from './field-errors.ts'
 
-/** How unknown and repeated members are treated. */
+/** The treatments of unknown and repeated members (KEP-2885, server-side field validation). */
 export type FieldValidation = 'Strict' | 'Warn' | 'Ignore'
 
 export interface WriteOptions {
@@ -24,7 +24,7 @@ export interface WriteOptions {
   /** Empty: the name of the client's program is used. */
   readonly fieldManager: string
   readonly fieldValidation: FieldValidation
-  /** Of server-side apply: take fields from other managers. */
+  /** Server-side apply takes fields from other managers (KEP-555). */
   readonly force: boolean | undefined
 }
 

@@ -17,10 +17,10 @@ export function fullBudget(): Budget {
   return { checks: 2_000_000, states: 2_000_000, characters: errorsMaxLength }
 }
 
-/** Of the object that is checked now. */
+/** The budget of the object that is checked now. */
 let current = fullBudget()
 
-/** What follows is spent from this budget: other objects may be checked between two steps. */
+/** Makes this budget the one to spend from: other objects may be checked between two steps. */
 export function spendFrom(budget: Budget): void {
   current = budget
 }

@@ -7,7 +7,7 @@ import { qualifiedName } from '../validation/formats.ts'
 
 const ownFinalizers = ['orphan', 'foregroundDeletion', 'kubernetes']
 
-/** Of finalizers that were not there before, in the order of their names. */
+/** Warns of finalizers that were not there before, in the order of their names. */
 export function finalizerWarnings(object: JsonObject, old: JsonObject | undefined): string[] {
   const known = new Set(old === undefined ? [] : finalizersOf(old))
   const added = new Set(finalizersOf(object).filter(name => !known.has(name)))

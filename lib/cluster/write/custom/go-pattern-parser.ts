@@ -25,8 +25,8 @@ class Refused extends Error {}
 const depthMax = 1000
 const repeatMax = 1000
 
-/** What is looked at is bounded, so that reading takes a time that grows with the length only:
- *  names of groups, and everything else. */
+/** The bounds of looking ahead, so that reading takes a time that grows with the length only: names
+ *  of groups, and everything else. */
 const [nameMax, aheadMax] = [1_000, 64]
 
 const perlClasses: Readonly<Record<string, string>> = {
@@ -93,7 +93,7 @@ export class PatternParser {
     return isNext
   }
 
-  /** What comes next. */
+  /** Text that comes next. */
   #ahead(length = aheadMax): string {
     return this.#chars.slice(this.#at, this.#at + length).join('')
   }

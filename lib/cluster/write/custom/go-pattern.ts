@@ -61,7 +61,8 @@ function statesOf(node: PatternNode): number {
   }
 }
 
-/** What a state does: takes a character, tests the position, or goes on to other states at once. */
+/** The actions of a state: takes a character, tests the position, or goes on to other states at
+ *  once. */
 type State =
   | { readonly takes: (char: string) => boolean; next: number }
   | { readonly asks: (before: string, after: string) => boolean; next: number }

@@ -58,7 +58,7 @@ function checkMap(place: Place, list: readonly JsonValue[], keys: readonly strin
   }
 }
 
-/** What identifies an item: the keys that it has. */
+/** The identity of an item: the keys that it has. */
 export function identityOf(item: JsonValue, keys: readonly string[]): JsonValue {
   const members = item instanceof Map ? [...item] : []
   const found = members.filter(([name]) => keys.includes(name))

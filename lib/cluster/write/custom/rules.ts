@@ -1,6 +1,6 @@
-/** What kube-apiserver does to a custom resource that is written, by its definition: prunes what
- *  the schema does not describe, fills in defaults, and checks everything that does not need an
- *  evaluation of CEL. */
+/** The rules of a definition, by which kube-apiserver treats a custom resource that is written:
+ *  prunes what the schema does not describe, fills in defaults, and checks everything that does not
+ *  need an evaluation of CEL. */
 
 import type { Steps } from '../../../base/slice.ts'
 import { appendAll } from '../lists.ts'
@@ -39,7 +39,7 @@ export interface CustomRules {
   prune(object: JsonObject): string[]
   /** Fills in defaults in place. */
   applyDefaults(object: JsonObject): void
-  /** What is wrong with an object: a new one if there is no `old` one. */
+  /** The problems of an object: a new one if there is no `old` one. */
   validate(
     object: JsonObject,
     old: JsonObject | undefined,

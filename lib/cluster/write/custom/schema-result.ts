@@ -1,6 +1,6 @@
-/** What checking a value by an OpenAPI schema has found: errors, and how much matched, by which
- *  the best of several alternatives is chosen. An error with a text that is there already is
- *  left out, as upstream leaves it out. */
+/** The result of checking a value by an OpenAPI schema: errors, and how much matched, by which the
+ *  best of several alternatives is chosen. An error with a text that is there already is left out,
+ *  as upstream leaves it out. */
 
 import type { FieldError } from '../field-errors.ts'
 import { spend } from './budget.ts'
@@ -53,7 +53,7 @@ export class SchemaResult {
   }
 }
 
-/** What has an error, and nothing else. */
+/** The result with one error, and nothing else. */
 export function failed(error: SchemaError): SchemaResult {
   spend('characters', error.error.message.length)
   const result = new SchemaResult()

@@ -85,7 +85,8 @@ function isHostname(text: string): boolean {
   return pattern.test(text)
 }
 
-/** What net/mail takes for one address: a plain one, or one in angle brackets after a name. */
+/** True for an address that net/mail accepts: a plain one, or one in angle brackets after a
+ *  name. */
 function isEmail(text: string): boolean {
   const address = /^[^<>@"]*<([^<>]+)>$/.exec(text.trim())?.[1] ?? text.trim()
   const at = address.lastIndexOf('@')
@@ -98,7 +99,7 @@ function isEmail(text: string): boolean {
   return isLocal && isDomain
 }
 
-/** What net/url.ParseRequestURI takes: an absolute URI or an absolute path. */
+/** True for a text that net/url.ParseRequestURI accepts: an absolute URI or an absolute path. */
 function isRequestUri(text: string): boolean {
   // oxlint-disable-next-line no-control-regex
   if (text === '' || /[\x00-\x1f\x7f]/.test(text)) return false

@@ -26,7 +26,7 @@ import { jsonBody, type Named, namedIn, summaryOf, unnamed } from './documents.t
 import { DecodeError, type Decoded, decodeTyped } from './typed-decoder.ts'
 import { parseYaml } from './yaml-body.ts'
 
-/** How a body is written. */
+/** The forms of a body. */
 export type BodyForm = 'json' | 'yaml' | 'protobuf'
 
 const formByType: ReadonlyMap<string, BodyForm> = new Map([
@@ -60,7 +60,7 @@ export function unknownBody(accepted: readonly string[]): StatusError {
 /** A body as a document, before anything is known of its kind. */
 export interface BodyDocument {
   readonly document: ParsedDocument
-  /** Of the YAML parser. */
+  /** Errors of the YAML parser. */
   readonly strictErrors: readonly string[]
 }
 
@@ -81,9 +81,9 @@ export interface DecodeRequest {
   readonly fieldValidation: FieldValidation
 }
 
-/** What came in a body. */
+/** The contents of a body. */
 export interface DecodedBody {
-  /** Of the kind; built-in ones with defaults and in Go's order. */
+  /** Object of the kind; built-in ones with defaults and in Go's order. */
   readonly object: JsonObject
   /** For Warning headers. */
   readonly warnings: readonly string[]
@@ -114,7 +114,7 @@ export async function decodeBuiltIn(
   return { object: completeBuiltIn(decoded.object, kind), warnings }
 }
 
-/** What strict decoding found, under a directive: warnings, or a refusal made by `refuse`. */
+/** Warnings of strict decoding, under a directive: warnings, or a refusal made by `refuse`. */
 export function judged(
   strictErrors: readonly string[],
   fieldValidation: FieldValidation,

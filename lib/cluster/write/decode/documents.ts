@@ -7,9 +7,9 @@ import { tooLarge } from '../refusals.ts'
 import { typedText } from './complete-tree.ts'
 import { DecodeError } from './typed-decoder.ts'
 
-/** What a write costs grows with the names and values of its object, and each step of a write is
- *  taken in one piece: so many keep a step below 0.3 s. An object of 1.5 MB, the most that etcd
- *  takes, has more only if they are shorter than four characters. */
+/** The bound of an object's names and values. The cost of a write grows with them, and each step of
+ *  a write is taken in one piece: so many keep a step below 0.3 s. An object of 1.5 MB, the most
+ *  that etcd takes, has more only if they are shorter than four characters. */
 const valuesMax = 200_000
 
 /** The JSON text of a body; throws `DecodeError` with the message of encoding/json. */

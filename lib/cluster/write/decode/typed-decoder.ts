@@ -31,13 +31,13 @@ export class RawObject extends Map<string, JsonValue> {
 
 export interface Decoded {
   readonly object: JsonObject
-  /** What a strict decoder refuses, in order: `unknown field "spec.foo"`. */
+  /** Errors of a strict decoder, in order: `unknown field "spec.foo"`. */
   readonly strictErrors: readonly string[]
   /** The paths of those that the type does not have. */
   readonly unknownFields: readonly string[]
 }
 
-/** Where the decoder is. */
+/** The place of the decoder. */
 interface Place {
   /** The Go name of the innermost struct. */
   readonly struct: string

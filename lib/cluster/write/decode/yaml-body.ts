@@ -27,7 +27,7 @@ import { DecodeError } from './typed-decoder.ts'
 
 export interface YamlBody {
   readonly value: JsonValue
-  /** What a strict parser refuses: repeated keys. */
+  /** Errors of a strict parser: repeated keys. */
   readonly strictErrors: readonly string[]
 }
 
@@ -76,8 +76,8 @@ const options = {
   logLevel: 'silent',
 } as const
 
-/** What the package's own function does, in steps. Only what follows the parsing of a document
- *  is one step: composing its nodes. */
+/** The first document, as the package's own function composes it, but in steps. Only what follows
+ *  the parsing of a document is one step: composing its nodes. */
 function* firstDocument(text: string, lines: LineCounter): Steps<Document.Parsed | undefined> {
   const parser = new Parser(lines.addNewLine)
   const composer = new Composer(options)

@@ -1,4 +1,4 @@
-/** What kube-apiserver's own controllers do with CustomResourceDefinitions, done right after the
+/** The work of kube-apiserver's own controllers on CustomResourceDefinitions, done right after the
  *  write that calls for it: names are accepted, definitions established, and the objects of a
  *  deleted one deleted before it goes itself. Each step is an update of its own, as clients that
  *  watch definitions expect. */

@@ -121,7 +121,7 @@ type DeletePlan =
   /** It is marked; `isLast`: and goes after that. */
   | { readonly type: 'marked'; readonly object: JsonObject; readonly isLast: boolean }
 
-/** What the delete has to do now. Does not change `live`. */
+/** The plan of a delete. Does not change `live`. */
 function planDelete(session: WriteSession, live: JsonObject, options: DeleteOptions): DeletePlan {
   const object: JsonObject = new Map(live)
   object.set('metadata', new Map(metadataOf(live)))

@@ -26,7 +26,7 @@ export function owned(
   return session.slice.take(updateManagedFields(contextOf(session, options), live, object))
 }
 
-/** What a server-side apply makes of an object. */
+/** The object after a server-side apply. */
 export function applied(
   session: WriteSession,
   { live, object, options }: Owned,

@@ -55,7 +55,7 @@ export async function patch(session: WriteSession, sent: WriteBody): Promise<Wri
   })
 }
 
-/** How a patch changes objects. */
+/** The change that a patch makes. */
 interface PatchMaker {
   readonly make: (live: JsonObject | undefined) => Promise<JsonObject>
   readonly options: WriteOptions

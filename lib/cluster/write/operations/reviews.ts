@@ -18,10 +18,10 @@ import { metadataOf, textOf } from '../metadata.ts'
 import { labelValue, qualifiedName } from '../validation/formats.ts'
 import type { WriteSession } from './session.ts'
 
-/** What a review is answered by. */
+/** The part of a session that answers a review. */
 type Reviewer = Pick<WriteSession, 'kind' | 'namespace' | 'user' | 'now'>
 
-/** What is answered to a review that has been decoded; undefined if the kind is no review. */
+/** The answer to a decoded review; undefined if the kind is no review. */
 export function review(session: Reviewer, object: JsonObject): JsonObject | undefined {
   switch (session.kind.kind) {
     case 'SelfSubjectAccessReview':
@@ -187,7 +187,7 @@ function tokenReview({ user }: Reviewer, object: JsonObject): JsonObject {
   ])
 }
 
-/** Of a server that is started without --api-audiences. */
+/** The audience of a server that is started without --api-audiences. */
 const defaultAudience = 'https://kubernetes.default.svc'
 
 function userInfo({ user, uid, groups, extra }: Identity): JsonObject {

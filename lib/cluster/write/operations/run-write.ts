@@ -14,7 +14,7 @@ import { patchScale, updateScale } from './scale.ts'
 import type { Written, WriteSession } from './session.ts'
 import { create, update, type WriteBody } from './write.ts'
 
-/** What a client asks for. */
+/** The write that a client asks for. */
 export interface WriteRequest {
   readonly verb: Verb
   readonly query: Query

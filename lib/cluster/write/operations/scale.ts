@@ -151,7 +151,7 @@ function pathIn(scale: { readonly specReplicas: string } | undefined): readonly 
   return (scale?.specReplicas ?? '.spec.replicas').split('.').slice(1)
 }
 
-/** Where each version of the resource has its number. */
+/** The path of each version's number of replicas. */
 function pathsOf({ state, resource }: WriteSession): ReplicasPaths {
   const paths = new Map<string, readonly string[] | undefined>()
   for (const other of state.registry.resources) {

@@ -25,7 +25,7 @@ import type { WriteStore } from '../../../store/write-store.ts'
 
 export type WriteClock = Pick<Clock, 'wallMs' | 'monotonicMs' | 'yield'>
 
-/** What all writes share. */
+/** The services that all writes share. */
 export interface WriteServices extends GeneratedValues {
   readonly store: WriteStore
   readonly clock: WriteClock
@@ -41,7 +41,7 @@ export interface SessionOptions {
   readonly userAgent: string
   readonly user: Identity
   readonly signal: AbortSignal
-  /** What is written, if it is not an object of the resource itself: a Scale. */
+  /** Kind of the written object, if it is not one of the resource itself: a Scale. */
   readonly kind?: WriteKind | undefined
 }
 
@@ -178,7 +178,7 @@ export function entryOf(key: Key, value: Uint8Array, revision: number): KeyValue
   )
 }
 
-/** What a write answers. */
+/** The answers of a write. */
 export type Written =
   | { readonly type: 'object'; readonly code: 200 | 201 | 202; readonly entry: KeyValue }
   /** The Scale of an object. */

@@ -224,7 +224,7 @@ function checkVersion({ resource, name }: WriteSession, { object, live, strategy
   if (String(value) !== current) throw conflict(resource, name, modifiedReason)
 }
 
-/** What no update changes. */
+/** Restores the fields that no update changes. */
 function keepSystemFields(object: JsonObject, live: JsonObject): void {
   const metadata = metadataOf(object)
   const known = metadataOf(live)

@@ -1,4 +1,4 @@
-/** Where objects are checked before they are stored. */
+/** The checks of objects before they are stored. */
 
 import type { JsonObject } from '../../../codec/json/tree.ts'
 import { customRulesOf } from '../custom/rules.ts'

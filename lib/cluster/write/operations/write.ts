@@ -13,7 +13,7 @@ import { review } from './reviews.ts'
 import { createObject, updateObject } from './store-object.ts'
 import type { Written, WriteSession } from './session.ts'
 
-/** What a client sends. */
+/** The query and the body of a client's write. */
 export interface WriteBody {
   readonly query: Query
   readonly contentType: string | undefined

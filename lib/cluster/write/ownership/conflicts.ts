@@ -1,4 +1,4 @@
-/** What an apply refuses to take from others, as the Status says it. */
+/** The fields that an apply refuses to take from others, as the Status names them. */
 
 import { goQuote } from '../../../go/text.ts'
 import { compareUtf8 } from '../../../codec/json/tree.ts'

@@ -19,7 +19,7 @@ export interface ManagerName {
   readonly name: string
   readonly operation: Operation
   readonly subresource: string
-  /** Of updates only; that of the fields is in `OwnedFields`. */
+  /** Version of an update, empty for an apply; that of the fields is in `OwnedFields`. */
   readonly apiVersion: string
 }
 
@@ -45,7 +45,7 @@ export function managerId({ name, operation, subresource, apiVersion }: ManagerN
   return JSON.stringify([name, operation, operation === 'Apply' ? '' : apiVersion, subresource])
 }
 
-/** What is wrong with an entry. */
+/** The failure of an entry that is malformed. */
 export class MalformedManagedFields extends Error {}
 
 /** The managers that metadata.managedFields lists. Throws `MalformedManagedFields`. */

@@ -17,7 +17,7 @@ import { type TypedObject, type Versions, inVersion } from './versioned-objects.
 
 type Owned = ReadonlyMap<string, OwnedFields>
 
-/** What both kinds of writes need to know. */
+/** The context of both kinds of writes. */
 export interface WriteContext {
   readonly versions: Versions
   /** Takes fields that the server resets, and so nobody owns, out of a set. */

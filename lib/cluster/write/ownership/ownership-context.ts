@@ -11,7 +11,7 @@ import type { TypedObject } from './versioned-objects.ts'
 import { checkType } from './typed/validate.ts'
 
 export interface OwnershipContext {
-  /** Of the request. */
+  /** Kind of the request. */
   readonly kind: WriteKind
   /** The parameter fieldManager, or what User-Agent begins with. */
   readonly manager: string

@@ -1,4 +1,4 @@
-/** What an apply removes: fields that its manager applied the last time, does not apply now, and
+/** The removals of an apply: fields that its manager applied the last time, does not apply now, and
  *  that nobody else owns. */
 
 import type { Steps } from '../../../base/slice.ts'

@@ -6,14 +6,13 @@ import { memberElement } from './sets/path-element.ts'
 
 export type FieldFilter = (fields: FieldSet, apiVersion: string) => FieldSet
 
-/** What is written: a resource in the version of the request, or a subresource of it. */
+/** The target of a write: a resource in the version of the request, or a subresource of it. */
 export interface WriteTarget {
   readonly group: string
   readonly resource: string
   readonly apiVersion: string
   readonly subresource: string
-  /** Of custom resources, whether there is the subresource `status`; undefined for built-in
-   *  ones. */
+  /** True if a custom resource has the subresource `status`; undefined for built-in ones. */
   readonly hasCustomStatus: boolean | undefined
 }
 
@@ -26,7 +25,8 @@ export function withoutResetFields(written: WriteTarget): FieldFilter {
   return reset === undefined ? fields => fields : fields => fields.recursiveDifference(reset)
 }
 
-/** Of custom resources, only owners in the version of the request lose what is reset. */
+/** Filters fields that are reset: of custom resources, only owners in the version of the request
+ *  lose them. */
 function customFilter({ apiVersion, subresource, hasCustomStatus }: WriteTarget): FieldFilter {
   let reset: FieldSet | undefined
   if (subresource === 'status') reset = metadataAndSpec

@@ -13,8 +13,8 @@ import {
 import { FieldSet } from './sets/field-set.ts'
 import { type Path, memberElement } from './sets/path-element.ts'
 
-/** Where each version of the object has its number, as `['spec', 'replicas']`; undefined in
- *  versions without the subresource. */
+/** The path of each version's number of replicas, as `['spec', 'replicas']`; undefined in versions
+ *  without the subresource. */
 export type ReplicasPaths = ReadonlyMap<string, readonly string[] | undefined>
 
 const scaleVersion = 'autoscaling/v1'
@@ -62,7 +62,7 @@ export function parentManagedFields(
   return managedFieldsOf(parent)
 }
 
-/** What an owner has left; undefined if it is dropped. */
+/** The fields that an owner has left; undefined if it is dropped. */
 function fieldsAfterScale(
   owner: OwnedFields,
   { paths, isOwner }: { readonly paths: ReplicasPaths; readonly isOwner: boolean },

@@ -31,7 +31,7 @@ export interface Patched {
   /** The patched object, not decoded yet; its kind is not checked. Members are in the order in
    *  which messages show them. */
   readonly patched: JsonValue
-  /** What is wrong with the patch itself: repeated members, and unknown ones of operations. */
+  /** Errors of the patch itself: repeated members, and unknown ones of operations. */
   readonly strictErrors: readonly string[]
   /** The patch, as messages quote it. */
   readonly patch: JsonValue
@@ -148,7 +148,7 @@ function wrongType(value: JsonValue, type: string): string {
   return `json: cannot unmarshal ${jsonKind(value)} into Go value of type ${type}`
 }
 
-/** What Go's decoder calls a value. */
+/** The name of a value's kind in Go's decoder. */
 function jsonKind(value: JsonValue): string {
   if (value instanceof Map) return 'object'
   if (Array.isArray(value)) return 'array'

@@ -90,7 +90,7 @@ class JsonPatcher {
     }
   }
 
-  /** What was there. */
+  /** Removes the value at a path, and returns it. */
   #remove(path: string): JsonValue {
     const [container, key] = this.#find(path)
     if (container instanceof Map) {

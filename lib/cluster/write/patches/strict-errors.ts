@@ -8,7 +8,7 @@ import type { Operation } from './json-patch.ts'
 /** No more than this many are reported. */
 const errorsMax = 100
 
-/** Of operations: members that mean nothing, and repeated ones. */
+/** Errors of operations: members that mean nothing, and repeated ones. */
 export function jsonPatchErrors(
   operations: readonly Operation[],
   document: ParsedDocument,

@@ -1,9 +1,9 @@
-/** How the writes of a resource differ from the default. */
+/** The differences of a resource's writes from the default. */
 
 import type { JsonObject } from '../../../codec/json/tree.ts'
 import type { Identity } from '../../../kube/access-review.ts'
 
-/** What strategies need of the request. */
+/** The part of the request that strategies need. */
 export interface StrategyContext {
   /** RFC 3339, whole seconds. */
   readonly now: string
@@ -26,7 +26,8 @@ export type Collection = 'unsupported' | 'orphan' | 'background'
 export type PrepareCreate = (object: JsonObject, context: StrategyContext) => void
 export type PrepareUpdate = (object: JsonObject, old: JsonObject, context: StrategyContext) => void
 
-/** How a resource differs from the default: nothing is reset, and no generation is counted. */
+/** The differences of one resource from the default: nothing is reset, and no generation is
+ *  counted. */
 export interface StrategyRow {
   /** It has a status: dropped when it is created, kept when it is updated, written through a
    *  subresource. */
@@ -47,7 +48,6 @@ export interface StrategyRow {
   readonly prepareCreate?: PrepareCreate
   /** Before it is seen whether a counted member has changed. */
   readonly prepareUpdate?: PrepareUpdate
-  /** What an update through a subresource does; `status` is what it does beside keeping the
-   *  spec. */
+  /** Changes by an update through a subresource; `status` has those beside keeping the spec. */
   readonly subresources?: Readonly<Record<string, PrepareUpdate>>
 }

@@ -150,7 +150,7 @@ function setFamilies(spec: JsonObject): void {
   if ((spec.get('ipFamilyPolicy') ?? null) === null) spec.set('ipFamilyPolicy', 'SingleStack')
 }
 
-/** What a client leaves out stays as it was given. */
+/** Keeps the addresses and ports that a client leaves out as they were given. */
 function keepAllocated(spec: JsonObject, known: JsonObject): void {
   if (hasAddress(known) && hasAddress(spec)) {
     if (textOf(spec.get('clusterIP')) === '') copyMember(spec, known, 'clusterIP')

@@ -91,7 +91,7 @@ function keepMetadata(object: JsonObject, old: JsonObject): void {
   for (const name of statusMetadata) copyMember(metadata, known, name)
 }
 
-/** Of a resource that a definition declares. */
+/** The strategy of a resource that a definition declares. */
 function customStrategy({ definition }: WriteKind, subresource: string): Strategy {
   const hasStatus = definition?.hasStatus === true
   return {

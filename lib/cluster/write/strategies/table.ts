@@ -129,7 +129,7 @@ function keepType(object: JsonObject, old: JsonObject): void {
   if (textOf(object.get('type')) === '') copyMember(object, old, 'type')
 }
 
-/** Of the secrets of a ServiceAccount only the names are kept. */
+/** Keeps only the names of a ServiceAccount's secrets. */
 function nameOnly(object: JsonObject): void {
   const secrets = object.get('secrets')
   if (!Array.isArray(secrets)) return
@@ -139,7 +139,8 @@ function nameOnly(object: JsonObject): void {
   object.set('secrets', names)
 }
 
-/** What no other server serves is served here, and needs no look to know. */
+/** Marks an APIService available that no other server serves: it is served here, and needs no
+ *  look. */
 function availableHere(object: JsonObject, { now }: StrategyContext): void {
   if ((memberOf(object.get('spec'), 'service') ?? null) !== null) return
   const condition = new Map([

@@ -1,7 +1,7 @@
 /** The formats of names and other texts: each function says what is wrong with a text, in
  *  kube-apiserver's words, and nothing if it is right. */
 
-/** What is wrong; empty if nothing is. */
+/** A format: returns the problems of a text, or none. */
 export type Format = (text: string) => readonly string[]
 
 const label = '[a-z0-9]([-a-z0-9]*[a-z0-9])?'
@@ -173,7 +173,7 @@ function tooLong(text: string, max: number, unit = 'characters'): readonly strin
   return byteLength(text) > max ? [`must be no more than ${max} ${unit}`] : []
 }
 
-/** How many bytes the text has as UTF-8, which is what Go counts. */
+/** The number of the text's bytes as UTF-8, which is the length that Go counts. */
 export function byteLength(text: string): number {
   return Buffer.byteLength(text)
 }

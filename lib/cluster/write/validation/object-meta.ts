@@ -14,7 +14,7 @@ import {
 } from './formats.ts'
 import type { Place } from './place.ts'
 
-/** What an object is, for its metadata. */
+/** The rules for an object's metadata. */
 export interface MetadataRules {
   readonly isNamespaced: boolean
   /** The format of its name. */

@@ -21,7 +21,7 @@ import {
 import { errorsMaxLength, tooLarge } from '../refusals.ts'
 import type { Format } from './formats.ts'
 
-/** How much each list of errors has. */
+/** The length of each list of errors. */
 const lengths = new WeakMap<FieldError[], number>()
 
 /** A rule: reports errors about a place. */
@@ -115,7 +115,7 @@ export class Place {
     return this.value !== undefined && this.value !== null
   }
 
-  /** How much is in a list or a map; characters in a text. */
+  /** Size of a list or a map; characters of a text. */
   get size(): number {
     const { value } = this
     if (Array.isArray(value) || typeof value === 'string') return value.length

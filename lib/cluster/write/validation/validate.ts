@@ -1,5 +1,5 @@
-/** What is wrong with an object of a built-in kind, in kube-apiserver's words and order. Rules
- *  are functions over places of the object with its defaults; each file has those of some kinds. */
+/** The problems of an object of a built-in kind, in kube-apiserver's words and order. Rules are
+ *  functions over places of the object with its defaults; each file has those of some kinds. */
 
 import type { JsonObject } from '../../../codec/json/tree.ts'
 import type { FieldError } from '../field-errors.ts'

@@ -1,4 +1,4 @@
-/** How the server reaches a webhook. */
+/** The address of a webhook: how the server reaches it. */
 
 import { dnsSubdomain } from './formats.ts'
 import type { Place } from './place.ts'

@@ -1,4 +1,4 @@
-/** How a definition converts objects between its versions. */
+/** The conversion of a definition's objects between its versions. */
 
 import { checkWebhookService, checkWebhookUrl } from '../../validation/webhook-clients.ts'
 import { dns1035Label } from '../../validation/formats.ts'

@@ -1,11 +1,11 @@
-/** What kube-apiserver checks in a schema, beside that it is structural: known types, list types
+/** The checks of kube-apiserver on a schema, beside that it is structural: known types, list types
  *  with their keys, the texts of rules. */
 
 import type { Place } from '../../validation/place.ts'
 
 const types = ['array', 'boolean', 'integer', 'number', 'object', 'string']
 
-/** Where a schema stands. */
+/** The place of a schema. */
 export interface SchemaContext {
   readonly isRoot: boolean
   /** In the schema of metadata, whose defaults are the server's. */

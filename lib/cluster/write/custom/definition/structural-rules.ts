@@ -26,7 +26,7 @@ const unsupported = [
   ['definitions', 'definitions'],
 ] as const
 
-/** What a structural schema cannot have at all; the first that is found, or undefined. */
+/** The first keyword that a structural schema cannot have at all, or undefined. */
 export function unsupportedKeyword(schema: Place): string | undefined {
   for (const [name, shown] of unsupported) {
     const member = schema.in(name)

@@ -64,7 +64,7 @@ export class FieldSet {
     return this.#members.has(element.id)
   }
 
-  /** What lies below the element; undefined if nothing was put there. */
+  /** The fields below the element; undefined if there are none. */
   below(element: PathElement): FieldSet | undefined {
     return this.#children.get(element.id)?.set
   }

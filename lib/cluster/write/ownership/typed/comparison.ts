@@ -1,4 +1,4 @@
-/** What changed between two objects of one type, as sets of fields. */
+/** The changes between two objects of one type, as sets of fields. */
 
 import type { JsonValue } from '../../../../codec/json/tree.ts'
 import { FieldSet } from '../sets/field-set.ts'
@@ -35,7 +35,7 @@ export function compareFields(type: FieldType, before: JsonValue, after: JsonVal
   return comparison
 }
 
-/** What is left of a comparison when some fields do not count. */
+/** The rest of a comparison when some fields do not count. */
 export function mapComparison(
   { removed, modified, added }: Comparison,
   change: (set: FieldSet) => FieldSet,
@@ -50,7 +50,7 @@ function sameForm(a: FieldType, b: FieldType): boolean {
 
 class Comparer {
   readonly #comparison: Comparison
-  /** Of the values that are compared. */
+  /** Path of the values that are compared. */
   readonly #path: PathElement[] = []
 
   constructor(comparison: Comparison) {

@@ -23,7 +23,7 @@ export function fieldsOf(type: FieldType, value: JsonValue): FieldSet {
 
 class Collector {
   readonly #fields: FieldSet
-  /** Of the value that is looked at. */
+  /** Path of the value that is looked at. */
   readonly #path: PathElement[] = []
 
   constructor(fields: FieldSet) {

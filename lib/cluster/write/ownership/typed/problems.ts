@@ -1,4 +1,4 @@
-/** What is wrong with a value by its type, in the words of structured-merge-diff. */
+/** The problems of a value by its type, in the words of structured-merge-diff. */
 
 import { goQuote } from '../../../../go/text.ts'
 import type { JsonValue } from '../../../../codec/json/tree.ts'

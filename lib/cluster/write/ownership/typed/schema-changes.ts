@@ -17,7 +17,7 @@ export function underType(set: FieldSet, type: FieldType): FieldSet {
 
 interface Visit {
   readonly type: FieldType
-  /** What the set has below the path. */
+  /** Fields of the set below the path. */
   readonly set: FieldSet | undefined
   readonly path: Path
   /** The path is in the set, and nothing below it is. */

@@ -29,7 +29,7 @@ export function checkType(
 class Checker {
   readonly problems: Problem[] = []
   readonly #allowsDuplicates: boolean
-  /** Where the checker is. */
+  /** Path of the checker. */
   readonly #path: PathElement[] = []
 
   constructor(allowsDuplicates: boolean) {

@@ -1,7 +1,7 @@
-/** What ownership knows of a value's type: whether it is owned as a whole or member by member,
+/** The types of values as ownership knows them: whether it is owned as a whole or member by member,
  *  item by item, and by which keys. A type may allow a scalar, a list and an object at once; the
- *  value then chooses (`typeFor`). Made of built-in messages (built-in-types.ts) and of the
- *  schemas of custom resources (custom-types.ts). */
+ *  value then chooses (`typeFor`). Made of built-in messages (built-in-types.ts) and of the schemas
+ *  of custom resources (custom-types.ts). */
 
 import { JsonNumber, type JsonObject, type JsonValue } from '../../../../codec/json/tree.ts'
 import { goQuote } from '../../../../go/text.ts'
@@ -35,7 +35,7 @@ export interface MapType {
 
 export interface MemberType {
   readonly type: FieldType
-  /** Of keys of lists: stands in for an absent member. */
+  /** Value in place of an absent key of a list. */
   readonly defaultValue?: JsonValue | undefined
 }
 

@@ -8,7 +8,7 @@ export const retainKeys = '$retainKeys'
 export const deletions = '$deleteFromPrimitiveList'
 export const elementOrder = '$setElementOrder'
 
-/** What `$patch` makes of the object that it stands in. */
+/** The object after the `$patch` that stands in it. */
 export function objectDirected(value: JsonValue, patch: JsonObject): JsonObject {
   if (value === 'replace') {
     const replaced = new Map(patch)

@@ -3,8 +3,8 @@
 import type { JsonObject, JsonValue } from '../../../../codec/json/tree.ts'
 import { goTextOf, goTypeText, goValueText } from '../../go-value-text.ts'
 
-/** How the API answers: as a bad request, as one that cannot be processed and without saying
- *  why, or as its own failure. */
+/** The answers of the API to a failure: as a bad request, as one that cannot be processed and
+ *  without saying why, or as its own failure. */
 export type FailureKind = 'bad_request' | 'unprocessable' | 'internal'
 
 export class StrategicFailure extends Error {

@@ -10,7 +10,7 @@ export interface Ordered {
   readonly order: readonly JsonValue[]
 }
 
-/** How items are told apart: by the member of that name, or by themselves. */
+/** The key that tells items apart: by the member of that name, or by themselves. */
 export type ItemKey = string | undefined
 
 export function mergeOrders(patch: Ordered, server: Ordered, key: ItemKey): JsonValue[] {
@@ -63,13 +63,13 @@ export function placesIn(items: readonly JsonValue[], key: ItemKey): (item: Json
   return item => places.get(identityOf(keyOf(item, key))) ?? -1
 }
 
-/** What `isSameScalar` compares, as one value: a number by its text. */
+/** The value that `isSameScalar` compares, in one: a number by its text. */
 export function identityOf(value: JsonValue | undefined): unknown {
   if (value instanceof JsonNumber) return `number ${value.text}`
   return typeof value === 'string' ? `text ${value}` : (value ?? null)
 }
 
-/** What Go's `==` says of decoded scalars: an integer is never the same as a float. */
+/** True where Go's `==` is, of decoded scalars: an integer is never the same as a float. */
 export function isSameScalar(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
   if (a instanceof JsonNumber && b instanceof JsonNumber) return a.text === b.text
   return a === b || ((a ?? null) === null && (b ?? null) === null)

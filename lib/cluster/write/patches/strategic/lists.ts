@@ -19,7 +19,7 @@ export interface ListMerging {
   /** The patch lists scalars that are to go. */
   readonly isDeletion: boolean
   readonly mergeItems: (original: JsonObject, patch: JsonObject) => JsonObject
-  /** Of the items, for messages. */
+  /** Type of the items, for messages. */
   readonly typeName: string
 }
 
@@ -184,7 +184,7 @@ function mergeItems(
   return merged
 }
 
-/** What the key says; undefined where an item has none. */
+/** The key of an item; undefined where it has none. */
 function keyed(item: JsonObject, key: string): unknown {
   const value = item.get(key)
   return value === undefined ? undefined : identityOf(value)

@@ -1,4 +1,4 @@
-/** What strategic merge patches know of an object's members: the Go types, and how their tags
+/** The members of an object as strategic merge patches know them: the Go types, and how their tags
  *  say that lists are merged. */
 
 import type { Field, MessageType } from '../../../../codec/schema/schema.ts'
@@ -13,7 +13,7 @@ export interface PatchType {
 }
 
 export interface PatchField {
-  /** Of the member, or of the items if it is a list. */
+  /** Type of the member, or of the items if it is a list. */
   readonly type: PatchType
   /** `merge`, `replace` or empty; `retainKeys` does not matter to the server. */
   readonly strategy: string

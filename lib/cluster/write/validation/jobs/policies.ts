@@ -109,7 +109,7 @@ function checkSuccessRule(rule: Place, completions: number): void {
   }
 }
 
-/** How many indexes `1,3-5` names, or what is wrong with it. */
+/** The number of indexes that `1,3-5` names, or its problem. */
 function countIndexes(text: string, completions: number): number | string {
   let [total, last] = [0, -Infinity]
   for (const interval of text === '' ? [] : text.split(',')) {

@@ -72,7 +72,7 @@ function checkSecret(object: Place): void {
   if (Object.hasOwn(contentByType, type)) contentByType[type]?.(object, data)
 }
 
-/** What secrets of some types must have. */
+/** The contents that secrets of some types must have. */
 const contentByType: Readonly<Record<string, (object: Place, data: Place) => void>> = {
   'kubernetes.io/service-account-token': object => {
     const annotations = object.in('metadata', 'annotations')

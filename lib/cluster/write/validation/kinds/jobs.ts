@@ -189,8 +189,8 @@ function checkJobUpdate(object: Place, old: Place): void {
   checkKept(success, before.in('successPolicy'), shownSuccess)
 }
 
-/** Where and with what the pods of a Job run can change as long as it is suspended and none of
- *  them runs. */
+/** Checks the template's fields that say on which nodes, and with what, pods of a Job run: they can
+ *  change as long as it is suspended and none of them runs. */
 function checkTemplateUpdate(object: Place, old: Place): void {
   const template = object.in('spec', 'template')
   const before = old.in('spec', 'template')

@@ -194,7 +194,7 @@ function checkCsi(source: Place): void {
   }
 }
 
-/** Where the data of a volume lies does not change. */
+/** Checks that the place of a volume's data does not change. */
 function checkVolumeUpdate(spec: Place, old: Place): void {
   const sourceOf = (place: Place): JsonObject => {
     const names = [...(place.object?.keys() ?? [])].filter(name =>
@@ -267,8 +267,8 @@ function sizeOf(amount: Place): bigint {
   return amount.isSet ? quantityNanos(amount.text) : 0n
 }
 
-/** Of a claim that has its volume only the size and the class of attributes may change; one
- *  without may get its volume. */
+/** Checks the rest of a claim: with a volume, only the size and the class of attributes may change;
+ *  one without may get its volume. */
 function checkClaimRest(object: Place, old: Place): void {
   const spec: JsonObject = new Map(object.in('spec').object)
   const was: JsonObject = new Map(old.in('spec').object)

@@ -5,7 +5,7 @@ import type { Place } from '../place.ts'
 
 type Workload = 'deployment' | 'replicas' | 'stateful' | 'daemon'
 
-/** What must not be negative. */
+/** The fields that must not be negative. */
 const counts: Readonly<Record<Workload, readonly string[]>> = {
   deployment: [
     'observedGeneration',

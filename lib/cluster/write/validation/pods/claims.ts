@@ -1,4 +1,4 @@
-/** What claims of volumes ask for. */
+/** The requests of claims of volumes. */
 
 import { quantityNanos } from '../../../../go/quantity.ts'
 import { dnsLabel, dnsSubdomain } from '../formats.ts'

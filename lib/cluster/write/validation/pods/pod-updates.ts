@@ -60,7 +60,7 @@ function keep(rest: JsonObject, old: JsonObject, name: string): void {
   else rest.set(name, value)
 }
 
-/** Where a pod may run can be narrowed as long as it waits for its gates. */
+/** Checks that a pod which waits for its gates only narrows where it may run (KEP-3838). */
 function checkGated(spec: Place, before: Place, rest: JsonObject): void {
   const [now, then] = [spec.in('nodeSelector'), before.in('nodeSelector')]
   if (!isSame(now.value, then.value)) {

@@ -1,4 +1,4 @@
-/** What the kubelet calls in containers: probes, and the hooks at the start and at the end. */
+/** The calls of the kubelet in containers: probes, and the hooks at the start and at the end. */
 
 import { httpHeaderName } from '../formats.ts'
 import { checkPortOrName } from '../kinds/services.ts'

@@ -7,7 +7,7 @@ import type { Place } from '../place.ts'
 const whole = 1_000_000_000n
 
 const containerResources: ReadonlySet<string> = new Set(['cpu', 'memory', 'ephemeral-storage'])
-/** What is counted in whole numbers. */
+/** The resources that are counted in whole numbers. */
 const countedResources: ReadonlySet<string> = new Set([
   'pods',
   'resourcequotas',
@@ -19,7 +19,7 @@ const countedResources: ReadonlySet<string> = new Set([
   'services.nodeports',
   'services.loadbalancers',
 ])
-/** What a quota may limit by a name without a domain. */
+/** The resources that a quota may limit by a name without a domain. */
 export const quotaResources: ReadonlySet<string> = new Set([
   'cpu',
   'memory',

@@ -1,4 +1,4 @@
-/** Where a pod may run: affinities, tolerations, spread. */
+/** The nodes that a pod may run on: affinities, tolerations, spread. */
 
 import { dnsLabel, dnsSubdomain, labelValue, qualifiedName } from '../formats.ts'
 import type { Place } from '../place.ts'
