@@ -264,6 +264,17 @@ t.test('comments wrap at 100 columns', async t => {
   t.strictSame(strays, [])
 })
 
+t.test('a comment begins with the thing, not with a question about it', async t => {
+  const strays = sources.filter(isHandWritten).flatMap(file =>
+    readFileSync(file, 'utf8')
+      .split('\n')
+      .flatMap((line, i) =>
+        /^\s*\/\*\* (?:What|How|Where|Of)\b/.test(line) ? [`${file}:${i + 1}`] : [],
+      ),
+  )
+  t.strictSame(strays, [])
+})
+
 /** Drawings and tables are as wide as they must be: they have gaps, bars or code. */
 function isLongProse(line: string): boolean {
   const [, prose] = /^\s*(?:\/\*\*|\*|\/\/) {1,2}(\S.*)/.exec(line) ?? []
