@@ -2,6 +2,7 @@
 
 import t from 'tap'
 import { fuzzWrites } from '../support/fuzz/fuzz-writes.ts'
+import { fuzzValues } from '../support/fuzz/fuzz-values.ts'
 import { fuzz } from '../support/fuzz/fuzz.ts'
 
 t.test('made-up requests end nothing, hide nothing, and name nobody', async t => {
@@ -23,3 +24,11 @@ t.test(
     t.ok(report.stored > 10, `${report.stored} of ${report.sent} were stored`)
   },
 )
+
+t.test('stored values, lines and certificates are read, or refused with a reason', async t => {
+  const seed = Date.now() % 1_000_000
+  t.comment(`seed ${seed}: npm run fuzz -- --what values --requests 5000 --seed ${seed}`)
+  const report = fuzzValues({ requests: 5_000, seed, maxMs: 2_000 })
+  t.strictSame(report.findings, [])
+  t.ok(report.read > 10, `${report.read} of ${report.sent} could be read`)
+})

@@ -3,11 +3,13 @@
 
 import { ToolOptions } from '../runner/tool-options.ts'
 import { fuzzWrites } from './fuzz-writes.ts'
+import { fuzzValues } from './fuzz-values.ts'
 import { fuzz } from './fuzz.ts'
 
 const tool = new ToolOptions(`npm run fuzz -- [OPTION...]
   --what WHAT   requests: bytes through the listener; writes: objects with odd values, in JSON,
-                YAML, CBOR and protobuf (requests)
+                YAML, CBOR and protobuf; values: stored values, lines of recordings and
+                certificates (requests)
   --requests N  so many requests (100000)
   --seed N      1 by default`)
 const { values } = tool.read({
@@ -24,8 +26,11 @@ const options = {
 if (values.what === 'writes') {
   const { sent, stored, findings } = await fuzzWrites(options)
   end([`${sent} objects, ${stored} writes of them were stored`], findings)
+} else if (values.what === 'values') {
+  const { sent, read, findings } = fuzzValues(options)
+  end([`${sent} values, ${read} of them could be read`], findings)
 } else if (values.what === 'requests') await fuzzRequests()
-else tool.refuse(`--what ${values.what} is neither requests nor writes`)
+else tool.refuse(`--what ${values.what} is neither requests nor writes nor values`)
 
 async function fuzzRequests(): Promise<void> {
   const tasks: (() => unknown)[] = []

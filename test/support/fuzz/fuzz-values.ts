@@ -1,0 +1,76 @@
+/** Bytes that others have made, changed here and there, through everything that reads them by
+ *  itself: stored values, lines of recordings, subjects of certificates. They are read, or
+ *  refused with a reason. */
+
+import { createHash, X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { CacheError } from '../../../lib/base/errors.ts'
+import { keyFromText } from '../../../lib/base/keys.ts'
+import { createRandom, type Random } from '../../../lib/base/random.ts'
+import { revision } from '../../../lib/base/revision.ts'
+import { Anonymizer } from '../../../lib/cluster/generate/anonymize.ts'
+import { moveTimes } from '../../../lib/cluster/generate/move-times.ts'
+import { NotExact } from '../../../lib/codec/not-exact.ts'
+import { schemaOf } from '../../../lib/codec/schema/schema.ts'
+import { protobufFromJson } from '../../../lib/codec/transcode/transcode.ts'
+import { decodedLine, encodedLine } from '../../../lib/commands/decode.ts'
+import { formatLine, parseLine } from '../../../lib/etcd/recording/line.ts'
+import { subjectOf } from '../../../lib/http/auth/subject.ts'
+import { KeyValue, noLease } from '../../../lib/store/event.ts'
+import { SlabWriter } from '../../../lib/store/slab.ts'
+import type { FuzzOptions } from './fuzz.ts'
+import { createGrammar, type Grammar } from './grammar.ts'
+import { oddObject, recordedObjects } from './odd-objects.ts'
+
+export interface ValuesReport {
+  readonly sent: number
+  /** Of the stored values: those that could be read. */
+  readonly read: number
+  readonly findings: readonly string[]
+}
+
+export function fuzzValues({ requests, seed, maxMs = Infinity }: FuzzOptions): ValuesReport {
+  const recorded = recordedObjects()
+  const certificate = new X509Certificate(readFileSync('test/support/certs/client.pem')).raw
+  const findings: string[] = []
+  const endMs = performance.now() + maxMs
+  let [sent, read] = [0, 0]
+  for (; sent < requests && performance.now() < endMs; sent++) {
+    const random = createRandom(seed + sent)
+    const grammar = createGrammar(random)
+    const json = oddObject(random, recorded[Math.floor(random.next() * recorded.length)]!, 'a')
+    try {
+      read += readValue(random, grammar, json)
+      subjectOf(grammar.changed(certificate))
+    } catch (error) {
+      const what = error instanceof Error ? (error.stack ?? error.message) : String(error)
+      findings.push(`seed ${seed + sent}: ${what}\n${json.slice(0, 2000)}`)
+    }
+  }
+  return { sent, read, findings }
+}
+
+const anonymizer = new Anonymizer(schemaOf(), text => createHash('sha256').update(text).digest())
+
+/** 1 if the value could be read. */
+function readValue(random: Random, grammar: Grammar, json: string): number {
+  const protobuf = protobufFromJson(Buffer.from(json))
+  const isJson = protobuf instanceof NotExact || random.next() < 0.3
+  const value = grammar.changed(Buffer.from(isJson ? Buffer.from(json) : protobuf))
+  const line = decodedLine(JSON.stringify({ value: value.toString('base64') }))
+  const decoded = JSON.parse(line) as { json?: string }
+  if (decoded.json !== undefined) encodedLine(JSON.stringify({ json: decoded.json }))
+  encodedLine(grammar.changed(Buffer.from(line)).toString())
+  moveTimes(value, 86_400_000, schemaOf())
+  const renamed = anonymizer.value(value)
+  const meta = { createRevision: revision(5), modRevision: revision(5), version: 1, lease: noLease }
+  const window = { bytes: value, start: 0, end: value.length }
+  const entry = new KeyValue(keyFromText('/registry/a'), window, meta)
+  const recorded = Buffer.from(formatLine(revision(5), { type: 'put', entry }))
+  try {
+    parseLine(grammar.changed(recorded).toString(), new SlabWriter())
+  } catch (error) {
+    if (!(error instanceof CacheError)) throw error
+  }
+  return renamed instanceof NotExact ? 0 : 1
+}
