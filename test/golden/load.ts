@@ -130,17 +130,25 @@ export interface Recording {
   readonly meta: () => GoldenMeta
 }
 
+/** The data stays with the sources; this file runs from `dist/test/golden`. */
+const dataFolder = new URL('../../../test/golden/data/', import.meta.url)
+
+/** One of `data/`, by the name of its folder. */
 export function recordingOf(minor: string): Recording {
-  const historyLines = once(() => readLines<HistoryLine>(`${minor}/history.jsonl.gz`))
+  return recordingIn(new URL(`${minor}/`, dataFolder), minor)
+}
+
+/** One in any folder, whose URL ends with a slash. */
+export function recordingIn(folder: URL, minor: string): Recording {
+  const rows = <T>(name: string): T[] => readLines<T>(new URL(`${name}.jsonl.gz`, folder))
+  const historyLines = once(() => rows<HistoryLine>('history'))
   return {
     minor,
     historyLines,
     historyBatches: once(() => batchesOf(historyLines())),
-    exchanges: once(() => readLines<Exchange>(`${minor}/exchanges.jsonl.gz`)),
-    watches: once(() => readLines<RecordedWatch>(`${minor}/watches.jsonl.gz`)),
-    meta: once(
-      () => JSON.parse(readFileSync(dataFile(`${minor}/meta.json`), 'utf8')) as GoldenMeta,
-    ),
+    exchanges: once(() => rows<Exchange>('exchanges')),
+    watches: once(() => rows<RecordedWatch>('watches')),
+    meta: once(() => JSON.parse(readFileSync(new URL('meta.json', folder), 'utf8')) as GoldenMeta),
   }
 }
 
@@ -217,17 +225,12 @@ function changeFromLine(line: HistoryLine, slab: SlabWriter): Change {
   return { type: 'put', entry: new KeyValue(key, value, meta) }
 }
 
-function readLines<T>(name: string): T[] {
-  const text = gunzipSync(readFileSync(dataFile(name))).toString('utf8')
+function readLines<T>(file: URL): T[] {
+  const text = gunzipSync(readFileSync(file)).toString('utf8')
   return text
     .split('\n')
     .filter(line => line !== '')
     .map(line => JSON.parse(line) as T)
-}
-
-/** The data stays with the sources; this file runs from `dist/test/golden`. */
-function dataFile(name: string): URL {
-  return new URL(`../../../test/golden/data/${name}`, import.meta.url)
 }
 
 function once<T>(load: () => T): () => T {

@@ -171,7 +171,7 @@ function givenOf({ response }: Exchange): Given {
   const found = (pattern: RegExp): string => pattern.exec(text)?.[1] ?? ''
   const prefix = found(/"generateName":"([^"]*)"/)
   return {
-    uid: found(/"uid":"([^"]*)"/),
+    uid: found(/"uid":"([^"]*)"/) || found(/\n {2}uid: (\S+)/),
     suffix: found(/"name":"([^"]*)"/).slice(prefix.length),
     address: found(/"clusterIP":"([^"]*)"/) || '10.0.0.99',
     port: Number(found(/"nodePort":(\d+)/)),
