@@ -83,7 +83,9 @@ const inside: Readonly<Record<string, Readonly<Record<string, readonly string[]>
   },
   cluster: {
     'kubelet.ts': [],
-    write: [],
+    rbac: [],
+    write: ['rbac'],
+    access: ['rbac', 'write'],
     faults: [],
     generate: ['kubelet.ts'],
     api: ['write'],
@@ -91,7 +93,7 @@ const inside: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     controllers: ['write'],
     fresh: ['controllers'],
     actors: ['controllers', 'kubelet.ts'],
-    '.': ['actors', 'fresh', 'controllers', 'api', 'write'],
+    '.': ['actors', 'fresh', 'controllers', 'access', 'api', 'write'],
   },
   threads: {
     mirror: [],

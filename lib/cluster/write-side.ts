@@ -7,7 +7,9 @@ import type { Logger } from '../base/logger.ts'
 import type { Client } from '../etcd/client.ts'
 import { Actors, type Simulation } from './actors/actors.ts'
 import { Controllers } from './controllers/controllers.ts'
+import type { Gate } from '../http/auth/gate.ts'
 import type { AnswerWrite } from '../http/handler/api.ts'
+import { ClusterAccess, type ClusterAccessOptions } from './access/cluster-access.ts'
 import { createWriteAnswers } from './api/write.ts'
 import type { WriteServices } from './write/operations/session.ts'
 import type { KeyValue } from '../store/event.ts'
@@ -21,6 +23,8 @@ import { createGenerated, type GeneratedValues } from './write/generated-values.
 
 export interface WriteSide {
   readonly answerWrite: AnswerWrite
+  /** Decides who may do what; undefined if nothing of it is asked for. */
+  readonly gate: Gate | undefined
   readonly controllers: Controllers | undefined
   readonly actors: Actors | undefined
   start(): Promise<void>
@@ -37,6 +41,9 @@ export interface WriteSideOptions {
   /** Objects that every cluster has, made where they are missing, and kept: for an etcd of our own
    *  that may be empty. */
   readonly basics?: ClusterBasics | undefined
+  /** Roles and bindings decide who may do what; undefined: everybody who comes here may do
+   *  everything. */
+  readonly access?: ClusterAccessOptions | undefined
   /** Values that new objects are given; random if it is left out. */
   readonly generated?: GeneratedValues | undefined
 }
@@ -79,6 +86,7 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
     return snapshot?.iterate({ start: minKey, end: undefined }) ?? []
   }
   const { simulation, basics } = options
+  const access = options.access && new ClusterAccess(options.access, { state, storeOf })
   const inNamespaces =
     basics && new NamespaceBasics({ cluster, rootAuthority: basics.rootAuthority })
   const controllers =
@@ -102,7 +110,8 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
   const forFresh = { state, clusterOf, address, uid, store, clock, logger, signal: abort.signal }
   const fresh = inNamespaces && new FreshCluster({ ...forFresh, basics: inNamespaces })
   return {
-    answerWrite: createWriteAnswers(writes),
+    answerWrite: createWriteAnswers({ ...writes, access }),
+    gate: access?.gate,
     controllers,
     actors,
     async start() {

@@ -95,7 +95,7 @@ function optionsOf(
     wings: {
       upstream: wings.upstream,
       // Controllers, nodes that are made up, and the first namespaces are the main thread's.
-      writes: wings.writes && {},
+      writes: wings.writes && { access: wings.writes.access },
       faults: wings.faults && { ...wings.faults, ...faultsOf(faults) },
       copies: copiesOf(thread, forCopies),
     },

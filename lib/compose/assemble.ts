@@ -3,6 +3,7 @@
 import { type Clock } from '../base/clock.ts'
 import type { Key } from '../base/keys.ts'
 import type { Authorizer } from '../http/auth/authorizer.ts'
+import type { Gate } from '../http/auth/gate.ts'
 import { Fairness } from '../http/limits/fairness.ts'
 import type { Handler, OnFault } from '../http/server/exchange.ts'
 import { createAuditIds } from '../http/audit/audit-ids.ts'
@@ -61,7 +62,10 @@ export interface ServiceParts {
   readonly registry: LiveRegistry
   readonly mirrors: Mirrors
   readonly watches: OpenWatches
+  /** Asks an API server who may do what. */
   readonly authorizer: Authorizer | undefined
+  /** Decides who may do what: the authorizer, or a wing; undefined: everybody may do everything. */
+  readonly gate: Gate | undefined
   readonly upstreamSide: Front | undefined
   readonly memory: MemoryKeeper | undefined
   readonly writeSide: WriteSide | undefined
@@ -144,7 +148,8 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
   registry.onRedefined(keyspaces => watches.endAll(keyspaces))
   void health.ready.then(() => memory?.started())
   const faults = createFaults(sides, options, { counts: metrics.faults, threads })
-  const shared = { ...common, metrics, watches, authorizer, health, upstreamSide, faults, threads }
+  const guarded = { authorizer, gate: authorizer ?? writeSide?.gate }
+  const shared = { ...common, ...guarded, metrics, watches, health, upstreamSide, faults, threads }
   const shown = createPage({ ...shared, all: metricsText({ metrics, threads }, wings) }, wings)
   const parts = { ...shared, ...shown, ...sized, indexes, memory, writeSide, onFault }
   watchAll(metrics, parts, options)
@@ -229,7 +234,7 @@ function mirrorsOf(
 }
 
 function handlerOf(options: ServiceOptions, parts: Omit<ServiceParts, 'handler'>): Handler {
-  const { clock, mirrors, registry, authorizer, watches, health, upstreamSide, metrics } = parts
+  const { clock, mirrors, registry, gate, watches, health, upstreamSide, metrics } = parts
   const { indexes, segments, onFault, page } = parts
   const { served: { tokenEncryption, hasCbor = false } = {}, access, logger } = options
   const { copies } = options.wings ?? {}
@@ -238,7 +243,7 @@ function handlerOf(options: ServiceOptions, parts: Omit<ServiceParts, 'handler'>
     metrics: metrics.access,
     createTally: copies?.createTally,
   })
-  const common = { clock, logger, tokenEncryption, segments, hasCbor, fairness, authorizer }
+  const common = { clock, logger, tokenEncryption, segments, hasCbor, fairness, authorizer: gate }
   const auditId = createAuditIds()
   return createHandler({
     ...common,
@@ -254,7 +259,7 @@ function handlerOf(options: ServiceOptions, parts: Omit<ServiceParts, 'handler'>
     health,
     requests: metrics.requests,
     metrics: metricsText(parts, options.wings),
-    page: upstreamSide === undefined && authorizer === undefined ? page : undefined,
+    page: upstreamSide === undefined && gate === undefined ? page : undefined,
     onFault,
     auditId,
   })

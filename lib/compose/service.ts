@@ -108,12 +108,12 @@ export class Service {
 
   /** The page for people is at `/` of the main listener, too. */
   get hasPage(): boolean {
-    return this.#parts.upstreamSide === undefined && this.#parts.authorizer === undefined
+    return this.#parts.upstreamSide === undefined && this.#parts.gate === undefined
   }
 
   /** Someone decides who may read. */
   get isGuarded(): boolean {
-    return this.#parts.authorizer !== undefined
+    return this.#parts.gate !== undefined
   }
 
   /** The faults on purpose; undefined where there are to be none. */

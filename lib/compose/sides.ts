@@ -2,6 +2,7 @@
  *  ask for, so that nobody waits for, or reads, what is not asked for: without writes a process
  *  starts a quarter sooner. Everywhere else in compose/ and commands/ wings are types. */
 
+import type * as staticTokens from '../cluster/access/token-file.ts'
 import type * as actorNames from '../cluster/actors/actor-names.ts'
 import type * as authority from '../cluster/authority/authority.ts'
 import type * as faultControl from '../cluster/faults/fault-control.ts'
@@ -24,6 +25,7 @@ export const wings = {
   writeSide: (): Promise<typeof writeSide> => import('../cluster/write-side.ts'),
   faults: (): Promise<typeof faultControl> => import('../cluster/faults/fault-control.ts'),
   faultRules: (): Promise<typeof faultRules> => import('../cluster/faults/rule.ts'),
+  staticTokens: (): Promise<typeof staticTokens> => import('../cluster/access/token-file.ts'),
   authority: (): Promise<typeof authority> => import('../cluster/authority/authority.ts'),
   actorNames: (): Promise<typeof actorNames> => import('../cluster/actors/actor-names.ts'),
   generator: (): Promise<typeof generator> => import('../cluster/generate/generator.ts'),

@@ -10,8 +10,13 @@ export const authOptions: readonly Option[] = [
   {
     name: 'auth',
     value: 'MODE',
-    choices: ['delegate', 'requestheader', 'none'],
-    help: "Who may read. delegate: asks the upstream with the caller's own credentials (default with --upstream). requestheader: believes the user that a front proxy names, and asks the upstream with its own credentials. none: authentication is off, anyone who can connect can read everything (default on loopback addresses without --upstream).",
+    choices: ['delegate', 'requestheader', 'rbac', 'none'],
+    help: "Who may read. delegate: asks the upstream with the caller's own credentials (default with --upstream). requestheader: believes the user that a front proxy names, and asks the upstream with its own credentials. rbac: the roles and bindings in etcd decide about reads and writes, as in kube-apiserver, for users of --client-ca, --token-auth-file and service accounts; without --upstream, where writes are taken. none: authentication is off, anyone who can connect can read everything (default on loopback addresses without --upstream).",
+  },
+  {
+    name: 'token-auth-file',
+    value: 'FILE',
+    help: 'Users and their bearer tokens, for --auth rbac: lines of token,user,uid,"group1,group2", as kube-apiserver reads them.',
   },
   {
     name: 'pass-identity',
@@ -130,6 +135,32 @@ export interface AuthPlan {
   readonly reviewServer: ReviewServerPlan | undefined
 }
 
+/** The options of access control by roles and bindings. */
+export interface RbacPlan {
+  /** Authorities of users' certificates: a PEM file. */
+  readonly userAuthoritiesFile: string | undefined
+  /** The contents of the file with tokens. */
+  readonly tokens: string | undefined
+}
+
+/** The plan of `--auth rbac`; undefined for another mode. */
+export function rbacPlanOf(values: OptionValues): RbacPlan | undefined {
+  if (values.text('auth') !== 'rbac') {
+    if (values.text('token-auth-file') === undefined) return undefined
+    throw invalid('--token-auth-file needs --auth rbac')
+  }
+  if (values.all('upstream').length > 0) {
+    throw invalid('--auth rbac goes without --upstream: the upstream decides; use --auth delegate')
+  }
+  if (values.text('review-server') !== undefined) {
+    throw invalid('--auth rbac and --review-server exclude each other: one of them decides')
+  }
+  return {
+    userAuthoritiesFile: values.text('client-ca'),
+    tokens: fileOf(values, 'token-auth-file')?.toString(),
+  }
+}
+
 /** The plan that the options ask for; undefined if authentication is off. Throws if the options
  *  would give access to more users than their author can have intended. */
 export function authPlanOf(values: OptionValues, host: string): AuthPlan | undefined {
@@ -143,7 +174,7 @@ export function authPlanOf(values: OptionValues, host: string): AuthPlan | undef
     case 'requestheader':
       break
     default:
-      throw invalid(`--auth "${mode}" is not delegate, requestheader or none`)
+      throw invalid(`--auth "${mode}" is not delegate, requestheader, rbac or none`)
   }
   if (!hasUpstream && reviewServer === undefined) {
     throw invalid(

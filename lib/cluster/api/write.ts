@@ -60,7 +60,7 @@ async function answerWrite(
       name,
       subresource,
       userAgent: exchange.headers['user-agent'] ?? '',
-      user: anonymous,
+      user: (await context.grant?.identity()) ?? anonymous,
       signal,
     },
     services,

@@ -11,7 +11,7 @@ import { etcdPlanOf } from '../plan/etcd-plan.ts'
 import { faultsOf } from '../plan/faults.ts'
 import { readResources } from '../plan/resources-file.ts'
 import { adminListenOf } from '../plan/upstream.ts'
-import { authPlanOf } from '../../config/auth.ts'
+import { authPlanOf, rbacPlanOf } from '../../config/auth.ts'
 import { commands } from '../../config/commands.ts'
 import { etcdConnection } from '../../config/etcd.ts'
 import { etcdListenOf } from '../../config/etcd-listen.ts'
@@ -122,6 +122,7 @@ export async function checkFiles(list: CheckList, values: OptionValues): Promise
   )
   await list.try('authentication options', () => {
     if (values.text('listen') === 'none') return 'nothing is served'
+    if (rbacPlanOf(values) !== undefined) return 'consistent'
     return authPlanOf(values, listenOf(values).host) === undefined ? 'off' : 'consistent'
   })
   const keyFile = values.text('continue-key-file')

@@ -60,6 +60,7 @@ async function checkAccess(list: CheckList, values: OptionValues): Promise<void>
     await guarded.stop()
     const [first] = said
     if (first !== undefined) return { warning: first }
+    if (guarded.rbac !== undefined) return 'rbac: the roles and bindings in etcd decide'
     return guarded.authorization === undefined
       ? 'off: anyone who can connect can read everything'
       : `${guarded.authorization.mode}: an API server decides for each caller`

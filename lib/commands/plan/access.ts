@@ -10,6 +10,8 @@ import {
   authPlanOf,
   identityHeadersOf,
   isLoopback,
+  type RbacPlan,
+  rbacPlanOf,
   type ReviewServerPlan,
 } from '../../config/auth.ts'
 import { tlsFilesOf } from '../../config/listen.ts'
@@ -25,6 +27,8 @@ import {
   trustFromConfigMap,
   type TrustTexts,
 } from '../../http/auth/trust.ts'
+import type { StaticTokens } from '../../cluster/access/token-file.ts'
+import type { ClusterAccessOptions } from '../../cluster/access/cluster-access.ts'
 import type { BalancedUpstream } from '../../front/upstream/balanced-upstream.ts'
 import { wings } from '../../compose/sides.ts'
 import { systemClock } from '../../ops/system.ts'
@@ -39,6 +43,8 @@ export interface Guarded extends Pick<ListeningOptions, 'tls' | 'guardedHosts'> 
   readonly upstream: UpstreamOptions | undefined
   /** Undefined: anyone who can connect. */
   readonly authorization: AuthorizationOptions | undefined
+  /** Roles and bindings decide; undefined: they do not. */
+  readonly rbac: ClusterAccessOptions | undefined
   /** Call it when the service has stopped. */
   stop(): Promise<void>
 }
@@ -50,6 +56,8 @@ export async function startGuarded(
   host: string,
   logger: Logger,
 ): Promise<Guarded> {
+  const rbac = rbacPlanOf(values)
+  if (rbac !== undefined) return startRbac(rbac, { values, host, logger })
   const plan = authPlanOf(values, host)
   const upstream = await upstreamFrom(values, logger, plan?.frontProxy !== undefined)
   const tls = tlsFilesOf(values)
@@ -62,14 +70,13 @@ export async function startGuarded(
     return {
       upstream: upstream && { ...upstream, isIdentityHeader: isIdentity },
       authorization: undefined,
+      rbac: undefined,
       tls,
       guardedHosts: isLoopback(host) ? values.all('allowed-host') : undefined,
       stop: async () => {},
     }
   }
-  if (tls === undefined && !isLoopback(host)) {
-    logger.warn('tokens travel unencrypted: listen on https://, or on a loopback address', { host })
-  }
+  warnOfTokens({ tls, host, logger })
   const canPass = upstream !== undefined
   const parts = { upstream: upstream?.servers, canPass, clock: systemClock, logger }
   const access = await startAccess(plan, parts)
@@ -77,6 +84,7 @@ export async function startGuarded(
   const { callers } = authorization
   return {
     authorization,
+    rbac: undefined,
     upstream: upstream && {
       ...upstream,
       passed: exchange => callers.passed(exchange),
@@ -84,6 +92,68 @@ export async function startGuarded(
     },
     tls: tls && { ...tls, clientCaFile: undefined, authorities },
     stop: () => access.stop(),
+  }
+}
+
+function warnOfTokens({
+  tls,
+  host,
+  logger,
+}: Pick<Guarded, 'tls'> & { readonly host: string; readonly logger: Logger }): void {
+  if (tls !== undefined || isLoopback(host)) return
+  logger.warn('tokens travel unencrypted: listen on https://, or on a loopback address', { host })
+}
+
+interface RbacParts {
+  readonly values: OptionValues
+  readonly host: string
+  readonly logger: Logger
+}
+
+/** Access control by roles and bindings, with no other API server. */
+async function startRbac(
+  { userAuthoritiesFile: file, tokens }: RbacPlan,
+  { values, host, logger }: RbacParts,
+): Promise<Guarded> {
+  const clock = systemClock
+  const tls = tlsFilesOf(values)
+  warnOfTokens({ tls, host, logger })
+  const known = readTokens((await wings.staticTokens()).StaticTokens, tokens)
+  const userAuthorities = async (): Promise<string> =>
+    file === undefined ? '' : readAuthorities('--client-ca', file)
+  const read = async (): Promise<TrustTexts> => ({
+    userAuthorities: await userAuthorities(),
+    frontProxies: undefined,
+  })
+  const trust = await Trust.start({ read, clock, logger })
+  const callers = new Callers({
+    clock,
+    userAuthorities: trust.userAuthorities,
+    frontProxies: () => undefined,
+    passIdentity: undefined,
+  })
+  return {
+    upstream: undefined,
+    authorization: undefined,
+    rbac: { callers, tokens: known, audiences: [defaultAudience] },
+    tls: tls && { ...tls, clientCaFile: undefined, authorities: trust.pems },
+    guardedHosts: undefined,
+    stop: async () => trust.stop(),
+  }
+}
+
+/** The audience of a server that kubeadm has set up. */
+const defaultAudience = 'https://kubernetes.default.svc.cluster.local'
+
+function readTokens(
+  Tokens: typeof StaticTokens,
+  file: string | undefined,
+): ClusterAccessOptions['tokens'] {
+  try {
+    return new Tokens(file)
+  } catch (error) {
+    const { message } = CacheError.from(error, 'invalid_request')
+    throw new CacheError('invalid_request', `--token-auth-file: ${message}`, { cause: error })
   }
 }
 

@@ -3,6 +3,7 @@
 import { schemaOf } from '../../codec/schema/schema.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import { CacheError } from '../../base/errors.ts'
+import { rbacPlanOf } from '../../config/auth.ts'
 import { certificateFilesOf, fileOf } from '../../config/files.ts'
 import { listenOf, tlsFilesOf } from '../../config/listen.ts'
 import { memoryBudgetOf } from '../../config/memory.ts'
@@ -66,10 +67,14 @@ export async function startPlan({
   const memory = { budgetBytes: memoryBudgetOf(values) }
   const files = tlsFilesOf(values)
   if (files !== undefined) await readTls(files)
-  const writes = await writesOf(values)
+  const taken = await writesOf(values)
   const audit = auditLog === undefined ? undefined : await auditFile(auditLog)
+  if (taken === undefined && rbacPlanOf(values) !== undefined) {
+    throw invalid('--auth rbac needs a server that takes writes: --etcd embedded, or --writable')
+  }
   const guarded = await startGuarded(values, listen.host, logger)
-  const { tls, guardedHosts, authorization, upstream } = guarded
+  const { tls, guardedHosts, authorization, rbac, upstream } = guarded
+  const writes = taken && { ...taken, access: rbac }
   return {
     etcd,
     prefix,

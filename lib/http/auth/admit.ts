@@ -6,17 +6,17 @@ import type { Soon } from '../../base/soon.ts'
 import type { PassReason } from '../../kube/decide.ts'
 import { attributesOf } from '../../kube/request/attributes.ts'
 import type { RequestContext } from '../exchange/request-context.ts'
-import type { Authorizer, Verdict } from './authorizer.ts'
+import type { Gate, Verdict } from './gate.ts'
 
 /** True if the request may be answered here, at once if that is known. A reason if it passes;
  *  undefined if it was refused. */
 export function admit(
   context: RequestContext,
-  authorizer: Authorizer,
+  gate: Gate,
   clock: Clock,
 ): Soon<true | PassReason | undefined> {
   const { exchange, target } = context
-  const verdict = authorizer.authorize(exchange, attributesOf(exchange.method, target))
+  const verdict = gate.authorize(exchange, attributesOf(exchange.method, target))
   if (!(verdict instanceof Promise)) return follow(verdict, context)
   return verdict.then(decided => {
     context.reviewMs = clock.monotonicMs() - context.startMs

@@ -7,7 +7,6 @@ import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../base/clock.ts'
 import type { Identity } from '../../kube/access-review.ts'
 import type { Attributes } from '../../kube/request/attributes.ts'
-import type { PassReason } from '../../kube/decide.ts'
 import {
   forbidden,
   forbiddenPath,
@@ -15,25 +14,16 @@ import {
   type Status,
   unauthorized,
 } from '../../kube/status.ts'
-import type { Grant, Senders } from '../exchange/grant.ts'
+import type { Grant } from '../exchange/grant.ts'
 import type { Exchange } from '../server/exchange.ts'
 import { type Caller, hashed } from './caller.ts'
 import { type Callers, isImpersonating } from './callers.ts'
+import type { Gate, Verdict } from './gate.ts'
 import type { AccessAnswer, AskReview, ReviewCache } from './review-cache.ts'
 import type { Rechecks } from './rechecks.ts'
 import type { ReviewQueue } from './review-queue.ts'
 import { ReviewDesk } from './review-desk.ts'
 import type { AskedReviews, ReviewMode } from './reviews.ts'
-
-/** The permission of a caller's request. */
-export interface CallersGrant extends Grant {
-  readonly caller: Caller
-}
-
-export type Verdict =
-  | { readonly type: 'granted'; readonly grant: CallersGrant }
-  | { readonly type: 'pass'; readonly reason: PassReason }
-  | { readonly type: 'refuse'; readonly status: Status }
 
 export interface AuthorizerOptions {
   readonly mode: ReviewMode
@@ -68,7 +58,7 @@ const selectorsRefusedMax = 1_000
 /** The user that all callers count as whom the upstream does not know. */
 const strangers = 'strangers'
 
-export class Authorizer implements Senders {
+export class Authorizer implements Gate {
   readonly #options: AuthorizerOptions
   /** Keys of callers for whom the upstream has answered a review. */
   readonly #accepted = new LRUCache<string, true>({ max: callersMax })
@@ -255,8 +245,7 @@ export class Authorizer implements Senders {
   ): Verdict {
     const { caller } = question
     const namespace = namespaceOf(question)
-    const grant: CallersGrant = {
-      caller,
+    const grant: Grant = {
       user: () => this.#userOf(caller),
       learnName: () => void this.#learnName(caller),
       identity: () => this.identityOf(caller),

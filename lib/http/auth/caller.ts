@@ -46,13 +46,19 @@ export function hashed(texts: readonly string[]): string {
   return hash('sha256', all, 'base64')
 }
 
-/** The caller of a bearer token. The header is read as upstream reads it: the word after the
- *  first space. Undefined if there is no token, or if upstream ignores the header: the caller is
+/** The token in the header `Authorization`, read as upstream reads it: the word after the first
+ *  space. Undefined if there is none, or if upstream ignores the header: the caller is
  *  anonymous. */
-export function tokenCaller(authorization: string | undefined): Caller | undefined {
+export function bearerToken(authorization: string | undefined): string | undefined {
   if (authorization === undefined) return undefined
   const [scheme = '', token = ''] = authorization.trim().split(' ', 3)
-  if (scheme.toLowerCase() !== 'bearer' || token === '') return undefined
+  return scheme.toLowerCase() === 'bearer' && token !== '' ? token : undefined
+}
+
+/** The caller of a bearer token; undefined if there is none. */
+export function tokenCaller(authorization: string | undefined): Caller | undefined {
+  const token = bearerToken(authorization)
+  if (token === undefined) return undefined
   return {
     // The hash of the token alone: the scheme may be spelled in several ways.
     key: hashed(['token', token]),

@@ -6,7 +6,7 @@ import type { ApiState } from '../../kube/api-state.ts'
 import type { ResourceRoute } from '../../kube/request/routes.ts'
 import type { RequestContext, RequestFacts } from '../exchange/request-context.ts'
 import type { AuditLog } from '../audit/audit.ts'
-import type { Authorizer } from '../auth/authorizer.ts'
+import type { Gate } from '../auth/gate.ts'
 import type { SwitchableFaults } from '../exchange/faults.ts'
 import type { OnFault } from '../server/exchange.ts'
 
@@ -25,7 +25,7 @@ export interface ApiOptions extends ReadServices, DocumentServices {
   /** Whose state is the present one. */
   readonly registry: { readonly state: ApiState }
   /** Undefined: anyone who can connect may read everything. */
-  readonly authorizer?: Authorizer | undefined
+  readonly authorizer?: Gate | undefined
   /** Undefined: nothing goes wrong on purpose. */
   readonly faults?: SwitchableFaults | undefined
   /** Undefined: nothing is recorded. */

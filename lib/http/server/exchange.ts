@@ -15,6 +15,9 @@ export interface Peer {
   readonly isSecure: boolean
   /** The client certificate, when one was presented and verified against the client CA. */
   certificate(): DetailedPeerCertificate | undefined
+  /** A client certificate was presented, and nobody who is trusted has signed it, or not for
+   *  clients. */
+  hasRefusedCertificate(): boolean
 }
 
 /** A connection whose client asks for an upgrade. */

@@ -12,7 +12,12 @@ import { guarded } from './guarded.ts'
 import { acceptSession, refuseSession } from './h2-session.ts'
 import { peerOf } from './peer.ts'
 
-const unknownPeer: Peer = { address: '', isSecure: false, certificate: () => undefined }
+const unknownPeer: Peer = {
+  address: '',
+  isSecure: false,
+  certificate: () => undefined,
+  hasRefusedCertificate: () => false,
+}
 
 export class Http2Exchange implements Exchange {
   readonly version = '2'

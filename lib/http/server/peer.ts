@@ -1,7 +1,7 @@
 /** The other end of a connection: its address and its certificate. */
 
 import type { Socket } from 'node:net'
-import { type DetailedPeerCertificate, TLSSocket } from 'node:tls'
+import { type DetailedPeerCertificate, type PeerCertificate, TLSSocket } from 'node:tls'
 import type { Peer } from './exchange.ts'
 
 const peers = new WeakMap<Socket, Peer>()
@@ -18,6 +18,7 @@ export function peerOf(socket: Socket): Peer {
 
 function createPeer(socket: Socket): Peer {
   let certificate: DetailedPeerCertificate | undefined
+  let hasStrange: boolean | undefined
   return {
     address: socket.remoteAddress ?? '',
     isSecure: isTls(socket),
@@ -25,6 +26,11 @@ function createPeer(socket: Socket): Peer {
       if (!isTls(socket) || !socket.authorized) return undefined
       certificate ??= socket.getPeerCertificate(true)
       return certificate.raw === undefined ? undefined : certificate
+    },
+    hasRefusedCertificate() {
+      if (!isTls(socket) || socket.authorized) return false
+      hasStrange ??= (socket.getPeerCertificate() as Partial<PeerCertificate>).raw !== undefined
+      return hasStrange
     },
   }
 }

@@ -12,7 +12,12 @@ export class ScriptedExchange extends EventEmitter implements Exchange {
   readonly rawTrailers: readonly string[] = []
   readonly hasBody: boolean = false
   readonly body: Readable = Readable.from([])
-  readonly peer: Exchange['peer'] = { address: '', isSecure: false, certificate: () => undefined }
+  readonly peer: Exchange['peer'] = {
+    address: '',
+    isSecure: false,
+    certificate: () => undefined,
+    hasRefusedCertificate: () => false,
+  }
   readonly method: string
   readonly written: Uint8Array[] = []
   responded: { status: number; headers: ResponseHeaders } | undefined

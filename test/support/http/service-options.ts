@@ -34,9 +34,9 @@ export function serviceOptions(
   const { listen = { protocol: 'http', host: '127.0.0.1', port: 0 }, tls, address } = options
   const { schema, configured, excluded, isKept, hasCbor, tokenEncryption } = options
   const { adminListen, levelledLogger, certificateFiles, stopDelayMs } = options
-  const { isWritable, hasControllers, simulation, basics, generated } = options
+  const { isWritable, hasControllers, simulation, basics, generated, access } = options
   const { faults, upstream, threads, copies, door } = options
-  const writes = { hasControllers, simulation, basics, generated }
+  const writes = { hasControllers, simulation, basics, generated, access }
   return {
     etcd: { client, others, prefix, limits },
     listening: { listen, tls, address, guardedHosts: options.guardedHosts },

@@ -13,6 +13,7 @@ import { copyMember, finalizersOf, metaText, numberOf, setMeta, textOf } from '.
 import { forbiddenWrite } from '../refusals.ts'
 import { objectNotFound } from '../../../kube/status.ts'
 import type { Resource } from '../../../kube/resources/resource.ts'
+import { checkGrant } from './grants.ts'
 import { treeOf, type WriteSession } from './session.ts'
 import { NotExact } from '../../../codec/not-exact.ts'
 
@@ -21,6 +22,7 @@ export async function admitCreate(session: WriteSession, object: JsonObject): Pr
   const { kind, subresource } = session
   await checkNamespaceIsOpen(session, object)
   if (subresource !== '') return
+  checkGrant(session, object, undefined)
   const name = `${kind.group}/${kind.resource}`
   if (name === '/pods') await admitPod(session, object)
   if (name === '/persistentvolumeclaims') addFinalizer(object, 'kubernetes.io/pvc-protection')
@@ -34,6 +36,7 @@ export async function admitCreate(session: WriteSession, object: JsonObject): Pr
 /** Completes an object that is about to be changed. */
 export function admitUpdate(session: WriteSession, object: JsonObject, live: JsonObject): void {
   const name = `${session.kind.group}/${session.kind.resource}`
+  if (session.subresource === '') checkGrant(session, object, live)
   if (session.subresource !== '' || name !== '/pods') return
   addTolerations(object)
   const [spec, known] = [object.get('spec'), live.get('spec')]

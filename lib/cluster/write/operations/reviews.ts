@@ -1,9 +1,10 @@
 /** Reviews: objects that are answered at once and never stored. They ask who the caller is and
- *  what somebody may do. Writes without an upstream are for servers that authorize nothing, so
- *  everything is allowed, and everybody is who the server takes the caller for. */
+ *  what somebody may do. In a server that authorizes nothing everything is allowed, and everybody
+ *  is who the server takes the caller for. */
 
 import { type JsonObject, type JsonValue, itemsOf, memberOf } from '../../../codec/json/tree.ts'
 import type { Identity } from '../../../kube/access-review.ts'
+import type { Attributes } from '../../../kube/request/attributes.ts'
 import { badRequest } from '../../../kube/status.ts'
 import {
   type FieldError,
@@ -16,10 +17,15 @@ import {
 } from '../field-errors.ts'
 import { metadataOf, textOf } from '../metadata.ts'
 import { labelValue, qualifiedName } from '../validation/formats.ts'
+import type { PolicyRule } from '../../rbac/policy.ts'
+import { joinedErrors } from '../../rbac/rbac.ts'
+import type { WriteAccess } from '../write-access.ts'
 import type { WriteSession } from './session.ts'
 
 /** The part of a session that answers a review. */
-type Reviewer = Pick<WriteSession, 'kind' | 'namespace' | 'user' | 'now'>
+type Reviewer = Pick<WriteSession, 'kind' | 'namespace' | 'user' | 'now'> & {
+  readonly services?: Pick<WriteSession['services'], 'access'>
+}
 
 /** The answer to a decoded review; undefined if the kind is no review. */
 export function review(session: Reviewer, object: JsonObject): JsonObject | undefined {
@@ -28,15 +34,63 @@ export function review(session: Reviewer, object: JsonObject): JsonObject | unde
     case 'SubjectAccessReview':
     case 'LocalSubjectAccessReview':
       checkAccessReview(session, object)
-      return withStatus(object, [['allowed', true]])
+      return withStatus(object, accessStatus(session, object))
     case 'SelfSubjectRulesReview':
-      return rulesReview(object)
+      return rulesReview(session, object)
     case 'SelfSubjectReview':
       return selfReview(session, object)
     case 'TokenReview':
       return tokenReview(session, object)
     default:
       return undefined
+  }
+}
+
+function accessStatus(session: Reviewer, object: JsonObject): [string, JsonValue][] {
+  const access = session.services?.access
+  if (access === undefined) return [['allowed', true]]
+  const spec = object.get('spec')
+  const isOwn = session.kind.kind === 'SelfSubjectAccessReview'
+  const user = isOwn ? session.user : subjectOf(spec)
+  const { isAllowed, reason } = access.authorize(user, attributesOf(spec))
+  return reason === ''
+    ? [['allowed', isAllowed]]
+    : [
+        ['allowed', isAllowed],
+        ['reason', reason],
+      ]
+}
+
+/** The user of a SubjectAccessReview. */
+function subjectOf(spec: JsonValue | undefined): Identity {
+  const extra = memberOf(spec, 'extra')
+  const entries = extra instanceof Map ? [...extra] : []
+  return {
+    user: textOf(memberOf(spec, 'user')),
+    uid: textOf(memberOf(spec, 'uid')),
+    groups: itemsOf(memberOf(spec, 'groups')).map(textOf),
+    extra: Object.fromEntries(entries.map(([key, all]) => [key, itemsOf(all).map(textOf)])),
+  }
+}
+
+/** The request that a review asks about. Rules know nothing of selectors. */
+function attributesOf(spec: JsonValue | undefined): Attributes {
+  const resource = memberOf(spec, 'resourceAttributes')
+  const text = (name: string): string => textOf(memberOf(resource, name))
+  if (resource === undefined) {
+    const other = memberOf(spec, 'nonResourceAttributes')
+    return { verb: textOf(memberOf(other, 'verb')), path: textOf(memberOf(other, 'path')) }
+  }
+  return {
+    verb: text('verb'),
+    group: text('group'),
+    version: text('version'),
+    resource: text('resource'),
+    subresource: text('subresource'),
+    namespace: text('namespace'),
+    name: text('name'),
+    fields: [],
+    labels: [],
   }
 }
 
@@ -156,17 +210,49 @@ function internalForm(other: JsonValue): JsonObject {
   ])
 }
 
-function rulesReview(object: JsonObject): JsonObject {
-  if (textOf(memberOf(object.get('spec'), 'namespace')) === '') {
-    throw badRequest('no namespace on request')
-  }
+function rulesReview({ services, user }: Reviewer, object: JsonObject): JsonObject {
+  const namespace = textOf(memberOf(object.get('spec'), 'namespace'))
+  if (namespace === '') throw badRequest('no namespace on request')
+  const { access } = services ?? {}
+  const status = access === undefined ? everything() : held(access, user, namespace)
+  return withStatus(object, status).set('metadata', new Map()).set('spec', new Map())
+}
+
+function held(access: WriteAccess, user: Identity, namespace: string): [string, JsonValue][] {
+  const { rules, problems } = access.rulesFor(user, namespace)
+  const status: [string, JsonValue][] = [
+    ['resourceRules', shownRules(rules, 'resources', ['apiGroups', 'resources', 'resourceNames'])],
+    ['nonResourceRules', shownRules(rules, 'nonResourceURLs', ['nonResourceURLs'])],
+    ['incomplete', false],
+  ]
+  return problems.length === 0 ? status : [...status, ['evaluationError', joinedErrors(problems)]]
+}
+
+/** The rules that have such members, with these members. */
+function shownRules(
+  rules: readonly PolicyRule[],
+  needed: keyof PolicyRule,
+  members: readonly (keyof PolicyRule)[],
+): JsonValue[] {
+  return rules
+    .filter(rule => rule[needed].length > 0)
+    .map(
+      rule =>
+        new Map(
+          (['verbs', ...members] as const)
+            .filter(member => rule[member].length > 0)
+            .map(member => [member, [...rule[member]]]),
+        ),
+    )
+}
+
+function everything(): [string, JsonValue][] {
   const all = (...names: string[]): JsonValue[] => [new Map(names.map(name => [name, ['*']]))]
-  const answer = withStatus(object, [
+  return [
     ['resourceRules', all('verbs', 'apiGroups', 'resources')],
     ['nonResourceRules', all('verbs', 'nonResourceURLs')],
     ['incomplete', false],
-  ])
-  return answer.set('metadata', new Map()).set('spec', new Map())
+  ]
 }
 
 function selfReview({ user, now }: Reviewer, object: JsonObject): JsonObject {
@@ -174,12 +260,25 @@ function selfReview({ user, now }: Reviewer, object: JsonObject): JsonObject {
   return answer.set('metadata', new Map([['creationTimestamp', now]]))
 }
 
-function tokenReview({ user }: Reviewer, object: JsonObject): JsonObject {
+function tokenReview({ user, services }: Reviewer, object: JsonObject): JsonObject {
   const spec = object.get('spec')
-  if (textOf(memberOf(spec, 'token')) === '') {
-    throw badRequest('token is required for TokenReview in authentication')
-  }
+  const token = textOf(memberOf(spec, 'token'))
+  if (token === '') throw badRequest('token is required for TokenReview in authentication')
   const audiences = itemsOf(memberOf(spec, 'audiences'))
+  if (services?.access !== undefined) {
+    const reviewed = services.access.reviewToken(token, audiences.map(textOf))
+    if ('error' in reviewed) {
+      return withStatus(object, [
+        ['user', new Map()],
+        ['error', reviewed.error],
+      ])
+    }
+    return withStatus(object, [
+      ['authenticated', true],
+      ['user', userInfo(reviewed.user)],
+      ['audiences', [...reviewed.audiences]],
+    ])
+  }
   return withStatus(object, [
     ['authenticated', true],
     ['user', userInfo(user)],

@@ -18,6 +18,7 @@ import { invalidPathName } from '../../../kube/request/request.ts'
 import { goQuote } from '../../../go/text.ts'
 import type { ServiceAllocator } from '../strategies/row.ts'
 import type { GeneratedValues } from '../generated-values.ts'
+import type { WriteAccess } from '../write-access.ts'
 import { storedBytes } from '../stored-form.ts'
 import { writeKindOf } from '../write-kinds.ts'
 import type { WriteKind } from '../write-kind.ts'
@@ -29,6 +30,8 @@ export type WriteClock = Pick<Clock, 'wallMs' | 'monotonicMs' | 'yield'>
 export interface WriteServices extends GeneratedValues {
   readonly store: WriteStore
   readonly clock: WriteClock
+  /** Undefined: everybody may do everything. */
+  readonly access?: WriteAccess | undefined
 }
 
 export interface SessionOptions {

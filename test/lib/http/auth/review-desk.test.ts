@@ -120,6 +120,6 @@ t.test('a name that one thread has learnt is the same in another', async t => {
   if (one?.type !== 'granted' || two?.type !== 'granted') throw new Error('ann may read')
   t.match(two.grant.user(), /^token /)
   t.equal(two.grant.user(), one.grant.user(), 'threads know credentials by the same key')
-  threads[1]!.named(one.grant.caller.key, 'ann')
+  threads[1]!.named(one.grant.user().slice('token '.length), 'ann')
   t.equal(two.grant.user(), 'user ann')
 })

@@ -1,0 +1,23 @@
+/** Who may do what, as writes ask: reviews, and grants of roles. Undefined in a service that
+ *  authorizes nothing. */
+
+import type { Identity } from '../../kube/access-review.ts'
+import type { Attributes } from '../../kube/request/attributes.ts'
+import type { PolicyRule, RoleReference } from '../rbac/policy.ts'
+import type { Decision, HeldRules } from '../rbac/rbac.ts'
+
+export interface WriteAccess {
+  authorize(user: Identity, attributes: Attributes): Decision
+  /** The rules that a user has in a namespace; in the cluster, if it is empty. */
+  rulesFor(user: Identity, namespace: string): HeldRules
+  /** The rules of the role that a binding in a namespace names; undefined if there is none. */
+  roleRules(role: RoleReference, namespace: string): readonly PolicyRule[] | undefined
+  /** Whose a token is.
+   *  @param audiences whom it should be for; whoever this server is, if there are none */
+  reviewToken(token: string, audiences: readonly string[]): ReviewedToken
+}
+
+/** The user of a token, or why it has none. */
+export type ReviewedToken =
+  | { readonly user: Identity; readonly audiences: readonly string[] }
+  | { readonly error: string }

@@ -1,0 +1,19 @@
+/** Who may send which request: asked once for each, before any byte of its response. In front of an
+ *  upstream, or beside one, that is asked (`authorizer.ts`); where there is none a wing may decide
+ *  by the rules that are mirrored. */
+
+import type { PassReason } from '../../kube/decide.ts'
+import type { Attributes } from '../../kube/request/attributes.ts'
+import type { Status } from '../../kube/status.ts'
+import type { Grant, Senders } from '../exchange/grant.ts'
+import type { Exchange } from '../server/exchange.ts'
+
+export type Verdict =
+  | { readonly type: 'granted'; readonly grant: Grant }
+  | { readonly type: 'pass'; readonly reason: PassReason }
+  | { readonly type: 'refuse'; readonly status: Status }
+
+export interface Gate extends Senders {
+  /** Returns at once if the decision is known. Never fails. */
+  authorize(exchange: Exchange, attributes: Attributes): Verdict | Promise<Verdict>
+}
