@@ -1,6 +1,6 @@
-/** How long each suite may take, in seconds of its files together, on a machine with two cores that
- *  has nothing else to do. What does not fit belongs into a soak: `EFFORT=10 npm test`, `npm run
- *  simulate`, `npm run soak`. */
+/** The time budget of each suite, in seconds of its files together, on a machine with two cores
+ *  that has nothing else to do. What does not fit belongs into a soak: `EFFORT=10 npm test`, `npm
+ *  run simulate`, `npm run soak`. */
 export const suiteBudgets: Readonly<Record<string, number>> = {
   attacks: 160,
   base: 6,

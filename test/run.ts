@@ -16,10 +16,10 @@ import { alone, jobsOf } from './support/runner/plan.ts'
 import { type FileResult, type Job, runJobs } from './support/runner/run-files.ts'
 import { ProcessUse, allTestFiles } from './support/runner/test-files.ts'
 
-/** What depends on Node's own HTTP, TLS and streams. */
+/** The suites that depend on Node's own HTTP, TLS and streams. */
 const wire = /^dist\/test\/(?:lib\/(?:http|front|watch)|e2e)\//
 
-/** What starts face threads in its own process. */
+/** The tests that start face threads in their own process. */
 const threads = /^dist\/test\/lib\/threads\/pool\.test/
 
 const { values, positionals } = parseArgs({

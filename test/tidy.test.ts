@@ -177,7 +177,7 @@ t.test('outside of a wing its code is a type, or loaded by lib/compose/sides.ts'
   t.strictSame(strays, [])
 })
 
-/** What a file imports beside types, at once or later. */
+/** The imports of a file beside types, at once or later. */
 function loadedBy(file: string): string[] {
   const text = readFileSync(file, 'utf8').replace(/(?:^|\n)import type [^'"]*from '[^']+'/g, '')
   const found = text.matchAll(/(?:from|import\() ?'(\.[^']+)'/g)
@@ -267,7 +267,7 @@ t.test('comments wrap at 100 columns', async t => {
 })
 
 t.test('a comment begins with the thing, not with a question about it', async t => {
-  const strays = sources.filter(isHandWritten).flatMap(file =>
+  const strays = [...sources, ...tests].filter(isHandWritten).flatMap(file =>
     readFileSync(file, 'utf8')
       .split('\n')
       .flatMap((line, i) =>
@@ -305,7 +305,7 @@ function folderOf(file: string): string {
   return name.replace(/\.ts$/, '')
 }
 
-/** What a file starts as a thread or a process, by the name that it has once built. */
+/** The threads and processes that a file starts, by the name that it has once built. */
 function startedBy(file: string): string[] {
   const built = /new URL\('(\.[^']+)\.js', import\.meta\.url\)/g
   return [...readFileSync(file, 'utf8').matchAll(built)].map(([, name]) => `${name}.ts`)
@@ -403,7 +403,7 @@ function namesImportedBy(file: string): string[] {
   )
 }
 
-/** What generated code calls by name, and the entrances of wings. */
+/** The modules whose names are called by generated code, and the entrances of wings. */
 function modulesImportedWhole(file: string): string[] {
   const found = readFileSync(file, 'utf8').matchAll(/import (?:type )?\* as \w+ from '(\.[^']+)'/g)
   return [...found].map(([, target = '']) => normalize(join(dirname(file), target)))

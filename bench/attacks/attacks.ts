@@ -1,8 +1,8 @@
-/** How long an administrator's get takes while somebody attacks, against how long it takes without.
- *  The program, its etcd, its upstream, the attacker and the administrator are processes of their
- *  own. The attacker and the upstream stand for other machines, so they have the lowest priority
- *  here: a get must be late for what the program does, not because five processes share two cores.
- *  The program says how late its event loop was. */
+/** The time of an administrator's get while somebody attacks, against its time without. The
+ *  program, its etcd, its upstream, the attacker and the administrator are processes of their own.
+ *  The attacker and the upstream stand for other machines, so they have the lowest priority here: a
+ *  get must be late for what the program does, not because five processes share two cores. The
+ *  program says how late its event loop was. */
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -48,7 +48,7 @@ interface Pace {
   readonly quietMs: number
   readonly attackedMs: number
   readonly objects: number
-  /** How much of each attack. */
+  /** Share of each attack. */
   readonly share: number
 }
 
@@ -58,7 +58,7 @@ const paces: Readonly<Record<BenchOptions['size'], Pace>> = {
   full: { rounds: 4, quietMs: 800, attackedMs: 1_400, objects: 1_000, share: 1 },
 }
 
-/** What gets took: over a connection that is open, and over one of their own. */
+/** The times of gets: over a connection that is open, and over one of their own. */
 interface Times {
   readonly open: readonly Time[]
   readonly own: readonly Time[]
@@ -68,7 +68,7 @@ interface Times {
 /** Milliseconds from a request to its response. */
 interface Time {
   readonly wall: number
-  /** Of the processor, that the program's main thread used meanwhile: what a get waited for the
+  /** Time of the processor that the program's main thread used meanwhile: what a get waited for the
    *  program itself. The machine's other work does not count. */
   readonly busy: number
 }
@@ -86,7 +86,7 @@ interface Figures {
   readonly p99: number
   readonly busyP99: number
   readonly ownP99: number
-  /** Of the program's event loop, whatever it was late for. */
+  /** Delay of the program's event loop, whatever it was late for. */
   readonly loopP99: number
   readonly collectedMax: number
 }

@@ -30,11 +30,11 @@ export type AttackName =
   | 'windows of zero'
   | 'handshakes'
 
-/** What it is told to do. */
+/** The order to a flood. */
 export interface FloodOrder {
   readonly attack: AttackName
   readonly port: number
-  /** How much of it: 1 is all. */
+  /** Share of the attack: 1 is all. */
   readonly share: number
 }
 

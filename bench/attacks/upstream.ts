@@ -7,7 +7,7 @@ import { configMap } from '../../test/support/upstream/proxied.ts'
 import { identity } from '../../test/support/upstream/reviews.ts'
 import { TestUpstream, upstreamReady } from '../../test/support/upstream/upstream.ts'
 
-/** What it is told to begin with. */
+/** The order with which an upstream begins. */
 export interface UpstreamOrder {
   readonly etcd: string
   readonly objects: number

@@ -5,7 +5,7 @@ import * as http from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 export class ReviewCounter {
-  /** How often it was asked. */
+  /** Number of questions so far. */
   reviews = 0
   readonly #server: http.Server
 

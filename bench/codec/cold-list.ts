@@ -32,7 +32,7 @@ function held(step: () => void): number {
   return ranMs() - begin
 }
 
-/** How long this thread has run so far; where the system does not tell, how long it might have. */
+/** The time that this thread has run so far; where the system does not tell, an upper bound. */
 function ranMs(): number {
   try {
     return Number(readFileSync('/proc/thread-self/schedstat', 'utf8').split(' ')[0]) / 1e6

@@ -45,7 +45,7 @@ const metadata: Shown = { ...table, rendering: 'PartialObjectMetadataList' }
 const metadataProtobuf: Shown = { ...metadata, encoding: 'protobuf' }
 const whole: Shown = { ...table, rendering: 'object' }
 
-/** What a program reads of a pod that JSON.parse has given it. */
+/** The part of a pod that a program reads from JSON.parse. */
 interface ParsedPod {
   readonly metadata: { readonly name: string; readonly creationTimestamp: string }
   readonly spec: {

@@ -1,5 +1,6 @@
-/** How fast our client reads entries from a real etcd, in pages, compared with bare grpc-js, which
- *  the client is built on, and with the stubs of etcd3, which it could have been built on.
+/** The speed at which our client reads entries from a real etcd, in pages, compared with bare
+ *  grpc-js, which the client is built on, and with the stubs of etcd3, which it could have been
+ *  built on.
  *
  *  All read the same pages in turn, slice by slice, so that other load of the machine affects all
  *  alike. None keeps what it has read, because the cost of new memory (1.5 us for each entry, as
@@ -78,7 +79,7 @@ interface Plan {
   readonly progress: (message: string) => void
 }
 
-/** What a reader took for all rounds: time, and the part of it that this process was at work. */
+/** The cost of all rounds to a reader: time, and the part of it that this process was at work. */
 interface Cost {
   wallMs: number
   cpuMs: number

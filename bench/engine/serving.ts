@@ -1,6 +1,6 @@
-/** How fast the embedded engine answers over gRPC, compared with a real etcd. Each server is a
- *  separate process; one client sends the same requests to both in turn, slice by slice, so the
- *  client's cost is in both figures. */
+/** The speed at which the embedded engine answers over gRPC, compared with a real etcd. Each server
+ *  is a separate process; one client sends the same requests to both in turn, slice by slice, so
+ *  the client's cost is in both figures. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -177,8 +177,8 @@ function tableOf(subjects: readonly Subject[]): BenchTable {
   }
 }
 
-/** Of all keys and values. Which put was first among those under way at once is chance, so
- *  revisions are left out; a round's values are all the same. */
+/** The digest of all keys and values. Which put was first among those under way at once is chance,
+ *  so revisions are left out; a round's values are all the same. */
 async function digest(subject: Subject): Promise<string> {
   const { entries } = await subject.call('/etcdserverpb.KV/Range', messageFromRange({ range }), {
     request: rangeCodec,

@@ -10,7 +10,7 @@ import { watchRequestCodec, watchResponseCodec } from '../../lib/etcd/proto/watc
 import { messageFromRange } from '../../lib/etcd/wire.ts'
 import { revision } from '../../lib/base/revision.ts'
 
-/** What the clients are told to do. */
+/** The order to the clients. */
 export interface ClientsOrder {
   readonly address: string
   readonly clients: number
@@ -18,8 +18,8 @@ export interface ClientsOrder {
   readonly pageEntries: number
 }
 
-/** What they have found, once all have listed and begun to watch, and since the last time, whenever
- *  they are asked. */
+/** The findings of the clients, once all have listed and begun to watch, and since the last time,
+ *  whenever they are asked. */
 export type ClientsReport =
   | { readonly type: 'listed'; readonly entries: number }
   | { readonly type: 'watched'; readonly lagsMs: readonly number[] }

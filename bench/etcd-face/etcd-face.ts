@@ -173,8 +173,7 @@ class Side {
     return this.#parts.front
   }
 
-  /** What the writes of all rounds cost by themselves: no cache in front of etcd can take that
-   *  away. */
+  /** The cost of all rounds' writes by themselves: no cache in front of etcd can take that away. */
   async writeUnwatched(): Promise<void> {
     const { client, size } = this.#parts
     const before = await this.#cost()

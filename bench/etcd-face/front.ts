@@ -1,4 +1,4 @@
-/** What stands between the clients and an etcd: nothing, `etcd grpc-proxy`, or Watchglass. */
+/** The programs between the clients and an etcd: nothing, `etcd grpc-proxy`, or Watchglass. */
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-/** What the bench and its upstream have to agree on. */
+/** The agreement of the bench with its upstream. */
 
 /** Requests of clients have this header, and pass on other connections than the program's own
  *  requests. */

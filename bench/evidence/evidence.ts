@@ -1,7 +1,7 @@
-/** How long it takes from when the program listens, a moment before it is ready, until reads are
- *  answered from the mirror, and what the comparisons cost the upstream until then: its requests
- *  and bytes a second, against those that it can answer when it is asked as fast as it can. Clients
- *  read meanwhile, as after the restart of a proxy; what passes for them is not counted as cost. */
+/** The time from when the program listens, a moment before it is ready, until reads are answered
+ *  from the mirror, and what the comparisons cost the upstream until then: its requests and bytes a
+ *  second, against those that it can answer when it is asked as fast as it can. Clients read
+ *  meanwhile, as after the restart of a proxy; what passes for them is not counted as cost. */
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -130,10 +130,10 @@ function readsOf(resources: readonly ReadableResource[]): Read[] {
 
 interface Reached {
   readonly seconds: number
-  /** Of the reads in the last round. */
+  /** Share of reads in the last round that the mirror answered. */
   readonly share: number
   readonly reads: number
-  /** Of those that were not answered from the mirror. */
+  /** Reads that were not answered from the mirror. */
   readonly passed: readonly string[]
 }
 

@@ -21,20 +21,20 @@ import { silentLogger } from '../../test/support/silent-logger.ts'
 import { TestUpstream, upstreamReady } from '../../test/support/upstream/upstream.ts'
 import { clientHeader, type ReadableResource } from './client-header.ts'
 
-/** Where it is, and what there is to read. */
+/** The address of the upstream, and the resources to read. */
 export interface UpstreamReport {
   readonly url: string
   readonly etcd: string
   readonly resources: readonly ReadableResource[]
 }
 
-/** What it was asked, and what it has sent. */
+/** The requests and the bytes that it has sent. */
 export interface UpstreamCount {
   readonly requests: number
   readonly bytes: number
 }
 
-/** Of each resource, spread over all of its objects. */
+/** The number of objects asked of each resource, spread over all of them. */
 const objectsMax = 5
 
 async function start(pods: number): Promise<void> {

@@ -9,7 +9,7 @@ import { createGzip } from 'node:zlib'
 import { certificate } from './certificate.ts'
 import { Http1Client, type RequestHeaders } from './http1-client.ts'
 
-/** What to answer from now on: what that server answers now. */
+/** The order to answer from now on as that server answers now. */
 export interface CopyOrder {
   readonly port: number
   readonly paths: readonly string[]

@@ -8,7 +8,7 @@ import type { Load, Subject } from './processes.ts'
 
 export type HttpVersion = '1.1' | '2'
 
-/** What to ask for. */
+/** The requests of a comparison. */
 export interface Question {
   readonly paths: readonly string[]
   readonly headers: RequestHeaders
@@ -22,14 +22,15 @@ export interface Contestant extends Question {
 export interface Pace {
   readonly rounds: number
   readonly roundMs: number
-  /** Where no figure matters: each connection begins with a handshake. */
+  /** Bound of requests in flight where no figure matters: each connection begins with a
+   *  handshake. */
   readonly inFlightMax?: number
 }
 
 export interface Figures {
   readonly requestsPerSecond: number
   readonly bytesPerSecond: number
-  /** Of the processor that answers, for each request. */
+  /** Time of the processor that answers, for each request. */
   readonly cpuMs: number
 }
 

@@ -67,9 +67,9 @@ class AnswerReader implements Answer {
   readonly #keepsPieces: boolean
   #awaited: Awaited = 'head'
   #isChunked = false
-  /** Of a head or a line that has not ended yet. */
+  /** Text of a head or a line that has not ended yet. */
   #text = ''
-  /** Of a chunk, or of a body with a length. */
+  /** Rest of a chunk, or of a body with a length. */
   #left = 0
   #parts: Buffer[] = []
 

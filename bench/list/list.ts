@@ -220,7 +220,7 @@ function quietFloors(reports: readonly QuietReport[]): Floor[] {
   }))
 }
 
-/** Of the answers' sizes. Tables show ages, whose texts get longer. */
+/** The hash of the answers' sizes. Tables show ages, whose texts get longer. */
 function hashOf(rows: readonly Row[]): string {
   const hash = createHash('sha256')
   for (const { name, bytes } of rows) {

@@ -6,7 +6,7 @@ import { keyFromText, singleKey } from '../../lib/base/keys.ts'
 import { GrpcClient } from '../../lib/etcd/grpc/client.ts'
 import { Http1Client, type RequestHeaders } from './http1-client.ts'
 
-/** What to ask, as the parent sends it. */
+/** The requests to make, as the parent sends them. */
 export interface LoadOrder {
   readonly target:
     | { readonly type: 'api'; readonly port: number; readonly version: '1.1' | '2' }
@@ -19,12 +19,12 @@ export interface LoadOrder {
   readonly ms: number
 }
 
-/** What came of it. */
+/** The outcome of the requests. */
 export interface LoadReport {
   readonly requests: number
   readonly bytes: number
   readonly seconds: number
-  /** How long each request took. */
+  /** Time of each request. */
   readonly timesMs: readonly number[]
 }
 

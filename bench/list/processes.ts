@@ -13,7 +13,7 @@ import { nodeForThreads } from '../../test/support/runner/other-node.ts'
 /** Who answers. */
 export interface Subject {
   readonly port: number
-  /** Of the processor, since it started. */
+  /** Time of the processor since it started. */
   cpuSeconds(): Promise<number>
 }
 

@@ -22,10 +22,10 @@ export interface Scenario {
   readonly inFlight: number
   /** Requests a second, as a share of the ceiling's or a multiple of it. */
   readonly floor: number
-  /** Where it is another one over HTTP/2. */
+  /** Floor over HTTP/2, where it is another one. */
   readonly floorOver2?: number
   readonly floorUnit: string
-  /** How the same bytes are had without gzip, where the ceiling compresses them. */
+  /** Headers that give the same bytes without gzip, where the ceiling compresses them. */
   readonly plainHeaders?: RequestHeaders
 }
 

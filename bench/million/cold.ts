@@ -64,9 +64,9 @@ interface Report {
   readonly threads: number
   readonly coldMs: number
   readonly bytes: number
-  /** Of somebody else who asks for one object meanwhile. */
+  /** Waits of somebody else who asks for one object meanwhile. */
   readonly waitsMs: readonly number[]
-  /** Of each thread that serves. */
+  /** Turns of each thread that serves. */
   readonly turns: readonly ThreadReport[]
   readonly idleBytes: number
   /** After lists through each thread; where they were asked for. */
@@ -144,7 +144,7 @@ async function measure(endpoint: string, threads: number, atOnce: number): Promi
   }
 }
 
-/** What the threads that serve say of their turns: the main one alone, or all others. */
+/** The turns of the threads that serve: the main one alone, or all others. */
 async function turnsOf(program: Program, threads: number): Promise<ThreadReport[]> {
   const reports: ThreadReport[] = []
   const all = threads === 1 ? 1 : threads + 1

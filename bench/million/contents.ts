@@ -72,7 +72,7 @@ const stamp = new Stamp(
   { texts: marks, numbers: [] },
 )
 
-/** Of 300 to 1,500 bytes. */
+/** The settings of an object: 300 to 1,500 bytes. */
 const settings = Array.from({ length: 64 }, (_, i) => `setting.${i}.value=${(i * 7919) % 1e4}\n`)
 const text = settings.join('')
 

@@ -141,7 +141,7 @@ async function measureReads(stage: Stage): Promise<ReadFigures> {
   return { pages, firstSelections, laterSelections, cold, warm, ceilingMs, changes }
 }
 
-/** Of the sizes of answers, which stay as they are. */
+/** The hash of the sizes of answers, which stay as they are. */
 function hashOf({ pages, cold, warm, laterSelections }: Figures): string {
   const bytes = [pages, cold, warm, laterSelections].map(report => report.bytes)
   return createHash('sha256').update(bytes.join(' ')).digest('hex').slice(0, 16)

@@ -1,5 +1,5 @@
-/** What clients read of a million objects: pages, selections and whole lists, each beside somebody
- *  who asks for single objects. */
+/** The reads of a million objects by clients: pages, selections and whole lists, each beside
+ *  somebody who asks for single objects. */
 
 import { percentile } from '../bench.ts'
 import { Http1Client } from '../list/http1-client.ts'

@@ -8,7 +8,7 @@ import type { ListReport, ReadReport } from './reads.ts'
 export interface StartReport {
   readonly objects: number
   readonly seconds: number
-  /** What the program holds then. */
+  /** Bytes that the program holds then. */
   readonly bytes: number
 }
 
@@ -23,7 +23,7 @@ export interface Figures {
   readonly warm: ListReport
   readonly ceilingMs: readonly number[]
   readonly changes: ChangesReport
-  /** Of the program at the end, and at most; and of etcd. */
+  /** Memory of the program at the end, and at most; and of etcd. */
   readonly heldBytes: number
   readonly peakBytes: number
   readonly etcdBytes: number
@@ -51,7 +51,7 @@ function startTable({ starts, fillSeconds }: Figures): BenchTable {
   }
 }
 
-/** What each object adds to a start without any. */
+/** The time that each object adds to a start without any. */
 function microseconds({ objects, seconds }: StartReport, empty: StartReport): number {
   return ((seconds - empty.seconds) * 1e6) / objects
 }

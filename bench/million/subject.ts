@@ -31,7 +31,7 @@ export async function turnsDuring<T>(
   return { result, turns }
 }
 
-/** What a process holds now, and what it held at most; 0 where the kernel does not say. */
+/** The memory that a process holds now, and at most; 0 where the kernel does not say. */
 export function memoryOf(processId: number | undefined): { now: number; peak: number } {
   try {
     const status = readFileSync(`/proc/${processId}/status`, 'latin1')

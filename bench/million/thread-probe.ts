@@ -32,7 +32,8 @@ function take(order: 'begin' | 'end'): void {
   )
 }
 
-/** Of this thread, since it began; 0 where the kernel does not say. */
+/** The time that this thread has waited for a processor since it began; 0 where the kernel does not
+ *  say. */
 function queuedMs(): number {
   try {
     const [, nanoseconds = ''] = readFileSync('/proc/thread-self/schedstat', 'latin1').split(' ')

@@ -1,5 +1,5 @@
-/** How fast a mirror takes changes that were made while it was cut off: as etcd sends them, and the
- *  mirror's own part of that. */
+/** The speed at which a mirror takes changes that were made while it was cut off: as etcd sends
+ *  them, and the mirror's own part of that. */
 
 import { CacheError } from '../../lib/base/errors.ts'
 import { keyFromText } from '../../lib/base/keys.ts'
@@ -11,7 +11,7 @@ export interface ApplyReport {
   readonly changes: number
   /** From the opening of the stream to the last change. */
   readonly catchUpMs: number
-  /** Of which in the mirror: checks, tree, history, sink. */
+  /** Part of it in the mirror: checks, tree, history, sink. */
   readonly ownMs: number
 }
 

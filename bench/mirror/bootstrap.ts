@@ -17,7 +17,7 @@ export interface BootstrapReport {
   readonly objects: number
   readonly bareMs: number
   readonly bootstrapMs: number
-  /** Of what a mirror holds, beyond the values themselves. */
+  /** Turns of the event loop. The bytes are those of a mirror beyond the values themselves. */
   readonly turns: TurnReport
   readonly peakBytes: number
   readonly heldBytes: number
@@ -108,7 +108,7 @@ async function bootstrapOnce(endpoint: string): Promise<string> {
   return hash.digest('hex').slice(0, 16)
 }
 
-/** What a bootstrap needs at its height, and what is held after it, beyond what was there
+/** The memory of a bootstrap at its height, and what is held after it, beyond what was there
  *  before. */
 async function measureMemory(
   endpoint: string,

@@ -16,7 +16,7 @@ export const valueBytes = 2500
 
 export const mirroredPrefix = '/registry/'
 
-/** What is read in the benches of latency: nobody writes there. */
+/** The keyspace that is read in the benches of latency: nobody writes there. */
 export const quietKeyspace = 'quiet'
 export const podsKeyspace = 'pods'
 

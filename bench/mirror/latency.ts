@@ -1,6 +1,6 @@
-/** How long a consistent read waits at the freshness gate, compared with a plain linearizable range
- *  with a count, under the same load and as with the same number in parallel; and how many reads
- *  share a probe when a thousand wait. */
+/** The time that a consistent read waits at the freshness gate, compared with a plain linearizable
+ *  range with a count, under the same load and as with the same number in parallel; and how many
+ *  reads share a probe when a thousand wait. */
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'

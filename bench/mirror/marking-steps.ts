@@ -21,7 +21,7 @@ interface TraceEvent {
 export class MarkingSteps {
   readonly #session: Session | undefined
   readonly #steps: Span[] = []
-  /** Of the clock of traces, when that of `performance` began. */
+  /** Time of the clock of traces when that of `performance` began. */
   readonly #originMs = Number(process.hrtime.bigint()) / 1e6 - performance.now()
 
   /** Begins to look. */

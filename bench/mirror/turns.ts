@@ -1,5 +1,5 @@
-/** How long the event loop is held: each of its turns is timed, and the garbage collector's pauses
- *  and steps and time of other processes are separated from our own work. */
+/** The time for which the event loop is held: each of its turns is timed, and the garbage
+ *  collector's pauses and steps and time of other processes are separated from our own work. */
 
 import { readFileSync } from 'node:fs'
 import { PerformanceObserver } from 'node:perf_hooks'
@@ -70,7 +70,7 @@ export async function measureTurns(
   return reportOf(kept, { pauses, steps: await marking.end() }, turns)
 }
 
-/** What the collector did. */
+/** The pauses and the steps of the collector. */
 interface Collected {
   readonly pauses: readonly Span[]
   readonly steps: readonly Span[]

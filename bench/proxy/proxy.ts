@@ -39,7 +39,7 @@ interface Size {
   readonly pods: number
   readonly streams: number
   readonly pace: Pace
-  /** Of lists, of which there are few in a second. */
+  /** Pace of lists, of which there are few in a second. */
   readonly listPace: Pace
 }
 
@@ -122,7 +122,7 @@ interface Contest {
   readonly name: string
   readonly through: Subject
   readonly upstream: Subject
-  /** Of requests a second, and of bytes a second. */
+  /** Floors of requests a second, and of bytes a second. */
   readonly limits?: readonly [number, number] | undefined
 }
 
@@ -160,7 +160,7 @@ async function stopChild(child: ChildProcess): Promise<void> {
   await exited
 }
 
-/** Of one pod, and of all of them. */
+/** The paths of one pod, and of all of them. */
 async function pathsOf(proxy: Program): Promise<[string, string]> {
   const page = (await proxy.get('/api/v1/pods?limit=1', {})).toString()
   const { items } = JSON.parse(page) as { items: { metadata: Record<string, string> }[] }
@@ -233,7 +233,7 @@ function memoryTable(streams: number, grownBytes: number): BenchTable {
   }
 }
 
-/** What is on its way: the buffers of two sockets, of their TLS, and of one read. */
+/** The bound of what is on its way: the buffers of two sockets, of their TLS, and of one read. */
 const streamMaxMegabytes = 1.5
 
 function memoryFloor(streams: number, grownBytes: number): Floor {
@@ -272,8 +272,8 @@ async function grownBy(
   return Math.max(0, last - before)
 }
 
-/** What the proxy's heap and its buffers hold, garbage included: as much as there may be, and never
- *  less than there is. */
+/** The bytes of the proxy's heap and its buffers, garbage included: as much as there may be, and
+ *  never less than there is. */
 async function heldBytes(adminPort: number): Promise<number> {
   const { body } = await ask(adminPort, { path: '/metrics' })
   const valueOf = (name: string): number =>

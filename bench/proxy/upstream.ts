@@ -14,7 +14,7 @@ import { parsePlan } from '../../lib/cluster/generate/plan.ts'
 import { systemClock } from '../../lib/ops/system.ts'
 import { TestUpstream, upstreamReady } from '../../test/support/upstream/upstream.ts'
 
-/** Where it is. */
+/** The address of the upstream. */
 export interface UpstreamReport {
   readonly url: string
   readonly etcd: string

@@ -16,7 +16,8 @@ import { copyOf, EntryMaker, keysOf, valueBytes } from './contents.ts'
 import type { Layout, MemoryFigures } from './memory.ts'
 import { PauseObserver } from './pauses.ts'
 
-/** How many changes the history is weighed with, and how many the collector is watched with. */
+/** The number of changes with which the history is weighed, and of those with which the collector
+ *  is watched. */
 const historyChanges = 10_000
 const churnChanges = 200_000
 
@@ -64,7 +65,7 @@ function collect(): number {
   return performance.now() - start
 }
 
-/** What holds the entries. */
+/** The structure that holds the entries. */
 interface Holder {
   add(key: Key): void
   finish?(): void

@@ -1,4 +1,4 @@
-/** What entries cost in memory and what they cost the collector, in one process for each layout. */
+/** The cost of entries in memory and to the collector, in one process for each layout. */
 
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'

@@ -1,5 +1,5 @@
-/** How long the event loop is held: by our own slices of work, and by the collector, apart from
- *  each other. */
+/** The time for which the event loop is held: by our own slices of work, and by the collector,
+ *  apart from each other. */
 
 import { type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks'
 

@@ -5,7 +5,7 @@ import type { MemoryFigures } from './memory.ts'
 import type { OperationName } from './rounds.ts'
 import type { Rounds, Timing } from './turns.ts'
 
-/** What was measured with so many keys. */
+/** The measurements with so many keys. */
 export interface SizeResult {
   readonly size: number
   readonly rounds: Rounds
@@ -133,7 +133,7 @@ export function floorsOf(results: readonly SizeResult[]): Floor[] {
   return [...floors, ...memoryFloors(last), ...results.flatMap(oldRevisionFloors)]
 }
 
-/** How much more our time grows than theirs. */
+/** The growth of our time over the growth of theirs. */
 function growthOf(first: Timing, last: Timing): number {
   return last.oursNs / first.oursNs / (last.theirsNs / first.theirsNs)
 }

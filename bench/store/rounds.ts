@@ -20,17 +20,17 @@ export interface RoundsOptions {
   readonly keys: readonly Key[]
   readonly maker: EntryMaker
   readonly contender: Contender
-  /** How many changes ago contents are still held. */
+  /** Age of the oldest contents that are still held, in changes. */
   readonly held: number
   readonly rounds: number
-  /** How many single-key batches make a round; the rest follows from it. Enough for several
+  /** Number of single-key batches in a round; the rest follows from it. Enough for several
    *  collections: whether the only one falls into a round or behind it would be most of what is
    *  measured. */
   readonly batches: number
   readonly seed: number
 }
 
-/** What a contender did in one round. */
+/** One contender's result in one round. */
 export interface RoundResult {
   readonly name: OperationName
   readonly isWarmUp: boolean

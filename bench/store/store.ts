@@ -65,7 +65,7 @@ export const storeBench: Bench = {
   },
 }
 
-/** What both trees answer, without the rest of the bench: its hash again. */
+/** The answers of both trees, without the rest of the bench: its hash again. */
 export async function answersOf(size: BenchOptions['size']): Promise<string> {
   const { sizes, ...rest } = size === 'full' ? full : small
   const hashes: string[] = []

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { median } from '../bench.ts'
 import type { OperationName, RoundResult } from './rounds.ts'
 
-/** What one operation took of ours and of theirs, and how the two compare, as medians of rounds. */
+/** The times of one operation, ours and theirs, and how the two compare, as medians of rounds. */
 export interface Timing {
   readonly oursNs: number
   readonly theirsNs: number

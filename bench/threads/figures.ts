@@ -1,5 +1,5 @@
-/** What a subject did in a round, and how rounds become rows and floors: against one thread in the
- *  same round, medians over the rounds. */
+/** One subject's figures in a round, and how rounds become rows and floors: against one thread in
+ *  the same round, medians over the rounds. */
 
 import { type BenchTable, type Floor, median } from '../bench.ts'
 import type { Usage } from './usage.ts'
@@ -33,10 +33,10 @@ function against(rounds: Rounds, at: number, of: (figure: Figure) => number, bas
 
 export interface Measured {
   readonly name: string
-  /** What is counted, of which there is one `unit`. */
+  /** Name of the things that are counted, of which there is one `unit`. */
   readonly counted: string
   readonly unit: string
-  /** How many threads each subject has. A figure more in each round is that of the control: two
+  /** Number of threads of each subject. A figure more in each round is that of the control: two
    *  programs side by side. */
   readonly counts: readonly number[]
   readonly rounds: Rounds
@@ -79,7 +79,7 @@ export function tableOf({ name, counted, unit, counts, rounds }: Measured): Benc
   }
 }
 
-/** How much processor time may grow; and how many times the rate two threads must have, if that is
+/** The bound of the growth of processor time; and the rate of two threads over one's, if that is
  *  asked for. What two threads take is also compared with the control, which says how much of it is
  *  the machine's. */
 export function floorsOf({ name, counts, rounds }: Measured, factorMin?: number): Floor[] {

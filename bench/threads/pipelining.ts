@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { answerOrders, Child } from '../watch/child.ts'
 
 export interface PipeliningOrder {
-  /** Of one program, or of several, among which the connections are divided. */
+  /** Ports of one program, or of several, among which the connections are divided. */
   readonly ports: readonly number[]
   /** Asked in turn. Their answers have a length, which does not change. */
   readonly paths: readonly string[]
@@ -31,7 +31,7 @@ export function startPipelining(): Child {
   return Child.start(import.meta.url)
 }
 
-/** What all connections read into: what is in it is only counted. */
+/** The buffer that all connections read into: what is in it is only counted. */
 const readBuffer = Buffer.allocUnsafe(256 * 1024)
 
 /** Reads of a connection are so far apart: each costs about as much for many answers as for one. */
@@ -52,11 +52,10 @@ class Pipe {
   #left = 0
   #onAll: () => void = () => {}
   #onFailure: (error: Error) => void = () => {}
-  /** Of an answer whose length is not known yet. */
+  /** Head of an answer whose length is not known yet. */
   #head = ''
   #isLearning = true
-  /** How much there is of a record's header; then how long the record is, and what of it is to
-   *  come. */
+  /** Length of a record's header so far; then the record's length, and the rest of it. */
   #headerBytes = 0
   #recordBytes = 0
   #recordLeft = 0

@@ -27,16 +27,16 @@ interface Subject {
   readonly programs: readonly Program[]
 }
 
-/** What clients ask for. */
+/** The requests of clients. */
 interface Question {
   readonly name: string
   readonly paths: readonly string[]
   readonly headers: Readonly<Record<string, string>>
   readonly inFlight: number
-  /** What it is warmed with, if not the same: answers that take the same way and are smaller, since
+  /** Paths to warm it with, if not the same: answers that take the same way and are smaller, since
    *  code is compiled after so many answers, however large they are. */
   readonly warmPaths?: readonly string[]
-  /** How long one thread needs before it is measured: what comes first is new to it. */
+  /** Time that one thread needs before it is measured: what comes first is new to it. */
   readonly warmMs: number
   /** And how many answers. A thread that has a processor only now and then needs longer for
    *  them. */

@@ -9,11 +9,11 @@ const ticksPerSecond = 100
 /** Seconds of the processor. */
 export interface Usage {
   readonly all: number
-  /** Of the main thread, which serves when there are no others. */
+  /** Time of the main thread, which serves when there are no others. */
   readonly main: number
-  /** Of the face threads: as many as there are, those that took most. */
+  /** Time of the face threads: as many as there are, those that took most. */
   readonly faces: number
-  /** Of V8's own threads, which collect garbage and compile. */
+  /** Time of V8's own threads, which collect garbage and compile. */
   readonly rest: number
   readonly clients: number
 }
@@ -50,7 +50,7 @@ export class UsageMeter {
     this.#clientsBefore = this.#ofClients()
   }
 
-  /** What was used since then. */
+  /** Time used since then. */
   read(): Usage {
     const now = secondsOfThreads(this.#pid)
     const used = (id: number): number => (now.get(id) ?? 0) - (this.#before.get(id) ?? 0)

@@ -12,7 +12,7 @@ export interface WatchingOrder {
   readonly watches: number
 }
 
-/** How much all watches have been sent so far. */
+/** The bytes that all watches have been sent so far. */
 export interface WatchingReport {
   readonly bytes: number
 }

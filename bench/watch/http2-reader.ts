@@ -44,7 +44,7 @@ export class Http2Reader {
   #read = 0
   readonly #head = Buffer.alloc(headBytes)
   #headFilled = 0
-  /** What is still to come of the frame whose head was read. */
+  /** Length of the rest of the frame whose head was read. */
   #left = 0
   #payload: Buffer = Buffer.alloc(0)
 

@@ -1,7 +1,7 @@
 /** The messages between the processes of this bench. Times are those of the machine's monotonic
  *  clock, which all of them share. */
 
-/** What events carry: when they were written, in microseconds, with all its digits. */
+/** The stamp of an event: when they were written, in microseconds, with all its digits. */
 export const stampMark = '"bench/stamp":"'
 export const stampDigits = 16
 
@@ -77,7 +77,7 @@ export interface CountOrder {
 export interface CountReport {
   readonly events: number
   readonly seconds: number
-  /** Of who watches. */
+  /** Time of the processor for the readers, and their lags. */
   readonly readerCpuSeconds: number
   readonly lagP50Ms: number
   readonly lagP99Ms: number

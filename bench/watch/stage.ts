@@ -29,7 +29,7 @@ export class Stage {
   readonly #children: readonly Child[]
   readonly #watchers: Child
   readonly #bystanders: Child
-  /** What goes on is measured once it has gone on for so long. */
+  /** Time after which a steady load is measured. */
   readonly #settleMs: number
 
   private constructor(
@@ -82,7 +82,8 @@ export class Stage {
     return report
   }
 
-  /** What comes of changes at a rate, and what they cost the subject's processor. */
+  /** Makes changes at a rate, and reports their outcome and their cost on the subject's
+   *  processor. */
   async change(
     subject: Subject,
     order: Omit<ChangeOrder, 'type'>,
@@ -96,7 +97,7 @@ export class Stage {
     return { ...report, changes, cpuSeconds: cpuSeconds - before.cpuSeconds }
   }
 
-  /** What the ceiling carries at most. */
+  /** Floods the ceiling, to see the most that it carries. */
   async flood(ms: number): Promise<CountReport & { readonly changes: number }> {
     const order = { type: 'flood', ms: ms + 2 * this.#settleMs }
     const flooding = this.ceiling.child.ask<ChangeReport>(order)
@@ -104,8 +105,8 @@ export class Stage {
     return { ...report, ...(await flooding) }
   }
 
-  /** What a task costs the subject's processor, until all that it has brought about has been
-   *  read. */
+  /** Runs a task, and reports its cost on the subject's processor, until all that it has brought
+   *  about has been read. */
   async costOf<T>(subject: Subject, task: () => Promise<T>): Promise<readonly [T, number]> {
     const before = await this.usage(subject)
     const result = await task()

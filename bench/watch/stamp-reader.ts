@@ -16,9 +16,9 @@ export class StampReader {
   readonly #note: (stamp: number) => void
   /** From one stamp to where the next is looked for. */
   #pass = frameMinBytes
-  /** How many there were. The first two say how long frames are. */
+  /** Number of stamps. The first two tell the length of frames. */
   #stamps = 0
-  /** Where the last one was, in what comes next. */
+  /** Place of the last one in what comes next. */
   #last = 0
   /** So much of what comes next is passed over. */
   #skip = 0
@@ -75,7 +75,7 @@ export class StampReader {
   }
 }
 
-/** Where the first whole stamp begins in `from..to`, or -1. */
+/** The place of the first whole stamp in `from..to`, or -1. */
 function placeOfStamp(bytes: Buffer, from: number, to: number): number {
   for (let at = from; at + stampBytes <= to; at++) if (isMark(bytes, at)) return at
   return -1

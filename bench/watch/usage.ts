@@ -1,6 +1,7 @@
 import type { UsageReport } from './orders.ts'
 
-/** What a process has taken; with `isSettled`, after everything was collected that can be. */
+/** The resources that a process has taken; with `isSettled`, after everything was collected that
+ *  can be. */
 export function usage(isSettled: boolean): UsageReport {
   const { user, system } = process.cpuUsage()
   if (isSettled) for (let i = 0; i < 3; i++) globalThis.gc?.()

@@ -71,7 +71,7 @@ async function open(order: OpenOrder): Promise<void> {
   await Promise.all(Array.from({ length: atOnce }, work))
 }
 
-/** What is written to it at once is sent when it is connected. */
+/** Opens a socket; bytes that are written to it at once are sent when it is connected. */
 function openSocket(
   port: number,
   protocol: 'h2' | 'http/1.1',

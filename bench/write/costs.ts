@@ -1,4 +1,4 @@
-/** What a write costs of the processor, beside a transaction that compares the revision and puts
+/** The cost of a write on the processor, beside a transaction that compares the revision and puts
  *  the same bytes. Both take turns on one engine in this process. */
 
 import { createHash } from 'node:crypto'
@@ -57,7 +57,7 @@ const steps: readonly Step[] = [
   },
 ]
 
-/** What is at least to be had of the bare transactions a second, for each kind of step over all
+/** The least share of the bare transactions a second that each kind of step must reach, over all
  *  kinds of objects. */
 const leastShare = 0.006
 

@@ -5,7 +5,7 @@ export interface Sample {
   /** Names begin with it. */
   readonly name: string
   readonly of: { readonly group: string; readonly version: string; readonly resource: string }
-  /** Where etcd has them, in the namespace `ns`. */
+  /** Place of the objects in etcd, in the namespace `ns`. */
   readonly keyspace: string
   object(name: string, change: string): object
   patch(change: string): object

@@ -1,4 +1,4 @@
-/** How long after the answer to a write a watcher has it: over HTTP, the service in this
+/** The time from the answer to a write until a watcher has it: over HTTP, the service in this
  *  process. */
 
 import * as http from 'node:http'

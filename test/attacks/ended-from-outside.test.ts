@@ -10,7 +10,7 @@ import { calm, staysCalm } from '../support/attacks/works.ts'
 const chunked = 'Transfer-Encoding: chunked\r\n'
 const body = '5\r\nhello\r\n'
 
-/** What an upstream, or whoever has a pod behind it, may answer: each is understood, or is an
+/** Answers that an upstream, or whoever has a pod behind it, may give: each is understood, or is an
  *  error of this request alone. */
 const answers: Readonly<Record<string, string>> = {
   'trailers that repeat a header':

@@ -1,4 +1,4 @@
-/** What a request takes is given back, however it ends: upgrades that cannot be sent, clients
+/** Slots of requests are given back, however a request ends: upgrades that cannot be sent, clients
  *  that leave, upstreams that break off. */
 
 import t from 'tap'

@@ -1,5 +1,5 @@
-/** What is kept secret stays secret, and what one client does concerns nobody else: encrypted
- *  tokens, groups without a name, changes of rules, tokens on a line without encryption. */
+/** Secrets stay secret, and one client's doings concern nobody else: encrypted tokens, groups
+ *  without a name, changes of rules, tokens on a line without encryption. */
 
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -91,7 +91,7 @@ t.test('a group without a name is no group', async t => {
   )
 })
 
-/** How many reviews there were. */
+/** The number of reviews so far. */
 async function reviews(door: Door): Promise<number> {
   return door.metric('watchglass_access_reviews_total')
 }

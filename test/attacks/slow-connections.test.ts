@@ -29,7 +29,7 @@ async function serve(t: Test, protocol: 'http' | 'https'): Promise<Face> {
   return { protocol, port: server.port }
 }
 
-/** How many bytes have come. */
+/** Answers with the number of bytes that have come. */
 async function answer(one: Exchange): Promise<void> {
   let bytes = 0
   for await (const piece of one.body as AsyncIterable<Buffer>) bytes += piece.length

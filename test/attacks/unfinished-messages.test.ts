@@ -1,5 +1,5 @@
-/** What a client of etcd's API begins and does not end is bounded, in bytes and in time: requests,
- *  calls that are answered, responses that nobody takes, connections. */
+/** Bounds, in bytes and in time, of messages that a client of etcd's API begins and does not end:
+ *  requests, calls that are answered, responses that nobody takes, connections. */
 
 import { once } from 'node:events'
 import * as http2 from 'node:http2'

@@ -1,5 +1,4 @@
-/** What the contract suites are written with: a test gets a client, and keys under a prefix of its
- *  own. */
+/** The means of contract suites: a test gets a client, and keys under a prefix of its own. */
 
 import type { Test } from 'tap'
 import { CacheError, type ErrorCode } from '../../lib/base/errors.ts'

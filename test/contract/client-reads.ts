@@ -1,4 +1,4 @@
-/** What every `Client` answers to ranges and transactions. */
+/** The answers of every `Client` to ranges and transactions. */
 
 import {
   keyFromBytes,

@@ -1,4 +1,4 @@
-/** What every `Client` delivers on its watches. */
+/** The deliveries of every `Client` on its watches. */
 
 import { keyFromText, singleKey } from '../../lib/base/keys.ts'
 import { nextRevision, revision } from '../../lib/base/revision.ts'

@@ -1,6 +1,6 @@
-/** What every `Client` does, whatever is behind it: run against the gRPC client on a real etcd, and
- *  against the engine in process. Each test keeps to a prefix of its own, so that all can share one
- *  store. */
+/** The contract of every `Client`, whatever is behind it: run against the gRPC client on a real
+ *  etcd, and against the engine in process. Each test keeps to a prefix of its own, so that all can
+ *  share one store. */
 
 import type { Test } from 'tap'
 import { keyFromText, singleKey } from '../../lib/base/keys.ts'

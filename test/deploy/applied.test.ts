@@ -19,7 +19,7 @@ interface Named {
   readonly metadata: { readonly name: string; readonly namespace?: string }
 }
 
-/** Where objects of each kind are, and whether in a namespace. */
+/** The plural of each kind, and whether it has namespaces. */
 const places: Readonly<Record<string, readonly [plural: string, isNamespaced: boolean]>> = {
   Namespace: ['namespaces', false],
   ServiceAccount: ['serviceaccounts', true],

@@ -27,8 +27,8 @@ async function pack(folder: string): Promise<Packed> {
   return packed!
 }
 
-/** What npm does in a folder of its own, as on another machine. The packages that we depend on come
- *  from the registry, or from npm's cache. */
+/** Runs npm in a folder of its own, as on another machine. The packages that we depend on come from
+ *  the registry, or from npm's cache. */
 async function npm(folder: string, ...args: string[]): Promise<void> {
   const quiet = ['--prefer-offline', '--no-audit', '--no-fund', '--loglevel', 'error']
   await run('npm', [...args, ...quiet], { cwd: folder, timeout: patient(120_000) })

@@ -167,7 +167,7 @@ async function startPrometheus(
   throw new Error('Prometheus has not scraped anything within 10 s')
 }
 
-/** What promtool has to say against metrics. */
+/** The complaints of promtool about metrics. */
 function checked(metrics: string): Promise<string> {
   return new Promise(resolve => {
     const child = execFile(promtool.binary, ['check', 'metrics'], (error, stdout, stderr) => {

@@ -162,7 +162,7 @@ class Store {
     )
   }
 
-  /** How often each type of fault was met. */
+  /** The number of times that each type of fault was met. */
   async faultCounts(): Promise<ReadonlyMap<string, number>> {
     const text = await (await fetch(`${this.#address}/metrics`)).text()
     const found = text.matchAll(/^watchglass_injected_faults_total\{\w+="([a-z-]+)"\} (\d+)$/gm)

@@ -1,4 +1,4 @@
-/** What `npm run soak -- --minutes 30` judges by; the soak itself takes minutes and a cluster of
+/** The judgement of `npm run soak -- --minutes 30`; the soak itself takes minutes and a cluster of
  *  three. */
 
 import t from 'tap'

@@ -38,7 +38,7 @@ const readers = 6
 const writers = 3
 const requests = 600 * effort
 const requestsMax = 4 * requests
-/** Of each of these answers there must be some. */
+/** The kinds of answers of which there must be some. */
 const wanted = ['list', 'exact', 'continued', 'exact, from etcd', 'expired, to go on']
 /** So many writes before the services start: what they were, only etcd knows. */
 const writesBefore = 600

@@ -13,7 +13,7 @@ interface Ended {
   readonly code: number | null
   readonly out: string
   readonly err: string
-  /** What is left in the folder for temporary files. */
+  /** Files that are left in the folder for temporary ones. */
   readonly left: readonly string[]
 }
 

@@ -20,7 +20,7 @@ function user(name: string, uid: string, ...groups: string[]): Identity {
   return { user: name, uid, groups: [...groups, 'system:authenticated'], extra: {} }
 }
 
-/** What no upstream of ours answers, and why. */
+/** The answers that no upstream of ours gives, each with its reason. */
 const exceptions: Readonly<Record<string, string>> = {
   'pub-1247': 'the server that was recorded was built without its version',
 }

@@ -49,7 +49,7 @@ export function itemTexts(body: string): string[] {
   }
 }
 
-/** Where the value of a top-level member begins. The body is compact JSON. */
+/** The beginning of a top-level member's value. The body is compact JSON. */
 function memberStart(body: string, name: string): number {
   let at = 1
   while (body[at] === '"') {
@@ -60,7 +60,7 @@ function memberStart(body: string, name: string): number {
   return body.length
 }
 
-/** Where the value that begins at `start` ends. */
+/** The end of the value that begins at `start`. */
 export function valueEnd(body: string, start: number): number {
   let depth = 0
   for (let at = start; at < body.length; at++) {

@@ -4,9 +4,9 @@ import { startServed } from '../support/http/served.ts'
 import { recordingOf } from './load.ts'
 import { replayReads } from './replay.ts'
 
-/** What other recordings lack: forms that etcd may hold, and requests that few clients make. Each
- *  row of behaviours.json that one of these minors tells from another is noticed here or in
- *  minors.test.ts (`npm run mutate`). */
+/** The cases that other recordings lack: forms that etcd may hold, and requests that few clients
+ *  make. Each row of behaviours.json that one of these minors tells from another is noticed here or
+ *  in minors.test.ts (`npm run mutate`). */
 for (const minor of ['1.33', '1.34', '1.35', '1.36']) {
   const recording = recordingOf(`cases/${minor}`)
 

@@ -151,7 +151,7 @@ function statusIn(recorded: Buffer): string {
   return json instanceof NotExact ? json.reason : Buffer.from(json).toString()
 }
 
-/** What the plan yields of the history up to the end of the stream. */
+/** The events that the plan yields of the history up to the end of the stream. */
 function eventsOf(plan: WatchPlan, watch: RecordedWatch): FrameEvent[] {
   const { start } = plan
   const end = Math.max(watch.mutations.to_revision, watch.at_revision)

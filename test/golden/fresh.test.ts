@@ -1,4 +1,4 @@
-/** What a fresh cluster has is what a kube-apiserver has just after its first start. */
+/** The contents of a fresh cluster are those of a kube-apiserver just after its first start. */
 
 import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
@@ -64,7 +64,8 @@ const served = await startServed(t, {
 })
 await served.service.ready
 
-/** What differs rightly, beside ages and times in Tables: ids, times, revisions and who wrote. */
+/** The members that differ rightly, beside ages and times in Tables: ids, times, revisions and who
+ *  wrote. */
 const differing = new Set([
   'uid',
   'resourceVersion',

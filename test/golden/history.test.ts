@@ -18,7 +18,7 @@ import { HistoryWriter } from './replay.ts'
 
 const etcd = await findEtcd('3.5')
 
-/** What etcd knows of an entry, leases aside: those were not recorded. */
+/** The text of an entry as etcd knows it, leases aside: those were not recorded. */
 function textOf({ key, createRevision, modRevision, version, value }: KeyValue): string {
   return [key, createRevision, modRevision, version, Buffer.from(value).toString('base64')].join(
     ' ',

@@ -43,7 +43,7 @@ export interface RecordedResponse {
   readonly body_base64?: string
 }
 
-/** What exchanges and watches have in common. */
+/** The part that exchanges and watches share. */
 export interface Recorded {
   readonly id: string
   readonly area: string
@@ -75,7 +75,7 @@ export interface RecordedWatch extends Recorded {
   readonly duration_ms: number
   readonly ended_by: 'server-eof' | 'client-closed'
   readonly frames: readonly RecordedFrame[]
-  /** What was written while the stream was open. */
+  /** Writes while the stream was open. */
   readonly mutations: {
     readonly description: string
     readonly from_revision: number
@@ -118,7 +118,7 @@ export interface HistoryBatch {
   readonly changes: readonly Change[]
 }
 
-/** What was recorded of one minor version, read when it is first asked for. */
+/** The recording of one minor version, read when it is first asked for. */
 export interface Recording {
   readonly minor: string
   /** Every etcd event, in order. */
@@ -174,7 +174,8 @@ function batchesOf(lines: readonly HistoryLine[]): HistoryBatch[] {
   return batches
 }
 
-/** What etcd held at `at`: key to entry, in no order. Builds a new map: hold on to it in loops. */
+/** The contents of etcd at `at`: key to entry, in no order. Builds a new map: hold on to it in
+ *  loops. */
 export function entriesAt(at: number): Map<Key, KeyValue> {
   const entries = new Map<Key, KeyValue>()
   for (const batch of historyBatches()) {

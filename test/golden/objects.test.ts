@@ -89,7 +89,7 @@ function recordedObjects(
   return isCompact ? objectsOfJson(text) : []
 }
 
-/** What we make of the stored object, or why we cannot. */
+/** Our view of the stored object, or the reason why there is none. */
 function view(object: RecordedObject, at: number, encoding: 'JSON' | 'protobuf'): Buffer | string {
   const { apiVersion, kind, namespace, name, resourceVersion, isItem } = object
   const found = findKind(apiVersion, kind, at)

@@ -89,8 +89,8 @@ function isEqual(a: Uint8Array | NotExact, b: Uint8Array): boolean {
   return !(a instanceof NotExact) && Buffer.compare(a, b) === 0
 }
 
-/** What timing decides: the revision of a list that may be of any, the form of a token, and ages
- *  that are a second older by the time they are shown. */
+/** The differences that timing decides: the revision of a list that may be of any, the form of a
+ *  token, and ages that are a second older by the time they are shown. */
 function* allowances(
   { flags, area }: Exchange,
   recorded: Uint8Array,

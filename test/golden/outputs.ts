@@ -32,7 +32,7 @@ import { type Status, statusJson } from '../../lib/kube/status.ts'
 import { type PureAnswer, answerRecorded } from '../support/kube/kube-golden.ts'
 import { type Recorded, entriesAt } from './load.ts'
 
-/** What became of a recorded answer. */
+/** A recorded answer, made again. */
 export interface Made {
   readonly body: Uint8Array | NotExact
   readonly kind: string
@@ -40,7 +40,7 @@ export interface Made {
   readonly form: string
 }
 
-/** What a test may put in place of what timing decided. */
+/** Replacements that a test may make for parts that timing decided. */
 export interface Replacements {
   readonly meta?: Partial<ListMeta> | undefined
   /** Added to the recorded time. */
@@ -90,7 +90,7 @@ export function remakeStatus(recorded: Recorded, json: string): Made {
   return statusMade(json, { preference, offer: offerOf(recorded, false, true), form: 'Status' })
 }
 
-/** What a watch would be sent in; undefined when it is refused. */
+/** The media type that a watch would be sent in; undefined when it is refused. */
 export function watchMediaType(recorded: Recorded, resource: Resource): MediaType | undefined {
   const offer = offerOf(recorded, resource.custom !== undefined, true)
   const decided = negotiateWatch(preferenceOf(recorded), offer)

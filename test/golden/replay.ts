@@ -83,8 +83,8 @@ export class HistoryWriter {
   }
 }
 
-/** What is asked, and what is not answered as it was recorded, with the reason why that is right:
- *  by id. */
+/** The requests of a replay, and those that are not answered as recorded, with the reason why that
+ *  is right: by id. */
 export interface ReadReplay {
   readonly recording: Recording
   readonly asked: readonly Exchange[]
@@ -145,7 +145,7 @@ export function readsOf(recording: Recording, otherAreas: ReadonlySet<string>): 
     .sort((a, b) => a.at_revision - b.at_revision || a.compact_revision - b.compact_revision)
 }
 
-/** What differs between the recorded answer and ours; undefined if nothing does. */
+/** The difference between the recorded answer and ours; undefined if there is none. */
 export async function replayExchange(
   served: Served,
   exchange: Exchange,
@@ -209,7 +209,7 @@ export function differenceOf(exchange: Exchange, answer: HttpAnswer): string | u
 
 interface Comparable {
   readonly text: string
-  /** Of a list that may be of any revision; 0 of others. */
+  /** Revision of a list that may be of any; 0 of others. */
   readonly revision: number
 }
 

@@ -5,7 +5,7 @@ import { golden } from './load.ts'
 import { HistoryWriter } from './replay.ts'
 import { replayWatches } from './watch-replay.ts'
 
-/** What is not answered as it was recorded, and why that is right. */
+/** The recordings that are not answered alike, each with the reason why that is right. */
 const exceptions: Readonly<Record<string, string>> = {
   'pub-w132': 'a user who may not do this, which is up to authorization',
   'pub-w133': 'a user who may not do this, which is up to authorization',
@@ -13,8 +13,8 @@ const exceptions: Readonly<Record<string, string>> = {
   'pub-w149': 'the oldest revision of a cache that was made three revisions later than ours',
 }
 
-/** What a server still has depends on when it was started. The recorded one was started again at
- *  this revision. */
+/** The revision at which the recorded server was started again: its history depends on when it was
+ *  started. */
 const restartedAt = 796
 
 t.test(

@@ -10,7 +10,7 @@ export interface WatchReplay {
   readonly watches: readonly RecordedWatch[]
   /** Writes what the recorded server wrote, up to a revision. */
   readonly writer: { writeUpTo(revision: number): Promise<void> }
-  /** What is not answered as it was recorded, and why that is right: by id. */
+  /** Recordings that are not answered alike, each with the reason why that is right: by id. */
   readonly exceptions: Readonly<Record<string, string>>
   /** The recorded server was started again at this revision, which decides what it still had. */
   readonly restart?: { readonly at: number; start(): Promise<Served> } | undefined
@@ -69,7 +69,7 @@ function byRevision(recorded: readonly RecordedWatch[]): [number, RecordedWatch[
   return [...groups].sort(([a], [b]) => a - b)
 }
 
-/** What differs between the recorded stream and ours; undefined if nothing does. */
+/** The difference between the recorded stream and ours; undefined if there is none. */
 async function compare(stream: Stream, watch: RecordedWatch): Promise<string | undefined> {
   const wanted = watch.frames.map(frameBytes).filter(frame => !isBookmark(frame))
   const { response } = watch
@@ -162,7 +162,7 @@ async function* framesOf(response: http.IncomingMessage): AsyncGenerator<Buffer,
   }
 }
 
-/** Where the first frame ends; 0 when it is not there yet. */
+/** The end of the first frame; 0 when it is not there yet. */
 function endOf(bytes: Buffer, isProtobuf: boolean): number {
   if (!isProtobuf) return bytes.indexOf(0x0a) + 1
   if (bytes.length < 4) return 0

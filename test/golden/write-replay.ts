@@ -20,7 +20,7 @@ export interface WriteReplay {
   readonly options?: TestOptions
 }
 
-/** What is given out during one exchange. */
+/** The values that are given out during one exchange. */
 interface Given {
   uid: string
   suffix: string
@@ -90,7 +90,7 @@ async function revisionOf({ client }: Served): Promise<number> {
   return header.revision
 }
 
-/** What differs; undefined if nothing does. */
+/** The difference; undefined if there is none. */
 async function replayOne(
   { served, given }: Stage,
   recording: Recording,
@@ -115,8 +115,8 @@ interface RecordedChange {
   readonly value: Uint8Array | undefined
 }
 
-/** What servers write by nobody's request, or beside it: their leases, and the addresses that they
- *  give out. */
+/** The keys that servers write by nobody's request, or beside it: their leases, and the addresses
+ *  that they give out. */
 const ownKeys =
   /^\/registry\/(?:ipaddresses|ranges|peerserverleases|masterleases|leases\/kube-system\/apiserver-)/
 

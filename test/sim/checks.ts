@@ -1,4 +1,4 @@
-/** What must hold of everything that a mirror says, judged by the truth. The names follow etcd's
+/** The rules for everything that a mirror says, judged by the truth. The names follow etcd's
  *  robustness tests.
  *
  *  - fresh: a consistent read contains every write that was acknowledged before it began, and is
@@ -24,7 +24,7 @@ export class SimFailure extends Error {
   override readonly name = 'SimFailure'
 }
 
-/** What was known when a read began. */
+/** The knowledge when a read began. */
 export interface ReadMark {
   readonly epoch: number
   readonly floor: number

@@ -1,4 +1,4 @@
-/** What goes wrong in a simulation, and how often: one profile for each world. */
+/** The faults of a simulation, and how often they come: one profile for each world. */
 
 import { type Random, randomInt, randomItem } from '../../lib/base/random.ts'
 import type { Backup, Engine } from '../../lib/etcd/engine/engine.ts'
@@ -11,7 +11,7 @@ import type { Truth } from './truth.ts'
 export interface Profile {
   readonly name: string
   readonly chances: FaultChances
-  /** Of each step. */
+  /** Chances at each step. */
   readonly trouble: number
   readonly compaction: number
   readonly restore: number

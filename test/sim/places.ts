@@ -1,4 +1,4 @@
-/** Where clients of a simulated mirror read, and the bounds of all of them. */
+/** The places at which clients of a simulated mirror read, and the bounds of all of them. */
 
 import { defaultLimits, type MirrorLimits } from '../../lib/mirror/limits.ts'
 import type { Mirrors } from '../../lib/mirror/mirrors.ts'
@@ -28,14 +28,14 @@ export interface SimWatcher {
   position: Position | undefined
 }
 
-/** Where clients read: the mirror itself, or a face thread with copies of it. */
+/** A place at which clients read: the mirror itself, or a face thread with copies of it. */
 export interface Place {
   readonly mirrors: Mirrors
   readonly thread: SimThread | undefined
-  /** Of what is delivered here: a thread that has stalled is told late what another epoch
+  /** Checks of deliveries here: a thread that has stalled is told late what another epoch
    *  brought. */
   readonly checks: MirrorChecks
-  /** Where the sink is in each keyspace. */
+  /** Position of the sink in each keyspace. */
   readonly delivered: Map<string, Position>
   readonly watchers: readonly SimWatcher[]
 }

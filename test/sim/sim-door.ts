@@ -86,7 +86,7 @@ export class SimDoor {
   }
 }
 
-/** What a client knows of a watcher. */
+/** A watcher as its client knows it. */
 interface Watched {
   readonly id: bigint
   readonly keyspace: string

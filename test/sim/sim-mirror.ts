@@ -42,7 +42,7 @@ export interface SimMirrorOptions {
   readonly isCheckingVersions: boolean
   /** Ends the simulation. */
   readonly fail: (error: unknown) => void
-  /** How many violations of order etcd may show: none, when it is sound. */
+  /** True if etcd may show violations of order; a sound one shows none. */
   readonly mayViolate: boolean
 }
 
@@ -107,7 +107,7 @@ export class SimMirror {
     return place
   }
 
-  /** Where a client comes to: clients do not choose. */
+  /** The place that a client comes to: clients do not choose. */
   #anyPlace(): Place {
     if (this.#threads === undefined) return this.#own
     return this.#placeOf(this.#threads.any())
@@ -247,7 +247,7 @@ export class SimMirror {
     else thread.reading += change
   }
 
-  /** What the mirror does not answer is read from etcd, as the layers above would. */
+  /** Reads from etcd where the mirror does not answer, as the layers above would. */
   async #goElsewhere(
     { mirrors }: Place,
     keyspace: string,

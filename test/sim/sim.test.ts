@@ -7,7 +7,7 @@ import { profiles } from './faults.ts'
 import { runWorld, simulate, WorldFailure } from './simulate.ts'
 import { effort } from '../support/effort.ts'
 
-/** What is run in every test run; the seed is new each time, and named by a failure. */
+/** The number of events in every test run; the seed is new each time, and named by a failure. */
 const events = 84_000 * effort
 /** Small enough that each profile has its turn. */
 const eventsOfWorld = 12_000
@@ -20,7 +20,7 @@ interface Regression {
   readonly events: number
   /** Face threads. */
   readonly threads?: number
-  /** What the world has shown. */
+  /** Findings of the world. */
   readonly found: string
 }
 

@@ -1,4 +1,4 @@
-/** What happened in a simulation, by name. */
+/** The counts of a simulation's happenings, by name. */
 
 export class Stats {
   readonly counts: Map<string, number> = new Map()

@@ -1,6 +1,6 @@
-/** What really happened in the simulated etcd, revision by revision, kept apart from everything
- *  that is under test: for each keyspace the revisions at which it changed, and a sum over its
- *  entries after each. A restore forks the past into a new epoch. */
+/** The true past of the simulated etcd, revision by revision, kept apart from everything that is
+ *  under test: for each keyspace the revisions at which it changed, and a sum over its entries
+ *  after each. A restore forks the past into a new epoch. */
 
 import { allKeys, type Key } from '../../lib/base/keys.ts'
 import type { Engine } from '../../lib/etcd/engine/engine.ts'
@@ -27,7 +27,7 @@ export class EpochTruth {
   latest: number
   /** Up to here it is the epoch before. */
   forkedAt = 0
-  /** What a read that begins now must contain. */
+  /** Revision that a read that begins now must contain. */
   floor: number
 
   constructor(index: number, keyspaceOf: KeyspaceOf, start: number) {
@@ -61,7 +61,7 @@ export class EpochTruth {
     return index === 0 ? 0 : sums[index - 1]!
   }
 
-  /** What happened to a keyspace at a revision. */
+  /** Events of a keyspace at a revision. */
   eventsAt(name: string, at: number): Event[] {
     const batch = this.#byRevision.get(at)
     return batch?.events.filter(({ key }) => this.#keyspaceOf(key) === name) ?? []

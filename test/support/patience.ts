@@ -30,8 +30,8 @@ let own: number | undefined
 /** The processor time of `work` on the machine that the limits were written on. */
 const referenceMs = 16
 
-/** How slow the machine is: for how long this process had to wait for its share of the processors,
- *  and how slow these are. Holds the event loop meanwhile. */
+/** The slowness of the machine: for how long this process had to wait for its share of the
+ *  processors, and how slow these are. Holds the event loop meanwhile. */
 export function slowness(): number {
   const startMs = performance.now()
   const startCpu = process.cpuUsage()

@@ -1,6 +1,6 @@
 /** A custom resource for tests: toys, which have a color and a size. */
 
-/** Where the definition of toys is stored. */
+/** The key under which the definition of toys is stored. */
 export const toyDefinitionKey =
   '/registry/apiextensions.k8s.io/customresourcedefinitions/toys.example.com'
 

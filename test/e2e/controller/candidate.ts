@@ -7,13 +7,13 @@ import { Controller } from './controller.ts'
 import { type Gadget, leaseName } from './gadgets.ts'
 import { LeaderElection } from './leader-election.ts'
 
-/** What a candidate tells. */
+/** A candidate's report. */
 export interface Report {
   readonly isLeading: boolean
   readonly patches: number
   readonly retries: number
   readonly restarts: number
-  /** What its informer has; only when asked for. */
+  /** Gadgets of its informer; only when asked for. */
   readonly gadgets?: readonly Gadget[] | undefined
 }
 

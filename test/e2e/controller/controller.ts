@@ -128,7 +128,7 @@ export class Controller {
   }
 }
 
-/** How long the server asks to wait. */
+/** The time that the server asks to wait. */
 function retryAfterMs(error: unknown): number {
   if (!(error instanceof ApiException)) return 0
   return Number(error.headers['retry-after'] ?? 0) * 1_000

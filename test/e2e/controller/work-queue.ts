@@ -6,7 +6,7 @@ const lastDelayMs = 1_000
 
 export class WorkQueue {
   readonly #waiting: string[] = []
-  /** What is to be looked at, also while a worker is at it. */
+  /** Items to be looked at, also while a worker is at it. */
   readonly #dirty: Set<string> = new Set()
   readonly #atWork: Set<string> = new Set()
   readonly #failures: Map<string, number> = new Map()

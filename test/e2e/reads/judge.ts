@@ -7,7 +7,7 @@ import type { ModelObject } from './kinds.ts'
 import type { GetRequest, ListRequest } from './requests.ts'
 import type { ModelEntry, World } from './world.ts'
 
-/** What was known around a request. */
+/** The knowledge around a request. */
 export interface Moment {
   /** Written before it was sent. */
   readonly floor: number
@@ -22,7 +22,7 @@ export interface Moment {
   readonly knowsCompaction: boolean
 }
 
-/** What a judged answer was, for the count, and where the list goes on. */
+/** The kind of a judged answer, for the count, and the place where the list goes on. */
 export interface Verdict {
   readonly kind: string
   readonly continue: string
@@ -131,7 +131,7 @@ interface Failure {
   readonly moment: Moment
 }
 
-/** What may be answered instead of a list, and when. */
+/** The verdict on an answer instead of a list: which may be given, and when. */
 function judgeFailure(request: ListRequest, failure: Failure): Verdict {
   const { answer, body, allowed, moment } = failure
   assert.equal(body.code, answer.status)

@@ -1,6 +1,6 @@
-/** What the model of reads is made of: kinds of objects, how they are stored, and what of them
- *  selectors see. Objects are looked up by the very bytes that were stored, so that the oracle
- *  needs no codec of ours. */
+/** The kinds of objects in the model of reads: how they are stored, and what of them selectors see.
+ *  Objects are looked up by the very bytes that were stored, so that the oracle needs no codec of
+ *  ours. */
 
 import { NotExact } from '../../../lib/codec/not-exact.ts'
 import { protobufFromJson } from '../../../lib/codec/transcode/transcode.ts'
@@ -13,7 +13,7 @@ export interface ModelObject {
   /** Tells versions of an object apart; an annotation. */
   readonly serial: number
   readonly labels: Readonly<Record<string, string>>
-  /** What the object has of the fields of its kind. */
+  /** Values of the object in the fields of its kind. */
   readonly fields: Readonly<Record<string, string>>
 }
 
@@ -32,7 +32,7 @@ export interface ModelKind {
   /** Upstream's cache has it: `resourceVersion=0` ignores a limit. */
   readonly isWatchCached: boolean
   readonly fields: Readonly<Record<string, readonly string[]>>
-  /** What the API shows where an object has nothing. */
+  /** Values that the API shows where an object has none. */
   readonly fallbacks: Readonly<Record<string, string>>
   readonly stored: (object: ModelObject) => Buffer
 }

@@ -12,7 +12,7 @@ import {
   randomName,
 } from './kinds.ts'
 
-/** What all pages of a list have in common. */
+/** The part that all pages of a list share. */
 export interface ListShape {
   readonly kind: ModelKind
   /** Empty: all. */

@@ -19,7 +19,7 @@ export interface ModelEntry {
   readonly object: ModelObject
 }
 
-/** What a key became, and when. Undefined: it was deleted. */
+/** A change of a key, and its revision. Undefined: it was deleted. */
 interface LoggedChange {
   readonly revision: number
   readonly entry: ModelEntry | undefined
@@ -161,7 +161,8 @@ export class World {
     return this.#log.get(key)?.findLast(change => change.revision <= revision)
   }
 
-  /** What etcd has answered by now may be of writes that their writers do not know of yet. */
+  /** Waits until writes are logged that etcd may have answered and whose writers do not know it
+   *  yet. */
   async #logged(): Promise<void> {
     await Promise.all(this.#writing)
   }

@@ -29,14 +29,14 @@ export interface SoakOptions {
 export interface SoakReport {
   readonly changes: number
   readonly events: number
-  /** How many objects each informer has in the end. */
+  /** Number of objects that each informer has in the end. */
   readonly objects: readonly number[]
   readonly restarts: number
 }
 
 const pageLimit = 500
 
-/** What an informer is told of. */
+/** The selectors of an informer. */
 interface Selected {
   readonly labelSelector?: string
   readonly fieldSelector?: string

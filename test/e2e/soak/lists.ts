@@ -22,7 +22,7 @@ export interface ListsReport {
   readonly lists: number
   /** Lists for each second in which they were asked for. */
   readonly perSecond: number
-  /** What clients waited for lists of two pages. */
+  /** Times that clients waited for lists of two pages. */
   readonly medianListMs: number
   readonly p99ListMs: number
   readonly slowestListMs: number
@@ -51,7 +51,7 @@ export function startLists(options: ListsOptions): { stop(): Promise<ListsReport
 
 const path = '/api/v1/pods'
 const accept = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1'
-/** Of so many lists, one is parsed. */
+/** The number of lists of which one is parsed. */
 const parsedEach = 20
 /** More than that at a time mean that the servers do not keep up. */
 const atOnceMax = 400

@@ -20,9 +20,9 @@ export interface RollingOptions {
   readonly listsPerSecond: number
   /** `--shutdown-delay`, in seconds. */
   readonly shutdownDelay: number
-  /** How long both replicas run before and after each restart. */
+  /** Time that both replicas run before and after each restart. */
   readonly settleMs: number
-  /** How many of the two are restarted. */
+  /** Number of restarts, of the two in turn. */
   readonly restarts: number
   readonly progress: (message: string) => void
 }
@@ -34,9 +34,9 @@ export interface RollingReport extends ListsReport {
   readonly balancerBusyMs: number
   /** Lists whose second page came from the other replica. */
   readonly crossed: number
-  /** How many changes each watcher was told of. */
+  /** Number of changes that each watcher was told. */
   readonly changes: number
-  /** How often watches were resumed, and how often from a bookmark's revision. */
+  /** Number of resumed watches, and of those that resumed from a bookmark's revision. */
   readonly resumes: number
   readonly fromBookmarks: number
 }
@@ -58,7 +58,7 @@ const listHeaders = { accept: `application/json;as=PartialObjectMetadataList;${k
 const watchHeaders = { accept: `application/json;as=PartialObjectMetadata;${kind}` }
 
 class Watcher {
-  /** What it was told: `<revision> <type> <namespace>/<name>`. */
+  /** Events that it was told: `<revision> <type> <namespace>/<name>`. */
   readonly told: string[] = []
   position: number
   resumes = 0

@@ -1,4 +1,4 @@
-/** What a watch promises, each a check of its own over what one client has seen: what etcd's
+/** The promises of a watch, each a check of its own over what one client has seen: what etcd's
  *  robustness tests ask of etcd's watches, and that the selector was kept to. Each throws when its
  *  promise was broken. */
 
@@ -53,7 +53,7 @@ function unique({ stretches }: Seen): void {
   }
 }
 
-/** Of a revision that is followed by anything, all is told. */
+/** Checks that all of a revision is told if anything follows it. */
 function atomic({ selector, stretches }: Seen, changes: readonly ModelChange[]): void {
   const wanted = countsOf(changes.flatMap(change => toldOf(change, selector) ?? []))
   for (const { told } of stretches) {

@@ -45,7 +45,7 @@ export class WatchingClient {
     return { selector: this.selector, stretches: this.#stretches }
   }
 
-  /** How often it has begun or resumed. */
+  /** Number of times that it has begun or resumed. */
   get connections(): number {
     return this.#stretches.length
   }
@@ -57,7 +57,7 @@ export class WatchingClient {
     return this.#isDone(last) ? (last.told.at(-1)?.revision ?? last.from) : positionAfter(last)
   }
 
-  /** What is selected, as far as this client knows. */
+  /** Selected objects, as far as this client knows. */
   state(): Map<string, number> {
     const first = this.#stretches.findLastIndex(({ state }) => state !== undefined)
     const state = new Map(this.#stretches[first]?.state)

@@ -1,5 +1,5 @@
-/** What is written while watches are judged, and the naive model of it: every change of every
- *  revision, before and after, and what a selector makes of it. */
+/** The writes while watches are judged, and the naive model of it: every change of every revision,
+ *  before and after, and what a selector makes of it. */
 
 import { type Key, keyFromText, singleKey } from '../../../lib/base/keys.ts'
 import { type Random, randomInt, randomItem } from '../../../lib/base/random.ts'
@@ -30,11 +30,11 @@ export interface ToldChange {
   readonly serial: number
 }
 
-/** What a watch asks for, and whether it is asked for by that. */
+/** A watch's request, and the objects that it selects. */
 export interface ModelSelector {
   /** The path without the query. */
   readonly path: string
-  /** Of the query; empty or `name=value`. */
+  /** Selector in the query; empty or `name=value`. */
   readonly query: string
   readonly selects: (object: ModelObject) => boolean
   /** Something that it selects. */
@@ -126,7 +126,7 @@ function storedOf({ namespace, name, labels, serial }: ModelObject): Uint8Array 
   return value
 }
 
-/** What a watch with that selector is told of a change; undefined: nothing. */
+/** The event of a watch with that selector after a change; undefined: none. */
 export function toldOf(
   { revision, key, before, after }: ModelChange,
   { selects }: ModelSelector,

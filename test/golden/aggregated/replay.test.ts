@@ -13,8 +13,8 @@ import { readRecording, type Variant, variants } from './recording.ts'
 import { learnt, startWorld, type World } from './world.ts'
 import { patient } from '../../support/patience.ts'
 
-/** Of the server's first moments, and of reads by users whom the sidecar would have to know: see
- *  test/e2e/sidecar.test.ts. */
+/** The areas of the server's first moments, and of reads by users whom the sidecar would have to
+ *  know: see test/e2e/sidecar.test.ts. */
 const otherAreas = new Set(['starting', 'write', 'aggregator'])
 
 /** Answered by the mirror: objects, lists and Tables of the version that is stored, and that one is
@@ -84,7 +84,8 @@ async function answerOnceCompared(
   }
 }
 
-/** What no server shows, such as objects of a kind that is not there, is never compared. */
+/** The number of tries: answers that no server shows, such as objects of a kind that is not there,
+ *  are never compared. */
 const triesMax = 200
 
 /** Those that have objects now. */
@@ -130,7 +131,7 @@ t.test('what is stored is answered from the mirror, and the rest by the server',
   t.ok(figures.mirrored / figures.stored >= 0.94, `${figures.mirrored} of ${figures.stored}`)
 })
 
-/** What is not sent as it was recorded, and why that is right. */
+/** The watches that are not sent as recorded, each with the reason why that is right. */
 const watchExceptions: Readonly<Record<string, string>> = {
   'pub-agg-w016': 'which of two equal watches gets the columns again is a race in the server',
   'pub-agg-w089': 'how far back a watch reaches depends on when the cache of the server began',

@@ -84,7 +84,7 @@ export async function startWorld(
   return { service, server, writer, clock, client }
 }
 
-/** What the server says about itself, as it was recorded for whoever may read everything. */
+/** The documents of the server about itself, as it was recorded for whoever may read everything. */
 export function documentsIn(
   exchanges: readonly Exchange[],
 ): (path: string, accept: string) => RecordedResponse | undefined {

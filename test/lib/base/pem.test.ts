@@ -6,7 +6,7 @@ import { pairProblem } from '../../../lib/base/pem.ts'
 
 const certs = 'test/support/certs'
 
-/** What is said of two files that TLS refuses. */
+/** The problem of two files that TLS refuses. */
 function problemOf(certFile: string, keyText: string): string {
   const cert = { name: 'cert', text: readFileSync(certFile, 'latin1') }
   const key = { name: 'key', text: keyText }

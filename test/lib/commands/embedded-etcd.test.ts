@@ -8,7 +8,7 @@ import { programFlags } from '../../support/program/program-flags.ts'
 
 const history = 'test/golden/data/1.36/history.jsonl.gz'
 
-/** Where the program logs that its etcd listens. */
+/** The address at which the program logs that its etcd listens. */
 async function addressOf(child: ChildProcess): Promise<string> {
   for await (const line of createInterface({ input: child.stderr! })) {
     const { etcd } = JSON.parse(line) as { etcd?: string }

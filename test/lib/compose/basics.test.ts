@@ -1,4 +1,4 @@
-/** What every cluster has, made at start and kept. */
+/** The objects that every cluster has, made at start and kept. */
 
 import t from 'tap'
 import { systemClock } from '../../../lib/ops/system.ts'

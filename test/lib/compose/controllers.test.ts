@@ -1,4 +1,4 @@
-/** What goes on around writes: namespaces are emptied, dependents are collected, pods end. */
+/** The controllers around writes: namespaces are emptied, dependents are collected, pods end. */
 
 import t from 'tap'
 import { type Served, ask, startServed } from '../../support/http/served.ts'

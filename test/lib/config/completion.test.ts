@@ -5,7 +5,7 @@ import t from 'tap'
 import { commands } from '../../../lib/config/commands.ts'
 import { completionScript, shells } from '../../../lib/config/completion.ts'
 
-/** What bash offers after these words. */
+/** The words that bash offers after these. */
 function offered(file: string, ...words: string[]): string[] {
   const script = `source "$0"; COMP_WORDS=(watchglass "$@"); COMP_CWORD=$#; _watchglass; printf '%s\\n' "\${COMPREPLY[@]}"`
   const text = execFileSync('bash', ['-c', script, file, ...words], { encoding: 'utf8' })

@@ -187,7 +187,8 @@ class StartingServer {
     await this.#log.until(() => this.#log.progress >= revision)
   }
 
-  /** What it has been told: the revision of each key. Each watcher must have been told in order. */
+  /** The contents that it has been told: the revision of each key. Each watcher must have been told
+   *  in order. */
   contents(): Record<string, number> {
     const last = new Map<string, number>()
     const contents = new Map(this.#listed)

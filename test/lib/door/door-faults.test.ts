@@ -192,7 +192,7 @@ async function untilAnswered({ direct, through }: World): Promise<void> {
   }
 }
 
-/** Where a member keeps its data. */
+/** The folder in which a member keeps its data. */
 function dataOf(processId: number): string {
   const args = readFileSync(`/proc/${processId}/cmdline`, 'utf8').split('\0')
   const flag = args.find(arg => arg.startsWith('--data-dir='))

@@ -1,4 +1,4 @@
-/** What passes to etcd: headers, messages and trailers as they are, in both directions. */
+/** Passed calls: headers, messages and trailers as they are, in both directions. */
 
 import { EventEmitter, once } from 'node:events'
 import * as http2 from 'node:http2'

@@ -1,5 +1,5 @@
-/** What the random calls do not reach, on a real etcd and on the engine over gRPC: limits, streams,
- *  time. */
+/** Cases that the random calls do not reach, on a real etcd and on the engine over gRPC: limits,
+ *  streams, time. */
 
 import { Client, type ClientDuplexStream, credentials } from '@grpc/grpc-js'
 import t, { type Test } from 'tap'

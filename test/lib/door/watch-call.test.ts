@@ -1,4 +1,4 @@
-/** What a watch call writes: bytes that are shared between watchers, and how much waits for a
+/** The bytes that a watch call writes, which are shared between watchers, and how much waits for a
  *  client. */
 
 import * as http2 from 'node:http2'

@@ -110,7 +110,7 @@ function token(): fc.Arbitrary<string> {
     .chain(json => fc.constantFrom(json, Buffer.from(json).toString('base64url')))
 }
 
-/** What a malformed request may lead to: a Status of its own making, never anything else. */
+/** Checks the failure of a malformed request: a Status of its own making, never anything else. */
 function checkFailure(error: unknown): void {
   if (!(error instanceof CacheError)) throw error
   const status = statusFromError(error)

@@ -97,7 +97,7 @@ const selector = fc.constantFrom(
   'fieldSelector=metadata.namespace!=a',
 )
 
-/** What a selection holds, the plain way. */
+/** The names that a selection holds, the plain way. */
 function selected(query: string, all: readonly KeyValue[]): string[] {
   const filter = compileFilter(planOf(query), slowReader)
   return [...all]

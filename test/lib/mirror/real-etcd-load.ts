@@ -44,7 +44,7 @@ export class EtcdLoad {
   readonly mirror: Mirror
   readonly counts: ReadonlyMap<string, number>
   readonly warnings: string[] = []
-  /** Of the writers and of the comparison at the end: apart from the mirror's. */
+  /** Client of the writers and of the comparison at the end: apart from the mirror's. */
   readonly client: GrpcClient
   readonly #mirrorClient: LaggingClient
   readonly #staleProbes: StaleProbe[] = []
@@ -88,7 +88,7 @@ export class EtcdLoad {
     return this.#writes
   }
 
-  /** Where the mirror watches now. */
+  /** Endpoint that the mirror watches now. */
   get endpoint(): string | undefined {
     return this.mirror.statuses()[0]?.endpoint
   }

@@ -12,7 +12,7 @@ import { changesAt, TinyEtcd } from '../../support/etcd/tiny-etcd.ts'
 interface Fixture {
   readonly etcd: TinyEtcd
   readonly clock: FakeClock
-  /** What was written since the last base began: `base 5: /k1 /k2`, `6: /k1 /k2`. */
+  /** Lines that were written since the last base began: `base 5: /k1 /k2`, `6: /k1 /k2`. */
   readonly lines: () => string[]
   readonly stop: () => void
   readonly done: Promise<RecordReport>

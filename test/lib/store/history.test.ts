@@ -10,7 +10,7 @@ import { collector } from '../../support/program/collector.ts'
 import { deleteOf, entryAt, putOf, unbounded } from '../../support/store/store-builders.ts'
 
 const keys = Array.from({ length: 400 }, (_, i) => `key-${i}`)
-/** Of one batch: more than lie between two snapshots that a history keeps. */
+/** The number of changes in one batch: more than lie between two snapshots that a history keeps. */
 const many = 700
 const terms = ['even', 'odd']
 
@@ -120,7 +120,7 @@ function contentsOf(snapshot: Snapshot): string[] {
   return snapshot.range(allKeys).map(({ key, modRevision }) => `${key}@${modRevision}`)
 }
 
-/** What the index holds, in order. */
+/** The contents of the index, in order. */
 function indexed(snapshot: Snapshot): string[] {
   return terms.flatMap(term => {
     const entries = snapshot.index('parity')!.range(term, allKeys)

@@ -1,4 +1,4 @@
-/** What a thread with copies is told. */
+/** The messages to a thread with copies. */
 
 import t from 'tap'
 import { keyFromText } from '../../../lib/base/keys.ts'

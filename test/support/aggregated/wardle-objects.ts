@@ -1,4 +1,4 @@
-/** How upstream's sample server serves what it has stored: decoded by its types, defaulted,
+/** The answers of upstream's sample server: stored objects are decoded by its types, defaulted,
  *  converted, and encoded again. */
 
 import { compactMetadata } from './typed-metadata.ts'

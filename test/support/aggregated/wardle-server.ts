@@ -28,7 +28,7 @@ export interface WardleOptions {
   readonly client: Client
   /** Its `--etcd-prefix`. */
   readonly prefix: string
-  /** What it says about itself, for a path and an Accept header. */
+  /** Documents about itself, for a path and an Accept header. */
   readonly document: (path: string, accept: string) => RecordedResponse | undefined
   readonly recorded?: ((id: string) => RecordedResponse | undefined) | undefined
   readonly hasWatchCache?: boolean | undefined

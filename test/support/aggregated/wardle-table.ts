@@ -10,7 +10,8 @@ export function goText(value: unknown): string {
   )
 }
 
-/** What an Accept header asks for; undefined for what this server does not write by itself. */
+/** The view that an Accept header asks for; undefined for what this server does not write by
+ *  itself. */
 export type View =
   | { readonly type: 'object' }
   | { readonly type: 'metadata'; readonly version: string }

@@ -1,4 +1,4 @@
-/** What a request to the sample server is about. */
+/** The subject of a request to the sample server. */
 
 import { revision, type Revision } from '../../../lib/base/revision.ts'
 import { group } from './wardle-objects.ts'

@@ -16,7 +16,7 @@ export interface DoorFlood {
   /** With the certificate of alice. */
   readonly isSecure?: boolean
   readonly connections: number
-  /** Of each connection. */
+  /** Number of streams on each connection. */
   readonly streams: number
   readonly body: DoorBody
   /** Responses are read. */

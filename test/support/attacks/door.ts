@@ -62,7 +62,7 @@ export interface Door {
   readonly adminPort: number
   readonly upstream: TestUpstream
   readonly etcd: EngineClient
-  /** What the program has logged. */
+  /** Lines that the program has logged. */
   readonly log: readonly LogLine[]
   readonly pid: number
   readonly hasEnded: () => boolean

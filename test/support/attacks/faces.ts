@@ -8,7 +8,7 @@ import * as https from 'node:https'
 import * as net from 'node:net'
 import * as tls from 'node:tls'
 
-/** Where a program listens. */
+/** The address of a program. */
 export interface Face {
   readonly protocol: 'http' | 'https'
   readonly port: number

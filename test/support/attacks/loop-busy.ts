@@ -1,5 +1,5 @@
-/** How much of a processor this thread has used meanwhile, and the longest that one turn of its
- *  event loop has used of it. What other processes of the machine do counts neither way. */
+/** The share of a processor that this thread has used meanwhile, and the longest that one turn of
+ *  its event loop has used of it. What other processes of the machine do counts neither way. */
 
 import { readFileSync } from 'node:fs'
 
@@ -29,7 +29,7 @@ export function watchBusy(): () => Busy {
   }
 }
 
-/** Of the main thread. */
+/** The time of the main thread. */
 function busyMs(): number {
   const { pid } = process
   return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6

@@ -12,10 +12,10 @@ import { patient } from '../patience.ts'
 
 /** So soon everything is answered: whoever waits for a time limit of ours waits longer. */
 const atOnceMs = 10_000
-/** Of the memory that was in use before, so much more may be after: a fifth. */
+/** The bound of memory after an attack, of that in use before: a fifth more. */
 const memoryShare = 1.2
 
-/** What a program held before an attack. */
+/** The holdings of a program before an attack. */
 export interface Calm {
   readonly bytes: number
   readonly held: Readonly<Record<string, number>>
@@ -53,7 +53,7 @@ export async function staysCalm(t: Test, door: Door, before: Calm): Promise<void
   )
 }
 
-/** What is held once all answers are over. */
+/** The holdings once all answers are over. */
 async function settled(door: Door): Promise<Record<string, number>> {
   let now = await held(door)
   for (let i = 0; i < 50 && Object.values(now).some(value => value > 0); i++) {

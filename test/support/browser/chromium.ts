@@ -49,7 +49,7 @@ interface Waiting {
   readonly reject: (error: Error) => void
 }
 
-/** What a page may look like. */
+/** The look of a page. */
 export interface Look {
   readonly width: number
   readonly height: number
@@ -133,9 +133,9 @@ export class Browser {
 
 export class Page {
   readonly session: string
-  /** What the page has asked for. */
+  /** Requests of the page. */
   readonly requests: string[] = []
-  /** What the browser had to say against the page. */
+  /** Complaints of the browser about the page. */
   readonly complaints: string[] = []
   readonly #browser: Browser
   #onLoad: () => void = () => {}
@@ -196,7 +196,7 @@ export class Page {
     await this.#call('Input.dispatchKeyEvent', { type: 'keyUp', ...params })
   }
 
-  /** What a screen reader is told: role and name of each node. */
+  /** Nodes as a screen reader is told them: their roles and names. */
   async spoken(): Promise<readonly { readonly role: string; readonly name: string }[]> {
     const { nodes } = await this.#call('Accessibility.getFullAXTree')
     type Node = Readonly<Record<'role' | 'name', { readonly value: string } | undefined>>

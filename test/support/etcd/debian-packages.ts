@@ -12,7 +12,7 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
-/** Where fetched programs are kept: shared between checkouts when WATCHGLASS_CACHE names a
+/** The folder of fetched programs: shared between checkouts when WATCHGLASS_CACHE names a
  *  folder. */
 export const cacheFolder: string =
   process.env['WATCHGLASS_CACHE'] ?? fileURLToPath(new URL('../../../../.cache', import.meta.url))

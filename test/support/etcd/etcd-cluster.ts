@@ -27,7 +27,7 @@ export interface EtcdOptions {
   readonly flags?: readonly string[]
 }
 
-/** What a test has (`t.teardown`) and a bench may build: calls every task at its end. */
+/** The end of a test (`t.teardown`), which a bench may build: calls every task at its end. */
 export interface Teardown {
   teardown(task: () => Promise<void>): void
 }

@@ -10,16 +10,16 @@ import { type Random, randomInt } from '../../../lib/base/random.ts'
 import type { Member } from '../../../lib/etcd/engine/member.ts'
 import type { Link, LinkEnds, Network } from '../../../lib/etcd/engine/network.ts'
 
-/** How likely faults are that come by themselves. All are 0 at first. */
+/** The chances of faults that come by themselves. All are 0 at first. */
 export interface FaultChances {
-  /** Of a call, to break before the member has heard of it, or before the client has its answer: as
-   *  often the one as the other. */
+  /** Chance of a call to break before the member has heard of it, or before the client has its
+   *  answer: as often the one as the other. */
   readonly loss: number
-  /** Of a message, to be held back together with all that follow on its link. */
+  /** Chance of a message to be held back together with all that follow on its link. */
   readonly delay: number
   /** For how long, at most. */
   readonly delayMaxMs: number
-  /** Of a stream, to break with any message that is sent on it. */
+  /** Chance of a stream to break with any message that is sent on it. */
   readonly disconnect: number
 }
 
@@ -53,7 +53,7 @@ export class FaultyNetwork implements Network {
     this.#options = options
   }
 
-  /** How many calls and streams are under way. */
+  /** Number of calls and streams under way. */
   get links(): number {
     return this.#links.size
   }
@@ -122,7 +122,7 @@ class FaultyLink implements Link {
   readonly #ends: LinkEnds
   readonly #up: SeededLane
   readonly #down: SeededLane
-  /** How many reasons there are to hold messages back. */
+  /** Number of reasons to hold messages back. */
   #holds = 0
   #isSilent = false
   #isOver = false

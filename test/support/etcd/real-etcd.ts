@@ -61,12 +61,12 @@ export async function findKubectl(): Promise<Program> {
   })
 }
 
-/** What scrapes metrics. */
+/** Finds the program that scrapes metrics. */
 export async function findPrometheus(): Promise<Program> {
   return findTool('prometheus')
 }
 
-/** What checks metrics and alerts. */
+/** Finds the program that checks metrics and alerts. */
 export async function findPromtool(): Promise<Program> {
   return findTool('promtool')
 }

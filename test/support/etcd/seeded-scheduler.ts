@@ -20,7 +20,7 @@ export class SeededScheduler implements Scheduler {
     return new SeededLane(this.#ready)
   }
 
-  /** How many lanes have something to deliver. */
+  /** Number of lanes with something to deliver. */
   get readyLanes(): number {
     return this.#ready.length
   }
@@ -43,7 +43,7 @@ export class SeededLane implements Lane {
   #first: (() => void) | undefined = undefined
   /** Those after it. */
   #rest: Ring<() => void> | undefined = undefined
-  /** Where among the ready lanes this one is; -1 when it is not. */
+  /** Index of this lane among the ready ones; -1 when it is not. */
   #index = -1
   #isHeld = false
   #isClosed = false
@@ -52,7 +52,7 @@ export class SeededLane implements Lane {
     this.#ready = ready
   }
 
-  /** How many messages wait. */
+  /** Number of messages that wait. */
   get waiting(): number {
     return this.#first === undefined ? 0 : 1 + (this.#rest?.size ?? 0)
   }

@@ -47,7 +47,7 @@ export class SimEngine {
     } while (this.scheduler.readyLanes > 0)
   }
 
-  /** What the promise comes to, once everything is delivered. */
+  /** The outcome of the promise, once everything is delivered. */
   async outcome<T>(promise: Promise<T>): Promise<T> {
     // A failure belongs to whoever awaits the outcome.
     promise.catch(() => undefined)

@@ -18,7 +18,7 @@ import type {
 } from '../../../lib/etcd/client.ts'
 import { type Change, KeyValue } from '../../../lib/store/event.ts'
 
-/** What a test writes: a value, or `undefined` for a delete. */
+/** The writes of a test: a value, or `undefined` for a delete. */
 export type Writes = Readonly<Record<string, string | undefined>>
 
 export class TinyEtcd implements Client {

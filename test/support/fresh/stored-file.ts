@@ -133,7 +133,7 @@ function timeText(seconds: number): string {
   return `${new Date(seconds * 1000).toISOString().slice(0, 19)}Z`
 }
 
-/** What kube-apiserver's own controllers say of an object; undefined of most. */
+/** The status that kube-apiserver's own controllers give an object; undefined for most. */
 function statusOf({
   kind,
   spec,

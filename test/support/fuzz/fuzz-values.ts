@@ -24,7 +24,7 @@ import { oddObject, recordedObjects } from './odd-objects.ts'
 
 export interface ValuesReport {
   readonly sent: number
-  /** Of the stored values: those that could be read. */
+  /** Number of stored values that could be read. */
   readonly read: number
   readonly findings: readonly string[]
 }

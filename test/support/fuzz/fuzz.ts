@@ -28,9 +28,9 @@ export interface FuzzReport {
   readonly sent: number
   /** Requests that reached the upstream. */
   readonly passed: number
-  /** How often each status came. */
+  /** Number of answers with each status. */
   readonly statuses: Readonly<Record<string, number>>
-  /** What must not happen; each names the seed of its request. */
+  /** Findings that must not be; each names the seed of its request. */
   readonly findings: readonly string[]
   /** The longest that a plain request had to wait meanwhile. */
   readonly slowestMs: number
@@ -106,7 +106,7 @@ export async function fuzz(
   return { sent, passed: tap.requests, statuses, findings, slowestMs }
 }
 
-/** How long a request takes that is as it should be. */
+/** The time of a request that is as it should be. */
 async function plain(port: number): Promise<number> {
   const startMs = performance.now()
   const { status } = await ask(port, { path: '/api/v1/namespaces/default/configmaps/a' })

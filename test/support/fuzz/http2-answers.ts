@@ -1,4 +1,4 @@
-/** What a server sends over HTTP/2, as far as the fuzz run looks at it: the status of each
+/** The answers of a server over HTTP/2, as far as the fuzz run looks at it: the status of each
  *  response, the streams that were reset, and whether the frames are well-formed. */
 
 import { frameTypes } from '../attacks/raw-http2.ts'
@@ -9,7 +9,7 @@ export interface Http2Answers {
   readonly resets: ReadonlySet<number>
   /** The server has announced the end of the connection. */
   readonly isEnded: boolean
-  /** What no server may send. */
+  /** Problem that no server may cause. */
   readonly problem: string | undefined
 }
 

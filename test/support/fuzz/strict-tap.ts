@@ -68,7 +68,7 @@ class StrictReader {
     this.#onFinding = onFinding
   }
 
-  /** What comes back: a 101 ends the HTTP of a connection. */
+  /** Notes an answer: a 101 ends the HTTP of a connection. */
   answered(piece: Buffer): void {
     const isSwitched = piece.toString('latin1').startsWith('HTTP/1.1 101')
     if (this.#mayUpgrade && isSwitched) this.#state = 'tunnel'

@@ -17,7 +17,7 @@ export class RulesServer implements ReviewServer {
   readonly users: Users
   /** Beside `basicUser`. */
   bindings: readonly Binding[]
-  /** Of every call. */
+  /** Path of every call. */
   readonly paths: string[] = []
   isDown = false
   /** Called when a call comes in. */

@@ -6,7 +6,7 @@ import type { Teardown } from '../etcd/etcd-cluster.ts'
 
 export interface TcpProxy {
   readonly endpoint: string
-  /** How many connections there have been. */
+  /** Number of connections so far. */
   readonly connectionCount: number
   /** Cuts all connections that there are. */
   cut(): void

@@ -23,7 +23,7 @@ export function kindOf(
   })
 }
 
-/** What is served of a stored text, which lies between other bytes. */
+/** The served form of a stored text, which lies between other bytes. */
 export function viewText(
   kind: CustomKind,
   text: string | Buffer,

@@ -31,7 +31,7 @@ import type { Snapshot } from '../../../lib/store/snapshot.ts'
 import { entriesAt, historyBatches, type Recorded } from '../../golden/load.ts'
 import { recordedReader } from './selectable.ts'
 
-/** What the pure layer makes of a request. */
+/** The pure layer's answer to a request. */
 export type PureAnswer =
   | { readonly type: 'failure'; readonly code: number; readonly body: string }
   | {

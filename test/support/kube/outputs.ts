@@ -17,7 +17,7 @@ import { SlabWriter } from '../../../lib/store/slab.ts'
 export const now: number = Date.parse('2026-01-02T00:00:00Z')
 export const created = '2026-01-01T00:00:00Z'
 
-/** How a test shows objects, unless it says otherwise. */
+/** The form in which a test shows objects, unless it says otherwise. */
 export function shownAs(options: Partial<Shown> = {}): Shown {
   return {
     encoding: 'json',
@@ -124,7 +124,7 @@ export function runsOf(entries: readonly KeyValue[], length = 2): Run[] {
   return runs
 }
 
-/** What a generator yields, and what it returns. */
+/** The pieces that a generator yields, and the value that it returns. */
 export function drained(pieces: Generator<Uint8Array, NotExact | undefined, undefined>): {
   readonly pieces: Uint8Array[]
   readonly text: string
@@ -149,7 +149,7 @@ export function exact(made: Uint8Array | NotExact): Buffer {
   return Buffer.from(made)
 }
 
-/** What self-described CBOR holds, with byte strings as text. */
+/** The contents of self-described CBOR, with byte strings as text. */
 export function decodedCbor(bytes: Uint8Array): unknown {
   if (
     !Buffer.from(bytes)

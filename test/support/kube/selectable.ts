@@ -12,7 +12,7 @@ import { entryAt } from '../../golden/load.ts'
 
 const customKinds = new Map<string, CustomKind>()
 
-/** How the objects of a recorded definition are read, as it was at `definedAt`. */
+/** The reader of a recorded definition's objects, as it was at `definedAt`. */
 export function recordedCustomKind(definition: string, definedAt: number): CustomKind {
   const key = `/registry/apiextensions.k8s.io/customresourcedefinitions/${definition}`
   const id = `${definition}@${definedAt}`

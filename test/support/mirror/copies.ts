@@ -18,7 +18,7 @@ export interface CopiesFixture {
   readonly keeper: Keeper
   readonly copies: FaceMirrors
   readonly fed: FedThread
-  /** What the thread was told, beside records. */
+  /** Answers that the thread was told, beside records. */
   readonly answers: readonly Answer[]
 }
 

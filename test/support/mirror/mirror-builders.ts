@@ -17,7 +17,7 @@ import { TinyEtcd } from '../etcd/tiny-etcd.ts'
 
 export const historyBounds = { maxBatches: 1000, maxAgeMs: 600_000, maxBytes: 1e9 }
 
-/** What the sink was told, in order: `applied a@5`, `reset a new epoch`, `a is ready`. */
+/** A sink that notes its calls, in order: `applied a@5`, `reset a new epoch`, `a is ready`. */
 export class RecordingSink implements MirrorSink {
   readonly told: string[] = []
 
@@ -126,7 +126,7 @@ export function entriesOf(snapshot: Snapshot): string[] {
     .map(entry => `${textFromKey(entry.key)}=${Buffer.from(entry.value).toString()}`)
 }
 
-/** What a promise has come to by now: its value, its failure's code, or `waiting`. */
+/** The outcome of a promise by now: its value, its failure's code, or `waiting`. */
 export function watchOutcome(promise: Promise<ReadOutcome>): { now: () => string } {
   let now = 'waiting'
   promise.then(

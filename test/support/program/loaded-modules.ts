@@ -6,7 +6,7 @@ import { isMainThread } from 'node:worker_threads'
 
 const root = `file://${fileURLToPath(new URL('../../../', import.meta.url))}`
 
-/** What the program answers: files below dist/, such as `lib/cli.js`. */
+/** The answer of the program: files below dist/, such as `lib/cli.js`. */
 export interface LoadedModules {
   readonly loaded: readonly string[]
 }

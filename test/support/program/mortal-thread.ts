@@ -3,12 +3,12 @@
 
 import { BroadcastChannel, isMainThread, threadId } from 'node:worker_threads'
 
-/** What the test sends: the face thread that is to die. */
+/** The test's message: the face thread that is to die. */
 export interface DeathMessage {
   readonly dies: number
 }
 
-/** What the test is told: a face thread has begun. */
+/** The message to the test: a face thread has begun. */
 export interface BirthMessage {
   readonly born: number
 }

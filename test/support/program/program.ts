@@ -9,7 +9,7 @@ import { programFlags } from './program-flags.ts'
 export interface Program {
   readonly address: string
   readonly port: number
-  /** What it says on standard output once everything is mirrored. */
+  /** Standard output once everything is mirrored. */
   readonly introduction: string
   /** Sends it a signal. */
   readonly signal: (name: NodeJS.Signals) => void

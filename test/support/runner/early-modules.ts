@@ -12,7 +12,7 @@ const load = createRequire(new URL('../../../lib/', import.meta.url))
 for (const module of modules()) load(`./${module}.js`)
 process.emitWarning = emitWarning
 
-/** What is going to be loaded, in short. */
+/** The modules that are going to be loaded, in short. */
 function modules(): string[] {
   if (program.endsWith('/commands/face-thread.js')) {
     return ['threads/threads', 'commands/plan/serve-plan']

@@ -11,7 +11,7 @@ import { createInterface } from 'node:readline'
 import { patienceVariable } from '../patience.ts'
 import { alone } from './plan.ts'
 
-/** What one process runs. */
+/** The job of one process. */
 export interface Job {
   readonly files: readonly string[]
   readonly command: readonly string[]
@@ -35,12 +35,12 @@ const endMaxMs = 20_000
 const farewellMaxMs = 5_000
 
 export interface RunOptions {
-  /** How many processes run at a time. */
+  /** Number of processes at a time. */
   readonly atOnce: number
   readonly onFile: (result: FileResult) => void
   /** Takes what people are shown. */
   readonly write: (text: string) => void
-  /** How many times slower the machine is than a quiet one, and the file that tells the tests. */
+  /** Factor by which the machine is slower than a quiet one, and the file that tells the tests. */
   readonly machine: { readonly patience: number; readonly file?: string | undefined }
   /** For how long a process may print nothing on a quiet machine. */
   readonly silentMaxMs?: number
@@ -90,7 +90,7 @@ function part(job: Job, files: readonly string[]): Job {
   return { files, command }
 }
 
-/** What became of the files of a job. */
+/** The end of a job's files. */
 interface JobEnd {
   readonly finished: readonly string[]
   /** The file that was running when the process ended, if it shared it with others. */
@@ -117,8 +117,8 @@ async function runJob(job: Job, options: RunOptions): Promise<JobEnd> {
   const report = new JobReport(job, options)
   let end: string | undefined
   let timer: NodeJS.Timeout | undefined
-  /** What the process is waited for, and whether that was too long: the machine may have become
-   *  slower meanwhile. */
+  /** Waits for the process, and looks whether that was too long: the machine may have become slower
+   *  meanwhile. */
   function wait(ms: number, reason: string): void {
     clearTimeout(timer)
     const sinceMs = performance.now()

@@ -41,7 +41,7 @@ export class ProcessUse {
   }
 }
 
-/** What a built module imports: files of dist as paths, packages by their names. */
+/** The imports of a built module: files of dist as paths, packages by their names. */
 function importsIn(text: string, file: string): string[] {
   const specifiers = text.matchAll(
     /(?:^|\n)(?:import|export)\b(?:[^'"]*?\sfrom)?\s*['"]([^'"]+)['"]|import\(\s*['"]([^'"]+)['"]/g,

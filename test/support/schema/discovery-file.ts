@@ -19,7 +19,7 @@ export function discoveryFile(
   }
 }
 
-/** Of the members of /version, those that were recorded; before 1.33 nothing was emulated. */
+/** The members of /version that were recorded; before 1.33 nothing was emulated. */
 function versionOf(minor: string, members: Readonly<Record<string, string>>): string {
   const number = Number(minor.slice(2))
   const own: Readonly<Record<string, string>> = recordedVersion(minor) ?? {
@@ -34,7 +34,7 @@ function versionOf(minor: string, members: Readonly<Record<string, string>>): st
   return `{\n${lines.join(',\n')}\n}`
 }
 
-/** What the recorded server of a minor said. */
+/** The /version that the recorded server of a minor answered. */
 function recordedVersion(minor: string): Readonly<Record<string, string>> | undefined {
   const file = `test/golden/data/${minor}/exchanges.jsonl.gz`
   if (!existsSync(file)) return undefined

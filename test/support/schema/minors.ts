@@ -2,7 +2,7 @@
  *  which minor it is true, where that is not from the first or to the last. Rows keep the order
  *  that they have in each list. */
 
-/** What all rows may have; the members of a merged row stand beside the others. */
+/** The members that all rows may have; those of a merged row stand beside the others. */
 export interface Period {
   readonly since?: string
   readonly until?: string

@@ -76,7 +76,7 @@ function withStorage(row: ResourceRow, stored: string, schema: SchemaFile): Reso
   }
 }
 
-/** What discovery shows of the stored version. */
+/** The hash by which discovery shows the stored version. */
 function hashOf(text: string): string {
   return createHash('sha256').update(text).digest().subarray(0, 8).toString('base64')
 }

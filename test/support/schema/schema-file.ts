@@ -93,7 +93,7 @@ function withExtra(row: FieldRow, { since, until }: Period, source: TypeRow | un
   return Object.keys(extra).length === 0 ? row : [row[0], row[1], row[2], row[3] ?? '', extra]
 }
 
-/** What matters on the wire; what is said of patches does not. */
+/** The row as it matters on the wire; the part about patches does not. */
 function plainRow([name, number, type, flags = '']: FieldRow): FieldRow {
   return flags === '' ? [name, number, type] : [name, number, type, flags]
 }

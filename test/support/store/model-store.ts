@@ -17,7 +17,7 @@ export interface ModelBatch {
   readonly appliedAtMs: number
 }
 
-/** What is there at one revision, in key order. */
+/** The contents at one revision, in key order. */
 export type ModelContents = readonly KeyValue[]
 
 export class ModelStore {

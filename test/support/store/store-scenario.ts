@@ -181,7 +181,8 @@ export class StoreScenario {
     })
   }
 
-  /** What must be refused is, with its code, and changes nothing: `run` compares afterwards. */
+  /** Checks that wrong changes are refused with their code, and change nothing: `run` compares
+   *  afterwards. */
   #refuse(key: Key): void {
     const { latest } = this.#model
     const put = (at: number): Change => ({ type: 'put', entry: entryOf(key, 1, at) })

@@ -12,7 +12,7 @@ import { moment } from '../http/moment.ts'
 export type Lie = (body: string, request: SeenRequest) => string
 
 export interface Lying extends Proxied {
-  /** How the upstream changes what it would say. */
+  /** Lie: the change that the upstream makes to what it would say. */
   lie: Lie
   readonly logged: string[]
 }

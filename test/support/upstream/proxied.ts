@@ -42,13 +42,13 @@ export interface ProxiedOptions {
   readonly compareShare?: number | undefined
   readonly compatibleMinors?: ReadonlySet<number> | undefined
   readonly token?: (() => Promise<string>) | undefined
-  /** What the service sees of etcd, made from what there is to see. */
+  /** The service's view of etcd, made from what there is to see. */
   readonly seenOf?: ((client: Client) => Client) | undefined
   /** The service authorizes what it answers, by what the upstream says. */
   readonly access?: FrontAccess | undefined
 }
 
-/** How a service authorizes. */
+/** The options of a service that authorizes. */
 export interface FrontAccess {
   readonly mode: AuthorizationOptions['mode']
   /** Who callers are; by their tokens if it is left out. */
@@ -87,8 +87,9 @@ export async function startProxied(t: Test, options: ProxiedOptions = {}): Promi
   return { client: createClient(), upstream, service, port, get }
 }
 
-/** What most tests are about, and all that is defined or aggregated. Of everything else, a service
- *  would ask the upstream at every start whether it is stored where it reads it. */
+/** The resources that are kept: those that most tests are about, and all that is defined or
+ *  aggregated. Of everything else, a service would ask the upstream at every start whether it is
+ *  stored where it reads it. */
 const kept =
   /\/(?:configmaps|pods|podtemplates|secrets|namespaces|deployments|events|leases|[^/]+\..*)\/$/
 

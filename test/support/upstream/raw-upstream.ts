@@ -13,22 +13,22 @@ import { UpstreamFailure } from '../../../lib/front/upstream/failure.ts'
 import { Forwarding, type SentRequest } from '../../../lib/front/upstream/forwarding.ts'
 import type { UpstreamServer } from '../../../lib/front/upstream/server.ts'
 
-/** What the server does with what has come on a connection so far. */
+/** The answers of the server to what has come on a connection so far. */
 export type Script = (socket: net.Socket, text: string, connection: number) => void
 
-/** What the receiver of a response is told. */
+/** The calls that the receiver of a response gets. */
 export interface Told {
   code: number
   headers: IncomingHttpHeaders
   body: string
   trailers?: IncomingHttpHeaders
-  /** How it has failed. */
+  /** Failure of the response. */
   failure?: string
 }
 
 export interface RawUpstream {
   readonly connections: ConnectionPool
-  /** How many there were. */
+  /** Number of connections that were opened. */
   readonly opened: () => number
   /** Passes a request. */
   readonly send: (request: Partial<SentRequest>, onOver: (told: Told) => void) => Forwarding

@@ -1,4 +1,4 @@
-/** What a recorded kube-apiserver has shown of its objects, as answers to the questions of the
+/** The objects that a recorded kube-apiserver has shown, as answers to the questions of the
  *  evidence: its own bytes of each item, put together to the list that is asked for. */
 
 import { NotExact } from '../../../lib/codec/not-exact.ts'

@@ -29,7 +29,7 @@ export interface Binding {
   readonly rules: readonly Rule[]
 }
 
-/** What upstream lets everybody do whom it knows. */
+/** The rights that upstream gives to everybody whom it knows. */
 export const basicUser: Binding = {
   subjects: ['group:system:authenticated'],
   namespace: '',

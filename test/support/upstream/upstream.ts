@@ -30,9 +30,9 @@ export interface UpstreamOptions {
   readonly client: Client
   readonly tls?: boolean | undefined
   readonly before?: Before | undefined
-  /** What is different about this API server: its etcd prefix, events elsewhere. */
+  /** Options of this API server: its etcd prefix, events elsewhere. */
   readonly service?: TestOptions | undefined
-  /** What /version says instead of the truth. */
+  /** Minor that /version names instead of the true one. */
   readonly minor?: string | undefined
   /** False: discovery has no aggregated documents. */
   readonly hasAggregated?: boolean | undefined

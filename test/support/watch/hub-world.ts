@@ -18,7 +18,7 @@ export function beginsWith(...terms: string[]): RequiredTerms {
   return { index: 'first', terms, termsOf: entry => [textOf(entry).slice(0, 1)] }
 }
 
-/** What an entry's value says. */
+/** The text of an entry's value. */
 export function textOf(entry: KeyValue | undefined): string {
   return entry === undefined ? '' : Buffer.from(entry.value).toString()
 }
@@ -44,7 +44,7 @@ export function frameOf(event: Event, at: Revision): Framed {
   return value.startsWith('!') ? 'inexact' : Buffer.from(`${event.key}@${at}=${value}`)
 }
 
-/** Of everything, unless it says otherwise. */
+/** The specification of an audience: of everything, unless it says otherwise. */
 export function spec(part: Partial<AudienceSpec> & { id: string }): AudienceSpec {
   return { range: allKeys, frameOf, ...part }
 }

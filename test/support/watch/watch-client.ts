@@ -89,7 +89,7 @@ export async function* framesOf(body: Readable, type: string): AsyncGenerator<Bu
   if (rest.length > 0) throw new Error('the stream ended within a frame')
 }
 
-/** Where the first frame ends; 0 when it is not there yet. */
+/** The end of the first frame; 0 when it is not there yet. */
 function endOfLine(bytes: Buffer): number {
   return bytes.indexOf(0x0a) + 1
 }

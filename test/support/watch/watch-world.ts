@@ -35,7 +35,7 @@ export class WatchWorld {
   readonly watches: OpenWatches
   /** For which keyspaces progress was asked, each time. */
   readonly refreshed: string[][] = []
-  /** What etcd has proven; the store's revision if it is less. */
+  /** Revision that etcd has proven; the store's if it is less. */
   proven = 0
   oldEpochAbove: number = Infinity
 

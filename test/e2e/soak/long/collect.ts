@@ -15,7 +15,7 @@ export interface HeapSample {
 }
 
 export const fileVariable = 'SOAK_HEAP_FILE'
-/** How often, in milliseconds. */
+/** The variable of the period of samples, in milliseconds. */
 export const periodVariable = 'SOAK_HEAP_PERIOD'
 /** Set where garbage is to be collected each time. Otherwise there is a sample only if V8 has
  *  collected the whole heap by itself. */

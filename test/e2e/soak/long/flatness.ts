@@ -9,10 +9,10 @@ export interface Sample {
 export interface Trend {
   readonly mean: number
   readonly perHour: number
-  /** What the line grows by between the first and the last sample. */
+  /** Rise of the line between the first and the last sample. */
   readonly growth: number
-  /** What is no growth, if the line grows by less: two standard deviations of the samples around
-   *  it; of a sawtooth the height. */
+  /** Rise of the line that is no growth: two standard deviations of the samples around it; of a
+   *  sawtooth the height. */
   readonly noise: number
   readonly isFlat: boolean
 }
@@ -43,9 +43,9 @@ export function trendOf(samples: readonly Sample[]): Trend | undefined {
   return { mean, perHour: slope * 3_600_000, growth, noise, isFlat }
 }
 
-/** Of a figure that goes up until garbage is collected: a line through two of its teeth grows by
- *  half of their height, and less than that lies between it and the samples. So only what grows by
- *  more than the figure falls at once is growth. */
+/** The trend of a figure that goes up until garbage is collected: a line through two of its teeth
+ *  grows by half of their height, and less than that lies between it and the samples. So only what
+ *  grows by more than the figure falls at once is growth. */
 export function sawtoothTrendOf(samples: readonly Sample[]): Trend | undefined {
   const trend = trendOf(samples)
   if (trend === undefined) return undefined

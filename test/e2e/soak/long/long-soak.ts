@@ -24,14 +24,14 @@ import { Writes } from './writes.ts'
 
 export interface LongSoakOptions {
   readonly ms: number
-  /** What is before does not count as growth: history is kept for ten minutes, so memory grows for
-   *  that long. */
+  /** Time at the start that does not count as growth: history is kept for ten minutes, so memory
+   *  grows for that long. */
   readonly warmUpMs: number
   readonly killEveryMs: number
   readonly certificatesEveryMs: number
   readonly sampleEveryMs: number
   readonly seed: number
-  /** Where logs and samples are written. */
+  /** Folder of logs and samples. */
   readonly folder: string
   readonly progress: (message: string) => void
 }
@@ -65,7 +65,7 @@ const perSecond = { reads: 6, warmingReads: 12, writes: 3, generated: 3 }
 /** For how much of the time to warm up there are more reads. */
 const shareWarming = 0.7
 const watchers = 24
-/** Of the time from one kill to the next, how long the member is away. */
+/** The share of the time from one kill to the next in which the member is away. */
 const shareDown = 0.2
 const cluster = 'pods=250,nodes=10,deployments=20,namespaces=5,configmaps=50'
 

@@ -15,7 +15,7 @@ export interface Metadata {
   readonly annotations?: Readonly<Record<string, string>>
 }
 
-/** What is read: resources of the group "" that have namespaces. */
+/** A resource that is read: one of the group "" that has namespaces. */
 export interface Resource {
   readonly name: 'pods' | 'configmaps'
   readonly prefix: string
@@ -37,7 +37,7 @@ export function onlyMetadata(text: string): string {
   return JSON.stringify([metadata, undefined])
 }
 
-/** What a selector asks for. */
+/** A selector, and the objects that it selects. */
 export interface Selection {
   readonly query: string
   readonly matches: (object: KubeObject) => boolean

@@ -1,4 +1,4 @@
-/** What came of everything that clients did: how often what, and each read that was wrong. */
+/** The outcomes of everything that clients did: how often what, and each read that was wrong. */
 
 import { AssertionError } from 'node:assert/strict'
 

@@ -51,8 +51,9 @@ const faults = [
   'compact,every=5m',
 ]
 
-/** What is encoded for five minutes of reads would be 60 to 78 MiB, as the reads come. A budget
- *  that is always reached makes it, with the history that fills for ten minutes, one size. */
+/** The memory budgets. Five minutes of reads would take 60 to 78 MiB of encoded objects, as the
+ *  reads come. A budget that is always reached makes it, with the history that fills for ten
+ *  minutes, one size. */
 const budgets: Readonly<Record<ProgramName, string>> = {
   writable: '32MiB',
   proxy: '64MiB',
@@ -62,11 +63,11 @@ const budgets: Readonly<Record<ProgramName, string>> = {
 /** V8 would give each thread a young generation of 2 to 48 MiB, after the garbage of the last
  *  seconds. */
 const heapFlags = {
-  /** Where garbage is collected each time. A forced collection ages what is just in use, which
-   *  leaves holes between what stays: V8 lets pages with 70 % holes be. It also gives back a large
-   *  young generation. */
+  /** Options with which garbage is collected for each sample. A forced collection ages what is just
+   *  in use, which leaves holes between what stays: V8 lets pages with 70 % holes be. It also gives
+   *  back a large young generation. */
   forced: ['--compact-on-every-full-gc', '--max-semi-space-size=2'],
-  /** Where V8 collects by itself. */
+  /** Options with which V8 collects by itself. */
   own: ['--min-semi-space-size=16', '--max-semi-space-size=16'],
 }
 
@@ -82,7 +83,7 @@ const allocator = {
 export interface ProgramsOptions {
   readonly endpoints: readonly string[]
   readonly certificates: Certificates
-  /** Where logs and samples are written. */
+  /** Folder of logs and samples. */
   readonly folder: string
   readonly sampleEveryMs: number
 }

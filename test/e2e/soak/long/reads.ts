@@ -37,7 +37,7 @@ export interface ReadsOptions {
   readonly outcomes: Outcomes
 }
 
-/** How a list may ask for its revision, and what revision it may then have. */
+/** The ways of a list to ask for its revision, and the revisions that it may then have. */
 const freshness = {
   consistent: () => '',
   any: () => 'resourceVersion=0',

@@ -8,7 +8,7 @@ import type { Program } from './programs.ts'
 
 const mebibyte = 1024 * 1024
 
-/** What memory is used for: as far as the program counts it, and where it lies. */
+/** The uses of memory: as far as the program counts it, and where it lies. */
 export interface MemoryUses {
   readonly slabs: number
   readonly segments: number
@@ -58,7 +58,7 @@ export class ProgramSamples {
     return readdirSync(`/proc/${this.#program.child.pid}/fd`).length
   }
 
-  /** How memory in MiB and descriptors go on after a time. The heap is that of all threads, as
+  /** Trends of memory in MiB and of descriptors after a time. The heap is that of all threads, as
    *  collections leave it; it has no trend if there were too few of them. */
   trends(fromMs: number): Readonly<Record<'rss' | 'heap' | 'descriptors', Trend | undefined>> {
     const after = (samples: readonly Sample[]): Sample[] =>
@@ -73,7 +73,7 @@ export class ProgramSamples {
   }
 }
 
-/** Where the memory of a process lies that the system has for it. */
+/** The kinds of memory that the system has for a process. */
 function residentOf(pid: number): Pick<MemoryUses, 'files' | 'malloc' | 'rest'> {
   const kinds = { files: 0, malloc: 0, rest: 0 }
   let kind: keyof typeof kinds = 'rest'

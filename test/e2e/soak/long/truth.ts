@@ -1,5 +1,5 @@
-/** What is in etcd at every revision: a watch of etcd itself, past everything that is tested, which
- *  keeps all versions. */
+/** The contents of etcd at every revision: a watch of etcd itself, past everything that is tested,
+ *  which keeps all versions. */
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { CacheError } from '../../../../lib/base/errors.ts'
@@ -17,7 +17,7 @@ export interface Version {
   readonly revision: number
   /** Undefined: deleted. */
   readonly object: StoredObject | undefined
-  /** What was there before. */
+  /** Object that was there before. */
   readonly before: StoredObject | undefined
 }
 
@@ -110,7 +110,7 @@ export class Truth {
     }
   }
 
-  /** What is there below a prefix at a revision, in the order of keys. */
+  /** Contents below a prefix at a revision, in the order of keys. */
   contents(prefix: string, at: number): Version[] {
     const found: Version[] = []
     for (const [key, versions] of this.#versions) {

@@ -130,12 +130,12 @@ interface WatchLogOptions {
   readonly truth: Truth
   readonly resource: Resource
   readonly selection: Selection
-  /** Where it begins; undefined with initial events. */
+  /** Revision that it begins at; undefined with initial events. */
   readonly from: number | undefined
   readonly path: string
 }
 
-/** What one watcher was told. */
+/** The events of one watcher. */
 class WatchLog {
   readonly #options: WatchLogOptions
   readonly #initial: Told[] = []

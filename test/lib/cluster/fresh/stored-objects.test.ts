@@ -1,4 +1,4 @@
-/** What a fresh cluster has: the stored forms are those that writes of the API make. */
+/** The objects of a fresh cluster: the stored forms are those that writes of the API make. */
 
 import { readFileSync } from 'node:fs'
 import t from 'tap'

@@ -28,7 +28,7 @@ const schema = {
   },
 }
 
-/** What may stand where a leaf stands: in the form of Go or not, of the right type or not. */
+/** The values in place of a leaf: in the form of Go or not, of the right type or not. */
 const leaves =
   '"" "x" "2026-02-28T12:00:00Z" "2026-02-30T12:00:00Z" "<" "\\u003c" "é" "\\n" "\\u000a" "v1" 0 1 -0 -1 01 1.5 1.50 1e5 100000 ' +
   '12345678901234567 1e400 true false tru null {} [] {"a":1} " '

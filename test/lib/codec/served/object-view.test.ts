@@ -23,7 +23,7 @@ function valueOf(text: string | Uint8Array) {
   return { bytes, start: 0, end: bytes.length }
 }
 
-/** What is served of a stored text of an aggregated server, or why nothing is. */
+/** The served form of an aggregated server's stored text, or the reason why there is none. */
 function declared(text: string, isItem = false): string {
   out.clear()
   out.appendAscii('before ')

@@ -184,7 +184,7 @@ function withVersion(object: AnyObject): AnyObject {
   return object
 }
 
-/** What only JSON has: names on the claims of a stateful set. */
+/** The object without the fields that only JSON has: names on the claims of a stateful set. */
 function withoutKinds(object: AnyObject): AnyObject {
   for (const claim of object.spec?.volumeClaimTemplates ?? []) {
     delete claim['kind']

@@ -1,4 +1,4 @@
-/** What objects of several kinds have in common. */
+/** The parts that objects of several kinds share. */
 
 /** An object of a kind, and what its Table shows a day after its creation. Its name is `x`. */
 export type Row = readonly [

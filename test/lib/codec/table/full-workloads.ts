@@ -1,4 +1,4 @@
-/** What runs pods, networks and storage, each kind with all that its Table shows. */
+/** Workloads, networks and storage, each kind with all that its Table shows. */
 
 import {
   type Row,

@@ -35,7 +35,7 @@ const none = '<none>'
 const unset = '<unset>'
 const unknown = '<unknown>'
 
-/** Of an object with nothing in it but what the server fills in. */
+/** The cells of an object with nothing in it but what the server fills in. */
 const emptyCells: Readonly<Record<string, readonly unknown[]>> = {
   'v1 ConfigMap': ['', 0, unknown],
   'v1 ComponentStatus': ['', 'Unknown', '', ''],

@@ -14,13 +14,13 @@ interface Piece {
 
 export interface RandomForm {
   readonly random: Random
-  /** How likely a field that may be absent is there. */
+  /** Chance that a field that may be absent is there. */
   readonly fullness: number
   /** Fields in any order, numbers packed, tags' values again: what decoders must take, but Go does
    *  not write. */
   readonly isOdd: boolean
-  /** How many fields that may be absent it has still room for: types nest deeper than chance can
-   *  bound. */
+  /** Number of fields that may be absent for which there is still room: types nest deeper than
+   *  chance can bound. */
   room: number
 }
 

@@ -10,7 +10,7 @@ export interface Vector {
   /** Protobuf with its envelope, from which `json` is made. */
   readonly pb: Buffer
   readonly json: string
-  /** What `json` becomes. */
+  /** Protobuf that `json` becomes. */
   readonly pb2: Buffer
 }
 

@@ -74,7 +74,7 @@ export interface RunOptions {
   readonly withTies: boolean
 }
 
-/** How many calls are made between two compactions, about. */
+/** The number of calls between two compactions, about. */
 const callsPerRound = 250
 
 export class Differential {
@@ -95,7 +95,7 @@ export class Differential {
     this.#watches = [0, 1, 2].map(() => new WatchPair(pair))
   }
 
-  /** How many watch events were compared. */
+  /** Number of watch events compared. */
   get events(): number {
     return this.#watches.reduce((sum, watch) => sum + watch.compared, 0)
   }

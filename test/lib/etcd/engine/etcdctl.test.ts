@@ -82,7 +82,7 @@ const commands: readonly Command[] = [
   { args: 'auth status' },
 ]
 
-/** What etcdctl prints for a server that is new. */
+/** The output of etcdctl for a server that is new. */
 async function printed(address: string): Promise<string[]> {
   const session = new Session(address)
   const texts: string[] = []
@@ -139,7 +139,7 @@ class Session {
     this.#address = address
   }
 
-  /** What the command printed, without what is chance: addresses, ids, times. */
+  /** The output of the command, without addresses, ids and times, which are chance. */
   async run(command: Command): Promise<string> {
     const args = [
       `--endpoints=${this.#address}`,

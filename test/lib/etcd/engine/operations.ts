@@ -5,7 +5,7 @@
 import { type Random, randomInt, randomItem } from '../../../../lib/base/random.ts'
 import type { Message } from '../../../support/etcd/raw-etcd.ts'
 
-/** What the generator knows of the store that calls go to. */
+/** The store that calls go to, as the generator knows it. */
 export interface StoreState {
   readonly revision: number
   readonly compactRevision: number

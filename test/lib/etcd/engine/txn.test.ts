@@ -1,6 +1,6 @@
-/** Where the engine means to differ from etcd: changing a key twice in one transaction. etcd's API
- *  forbids it, and etcd misses two cases; a mirror that was told both events could not tell what
- *  the key holds. */
+/** Deliberate differences of the engine from etcd: changing a key twice in one transaction. etcd's
+ *  API forbids it, and etcd misses two cases; a mirror that was told both events could not tell
+ *  what the key holds. */
 
 import t from 'tap'
 import { type Key, keyFromText } from '../../../../lib/base/keys.ts'

@@ -24,7 +24,7 @@ export class WatchPair {
     this.#ours = new Side(pair.ours)
   }
 
-  /** How many notices were compared. */
+  /** Number of notices compared. */
   get compared(): number {
     return this.#compared
   }
@@ -115,7 +115,7 @@ export class WatchPair {
 }
 
 interface Watcher {
-  /** What it was told, in order: events, and that it was canceled. */
+  /** Notices in order: events, and that it was canceled. */
   notices: Message[]
   startRevision: number
   isCanceled: boolean
@@ -186,7 +186,7 @@ class Side {
     }
   }
 
-  /** How much watchers that are compared were told since the last time. */
+  /** Number of notices of compared watchers since the last time. */
   get noticeCount(): number {
     let count = 0
     for (const { notices, isCanceledByClient } of this.#watchers.values()) {
@@ -206,7 +206,7 @@ class Side {
     clearTimeout(deadline)
   }
 
-  /** What watchers were told since the last time. */
+  /** Notices of watchers since the last time. */
   take(): Map<string, Message[]> {
     const taken = new Map<string, Message[]>()
     for (const [id, watcher] of this.#watchers) {

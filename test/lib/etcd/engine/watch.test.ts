@@ -1,4 +1,4 @@
-/** What the differential tests cannot time: clients that do not read, progress on a timer,
+/** Cases that the differential tests cannot time: clients that do not read, progress on a timer,
  *  positions that are compacted. */
 
 import { SeededScheduler } from '../../../support/etcd/seeded-scheduler.ts'
@@ -68,7 +68,7 @@ class Bench {
     while (this.scheduler.step());
   }
 
-  /** What was sent since the last time, in short. */
+  /** Responses since the last time, in short. */
   take(): string[] {
     return this.responses.splice(0).map(response => {
       const { watchId, created, canceled, compactRevision, events, header } = response

@@ -2,7 +2,7 @@ import { status } from '@grpc/grpc-js'
 import t from 'tap'
 import { failureFromStatus } from '../../../../lib/etcd/grpc/failures.ts'
 
-/** What grpc-js says of OpenSSL's reason. */
+/** The text that grpc-js makes of OpenSSL's reason. */
 function openSsl(reason: string): string {
   return `80AC8284D77F0000:error:0A00045C:SSL routines:ssl3_read_bytes:${reason}:../deps/openssl/openssl/ssl/record/rec_layer_s3.c:1601:SSL alert number 116\n`
 }

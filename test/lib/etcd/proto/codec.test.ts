@@ -32,7 +32,7 @@ const root = protobuf.loadSync(
     .replace('package.json', 'proto/rpc.proto'),
 )
 
-/** What protobufjs reads in our bytes, written by it, and read by us again, is what we began
+/** Checks that protobufjs reads in our bytes, and we in its bytes, the message that we began
  *  with. */
 function roundTrip<T>(name: string, codec: Codec<T>, message: T): void {
   const type = root.lookupType(`etcdserverpb.${name}`)

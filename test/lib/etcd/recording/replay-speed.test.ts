@@ -8,7 +8,7 @@ import { parseSpeed, Replay } from '../../../../lib/etcd/recording/replay.ts'
 import { systemClock } from '../../../../lib/ops/system.ts'
 import { createTestEngine } from '../../../support/etcd/test-engine.ts'
 
-/** What waits is done at once, and noted. */
+/** A clock on which waits end at once, and are noted. */
 class HurriedClock implements Clock {
   readonly #now = { ms: 5_000_000 }
 

@@ -24,7 +24,7 @@ import { TestUpstream, upstreamReady } from '../../../support/upstream/upstream.
 const recording = recordingOf('1.34')
 /** At this revision every kind was asked for in every form. */
 const { at_revision: revision } = recording.exchanges().find(({ area }) => area === 'kinds-list')!
-/** Of these, to save time: alike, alike but for some objects, and apart. */
+/** The resources to read, fewer to save time: alike, alike but for some objects, and apart. */
 const kinds = /\/(?:configmaps|leases|pods|deployments|serviceaccounts|resourceslices)\b/
 const reads = recording
   .exchanges()
@@ -101,7 +101,7 @@ async function settled({ service }: Mixed): Promise<void> {
   }
 }
 
-/** How often a server was asked for comparisons of a resource. */
+/** The number of times that a server was asked for comparisons of a resource. */
 function comparisonsOf({ seen }: TestUpstream, resource: string): number {
   return seen.filter(({ url }) => url.includes(`${resource}?resourceVersion=`)).length
 }
@@ -124,7 +124,7 @@ function lieAbout({ service }: TestUpstream, resource: string): Before {
 
 interface Replayed {
   readonly mirrored: number
-  /** What passed, by reason: the last parts of paths. */
+  /** Passed reads, by reason: the last parts of paths. */
   readonly passed: ReadonlyMap<string, ReadonlySet<string>>
   readonly wrong: readonly string[]
 }

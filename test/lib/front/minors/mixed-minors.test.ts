@@ -1,5 +1,5 @@
-/** What servers of two minors answer differently, by the data of both; and that nothing else
- *  differs, with objects that were recorded and with random ones. */
+/** Differences between servers of two minors, by the data of both; and that nothing else differs,
+ *  with objects that were recorded and with random ones. */
 
 import t from 'tap'
 import { keyFromText } from '../../../../lib/base/keys.ts'

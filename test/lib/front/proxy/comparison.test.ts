@@ -20,7 +20,7 @@ const objects = [
 ] as const
 const adminListen = { protocol: 'http', host: '127.0.0.1', port: 0 } as const
 
-/** How many comparisons have come to what. */
+/** The number of comparisons by outcome. */
 async function counts({ service }: Proxied): Promise<Record<string, number>> {
   const { body } = await ask(service.adminPort, { path: '/metrics' })
   const found = body

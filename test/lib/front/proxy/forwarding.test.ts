@@ -1,4 +1,4 @@
-/** What passes, passes byte for byte, whatever the method, the protocol and the size. */
+/** Bytes pass as they are, whatever the method, the protocol and the size. */
 
 import { createHash, randomBytes } from 'node:crypto'
 import * as http from 'node:http'
@@ -80,7 +80,7 @@ const protocols = [
   ['HTTP/2', over2],
 ] as const
 
-/** What the upstream says that it was asked. */
+/** The request as the upstream has seen it. */
 function seenBy({ headers }: Told): { method: string; url: string; headers: string[] } {
   const text = (name: string): string => Buffer.from(String(headers[name]), 'base64').toString()
   const url = Buffer.from(String(headers['x-url']), 'base64').toString('latin1')

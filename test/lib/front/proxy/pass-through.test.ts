@@ -1,5 +1,5 @@
-/** What the mirror holds and cannot answer exactly passes; and so does what somebody wants to
- *  pass. */
+/** Reads of contents that the mirror holds and cannot answer exactly pass; and so does what
+ *  somebody wants to pass. */
 
 import * as http from 'node:http'
 import t from 'tap'
@@ -63,7 +63,7 @@ t.test('one object that cannot be shown passes the whole list, small or large', 
 
 interface ScheduledWatch {
   readonly answer: http.IncomingMessage
-  /** What has come until the watch ended. */
+  /** Text that has come until the watch ended. */
   readonly text: Promise<string>
   /** Resolves when something has come. */
   readonly begun: Promise<unknown>

@@ -1,5 +1,5 @@
-/** What the mirror holds and does not believe, or cannot prove to be new, the upstream answers
- *  instead. */
+/** Reads of contents that the mirror holds and does not believe, or cannot prove to be new, are
+ *  answered by the upstream. */
 
 import t from 'tap'
 import { keyFromText } from '../../../../lib/base/keys.ts'

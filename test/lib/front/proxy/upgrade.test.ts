@@ -34,7 +34,7 @@ class Talk {
     }
   }
 
-  /** What has come once it is as `isEnough` wants it; it is taken. */
+  /** Takes the bytes that have come once they are as `isEnough` wants them. */
   async take(isEnough: (got: Buffer) => number): Promise<Buffer> {
     for (;;) {
       const bytes = isEnough(this.#got)

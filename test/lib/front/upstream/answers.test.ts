@@ -202,7 +202,8 @@ t.test('what is no response, or could be read as another one, is refused', async
   }
 })
 
-/** What undici takes although no server writes it: there is only one way to read each. */
+/** The answers that undici accepts although no server writes them: there is only one way to read
+ *  each. */
 const lenient: readonly (readonly [string, string])[] = [
   ['HTTP/2.0 200 OK\r\nContent-Length: 5\r\n\r\nhello', 'hello'],
   ['\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello', 'hello'],

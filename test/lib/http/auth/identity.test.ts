@@ -53,7 +53,7 @@ interface Secured extends Proxied {
     certificate?: string,
     headers?: OutgoingHttpHeaders,
   ) => Promise<Answer>
-  /** What the upstream has seen since the last time. */
+  /** Requests that the upstream has seen since the last time. */
   readonly seen: () => SeenRequest[]
 }
 

@@ -122,7 +122,7 @@ interface Answered {
   readonly body: string
 }
 
-/** What the rules say: by the oracle alone. */
+/** The right answer by the rules: by the oracle alone. */
 function isRight(
   registry: Registry,
   bindings: readonly Binding[],

@@ -36,7 +36,7 @@ async function startFilled(hasCbor: boolean): Promise<Served> {
   return served
 }
 
-/** What was sent, as JSON has it: strings are written as bytes. */
+/** The answer that was sent, as JSON has it: strings are written as bytes. */
 function decoded(body: Buffer): unknown {
   t.equal(body.subarray(0, 3).toString('hex'), 'd9d9f7', 'it describes itself')
   return plain(decode(body.subarray(3), { useMaps: true }))
@@ -86,7 +86,7 @@ t.test('with --cbor, everything is to be had in CBOR and says the same as JSON',
   t.equal((decoded(discovery.body) as { kind: string }).kind, 'APIResourceList')
 })
 
-/** What describes itself within a sequence. */
+/** A decoder of whatever describes itself within a sequence. */
 const inner = (decodeInner: () => unknown): unknown => decodeInner()
 
 t.test('and watches are sequences of CBOR', async t => {

@@ -63,8 +63,8 @@ function sumOf(figures: Figures, metric: string): number {
   return figures.sum(name, Object.fromEntries(where))
 }
 
-/** What is shown that /metrics did not say, before or after; what changes by itself all the time is
- *  left out. */
+/** The figures that are shown and that /metrics did not have, before or after; what changes by
+ *  itself all the time is left out. */
 function otherFigures(shown: readonly Shown[], before: Figures, after: Figures): string[] {
   const others: string[] = []
   for (const { metric, value } of shown) {

@@ -58,7 +58,7 @@ class Stage {
     this.since()
   }
 
-  /** What has begun since it was last asked. */
+  /** Requests that have begun since it was last asked. */
   since(): string {
     return this.begun.splice(0).join(' ')
   }

@@ -8,7 +8,7 @@ import { FakeClock, settle } from '../../../support/fake-clock.ts'
 class World {
   readonly time: FakeClock = new FakeClock(0)
   readonly log: string[] = []
-  /** How long the log was whenever the outbox gave way. */
+  /** Length of the log whenever the outbox gave way. */
   readonly turns: number[] = []
   readonly outbox: Outbox
   #workedMs = 0
@@ -35,7 +35,7 @@ class World {
     return { flush }
   }
 
-  /** What has been written since it was last asked. */
+  /** Lines that have been written since it was last asked. */
   async written(): Promise<string[]> {
     await settle()
     return this.log.splice(0)

@@ -83,7 +83,7 @@ class Log {
 const streaming =
   'watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true'
 
-/** How a streaming list is opened in another way. */
+/** The special ways to open a streaming list. */
 interface Special {
   readonly query?: string
   readonly makeReader?: MakeReader

@@ -6,7 +6,7 @@ import { digests } from '../../../../lib/ops/digests.ts'
 import { registryAt } from '../../../support/kube/kube-golden.ts'
 import { allSteps } from '../../../support/steps.ts'
 
-/** What is used of google/gnostic's OpenAPIv2.proto. */
+/** The used part of google/gnostic's OpenAPIv2.proto. */
 const { root } = protobuf.parse(`
   syntax = "proto3";
   message Any { string yaml = 2; }

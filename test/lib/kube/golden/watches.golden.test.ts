@@ -53,7 +53,7 @@ t.test('watches send the recorded events in the recorded order', async t => {
   t.ok(compared >= 80, `${compared} watches compared`)
 })
 
-/** What the plan yields of the history up to the end of the stream. */
+/** The events that the plan yields of the history up to the end of the stream. */
 function eventsOf(plan: WatchPlan, watch: RecordedWatch): string[] {
   const { start } = plan
   const end = Math.max(watch.mutations.to_revision, watch.at_revision)

@@ -44,7 +44,7 @@ interface Info {
   readonly name?: string
 }
 
-/** What a query says, and what upstream makes of it. */
+/** A query, and upstream's reading of it. */
 interface AskedQuery {
   readonly text: string
   readonly watch: boolean

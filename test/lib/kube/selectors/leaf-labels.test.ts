@@ -39,7 +39,7 @@ function pod(i: number, labels: Record<string, string>): KeyValue {
   return labelled(`/registry/pods/a/p${1_000 + i}`, labels)
 }
 
-/** What is selected, and how many objects were read for it. */
+/** The selected objects, and the number of those that were read for it. */
 function select(snapshot: Snapshot, labels: string): { names: string[]; reads: number } {
   const selection = selectionOf(labels)
   const { makeReader, reads } = countingReader()

@@ -16,7 +16,8 @@ const limits: MirrorLimits = {
   partMaxEntries: 20,
 }
 
-/** What etcd is asked, and how many keys it counts for it: all of the range, whatever the limit. */
+/** A client that notes the requests to etcd, and the number of keys that it counts for each: all of
+ *  the range, whatever the limit. */
 function countingClient(client: Client): {
   client: Client
   asked: RangeRequest[]

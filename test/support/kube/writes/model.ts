@@ -1,5 +1,5 @@
-/** What random writes are held against: objects as the API's rules have them, and how these are
- *  seen in what is shown. */
+/** The model of random writes: objects as the API's rules have them, and how these are seen in what
+ *  is shown. */
 
 /** An object as the rules have it. */
 export interface Model {

@@ -21,7 +21,7 @@ export const dashboards: readonly Dashboard[] = [
   { name: 'watches', title: 'Watchglass: watches', rows: watchRows },
 ]
 
-/** Where a dashboard lies. */
+/** The file of a dashboard. */
 export function dashboardFile({ name }: Pick<Dashboard, 'name'>): string {
   return `deploy/grafana/${name}.json`
 }

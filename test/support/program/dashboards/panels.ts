@@ -1,13 +1,13 @@
-/** What a panel of a dashboard is, and the queries that many of them have. */
+/** The panels of dashboards, and the queries that many of them have. */
 
-/** What a figure is counted in. */
+/** The units of a figure. */
 export type Unit = 'short' | 's' | 'bytes' | 'Bps' | 'reqps' | 'percentunit' | 'none'
 
 export interface Panel {
   readonly title: string
   readonly kind: 'stat' | 'graph' | 'bars'
   readonly unit: Unit
-  /** What the panel shows, and when to worry. */
+  /** Text that says what the panel shows, and when to worry. */
   readonly description: string
   /** Legend and query. `$of` is the selection of job and instance. */
   readonly queries: readonly (readonly [legend: string, query: string])[]
@@ -27,7 +27,7 @@ export function quantile(q: string, histogram: string, labels = '', by = ''): st
   return `histogram_quantile(${q}, sum by (${groups}) (rate(${histogram}_bucket{${of}${labels}}[$__rate_interval])))`
 }
 
-/** How fast a counter rises. */
+/** The rate at which a counter rises. */
 export function rate(counter: string, by: string, labels = ''): string {
   return `sum by (${by}) (rate(${counter}{${of}${labels}}[$__rate_interval]))`
 }

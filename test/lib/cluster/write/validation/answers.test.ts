@@ -18,7 +18,7 @@ import type { WriteKind } from '../../../../../lib/cluster/write/write-kind.ts'
 interface Answer {
   readonly path: string
   readonly object: { readonly kind: string }
-  /** What it was, of an update. */
+  /** Object before an update. */
   readonly old?: object
   readonly status: number
   readonly causes?: readonly (readonly string[])[]
@@ -87,8 +87,8 @@ async function causesOf(answer: Answer): Promise<string[][]> {
   return causes.sort((a, b) => (a.join() < b.join() ? -1 : 1))
 }
 
-/** Where fields may not change, a kube-apiserver adds the lines that differ between two prints of
- *  its internal structs. We do not. */
+/** The text without the lines that a kube-apiserver adds where fields may not change: the
+ *  difference between two prints of its internal structs. We have none. */
 function withoutDifference(text: string): string {
   return text.replace(/\n@@ -[^]*$/, '')
 }

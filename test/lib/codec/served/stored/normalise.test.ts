@@ -23,7 +23,7 @@ function served(
   return problem === undefined ? Buffer.from(out.copy()) : problem.reason
 }
 
-/** What is served of stored JSON, as JSON. */
+/** The served form of stored JSON, as JSON. */
 function shown(json: string, asked: Asked): string {
   return served(appendObject, Buffer.from(json), asked).toString()
 }

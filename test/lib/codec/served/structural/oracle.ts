@@ -1,4 +1,4 @@
-/** What the API server does to a custom resource on read, on parsed objects, as its documentation
+/** The API server's changes to a custom resource on read, on parsed objects, as its documentation
  *  describes it: the oracle for the compiled one. */
 
 export type Parsed = null | boolean | string | number | Parsed[] | { [key: string]: Parsed }

@@ -46,7 +46,7 @@ async function echo(exchange: Exchange): Promise<void> {
   sendWhole(exchange, { status: 200, headers: {} }, ...pieces, Buffer.from('>'))
 }
 
-/** What comes over a connection. */
+/** The text that comes over a connection. */
 class Received {
   text = ''
   isClosed = false
@@ -68,7 +68,7 @@ class Received {
     await this.until(({ text: all, isClosed }) => all.includes(text) || isClosed)
   }
 
-  /** What `echo` has answered, in its order. */
+  /** Answers of `echo`, in its order. */
   get echoes(): readonly string[] {
     return this.text.match(/<[^>]*>/g) ?? []
   }

@@ -67,7 +67,7 @@ for (const [what, text] of Object.entries(left)) {
   })
 }
 
-/** What Node reads; undefined if it refuses. */
+/** The request as Node reads it; undefined if it refuses. */
 function readByNode(text: string): Promise<http.IncomingMessage | undefined> {
   return new Promise(resolve => {
     const server = http.createServer({ keepAliveTimeout: 0 }, request => {
