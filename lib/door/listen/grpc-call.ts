@@ -363,6 +363,8 @@ export class GrpcCall {
       else this.finish(tooMuch)
       return false
     }
+    // Until now there was nothing to take.
+    if (this.stream.writableLength === 0) this.#takenAtMs = this.#home.nowMs()
     this.#written += bytes
     if (this.#isSingle) this.#beganAtMs ??= this.#home.nowMs()
     this.start()

@@ -4,12 +4,13 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import * as http2 from 'node:http2'
 import t, { type Test } from 'tap'
-import type { GrpcCall } from '../../../lib/door/listen/grpc-call.ts'
+import { type GrpcCall, untakenMaxMs } from '../../../lib/door/listen/grpc-call.ts'
 import { GrpcServer, type GrpcServerOptions } from '../../../lib/door/listen/grpc-server.ts'
 import { MessageReader } from '../../../lib/door/listen/message-reader.ts'
 import { PingStrikes } from '../../../lib/door/listen/ping-strikes.ts'
 import { systemClock } from '../../../lib/ops/system.ts'
 import { bareCall, framed } from '../../support/etcd/bare-grpc.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
 import { isCollected } from '../../support/program/collector.ts'
 
 const pem = (name: string): Buffer => readFileSync(`test/support/certs/${name}`)
@@ -91,6 +92,35 @@ t.test('a client is told how many calls it may have under way', async t => {
   await once(session, 'remoteSettings')
   t.equal(session.remoteSettings.maxConcurrentStreams, 1000)
   t.equal(session.remoteSettings.maxHeaderListSize, 64 * 1024)
+})
+
+t.test('a client has its time to take the first message, however long the server runs', async t => {
+  const clock = new FakeClock(10 * untakenMaxMs)
+  const answer = Buffer.alloc(4 * 1024 * 1024, 7)
+  let call: GrpcCall | undefined
+  const server = await listen(t, {
+    clock,
+    handle(begun) {
+      call = begun
+      begun.read({ message: () => void begun.send(answer), ended: () => begun.finish() })
+    },
+  })
+  const session = connect(t, `http://${server.address}`)
+  const stream = session.request({
+    ':method': 'POST',
+    ':path': '/large',
+    'content-type': 'application/grpc',
+  })
+  stream.pause()
+  stream.end(framed(Buffer.from('x')))
+  await once(stream, 'response')
+  t.ok((call?.stream.writableLength ?? 0) > 0, 'the answer waits for the client')
+  await clock.advance(untakenMaxMs - 1000)
+  let size = 0
+  stream.on('data', (chunk: Buffer) => (size += chunk.length)).resume()
+  const [trailers] = (await once(stream, 'trailers')) as [http2.IncomingHttpHeaders]
+  t.equal(trailers['grpc-status'], '0')
+  t.equal(size, framed(answer).length)
 })
 
 t.test('what is not gRPC is refused', async t => {

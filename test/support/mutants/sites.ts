@@ -1,0 +1,68 @@
+/** Places in a built module where a rule can be turned into another one: a comparison, a bound, a
+ *  text. Found without a parser: the modules are ours, and formatted. */
+
+export interface Site {
+  readonly start: number
+  readonly end: number
+  readonly replacement: string
+  /** As `validation/place.js:31: === becomes !==`. */
+  readonly name: string
+}
+
+const opposites: Readonly<Record<string, string>> = {
+  '===': '!==',
+  '!==': '===',
+  '<': '<=',
+  '>': '>=',
+  '<=': '<',
+  '>=': '>',
+  '&&': '||',
+  '||': '&&',
+}
+
+/** All sites of a module, in their order. */
+export function sitesOf(file: string, source: string): Site[] {
+  const { code, texts } = withoutTexts(source)
+  const site = (start: number, end: number, replacement: string): Site => {
+    const line = source.slice(0, start).split('\n').length
+    const shown = `${source.slice(start, end)} becomes ${replacement}`
+    return { start, end, replacement, name: `${file}:${line}: ${shown}` }
+  }
+  const found: Site[] = []
+  for (const { 0: text, index } of code.matchAll(/(?<= )(?:[!=]==|[<>]=?|&&|\|\|)(?= )/g)) {
+    found.push(site(index, index + text.length, opposites[text]!))
+  }
+  for (const { 0: text, index } of code.matchAll(/(?<![\w.$])\d+(?:_\d+)*(?![\w.])/g)) {
+    found.push(site(index, index + text.length, String(Number(text.replaceAll('_', '')) + 1)))
+  }
+  for (const { 1: text = '', index } of code.matchAll(/return (true|false)\b/g)) {
+    const start = index + 'return '.length
+    found.push(site(start, start + text.length, String(text === 'false')))
+  }
+  for (const { start, end } of texts) {
+    if (end - start > 4) found.push(site(start, end, `${source.slice(start, end - 1)}x'`))
+  }
+  return found.sort((a, b) => a.start - b.start)
+}
+
+interface Window {
+  readonly start: number
+  readonly end: number
+}
+
+/** The code with blanks where texts, comments and patterns are, and where plain texts are that are
+ *  no names of modules. */
+function withoutTexts(source: string): { readonly code: string; readonly texts: Window[] } {
+  const texts: Window[] = []
+  const tokens =
+    /\/\*[^]*?\*\/|\/\/.*|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`|(?<=[(=,:!&|?[]\s*|return )\/(?![*/])(?:[^/\\\n[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[a-z]*/g
+  const code = source.replace(tokens, (token, offset: number) => {
+    const line = source.slice(source.lastIndexOf('\n', offset) + 1, offset)
+    const isModule = /^(?:import|export)\b.* from |^import /.test(line)
+    if (token.startsWith("'") && !isModule) {
+      texts.push({ start: offset, end: offset + token.length })
+    }
+    return token.replaceAll(/[^\n]/g, ' ')
+  })
+  return { code, texts }
+}
