@@ -27,7 +27,7 @@ function exchanges(): AccessExchange[] {
   return lines.map(line => JSON.parse(line) as AccessExchange)
 }
 
-/** What is not answered as it was recorded, and why that is right. */
+/** Answers that are not as they were recorded, and why that is right. */
 const exceptions: Readonly<Record<string, string>> = {
   'pub-adm-1422': 'logs of pods: there is no kubelet',
   'pub-adm-1420':
@@ -44,7 +44,7 @@ const tokens = [
   'golden-erin-token,erin,u-erin,"limited"',
 ].join('\n')
 
-/** What differs between two runs of the same server. */
+/** The text without the parts that differ between two runs of the same server. */
 function masked(text: string): string {
   return text
     .replaceAll(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, 'JWT')

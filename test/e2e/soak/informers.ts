@@ -189,6 +189,14 @@ async function rawPods(address: string, selected: Selected, limit?: number): Pro
     const query = new URLSearchParams({ ...selected, limit: String(limit ?? pageLimit) })
     if (token !== '') query.set('continue', token)
     const response = await fetch(`${address}/api/v1/pods?${query.toString()}`)
+    if (!response.ok) {
+      const body = await response.text()
+      // The history is short: a page that comes late begins anew, as clients do.
+      if (response.status !== 410) throw new Error(`${response.status}: ${body}`)
+      pods.length = 0
+      token = ''
+      continue
+    }
     const page = (await response.json()) as { items: V1Pod[]; metadata: { continue?: string } }
     pods.push(...page.items)
     token = limit === undefined ? page.metadata.continue : undefined

@@ -4,7 +4,7 @@
 const agePattern =
   /"name":"(?:Age|Last Seen|First Seen|Duration|Created|Created At|LastSeen|FirstSeen)","type"/
 
-/** Of an answer to a request that is no watch. */
+/** Flags of an answer to a request that is no watch. */
 export function flagsOf(
   path: string,
   accept: string | undefined,

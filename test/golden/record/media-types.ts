@@ -1,10 +1,10 @@
-/** What clients accept and send. */
+/** Media types that clients accept and send. */
 
 export const json = 'application/json'
 export const yaml = 'application/yaml'
 export const protobuf = 'application/vnd.kubernetes.protobuf'
 export const table = 'application/json;as=Table;v=v1;g=meta.k8s.io'
-/** What kubectl accepts. */
+/** The Accept header of kubectl. */
 export const kubectl: string = `${table},application/json;as=Table;v=v1beta1;g=meta.k8s.io,${json}`
 export const metadata = 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io'
 export const metadataList = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io'

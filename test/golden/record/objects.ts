@@ -27,7 +27,7 @@ const firstResources: readonly string[] = [
 const leftOutPaths =
   /^\/apis\/(?:events\.k8s\.io|flowcontrol\.|lab-cr\.|networking\.k8s\.io\/v1\/(?:ipaddresses|servicecidrs))|^\/apis$/
 
-/** What others name, and no recording lists. */
+/** Objects that others name, and no recording lists. */
 const namedOnly: readonly WantedObject[] = [
   { name: 'lab-high', value: 1000 },
   { name: 'lab-polite', value: -5, preemptionPolicy: 'Never' },
@@ -49,7 +49,7 @@ const leftOut: ReadonlySet<string> = new Set([
 ])
 
 export interface WantedObject {
-  /** Of its collection. */
+  /** The path of its collection. */
   readonly path: string
   readonly name: string
   readonly object: JsonObject

@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
-/** How long a program may take to end by itself before it is killed. */
+/** The time for a program to end by itself before it is killed. */
 const stopMaxMs = 10_000
 const lookEveryMs = 100
 const tailBytes = 3000
@@ -43,7 +43,7 @@ export interface ProgramSettings {
   readonly name: string
   readonly binary: string
   readonly args: readonly string[]
-  /** Where its output goes. */
+  /** The file that its output goes to. */
   readonly log: string
   readonly environment?: Readonly<Record<string, string>>
 }

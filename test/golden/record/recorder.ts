@@ -15,7 +15,7 @@ import { watchStream } from './watch-stream.ts'
 const attemptsMax = 12
 /** Far above whatever is written while a server is recorded. */
 const futureDistance = 100_000
-/** How long watches may take to begin before anything is written. */
+/** The time for watches to begin before anything is written. */
 const watchBeginMs = 900
 /** A Table that is asked for this late in a second would often end in the next. */
 const lateInSecondMs = 850
@@ -42,7 +42,7 @@ export interface WatchQuestion extends Omit<Sent, 'accept' | 'method' | 'body'> 
 }
 
 export interface Reply extends Answer {
-  /** Of JSON; undefined of anything else. */
+  /** The object in JSON; undefined for anything else. */
   readonly object: JsonObject | undefined
 }
 
@@ -52,7 +52,7 @@ export interface JsonObject {
   readonly items?: readonly JsonObject[] | null
 }
 
-/** Of an object or a list. */
+/** Metadata of an object or a list. */
 export interface Metadata {
   readonly [name: string]: unknown
   readonly name?: string | undefined

@@ -24,7 +24,7 @@ export interface Answer {
   readonly status: number
   readonly headers: Headers
   readonly bytes: Buffer
-  /** What was sent. */
+  /** Headers as they were sent. */
   readonly sent: Headers
   readonly startMs: number
   readonly endMs: number

@@ -15,7 +15,7 @@ import { tokenLines } from './users.ts'
 
 const run = promisify(execFile)
 
-/** What the server is told, beside ports and files: what meta.json has. No addresses of its own are
+/** Flags of the server, beside ports and files, as meta.json has them. No addresses of its own are
  *  put into etcd, nothing waits for a controller, and nobody but the recorder compacts. */
 const flags: readonly string[] = [
   '--authorization-mode=RBAC',
@@ -28,7 +28,7 @@ const flags: readonly string[] = [
   '--advertise-address=10.99.0.1',
 ]
 
-/** How long a server may write nothing until it is taken for settled. */
+/** The silence after which a server is taken for settled. */
 const quietMs = 1500
 
 export interface Binaries {
@@ -39,7 +39,7 @@ export interface Binaries {
 export interface ServerOptions extends Binaries {
   /** Flags that the server gets besides. */
   readonly extraFlags: readonly string[]
-  /** How long it may take to become ready. */
+  /** The time that it took to become ready. */
   readonly readyMs: number
 }
 

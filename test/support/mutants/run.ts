@@ -24,7 +24,7 @@ export interface MutantsReport {
   readonly survivors: readonly string[]
 }
 
-/** Where the rules are. */
+/** The rooms with the rules. */
 const rooms = ['validation', 'strategies', 'custom', 'patches', 'ownership', 'decode']
 const folder = 'dist/lib/cluster/write'
 

@@ -10,7 +10,8 @@ export interface Part {
   readonly ask: (recorder: Recorder) => Promise<void>
 }
 
-/** Where most questions about rules are asked: seven ConfigMaps, changed in known steps. */
+/** The collection that most questions about rules are asked of: seven ConfigMaps, changed in
+ *  known steps. */
 export const matrix = '/api/v1/namespaces/matrix/configmaps'
 export const widgets = '/apis/example.com/v1/namespaces/shop/widgets'
 export const events = '/api/v1/namespaces/shop/events'

@@ -70,7 +70,7 @@ const fieldSelectors: readonly string[] = [
   '!metadata.name',
 ]
 
-/** What each kind lets one select beside name and namespace. */
+/** Selectors of each kind beside name and namespace. */
 const kindSelectors: readonly (readonly [path: string, selectors: readonly string[]])[] = [
   [
     '/api/v1/pods',
