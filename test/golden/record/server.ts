@@ -39,7 +39,7 @@ export interface Binaries {
 export interface ServerOptions extends Binaries {
   /** Flags that the server gets besides. */
   readonly extraFlags: readonly string[]
-  /** The time that it took to become ready. */
+  /** The time for it to become ready. */
   readonly readyMs: number
 }
 
