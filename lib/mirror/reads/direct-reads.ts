@@ -4,7 +4,7 @@
 
 import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
-import type { KeyRange } from '../../base/keys.ts'
+import { type KeyRange, singleKey } from '../../base/keys.ts'
 import type { Random } from '../../base/random.ts'
 import type { Revision } from '../../base/revision.ts'
 import type { Client } from '../../etcd/client.ts'
@@ -52,7 +52,8 @@ export class DirectReads {
       yield* this.#pages(request)
     } catch (error) {
       hasFailed = true
-      throw this.#toTryAgain(CacheError.from(error, 'source_failed'))
+      const failure = CacheError.from(error, 'source_failed')
+      throw await this.#withLatest(this.#toTryAgain(failure), request)
     } finally {
       if (size === 'whole') this.#wholeReads--
       else this.#smallReads--
@@ -81,6 +82,23 @@ export class DirectReads {
     }
     const { retryAfterMs } = this.#options.limits
     return new CacheError(failure.code, failure.message, { retryAfterMs, cause: failure })
+  }
+
+  /** Says of a revision that etcd does not have yet which one it has: the refusal names both, and
+   *  etcd itself does not tell. */
+  async #withLatest(
+    failure: CacheError,
+    { range, signal }: DirectReadRequest,
+  ): Promise<CacheError> {
+    const { code, message, details } = failure
+    if (code !== 'future_revision' || details.latest !== undefined) return failure
+    const present = { range: singleKey(range.start), countOnly: true }
+    try {
+      const { header } = await this.#options.client.range(present, signal)
+      return new CacheError(code, message, { latest: header.revision, cause: failure })
+    } catch (error) {
+      return CacheError.from(error, 'source_failed')
+    }
   }
 
   async *#pages({ range, revision, limit, signal }: DirectReadRequest): AsyncGenerator<RangePage> {

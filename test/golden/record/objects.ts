@@ -48,6 +48,9 @@ const leftOut: ReadonlySet<string> = new Set([
   'kube-system',
 ])
 
+/** Requests under way while objects are made. */
+const atOnce = 8
+
 export interface WantedObject {
   /** The path of its collection. */
   readonly path: string
@@ -61,21 +64,34 @@ export interface WantedObject {
 /** Makes them all; what the server refuses is noted. */
 export async function makeObjects(recorder: Recorder): Promise<void> {
   const wanted = wantedObjects()
-  for (const { path, name, object, status } of wanted) {
-    const made = await recorder.tell('POST', path, object)
-    if (made.status === 409) continue
-    if (made.status >= 300) {
-      recorder.setupErrors.push(`POST ${path} ${name}: ${made.status} ${messageOf(made.object)}`)
-      continue
+  const isFirst = ({ path }: WantedObject): boolean => firstResources.includes(resourceOf(path))
+  for (const object of wanted.filter(isFirst)) await makeObject(recorder, object)
+  const rest = wanted.filter(object => !isFirst(object))
+  const next = async (): Promise<void> => {
+    for (let object = rest.shift(); object !== undefined; object = rest.shift()) {
+      await makeObject(recorder, object)
     }
-    if (resourceOf(path) === 'customresourcedefinitions') await established(recorder, object)
-    if (status === undefined) continue
-    // Not every kind has a status of its own.
-    await recorder.tell('PATCH', `${path}/${name}/status`, { status }, mergePatch)
   }
+  await Promise.all(Array.from({ length: atOnce }, next))
   for (const { path, name, isDeleted } of wanted) {
     if (isDeleted) await recorder.tell('DELETE', `${path}/${name}`)
   }
+}
+
+async function makeObject(
+  recorder: Recorder,
+  { path, name, object, status }: WantedObject,
+): Promise<void> {
+  const made = await recorder.tell('POST', path, object)
+  if (made.status === 409) return
+  if (made.status >= 300) {
+    recorder.setupErrors.push(`POST ${path} ${name}: ${made.status} ${messageOf(made.object)}`)
+    return
+  }
+  if (resourceOf(path) === 'customresourcedefinitions') await established(recorder, object)
+  if (status === undefined) return
+  // Not every kind has a status of its own.
+  await recorder.tell('PATCH', `${path}/${name}/status`, { status }, mergePatch)
 }
 
 /** All objects, in an order in which they can be made. */

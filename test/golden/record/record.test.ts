@@ -127,9 +127,9 @@ t.test('what cannot be started is refused with the reason', { skip: etcd.skip },
     ],
     [[...apiserver(standIn), '--parts', 'chunks,nothing'], /^--parts: there is no part "nothing"/],
   ]
-  for (const [args, reason] of refusals) {
-    const { code, stderr, left } = await run(...args)
-    t.match(stderr, reason)
+  const ended = await Promise.all(refusals.map(([args]) => run(...args)))
+  for (const [i, { code, stderr, left }] of ended.entries()) {
+    t.match(stderr, refusals[i]![1])
     t.not(code, 0)
     t.strictSame(left, [])
   }

@@ -99,9 +99,9 @@ const initialEvents: readonly Unplaced[] = [
 ]
 
 const bookmarks: readonly Unplaced[] = [
-  watch(matrix, { resourceVersion: '{now}', allowWatchBookmarks: 'true', timeoutSeconds: '9' }),
-  watch(widgets, { resourceVersion: '{now}', allowWatchBookmarks: 'true', timeoutSeconds: '9' }),
-  watch(events, { resourceVersion: '{now}', allowWatchBookmarks: 'true', timeoutSeconds: '9' }),
+  watch(matrix, { resourceVersion: '{now}', allowWatchBookmarks: 'true', timeoutSeconds: '4' }),
+  watch(widgets, { resourceVersion: '{now}', allowWatchBookmarks: 'true', timeoutSeconds: '4' }),
+  watch(events, { resourceVersion: '{now}', allowWatchBookmarks: 'true', timeoutSeconds: '4' }),
   watch(matrix, { resourceVersion: '{created}', allowWatchBookmarks: 'true', timeoutSeconds: '1' }),
 ]
 

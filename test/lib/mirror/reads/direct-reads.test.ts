@@ -57,6 +57,12 @@ t.test('what etcd has compacted has expired here too', async t => {
   t.equal(counts.get('directRead small failed'), 1)
 })
 
+t.test('of a revision that etcd does not have it is said which one it has', async t => {
+  const { mirror } = await createFilled()
+  const read = collect(mirror, { limit: 3, revision: revision(1000) })
+  await t.rejects(read, { code: 'future_revision', details: { latest: 26 } })
+})
+
 t.test('only a few may be under way', async t => {
   const { etcd, mirror, counts } = await createFilled()
   let release = (): void => {}
