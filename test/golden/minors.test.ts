@@ -6,7 +6,7 @@ import { type Recorded, recordingOf } from './load.ts'
 import { HistoryWriter, readsOf, replayReads } from './replay.ts'
 import { replayWatches } from './watch-replay.ts'
 
-/** The recorded requests that are answered differently here, each with the reason why that is right. */
+/** The recorded requests that are answered differently here, each with the reason. */
 const exceptions: readonly (readonly [of: (recorded: Recorded) => boolean, reason: string])[] = [
   [({ request }) => request.path.includes('/log?'), 'a subresource, which needs an upstream'],
   [

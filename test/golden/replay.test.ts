@@ -11,7 +11,7 @@ import { readsOf, replayReads } from './replay.ts'
 /** Other parts of the server. */
 const otherAreas = new Set(['write', 'auth'])
 
-/** The recorded requests that are answered differently here, each with the reason why that is right. */
+/** The recorded requests that are answered differently here, each with the reason. */
 const exceptions: Readonly<Record<string, string>> = {
   'pub-0010': 'the server that was recorded was built without its version',
   'pub-0209': 'computed by asking other processes how they are',

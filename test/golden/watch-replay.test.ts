@@ -5,7 +5,7 @@ import { golden } from './load.ts'
 import { HistoryWriter } from './replay.ts'
 import { replayWatches } from './watch-replay.ts'
 
-/** The recorded requests that are answered differently here, each with the reason why that is right. */
+/** The recorded requests that are answered differently here, each with the reason. */
 const exceptions: Readonly<Record<string, string>> = {
   'pub-w132': 'a user who may not do this, which is up to authorization',
   'pub-w133': 'a user who may not do this, which is up to authorization',

@@ -10,7 +10,7 @@ export interface WatchReplay {
   readonly watches: readonly RecordedWatch[]
   /** Writes what the recorded server wrote, up to a revision. */
   readonly writer: { writeUpTo(revision: number): Promise<void> }
-  /** Recorded requests that are answered differently here, each with the reason why that is right: by id. */
+  /** Recorded requests that are answered differently here, each with the reason: by id. */
   readonly exceptions: Readonly<Record<string, string>>
   /** The recorded server was started again at this revision, which decides what it still had. */
   readonly restart?: { readonly at: number; start(): Promise<Served> } | undefined

@@ -2,7 +2,7 @@ import t from 'tap'
 import { golden } from './load.ts'
 import { replayWrites } from './write-replay.ts'
 
-/** The recorded requests that are answered differently here, each with the reason why that is right. */
+/** The recorded requests that are answered differently here, each with the reason. */
 const exceptions: Readonly<Record<string, string>> = {
   'pub-0052': 'warnings about what is deprecated in pods',
   'pub-0110': 'the lines that differ between two prints of internal structs, after the message',
