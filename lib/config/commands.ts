@@ -288,7 +288,7 @@ export const commands: Readonly<Record<CommandName, Command>> = {
     operands: '-- COMMAND [ARGUMENT...]',
     takesCommand: true,
     summary:
-      'Runs a command with a fresh cluster of its own, which KUBECONFIG names, for as long as it takes.',
+      'Runs a command with a fresh cluster of its own, which KUBECONFIG names, for as long as it takes. The command is its administrator; the context "visitor" is a user without rights.',
     options: runOptions,
   },
   serve: {

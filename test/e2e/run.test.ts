@@ -100,6 +100,35 @@ t.test('a command finds a whole cluster by KUBECONFIG, and its exit code is ours
   t.strictSame(left, [])
 })
 
+t.test('a second user may do nothing, until a role says so', async t => {
+  const source = `
+    const token = /name: visitor\\n {2}user: {token: ([^}]+)}/.exec(config)[1]
+    const visit = async path => {
+      const headers = { authorization: 'Bearer ' + token }
+      return (await fetch(server + path, { headers })).status
+    }
+    const group = 'rbac.authorization.k8s.io'
+    const pods = '/api/v1/namespaces/default/pods'
+    const codes = [await visit(pods), (await fetch(server + pods)).status]
+    const { code } = await ask('POST', '/apis/' + group + '/v1/namespaces/default/rolebindings', {
+      metadata: { name: 'v' },
+      roleRef: { apiGroup: group, kind: 'ClusterRole', name: 'lister' },
+      subjects: [{ apiGroup: group, kind: 'User', name: 'visitor' }],
+    })
+    const role = await ask('POST', '/apis/' + group + '/v1/clusterroles', {
+      metadata: { name: 'lister' },
+      rules: [{ apiGroups: [''], resources: ['pods'], verbs: ['list'] }],
+    })
+    codes.push(code, role.code)
+    while (await visit(pods) !== 200);
+    codes.push(await visit('/api/v1/namespaces/kube-system/pods'))
+    console.log(codes.join())`
+  const { code, out, err } = await run(t, clientCommand(source))
+  t.equal(err, '')
+  t.equal(out.trim(), '403,403,201,201,403')
+  t.equal(code, 0)
+})
+
 t.test('exit codes are those of shells, and mistakes are told in a sentence', async t => {
   const folder = t.testdir({ file: 'text' })
   const cases: readonly (readonly [args: readonly string[], code: number, said: RegExp])[] = [

@@ -1,13 +1,16 @@
 /** The users of `--token-auth-file`, in kube-apiserver's format: lines of CSV with a token, a user,
  *  a uid, and, in quotes, groups with commas between them. */
 
+import { createHmac, randomBytes } from 'node:crypto'
 import { CacheError } from '../../base/errors.ts'
-import { hashed } from '../../http/auth/caller.ts'
 import type { Identity } from '../../kube/access-review.ts'
 
 /** Tokens are looked up by their hash, so that the time of a comparison says nothing about them. */
 export class StaticTokens {
   readonly #users = new Map<string, Identity>()
+  /** The key of the hash; its own, since a thread reads the file before it knows the salt of the
+   *  others. */
+  readonly #key = randomBytes(16)
 
   /** The users in the contents of a file; none if it is left out. Of two lines with one token the
    *  last one counts. Fails on a line that cannot be read. */
@@ -21,12 +24,16 @@ export class StaticTokens {
       }
       if (token === '') continue
       const named = groups === '' ? [] : groups.split(',')
-      this.#users.set(hashed([token]), { user, uid, groups: named, extra: {} })
+      this.#users.set(this.#hash(token), { user, uid, groups: named, extra: {} })
     }
   }
 
   userOf(token: string): Identity | undefined {
-    return this.#users.get(hashed([token]))
+    return this.#users.get(this.#hash(token))
+  }
+
+  #hash(token: string): string {
+    return createHmac('sha256', this.#key).update(token).digest('base64')
   }
 }
 

@@ -12,6 +12,8 @@ export interface ApplyOptions {
   readonly address: string
   /** PEM. */
   readonly authority: string
+  /** The token of an administrator. */
+  readonly token: string
   /** The resources of now. */
   readonly registry: () => Registry
   readonly clock: Clock
@@ -88,12 +90,14 @@ export class Applier {
   }
 
   #send(method: string, path: string, body?: string): Promise<Answer> {
-    const { address, signal } = this.#options
+    const { address, signal, token } = this.#options
+    const authorization = `Bearer ${token}`
     return new Promise((resolve, reject) => {
-      const headers = { 'content-type': 'application/apply-patch+yaml' }
+      const type = body === undefined ? {} : { 'content-type': 'application/apply-patch+yaml' }
+      const headers = { authorization, ...type }
       const sent = request(
         `${address}${path}`,
-        { method, agent: this.#agent, signal, headers: body === undefined ? {} : headers },
+        { method, agent: this.#agent, signal, headers },
         response => {
           const pieces: Buffer[] = []
           response.on('data', (piece: Buffer) => pieces.push(piece))

@@ -11,6 +11,8 @@ export interface ClusterFolder {
   /** PEM files for the listener. */
   readonly certFile: string
   readonly keyFile: string
+  /** The users of the cluster, as `--token-auth-file` has them. */
+  readonly tokenFile: string
   readonly kubeconfig: string
   /** As it is mounted into pods: token, ca.crt, namespace. */
   readonly account: string
@@ -19,16 +21,28 @@ export interface ClusterFolder {
 /** Only this user may read what is in it: whoever has the key is the server. */
 const mode = 0o600
 
-export function createFolder(authority: Authority, names: readonly string[]): ClusterFolder {
+/** The tokens of an administrator, and of a user to whom nothing is granted yet. */
+export interface ClientTokens {
+  readonly admin: string
+  readonly visitor: string
+}
+
+export function createFolder(
+  authority: Authority,
+  { names, tokens }: { readonly names: readonly string[]; readonly tokens: ClientTokens },
+): ClusterFolder {
   const path = mkdtempSync(join(tmpdir(), 'watchglass-run-'))
   const folder = {
     path,
     certFile: join(path, 'server.pem'),
     keyFile: join(path, 'server.key'),
+    tokenFile: join(path, 'tokens.csv'),
     kubeconfig: join(path, 'kubeconfig'),
     account: join(path, 'serviceaccount'),
   }
   const { cert, key } = authority.issue(names)
+  const users = [`${tokens.admin},admin,,"system:masters"`, `${tokens.visitor},visitor,`]
+  writeFileSync(folder.tokenFile, `${users.join('\n')}\n`, { mode })
   writeFileSync(folder.keyFile, key, { mode })
   writeFileSync(folder.certFile, `${cert}${authority.cert}`, { mode })
   return folder
@@ -37,7 +51,7 @@ export function createFolder(authority: Authority, names: readonly string[]): Cl
 /** Writes what clients read, once it is known where the server listens. */
 export function writeClientFiles(
   { kubeconfig, account }: ClusterFolder,
-  { address, authority, token }: ClientFacts,
+  { address, authority, tokens }: ClientFacts,
 ): void {
   const ca = Buffer.from(authority.cert).toString('base64')
   const lines = [
@@ -47,6 +61,8 @@ export function writeClientFiles(
     'contexts:',
     '- name: watchglass',
     '  context: {cluster: watchglass, user: admin, namespace: default}',
+    '- name: visitor',
+    '  context: {cluster: watchglass, user: visitor, namespace: default}',
     'clusters:',
     '- name: watchglass',
     '  cluster:',
@@ -54,12 +70,14 @@ export function writeClientFiles(
     `    certificate-authority-data: ${ca}`,
     'users:',
     '- name: admin',
-    `  user: {token: ${token}}`,
+    `  user: {token: ${tokens.admin}}`,
+    '- name: visitor',
+    `  user: {token: ${tokens.visitor}}`,
     '',
   ]
   writeFileSync(kubeconfig, lines.join('\n'), { mode })
   mkdirSync(account, { mode: 0o700 })
-  writeFileSync(join(account, 'token'), token, { mode })
+  writeFileSync(join(account, 'token'), tokens.admin, { mode })
   writeFileSync(join(account, 'ca.crt'), authority.cert, { mode })
   writeFileSync(join(account, 'namespace'), 'default', { mode })
 }
@@ -68,8 +86,7 @@ export interface ClientFacts {
   /** As a URL. */
   readonly address: string
   readonly authority: Authority
-  /** For clients that insist on one: nobody checks it. */
-  readonly token: string
+  readonly tokens: ClientTokens
 }
 
 export function removeFolder({ path }: ClusterFolder): void {

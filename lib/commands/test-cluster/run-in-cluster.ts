@@ -43,7 +43,8 @@ export async function runInCluster(context: CommandContext): Promise<number> {
   const stopping = new Stopping(context)
   const { createAuthority } = await wings.authority()
   const authority = createAuthority(systemClock.wallMs())
-  const folder = createFolder(authority, serverNames)
+  const tokens = { admin: newToken(), visitor: newToken() }
+  const folder = createFolder(authority, { names: serverNames, tokens })
   // Whatever ends the process.
   const remove = (): void => removeFolder(folder)
   const isKept = values.switch('keep')
@@ -58,10 +59,11 @@ export async function runInCluster(context: CommandContext): Promise<number> {
     }
     return await whileServing(serving, async (service, address) => {
       await service.ready
-      writeClientFiles(folder, { address, authority, token: randomBytes(24).toString('base64url') })
+      writeClientFiles(folder, { address, authority, tokens })
       await applyAll(manifests, service, {
         address,
         authority: authority.cert,
+        token: tokens.admin,
         signal: stopping.signal,
         progress,
       })
@@ -86,6 +88,10 @@ function manifestsOf(values: OptionValues): readonly Manifest[] {
   })
 }
 
+function newToken(): string {
+  return randomBytes(24).toString('base64url')
+}
+
 /** The options of `serve`: those given, where the cluster listens, and what `serve` has by
  *  itself. */
 async function serveValues(values: OptionValues, folder: ClusterFolder): Promise<OptionValues> {
@@ -102,6 +108,8 @@ async function serveValues(values: OptionValues, folder: ClusterFolder): Promise
       ['listen', [`https://${host}:${port}`]],
       ['tls-cert', [folder.certFile]],
       ['tls-key', [folder.keyFile]],
+      ['auth', ['rbac']],
+      ['token-auth-file', [folder.tokenFile]],
     ]),
   )
 }
@@ -109,6 +117,7 @@ async function serveValues(values: OptionValues, folder: ClusterFolder): Promise
 interface ApplyingTo {
   readonly address: string
   readonly authority: string
+  readonly token: string
   readonly signal: AbortSignal
   readonly progress: Progress
 }

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { adoptSalt } from '../../../../lib/http/auth/caller.ts'
 import { StaticTokens } from '../../../../lib/cluster/access/token-file.ts'
 
 t.test('the file has a token, a user, a uid and groups in each line', async t => {
@@ -26,6 +27,12 @@ t.test('the file has a token, a user, a uid and groups in each line', async t =>
     t.strictSame(tokens.userOf(token), expected, token)
   }
   t.equal(new StaticTokens().userOf('a'), undefined)
+})
+
+t.test('tokens are found by threads that learn the salt of others later', async t => {
+  const tokens = new StaticTokens('a,ann,u1')
+  adoptSalt('another')
+  t.match(tokens.userOf('a'), { user: 'ann' })
 })
 
 t.test('a line that cannot be read is refused, with its number and without its token', async t => {
