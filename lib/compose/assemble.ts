@@ -236,7 +236,7 @@ function mirrorsOf(
 function handlerOf(options: ServiceOptions, parts: Omit<ServiceParts, 'handler'>): Handler {
   const { clock, mirrors, registry, gate, watches, health, upstreamSide, metrics } = parts
   const { indexes, segments, onFault, page } = parts
-  const { served: { tokenEncryption, hasCbor = false } = {}, access, logger } = options
+  const { served: { tokenEncryption, hasCbor = false, hasShards } = {}, access, logger } = options
   const { copies } = options.wings ?? {}
   const fairness = new Fairness({
     clock,
@@ -253,6 +253,7 @@ function handlerOf(options: ServiceOptions, parts: Omit<ServiceParts, 'handler'>
     upstream: upstreamSide?.sideFor({ ...common, auditId }),
     watches,
     sharedSegments: copies?.segments,
+    hasShards,
     audit: access?.audit?.(lines => metrics.access.auditLost(lines)),
     onList: (plan, { makeReader }, user) => indexes.asked(plan, { user, makeReader }),
     answerWrite: parts.writeSide?.answerWrite,

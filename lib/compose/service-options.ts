@@ -68,6 +68,8 @@ export interface ServedOptions {
   readonly isKept?: ((prefix: Key) => boolean) | undefined
   /** CBOR is offered beside the other media types. */
   readonly hasCbor?: boolean | undefined
+  /** Lists and watches may be of shards. */
+  readonly hasShards?: boolean | undefined
   /** Encrypts continue tokens. */
   readonly tokenEncryption?: TokenEncryption | undefined
 }

@@ -104,6 +104,10 @@ const serveOptions: readonly Option[] = [
     help: 'Offers CBOR beside JSON, YAML and Kubernetes protobuf. In kube-apiserver this is a feature gate that is off by default.',
   },
   {
+    name: 'serve-shards',
+    help: 'Obeys shardSelector of lists and watches (KEP-5866). In kube-apiserver this is a feature gate that is off by default up to 1.37, and the parameter is then ignored. With --upstream, requests with it are answered here instead of passed.',
+  },
+  {
     name: 'writable',
     help: 'Takes writes and does them in etcd as kube-apiserver would. On for the embedded etcd; for a given --etcd it must be asked for, since nothing guards it. Not with --upstream, which does the writes.',
   },

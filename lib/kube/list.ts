@@ -12,9 +12,8 @@ import type { LeafSlice } from '../store/btree.ts'
 import type { KeyValue } from '../store/event.ts'
 import type { Snapshot } from '../store/snapshot.ts'
 import { type TokenEncryption, encodeContinuation } from './continuation.ts'
-import { compileFilter, type Filter, type MakeReader } from './selectors/filter.ts'
-import { candidates } from './selectors/index-choice.ts'
-import { entriesToRead } from './selectors/leaf-labels.ts'
+import type { Filter, MakeReader } from './selectors/filter.ts'
+import { selectedEntries } from './selectors/selected-entries.ts'
 import type { ListPlan } from './read-plan.ts'
 
 /** The contents of a page, in the order of keys: whole leaves, so that the segments kept with them
@@ -28,7 +27,8 @@ export interface Page {
   readonly revision: Revision
   /** The last key that was examined, if there are more after it. */
   readonly last: Key | undefined
-  /** Number of entries after the page. Known, and shown, only without a selector. */
+  /** Number of entries that are not on the page, nor before it, where it is shown: also of those
+   *  that other shards have. */
   readonly remaining: number | undefined
 }
 
@@ -54,13 +54,12 @@ export class PageWalk {
     const { plan, snapshot, makeReader } = options
     this.#options = options
     this.#range = plan.range
-    if (plan.labels.isEmpty && plan.fields.isEmpty) {
+    if (plan.labels.isEmpty && plan.fields.isEmpty && plan.shards === undefined) {
       this.#page = unfilteredPage(options)
       return
     }
-    const few = candidates(snapshot, plan.range, plan)
-    this.#filter = compileFilter(few?.rest ?? plan, makeReader)
-    const entries = few?.entries ?? entriesToRead(snapshot, plan.range, plan, makeReader)
+    const { entries, filter } = selectedEntries(snapshot, plan.range, plan, makeReader)
+    this.#filter = filter
     this.#source = entries[Symbol.iterator]()
   }
 
@@ -91,13 +90,16 @@ export class PageWalk {
   }
 
   #finish(last: Key | undefined): true {
-    const { snapshot } = this.#options
-    const isMore = last !== undefined && countAfter(snapshot, last, this.#range) > 0
+    const { snapshot, plan } = this.#options
+    const after = last === undefined ? 0 : countAfter(snapshot, last, this.#range)
     this.#page = {
       content: { type: 'entries', entries: this.#entries },
       revision: snapshot.revision,
-      last: isMore ? last : undefined,
-      remaining: undefined,
+      last: after > 0 ? last : undefined,
+      remaining:
+        after > 0 && plan.isCounted
+          ? snapshot.count(this.#range) - this.#entries.length
+          : undefined,
     }
     return true
   }
@@ -157,5 +159,6 @@ export function listMeta(plan: ListPlan, page: Page, encryption?: TokenEncryptio
             encryption,
           ),
     remainingItemCount: remaining,
+    shardSelector: plan.shards?.text,
   }
 }

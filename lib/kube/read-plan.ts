@@ -22,7 +22,9 @@ import {
   type ListOptions,
   parseListOptions,
   parseResourceVersion,
+  shardParameter,
 } from './request/list-options.ts'
+import { parseShardSelector, type ShardSelector } from './selectors/shard-selector.ts'
 import { invalidPathName, type Query } from './request/request.ts'
 import type { Resource } from './resources/resource.ts'
 import {
@@ -58,6 +60,8 @@ export interface SelectedRange {
   readonly prefix: Key
   readonly labels: LabelSelector
   readonly fields: FieldSelector
+  /** Undefined: objects of all shards. */
+  readonly shards: ShardSelector | undefined
 }
 
 export interface ListPlan extends SelectedRange {
@@ -75,6 +79,8 @@ export interface ListPlan extends SelectedRange {
   readonly freshness: Freshness
   /** 0 is no limit. */
   readonly limit: number
+  /** A page says how many entries there are after it. */
+  readonly isCounted: boolean
   /** End of an earlier page. */
   readonly continuation: Continuation | undefined
 }
@@ -112,18 +118,27 @@ export interface WatchPlan extends SelectedRange {
 
 export type ReadPlan = ListPlan | GetPlan | WatchPlan
 
+/** The server's own part in the meaning of a request. */
+export interface PlanOptions {
+  readonly encryption?: TokenEncryption | undefined
+  /** Shard selectors are obeyed; without it they are ignored, whatever they say. */
+  readonly hasShards?: boolean | undefined
+}
+
 /** The plan of a get, list or watch; refuses what upstream refuses, with its Status. */
 export function planRead(
   { schema, resource, verb, namespace, name, subresource }: ResourceRoute,
   query: Query,
-  encryption?: TokenEncryption,
+  { encryption, hasShards = false }: PlanOptions = {},
 ): ReadPlan {
   if (verb === 'get') return planGet({ resource, namespace, name, subresource }, query)
   const options = parseListOptions(query, schema)
   const fields = fieldsOf(resource, options, name)
   const isWatch = verb === 'watch' || options.watch
   if (isWatch && !resource.verbs.includes('watch')) throw verbNotSupported(resource, 'watch')
-  const target: Target = { schema, resource, namespace, options, fields }
+  const shardText = hasShards ? query.text(shardParameter) : ''
+  const shards = shardText === '' ? undefined : parseShardSelector(shardText)
+  const target: Target = { schema, resource, namespace, options, fields, shards }
   return isWatch ? planWatch(target) : planList(target, encryption)
 }
 
@@ -190,6 +205,7 @@ interface Target {
   readonly namespace: string
   readonly options: ListOptions
   readonly fields: FieldSelector
+  readonly shards: ShardSelector | undefined
 }
 
 function planList(target: Target, encryption: TokenEncryption | undefined): ListPlan {
@@ -221,8 +237,16 @@ function planList(target: Target, encryption: TokenEncryption | undefined): List
     resourceVersion: options.resourceVersion,
     freshness,
     limit,
+    isCounted: !isSelective(target),
     continuation,
   }
+}
+
+/** There is a selector, as far as servers of the version see: they did not think of shards
+ *  everywhere at first. */
+function isSelective({ options, fields, shards, schema }: Target): boolean {
+  if (!options.labels.isEmpty || !fields.isEmpty) return true
+  return shards !== undefined && schema.has('shardsAreSelectors')
 }
 
 /** One of these, or what was the way to say exact once: a limit. */
@@ -258,7 +282,8 @@ function invalidResourceVersion(message: string): StatusError {
 
 function planWatch(target: Target): WatchPlan {
   const { schema, resource, options } = target
-  const scope = selectedRangeOf(target)
+  const isUnsharded = !resource.isWatchCached && !isSelective(target)
+  const scope = selectedRangeOf(isUnsharded ? { ...target, shards: undefined } : target)
   const name = singleName(target)
   const start = startOfWatch(options)
   if (start.type === 'state' && start.hasEndBookmark && schema.has('initialEventsBlueprint')) {
@@ -288,7 +313,8 @@ function startOfWatch(options: ListOptions): WatchStart {
   return { type: 'state', freshness, hasEndBookmark: false }
 }
 
-function selectedRangeOf({ resource, namespace, options, fields }: Target): SelectedRange {
+function selectedRangeOf(target: Target): SelectedRange {
+  const { resource, namespace, options, fields, shards } = target
   const prefix = namespacePrefix(resource, namespace)
   return {
     resource,
@@ -297,6 +323,7 @@ function selectedRangeOf({ resource, namespace, options, fields }: Target): Sele
     prefix,
     labels: options.labels,
     fields,
+    shards,
   }
 }
 
@@ -361,6 +388,7 @@ export interface AskedRead {
   readonly preference: Preference
   readonly offer: Offer
   readonly encryption: TokenEncryption | undefined
+  readonly hasShards?: boolean | undefined
 }
 
 export interface Planned {
@@ -372,7 +400,7 @@ export interface Planned {
  *  Accept header. */
 export function planAsked(
   route: ResourceRoute,
-  { query, isWatch, offer, encryption }: AskedRead,
+  { query, isWatch, offer, encryption, hasShards }: AskedRead,
   negotiated: MediaType | NotAcceptable,
 ): Planned {
   if ('refusal' in negotiated) {
@@ -381,7 +409,7 @@ export function planAsked(
     if (isLate && route.verb !== 'get') parseListOptions(query, route.schema)
     throw notAcceptable(negotiated.refusal, negotiated.hasDetails)
   }
-  const plan = planRead(route, query, encryption)
+  const plan = planRead(route, query, { encryption, hasShards })
   const mediaType = isWatch ? streamed(negotiated, offer) : negotiated
   if ('refusal' in mediaType) throw notAcceptable(mediaType.refusal, mediaType.hasDetails)
   return { plan, mediaType }

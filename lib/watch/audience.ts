@@ -3,8 +3,9 @@
 
 import { inRange, type KeyRange } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
-import type { Batch, Event } from '../store/event.ts'
+import type { Batch, Event, KeyValue } from '../store/event.ts'
 import type { TermsOf } from '../store/index-snapshot.ts'
+import type { HighRange } from './shard-places.ts'
 
 /** The result for an event: its frame; undefined if the filter excludes it; `'inexact'` if it
  *  cannot be shown exactly; or `'later'` if it cannot be shown yet: `Hub.resumeHeld` is called when
@@ -19,6 +20,16 @@ export interface RequiredTerms {
   readonly terms: readonly string[]
 }
 
+/** Shards of which an object must be in one to concern an audience. */
+export interface RequiredShards {
+  /** Names how hashes are made: equal names mean equal `highOf`. */
+  readonly field: string
+  /** The high 32 bits of an object's hash; undefined if they cannot be told. An object keeps them
+   *  for life. */
+  readonly highOf: (entry: KeyValue) => number | undefined
+  readonly ranges: readonly HighRange[]
+}
+
 /** Properties that all watchers of one audience share. */
 export interface AudienceSpec {
   /** Equal for all watchers that may share frames, different for all others. */
@@ -27,6 +38,8 @@ export interface AudienceSpec {
   /** Narrows the events, so that others cost these watchers nothing. `frameOf` must also exclude
    *  every event that it excludes. */
   readonly requires?: RequiredTerms | undefined
+  /** The same, where no term is required. */
+  readonly shards?: RequiredShards | undefined
   /** Encodes an event for this audience. Pure. With `isAlone`, no other watcher is known to need
    *  the same frame. */
   readonly frameOf: (event: Event, revision: Revision, isAlone: boolean) => Framed

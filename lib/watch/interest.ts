@@ -2,14 +2,15 @@
  *  may need it, not on all of them.
  *
  *  An audience is in one place only, the narrowest possible: its only key, a term that it requires,
- *  the folder of its range (a namespace, or the whole keyspace), or, for all other ranges, the list
- *  of audiences that are checked for every change. */
+ *  its shards of the folder of its range (a namespace, or the whole keyspace), that folder, or, for
+ *  all other ranges, the list of audiences that are checked for every change. */
 
 import type { Watcher } from './watcher.ts'
 import { inRange, type Key, keyAfter, type KeyRange, prefixEnd } from '../base/keys.ts'
-import type { Event } from '../store/event.ts'
+import type { Event, KeyValue } from '../store/event.ts'
 import type { TermsOf } from '../store/index-snapshot.ts'
-import type { Audience } from './audience.ts'
+import type { Audience, RequiredShards } from './audience.ts'
+import { ShardPlaces } from './shard-places.ts'
 
 /** The audiences that require terms of one index. */
 interface TermPlaces {
@@ -17,14 +18,21 @@ interface TermPlaces {
   readonly places: Map<string, Set<Audience<Watcher>>>
 }
 
+/** The audiences that require shards by one field. */
+interface ShardedPlaces {
+  readonly highOf: RequiredShards['highOf']
+  readonly byFolder: Map<Key, ShardPlaces<Audience<Watcher>>>
+}
+
 export class Interest {
   readonly #byKey = new Map<Key, Set<Audience<Watcher>>>()
   readonly #byIndex = new Map<string, TermPlaces>()
+  readonly #byShard = new Map<string, ShardedPlaces>()
   readonly #byFolder = new Map<Key, Set<Audience<Watcher>>>()
   readonly #others = new Set<Audience<Watcher>>()
 
   add(audience: Audience<Watcher>): void {
-    const { range, requires } = audience.spec
+    const { range, requires, shards } = audience.spec
     const only = onlyKey(range)
     const folder = folderOf(range)
     if (only !== undefined) placeIn(this.#byKey, only).add(audience)
@@ -33,12 +41,14 @@ export class Interest {
       let known = this.#byIndex.get(index)
       if (known === undefined) this.#byIndex.set(index, (known = { termsOf, places: new Map() }))
       for (const term of terms) placeIn(known.places, term).add(audience)
+    } else if (folder !== undefined && shards !== undefined) {
+      this.#placesOf(shards, folder).add(audience, shards.ranges)
     } else if (folder !== undefined) placeIn(this.#byFolder, folder).add(audience)
     else this.#others.add(audience)
   }
 
   delete(audience: Audience<Watcher>): void {
-    const { range, requires } = audience.spec
+    const { range, requires, shards } = audience.spec
     const only = onlyKey(range)
     const folder = folderOf(range)
     if (only !== undefined) removeFrom(this.#byKey, only, audience)
@@ -47,6 +57,12 @@ export class Interest {
       if (places === undefined) return
       for (const term of requires.terms) removeFrom(places, term, audience)
       if (places.size === 0) this.#byIndex.delete(requires.index)
+    } else if (folder !== undefined && shards !== undefined) {
+      const byFolder = this.#byShard.get(shards.field)?.byFolder
+      const places = byFolder?.get(folder)
+      places?.delete(audience, shards.ranges)
+      if (places?.isEmpty === true) byFolder?.delete(folder)
+      if (byFolder?.size === 0) this.#byShard.delete(shards.field)
     } else if (folder !== undefined) removeFrom(this.#byFolder, folder, audience)
     else this.#others.delete(audience)
   }
@@ -64,8 +80,17 @@ export class Interest {
           for (const audience of places.get(term) ?? []) note(concerned, audience, event)
         }
       }
+      for (const sharded of this.#byShard.values()) noteShards(concerned, sharded, event)
     }
     return concerned
+  }
+
+  #placesOf({ field, highOf }: RequiredShards, folder: Key): ShardPlaces<Audience<Watcher>> {
+    let known = this.#byShard.get(field)
+    if (known === undefined) this.#byShard.set(field, (known = { highOf, byFolder: new Map() }))
+    let places = known.byFolder.get(folder)
+    if (places === undefined) known.byFolder.set(folder, (places = new ShardPlaces()))
+    return places
   }
 
   /** A key is in few folders: those of its resource and of its namespace. */
@@ -77,6 +102,37 @@ export class Interest {
       if (audiences !== undefined) for (const one of audiences) note(concerned, one, event)
     }
   }
+}
+
+/** An object is hashed once for all audiences, and only if somebody wants a shard of its folder. */
+function noteShards(
+  concerned: Map<Audience<Watcher>, Event[]>,
+  { highOf, byFolder }: ShardedPlaces,
+  event: Event,
+): void {
+  const { key } = event
+  let highs: ReadonlySet<number | undefined> | undefined
+  for (let end = key.indexOf('/') + 1; end > 0; end = key.indexOf('/', end) + 1) {
+    const places = byFolder.get(key.slice(0, end) as Key)
+    if (places === undefined) continue
+    highs ??= highsAround(highOf, event)
+    const take = (audience: Audience<Watcher>): void => note(concerned, audience, event)
+    for (const high of highs) {
+      if (high === undefined) places.all(take)
+      else places.each(high, take)
+    }
+  }
+}
+
+/** An object that was made again under the same name is another one, and may be in another
+ *  shard. */
+function highsAround(
+  highOf: RequiredShards['highOf'],
+  { before, after }: Event,
+): ReadonlySet<number | undefined> {
+  const isSame = before?.createRevision === after?.createRevision
+  const entries: (KeyValue | undefined)[] = isSame ? [after] : [before, after]
+  return new Set(entries.filter(entry => entry !== undefined).map(highOf))
 }
 
 /** The terms before and after the change: an object that leaves a selection concerns it as much as

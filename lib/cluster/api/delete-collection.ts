@@ -35,10 +35,15 @@ export async function answerDeleteCollection(
   options: ReadServices,
 ): Promise<void> {
   const { target } = context
-  const plan = planRead({ ...route, verb: 'list' }, target.query, options.tokenEncryption)
-  if (plan.type !== 'list') return
+  const { tokenEncryption: encryption, hasShards } = options
+  const { query } = target
+  const asList = { ...route, verb: 'list' } as const
+  const planned = planRead(asList, query, { encryption })
   const body = await readBody()
-  const deleteOptions = await readDeleteOptions(session, { query: target.query, contentType, body })
+  const deleteOptions = await readDeleteOptions(session, { query, contentType, body })
+  // The storage finds what is wrong with a shard, after the handler has read everything.
+  const plan = hasShards === true ? planRead(asList, query, { encryption, hasShards }) : planned
+  if (plan.type !== 'list') return
   const shown = shownAs(context, plan, mediaType, options)
   const found = await contentsFor(context, { plan, timeoutMs: undefined }, options)
   if (!(found instanceof Snapshot)) {

@@ -116,7 +116,8 @@ export interface DeleteOptions {
   readonly resourceVersion: string | undefined
 }
 
-/** The options of a delete without a body. */
+/** The options of a delete without a body. A version or uid is a precondition, also of each object
+ *  of a collection, whose list it is meant for as well. */
 export function deleteOptionsFromQuery(query: Query): DeleteOptions {
   const grace = query.first('gracePeriodSeconds')
   const parsed = grace === undefined ? undefined : goParseInt(grace)
@@ -127,8 +128,8 @@ export function deleteOptionsFromQuery(query: Query): DeleteOptions {
     gracePeriodSeconds: parsed === undefined ? undefined : Number(parsed.value),
     propagationPolicy: policy,
     orphanDependents: query.optionalFlag('orphanDependents'),
-    uid: undefined,
-    resourceVersion: undefined,
+    uid: query.text('uid') || undefined,
+    resourceVersion: query.text('resourceVersion') || undefined,
   })
 }
 

@@ -58,7 +58,14 @@ export function listBody(
   request: ListRequest,
 ): Generator<Uint8Array, NotExact | undefined, undefined> {
   const { sortKey } = request.shown.rendering === 'Table' ? encoder.table : {}
-  return sortKey === undefined ? pieces(encoder, request) : sortedPieces(encoder, request, sortKey)
+  const isWhole = request.shown.rendering === 'object'
+  const asked = isWhole ? request : { ...request, meta: withoutShards(request.meta) }
+  return sortKey === undefined ? pieces(encoder, asked) : sortedPieces(encoder, asked, sortKey)
+}
+
+/** Renderings take over the other members only. */
+function withoutShards(meta: ListMeta): ListMeta {
+  return meta.shardSelector === undefined ? meta : { ...meta, shardSelector: undefined }
 }
 
 function pieces(encoder: ObjectEncoder, request: ListRequest): Pieces {
@@ -374,12 +381,13 @@ function protobufHead({
   return out.copy()
 }
 
-/** `{1 selfLink, 2 resourceVersion, 3 continue, 4 remainingItemCount}`, of which only the last may
- *  be absent. */
+/** `{1 selfLink, 2 resourceVersion, 3 continue, 4 remainingItemCount, 5 shardInfo {1 selector}}`,
+ *  of which only the last two may be absent. */
 function protobufMeta({
   resourceVersion,
   continue: token = '',
   remainingItemCount,
+  shardSelector,
 }: ListMeta): Uint8Array {
   const out = new ByteWriter(256)
   for (const [field, text] of [
@@ -394,6 +402,14 @@ function protobufMeta({
   if (remainingItemCount !== undefined) {
     out.appendByte(0x20)
     appendVarint(out, remainingItemCount)
+  }
+  if (shardSelector !== undefined) {
+    const { length } = shardSelector
+    out.appendByte(0x2a)
+    appendVarint(out, 1 + varintLength(length) + length)
+    out.appendByte(0x0a)
+    appendVarint(out, length)
+    out.appendAscii(shardSelector)
   }
   return out.copy()
 }

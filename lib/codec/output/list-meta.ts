@@ -11,6 +11,8 @@ export interface ListMeta {
   readonly resourceVersion: string
   readonly continue?: string | undefined
   readonly remainingItemCount?: number | undefined
+  /** Which shards the list is of. Only lists of whole objects of built-in kinds repeat it. */
+  readonly shardSelector?: string | undefined
 }
 
 /** The metadata of a list that is written from a Go struct. */
@@ -18,10 +20,14 @@ export function typedMeta({
   resourceVersion,
   continue: token = '',
   remainingItemCount,
+  shardSelector,
 }: ListMeta): string {
   const members = [`"resourceVersion":"${resourceVersion}"`]
   if (token !== '') members.push(`"continue":${jsonString(token)}`)
   if (remainingItemCount !== undefined) members.push(`"remainingItemCount":${remainingItemCount}`)
+  if (shardSelector !== undefined) {
+    members.push(`"shardInfo":{"selector":${jsonString(shardSelector)}}`)
+  }
   return `{${members.join(',')}}`
 }
 

@@ -179,6 +179,7 @@ export type Behaviour =
   | 'podResize'
   | 'podTopologyLabels'
   | 'endpointsWarning'
+  | 'shardsAreSelectors'
 
 /** The minors of which a row is true; both ends are included. */
 export interface Period {

@@ -13,6 +13,7 @@ import { CacheError } from '../../base/errors.ts'
 import type { Random } from '../../base/random.ts'
 import { withTimeLimit } from '../../base/timers.ts'
 import { parseTarget, type RequestTarget } from '../../kube/request/request.ts'
+import { shardParameter } from '../../kube/request/list-options.ts'
 import type { ResourceRoute } from '../../kube/request/routes.ts'
 import { CollectedExchange } from '../../http/exchange/collected-exchange.ts'
 import { firstDifference } from '../evidence/difference.ts'
@@ -170,11 +171,12 @@ export class Comparison {
 }
 
 /** True for gets and lists that the mirror has answered with 200. Rows of Tables show ages, which
- *  change with time. */
-function isComparable({ facts, reply, exchange }: RequestContext): boolean {
+ *  change with time; and an upstream may ignore shards, which are obeyed here. */
+function isComparable({ facts, reply, exchange, target }: RequestContext): boolean {
   const isRead = facts.verb === 'get' || facts.verb === 'list'
   const isTable = String(exchange.headers.accept ?? '').includes('as=Table')
-  return isRead && !isTable && facts.source === 'mirror' && reply.code === 200
+  const isWhole = !isTable && target.query.text(shardParameter) === ''
+  return isRead && isWhole && facts.source === 'mirror' && reply.code === 200
 }
 
 /** The same request for the revision that was answered. */

@@ -30,6 +30,8 @@ import { answerWatch, refuseWatch, type WatchServices } from '../watch/answer-wa
 
 /** Services that reads are answered with. */
 export interface ReadServices extends ContentsServices, ListServices, WatchServices {
+  /** Shard selectors are obeyed. */
+  readonly hasShards?: boolean | undefined
   /** Called for each list, so that an index can be built for the next one. Resolves when one that
    *  is being built will answer the list; undefined if none is. */
   readonly onList: (
@@ -81,6 +83,7 @@ function answerPlanned(
     preference: reply.preference,
     offer: reply.offer,
     encryption: services.tokenEncryption,
+    hasShards: services.hasShards,
   }
   const mixed = upstream?.objectionToRead(route, asked)
   if (mixed !== undefined) return mixed

@@ -181,6 +181,7 @@ function answerDecided(context: RequestContext, route: Route, options: ApiOption
       headerNames: Object.keys(exchange.headers),
       hasUnknownMediaType: upstream !== undefined && hasUnknownMediaType(accept),
       hasUpgrade: exchange.takeover !== undefined,
+      hasShards: options.hasShards,
     },
     upstream?.policy ?? (options.answerWrite === undefined ? alone : aloneAndWritable),
   )

@@ -2,6 +2,7 @@
 
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import { entriesToLookAt } from '../../kube/selectors/index-choice.ts'
+import { shardParameter } from '../../kube/request/list-options.ts'
 import type { RequestTarget } from '../../kube/request/request.ts'
 import type { ListPlan, WatchPlan } from '../../kube/read-plan.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
@@ -67,7 +68,8 @@ export function holdWatch(
   fairness: Fairness | undefined,
 ): void {
   if (fairness === undefined) return
-  const selectorBytes = query.text('labelSelector').length + query.text('fieldSelector').length
+  const selectors = ['labelSelector', 'fieldSelector', shardParameter]
+  const selectorBytes = selectors.reduce((sum, name) => sum + query.text(name).length, 0)
   const user = grant?.user()
   if (user !== undefined && fairness.isCrowded(user)) grant?.learnName()
   exchange.onClose(fairness.watch({ user, selectorBytes }))
@@ -153,13 +155,14 @@ export function holdFor(
 
 function isLong(plan: ListPlan | WatchPlan, snapshot: Snapshot): boolean {
   if (plan.type === 'watch' && plan.start.type !== 'state') return false
-  const { labels, fields, range } = plan
+  const { labels, fields, shards, range } = plan
   const isPage =
     plan.type === 'list' &&
     plan.limit > 0 &&
     plan.limit <= pageMaxEntries &&
     labels.isEmpty &&
-    fields.isEmpty
+    fields.isEmpty &&
+    shards === undefined
   return !isPage && entriesToLookAt(snapshot, range, plan) > pageMaxEntries
 }
 

@@ -44,7 +44,10 @@ export interface DirectRead<Plan extends ReadPlan> {
 export async function directList(read: DirectRead<ListPlan>): Promise<ListContents> {
   if (read.plan.limit === 0) {
     const runs = await DirectRuns.begin(read)
-    const meta = { resourceVersion: String(runs.revision) }
+    const meta = {
+      resourceVersion: String(runs.revision),
+      shardSelector: read.plan.shards?.text,
+    }
     return { meta, runs, isMirrored: false, more: () => runs.more(), end: () => runs.end() }
   }
   const page = await directPage(read)
@@ -82,6 +85,7 @@ async function directPage(read: DirectRead<ListPlan>): Promise<Page> {
   const isSmall = filter === undefined && limit <= smallLimitMax
   const entries: KeyValue[] = []
   let bytes = 0
+  let before = 0
   try {
     for await (const page of source.pages({ range, limit: isSmall ? limit : undefined, signal })) {
       for (const [i, entry] of page.entries.entries()) {
@@ -89,10 +93,12 @@ async function directPage(read: DirectRead<ListPlan>): Promise<Page> {
         entries.push(entry)
         bytes += entry.valueLength
         if (entries.length < limit && bytes < heldMaxBytes) continue
-        const after = page.remaining + page.entries.length - i - 1
-        return pageOf(page, { entries, last: after === 0 ? undefined : entry, after, filter })
+        const isLast = page.remaining + page.entries.length - i - 1 === 0
+        const rest = before + page.entries.length + page.remaining - entries.length
+        return pageOf(plan, page, { entries, last: isLast ? undefined : entry, rest })
       }
-      if (page.remaining === 0) return pageOf(page, { entries, last: undefined, after: 0, filter })
+      if (page.remaining === 0) return pageOf(plan, page, { entries, last: undefined, rest: 0 })
+      before += page.entries.length
     }
   } catch (error) {
     throw failureOf(read, error)
@@ -103,17 +109,17 @@ async function directPage(read: DirectRead<ListPlan>): Promise<Page> {
 interface Taken {
   readonly entries: readonly KeyValue[]
   readonly last: KeyValue | undefined
-  readonly after: number
-  readonly filter: Filter | undefined
+  /** Entries of the range, without those that were taken. */
+  readonly rest: number
 }
 
-function pageOf({ revision }: DirectPage, { entries, last, after, filter }: Taken): Page {
-  const isCounted = last !== undefined && filter === undefined
+function pageOf(plan: ListPlan, { revision }: DirectPage, { entries, last, rest }: Taken): Page {
+  const isCounted = last !== undefined && plan.isCounted
   return {
     content: { type: 'entries', entries },
     revision,
     last: last?.key,
-    remaining: isCounted ? after : undefined,
+    remaining: isCounted ? rest : undefined,
   }
 }
 

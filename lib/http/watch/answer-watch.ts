@@ -16,9 +16,8 @@ import {
   type Segment,
 } from '../../codec/output/segments.ts'
 import type { PassReason } from '../../kube/decide.ts'
-import { compileFilter, type Filter, type MakeReader } from '../../kube/selectors/filter.ts'
-import { candidates } from '../../kube/selectors/index-choice.ts'
-import { entriesToRead } from '../../kube/selectors/leaf-labels.ts'
+import { compileFilter, type MakeReader } from '../../kube/selectors/filter.ts'
+import { selectedEntries } from '../../kube/selectors/selected-entries.ts'
 import type { WatchPlan } from '../../kube/read-plan.ts'
 import { statusFromError, statusObjectJson } from '../../kube/status.ts'
 import type { KeyValue } from '../../store/event.ts'
@@ -74,7 +73,7 @@ export async function answerWatch(
   const objection = objectionTo(plan, snapshot, services)
   if (objection !== undefined) return objection
   const answer = { plan, mediaType, snapshot, encoder, shown }
-  const initial = new InitialState(answer, filter, state.makeReader, services)
+  const initial = new InitialState(answer, state.makeReader, services)
   // With an upstream, objects that cannot be shown exactly are found before anything is sent.
   const isChecked = hasState && upstream !== undefined && !isUnanswerable(shown)
   const problem = isChecked ? await problemIn(context, initial.frames(), clock) : undefined
@@ -196,20 +195,13 @@ const emptyPiece = new Uint8Array(0)
  *  send them. */
 class InitialState {
   readonly #answer: ShownWatch
-  readonly #filter: Filter | undefined
   readonly #makeReader: MakeReader
   readonly #segments: WatchServices['segments']
   /** Entries that were selected, once all objects were looked at and if there were not many. */
   #selected: readonly KeyValue[] | undefined
 
-  constructor(
-    answer: ShownWatch,
-    filter: Filter | undefined,
-    makeReader: MakeReader,
-    { segments }: WatchServices,
-  ) {
+  constructor(answer: ShownWatch, makeReader: MakeReader, { segments }: WatchServices) {
     this.#answer = answer
-    this.#filter = filter
     this.#makeReader = makeReader
     this.#segments = segments
   }
@@ -225,21 +217,26 @@ class InitialState {
   /** Undefined where nothing was selected for a while. */
   *#runs(): Generator<Run | NotExact | undefined> {
     const { plan, snapshot } = this.#answer
-    if (this.#filter === undefined) yield* snapshot.leaves(plan.range)
-    else if (this.#selected === undefined) yield* this.#select(this.#filter)
+    const isAll = plan.labels.isEmpty && plan.fields.isEmpty && plan.shards === undefined
+    if (isAll) yield* snapshot.leaves(plan.range)
+    else if (this.#selected === undefined) yield* this.#select()
     else yield* runsOf(this.#selected)
   }
 
-  *#select(filter: Filter): Generator<Run | NotExact | undefined> {
+  *#select(): Generator<Run | NotExact | undefined> {
     const { plan, snapshot } = this.#answer
-    const few = candidates(snapshot, plan.range, plan)
+    const { filter, entries: scanned } = selectedEntries(
+      snapshot,
+      plan.range,
+      plan,
+      this.#makeReader,
+    )
     const selected: KeyValue[] = []
     let entries: KeyValue[] = []
     let lookedAt = 0
-    const scanned = few?.entries ?? entriesToRead(snapshot, plan.range, plan, this.#makeReader)
     for (const entry of scanned) {
       if (entry !== undefined) {
-        const isSelected = filter(entry)
+        const isSelected = filter === undefined || filter(entry)
         if (isSelected instanceof NotExact) yield isSelected
         else if (isSelected) {
           entries.push(entry)

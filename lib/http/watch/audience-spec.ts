@@ -7,12 +7,13 @@ import type { Key } from '../../base/keys.ts'
 import type { Revision } from '../../base/revision.ts'
 import { Superseded, Unproven } from '../../codec/output/gate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
-import { type Filter, nameOfKey } from '../../kube/selectors/filter.ts'
+import { type Filter, nameOfKey, namespaceOfKey, uidField } from '../../kube/selectors/filter.ts'
 import { indexTerms, indexUses, watchedTerms } from '../../kube/selectors/index-choice.ts'
+import { shardHash } from '../../kube/selectors/shard-hash.ts'
 import type { WatchPlan } from '../../kube/read-plan.ts'
 import { watchEvent } from '../../kube/watch-events.ts'
 import type { KeyValue } from '../../store/event.ts'
-import type { RequiredTerms, AudienceSpec } from '../../watch/audience.ts'
+import type { RequiredShards, RequiredTerms, AudienceSpec } from '../../watch/audience.ts'
 import type { FrameCache } from '../../watch/frame-cache.ts'
 import type { UpstreamSide } from '../exchange/upstream-side.ts'
 import type { OpenWatches } from './open-watches.ts'
@@ -43,11 +44,13 @@ export function audienceSpecOf(
   const { range } = plan
   const { query } = context.target
   const { name } = framing
-  const selectors = [query.text('labelSelector'), query.text('fieldSelector')]
+  const shards = plan.shards?.text ?? ''
+  const selectors = [query.text('labelSelector'), query.text('fieldSelector'), shards]
   return {
     id: JSON.stringify([name, range.start, range.end, ...selectors]),
     range,
     requires: requiredTerms(context, plan),
+    shards: requiredShards(context, plan),
     frameOf: frameMaker(services, { framing, filter, name, keyspace: plan.keyspace }),
   }
 }
@@ -101,4 +104,25 @@ function requiredTerms({ state }: RequestContext, plan: WatchPlan): RequiredTerm
   if (use === undefined) return undefined
   const termsOf = indexTerms(use.name, plan.resource, state.makeReader)
   return termsOf === undefined ? undefined : { index: use.name, termsOf, terms: watchedTerms(use) }
+}
+
+/** The shards by the high half of their hashes. Bounds are between hashes: an end whose low half is
+ *  zero leaves out all with its high half. */
+function requiredShards({ state }: RequestContext, plan: WatchPlan): RequiredShards | undefined {
+  const { shards, resource, keyspace } = plan
+  if (shards === undefined) return undefined
+  const { field } = shards
+  const ranges = shards.ranges.map(({ start, end }) => ({
+    start: start.high,
+    end: end.low === 0 ? end.high - 1 : end.high,
+  }))
+  if (field === 'namespace') {
+    const namespaceOf = (key: Key): string =>
+      resource.isNamespaced ? namespaceOfKey(key, keyspace) : ''
+    return { field, highOf: ({ key }) => shardHash(namespaceOf(key)).high, ranges }
+  }
+  const reader = state.makeReader(resource, [uidField], false)
+  const highOf = (entry: KeyValue): number | undefined =>
+    reader.read(entry) === undefined ? shardHash(reader.field(uidField)).high : undefined
+  return { field, highOf, ranges }
 }

@@ -42,6 +42,9 @@ export const knownParameters: ReadonlySet<string> = new Set([
   'pretty',
 ])
 
+/** The parameter of shard selectors, which is used only where they are served. */
+export const shardParameter = 'shardSelector'
+
 export const exactMatch = 'Exact'
 const notOlderThanMatch = 'NotOlderThan'
 

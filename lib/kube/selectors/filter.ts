@@ -8,6 +8,8 @@ import type { KeyValue } from '../../store/event.ts'
 import type { FieldSelector } from './field-selector.ts'
 import { type LabelRequirement, type LabelSelector, meets } from './label-selector.ts'
 import type { Resource } from '../resources/resource.ts'
+import { shardHash } from './shard-hash.ts'
+import type { ShardSelector } from './shard-selector.ts'
 
 /** Makes a reader for the objects of a resource that reads only those fields, and labels if they
  *  are needed. A reader may be shared: its results for an entry are used before it reads the next
@@ -27,13 +29,22 @@ export interface Selection {
   readonly keyspace: Key
   readonly labels: LabelSelector
   readonly fields: FieldSelector
+  /** Undefined: objects of all shards are selected. */
+  readonly shards?: ShardSelector | undefined
+}
+
+/** The uid, which most shards are made of. */
+export const uidField: SelectableField = {
+  label: 'metadata.uid',
+  paths: ['metadata.uid'],
+  fallback: '',
 }
 
 /** The filter of a selection; undefined if it selects everything, so that nothing needs to be read.
  *  Name and namespace are taken from the key. Cost: at most one walk over an entry's value. */
 export function compileFilter(selection: Selection, makeReader: MakeReader): Filter | undefined {
-  const { resource, keyspace, labels, fields } = selection
-  if (labels.isEmpty && fields.isEmpty) return undefined
+  const { resource, keyspace, labels, fields, shards } = selection
+  if (labels.isEmpty && fields.isEmpty && shards === undefined) return undefined
   const fromKey: KeyTest[] = []
   const fromValue: {
     readonly field: SelectableField
@@ -46,19 +57,24 @@ export function compileFilter(selection: Selection, makeReader: MakeReader): Fil
     if (test !== undefined) fromKey.push(entry => (test(entry) === value) === isEqual)
     else if (field !== undefined) fromValue.push({ field, value, isEqual })
   }
+  if (shards?.field === 'namespace') fromKey.push(namespaceTest(selection, shards))
+  const ofUid = shards?.field === 'uid' ? shards : undefined
   const { requirements } = labels
-  if (fromKey.length + fromValue.length + requirements.length === 0) return undefined
+  const values = fromValue.length + requirements.length + (ofUid === undefined ? 0 : 1)
+  if (fromKey.length + values === 0) return undefined
   const passesKey: KeyTest = entry => fromKey.every(test => test(entry))
-  if (fromValue.length + requirements.length === 0) return passesKey
-  const reader = makeReader(
-    resource,
-    fromValue.map(({ field }) => field),
-    requirements.length > 0,
-  )
+  if (values === 0) return passesKey
+  const read = fromValue.map(({ field }) => field)
+  if (ofUid !== undefined) read.push(uidField)
+  const reader = makeReader(resource, read, requirements.length > 0)
   return entry => {
     if (!passesKey(entry)) return false
     const problem = reader.read(entry)
     if (problem !== undefined) return problem
+    if (ofUid !== undefined) {
+      const { high, low } = shardHash(reader.field(uidField))
+      if (!ofUid.has(high, low)) return false
+    }
     for (const { field, value, isEqual } of fromValue) {
       if ((reader.field(field) === value) !== isEqual) return false
     }
@@ -67,6 +83,20 @@ export function compileFilter(selection: Selection, makeReader: MakeReader): Fil
 }
 
 type KeyTest = (entry: KeyValue) => boolean
+
+/** Entries come in the order of keys, so one namespace is mostly asked for many times. */
+function namespaceTest({ resource, keyspace }: Selection, shards: ShardSelector): KeyTest {
+  let [last, isIn]: [string | undefined, boolean] = [undefined, false]
+  return ({ key }) => {
+    const namespace = resource.isNamespaced ? namespaceOfKey(key, keyspace) : ''
+    if (namespace !== last) {
+      const { high, low } = shardHash(namespace)
+      last = namespace
+      isIn = shards.has(high, low)
+    }
+    return isIn
+  }
+}
 
 function meetsAll(requirements: readonly LabelRequirement[], reader: SelectableReader): boolean {
   for (const requirement of requirements) {

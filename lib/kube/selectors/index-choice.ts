@@ -155,10 +155,11 @@ function bestIndex(
 const atOnceMax = 500
 
 function without(selection: Selection, answered: IndexUse['requirement']): Selection {
-  const { resource, keyspace, labels, fields } = selection
+  const { resource, keyspace, labels, fields, shards } = selection
   return {
     resource,
     keyspace,
+    shards,
     labels: new LabelSelector(labels.requirements.filter(one => one !== answered)),
     fields: new FieldSelector(fields.requirements.filter(one => one !== answered)),
   }

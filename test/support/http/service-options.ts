@@ -32,7 +32,8 @@ export function serviceOptions(
 ): ServiceOptions {
   const { client, others, prefix = '/registry', limits } = options
   const { listen = { protocol: 'http', host: '127.0.0.1', port: 0 }, tls, address } = options
-  const { schema, configured, excluded, isKept, hasCbor, tokenEncryption } = options
+  const { schema, configured, excluded, isKept, hasCbor, hasShards } = options
+  const { tokenEncryption } = options
   const { adminListen, levelledLogger, certificateFiles, stopDelayMs } = options
   const { isWritable, hasControllers, simulation, basics, generated, access } = options
   const { faults, upstream, threads, copies, door } = options
@@ -40,7 +41,7 @@ export function serviceOptions(
   return {
     etcd: { client, others, prefix, limits },
     listening: { listen, tls, address, guardedHosts: options.guardedHosts },
-    served: { schema, configured, excluded, isKept, hasCbor, tokenEncryption },
+    served: { schema, configured, excluded, isKept, hasCbor, hasShards, tokenEncryption },
     access: { authorization: options.authorization, audit: options.audit },
     operating: { adminListen, levelledLogger, certificateFiles, stopDelayMs },
     memory: { budgetBytes: options.budgetBytes, segmentsMaxBytes: options.segmentsMaxBytes },

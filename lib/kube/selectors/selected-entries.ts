@@ -1,0 +1,40 @@
+/** The entries that a selection may select, from wherever the fewest have to be looked at: an
+ *  index, the leaves that have a label, or the shards. */
+
+import type { KeyRange } from '../../base/keys.ts'
+import type { KeyValue } from '../../store/event.ts'
+import type { Snapshot } from '../../store/snapshot.ts'
+import { compileFilter, type Filter, type MakeReader, type Selection } from './filter.ts'
+import { candidates } from './index-choice.ts'
+import { entriesToRead } from './leaf-labels.ts'
+import { entriesOfShards } from './leaf-shards.ts'
+
+export interface SelectedEntries {
+  /** In the order of keys; undefined where some were left out, so that the work can give way. */
+  readonly entries: Iterable<KeyValue | undefined>
+  /** The check that is left to make of each; undefined if none is. */
+  readonly filter: Filter | undefined
+}
+
+export function selectedEntries(
+  snapshot: Snapshot,
+  range: KeyRange,
+  selection: Selection,
+  makeReader: MakeReader,
+): SelectedEntries {
+  const few = candidates(snapshot, range, selection)
+  if (few !== undefined) {
+    return { entries: few.entries, filter: compileFilter(few.rest, makeReader) }
+  }
+  const { shards } = selection
+  if (shards === undefined) {
+    return {
+      entries: entriesToRead(snapshot, range, selection, makeReader),
+      filter: compileFilter(selection, makeReader),
+    }
+  }
+  return {
+    entries: entriesOfShards(snapshot, range, { ...selection, shards }, makeReader),
+    filter: compileFilter({ ...selection, shards: undefined }, makeReader),
+  }
+}

@@ -1,0 +1,123 @@
+import t from 'tap'
+import { type Key, keyFromText, prefixRange, textFromKey } from '../../../../lib/base/keys.ts'
+import { revision } from '../../../../lib/base/revision.ts'
+import { everyField } from '../../../../lib/kube/selectors/field-selector.ts'
+import { compileFilter, type Selection } from '../../../../lib/kube/selectors/filter.ts'
+import { everyLabel } from '../../../../lib/kube/selectors/label-selector.ts'
+import { entriesOfShards } from '../../../../lib/kube/selectors/leaf-shards.ts'
+import { parseShardSelector } from '../../../../lib/kube/selectors/shard-selector.ts'
+import type { KeyValue } from '../../../../lib/store/event.ts'
+import { Keyspace } from '../../../../lib/store/keyspace.ts'
+import type { Snapshot } from '../../../../lib/store/snapshot.ts'
+import { builtIn, jsonEntry } from '../../../support/kube/kube-builders.ts'
+import { countingReader, slowReader } from '../../../support/kube/slow-selectable.ts'
+
+const keyspace = keyFromText('/registry/pods/')
+const all = prefixRange(keyspace)
+
+/** One of n parts of all hashes. */
+function selectionOf(i: number, n: number, field = 'uid'): Selection & { shards: object } {
+  const bound = (at: number): string =>
+    `0x${(((1n << 64n) * BigInt(at)) / BigInt(n)).toString(16).padStart(16, '0')}`
+  const shards = parseShardSelector(
+    `shardRange(object.metadata.${field}, '${bound(i)}', '${bound(i + 1)}')`,
+  )
+  const resource = builtIn('pods')
+  return { resource, keyspace, labels: everyLabel, fields: everyField, shards }
+}
+
+const store = new Keyspace({ maxBatches: 100, maxAgeMs: Infinity, maxBytes: Infinity })
+store.restore(
+  Array.from({ length: 12 }, (_, space) => space).flatMap(space =>
+    Array.from({ length: 40 }, (_, i) => podIn(space, i)),
+  ),
+  revision(50),
+)
+
+function podIn(space: number, i: number, uid = `uid ${space} ${i}`, at = 1): KeyValue {
+  const key = `/registry/pods/n${String(space).padStart(2, '0')}/p${100 + i}`
+  return jsonEntry(key, { metadata: { uid } }, at)
+}
+
+function found(
+  snapshot: Snapshot,
+  selection: ReturnType<typeof selectionOf>,
+  { range = all, makeReader = slowReader } = {},
+): string[] {
+  const shards = selection.shards as NonNullable<Selection['shards']>
+  const entries = entriesOfShards(snapshot, range, { ...selection, shards }, makeReader)
+  return [...entries].filter(one => one !== undefined).map(({ key }) => textFromKey(key))
+}
+
+function scanned(snapshot: Snapshot, selection: Selection, range = all): string[] {
+  const filter = compileFilter(selection, slowReader)!
+  return snapshot
+    .range(range)
+    .filter(entry => filter(entry) === true)
+    .map(({ key }) => textFromKey(key))
+}
+
+for (const field of ['uid', 'namespace']) {
+  t.test(`shards by ${field} are apart, and together everything`, async t => {
+    const snapshot = store.latest()
+    const from = keyFromText('/registry/pods/n03/p120')
+    const until = keyFromText('/registry/pods/n07/p110')
+    for (const n of [1, 2, 3, 7, 16]) {
+      const together = new Set<string>()
+      for (let i = 0; i < n; i++) {
+        const selection = selectionOf(i, n, field)
+        const keys = found(snapshot, selection)
+        t.strictSame(keys, scanned(snapshot, selection), 'in the order of keys')
+        for (const key of keys) {
+          t.notOk(together.has(key))
+          together.add(key)
+        }
+        const range = { start: from, end: until }
+        t.strictSame(found(snapshot, selection, { range }), scanned(snapshot, selection, range))
+      }
+      t.equal(together.size, snapshot.size)
+    }
+  })
+}
+
+t.test('an object is hashed once, and a change has one leaf hashed again', async t => {
+  const before = store.latest()
+  found(before, selectionOf(0, 1))
+  const { makeReader, reads } = countingReader()
+  for (let i = 0; i < 8; i++) found(before, selectionOf(i, 8), { makeReader })
+  t.equal(reads(), 0, 'hashes are there')
+  const changed = podIn(5, 7, 'another', 51)
+  store.apply(revision(51), [{ type: 'put', entry: changed }], 0)
+  const selection = selectionOf(1, 2)
+  t.strictSame(found(store.latest(), selection, { makeReader }), scanned(store.latest(), selection))
+  t.ok(reads() > 0 && reads() <= 24, `${reads()} objects were hashed again`)
+  t.strictSame(found(before, selection), scanned(before, selection), 'as it was before')
+})
+
+t.test('what cannot be read is in no shard, and in every one', async t => {
+  const broken = new Keyspace({ maxBatches: 100, maxAgeMs: Infinity, maxBytes: Infinity })
+  const entry = podIn(1, 1)
+  entry.move({ bytes: Buffer.from('k8s\0'), start: 0, end: 4 })
+  broken.restore([entry], revision(50))
+  for (let i = 0; i < 4; i++) t.equal(found(broken.latest(), selectionOf(i, 4)).length, 1)
+})
+
+t.test('objects without a namespace are all in one shard by it', async t => {
+  const nodes = new Keyspace({ maxBatches: 100, maxAgeMs: Infinity, maxBytes: Infinity })
+  const prefix = keyFromText('/registry/minions/')
+  nodes.restore(
+    [jsonEntry('/registry/minions/a', {}), jsonEntry('/registry/minions/b', {})],
+    revision(9),
+  )
+  const of = (i: number): number => {
+    const selection = { ...selectionOf(i, 2, 'namespace'), resource: builtIn('nodes') }
+    return found(
+      nodes.latest(),
+      { ...selection, keyspace: prefix as Key },
+      {
+        range: prefixRange(prefix),
+      },
+    ).length
+  }
+  t.strictSame([of(0), of(1)], [0, 2])
+})
