@@ -125,7 +125,7 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
   const health = new ServiceHealth(mirrors, own, copies?.checks)
   const onFault = faultLogger(metrics.access, logger)
   const latest = (): Iterable<Snapshot> => snapshotsIn(mirrors)
-  const onMoved = (entry: KeyValue): void => threads?.keeper.moved(entry)
+  const onMoved = (entry: KeyValue): void => threads?.mirrorSide.moved(entry)
   const slabs = new SlabKeeper({ latest, clock, logger, onMoved })
   const forWrites = { client, prefix, address, registry, storeOf, clock, logger }
   const writeSide = wings.writes && sides.createWriteSide?.(wings.writes, forWrites)
@@ -142,7 +142,7 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
     health,
     writeSide?.controllers,
     writeSide?.actors,
-    threads?.keeper,
+    threads?.mirrorSide,
   )
   registry.onRedefined(keyspaces => indexes.forget(keyspaces))
   registry.onRedefined(keyspaces => watches.endAll(keyspaces))
@@ -215,7 +215,7 @@ function mirrorsOf(
       logger,
       keyspaceOf: registry.keyspaceOf,
       compactRevisionKey,
-      onFactsChanged: () => threads?.keeper.factsChanged(),
+      onFactsChanged: () => threads?.mirrorSide.factsChanged(),
     },
   )
   if (wings.threads !== undefined && sides.Threads !== undefined) {

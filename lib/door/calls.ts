@@ -17,7 +17,7 @@ import { createTurns } from './answers/turns.ts'
 import { EtcdWatches } from './answers/etcd-watches.ts'
 import { WatchAnswers } from './answers/watch-answers.ts'
 import { RangeAnswers } from './answers/range-answers.ts'
-import { Said } from './answers/said.ts'
+import { AnsweredRevisions } from './answers/answered-revisions.ts'
 import { statusOf, uncompressed } from './statuses.ts'
 import { Access, type AccessRules, type Check, uncheckable } from './access/access.ts'
 import { leasesPath } from './access/leases.ts'
@@ -48,7 +48,7 @@ type Answer = (bytes: Buffer) => Promise<'answered' | PassObserver | undefined>
 
 export class Calls {
   readonly #options: CallsOptions
-  readonly #said = new Said()
+  readonly #answered = new AnsweredRevisions()
   readonly #users: Users
   readonly #access: Access
   readonly #ranges: RangeAnswers | undefined
@@ -60,17 +60,17 @@ export class Calls {
     this.#options = options
     this.#users = new Users(sessions, clock)
     this.#access = new Access(options.rules, sessions)
-    this.#ranges = mirrored && new RangeAnswers(mirrored, this.#said, clock)
+    this.#ranges = mirrored && new RangeAnswers(mirrored, this.#answered, clock)
     const scheduler = createTurns(clock)
     // First: what is said to others must not be of the old epoch.
-    mirrored?.follow(this.#said)
-    const said = this.#said
+    mirrored?.follow(this.#answered)
+    const answered = this.#answered
     const pace = new StreamPace(clock)
     const elsewhere = (requiresLeader: boolean): EtcdWatches =>
-      new EtcdWatches({ sessions, pace, said, clock }, requiresLeader)
+      new EtcdWatches({ sessions, pace, answered, clock }, requiresLeader)
     this.#pace = pace
     this.#watches =
-      mirrored && new WatchAnswers({ ...options, etcd: mirrored, elsewhere, said, scheduler })
+      mirrored && new WatchAnswers({ ...options, etcd: mirrored, elsewhere, answered, scheduler })
   }
 
   start(): void {
@@ -258,7 +258,7 @@ export class Calls {
   #pass(call: GrpcCall, bytes: Buffer = noBytes, observer?: PassObserver): void {
     const { sessions } = this.#options
     passCall(sessions, call, bytes, {
-      answered: start => this.#said.passed(start),
+      answered: start => this.#answered.passed(start),
       ...observer,
     })
   }
@@ -267,7 +267,7 @@ export class Calls {
     const { revision } = compactionCodec.decode(bytes)
     return {
       finished: code => {
-        if (code === 0 && Number.isSafeInteger(revision)) this.#said.compacted(revision)
+        if (code === 0 && Number.isSafeInteger(revision)) this.#answered.compacted(revision)
       },
     }
   }

@@ -27,7 +27,7 @@ import { systemRandom } from '../ops/system.ts'
 import { shareSlabs } from '../store/slab.ts'
 import type { Droppable, MemoryKeeperOptions } from '../upkeep/memory-keeper.ts'
 import type { FaceMirrorsOptions } from './mirror/face-mirrors.ts'
-import { Keeper } from './mirror/keeper.ts'
+import { MirrorSide } from './mirror/mirror-side.ts'
 import type { FaceThread } from './process/face-thread.ts'
 import { sharePort } from './process/listening.ts'
 import { ThreadPool } from './process/pool.ts'
@@ -154,7 +154,7 @@ export interface ProcessParts {
 }
 
 export class Threads implements Front {
-  readonly keeper: Keeper
+  readonly mirrorSide: MirrorSide
   readonly #limits: ProcessLimits
   readonly #options: ThreadsOptions
   readonly #parts: ThreadsParts
@@ -172,7 +172,7 @@ export class Threads implements Front {
     this.#options = options
     this.#parts = parts
     this.#limits = createLimits(options.count, systemRandom)
-    this.keeper = new Keeper({
+    this.mirrorSide = new MirrorSide({
       mirrors,
       clients,
       keyspaceOf,
@@ -207,7 +207,7 @@ export class Threads implements Front {
       count,
       script,
       program,
-      keeper: this.keeper,
+      mirrorSide: this.mirrorSide,
       port: await sharePort(host, port),
       clock,
       random: systemRandom,

@@ -15,7 +15,7 @@ import { answeredHere, startProxied } from '../support/upstream/proxied.ts'
 const { binary, skip } = await findKubectl()
 const home = mkdtempSync(join(tmpdir(), 'watchglass-kubectl-proxy-'))
 
-interface Said {
+interface Output {
   readonly out: string
   readonly err: string
   readonly code: number | null
@@ -29,7 +29,7 @@ interface Asked {
 }
 
 function kubectlAt(port: number) {
-  return (args: readonly string[], { input, env, until }: Asked = {}): Promise<Said> =>
+  return (args: readonly string[], { input, env, until }: Asked = {}): Promise<Output> =>
     new Promise(resolve => {
       const child = spawn(binary, ['--server', `http://127.0.0.1:${port}`, ...args], {
         env: { PATH: process.env['PATH'] ?? '', HOME: home, ...env },

@@ -15,12 +15,12 @@ const { binary, skip } = await findKubectl()
 const home = mkdtempSync(join(tmpdir(), 'watchglass-kubectl-'))
 const run = promisify(execFile)
 
-interface Said {
+interface Output {
   readonly out: string
   readonly err: string
 }
 
-async function kubectl(address: string, ...args: string[]): Promise<Said> {
+async function kubectl(address: string, ...args: string[]): Promise<Output> {
   const env = { PATH: process.env['PATH'] ?? '', HOME: home }
   const options = { env, maxBuffer: 64 * 1024 * 1024 }
   const all = ['--server', address, ...args]
@@ -30,14 +30,14 @@ async function kubectl(address: string, ...args: string[]): Promise<Said> {
   )
 }
 
-function rows({ out }: Said): string[][] {
+function rows({ out }: Output): string[][] {
   const lines = out.trimEnd().split('\n')
   return lines.map(line => line.split(/ {2,}/))
 }
 
 t.test('kubectl gets generated objects in every form', { skip }, async t => {
   const { address } = await startProgram(t, ['--generate', 'pods=30,nodes=3'])
-  const get = (...args: string[]): Promise<Said> => kubectl(address, 'get', ...args)
+  const get = (...args: string[]): Promise<Output> => kubectl(address, 'get', ...args)
   const all = rows(await get('pods', '-A'))
   t.strictSame(all[0], ['NAMESPACE', 'NAME', 'READY', 'STATUS', 'RESTARTS', 'AGE'])
   t.equal(all.length, 31)

@@ -8,7 +8,7 @@ import { type Random, randomInt, randomItem } from '../../lib/base/random.ts'
 import type { Engine } from '../../lib/etcd/engine/engine.ts'
 import type { Network } from '../../lib/etcd/engine/network.ts'
 import type { Scheduler } from '../../lib/etcd/engine/scheduler.ts'
-import { Said } from '../../lib/door/answers/said.ts'
+import { AnsweredRevisions } from '../../lib/door/answers/answered-revisions.ts'
 import { WatchAnswers } from '../../lib/door/answers/watch-answers.ts'
 import type {
   WatchCreateMessage,
@@ -52,13 +52,13 @@ export class SimDoor {
     this.#options = options
     const view = new EtcdView({ mirror, client, keyspaces: keyspaceNames })
     this.sink = view
-    const said = new Said()
-    view.follow(said)
+    const answered = new AnsweredRevisions()
+    view.follow(answered)
     const answers = new WatchAnswers({
       ...options,
       etcd: view,
-      said,
-      elsewhere: () => new SimElsewhere(options, said),
+      answered,
+      elsewhere: () => new SimElsewhere(options, answered),
     })
     this.#clients = Array.from(
       { length: clientCount },
@@ -319,11 +319,11 @@ class DoorClient {
 /** etcd over the simulated network. */
 class SimElsewhere implements Elsewhere {
   readonly #options: SimDoorOptions
-  readonly #said: Said
+  readonly #answered: AnsweredRevisions
 
-  constructor(options: SimDoorOptions, said: Said) {
+  constructor(options: SimDoorOptions, answered: AnsweredRevisions) {
     this.#options = options
-    this.#said = said
+    this.#answered = answered
   }
 
   open(request: WatchCreateMessage, sink: ElsewhereSink): ElsewhereWatch {
@@ -340,7 +340,7 @@ class SimElsewhere implements Elsewhere {
     }
     const received = (response: WatchResponseMessage): void => {
       if (isOver) return
-      this.#said.told(response.header?.revision ?? 0)
+      this.#answered.told(response.header?.revision ?? 0)
       if (response.events.length === 0 && !response.created) isAsking = false
       sink.received(response)
     }

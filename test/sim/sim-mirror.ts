@@ -73,7 +73,7 @@ export class SimMirror {
       logger: silentLogger,
       metrics: this.#metrics(),
       sink: this.#sink(() => this.#own),
-      onFactsChanged: () => this.#threads?.keeper.factsChanged(),
+      onFactsChanged: () => this.#threads?.mirrorSide.factsChanged(),
       ranges: isSplit ? [...rangesWithout(whole, [hole]), hole] : [whole],
       keyspaceOf: nameOf,
       compactRevisionKey,
@@ -312,8 +312,8 @@ export class SimMirror {
 
   /** The sink of the mirror, whose threads are told, or of a thread. */
   #sink(placeOf: () => Place): MirrorSink {
-    const keeper = (): SimThreads['keeper'] | undefined =>
-      placeOf().thread === undefined ? this.#threads?.keeper : undefined
+    const mirrorSide = (): SimThreads['mirrorSide'] | undefined =>
+      placeOf().thread === undefined ? this.#threads?.mirrorSide : undefined
     const follower = (): MirrorSink | undefined =>
       placeOf().thread === undefined ? this.follower : undefined
     return {
@@ -330,13 +330,13 @@ export class SimMirror {
           }
           checks.moved(keyspace, position, batch)
         })
-        keeper()?.applied(keyspace)
+        mirrorSide()?.applied(keyspace)
       },
       progressed: (given, at) => {
         const keyspaces = [...given]
         this.#guard(() => follower()?.progressed(keyspaces, at))
         this.#options.stats.count('progress mark')
-        keeper()?.progressed()
+        mirrorSide()?.progressed()
         if (this.#options.random.next() > 0.1) return
         for (const keyspace of keyspaces) {
           const mirrored = placeOf().mirrors.keyspace(keyspace)
@@ -352,12 +352,12 @@ export class SimMirror {
         for (const watcher of watchers) {
           if (watcher.keyspace === keyspace) watcher.position = undefined
         }
-        keeper()?.reset(keyspace)
+        mirrorSide()?.reset(keyspace)
       },
       stateChanged: (keyspace, state) => {
         this.#guard(() => follower()?.stateChanged(keyspace, state))
         this.#options.stats.count(`state ${state}`)
-        keeper()?.stateChanged(keyspace)
+        mirrorSide()?.stateChanged(keyspace)
       },
     }
   }

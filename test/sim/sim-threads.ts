@@ -10,7 +10,7 @@ import type { MirrorMetrics } from '../../lib/mirror/metrics.ts'
 import type { MirrorSink } from '../../lib/mirror/mirrored-keyspace.ts'
 import type { HistoryBounds } from '../../lib/store/history.ts'
 import { FaceMirrors } from '../../lib/threads/mirror/face-mirrors.ts'
-import { Keeper, type FedThread } from '../../lib/threads/mirror/keeper.ts'
+import { MirrorSide, type FedThread } from '../../lib/threads/mirror/mirror-side.ts'
 import type { Answer, Question } from '../../lib/threads/mirror/messages.ts'
 import { RemoteClients } from '../../lib/threads/mirror/remote-client.ts'
 import { createRingMemory, RingReader, RingWriter } from '../../lib/threads/mirror/ring.ts'
@@ -37,14 +37,14 @@ export interface SimThreadsOptions {
 const ringBytes = 1024
 
 export class SimThreads {
-  readonly keeper: Keeper
+  readonly mirrorSide: MirrorSide
   readonly threads: SimThread[]
   readonly #options: SimThreadsOptions
 
   constructor(options: SimThreadsOptions) {
     const { mirrors, clock, limits } = options
     this.#options = options
-    this.keeper = new Keeper({
+    this.mirrorSide = new MirrorSide({
       mirrors,
       clients: [],
       keyspaceOf: nameOf,
@@ -81,7 +81,7 @@ export class SimThreads {
   }
 
   #start(): SimThread {
-    return new SimThread(this.keeper, this.#options)
+    return new SimThread(this.mirrorSide, this.#options)
   }
 }
 
@@ -95,7 +95,7 @@ export class SimThread {
   /** Reads that have not ended. */
   reading = 0
 
-  constructor(keeper: Keeper, options: SimThreadsOptions) {
+  constructor(mirrorSide: MirrorSide, options: SimThreadsOptions) {
     const { scheduler, clock, limits, metrics, history, stats, sinkOf } = options
     const memory = createRingMemory(ringBytes)
     const ring = new RingReader(memory)
@@ -110,9 +110,9 @@ export class SimThread {
       up.post(() => this.#fed.ask(question))
     }
     this.mirrors = new FaceMirrors({
-      layout: keeper.layout,
-      shown: keeper.shown,
-      ownRevisions: keeper.ownRevisions,
+      layout: mirrorSide.layout,
+      shown: mirrorSide.shown,
+      ownRevisions: mirrorSide.ownRevisions,
       ring,
       shelf,
       clock,
@@ -129,7 +129,7 @@ export class SimThread {
       ask,
       clients: new RemoteClients(ask),
     })
-    this.#fed = keeper.attach({
+    this.#fed = mirrorSide.attach({
       ring: new RingWriter(memory),
       sendSlab: (id, slab) => shelf.add(id, slab),
       sendRecord: (id, record) => void long.set(id, record),

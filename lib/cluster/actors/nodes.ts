@@ -3,7 +3,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { type Key, keyFromText } from '../../base/keys.ts'
 import { microTimeText } from '../../go/time.ts'
-import { healthyNodeConditions } from '../kubelet.ts'
+import { healthyNodeConditions } from '../node-conditions.ts'
 import { KeyedTimers } from '../controllers/keyed-timers.ts'
 import type { ActorApi } from './actor-api.ts'
 import type { FactIndex } from './fact-index.ts'

@@ -106,7 +106,7 @@ function fromCbor(body: Uint8Array): Uint8Array {
   }
 }
 
-interface Shown {
+interface ShownWrite {
   readonly session: WriteSession
   readonly written: Written
   readonly mediaType: MediaType
@@ -114,7 +114,7 @@ interface Shown {
 
 async function show(
   context: RequestContext,
-  { session, written, mediaType }: Shown,
+  { session, written, mediaType }: ShownWrite,
   options: { readonly clock: Clock },
 ): Promise<void> {
   const { reply } = context

@@ -1,7 +1,7 @@
 /** Nodes, and the leases that they renew. */
 
 import { microTimeText, textFromMilliseconds } from '../../go/time.ts'
-import { healthyNodeConditions } from '../kubelet.ts'
+import { healthyNodeConditions } from '../node-conditions.ts'
 import { fieldsOf, type JsonObject, managedBy } from './managed-fields.ts'
 import type { NodeRecord } from './topology.ts'
 

@@ -13,7 +13,7 @@ import { MessageReader, messagePrefix } from '../listen/message-reader.ts'
 import type { EtcdSessions } from '../pass/etcd-sessions.ts'
 import type { StreamPace } from '../pass/stream-pace.ts'
 import { type EtcdStream, openEtcdStream } from '../pass/etcd-stream.ts'
-import type { Said } from './said.ts'
+import type { AnsweredRevisions } from './answered-revisions.ts'
 
 const path = '/etcdserverpb.Watch/Watch'
 const progressRequest = framed(
@@ -24,7 +24,7 @@ export interface EtcdWatchesOptions {
   readonly sessions: EtcdSessions
   /** Pace of the streams of all clients. */
   readonly pace: StreamPace
-  readonly said: Said
+  readonly answered: AnsweredRevisions
   readonly clock: Clock
 }
 
@@ -40,8 +40,8 @@ export class EtcdWatches implements Elsewhere {
   open(request: WatchCreateMessage, sink: ElsewhereSink): ElsewhereWatch {
     const create = watchRequestCodec.encode({ request: { type: 'create', value: request } })
     const headers = this.#requiresLeader ? { hasleader: 'true' } : {}
-    const { sessions, pace, said, clock } = this.#options
-    const watch = new EtcdWatch(framed(create), { sink, said, clock })
+    const { sessions, pace, answered, clock } = this.#options
+    const watch = new EtcdWatch(framed(create), { sink, answered, clock })
     pace.next(this, () => watch.begin(() => openEtcdStream(sessions, path, headers)))
     return watch
   }
@@ -49,7 +49,7 @@ export class EtcdWatches implements Elsewhere {
 
 interface Ends {
   readonly sink: ElsewhereSink
-  readonly said: Said
+  readonly answered: AnsweredRevisions
   readonly clock: Clock
 }
 
@@ -126,7 +126,7 @@ class EtcdWatch implements ElsewhereWatch {
   }
 
   #take(chunk: Buffer): void {
-    const { sink, said } = this.#ends
+    const { sink, answered } = this.#ends
     this.#reader.push(chunk)
     for (let next = this.#reader.next(); next !== undefined; next = this.#reader.next()) {
       if (this.#isOver || typeof next === 'number') return
@@ -137,7 +137,7 @@ class EtcdWatch implements ElsewhereWatch {
         this.#end(CacheError.from(error, 'source_failed'))
         return
       }
-      said.told(response.header?.revision ?? 0)
+      answered.told(response.header?.revision ?? 0)
       if (response.events.length === 0 && !response.created) this.#cancelTimer?.()
       sink.received(response)
     }

@@ -5,7 +5,7 @@ import { revision, type Revision } from '../../base/revision.ts'
 import type { Batch } from '../../store/event.ts'
 import type { WatchSource } from '../../etcd/watch/watch-source.ts'
 import type { MirroredPart } from './mirrored.ts'
-import type { Said } from './said.ts'
+import type { AnsweredRevisions } from './answered-revisions.ts'
 
 /** Clients of kube-apiserver's kind ask for progress ten times a second while somebody waits for
  *  it. */
@@ -13,14 +13,14 @@ const refreshEveryMs = 100
 
 export class PartSource implements WatchSource {
   readonly part: MirroredPart
-  readonly #said: Said
+  readonly #answered: AnsweredRevisions
   readonly #clock: Clock
   #seen: Revision
   #refreshedAtMs = -Infinity
 
-  constructor(part: MirroredPart, said: Said, clock: Clock) {
+  constructor(part: MirroredPart, answered: AnsweredRevisions, clock: Clock) {
     this.part = part
-    this.#said = said
+    this.#answered = answered
     this.#clock = clock
     this.#seen = part.proven
   }
@@ -30,11 +30,11 @@ export class PartSource implements WatchSource {
   }
 
   get newest(): Revision {
-    return revision(Math.max(this.part.proven, this.#said.revision))
+    return revision(Math.max(this.part.proven, this.#answered.revision))
   }
 
   get compactRevision(): number {
-    return this.#said.compactRevision
+    return this.#answered.compactRevision
   }
 
   get oldestBatch(): number {

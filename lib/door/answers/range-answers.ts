@@ -26,7 +26,7 @@ import type { GrpcCall } from '../listen/grpc-call.ts'
 import { hasOnlyFields } from './known-fields.ts'
 import type { MirroredEtcd, MirroredPart } from './mirrored.ts'
 import { type RangeBody, sendRange } from './range-body.ts'
-import type { Said } from './said.ts'
+import type { AnsweredRevisions } from './answered-revisions.ts'
 import { SharedChecks } from './shared-checks.ts'
 
 /** Entries that are sorted or filtered here: above it, one turn of the event loop would take too
@@ -45,13 +45,13 @@ interface Found {
 
 export class RangeAnswers {
   readonly #etcd: MirroredEtcd
-  readonly #said: Said
+  readonly #answered: AnsweredRevisions
   readonly #clock: Clock
   readonly #checks: SharedChecks<Revision, HeaderMessage>
 
-  constructor(etcd: MirroredEtcd, said: Said, clock: Clock) {
+  constructor(etcd: MirroredEtcd, answered: AnsweredRevisions, clock: Clock) {
     this.#etcd = etcd
-    this.#said = said
+    this.#answered = answered
     this.#clock = clock
     this.#checks = new SharedChecks(revision => etcd.checkRevision(revision))
   }
@@ -79,7 +79,7 @@ export class RangeAnswers {
     isSerializable: boolean,
     call: GrpcCall,
   ): Promise<Found | undefined> {
-    const { revision } = this.#said
+    const { revision } = this.#answered
     if (isSerializable && part.isCutOff && call.metadata('hasleader') === 'true') return undefined
     if (isSerializable && part.proven >= revision) return this.#found(part.latest())
     if (isSerializable && part.isCutOff) return undefined
@@ -95,7 +95,7 @@ export class RangeAnswers {
     const isKept = (): boolean =>
       part.isServed &&
       revision >= part.store.oldest &&
-      revision >= this.#said.compactRevision &&
+      revision >= this.#answered.compactRevision &&
       revision <= part.proven
     if (!isKept()) return undefined
     if (request.serializable) {
@@ -110,7 +110,7 @@ export class RangeAnswers {
   }
 
   async #serializableHeader(part: MirroredPart): Promise<HeaderMessage | undefined> {
-    return part.proven >= this.#said.revision ? this.#etcd.header(part.proven) : undefined
+    return part.proven >= this.#answered.revision ? this.#etcd.header(part.proven) : undefined
   }
 
   /** The header of etcd's answer about a revision that it can read; `undefined` if it could not
@@ -121,7 +121,7 @@ export class RangeAnswers {
     } catch (error) {
       const { code } = CacheError.from(error, 'source_failed')
       if (code === 'expired') {
-        this.#said.compacted(revision + 1)
+        this.#answered.compacted(revision + 1)
         throw new EtcdError('compacted')
       }
       return undefined

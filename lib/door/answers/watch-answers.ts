@@ -22,13 +22,13 @@ import type {
 import { WatchStream } from '../../etcd/watch/watch-stream.ts'
 import type { MirroredEtcd, MirroredPart, PartFollower } from './mirrored.ts'
 import { PartSource } from './part-source.ts'
-import type { Said } from './said.ts'
+import type { AnsweredRevisions } from './answered-revisions.ts'
 
 export interface WatchAnswersOptions {
   readonly etcd: MirroredEtcd
   /** Watches at etcd itself, which may be asked to end when it has lost its leader. */
   readonly elsewhere: (requiresLeader: boolean) => Elsewhere
-  readonly said: Said
+  readonly answered: AnsweredRevisions
   readonly clock: Clock
   readonly random: Random
   /** Scheduler on which streams that are behind wait for their turn. */
@@ -146,8 +146,8 @@ export class WatchAnswers implements PartFollower {
   #sourceOf(part: MirroredPart): PartSource {
     const known = this.#sources.get(part)
     if (known !== undefined) return known
-    const { said, clock } = this.#options
-    const source = new PartSource(part, said, clock)
+    const { answered, clock } = this.#options
+    const source = new PartSource(part, answered, clock)
     this.#sources.set(part, source)
     return source
   }
@@ -175,8 +175,8 @@ class Home implements WatchHome {
   }
 
   get revision(): Revision {
-    const { etcd, said } = this.#options
-    return Math.max(etcd.revision, said.revision) as Revision
+    const { etcd, answered } = this.#options
+    return Math.max(etcd.revision, answered.revision) as Revision
   }
 
   header(revision: number): HeaderMessage {

@@ -79,7 +79,7 @@ export class GrpcCall {
   readonly path: string
   readonly headers: IncomingHttpHeaders
   readonly stream: ServerHttp2Stream
-  /** Said in a trailer, if it is known. */
+  /** AnsweredRevisions in a trailer, if it is known. */
   source: AnswerSource | undefined = undefined
   /** With what it ended; undefined as long as it has not, and for one that its client has given
    *  up. */

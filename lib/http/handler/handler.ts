@@ -64,14 +64,14 @@ export function createHandler(options: ApiOptions): Handler {
   const zipper = new Zipper(options.segments)
   const slow = new SlowRequests(options.clock, options.logger)
   const recent = new RecentRequests()
-  return sound => {
+  return received => {
     const startMs = options.clock.monotonicMs()
     const state = options.registry.state
-    const known = recent.find(sound.method, sound.target, state.registry)
+    const known = recent.find(received.method, received.target, state.registry)
     const target = known?.target
     const rules = options.faults?.faults
-    const faults = target && rules && faultsOf(sound, target, rules)
-    const exchange = faults === undefined ? sound : faults.exchange(sound, options.clock)
+    const faults = target && rules && faultsOf(received, target, rules)
+    const exchange = faults === undefined ? received : faults.exchange(received, options.clock)
     const reply = new Reply(exchange, target, {
       auditId: options.auditId(),
       clock: options.clock,

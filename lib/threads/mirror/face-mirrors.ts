@@ -3,7 +3,7 @@
  *
  *  Reads are decided by the same gate as in the thread with the mirrors. What differs is where the
  *  facts come from: etcd's revision is asked of that thread, progress comes through the ring, and
- *  whatever clients of other threads have seen is not older here (`Shown`). */
+ *  whatever clients of other threads have seen is not older here (`ShownRevisions`). */
 
 import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
@@ -34,7 +34,7 @@ import type { Answer } from './messages.ts'
 import type { RemoteClients } from './remote-client.ts'
 import { RemoteReads } from './remote-reads.ts'
 import type { RingReader } from './ring.ts'
-import { Shown } from './shown.ts'
+import { ShownRevisions } from './shown-revisions.ts'
 import type { SlabShelf } from './slabs.ts'
 
 export interface FaceMirrorsOptions {
@@ -64,7 +64,7 @@ interface Copy {
 
 export class FaceMirrors implements Mirrors, CopyTarget {
   readonly #options: FaceMirrorsOptions
-  readonly #shown: Shown
+  readonly #shown: ShownRevisions
   readonly #mirrors: readonly FaceMirror[]
   readonly #feeds: readonly FaceFeed[]
   readonly #ranges: readonly KeyRange[]
@@ -81,7 +81,7 @@ export class FaceMirrors implements Mirrors, CopyTarget {
   constructor(options: FaceMirrorsOptions) {
     this.#options = options
     const { layout, shown, ask, clock, limits, metrics } = options
-    this.#shown = new Shown(shown, layout)
+    this.#shown = new ShownRevisions(shown, layout)
     const parts = { ask, clock, limits, metrics, drain: () => this.#drain() }
     this.#mirrors = options.ownRevisions.map((memory, id) => {
       return new FaceMirror({ ...parts, id, ownRevision: memory && new OwnRevision(memory) })

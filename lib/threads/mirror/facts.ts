@@ -53,7 +53,7 @@ export type MirrorLayout = readonly (readonly KeyRange[])[]
 /** Memory that all threads share. */
 export interface SharedMemory {
   readonly layout: MirrorLayout
-  /** See `Shown`. */
+  /** See `ShownRevisions`. */
   readonly shown: SharedArrayBuffer
   /** Revisions of each mirror whose etcd runs in this process: see `OwnRevision`. */
   readonly ownRevisions: readonly (SharedArrayBuffer | undefined)[]

@@ -4,7 +4,7 @@ import { MessageChannel, Worker } from 'node:worker_threads'
 import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import type { Logger } from '../../base/logger.ts'
-import type { FedThread, Keeper } from '../mirror/keeper.ts'
+import type { FedThread, MirrorSide } from '../mirror/mirror-side.ts'
 import { createRingMemory, RingWriter } from '../mirror/ring.ts'
 import type { ThreadWork } from './face-thread.ts'
 import { OrderedFigures } from './thread-figures.ts'
@@ -35,7 +35,7 @@ export type ThreadNews = Extract<Report, { type: 'ready' | 'metrics' | 'ask' }>
 export interface PoolThreadOptions {
   /** Number of all threads. */
   readonly count: number
-  readonly keeper: Keeper
+  readonly mirrorSide: MirrorSide
   /** Program of a thread, with the data for its start. */
   readonly script: URL
   readonly program: () => unknown
@@ -66,14 +66,14 @@ export class PoolThread {
   #onFailure: (failure: Error) => void = () => {}
 
   constructor(number: number, port: number, options: PoolThreadOptions) {
-    const { keeper, count, script, program, clock } = options
+    const { mirrorSide, count, script, program, clock } = options
     this.#number = number
     this.#options = options
     this.#readAtMs = clock.monotonicMs()
     const ring = createRingMemory(ringBytes)
     this.#ring = new RingWriter(ring)
     const slabs = new MessageChannel()
-    const { layout, shown, ownRevisions } = keeper
+    const { layout, shown, ownRevisions } = mirrorSide
     const data: ThreadData = {
       layout,
       shown,
@@ -96,7 +96,7 @@ export class PoolThread {
     })
     const sendSlab = (type: SlabMessage['type'], id: number, memory: SharedArrayBuffer): void =>
       slabs.port1.postMessage({ type, id, memory })
-    this.#fed = keeper.attach({
+    this.#fed = mirrorSide.attach({
       ring: this.#ring,
       sendSlab: (id, memory) => sendSlab('slab', id, memory),
       sendRecord: (id, memory) => sendSlab('record', id, memory),

@@ -17,7 +17,7 @@ t.test('a value that is moved is moved in the copies, unless the entry has chang
   const etcd = new TinyEtcd()
   etcd.write({ '/r/a/1': 'one' })
   const { mirror, clock } = await createReadyFixture({ etcd, keyspaces: ['a'] })
-  const { keeper, copies, fed } = await createCopies(mirror, clock, nameOf)
+  const { mirrorSide, copies, fed } = await createCopies(mirror, clock, nameOf)
   const key = keyFromText('/r/a/1')
   const [own, copy] = [mirror.keyspace('a'), copies.keyspace('a')].map(({ store }) =>
     store.latest().get(key),
@@ -26,14 +26,14 @@ t.test('a value that is moved is moved in the copies, unless the entry has chang
   const shared = Buffer.from(new SharedArrayBuffer(16))
   shared.write('xxone', 0)
   own!.move({ bytes: shared, start: 2, end: 5 })
-  keeper.moved(own!)
+  mirrorSide.moved(own!)
   await clock.advance(0)
   t.equal(copy!.bytes.buffer, shared.buffer, 'the copy has the same place')
   t.equal(Buffer.from(copy!.value).toString(), 'one')
   const entries = entriesOf(copies.keyspace('a').store.latest())
   own!.move({ bytes: Buffer.from('two'), start: 0, end: 3 })
   etcd.put({ '/r/a/1': 'new' })
-  keeper.moved(own!)
+  mirrorSide.moved(own!)
   await clock.advance(0)
   t.same(
     [entries, entriesOf(copies.keyspace('a').store.latest())],
@@ -62,7 +62,7 @@ t.test('an etcd in this process is not asked for its revision', async t => {
   etcd.write({ '/r/a/1': 'one' })
   ownRevision.set(etcd.revision)
   const { mirror, clock } = await createReadyFixture({ etcd, keyspaces: ['a'] })
-  const { keeper, copies, fed, answers } = await createCopies(mirror, clock, nameOf)
+  const { mirrorSide, copies, fed, answers } = await createCopies(mirror, clock, nameOf)
   const asked = etcd.ranges.length
   const options = { freshness: { type: 'consistent' }, elsewhere: 'nowhere' } as const
   const batch = etcd.write({ '/r/a/1': 'two' })
@@ -73,7 +73,7 @@ t.test('an etcd in this process is not asked for its revision', async t => {
   }
   ownRevision.set(etcd.revision)
   etcd.lastWatch.onProgressRequest = () => {
-    keeper.applied('a')
+    mirrorSide.applied('a')
     etcd.lastWatch.deliver([batch])
   }
   const late = [mirror, copies].map(async one => contentsOf(await one.read('a', options)).entries)

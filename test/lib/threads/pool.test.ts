@@ -12,7 +12,7 @@ import { defaultLimits } from '../../../lib/mirror/limits.ts'
 import { noMetrics } from '../../../lib/mirror/metrics.ts'
 import { systemClock, systemRandom } from '../../../lib/ops/system.ts'
 import { shareSlabs } from '../../../lib/store/slab.ts'
-import { Keeper } from '../../../lib/threads/mirror/keeper.ts'
+import { MirrorSide } from '../../../lib/threads/mirror/mirror-side.ts'
 import { sharePort } from '../../../lib/threads/process/listening.ts'
 import { ThreadPool } from '../../../lib/threads/process/pool.ts'
 import { createTestEngine } from '../../support/etcd/test-engine.ts'
@@ -39,7 +39,7 @@ t.test('threads serve one port from one memory; one that dies is replaced', { sk
       failure: [],
     })
   await put('/r/a/1', 'one')
-  let keeper: Keeper | undefined
+  let mirrorSide: MirrorSide | undefined
   const errors: string[] = []
   const logger: Logger = { ...silentLogger, error: message => void errors.push(message) }
   const mirror = new Mirror({
@@ -50,18 +50,18 @@ t.test('threads serve one port from one memory; one that dies is replaced', { sk
     logger,
     metrics: noMetrics,
     sink: {
-      applied: name => keeper?.applied(name),
-      progressed: () => keeper?.progressed(),
-      reset: name => keeper?.reset(name),
-      stateChanged: name => keeper?.stateChanged(name),
+      applied: name => mirrorSide?.applied(name),
+      progressed: () => mirrorSide?.progressed(),
+      reset: name => mirrorSide?.reset(name),
+      stateChanged: name => mirrorSide?.stateChanged(name),
     },
-    onFactsChanged: () => keeper?.factsChanged(),
+    onFactsChanged: () => mirrorSide?.factsChanged(),
     ranges: [prefixRange(keyFromText('/r/'))],
     keyspaceOf: key => (key.startsWith('/r/a/') ? '/r/a/' : undefined),
   })
   const mirrors = new MirrorSet([mirror])
   mirrors.add({ name: '/r/a/', range: prefixRange(keyFromText('/r/a/')), history: historyBounds })
-  keeper = new Keeper({
+  mirrorSide = new MirrorSide({
     mirrors,
     clients: [client],
     keyspaceOf: () => '/r/a/',
@@ -72,7 +72,7 @@ t.test('threads serve one port from one memory; one that dies is replaced', { sk
   const dead: number[] = []
   const pool = await ThreadPool.start({
     count: 2,
-    keeper,
+    mirrorSide,
     port: await sharePort('127.0.0.1', 0),
     script: new URL('../../support/mirror/toy-thread.js', import.meta.url),
     program: () => undefined,

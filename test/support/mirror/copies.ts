@@ -7,7 +7,7 @@ import { noMetrics } from '../../../lib/mirror/metrics.ts'
 import type { Mirror } from '../../../lib/mirror/mirror.ts'
 import { MirrorSet } from '../../../lib/mirror/mirror-set.ts'
 import { FaceMirrors } from '../../../lib/threads/mirror/face-mirrors.ts'
-import { type FedThread, Keeper } from '../../../lib/threads/mirror/keeper.ts'
+import { type FedThread, MirrorSide } from '../../../lib/threads/mirror/mirror-side.ts'
 import type { Answer } from '../../../lib/threads/mirror/messages.ts'
 import { RemoteClients } from '../../../lib/threads/mirror/remote-client.ts'
 import { createRingMemory, RingReader, RingWriter } from '../../../lib/threads/mirror/ring.ts'
@@ -15,7 +15,7 @@ import { SlabShelf } from '../../../lib/threads/mirror/slabs.ts'
 import { historyBounds, RecordingSink } from './mirror-builders.ts'
 
 export interface CopiesFixture {
-  readonly keeper: Keeper
+  readonly mirrorSide: MirrorSide
   readonly copies: FaceMirrors
   readonly fed: FedThread
   /** Answers that the thread was told, beside records. */
@@ -28,15 +28,21 @@ export async function createCopies(
   keyspaceOf: (key: Key) => string | undefined,
 ): Promise<CopiesFixture> {
   const mirrors = new MirrorSet([mirror])
-  const keeper = new Keeper({ mirrors, clients: [], keyspaceOf, clock, readWaitMaxMs: 3000 })
+  const mirrorSide = new MirrorSide({
+    mirrors,
+    clients: [],
+    keyspaceOf,
+    clock,
+    readWaitMaxMs: 3000,
+  })
   const memory = createRingMemory(65_536)
   const shelf = new SlabShelf(() => {})
   const answers: Answer[] = []
   const ask = (question: Parameters<FedThread['ask']>[0]): void => fed.ask(question)
   const copies = new FaceMirrors({
-    layout: keeper.layout,
-    shown: keeper.shown,
-    ownRevisions: keeper.ownRevisions,
+    layout: mirrorSide.layout,
+    shown: mirrorSide.shown,
+    ownRevisions: mirrorSide.ownRevisions,
     ring: new RingReader(memory),
     shelf,
     takeRecord: () => memory,
@@ -48,7 +54,7 @@ export async function createCopies(
     sink: new RecordingSink(),
     history: historyBounds,
   })
-  const fed: FedThread = keeper.attach({
+  const fed: FedThread = mirrorSide.attach({
     ring: new RingWriter(memory),
     sendSlab: (id, slab) => shelf.add(id, slab),
     sendRecord: () => {},
@@ -60,5 +66,5 @@ export async function createCopies(
   })
   copies.start()
   await clock.advance(0)
-  return { keeper, copies, fed, answers }
+  return { mirrorSide, copies, fed, answers }
 }

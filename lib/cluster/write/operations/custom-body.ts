@@ -14,7 +14,7 @@ import {
 import { type Named, namedIn } from '../decode/documents.ts'
 import { DecodeError } from '../decode/typed-decoder.ts'
 import { goQuote } from '../../../go/text.ts'
-import { customRulesOf } from '../custom/rules.ts'
+import { customRulesOf } from '../custom/custom-rules.ts'
 import { writeKindOf } from '../write-kinds.ts'
 import type { WriteKind } from '../write-kind.ts'
 import type { WriteSession } from './session.ts'

@@ -1,7 +1,7 @@
 /** The checks of objects before they are stored. */
 
 import type { JsonObject } from '../../../codec/json/tree.ts'
-import { customRulesOf } from '../custom/rules.ts'
+import { customRulesOf } from '../custom/custom-rules.ts'
 import { type FieldError, invalidObject } from '../field-errors.ts'
 import { metaText } from '../metadata.ts'
 import { definitionWarnings } from '../custom/definition/warnings.ts'

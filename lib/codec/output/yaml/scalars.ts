@@ -18,7 +18,7 @@ export interface YamlScalar {
 }
 
 const plainWords = /^[A-Za-z_/(][\w./()-]*$/
-const wordsThatAreNoTexts: ReadonlySet<string> = new Set(
+const nonTextWords: ReadonlySet<string> = new Set(
   (
     ' ~ null Null NULL << .nan .NaN .NAN .inf .Inf .INF +.inf +.Inf +.INF -.inf -.Inf -.INF ' +
     'y Y yes Yes YES true True TRUE on On ON n N no No NO false False FALSE off Off OFF'
@@ -27,7 +27,7 @@ const wordsThatAreNoTexts: ReadonlySet<string> = new Set(
 
 /** The form of `text`; `isName` when it stands before a colon. */
 export function scalarForm(text: string, isName: boolean): YamlScalar {
-  if (plainWords.test(text) && !wordsThatAreNoTexts.has(text)) return plainForm
+  if (plainWords.test(text) && !nonTextWords.has(text)) return plainForm
   const marks = marksOf(text)
   const { isMultiline } = marks
   return { style: styleOf(text, marks, isName), isMultiline }
@@ -84,7 +84,7 @@ function hasIndicator(text: string): boolean {
 
 /** False for what would be read back as a number, a truth value, a date, or nothing. */
 function isReadAsText(text: string): boolean {
-  if (wordsThatAreNoTexts.has(text)) return false
+  if (nonTextWords.has(text)) return false
   const first = text.charCodeAt(0)
   if (first === 0x2e) return !isFiniteFloat(/^\.\d+(?:[eE][+-]?\d+)?$/, text)
   const isNumberLike = first === 0x2b || first === 0x2d || (first >= 0x30 && first <= 0x39)

@@ -17,7 +17,7 @@ import {
   ownersIn,
   ownersText,
   plain,
-  type Shown,
+  type ShownObject,
 } from '../../../support/kube/writes/model.ts'
 import {
   type Asking,
@@ -73,7 +73,7 @@ t.test(`random writes keep the rules (WRITE_SEED=${seed})`, async t => {
     verb: Verb,
     asking: Partial<Asking>,
     { sent, type, query = '' }: { sent?: unknown; type?: string; query?: string } = {},
-  ): Promise<{ code: number; shown?: Shown | undefined }> => {
+  ): Promise<{ code: number; shown?: ShownObject | undefined }> => {
     const session = sessionOf({ ...kind, ...asking })
     const text = sent === undefined ? '' : JSON.stringify(sent)
     try {
@@ -85,7 +85,7 @@ t.test(`random writes keep the rules (WRITE_SEED=${seed})`, async t => {
       })
       if (written.type !== 'object') return { code: written.code }
       const out = JSON.stringify(plain(session.treeOf(written.entry)))
-      return { code: written.code, shown: JSON.parse(out) as Shown }
+      return { code: written.code, shown: JSON.parse(out) as ShownObject }
     } catch (error) {
       if (error instanceof StatusError) return { code: error.status.code }
       throw error
@@ -103,7 +103,7 @@ t.test(`random writes keep the rules (WRITE_SEED=${seed})`, async t => {
     return got === wanted
   }
 
-  const checkShown = (what: string, name: string, shown: Shown | undefined): void => {
+  const checkShown = (what: string, name: string, shown: ShownObject | undefined): void => {
     const model = models.get(name)
     if (model === undefined || shown === undefined) return
     const { metadata, spec } = shown

@@ -14,7 +14,7 @@ export interface Model {
   owners: Map<string, Set<string>>
 }
 
-export interface Shown {
+export interface ShownObject {
   readonly metadata: {
     readonly uid: string
     readonly resourceVersion: string
@@ -58,7 +58,7 @@ export function ownersText(owners: ReadonlyMap<string, ReadonlySet<string>>): st
 }
 
 /** Who has which keys, by the managers of the object. */
-export function ownersIn({ metadata }: Shown): string {
+export function ownersIn({ metadata }: ShownObject): string {
   const owners = new Map<string, Set<string>>()
   for (const { manager, operation, fieldsV1 } of metadata.managedFields ?? []) {
     const template = fieldsV1['f:spec']?.['f:template'] as

@@ -9,7 +9,7 @@ import {
   memberOf,
   textFromTree,
 } from '../../../../codec/json/tree.ts'
-import { hasRules } from '../rules.ts'
+import { hasRules } from '../custom-rules.ts'
 import { isKnownFormat } from '../text-formats.ts'
 
 export function definitionWarnings(object: JsonObject, old: JsonObject | undefined): string[] {

@@ -18,10 +18,10 @@ import { Encoder } from './encoder.ts'
 import type { MirrorLayout } from './facts.ts'
 import { Feeder, type NumberedFeed, type ThreadLink } from './feeder.ts'
 import { type Answer, messageOfFailure, type PageMessage, type Question } from './messages.ts'
-import { createShown, Shown } from './shown.ts'
+import { createShownRevisions, ShownRevisions } from './shown-revisions.ts'
 import { SlabNames } from './slabs.ts'
 
-export interface KeeperOptions {
+export interface MirrorSideOptions {
   readonly mirrors: MirrorSet
   /** The etcds, which threads call by their numbers. */
   readonly clients: readonly Client[]
@@ -44,30 +44,30 @@ export interface FedThread {
   end(): void
 }
 
-export class Keeper {
+export class MirrorSide {
   /** Ranges of the mirrors, which a thread needs from the start. */
   readonly layout: MirrorLayout
   readonly shown: SharedArrayBuffer
   readonly ownRevisions: readonly (SharedArrayBuffer | undefined)[]
-  readonly #options: KeeperOptions
+  readonly #options: MirrorSideOptions
   readonly #mirrors: readonly Mirror[]
   readonly #feeds: readonly NumberedFeed[]
   readonly #encoder: Encoder
   readonly #names: SlabNames
-  readonly #epochs: Shown
+  readonly #epochs: ShownRevisions
   readonly #threads = new Set<Thread>()
   #isDue = false
 
-  constructor(options: KeeperOptions) {
+  constructor(options: MirrorSideOptions) {
     this.#options = options
     this.#mirrors = options.mirrors.mirrors
     this.#feeds = this.#mirrors
       .flatMap(mirror => mirror.feeds.map(feed => ({ feed, mirror })))
       .map((one, id) => ({ ...one, id }))
     this.layout = this.#mirrors.map(({ feeds }) => feeds.map(({ range }) => range))
-    this.shown = createShown(this.layout)
+    this.shown = createShownRevisions(this.layout)
     this.ownRevisions = this.#mirrors.map(({ ownRevision }) => ownRevision?.memory)
-    this.#epochs = new Shown(this.shown, this.layout)
+    this.#epochs = new ShownRevisions(this.shown, this.layout)
     this.#names = new SlabNames(id => {
       for (const { feeder } of this.#threads) feeder.retired(id)
     })
@@ -155,7 +155,7 @@ export class Keeper {
   }
 }
 
-interface ThreadOptions extends KeeperOptions {
+interface ThreadOptions extends MirrorSideOptions {
   readonly link: FaceLink
   readonly feeder: Feeder
   readonly all: readonly Mirror[]

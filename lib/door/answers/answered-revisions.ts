@@ -7,7 +7,7 @@ import { headerCodec } from '../../etcd/proto/kv-messages.ts'
 import type { PartFollower } from './mirrored.ts'
 import { prefixBytes } from '../listen/message-reader.ts'
 
-export class Said implements PartFollower {
+export class AnsweredRevisions implements PartFollower {
   #revision = 0
   #compactRevision = -1
 
