@@ -18,8 +18,8 @@ export interface AuthorizationOptions extends Pick<AuthorizerOptions, 'mode' | '
   /** Decides. */
   readonly server: ReviewServer
   readonly callers: Callers
-  /** Time that a yes and a no are kept; 10 s if it is left out, as with aggregated servers that leave
-   *  out `--authorization-webhook-cache-authorized-ttl` and its sibling. */
+  /** Time that a yes and a no are kept; 10 s if it is left out, as with aggregated servers without
+   *  `--authorization-webhook-cache-authorized-ttl` and its sibling. */
   readonly allowMs?: number | undefined
   readonly denyMs?: number | undefined
 }
