@@ -86,7 +86,7 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
     return snapshot?.iterate({ start: minKey, end: undefined }) ?? []
   }
   const { simulation, basics } = options
-  const access = options.access && new ClusterAccess(options.access, { state, storeOf })
+  const access = accessOf(options, parts)
   const inNamespaces =
     basics && new NamespaceBasics({ cluster, rootAuthority: basics.rootAuthority })
   const controllers =
@@ -129,6 +129,15 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
       actors?.stop()
     },
   }
+}
+
+function accessOf(
+  { access }: WriteSideOptions,
+  { registry, storeOf, clock }: WriteSideParts,
+): ClusterAccess | undefined {
+  const nowMs = (): number => clock.wallMs()
+  const state = (): LiveRegistry['state'] => registry.state
+  return access && new ClusterAccess(access, { state, storeOf, nowMs, id: () => randomUUID() })
 }
 
 export function createWriteServices(

@@ -243,7 +243,7 @@ const patchTypes: ReadonlySet<string> = new Set([
 ])
 
 /** Subresources whose writes are done here, beside those that read as the whole object. */
-const writtenSubresources = new Set(['scale', 'binding', 'eviction', 'finalize'])
+const writtenSubresources = new Set(['scale', 'binding', 'eviction', 'finalize', 'token'])
 
 /** A write of something that is stored, or a review, which is answered and stored nowhere. */
 function isWrite({ resource, verb, subresource }: Route & { readonly type: 'resource' }): boolean {

@@ -30,6 +30,9 @@ function exchanges(): AccessExchange[] {
 /** Answers that are not as they were recorded, and why that is right. */
 const exceptions: Readonly<Record<string, string>> = {
   'pub-adm-1422': 'logs of pods: there is no kubelet',
+  'pub-adm-1397':
+    'a token is void at once when its account has gone, and there only after some seconds',
+  'pub-adm-1398': 'keys of service accounts are not published',
   'pub-adm-1420':
     'the manager of what a server makes at its start is the server, without a version',
   'pub-adm-1433': 'the commit of the recorded server',
@@ -126,9 +129,5 @@ async function replay(t: Test, asked: readonly AccessExchange[]): Promise<void> 
 }
 
 t.test('a kube-apiserver and we say alike who may do what', async t => {
-  const all = exchanges()
-  await replay(
-    t,
-    all.filter(({ area }) => area !== 'token'),
-  )
+  await replay(t, exchanges())
 })

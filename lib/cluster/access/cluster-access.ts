@@ -2,7 +2,12 @@
  *  roles and bindings that are mirrored. One function decides for readers, for writers and for
  *  reviews. */
 
-import type { Key } from '../../base/keys.ts'
+import { type Key, keyFromText } from '../../base/keys.ts'
+import { saltOfHashes } from '../../http/auth/caller.ts'
+import { memberAt, textOf } from '../../base/untyped.ts'
+import { NotExact } from '../../codec/not-exact.ts'
+import { textInOrder } from '../../codec/json/tree.ts'
+import { treeOf } from '../write/operations/session.ts'
 import type { Callers } from '../../http/auth/callers.ts'
 import { withAuthenticated } from '../../http/auth/certificates.ts'
 import type { Gate } from '../../http/auth/gate.ts'
@@ -12,7 +17,8 @@ import type { Attributes } from '../../kube/request/attributes.ts'
 import type { Keyspace } from '../../store/keyspace.ts'
 import type { PolicyRule, RoleReference } from '../rbac/policy.ts'
 import { authorize, type Decision, type HeldRules, referredRules, rulesFor } from '../rbac/rbac.ts'
-import type { ReviewedToken, WriteAccess } from '../write/write-access.ts'
+import type { IssuedToken, ReviewedToken, TokenOrder, WriteAccess } from '../write/write-access.ts'
+import { AccountTokens } from './account-tokens.ts'
 import { MirroredPolicy } from './mirrored-policy.ts'
 import { RbacGate } from './rbac-gate.ts'
 import type { StaticTokens } from './token-file.ts'
@@ -28,6 +34,8 @@ export interface ClusterAccessOptions {
 export interface ClusterAccessParts {
   readonly state: () => ApiState
   readonly storeOf: (keyspace: Key) => Keyspace | undefined
+  readonly nowMs: () => number
+  readonly id: () => string
 }
 
 /** The first minor version with constrained impersonation. */
@@ -37,13 +45,22 @@ export class ClusterAccess implements WriteAccess {
   readonly gate: Gate
   readonly #options: ClusterAccessOptions
   readonly #policy: MirroredPolicy
+  readonly #accounts: AccountTokens
 
-  constructor(options: ClusterAccessOptions, { state, storeOf }: ClusterAccessParts) {
+  constructor(options: ClusterAccessOptions, parts: ClusterAccessParts) {
+    const { state, storeOf, nowMs, id } = parts
     this.#options = options
+    this.#accounts = new AccountTokens({
+      issuer: options.audiences[0] ?? '',
+      secret: saltOfHashes,
+      nowMs,
+      id,
+      uidOf: (resource, namespace, name) => uidOf(parts, { resource, namespace, name }),
+    })
     this.#policy = new MirroredPolicy({ state, storeOf })
     this.gate = new RbacGate({
       callers: options.callers,
-      userOfToken: token => options.tokens.userOf(token),
+      userOfToken: token => this.#userOfToken(token),
       authorize: (user, attributes) => this.authorize(user, attributes),
       isReady: () => this.#policy.isMirrored,
       isConstrained: () => Number(state().registry.schema.minor.split('.')[1]) >= constrainedSince,
@@ -62,11 +79,60 @@ export class ClusterAccess implements WriteAccess {
     return referredRules(this.#policy, role, namespace)
   }
 
+  get audiences(): readonly string[] {
+    return this.#options.audiences
+  }
+
+  issueToken(order: TokenOrder): IssuedToken {
+    return this.#accounts.issue(order)
+  }
+
+  #userOfToken(token: string): Identity | undefined {
+    const { tokens, audiences } = this.#options
+    const known = tokens.userOf(token)
+    if (known !== undefined) return known
+    const reviewed = this.#accounts.review(token, audiences)
+    return reviewed === undefined || 'error' in reviewed ? undefined : reviewed.user
+  }
+
   reviewToken(token: string, wanted: readonly string[]): ReviewedToken {
     const { tokens, audiences: own } = this.#options
     const audiences = wanted.length === 0 ? own : own.filter(one => wanted.includes(one))
     const user = audiences.length === 0 ? undefined : tokens.userOf(token)
-    if (user === undefined) return { error: 'invalid bearer token' }
+    if (user === undefined) {
+      const reviewed = this.#accounts.review(token, wanted.length === 0 ? own : wanted)
+      if (reviewed === undefined) return { error: 'invalid bearer token' }
+      if ('error' in reviewed) return { error: `[invalid bearer token, ${reviewed.error}]` }
+      const { user: account } = reviewed
+      return {
+        user: { ...account, groups: withAuthenticated(account.user, account.groups) },
+        audiences: reviewed.audiences,
+      }
+    }
     return { user: { ...user, groups: withAuthenticated(user.user, user.groups) }, audiences }
   }
+}
+
+interface NamedObject {
+  readonly resource: string
+  readonly namespace: string
+  readonly name: string
+}
+
+/** The uid of a mirrored object of the core group; undefined if there is none. */
+function uidOf(
+  { state, storeOf }: ClusterAccessParts,
+  { resource: plural, namespace, name }: NamedObject,
+): string | undefined {
+  const resource = state().registry.find('', 'v1', plural)
+  const encoder = resource && state().encoderOf(resource)
+  if (resource?.storage === undefined || encoder === undefined || encoder instanceof NotExact) {
+    return undefined
+  }
+  const { prefix } = resource.storage
+  const snapshot = storeOf(keyFromText(prefix))?.latest()
+  const entry = snapshot?.get(keyFromText(`${prefix}${namespace}/${name}`))
+  if (entry === undefined) return undefined
+  const object: unknown = JSON.parse(textInOrder(treeOf(encoder, resource, entry)))
+  return textOf(memberAt(object, ['metadata', 'uid']))
 }

@@ -15,6 +15,30 @@ export interface WriteAccess {
   /** Whose a token is.
    *  @param audiences whom it should be for; whoever this server is, if there are none */
   reviewToken(token: string, audiences: readonly string[]): ReviewedToken
+  /** The audiences of tokens that ask for none. */
+  readonly audiences: readonly string[]
+  /** A token of a service account. */
+  issueToken(order: TokenOrder): IssuedToken
+}
+
+export interface TokenOrder {
+  readonly account: { readonly name: string; readonly uid: string }
+  readonly namespace: string
+  /** The object with which the token ends. */
+  readonly bound: BoundObject | undefined
+  readonly audiences: readonly string[]
+  readonly seconds: number
+}
+
+export interface BoundObject {
+  readonly kind: 'pod' | 'secret'
+  readonly name: string
+  readonly uid: string
+}
+
+export interface IssuedToken {
+  readonly token: string
+  readonly expiresAtMs: number
 }
 
 /** The user of a token, or why it has none. */

@@ -12,6 +12,7 @@ import { evict } from './eviction.ts'
 import { patch } from './patch.ts'
 import { patchScale, updateScale } from './scale.ts'
 import type { Written, WriteSession } from './session.ts'
+import { requestToken } from './token-request.ts'
 import { create, update, type WriteBody } from './write.ts'
 
 /** The write that a client asks for. */
@@ -42,6 +43,7 @@ async function doWrite(session: WriteSession, request: WriteRequest): Promise<Wr
   const { resource, subresource } = session
   const sent = async (): Promise<WriteBody> => ({ query, contentType, body: await readBody() })
   if (subresource === 'binding') return bind(session, await sent())
+  if (subresource === 'token') return requestToken(session, await sent())
   if (subresource === 'eviction') return evict(session, await sent())
   if (subresource === 'scale' && verb === 'update') return updateScale(session, await sent())
   if (subresource === 'scale' && verb === 'patch') return patchScale(session, await sent())

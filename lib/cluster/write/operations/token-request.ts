@@ -1,0 +1,159 @@
+/** POST serviceaccounts/NAME/token: a token of the account, which may be bound to a pod or a secret
+ *  of its namespace, and end with it. */
+
+import { keyFromText } from '../../../base/keys.ts'
+import { NotExact } from '../../../codec/not-exact.ts'
+import {
+  itemsOf,
+  JsonNumber,
+  type JsonObject,
+  type JsonValue,
+  memberOf,
+} from '../../../codec/json/tree.ts'
+import { textFromMilliseconds } from '../../../go/time.ts'
+import { badRequest, needsUpstream, objectNotFound } from '../../../kube/status.ts'
+import { type FieldError, invalid, invalidObject } from '../field-errors.ts'
+import { metadataOf, metaText, numberOf, textOf } from '../metadata.ts'
+import { conflict } from '../refusals.ts'
+import { parseWriteOptions } from '../write-options.ts'
+import type { BoundObject } from '../write-access.ts'
+import { subresourceBody, subresourceKind } from './binding.ts'
+import { owned } from './ownership.ts'
+import { treeOf, type Written, type WriteSession } from './session.ts'
+import type { WriteBody } from './write.ts'
+
+const kind = ['authentication.k8s.io/v1', 'TokenRequest'] as const
+const usualSeconds = 3600
+const minSeconds = 600
+const maxSeconds = 2 ** 32
+
+export async function requestToken(session: WriteSession, sent: WriteBody): Promise<Written> {
+  const { access } = session.services
+  if (access === undefined) throw needsUpstream(session.resource, 'create token')
+  const { object: request } = await subresourceBody(session, sent, kind)
+  const { namespace, name } = session
+  const account = await found(session, 'serviceaccounts', name)
+  if (account === undefined) throw objectNotFound(session.resource, name)
+  if (metaText(request, 'name') !== '' && metaText(request, 'name') !== name) {
+    throw badRequest(
+      `the name of the object (${metaText(request, 'name')}) does not match the name on the URL (${name})`,
+    )
+  }
+  const spec = specOf(request)
+  const seconds = numberOf(spec.get('expirationSeconds')) ?? 0
+  const errors = secondsErrors(seconds, spec.get('expirationSeconds'))
+  if (errors.length > 0) {
+    throw invalidObject({ group: 'authentication.k8s.io', kind: 'TokenRequest' }, '', errors)
+  }
+  const tokenSession = session.as(subresourceKind(session, ...kind))
+  const options = parseWriteOptions(sent.query, 'CreateOptions')
+  const managed = await owned(tokenSession, { live: undefined, object: request, options })
+  const asked = itemsOf(spec.get('audiences')).map(textOf)
+  const audiences = asked.length === 0 ? access.audiences : asked
+  const bound = await boundObject(session, spec.get('boundObjectRef'))
+  const uid = metaText(account, 'uid')
+  const { token, expiresAtMs } = access.issueToken({
+    account: { name, uid },
+    namespace,
+    bound,
+    audiences,
+    seconds,
+  })
+  managed.set(
+    'metadata',
+    new Map<string, JsonValue>([
+      ['name', name],
+      ['namespace', namespace],
+      ['uid', uid],
+      ['creationTimestamp', session.now],
+      ['managedFields', metadataOf(managed).get('managedFields') ?? []],
+    ]),
+  )
+  managed.set(
+    'spec',
+    new Map<string, JsonValue>([
+      ['audiences', [...audiences]],
+      ['expirationSeconds', new JsonNumber(String(seconds))],
+      ['boundObjectRef', spec.get('boundObjectRef') ?? null],
+    ]),
+  )
+  managed.set(
+    'status',
+    new Map([
+      ['token', token],
+      ['expirationTimestamp', textFromMilliseconds(expiresAtMs)],
+    ]),
+  )
+  return { type: 'tree', code: 201, object: managed }
+}
+
+/** The spec, with the usual time in it. */
+function specOf(request: JsonObject): JsonObject {
+  const known = request.get('spec')
+  const spec: JsonObject = known instanceof Map ? known : new Map()
+  if ((spec.get('expirationSeconds') ?? null) === null) {
+    spec.set('expirationSeconds', new JsonNumber(String(usualSeconds)))
+  }
+  request.set('spec', spec)
+  return spec
+}
+
+function secondsErrors(seconds: number, value: JsonValue | undefined): FieldError[] {
+  const place = 'spec.expirationSeconds'
+  const given = value ?? null
+  if (seconds < minSeconds) {
+    return [invalid(place, given, 'may not specify a duration less than 10 minutes')]
+  }
+  return seconds > maxSeconds
+    ? [invalid(place, given, 'may not specify a duration larger than 2^32 seconds')]
+    : []
+}
+
+/** The object that the token is bound to: it must be there, and be the one that is meant. */
+async function boundObject(
+  session: WriteSession,
+  reference: JsonValue | undefined,
+): Promise<BoundObject | undefined> {
+  if (!(reference instanceof Map)) return undefined
+  const text = (name: string): string => textOf(reference.get(name))
+  const group = `${text('apiVersion')} ${text('kind')}`
+  if (group !== 'v1 Pod' && group !== 'v1 Secret') {
+    throw badRequest(
+      `cannot bind token to object of type ${text('apiVersion')}, Kind=${text('kind')}`,
+    )
+  }
+  const resource = text('kind') === 'Pod' ? 'pods' : 'secrets'
+  const name = text('name')
+  const object = await found(session, resource, name)
+  if (object === undefined) throw objectNotFound({ group: '', resource }, name)
+  const uid = metaText(object, 'uid')
+  if (text('uid') !== '' && text('uid') !== uid) {
+    throw conflict(
+      { group: '', resource: text('kind') },
+      name,
+      `the UID in the bound object reference (${text('uid')}) does not match the UID in record. The object might have been deleted and then recreated`,
+    )
+  }
+  const accountName = textOf(memberOf(object.get('spec'), 'serviceAccountName'))
+  if (resource === 'pods' && accountName !== session.name) {
+    throw badRequest(
+      `cannot bind token for serviceaccount ${JSON.stringify(session.name)} to pod running with different serviceaccount name.`,
+    )
+  }
+  return { kind: resource === 'pods' ? 'pod' : 'secret', name, uid }
+}
+
+async function found(
+  { state, store, signal, namespace }: WriteSession,
+  name: string,
+  object: string,
+): Promise<JsonObject | undefined> {
+  const resource = state.registry.find('', 'v1', name)
+  const encoder = resource && state.encoderOf(resource)
+  if (resource?.storage === undefined || encoder === undefined || encoder instanceof NotExact) {
+    return undefined
+  }
+  const key = keyFromText(`${resource.storage.prefix}${namespace}/${object}`)
+  const entry = await store.get(key, signal)
+  return entry && treeOf(encoder, resource, entry)
+}
