@@ -1,6 +1,6 @@
 /** Made-up controllers and nodes: deployments get their pods, pods run, jobs finish, and nodes
  *  renew their leases. They follow the mirror, and act on an object only if it is not as it should
- *  be. What the generator of clusters has made stays as it is. */
+ *  be. What the generator of clusters has made is left to it until somebody else changes it. */
 
 import type { Clock } from '../../base/clock.ts'
 import { type Key, keyFromText } from '../../base/keys.ts'
@@ -12,7 +12,6 @@ import { WorkQueue } from '../controllers/work-queue.ts'
 import { ActorApi } from './actor-api.ts'
 import type { ActorName } from './actor-names.ts'
 import { Deployments } from './deployments.ts'
-import { FactIndex } from './fact-index.ts'
 import {
   deploymentFact,
   type DeploymentFact,
@@ -25,12 +24,14 @@ import {
   replicaSetFact,
   type ReplicaSetFact,
 } from './facts.ts'
+import { type AnyFollow, Follow, type FollowOptions } from './follow.ts'
 import { Jobs } from './jobs.ts'
 import { Nodes } from './nodes.ts'
 import type { Deployment, Job, Node, Pod, ReplicaSet } from './objects.ts'
 import { Places } from './places.ts'
 import { Pods } from './pods.ts'
 import { ReplicaSets } from './replica-sets.ts'
+import { selects } from './selectors.ts'
 import { Source } from './source.ts'
 
 /** The simulated part of a cluster. */
@@ -57,16 +58,18 @@ const madeUpNodes = 3
 export class Actors {
   readonly #options: ActorsOptions
   readonly #abort = new AbortController()
-  readonly #keyspaces: Readonly<Record<'pods' | 'sets' | 'deployments' | 'jobs' | 'nodes', Key>>
-  readonly #podIndex = new FactIndex<PodFact>()
-  readonly #setIndex = new FactIndex<ReplicaSetFact>()
-  readonly #deploymentIndex = new FactIndex<DeploymentFact>()
-  readonly #jobIndex = new FactIndex<Fact>()
-  readonly #nodeIndex = new FactIndex<NodeFact>()
+  readonly #follows = new Map<Key, AnyFollow>()
+  readonly #pods: Follow<PodFact, Pod>
+  readonly #sets: Follow<ReplicaSetFact, ReplicaSet>
+  readonly #deployments: Follow<DeploymentFact, Deployment>
+  readonly #jobs: Follow<Fact, Job>
+  readonly #nodes: Follow<NodeFact, Node>
+  /** Deployments that the generator has made, and that are ours now. */
+  readonly #taken = new Set<Key>()
   readonly #places = new Places()
   readonly #source: Source
-  readonly #pods: Pods
-  readonly #nodes: Nodes
+  readonly #kubelets: Pods
+  readonly #nodeKeeper: Nodes
   readonly #queues: Readonly<
     Record<'deployments' | 'sets' | 'jobs' | 'pods' | 'nodes', WorkQueue<Key>>
   >
@@ -74,45 +77,66 @@ export class Actors {
   constructor(options: ActorsOptions) {
     this.#options = options
     const { clock, prefix, contentsOf } = options
-    this.#keyspaces = {
-      pods: keyFromText(`${prefix}/pods/`),
-      sets: keyFromText(`${prefix}/replicasets/`),
-      deployments: keyFromText(`${prefix}/deployments/`),
-      jobs: keyFromText(`${prefix}/jobs/`),
-      nodes: keyFromText(`${prefix}/minions/`),
-    }
+    this.#pods = this.#follow('pods', podFact, {
+      noted: pod => this.#places.put(pod.key, pod.node),
+      changed: pod => this.#podChanged(pod),
+      gone: pod => this.#podGone(pod),
+    })
+    this.#sets = this.#follow('replicasets', replicaSetFact, {
+      changed: set => this.#setChanged(set),
+      gone: set => this.#ownerChanged(set),
+    })
+    this.#deployments = this.#follow('deployments', deploymentFact, {
+      changed: deployment => this.#deploymentChanged(deployment),
+      gone: ({ key }) => this.#taken.delete(key),
+    })
+    const jobFact = (key: Key, revision: number, { metadata }: Job): Fact =>
+      factOf(key, revision, metadata)
+    this.#jobs = this.#follow('jobs', jobFact, { changed: job => this.#jobChanged(job) })
+    this.#nodes = this.#follow('minions', nodeFact, {
+      noted: node => this.#nodeNoted(node),
+      changed: () => {},
+      gone: node => this.#nodeGone(node),
+    })
     const [manager, kubelet] = [this.#api('kube-controller-manager'), this.#api('kubelet')]
-    const pods = this.#podIndex
-    const deployments = new Deployments({ api: manager, sets: this.#setIndex, pods })
-    const sets = new ReplicaSets({ api: manager, pods, lookAt: key => this.#queues.sets.add(key) })
+    const pods = this.#pods.index
+    const deployments = new Deployments({ api: manager, sets: this.#sets.index, pods })
+    const sets = new ReplicaSets({
+      api: manager,
+      kind: { apiVersion: 'apps/v1', kind: 'ReplicaSet' },
+      pods,
+      lookAt: key => this.#queues.sets.add(key),
+    })
     const jobs = new Jobs(manager, pods)
-    this.#pods = new Pods({
+    this.#kubelets = new Pods({
       api: kubelet,
       places: this.#places,
       clock,
       lookAt: key => this.#queues.pods.add(key),
     })
-    this.#nodes = new Nodes({
+    this.#nodeKeeper = new Nodes({
       api: kubelet,
-      nodes: this.#nodeIndex,
+      nodes: this.#nodes.index,
       leases: `${prefix}/leases/`,
       clock,
       lookAt: key => this.#queues.nodes.add(key),
     })
     this.#queues = {
-      deployments: this.#queue('a simulated deployment', key => deployments.work(key)),
+      deployments: this.#queue('a simulated deployment', key =>
+        this.#workOnDeployment(deployments, key),
+      ),
       sets: this.#queue('a simulated replica set', key => sets.work(key)),
       jobs: this.#queue('a simulated job', key => jobs.work(key)),
-      pods: this.#queue('a simulated pod', key => this.#pods.work(key)),
-      nodes: this.#queue('a simulated node', key => this.#nodes.work(key)),
+      pods: this.#queue('a simulated pod', key => this.#kubelets.work(key)),
+      nodes: this.#queue('a simulated node', key => this.#nodeKeeper.work(key)),
     }
     this.#source = new Source({
-      keyspaces: Object.values(this.#keyspaces),
+      keyspaces: [...this.#follows.keys()],
       contentsOf,
       clock,
       signal: this.#abort.signal,
       onEntry: (keyspace, entry) => this.#found(keyspace, entry),
-      onGone: (keyspace, key, revision) => this.#gone(keyspace, key, revision),
+      onGone: (keyspace, key, revision) => this.#follows.get(keyspace)?.lost(key, revision),
       onComplete: () => this.#begin(),
     })
   }
@@ -136,8 +160,19 @@ export class Actors {
 
   stop(): void {
     this.#abort.abort()
-    this.#pods.stop()
-    this.#nodes.stop()
+    this.#kubelets.stop()
+    this.#nodeKeeper.stop()
+  }
+
+  #follow<F extends Fact, T>(
+    folder: string,
+    factOf: (key: Key, revision: number, object: T) => F,
+    reactions: Pick<FollowOptions<F, T>, 'changed' | 'noted' | 'gone'>,
+  ): Follow<F, T> {
+    const keyspace = keyFromText(`${this.#options.prefix}/${folder}/`)
+    const follow = new Follow({ keyspace, factOf, ...reactions })
+    this.#follows.set(keyspace, follow)
+    return follow
   }
 
   #api(manager: string): ActorApi {
@@ -158,124 +193,145 @@ export class Actors {
 
   #found(keyspace: Key, entry: KeyValue): void {
     const { key, modRevision } = entry
-    const cluster = this.#plain
+    const cluster = this.#options.clusterOf('kubelet')
     const place = cluster.placeOf(key)
     const object = place && cluster.plainOf(place.resource, entry)
     if (object === undefined) return
-    if (keyspace === this.#keyspaces.pods) {
-      const fact = podFact(key, modRevision, object as Pod)
-      if (this.#podIndex.put(fact)) this.#podChanged(fact)
-    } else if (keyspace === this.#keyspaces.sets) {
-      const fact = replicaSetFact(key, modRevision, object as ReplicaSet)
-      if (this.#setIndex.put(fact)) this.#setChanged(fact)
-    } else if (keyspace === this.#keyspaces.deployments) {
-      const fact = deploymentFact(key, modRevision, object as Deployment)
-      if (this.#deploymentIndex.put(fact)) this.#deploymentChanged(fact)
-    } else if (keyspace === this.#keyspaces.jobs) {
-      const fact = factOf(key, modRevision, (object as Job).metadata)
-      if (this.#jobIndex.put(fact)) this.#jobChanged(fact)
-    } else {
-      const fact = nodeFact(key, modRevision, object as Node)
-      if (this.#nodeIndex.put(fact)) this.#nodeChanged(fact)
-    }
-  }
-
-  #gone(keyspace: Key, key: Key, revision: number): void {
-    if (keyspace === this.#keyspaces.pods) {
-      const fact = this.#podIndex.remove(key, revision)
-      if (fact === undefined) return
-      this.#pods.removed(key)
-      this.#ownerChanged(fact)
-    } else if (keyspace === this.#keyspaces.sets) {
-      const fact = this.#setIndex.remove(key, revision)
-      if (fact !== undefined) this.#ownerChanged(fact)
-    } else if (keyspace === this.#keyspaces.deployments) {
-      this.#deploymentIndex.remove(key, revision)
-    } else if (keyspace === this.#keyspaces.jobs) this.#jobIndex.remove(key, revision)
-    else {
-      const fact = this.#nodeIndex.remove(key, revision)
-      if (fact === undefined) return
-      this.#nodes.removed(key)
-      this.#places.nodeRemoved(fact.name)
-    }
+    this.#follows.get(keyspace)?.found(key, modRevision, object, this.#source.isComplete)
   }
 
   /** All that there was at the start is known. */
   #begin(): void {
-    for (const fact of this.#deploymentIndex.values()) this.#deploymentChanged(fact)
-    for (const fact of this.#setIndex.values()) this.#setChanged(fact)
-    for (const fact of this.#jobIndex.values()) this.#jobChanged(fact)
-    for (const fact of this.#podIndex.values()) this.#podChanged(fact)
-    if (!this.#has('nodes')) return
-    if (this.#nodeIndex.size > 0) return
-    this.#nodes.make(madeUpNodes).catch((error: unknown) => {
+    for (const follow of this.#follows.values()) follow.tellAll()
+    if (!this.#has('nodes') || this.#nodes.index.size > 0) return
+    this.#nodeKeeper.make(madeUpNodes).catch((error: unknown) => {
       if (this.#abort.signal.aborted) return
       const reason = error instanceof Error ? error.message : String(error)
       this.#options.logger.warn(
         'no simulated nodes could be created: pods stay pending until there is a node',
-        {
-          reason,
-        },
+        { reason },
       )
     })
   }
 
   #podChanged(pod: PodFact): void {
-    // Its node is noted before all is known, too.
-    this.#places.put(pod.key, pod.node)
-    if (!this.#source.isComplete) return
-    if (this.#has('nodes')) this.#pods.changed(pod)
+    const deployment = this.#deploymentOf(pod)
+    const isLeft = deployment !== undefined && this.#isLeft(deployment)
+    if (isLeft && pod.isDeleting) this.#take(deployment)
+    if (this.#has('nodes') && (!isLeft || pod.isDeleting)) this.#kubelets.changed(pod)
+    this.#ownerChanged(pod)
+    if (pod.owner === undefined && this.#has('deployments')) {
+      for (const set of this.#sets.index.inNamespace(pod.namespace)) {
+        if (selects(set.selector, pod.labels)) this.#setChanged(set)
+      }
+    }
+  }
+
+  #podGone(pod: PodFact): void {
+    this.#kubelets.removed(pod.key)
+    const deployment = this.#deploymentOf(pod)
+    // The generator may have made another in the same step, which is yet to be handed on.
+    if (deployment !== undefined && this.#isLeft(deployment) && this.#has('deployments')) {
+      this.#queues.deployments.add(deployment.key)
+    }
     this.#ownerChanged(pod)
   }
 
   #setChanged(set: ReplicaSetFact): void {
     if (!this.#source.isComplete || !this.#has('deployments')) return
-    if (!this.#isGenerated(set)) this.#queues.sets.add(set.key)
+    const deployment = this.#ownerOfSet(set)
+    if (deployment === undefined || !this.#isLeft(deployment)) this.#queues.sets.add(set.key)
     this.#ownerChanged(set)
+    if (set.owner !== undefined) return
+    for (const one of this.#deployments.index.inNamespace(set.namespace)) {
+      if (selects(one.selector, set.labels)) this.#deploymentChanged(one)
+    }
   }
 
-  #deploymentChanged({ key, isGenerated }: DeploymentFact): void {
-    if (!this.#source.isComplete || !this.#has('deployments') || isGenerated) return
-    this.#queues.deployments.add(key)
+  #deploymentChanged(deployment: DeploymentFact): void {
+    if (!this.#source.isComplete || !this.#has('deployments')) return
+    if (this.#isLeft(deployment)) return
+    if (deployment.isGenerated && !this.#taken.has(deployment.key)) this.#take(deployment)
+    this.#queues.deployments.add(deployment.key)
+  }
+
+  /** The generator has made it, and everything about it is as the generator left it. */
+  #isLeft({ key, isGenerated, isUnobserved, isDeleting }: DeploymentFact): boolean {
+    return isGenerated && !isUnobserved && !isDeleting && !this.#taken.has(key)
+  }
+
+  /** Somebody else than the generator, which replaces pods in one step, has deleted one. */
+  #isShort(deployment: DeploymentFact): boolean {
+    let pods = 0
+    for (const { uid } of this.#sets.index.ownedBy(deployment.uid)) {
+      pods += this.#pods.index.countOwnedBy(uid)
+    }
+    return pods < deployment.statusReplicas
+  }
+
+  async #workOnDeployment(deployments: Deployments, key: Key): Promise<void> {
+    const fact = this.#deployments.index.get(key)
+    if (fact !== undefined && this.#isLeft(fact)) {
+      if (!this.#isShort(fact)) return
+      this.#take(fact)
+    }
+    await deployments.work(key)
+  }
+
+  /** It is ours from now on. The generator sees that when its status is told. */
+  #take(deployment: DeploymentFact): void {
+    if (!this.#has('deployments')) return
+    this.#taken.add(deployment.key)
+    this.#queues.deployments.add(deployment.key)
+    for (const set of this.#sets.index.ownedBy(deployment.uid)) {
+      if (!this.#has('nodes')) break
+      for (const pod of this.#pods.index.ownedBy(set.uid)) this.#kubelets.adopted(pod)
+    }
   }
 
   #jobChanged({ key }: Fact): void {
     if (this.#source.isComplete && this.#has('jobs')) this.#queues.jobs.add(key)
   }
 
-  #nodeChanged(node: NodeFact): void {
-    this.#places.nodeChanged(node)
-    if (this.#has('nodes')) this.#nodes.changed(node)
+  #nodeNoted(node: NodeFact): void {
+    const isOther = this.#places.nodeChanged(node)
+    if (!this.#has('nodes')) return
+    this.#nodeKeeper.changed(node)
+    if (isOther) this.#kubelets.nodeChanged()
+  }
+
+  #nodeGone(node: NodeFact): void {
+    this.#nodeKeeper.removed(node.key)
+    this.#places.nodeRemoved(node.name)
   }
 
   #ownerChanged({ namespace, owner }: Fact): void {
     if (!this.#source.isComplete || owner === undefined) return
-    const { deployments, sets, jobs } = this.#keyspaces
-    const rest = keyFromText(`${namespace}/${owner.name}`)
-    if (owner.kind === 'ReplicaSet') {
-      const set = this.#setIndex.get(keyFromKeys(sets, rest))
-      if (set !== undefined) this.#setChanged(set)
-    } else if (owner.kind === 'Deployment') {
-      const deployment = this.#deploymentIndex.get(keyFromKeys(deployments, rest))
-      if (deployment !== undefined) this.#deploymentChanged(deployment)
-    } else if (owner.kind === 'Job') {
-      const job = this.#jobIndex.get(keyFromKeys(jobs, rest))
-      if (job !== undefined) this.#jobChanged(job)
+    const { kind, name } = owner
+    if (kind === 'ReplicaSet') this.#tell(this.#sets, namespace, name, set => this.#setChanged(set))
+    else if (kind === 'Deployment') {
+      this.#tell(this.#deployments, namespace, name, one => this.#deploymentChanged(one))
+    } else if (kind === 'Job') {
+      this.#tell(this.#jobs, namespace, name, job => this.#jobChanged(job))
     }
   }
 
-  #isGenerated({ namespace, owner }: Fact): boolean {
-    if (owner?.kind !== 'Deployment') return false
-    const rest = keyFromText(`${namespace}/${owner.name}`)
-    const key = keyFromKeys(this.#keyspaces.deployments, rest)
-    return this.#deploymentIndex.get(key)?.isGenerated === true
+  #tell<F extends Fact, T>(
+    follow: Follow<F, T>,
+    namespace: string,
+    name: string,
+    changed: (fact: F) => void,
+  ): void {
+    const fact = follow.at(namespace, name)
+    if (fact !== undefined) changed(fact)
   }
 
-  get #plain(): ApiCluster {
-    return this.#options.clusterOf('kubelet')
+  #deploymentOf({ namespace, owner }: PodFact): DeploymentFact | undefined {
+    const set = owner?.kind === 'ReplicaSet' ? this.#sets.at(namespace, owner.name) : undefined
+    return set && this.#ownerOfSet(set)
   }
-}
 
-function keyFromKeys(keyspace: Key, rest: Key): Key {
-  return `${keyspace}${rest}` as Key
+  #ownerOfSet({ namespace, owner }: ReplicaSetFact): DeploymentFact | undefined {
+    return owner?.kind === 'Deployment' ? this.#deployments.at(namespace, owner.name) : undefined
+  }
 }

@@ -2,7 +2,9 @@
  *  step by step. */
 
 import type { Key } from '../../base/keys.ts'
+import { StatusError } from '../../kube/status.ts'
 import type { ActorApi } from './actor-api.ts'
+import { adopt } from './adoption.ts'
 import { deploymentStatus } from './deployment-status.ts'
 import type { FactIndex } from './fact-index.ts'
 import {
@@ -12,7 +14,8 @@ import {
   revisionAnnotation,
   templateKey,
 } from './facts.ts'
-import { type Deployment, hashOf, sortedText } from './objects.ts'
+import { type Deployment, hashOf, type Labels, sortedText } from './objects.ts'
+import { doWrites } from './outcome.ts'
 import { nextRollout, type Share, sum } from './rollout.ts'
 
 export interface DeploymentsOptions {
@@ -33,11 +36,12 @@ export class Deployments {
     const found = await api.read<Deployment>(key)
     if (found === undefined || found.object.metadata.deletionTimestamp !== undefined) return
     const deployment = found.object
+    await this.#adopt(deployment)
     const template = templateKey(deployment.spec.template)
     const isPaused = deployment.spec.paused === true
     let current = this.#setsOf(deployment).find(set => set.template === template)
     if (current === undefined && !isPaused) {
-      await this.#createSet(deployment)
+      await this.#createSet(key, deployment)
       current = this.#setsOf(deployment).find(set => set.template === template)
     }
     if (current !== undefined && !isPaused) await this.#tellRevision(key, deployment, current)
@@ -56,10 +60,33 @@ export class Deployments {
     return [...this.#options.sets.ownedBy(metadata.uid)].filter(({ isDeleting }) => !isDeleting)
   }
 
-  async #createSet(deployment: Deployment): Promise<void> {
-    const { metadata, spec } = deployment
+  async #adopt({ metadata, spec }: Deployment): Promise<void> {
+    const { api, sets } = this.#options
+    const { name, uid, namespace = '' } = metadata
+    const adopter = { apiVersion: 'apps/v1', kind: 'Deployment', name, uid }
+    const owned = sets.ownedBy(uid)
+    await doWrites(api, adopt(adopter, spec.selector, owned, sets.orphansIn(namespace)))
+  }
+
+  /** A set of the same name that is somebody else's, or has another template, is noted in the
+   *  status: the next name is another. */
+  async #createSet(key: Key, deployment: Deployment): Promise<void> {
+    const { api } = this.#options
+    try {
+      await this.#createSetOnce(deployment)
+    } catch (error) {
+      if (!(error instanceof StatusError) || error.status.reason !== 'AlreadyExists') throw error
+      const collisionCount = (deployment.status?.collisionCount ?? 0) + 1
+      await api.patch(key, { status: { collisionCount } }, 'status')
+      throw error
+    }
+  }
+
+  async #createSetOnce(deployment: Deployment): Promise<void> {
+    const { metadata, spec, status } = deployment
     const sets = this.#setsOf(deployment)
-    const hash = nameHash(sortedText(spec.template))
+    const collisions = status?.collisionCount === undefined ? '' : String(status.collisionCount)
+    const hash = nameHash(`${sortedText(spec.template)}${collisions}`)
     const labels = { ...spec.template.metadata?.labels, [hashLabel]: hash }
     const owner = { apiVersion: 'apps/v1', kind: 'Deployment', name: metadata.name }
     const isFirst = sets.length === 0
@@ -69,6 +96,7 @@ export class Deployments {
         namespace: metadata.namespace,
         labels,
         annotations: {
+          ...passedOn(metadata.annotations),
           ...sizesOf(deployment),
           [revisionAnnotation]: String(newestRevision(sets) + 1),
         },
@@ -95,7 +123,14 @@ export class Deployments {
     const others = this.#setsOf(deployment).filter(set => set.key !== current.key)
     const revision = Math.max(current.revisionNumber, newestRevision(others) + 1)
     const metadata = { annotations: { [revisionAnnotation]: String(revision) } }
-    if (revision !== current.revisionNumber) await api.patch(current.key, { metadata })
+    const passed = passedOn(deployment.metadata.annotations)
+    const isPassed = Object.entries(passed).every(
+      ([name, text]) => current.annotations[name] === text,
+    )
+    if (revision !== current.revisionNumber || !isPassed) {
+      const annotations = { ...passed, ...metadata.annotations }
+      await api.patch(current.key, { metadata: { annotations } })
+    }
     if (deployment.metadata.annotations?.[revisionAnnotation] === String(revision)) return
     await api.patch(key, { metadata })
   }
@@ -135,6 +170,16 @@ export class Deployments {
     const surplus = Math.max(0, idle.length - (deployment.spec.revisionHistoryLimit ?? 10))
     for (const set of idle.slice(0, surplus)) await this.#options.api.delete(set.key, set.uid)
   }
+}
+
+/** Annotations that a replica set takes over, such as the cause of the change. */
+function passedOn(annotations: Labels = {}): Labels {
+  const own = ['kubectl.kubernetes.io/last-applied-configuration', revisionAnnotation]
+  return Object.fromEntries(
+    Object.entries(annotations).filter(
+      ([name]) => !own.includes(name) && !name.startsWith('deployment.kubernetes.io/'),
+    ),
+  )
 }
 
 function newestRevision(sets: readonly ReplicaSetFact[]): number {

@@ -1,4 +1,4 @@
-/** Facts by key and by the uid of their owner. */
+/** Facts by key, by the uid of their owner, and of those that have none, by their namespace. */
 
 import type { Key } from '../../base/keys.ts'
 import type { Fact } from './facts.ts'
@@ -6,6 +6,7 @@ import type { Fact } from './facts.ts'
 export class FactIndex<F extends Fact> {
   readonly #facts = new Map<Key, F>()
   readonly #owned = new Map<string, Set<Key>>()
+  readonly #inNamespace = new Map<string, Set<Key>>()
 
   get size(): number {
     return this.#facts.size
@@ -20,7 +21,24 @@ export class FactIndex<F extends Fact> {
   }
 
   *ownedBy(uid: string): Iterable<F> {
-    for (const key of this.#owned.get(uid) ?? []) {
+    yield* this.#factsOf(this.#owned.get(uid))
+  }
+
+  countOwnedBy(uid: string): number {
+    return this.#owned.get(uid)?.size ?? 0
+  }
+
+  /** Those of a namespace that nobody controls. */
+  *orphansIn(namespace: string): Iterable<F> {
+    yield* this.#factsOf(this.#owned.get(orphansOf(namespace)))
+  }
+
+  *inNamespace(namespace: string): Iterable<F> {
+    yield* this.#factsOf(this.#inNamespace.get(namespace))
+  }
+
+  *#factsOf(keys: Iterable<Key> = []): Iterable<F> {
+    for (const key of keys) {
       const fact = this.#facts.get(key)
       if (fact !== undefined) yield fact
     }
@@ -28,16 +46,14 @@ export class FactIndex<F extends Fact> {
 
   /** False if as new a fact is there already. */
   put(fact: F): boolean {
-    const { key, owner } = fact
+    const { key } = fact
     const before = this.#facts.get(key)
     if (before !== undefined && before.revision >= fact.revision) return false
-    if (before?.owner?.uid !== owner?.uid) this.#disown(before)
+    const [group, groupBefore] = [groupOf(fact), before && groupOf(before)]
+    if (groupBefore !== undefined && groupBefore !== group) take(this.#owned, groupBefore, key)
     this.#facts.set(key, fact)
-    if (owner !== undefined) {
-      let keys = this.#owned.get(owner.uid)
-      if (keys === undefined) this.#owned.set(owner.uid, (keys = new Set()))
-      keys.add(key)
-    }
+    add(this.#owned, group, key)
+    add(this.#inNamespace, fact.namespace, key)
     return true
   }
 
@@ -45,16 +61,30 @@ export class FactIndex<F extends Fact> {
   remove(key: Key, revision: number): F | undefined {
     const before = this.#facts.get(key)
     if (before === undefined || before.revision > revision) return undefined
-    this.#disown(before)
+    take(this.#owned, groupOf(before), key)
+    take(this.#inNamespace, before.namespace, key)
     this.#facts.delete(key)
     return before
   }
+}
 
-  #disown(fact: F | undefined): void {
-    const uid = fact?.owner?.uid
-    if (fact === undefined || uid === undefined) return
-    const keys = this.#owned.get(uid)
-    keys?.delete(fact.key)
-    if (keys?.size === 0) this.#owned.delete(uid)
-  }
+/** No uid begins so. */
+function orphansOf(namespace: string): string {
+  return `/${namespace}`
+}
+
+function groupOf({ owner, namespace }: Fact): string {
+  return owner?.uid ?? orphansOf(namespace)
+}
+
+function add(groups: Map<string, Set<Key>>, group: string, key: Key): void {
+  const keys = groups.get(group)
+  if (keys === undefined) groups.set(group, new Set([key]))
+  else keys.add(key)
+}
+
+function take(groups: Map<string, Set<Key>>, group: string, key: Key): void {
+  const keys = groups.get(group)
+  keys?.delete(key)
+  if (keys?.size === 0) groups.delete(group)
 }

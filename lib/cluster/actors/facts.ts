@@ -9,11 +9,14 @@ import {
   type Labels,
   type Metadata,
   type Node,
+  type OwnerReference,
   type Pod,
   type ReplicaSet,
+  type Selector,
   sortedText,
   type Taint,
 } from './objects.ts'
+import { selectorOf } from './selectors.ts'
 
 /** Facts about every object. */
 export interface Fact {
@@ -27,6 +30,8 @@ export interface Fact {
   readonly createdMs: number
   /** The controller. */
   readonly owner: { readonly kind: string; readonly name: string; readonly uid: string } | undefined
+  /** Owners that do not control it, if it has any. */
+  readonly otherOwners?: readonly OwnerReference[] | undefined
 }
 
 export interface PodFact extends Fact {
@@ -34,9 +39,11 @@ export interface PodFact extends Fact {
   readonly isReady: boolean
   readonly node: string
   readonly runsForEver: boolean
-  /** It is not to be scheduled: it waits for something, or a scheduler has found no place for
-   *  it. */
+  /** It is not to be scheduled: it waits for something. */
   readonly isHeld: boolean
+  /** A scheduler has found no place for it. */
+  readonly isUnplaced: boolean
+  readonly labels: Labels
   readonly graceSeconds: number
 }
 
@@ -48,11 +55,18 @@ export interface ReplicaSetFact extends Fact {
   readonly revisionNumber: number
   /** Equal for equal templates. */
   readonly template: string
+  readonly labels: Labels
+  readonly annotations: Labels
+  readonly selector: Selector
 }
 
 export interface DeploymentFact extends Fact {
-  /** The generator has made it, and goes on changing it. */
+  /** The generator has made it, and nobody has told its state since. */
   readonly isGenerated: boolean
+  readonly selector: Selector
+  /** Its status is about an older specification. */
+  readonly isUnobserved: boolean
+  readonly statusReplicas: number
 }
 
 export interface NodeFact extends Fact {
@@ -66,6 +80,7 @@ export interface NodeFact extends Fact {
 
 export function factOf(key: Key, revision: number, metadata: Metadata): Fact {
   const owner = metadata.ownerReferences?.find(({ controller }) => controller === true)
+  const others = metadata.ownerReferences?.filter(one => one !== owner) ?? []
   return {
     key,
     revision,
@@ -75,7 +90,21 @@ export function factOf(key: Key, revision: number, metadata: Metadata): Fact {
     isDeleting: metadata.deletionTimestamp !== undefined,
     createdMs: Date.parse(metadata.creationTimestamp ?? '') || 0,
     owner: owner && { kind: owner.kind, name: owner.name, uid: owner.uid },
+    ...(others.length === 0 ? {} : { otherOwners: others }),
   }
+}
+
+/** Labels that many pods have, once in memory each. */
+const known = new Map<string, Labels>()
+const knownMax = 10_000
+
+function sharedLabels(labels: Labels = {}): Labels {
+  const text = JSON.stringify(labels)
+  const shared = known.get(text)
+  if (shared !== undefined) return shared
+  if (known.size >= knownMax) known.clear()
+  known.set(text, labels)
+  return labels
 }
 
 export function podFact(key: Key, revision: number, pod: Pod): PodFact {
@@ -89,7 +118,9 @@ export function podFact(key: Key, revision: number, pod: Pod): PodFact {
     isReady: hasCondition(status?.conditions, 'Ready'),
     node: spec.nodeName ?? '',
     runsForEver: (spec.restartPolicy ?? 'Always') === 'Always',
-    isHeld: unplaced === true || (spec.schedulingGates?.length ?? 0) > 0,
+    isHeld: (spec.schedulingGates?.length ?? 0) > 0,
+    isUnplaced: unplaced === true,
+    labels: sharedLabels(metadata.labels),
     graceSeconds: metadata.deletionGracePeriodSeconds ?? 0,
   }
 }
@@ -114,13 +145,16 @@ export function replicaSetFact(key: Key, revision: number, set: ReplicaSet): Rep
     available: status?.availableReplicas ?? 0,
     revisionNumber: Number(metadata.annotations?.[revisionAnnotation] ?? 0),
     template: templateKey(spec.template),
+    labels: metadata.labels ?? {},
+    annotations: metadata.annotations ?? {},
+    selector: selectorOf(spec),
   }
 }
 
 export function deploymentFact(
   key: Key,
   revision: number,
-  { metadata, status }: Deployment,
+  { metadata, spec, status }: Deployment,
 ): DeploymentFact {
   const conditions = status?.conditions ?? []
   return {
@@ -129,6 +163,9 @@ export function deploymentFact(
     isGenerated: conditions.some(
       ({ reason, message }) => reason !== undefined && message === `${reason}.`,
     ),
+    selector: spec.selector,
+    isUnobserved: (metadata.generation ?? 0) !== status?.['observedGeneration'],
+    statusReplicas: Number(status?.['replicas'] ?? 0),
   }
 }
 

@@ -10,11 +10,23 @@ export interface Metadata {
   readonly deletionGracePeriodSeconds?: number
   readonly labels?: Labels
   readonly annotations?: Labels
-  readonly ownerReferences?: readonly {
-    readonly kind: string
-    readonly name: string
-    readonly uid: string
-    readonly controller?: boolean
+  readonly finalizers?: readonly string[]
+  readonly ownerReferences?: readonly OwnerReference[]
+}
+
+export interface OwnerReference {
+  readonly kind: string
+  readonly name: string
+  readonly uid: string
+  readonly controller?: boolean
+}
+
+export interface Selector {
+  readonly matchLabels?: Labels
+  readonly matchExpressions?: readonly {
+    readonly key: string
+    readonly operator: string
+    readonly values?: readonly string[]
   }[]
 }
 
@@ -89,7 +101,11 @@ export interface Node {
 
 export interface ReplicaSet {
   readonly metadata: Metadata
-  readonly spec: { readonly replicas?: number; readonly template: PodTemplate }
+  readonly spec: {
+    readonly replicas?: number
+    readonly selector?: Selector
+    readonly template: PodTemplate
+  }
   readonly status?: {
     readonly replicas?: number
     readonly fullyLabeledReplicas?: number
@@ -105,7 +121,7 @@ export interface Deployment {
     readonly replicas?: number
     readonly paused?: boolean
     readonly revisionHistoryLimit?: number
-    readonly selector: { readonly matchLabels?: Labels }
+    readonly selector: Selector
     readonly template: PodTemplate
     readonly strategy?: {
       readonly type?: string
@@ -117,6 +133,7 @@ export interface Deployment {
   }
   readonly status?: {
     readonly conditions?: readonly Condition[]
+    readonly collisionCount?: number
     readonly [count: string]: unknown
   }
 }

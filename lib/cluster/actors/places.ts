@@ -17,8 +17,11 @@ export class Places {
     return this.#nodes.size
   }
 
-  nodeChanged(node: NodeFact): void {
+  /** Whether other pods may be given it than before. */
+  nodeChanged(node: NodeFact): boolean {
+    const before = this.#nodes.get(node.name)
     this.#nodes.set(node.name, node)
+    return before === undefined || placingText(before) !== placingText(node)
   }
 
   nodeRemoved(name: string): void {
@@ -49,28 +52,46 @@ export class Places {
     let fewest = Infinity
     for (const node of this.#nodes.values()) {
       const count = this.#counts.get(node.name) ?? 0
-      if (count >= fewest || !takes(node, pod)) continue
+      if (count >= fewest || refusal(node, pod) !== undefined) continue
       best = node
       fewest = count
     }
     return best
   }
+
+  /** The reasons why no node takes the pod, in the scheduler's words. */
+  refusals(pod: Pod): string {
+    const counts = new Map<string, number>()
+    for (const node of this.#nodes.values()) {
+      const reason = refusal(node, pod)
+      if (reason !== undefined) counts.set(reason, (counts.get(reason) ?? 0) + 1)
+    }
+    const reasons = [...counts].map(([reason, count]) => `${String(count)} ${reason}`).sort()
+    if (reasons.length === 0) return 'no nodes available to schedule pods'
+    return `0/${String(this.#nodes.size)} nodes are available: ${reasons.join(', ')}.`
+  }
 }
 
-function takes(node: NodeFact, { spec }: Pod): boolean {
-  if (node.isDeleting || node.isUnschedulable || !node.isReady) return false
+function placingText({ isReady, isDeleting, isUnschedulable, labels, taints }: NodeFact): string {
+  return JSON.stringify([isReady, isDeleting, isUnschedulable, labels, taints])
+}
+
+/** The reason why the scheduler would not give the node to the pod; undefined if it would. */
+function refusal(node: NodeFact, { spec }: Pod): string | undefined {
+  if (!node.isReady || node.isDeleting) return 'node(s) were not ready'
+  if (node.isUnschedulable) return 'node(s) were unschedulable'
   const { nodeSelector = {}, tolerations = [] } = spec
-  return (
-    Object.entries(nodeSelector).every(([name, value]) => node.labels[name] === value) &&
-    node.taints.every(
-      taint =>
-        taint.effect === 'PreferNoSchedule' ||
-        tolerations.some(toleration => tolerates(toleration, taint)),
-    )
+  const taint = node.taints.find(
+    one =>
+      one.effect !== 'PreferNoSchedule' &&
+      !tolerations.some(toleration => tolerates(toleration, one)),
   )
+  if (taint !== undefined) return `node(s) had untolerated taint(s)`
+  const fits = Object.entries(nodeSelector).every(([name, value]) => node.labels[name] === value)
+  return fits ? undefined : "node(s) didn't match Pod's node affinity/selector"
 }
 
-function tolerates({ key, operator, value, effect }: Toleration, taint: Taint): boolean {
+export function tolerates({ key, operator, value, effect }: Toleration, taint: Taint): boolean {
   if (effect !== undefined && effect !== '' && effect !== taint.effect) return false
   if (operator === 'Exists') return key === undefined || key === '' || key === taint.key
   return key === taint.key && (value ?? '') === (taint.value ?? '')

@@ -44,6 +44,24 @@ export function runningStatus(pod: Pod, { now, podAddress, nodeAddress }: Runnin
   }
 }
 
+/** The conditions of a pod that no node takes, in the words of the scheduler; undefined if it has
+ *  them. */
+export function unplacedConditions(
+  { status }: Pod,
+  message: string,
+  now: string,
+): object[] | undefined {
+  const known = status?.conditions ?? []
+  const before = known.find(({ type }) => type === 'PodScheduled')
+  if (before?.status === 'False' && before.message === message) return undefined
+  const lastTransitionTime = before?.status === 'False' ? before.lastTransitionTime : now
+  const condition = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message }
+  return [
+    ...known.filter(({ type }) => type !== 'PodScheduled'),
+    { ...condition, lastProbeTime: null, lastTransitionTime },
+  ]
+}
+
 export function succeededStatus(pod: Pod, now: string): object {
   const { spec, status } = pod
   const startedAt =

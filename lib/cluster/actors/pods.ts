@@ -9,14 +9,21 @@ import type { ActorApi } from './actor-api.ts'
 import { type PodFact, podFact } from './facts.ts'
 import type { Places } from './places.ts'
 import type { Pod } from './objects.ts'
-import { evictedStatus, restartedStatus, runningStatus, succeededStatus } from './pod-status.ts'
+import {
+  evictedStatus,
+  restartedStatus,
+  runningStatus,
+  succeededStatus,
+  unplacedConditions,
+} from './pod-status.ts'
 
-type Stage = 'schedule' | 'start' | 'disturb' | 'finish' | 'end'
+type Stage = 'schedule' | 'start' | 'recover' | 'disturb' | 'finish' | 'end'
 
 /** The durations of each stage, at least and at most. */
 const durationsMs: Readonly<Record<Stage, readonly [number, number]>> = {
   schedule: [20, 200],
   start: [500, 2_500],
+  recover: [500, 2_500],
   disturb: [600_000, 3_600_000],
   finish: [2_000, 8_000],
   end: [500, 2_000],
@@ -39,6 +46,10 @@ export class Pods {
   readonly #awaited = new Map<Key, Stage>()
   /** Pods that run because of us: those of a generated cluster are left as they are. */
   readonly #started = new Set<Key>()
+  /** Pods that nobody ran before, and that are to run now. */
+  readonly #adopted = new Set<Key>()
+  /** Pods that no node takes, until one has changed. */
+  readonly #unplaced = new Set<Key>()
   /** Counts up, so that addresses are hardly ever given twice. */
   #addresses: number
 
@@ -46,6 +57,19 @@ export class Pods {
     this.#options = options
     this.#timers = new KeyedTimers(options.clock)
     this.#addresses = Math.floor(options.api.draw(0, 2 ** 16))
+  }
+
+  /** Pods that have waited for a node that takes them: there is another one, or it has changed. */
+  nodeChanged(): void {
+    const waiting = [...this.#unplaced]
+    this.#unplaced.clear()
+    for (const key of waiting) this.#options.lookAt(key)
+  }
+
+  /** A pod that was left as it is runs from now on, whatever its state. */
+  adopted(pod: PodFact): void {
+    this.#adopted.add(pod.key)
+    this.changed(pod)
   }
 
   changed(pod: PodFact): void {
@@ -68,6 +92,8 @@ export class Pods {
 
   removed(key: Key): void {
     this.#stop(key)
+    this.#unplaced.delete(key)
+    this.#adopted.delete(key)
     this.#started.delete(key)
     this.#options.places.remove(key)
   }
@@ -81,6 +107,7 @@ export class Pods {
     switch (this.#stageOf(fact)) {
       case 'schedule':
         return this.#schedule(key, place, pod)
+      case 'recover':
       case 'start': {
         const node = places.node(fact.node)
         // A node that is not there runs nothing.
@@ -114,7 +141,12 @@ export class Pods {
   async #schedule(key: Key, place: ObjectPlace, pod: Pod): Promise<void> {
     const { api, places } = this.#options
     const node = places.choose(pod)
-    if (node === undefined) throw new Error(`no node takes the pod ${place.name}`)
+    if (node === undefined) {
+      this.#unplaced.add(key)
+      const conditions = unplacedConditions(pod, places.refusals(pod), api.now)
+      if (conditions !== undefined) await api.patch(key, { status: { conditions } }, 'status')
+      return
+    }
     // Before it is bound, as other pods are given nodes meanwhile.
     places.put(key, node.name)
     try {
@@ -127,6 +159,8 @@ export class Pods {
 
   #stageOf(pod: PodFact): Stage | undefined {
     const runsOn = pod.phase === 'Running' && pod.runsForEver && !pod.isDeleting
+    if (runsOn && !pod.isReady && this.#adopted.has(pod.key)) return 'recover'
+    if (this.#unplaced.has(pod.key) && !pod.isDeleting) return undefined
     return runsOn && this.#started.has(pod.key) ? 'disturb' : stageOf(pod)
   }
 

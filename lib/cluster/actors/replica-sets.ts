@@ -5,12 +5,17 @@ import type { ActorApi } from './actor-api.ts'
 import type { FactIndex } from './fact-index.ts'
 import type { PodFact } from './facts.ts'
 import type { PodTemplate, ReplicaSet } from './objects.ts'
+import { adopt } from './adoption.ts'
+import { doWrites } from './outcome.ts'
+import { selectorOf } from './selectors.ts'
 
 /** So many pods are made or deleted at once; then it is the turn of other sets. */
 const stepPods = 50
 
 export interface ReplicaSetsOptions {
   readonly api: ActorApi
+  /** The kind of set: replication controllers do the same. */
+  readonly kind: { readonly apiVersion: string; readonly kind: string }
   readonly pods: FactIndex<PodFact>
   readonly lookAt: (key: Key) => void
 }
@@ -23,15 +28,17 @@ export class ReplicaSets {
   }
 
   async work(key: Key): Promise<void> {
-    const { api, pods, lookAt } = this.#options
+    const { api, pods, lookAt, kind } = this.#options
     const found = await api.read<ReplicaSet>(key)
     if (found === undefined || found.object.metadata.deletionTimestamp !== undefined) return
     const { metadata, spec } = found.object
+    await this.#adopt(found.object)
     const active = activePods(pods.ownedBy(metadata.uid))
     const missing = (spec.replicas ?? 1) - active.length
-    const owner = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: metadata.name }
+    const owner = { ...kind, name: metadata.name }
     for (let i = 0; i < Math.min(missing, stepPods); i++) {
-      await createPod(api, metadata.namespace ?? '', { ...owner, uid: metadata.uid }, spec.template)
+      const namespace = metadata.namespace ?? ''
+      await createPod(api, namespace, { ...owner, uid: metadata.uid }, spec.template)
     }
     const surplus = active
       .sort(leastMissedFirst)
@@ -39,6 +46,13 @@ export class ReplicaSets {
     for (const pod of surplus) await api.delete(pod.key, pod.uid)
     if (Math.abs(missing) > stepPods) lookAt(key)
     await this.#tellStatus(key, found.object)
+  }
+
+  async #adopt({ metadata, spec }: ReplicaSet): Promise<void> {
+    const { api, pods, kind } = this.#options
+    const { name, uid, namespace = '' } = metadata
+    const orphans = activePods(pods.orphansIn(namespace))
+    await doWrites(api, adopt({ ...kind, name, uid }, selectorOf(spec), pods.ownedBy(uid), orphans))
   }
 
   async #tellStatus(key: Key, { metadata, status }: ReplicaSet): Promise<void> {

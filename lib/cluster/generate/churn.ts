@@ -3,7 +3,7 @@
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import { repeat } from '../../base/timers.ts'
-import type { Cluster, GeneratedChange } from './cluster.ts'
+import type { Cluster, GeneratedStep } from './cluster.ts'
 
 /** The interval of steps: shorter than people can notice, and long enough to cost nothing. */
 const tickMs = 20
@@ -17,7 +17,7 @@ export interface ChurnOptions {
   readonly changesPerSecond: number
   readonly clock: Clock
   /** Writes the changes of one step. */
-  readonly write: (changes: readonly GeneratedChange[]) => Promise<void>
+  readonly write: (step: GeneratedStep) => Promise<void>
   readonly onFailure: (failure: CacheError) => void
 }
 
@@ -50,14 +50,14 @@ export function startChurn({
     due += (Math.min(nowMs - lastMs, backlogMaxMs) * changesPerSecond) / 1000
     lastMs = nowMs
     while (due >= 1 && !isStopped) {
-      const changes = cluster.step(clock.wallMs())
-      if (changes.length === 0) {
+      const step = cluster.step(clock.wallMs())
+      if (step.changes.length === 0) {
         // There is nothing that could change.
         cancel()
         return
       }
-      due -= changes.length
-      await write(changes).catch((error: unknown) => {
+      due -= step.changes.length
+      await write(step).catch((error: unknown) => {
         // A write that is running when churn is stopped may fail, because the store is closed next.
         if (!isStopped) onFailure(CacheError.from(error, 'source_failed'))
       })

@@ -18,13 +18,35 @@ import {
   serviceAccountObject,
 } from './small-objects.ts'
 import { storedBytes } from './stored.ts'
-import { type PodRecord, Topology, type Workload } from './topology.ts'
+import {
+  type NodeRecord,
+  type PodRecord,
+  Topology,
+  type Workload,
+  type Written,
+} from './topology.ts'
 import { storedDeployment, storedReplicaSet } from './workloads.ts'
 
 /** A change to make in etcd. */
 export type GeneratedChange =
-  | { readonly type: 'put'; readonly key: Key; readonly value: Uint8Array }
+  | {
+      readonly type: 'put'
+      readonly key: Key
+      readonly value: Uint8Array
+      /** The record that is told the revision. */
+      readonly of?: Written
+    }
   | { readonly type: 'delete'; readonly key: Key }
+
+/** Changes that belong together. */
+export interface GeneratedStep {
+  readonly changes: readonly GeneratedChange[]
+  /** Objects that must be as we wrote them, and others that must be there; else nothing changes. */
+  readonly unchanged: readonly { readonly key: Key; readonly record: Written }[]
+  readonly present: readonly Key[]
+  /** Somebody else has changed one of them, or deleted it: it is theirs from now on. */
+  letGo(): void
+}
 
 export interface ClusterOptions {
   readonly plan: Plan
@@ -37,6 +59,8 @@ export interface ClusterOptions {
 /** Folders under the prefix, where they are not the plural of the kind. */
 const folders = { nodes: 'minions', services: 'services/specs' } as const
 
+const nothing: GeneratedStep = { changes: [], unchanged: [], present: [], letGo: () => {} }
+
 /** Bounds the events, so that churn can run for ever. */
 const eventsKeptOfChurn = 1_000
 
@@ -44,6 +68,9 @@ export class Cluster {
   readonly #options: ClusterOptions
   readonly #topology: Topology
   readonly #services = new Map<Workload, ServiceRecord>()
+  /** Those that nobody else has changed. */
+  readonly #workloads: Workload[]
+  readonly #nodes: NodeRecord[]
   /** Keys of the events that churn has made, oldest first. */
   readonly #events: Key[] = []
 
@@ -51,6 +78,8 @@ export class Cluster {
     const { plan, random, nowMs } = options
     this.#options = options
     this.#topology = new Topology(plan, random, nowMs)
+    this.#workloads = [...this.#topology.workloads]
+    this.#nodes = [...this.#topology.nodes]
     for (const [number, workload] of this.#topology.workloads.slice(0, plan.services).entries()) {
       this.#services.set(workload, { workload, number, uid: uid(random), sliceUids: [] })
     }
@@ -70,7 +99,7 @@ export class Cluster {
     yield* this.#namespacedBasics()
     const { nowMs } = this.#options
     for (const node of this.#topology.nodes) {
-      yield this.#put(`${folders.nodes}/${node.name}`, nodeObject(node, nowMs))
+      yield this.#node(node, nowMs)
       yield this.#put(`leases/kube-node-lease/${node.name}`, nodeLeaseObject(node, nowMs))
     }
     for (const workload of this.#topology.workloads) {
@@ -85,25 +114,71 @@ export class Cluster {
     yield* this.#firstEvents(this.#options.plan.events, nowMs)
   }
 
-  /** The next changes: one, or a few that belong together. Most are lease renewals and status
+  /** The next changes: one, or a few that belong together, as long as nobody else has changed what
+   *  they are about: a made-up change would undo theirs. Most are lease renewals and status
    *  updates, as in a real cluster. Never empty if the cluster has a node or a pod. */
-  step(nowMs: number): GeneratedChange[] {
+  step(nowMs: number): GeneratedStep {
     const { random } = this.#options
-    const { nodes, workloads } = this.#topology
+    const [nodes, workloads] = [this.#nodes, this.#workloads]
     const busy = workloads.length > 0 ? randomItem(random, workloads) : undefined
     const pod =
       busy !== undefined && busy.pods.length > 0 ? randomItem(random, busy.pods) : undefined
     const chance = random.next()
     if (nodes.length > 0 && (chance < 0.4 || pod === undefined)) {
       const node = randomItem(random, nodes)
-      return chance < 0.02
-        ? [this.#put(`${folders.nodes}/${node.name}`, nodeObject(node, nowMs))]
-        : [this.#put(`leases/kube-node-lease/${node.name}`, nodeLeaseObject(node, nowMs))]
+      return chance < 0.02 && !node.isLetGo
+        ? this.#updateNode(node, nowMs)
+        : this.#renewLease(node, nowMs)
     }
-    if (pod === undefined) return []
+    if (pod === undefined || busy === undefined) return nothing
+    // Before the change, which may make others of them.
+    const unchanged = [this.#unchangedPod(pod), this.#unchangedWorkload(busy)]
+    return {
+      changes: this.#changesOf(pod, chance, nowMs),
+      unchanged,
+      present: this.#serviceKeys(busy),
+      letGo: () => remove(this.#workloads, busy),
+    }
+  }
+
+  #changesOf(pod: PodRecord, chance: number, nowMs: number): GeneratedChange[] {
     if (chance < 0.8) return this.#updateStatus(pod, nowMs)
     if (chance < 0.95) return this.#replacePod(pod, nowMs)
     return this.#rollOut(pod.workload, nowMs)
+  }
+
+  #updateNode(node: NodeRecord, nowMs: number): GeneratedStep {
+    const change = this.#node(node, nowMs)
+    return {
+      changes: [change],
+      unchanged: [{ key: change.key, record: node }],
+      present: [],
+      letGo: () => (node.isLetGo = true),
+    }
+  }
+
+  #renewLease(node: NodeRecord, nowMs: number): GeneratedStep {
+    const path = `leases/kube-node-lease/${node.name}`
+    return {
+      changes: [this.#put(path, nodeLeaseObject(node, nowMs))],
+      unchanged: [],
+      present: [this.#key(`${folders.nodes}/${node.name}`)],
+      letGo: () => remove(this.#nodes, node),
+    }
+  }
+
+  #unchangedPod(pod: PodRecord): GeneratedStep['unchanged'][number] {
+    const named = { namespace: pod.workload.namespace, name: pod.name }
+    return { key: this.#key(this.#nameIn('pods', named)), record: pod }
+  }
+
+  #unchangedWorkload(workload: Workload): GeneratedStep['unchanged'][number] {
+    return { key: this.#key(this.#nameIn('deployments', workload)), record: workload }
+  }
+
+  #serviceKeys(workload: Workload): Key[] {
+    if (!this.#services.has(workload)) return []
+    return [this.#key(this.#nameIn(folders.services, workload))]
   }
 
   *#namespacedBasics(): Generator<GeneratedChange> {
@@ -200,7 +275,7 @@ export class Cluster {
 
   #deployment(workload: Workload, nowMs: number): GeneratedChange {
     const key = this.#key(this.#nameIn('deployments', workload))
-    return { type: 'put', key, value: storedDeployment(workload, nowMs) }
+    return { type: 'put', key, value: storedDeployment(workload, nowMs), of: workload }
   }
 
   #replicaSet(workload: Workload, nowMs: number): GeneratedChange {
@@ -211,7 +286,13 @@ export class Cluster {
 
   #pod(pod: PodRecord): GeneratedChange {
     const named = { namespace: pod.workload.namespace, name: pod.name }
-    return { type: 'put', key: this.#key(this.#nameIn('pods', named)), value: storedPod(pod) }
+    const key = this.#key(this.#nameIn('pods', named))
+    return { type: 'put', key, value: storedPod(pod), of: pod }
+  }
+
+  #node(node: NodeRecord, nowMs: number): GeneratedChange {
+    const key = this.#key(`${folders.nodes}/${node.name}`)
+    return { type: 'put', key, value: storedBytes(nodeObject(node, nowMs)), of: node }
   }
 
   /** An event, and the end of the oldest one from churn: in a real cluster events expire after an
@@ -264,4 +345,11 @@ export class Cluster {
   #key(path: string): Key {
     return keyFromText(`${this.#options.prefix}/${path}`)
   }
+}
+
+/** The order of the others does not matter. */
+function remove<T>(items: T[], item: T): void {
+  const at = items.indexOf(item)
+  const last = at < 0 ? undefined : items.pop()
+  if (last !== undefined && last !== item) items[at] = last
 }

@@ -1,16 +1,16 @@
 /** Writes a made-up cluster into an etcd, as options describe it, and goes on changing it. */
 
 import { CacheError } from '../../base/errors.ts'
-import { type Key, singleKey } from '../../base/keys.ts'
+import { singleKey } from '../../base/keys.ts'
 import type { Logger } from '../../base/logger.ts'
 import { createRandom } from '../../base/random.ts'
 import { prefixOf, seedOf } from '../../config/generated.ts'
 import type { OptionValues } from '../../config/option-values.ts'
-import type { Client, Operation } from '../../etcd/client.ts'
+import type { Client, Compare, Operation } from '../../etcd/client.ts'
 import { createProgressLine, progressBar } from '../../ops/progress.ts'
 import { systemClock } from '../../ops/system.ts'
 import { parseRate, startChurn } from './churn.ts'
-import { Cluster, type GeneratedChange } from './cluster.ts'
+import { Cluster, type GeneratedChange, type GeneratedStep } from './cluster.ts'
 import { parsePlan } from './plan.ts'
 
 /** The cluster that the options describe. */
@@ -45,10 +45,12 @@ export async function fill(
   const progress = createProgressLine(process.stderr, () => systemClock.monotonicMs())
   let objects = 0
   const total = cluster.size
-  const writing = new Set<Promise<void>>()
+  const writing = new Set<Promise<unknown>>()
   for (const changes of batched(cluster.objects())) {
     if (signal.aborted) throw new CacheError('closed', `stopped after ${objects} objects`)
-    const write = writeChanges(client, changes).finally(() => writing.delete(write))
+    const write: Promise<unknown> = writeChanges(client, changes).finally(() =>
+      writing.delete(write),
+    )
     writing.add(write)
     if (writing.size >= writesInFlight) await Promise.race(writing)
     objects += changes.length
@@ -75,27 +77,41 @@ export function startChurnOf({ client, cluster, rate, logger }: ChurnOf): () => 
     cluster,
     changesPerSecond: rate,
     clock: systemClock,
-    write: changes => writeChanges(client, changes),
+    write: step => writeStep(client, step),
     onFailure: ({ code, message }) =>
       logger.warn('a change was not written', { code, reason: message }),
   })
 }
 
-/** Writes changes as one transaction, since they belong together; as several where a key changes
- *  more than once, which etcd allows in no transaction. */
-async function writeChanges(client: Client, changes: readonly GeneratedChange[]): Promise<void> {
-  let keys = new Set<Key>()
-  let success: Operation[] = []
-  for (const change of changes) {
-    if (keys.has(change.key)) {
-      await client.txn({ compares: [], success, failure: [] })
-      keys = new Set()
-      success = []
-    }
-    keys.add(change.key)
-    success.push(operationOf(change))
+/** Writes the changes of a step, unless somebody else has changed what it is about. */
+async function writeStep(client: Client, step: GeneratedStep): Promise<void> {
+  const compares = [
+    ...step.unchanged.map(({ key, record }): Compare => {
+      return { key, target: 'modRevision', result: 'equal', value: record.writtenAt }
+    }),
+    ...step.present.map((key): Compare => {
+      return { key, target: 'createRevision', result: 'greater', value: 0 }
+    }),
+  ]
+  const isWritten = await writeChanges(client, step.changes, compares)
+  if (!isWritten) step.letGo()
+}
+
+/** Writes changes as one transaction, since they belong together. Of a key that changes more than
+ *  once the last change counts, as etcd allows no more in a transaction. */
+async function writeChanges(
+  client: Client,
+  changes: readonly GeneratedChange[],
+  compares: readonly Compare[] = [],
+): Promise<boolean> {
+  const last = new Map(changes.map(change => [change.key, change]))
+  const success = [...last.values()].map(operationOf)
+  const { succeeded, header } = await client.txn({ compares, success, failure: [] })
+  if (!succeeded) return false
+  for (const change of last.values()) {
+    if (change.type === 'put' && change.of !== undefined) change.of.writtenAt = header.revision
   }
-  await client.txn({ compares: [], success, failure: [] })
+  return true
 }
 
 function operationOf(change: GeneratedChange): Operation {

@@ -6,7 +6,13 @@ import { type Random, randomInt, randomItem } from '../../base/random.ts'
 import { address, digest, nameSuffix, templateHash, uid, workloadName } from './names.ts'
 import type { Plan } from './plan.ts'
 
-export interface NodeRecord {
+/** A record of which the object is written again and again. */
+export interface Written {
+  /** Revision of etcd at which we wrote it; 0: not yet. If it is at another, somebody else did. */
+  writtenAt: number
+}
+
+export interface NodeRecord extends Written {
   readonly name: string
   readonly uid: string
   readonly number: number
@@ -15,6 +21,9 @@ export interface NodeRecord {
   readonly createdMs: number
   readonly leaseUid: string
   pods: number
+  /** Somebody else has changed it: its object is left alone, and it gets no more pods while there
+   *  are others. */
+  isLetGo: boolean
 }
 
 /** The template that pods are made from: one replica set of a deployment. */
@@ -26,7 +35,7 @@ export interface PodTemplate {
 }
 
 /** A deployment and its pods, some of which may still be of an older template. */
-export interface Workload {
+export interface Workload extends Written {
   readonly namespace: string
   readonly name: string
   readonly number: number
@@ -44,7 +53,7 @@ export interface Workload {
 
 export type PodHealth = 'running' | 'pending' | 'crashing' | 'evicted'
 
-export interface PodRecord {
+export interface PodRecord extends Written {
   readonly workload: Workload
   readonly name: string
   readonly uid: string
@@ -93,7 +102,10 @@ export class Topology {
   addPod(workload: Workload, createdMs: number): PodRecord {
     const { random } = this
     const candidates = Array.from({ length: 3 }, () => randomItem(random, this.nodes))
-    const node = candidates.reduce((best, other) => (other.pods < best.pods ? other : best))
+    const ours = candidates.filter(({ isLetGo }) => !isLetGo)
+    const node = (ours.length > 0 ? ours : candidates).reduce((best, other) =>
+      other.pods < best.pods ? other : best,
+    )
     node.pods++
     const pod: PodRecord = {
       workload,
@@ -106,6 +118,7 @@ export class Topology {
       health: healthOf(random.next()),
       restarts: random.next() < 0.04 ? randomInt(random, 1, 12) : 0,
       updatedMs: createdMs + 4_000,
+      writtenAt: 0,
     }
     workload.pods.push(pod)
     return pod
@@ -144,6 +157,8 @@ export class Topology {
       createdMs: nowMs - random.next() * 90 * dayMs,
       leaseUid: uid(random),
       pods: 0,
+      isLetGo: false,
+      writtenAt: 0,
     }
   }
 
@@ -165,6 +180,7 @@ export class Topology {
       template: this.#template(name, revision),
       revision,
       replicas: 0,
+      writtenAt: 0,
     }
   }
 }

@@ -63,7 +63,7 @@ process.on('message', (order: string) => {
       cluster,
       changesPerSecond: Number(rate),
       clock: systemClock,
-      write: together => (writing = write(together)),
+      write: step => (writing = write(step.changes)),
       onFailure: failure => {
         throw failure
       },

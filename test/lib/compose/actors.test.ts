@@ -12,7 +12,7 @@ interface Answer {
 }
 
 interface Item {
-  readonly metadata: { readonly deletionTimestamp?: string }
+  readonly metadata: { readonly name: string; readonly deletionTimestamp?: string }
   readonly spec: { readonly nodeName?: string; readonly containers: readonly { image: string }[] }
   readonly status: {
     readonly phase: string
@@ -127,6 +127,38 @@ for (const type of ['RollingUpdate', 'Recreate']) {
     else t.equal(fewest, 3, 'as many as are asked for run all the time')
   })
 }
+
+t.test('a deployment that is made anew takes what the old one has left', async t => {
+  await send('POST', deployments, deploymentOf('left'))
+  await until(`${deployments}/left`, isRolledOut)
+  const names = async (): Promise<string[]> =>
+    (await send('GET', podsOf('left'))).items.map(({ metadata }) => metadata.name).sort()
+  const before = await names()
+  await send('DELETE', `${deployments}/left?propagationPolicy=Orphan`)
+  await until(`${deployments}/left`, ({ code }) => code === 404)
+  await send('POST', deployments, deploymentOf('left'))
+  await until(`${deployments}/left`, isRolledOut)
+  t.strictSame(await names(), before)
+})
+
+t.test('a pod that no node takes says so, and gets one that comes', async t => {
+  const pods = '/api/v1/namespaces/default/pods'
+  const spec = { nodeSelector: { disk: 'fast' }, containers: [{ name: 'c', image: 'image:1' }] }
+  await send('POST', pods, { metadata: { name: 'picky' }, spec })
+  const isUnplaced = ({ status }: Answer): boolean => status['conditions'] !== undefined
+  const { status } = await until(`${pods}/picky`, isUnplaced)
+  t.match(status['conditions'], [
+    {
+      type: 'PodScheduled',
+      status: 'False',
+      reason: 'Unschedulable',
+      message: "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector.",
+    },
+  ])
+  await send('PATCH', '/api/v1/nodes/node-2', { metadata: { labels: { disk: 'fast' } } })
+  const placed = await until(`${pods}/picky`, ({ status }) => status['phase'] === 'Running')
+  t.equal(placed.spec['nodeName'], 'node-2')
+})
 
 t.test('a job has its pods made until enough have succeeded', async t => {
   const jobs = '/apis/batch/v1/namespaces/default/jobs'

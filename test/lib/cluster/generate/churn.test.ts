@@ -23,8 +23,8 @@ function churning(onWrite: () => Promise<void> = async () => {}): {
     }),
     changesPerSecond: 100,
     clock,
-    write: async changes => {
-      count += changes.length
+    write: async step => {
+      count += step.changes.length
       await onWrite()
     },
     onFailure: ({ message }) => failures.push(message),

@@ -90,7 +90,7 @@ t.test('owners, nodes and endpoints exist, before and after churn', async t => {
   const cluster = clusterOf('pods=300,nodes=10,services=20')
   const state = apply(new Map(), cluster.objects())
   checkRelations(t, state)
-  for (let i = 0; i < 1_200; i++) apply(state, cluster.step(nowMs + i * 1_000))
+  for (let i = 0; i < 1_200; i++) apply(state, cluster.step(nowMs + i * 1_000).changes)
   checkRelations(t, state)
   t.equal(ofKind(state, 'Pod').length, 300)
 })
@@ -124,14 +124,33 @@ t.test('churn does not grow the cluster without end', async t => {
   const note = (change: GeneratedChange): unknown =>
     change.type === 'put' ? keys.add(change.key) : keys.delete(change.key)
   for (const change of cluster.objects()) note(change)
-  for (let i = 0; i < 30_000; i++) cluster.step(nowMs + i * 1_000).forEach(note)
+  for (let i = 0; i < 30_000; i++) cluster.step(nowMs + i * 1_000).changes.forEach(note)
   const count = (folder: string): number => [...keys].filter(key => key.includes(folder)).length
   t.equal(count('/events/'), 1_000)
   t.ok(count('/replicasets/') <= 4 + 40)
   t.equal(count('/pods/'), 40)
 })
 
+t.test('what somebody else has changed is left alone from then on', async t => {
+  const cluster = clusterOf('pods=40,nodes=3,deployments=4,services=0,events=0')
+  for (const change of cluster.objects()) {
+    if (change.type === 'put' && change.of !== undefined) change.of.writtenAt = 1
+  }
+  const isTheirs = (key: string): boolean => key.includes('/deployments/default/')
+  const steps = Array.from({ length: 300 }, () => cluster.step(nowMs))
+  const touched = steps.find(({ unchanged }) => unchanged.some(({ key }) => isTheirs(key)))
+  const theirs = touched?.unchanged.find(({ key }) => isTheirs(key))
+  t.equal(theirs?.record.writtenAt, 1, 'a step asks that the deployment be as it was written')
+  for (const step of steps) {
+    if (step.unchanged.some(({ key }) => key === theirs?.key)) step.letGo()
+  }
+  for (let i = 0; i < 2_000; i++) {
+    const { unchanged } = cluster.step(nowMs)
+    if (unchanged.some(({ key }) => key === theirs?.key)) t.fail('it is changed again')
+  }
+})
+
 t.test('a cluster without pods still renews its leases, and an empty one does nothing', async t => {
-  t.equal(clusterOf('nodes=2').step(nowMs).length, 1)
-  t.equal(clusterOf('configmaps=2').step(nowMs).length, 0)
+  t.equal(clusterOf('nodes=2').step(nowMs).changes.length, 1)
+  t.equal(clusterOf('configmaps=2').step(nowMs).changes.length, 0)
 })

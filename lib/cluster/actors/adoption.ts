@@ -1,0 +1,40 @@
+/** Pods and replica sets without a controller are taken by whoever selects them, and those that are
+ *  no longer selected are let go. */
+
+import type { Fact } from './facts.ts'
+import type { Labels, Selector } from './objects.ts'
+import type { Write } from './outcome.ts'
+import { selects } from './selectors.ts'
+
+export interface Adopter {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly name: string
+  readonly uid: string
+}
+
+export interface Adoptable extends Fact {
+  readonly labels: Labels
+}
+
+/** `owned` are the adopter's; `orphans` are nobody's. */
+export function adopt(
+  adopter: Adopter,
+  selector: Selector,
+  owned: Iterable<Adoptable>,
+  orphans: Iterable<Adoptable>,
+): Write[] {
+  const reference = { ...adopter, controller: true, blockOwnerDeletion: true }
+  const adopted = [...orphans]
+    .filter(fact => !fact.isDeleting && selects(selector, fact.labels))
+    .map(fact => patchOf(fact, [...(fact.otherOwners ?? []), reference]))
+  const released = [...owned]
+    .filter(fact => !fact.isDeleting && !selects(selector, fact.labels))
+    .map(fact => patchOf(fact, fact.otherOwners ?? null))
+  return [...adopted, ...released]
+}
+
+/** The uid in it makes the patch fail if another object has the name by now. */
+function patchOf({ key, uid }: Fact, ownerReferences: readonly object[] | null): Write {
+  return { type: 'patch', key, patch: { metadata: { uid, ownerReferences } } }
+}

@@ -1,0 +1,39 @@
+/** Label selectors, over plain values. */
+
+import type { Labels, ReplicaSet, Selector } from './objects.ts'
+
+/** An empty selector matches nothing here: nobody's controller asks for everything. */
+export function selects(
+  { matchLabels = {}, matchExpressions = [] }: Selector,
+  labels: Labels,
+): boolean {
+  const pairs = Object.entries(matchLabels)
+  if (pairs.length === 0 && matchExpressions.length === 0) return false
+  return (
+    pairs.every(([name, value]) => labels[name] === value) &&
+    matchExpressions.every(({ key, operator, values = [] }) => meets(labels[key], operator, values))
+  )
+}
+
+function meets(label: string | undefined, operator: string, values: readonly string[]): boolean {
+  switch (operator) {
+    case 'In':
+      return label !== undefined && values.includes(label)
+    case 'NotIn':
+      return label === undefined || !values.includes(label)
+    case 'Exists':
+      return label !== undefined
+    case 'DoesNotExist':
+      return label === undefined
+    default:
+      return false
+  }
+}
+
+/** A replication controller has labels where a replica set has a selector. */
+export function selectorOf({ selector = {}, template }: ReplicaSet['spec']): Selector {
+  if ('matchLabels' in selector || 'matchExpressions' in selector) return selector
+  const matchLabels = selector as Labels
+  const isEmpty = Object.keys(matchLabels).length === 0
+  return { matchLabels: isEmpty ? (template.metadata?.labels ?? {}) : matchLabels }
+}

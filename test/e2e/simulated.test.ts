@@ -1,0 +1,44 @@
+/** Everything that `npm start` makes up, walked through as a newcomer does, with kubectl. */
+
+import { execFile } from 'node:child_process'
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t, { type Test } from 'tap'
+import { actorNames } from '../../lib/cluster/actors/actor-names.ts'
+import { findKubectl } from '../support/etcd/real-etcd.ts'
+import { startProgram } from '../support/program/program.ts'
+
+const { binary, skip } = await findKubectl()
+const home = mkdtempSync(join(tmpdir(), 'watchglass-simulated-'))
+const run = promisify(execFile)
+
+type Kubectl = (...args: string[]) => Promise<string>
+
+async function startCluster(t: Test): Promise<Kubectl> {
+  const { address } = await startProgram(t, [
+    '--generate=pods=120,deployments=6,nodes=4,namespaces=1',
+    '--churn=10/s',
+    `--simulate=${actorNames.join(',')}`,
+  ])
+  const env = { PATH: process.env['PATH'] ?? '', HOME: home }
+  return async (...args) =>
+    (await run(binary, ['--server', address, '-n', 'default', ...args], { env })).stdout
+}
+
+t.test('deployments that were generated are scaled, restarted and drained', { skip }, async t => {
+  const kubectl = await startCluster(t)
+  const [first = '', second = ''] = (await kubectl('get', 'deployments', '-o', 'name')).split('\n')
+  const rolledOut = (name: string): Promise<string> =>
+    kubectl('rollout', 'status', name, '--timeout=60s')
+
+  await kubectl('scale', first, '--replicas=3')
+  t.match(await rolledOut(first), /successfully rolled out/)
+  t.equal(await kubectl('get', first, '-o', 'jsonpath={.status.readyReplicas}'), '3')
+  await kubectl('scale', first, '--replicas=5')
+  t.match(await rolledOut(first), /successfully rolled out/)
+
+  await kubectl('rollout', 'restart', second)
+  t.match(await rolledOut(second), /successfully rolled out/)
+})
