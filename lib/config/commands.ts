@@ -292,7 +292,7 @@ export const commands: Readonly<Record<CommandName, Command>> = {
     operands: '-- COMMAND [ARGUMENT...]',
     takesCommand: true,
     summary:
-      'Runs a command with a fresh cluster of its own, which KUBECONFIG names, for as long as it takes. The command is its administrator; the context "visitor" is a user without rights.',
+      'Runs a command with a fresh cluster of its own: KUBECONFIG has an administrator and a visitor.',
     options: runOptions,
   },
   serve: {

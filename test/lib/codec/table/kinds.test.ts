@@ -172,12 +172,18 @@ function rowOf(resource: string, object: object): string {
   return problem?.reason ?? Buffer.from(out.copy()).toString()
 }
 
-t.test('amounts that the server would round up are not shown', async t => {
+t.test('amounts are shown as the server rounds them, up to thousandths', async t => {
   const volume = (storage: string): object => ({ metadata, spec: { capacity: { storage } } })
-  for (const small of ['100u', '5n', '1e-6', '1e-9', '0.0001']) {
-    t.match(rowOf('persistentvolumes', volume(small)), /thousandth/, small)
+  for (const [small, shown] of [
+    ['100u', '1m'],
+    ['5n', '1m'],
+    ['1e-6', '1e-3'],
+    ['1e-9', '1e-3'],
+    ['0.0001', '1m'],
+  ] as const) {
+    t.match(rowOf('persistentvolumes', volume(small)), `"cells":["x","${shown}"`, small)
     const quota = { metadata, status: { hard: { cpu: small }, used: { cpu: '1' } } }
-    t.match(rowOf('resourcequotas', quota), /thousandth/, small)
+    t.match(rowOf('resourcequotas', quota), `"cells":["x","cpu: 1/${shown}"`, small)
   }
   for (const shown of ['100m', '1e6', '1Gi']) {
     t.match(rowOf('persistentvolumes', volume(shown)), `"cells":["x","${shown}"`)
