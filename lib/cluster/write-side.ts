@@ -97,9 +97,12 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
           pods: keyFromText(`${prefix}/pods/`),
           accounts: keyFromText(`${prefix}/serviceaccounts/`),
           configMaps: keyFromText(`${prefix}/configmaps/`),
+          claims: keyFromText(`${prefix}/persistentvolumeclaims/`),
+          volumes: keyFromText(`${prefix}/persistentvolumes/`),
           basics: inNamespaces,
           contentsOf,
           objectOf: place => cluster.objectOf(place),
+          plainOf: ({ resource }, entry) => cluster.plainOf(resource, entry),
           clock,
           logger,
         })

@@ -1,6 +1,6 @@
 /** The controllers around writes, for where no controller manager runs: namespaces are given what
- *  each has, and emptied, dependents of deleted owners are collected, and pods go when their grace
- *  period is over. Follows the mirror; what is to be done is done by writes of the API. */
+ *  each has, and emptied, dependents of deleted owners are collected, pods go when their grace
+ *  period is over, and claims and volumes when nobody uses them. Follows the mirror; what is to be done is done by writes of the API. */
 
 import type { Clock } from '../../base/clock.ts'
 import type { Key } from '../../base/keys.ts'
@@ -16,6 +16,7 @@ import { NamespaceEmptier } from './namespace-emptier.ts'
 import { NamespaceKeeper } from './namespace-keeper.ts'
 import { factsOf } from './object-facts.ts'
 import { PodReaper } from './pod-reaper.ts'
+import { VolumeProtection } from './volume-protection.ts'
 import { WorkQueue } from './work-queue.ts'
 
 export interface ControllersOptions {
@@ -25,12 +26,16 @@ export interface ControllersOptions {
   readonly pods: Key
   readonly accounts: Key
   readonly configMaps: Key
+  readonly claims: Key
+  readonly volumes: Key
   /** Objects that namespaces are given; undefined: none. */
   readonly basics?: NamespaceBasics | undefined
   /** Contents of a keyspace now; undefined while the mirror has none of it. */
   readonly contentsOf: (keyspace: Key) => Iterable<KeyValue> | undefined
   /** The object as the API shows it. */
   readonly objectOf: (place: ObjectPlace) => Promise<JsonObject | undefined>
+  /** The same, in plain values; undefined if it cannot be shown. */
+  readonly plainOf: (place: ObjectPlace, entry: KeyValue) => unknown
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -41,6 +46,7 @@ export class Controllers {
   readonly #garbage: GarbageCollector
   readonly #emptier: NamespaceEmptier
   readonly #reaper: PodReaper
+  readonly #protection: VolumeProtection
   readonly #keeper: NamespaceKeeper | undefined
   /** Keyspaces that are being looked through, and what has changed in them meanwhile. */
   readonly #changed = new Map<Key, Set<Key>>()
@@ -65,6 +71,8 @@ export class Controllers {
       now: () => textFromMilliseconds(clock.wallMs()),
     })
     this.#reaper = new PodReaper({ cluster, clock, lookAt: key => reap.add(key) })
+    const release = this.#queue('letting a volume go', key => this.#protection.work(key))
+    this.#protection = new VolumeProtection({ ...options, lookAt: key => release.add(key) })
     if (basics === undefined) return
     const make = this.#queue('what a namespace has', key => this.#keeper?.work(key))
     this.#keeper = new NamespaceKeeper({
@@ -90,6 +98,7 @@ export class Controllers {
       this.#garbage.changed(event)
       this.#emptier.changed(event)
       this.#keeper?.changed(keyspace, event)
+      this.#protection.changed(keyspace, event)
       if (keyspace === this.#options.pods) this.#reaper.changed(event)
     }
   }
@@ -138,6 +147,7 @@ export class Controllers {
       const facts = changed.has(key) ? undefined : factsOf(entry)
       if (facts !== undefined) {
         this.#garbage.found(key, facts)
+        this.#protection.found(keyspace, key, facts)
         if (keyspace === pods) this.#reaper.found(key, facts)
         if (keyspace === namespaces) {
           this.#emptier.changed({ key, before: undefined, after: entry })

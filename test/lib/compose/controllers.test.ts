@@ -122,3 +122,44 @@ t.test('what was left undone before the start is done after it', async t => {
   await ask(later.service.port, { method: 'DELETE', path })
   while ((await get(`${configMaps('kept')}/dependent`)) !== 404) await pause(later)
 })
+
+t.test('claims and volumes go when nobody uses them', async t => {
+  const claims = '/api/v1/namespaces/third/persistentvolumeclaims'
+  const pods = '/api/v1/namespaces/third/pods'
+  const volumes = '/api/v1/persistentvolumes'
+  await send('POST', '/api/v1/namespaces', { metadata: { name: 'third' } })
+  const spec = {
+    accessModes: ['ReadWriteOnce'],
+    resources: { requests: { storage: '1Gi' } },
+    volumeName: 'v',
+  }
+  t.match(await send('POST', claims, { metadata: { name: 'data' }, spec }), { code: 201 })
+  const claimRef = { namespace: 'third', name: 'data' }
+  const volume = { hostPath: { path: '/x' }, capacity: { storage: '1Gi' }, claimRef }
+  await send('POST', volumes, {
+    metadata: { name: 'v' },
+    spec: { ...volume, accessModes: ['ReadWriteOnce'] },
+  })
+  await send('PATCH', `${volumes}/v/status`, { status: { phase: 'Bound' } })
+  const persistentVolumeClaim = { claimName: 'data' }
+  await send('POST', pods, {
+    metadata: { name: 'user' },
+    spec: {
+      nodeName: 'n',
+      terminationGracePeriodSeconds: 0,
+      containers: [{ name: 'c', image: 'i' }],
+      volumes: [{ name: 'data', persistentVolumeClaim }],
+    },
+  })
+  await send('DELETE', `${claims}/data`)
+  await send('DELETE', `${volumes}/v`)
+  await send('POST', claims, { metadata: { name: 'unused' }, spec: { ...spec, volumeName: 'w' } })
+  await send('DELETE', `${claims}/unused`)
+  await until(`${claims}/unused`, isGone)
+  const held = { code: 200, metadata: { deletionTimestamp: String } }
+  t.match(await send('GET', `${claims}/data`), held, 'a pod uses it')
+  t.match(await send('GET', `${volumes}/v`), held, 'a claim is bound to it')
+  await send('DELETE', '/api/v1/namespaces/third')
+  await until('/api/v1/namespaces/third', isGone)
+  await until(`${volumes}/v`, isGone)
+})
