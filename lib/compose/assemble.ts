@@ -236,7 +236,11 @@ function mirrorsOf(
 function handlerOf(options: ServiceOptions, parts: Omit<ServiceParts, 'handler'>): Handler {
   const { clock, mirrors, registry, gate, watches, health, upstreamSide, metrics } = parts
   const { indexes, segments, onFault, page } = parts
-  const { served: { tokenEncryption, hasCbor = false, hasShards } = {}, access, logger } = options
+  const {
+    served: { tokenEncryption, hasCbor = false, hasShards, hasDrop } = {},
+    access,
+    logger,
+  } = options
   const { copies } = options.wings ?? {}
   const fairness = new Fairness({
     clock,
@@ -254,6 +258,7 @@ function handlerOf(options: ServiceOptions, parts: Omit<ServiceParts, 'handler'>
     watches,
     sharedSegments: copies?.segments,
     hasShards,
+    hasDrop,
     audit: access?.audit?.(lines => metrics.access.auditLost(lines)),
     onList: (plan, { makeReader }, user) => indexes.asked(plan, { user, makeReader }),
     answerWrite: parts.writeSide?.answerWrite,

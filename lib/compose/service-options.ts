@@ -68,6 +68,8 @@ export interface ServedOptions {
   readonly isKept?: ((prefix: Key) => boolean) | undefined
   /** CBOR is offered beside the other media types. */
   readonly hasCbor?: boolean | undefined
+  /** Objects may be had without their managed fields. */
+  readonly hasDrop?: boolean | undefined
   /** Lists and watches may be of shards. */
   readonly hasShards?: boolean | undefined
   /** Encrypts continue tokens. */

@@ -108,6 +108,10 @@ const serveOptions: readonly Option[] = [
     help: 'Obeys shardSelector of lists and watches (KEP-5866). In kube-apiserver this is a feature gate that is off by default up to 1.37, and the parameter is then ignored. With --upstream, requests with it are answered here instead of passed.',
   },
   {
+    name: 'serve-drop',
+    help: 'Leaves managed fields out where the Accept header says drop=metadata.managedFields (KEP-5958). In kube-apiserver this is a feature gate that is off by default, from 1.38 on; the parameter is then ignored. With --upstream, requests with it are answered here instead of passed.',
+  },
+  {
     name: 'writable',
     help: 'Takes writes and does them in etcd as kube-apiserver would. On for the embedded etcd; for a given --etcd it must be asked for, since nothing guards it. Not with --upstream, which does the writes.',
   },

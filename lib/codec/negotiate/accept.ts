@@ -91,14 +91,17 @@ const knownRenderings: ReadonlySet<string> = new Set([
 
 /** True if the header names anything that is not known here, or is too long to be read: it may mean
  *  more to a later API server than to us. */
-export function hasUnknownMediaType(accept: string | undefined): boolean {
+export function hasUnknownMediaType(accept: string | undefined, hasDrop = false): boolean {
   if (accept === undefined || accept === '') return false
-  return accept.length > acceptMaxLength || acceptClauses(accept).some(isUnknown)
+  return (
+    accept.length > acceptMaxLength ||
+    acceptClauses(accept).some(clause => isUnknown(clause, hasDrop))
+  )
 }
 
-function isUnknown({ type, subtype, parameters: given }: AcceptClause): boolean {
+function isUnknown({ type, subtype, parameters: given }: AcceptClause, hasDrop: boolean): boolean {
   if (!knownRanges.has(`${type}/${subtype}`)) return true
   const rendering = given.get('as')
   if (rendering !== undefined && !knownRenderings.has(rendering)) return true
-  return [...given.keys()].some(name => !knownParameters.has(name))
+  return [...given.keys()].some(name => !knownParameters.has(name) && !(hasDrop && name === 'drop'))
 }

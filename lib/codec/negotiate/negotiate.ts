@@ -23,6 +23,8 @@ export interface MediaType {
   readonly renderingVersion: 'v1' | 'v1beta1'
   /** JSON, indented, without a line feed at the end. Watches ignore it. */
   readonly isPretty: boolean
+  /** Objects are shown without their managed fields. */
+  readonly drops?: true | undefined
 }
 
 /** The media types of an endpoint. */
@@ -38,6 +40,8 @@ export interface Offer {
   readonly isList: boolean
   /** It cannot be rendered as a Table. */
   readonly lacksTables?: boolean
+  /** The parameter `drop` is obeyed (KEP-5958); it means nothing elsewhere. */
+  readonly hasDrop?: boolean
 }
 
 /** The part of a request that decides about its media type. */
@@ -203,16 +207,20 @@ function honour(
   if (stream !== '' && (stream !== 'watch' || encoding === 'yaml')) return undefined
   const version = parameters.get('sv') ?? ''
   if (version !== '' && (mode === 'no renderings' || version !== 'v1')) return undefined
+  const drop = offer.hasDrop === true ? parameters.get('drop') : undefined
+  // The only field there is. With any other, the next clause is tried.
+  if (drop !== undefined && drop !== 'metadata.managedFields') return undefined
+  const dropped = drop === undefined ? {} : ({ drops: true } as const)
   const isPretty = parameters.get('pretty') === '1'
   const rendering = renderingOf(parameters)
   if (rendering === undefined) {
     if (mode === 'renderings' && !offer.objectEncodings.includes(encoding)) return undefined
-    return { encoding, rendering: 'object', renderingVersion: 'v1', isPretty }
+    return { encoding, rendering: 'object', renderingVersion: 'v1', isPretty, ...dropped }
   }
   if (mode === 'no renderings' || rendering === 'unknown') return undefined
   const isTable = rendering.rendering === 'Table'
   if (isTable && (encoding === 'protobuf' || offer.lacksTables === true)) return undefined
-  return { encoding, ...rendering, isPretty }
+  return { encoding, ...rendering, isPretty, ...dropped }
 }
 
 /** `undefined` when no rendering is asked for at all. */

@@ -25,6 +25,7 @@ import {
   typedMeta,
   untypedMeta,
 } from './list-meta.ts'
+import { cutJson, cutListItem } from './cut-fields.ts'
 import { NotExact } from '../not-exact.ts'
 import { JsonIndenter } from './pretty.ts'
 import { type OutputKind, apiVersionOf } from '../output-kind.ts'
@@ -101,18 +102,35 @@ function* sortedPieces(
 export function itemEncoder(encoder: ObjectEncoder, shown: Shown): ItemEncoder {
   const append = appendItem(encoder, shown)
   const name = encoder.segmentName(shown)
+  const uncut = uncutOf(encoder, shown)
   if (shown.rendering !== 'Table') {
     // What an upstream has proven, or is known of an aggregated server, need not be the same in all
     // threads.
     const isSame = shown.gate === undefined && encoder.kind.learned === undefined
     return {
       append,
+      uncut,
       segmentName: name,
       sharedName: isSame ? `${encoder.kind.kind} ${name}` : undefined,
     }
   }
   const aging = { now: shown.now, begin: noteAges, holdsMs: agesHold }
   return { append, segmentName: `row ${shown.includeObject} ${name}`, aging }
+}
+
+/** The same items with their managed fields, and how these are cut out. What other forms are made
+ *  of is JSON, which is not kept. */
+function uncutOf(encoder: ObjectEncoder, shown: Shown): ItemEncoder['uncut'] {
+  const { encoding, drops } = shown
+  if (drops === undefined || (encoding !== 'json' && encoding !== 'protobuf')) return undefined
+  return {
+    segmentName: encoder.segmentName({ ...shown, drops: undefined }),
+    cut: encoding === 'json' ? cutJsonItem : cutListItem,
+  }
+}
+
+function cutJsonItem(out: ByteWriter, from: number): NotExact | undefined {
+  return cutJson(out, from + 1, 'object')
 }
 
 function appendItem(encoder: ObjectEncoder, shown: Shown): ItemEncoder['append'] {

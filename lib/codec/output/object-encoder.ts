@@ -4,6 +4,7 @@
 import { type SliceClock, type Steps, inSlices } from '../../base/slice.ts'
 import { ByteWriter } from '../../wire/byte-writer.ts'
 import { type CborType, cborFromJson } from './cbor.ts'
+import { cutJson, cutMessage } from './cut-fields.ts'
 import type { Gate } from './gate.ts'
 import type { CustomKind } from '../served/custom/custom.ts'
 import { appendEnvelope, findMetadata, hasEnvelope, readEnvelope } from '../transcode/envelope.ts'
@@ -36,6 +37,8 @@ export function includedObject(value: string): IncludedObject | undefined {
 
 /** The form in which objects are shown. */
 export interface Shown extends Pick<MediaType, 'encoding' | 'rendering' | 'renderingVersion'> {
+  /** Objects are shown without their managed fields. */
+  readonly drops?: true | undefined
   readonly includeObject: IncludedObject
   /** The wall clock in milliseconds: ages are shown in Tables. */
   readonly now: number
@@ -104,12 +107,13 @@ export class ObjectEncoder {
 
   /** The name under which written items are kept: equal for lists that write objects in the same
    *  way. */
-  segmentName({ encoding, rendering, renderingVersion, gate }: Shown): string {
+  segmentName({ encoding, rendering, renderingVersion, gate, drops }: Shown): string {
     const { schema, custom, learned } = this.kind
     const made = custom?.definedAt ?? learned?.generation ?? ''
     const versions = `${schema.minor} ${this.#served.apiVersion} ${made}`
     const name = rendering === 'object' ? versions : `${versions} ${renderingVersion}`
-    return gate === undefined ? `${encoding} ${name}` : `${encoding} ${name} ${gate.name}`
+    const how = drops === undefined ? encoding : `dropped ${encoding}`
+    return gate === undefined ? `${how} ${name}` : `${how} ${name} ${gate.name}`
   }
 
   /** Compiles what writes whole objects, in slices: the first of a large kind would take 15 ms and
@@ -133,7 +137,11 @@ export class ObjectEncoder {
    *  with its envelope, or the bare message of an item. JSON has no line feed behind it. */
   append(out: ByteWriter, object: StoredValue, options: ObjectOptions): NotExact | undefined {
     const { encoding, rendering } = options.shown
-    if (encoding === 'protobuf') return this.#appendProtobuf(out, object, options)
+    if (encoding === 'protobuf') {
+      return options.shown.drops === undefined
+        ? this.#appendProtobuf(out, object, options)
+        : this.#appendCutProtobuf(out, object, options)
+    }
     if (encoding === 'json') return this.appendJson(out, object, options)
     json.clear()
     const problem = this.appendJson(json, object, options)
@@ -152,6 +160,18 @@ export class ObjectEncoder {
 
   /** The same as JSON, whatever the encoding. */
   appendJson(out: ByteWriter, object: StoredValue, options: ObjectOptions): NotExact | undefined {
+    const from = out.length
+    const problem = this.#appendWholeJson(out, object, options)
+    const { drops, rendering } = options.shown
+    if (problem !== undefined || drops === undefined) return problem
+    return cutJson(out, from, rendering === 'Table' ? 'row' : 'object')
+  }
+
+  #appendWholeJson(
+    out: ByteWriter,
+    object: StoredValue,
+    options: ObjectOptions,
+  ): NotExact | undefined {
     const { shown, revision, place } = options
     if (shown.rendering === 'Table') return this.#appendRow(out, object, options)
     if (shown.rendering !== 'object') return this.#appendPartialJson(out, object, options)
@@ -186,6 +206,27 @@ export class ObjectEncoder {
     if (problem !== undefined) return problem
     const apiVersion = `meta.k8s.io/${shown.renderingVersion}`
     appendEnvelope(out, { apiVersion, kind: 'PartialObjectMetadata' }, message)
+    return undefined
+  }
+
+  #appendCutProtobuf(
+    out: ByteWriter,
+    object: StoredValue,
+    options: ObjectOptions,
+  ): NotExact | undefined {
+    bare.clear()
+    const problem =
+      this.#appendProtobuf(bare, object, { ...options, place: 'item' }) ?? cutMessage(bare, 0)
+    if (problem !== undefined) return problem
+    if (options.place === 'item') {
+      out.append(bare.bytes, 0, bare.length)
+      return undefined
+    }
+    const { rendering, renderingVersion } = options.shown
+    const isWhole = rendering === 'object'
+    const apiVersion = isWhole ? this.#served.apiVersion : `meta.k8s.io/${renderingVersion}`
+    const kind = isWhole ? this.#served.kind : 'PartialObjectMetadata'
+    appendEnvelope(out, { apiVersion, kind }, bare)
     return undefined
   }
 
@@ -335,6 +376,7 @@ export function openRow(out: ByteWriter, row: Row): void {
 const noProtobuf = new NotExact('custom resources have no protobuf form')
 
 const json = new ByteWriter()
+const bare = new ByteWriter()
 const message = new ByteWriter()
 const served = new ByteWriter()
 

@@ -72,6 +72,14 @@ export interface ItemEncoder {
   readonly sharedName?: string | undefined
   /** Clock for items that show ages. */
   readonly aging?: Aging | undefined
+  /** The name of the same items with something more, and how that is cut out of an item at the end
+   *  of a writer: an item that is kept need not be encoded again. */
+  readonly uncut?:
+    | {
+        readonly segmentName: string
+        readonly cut: (out: ByteWriter, from: number) => NotExact | undefined
+      }
+    | undefined
 }
 
 /** The time for which items that show ages stay as they are. */
@@ -121,7 +129,7 @@ export function itemsOfRun(run: Run, encoder: ItemEncoder, keep: KeptItems): Uin
     // What cannot be shown may be outside of the run.
     if (from === 0 && to === size) return whole
   }
-  const made = makeSegment(run, encoder, kept)
+  const made = makeSegment(run, encoder, kept, uncutOf(run, encoder, keep))
   return made instanceof NotExact ? made : scratch.copy()
 }
 
@@ -147,7 +155,7 @@ function makeWhole(
   const { cache, shared, sparedBytes = 0 } = keep
   const { sharedName } = encoder
   const whole = { ...run, from: 0, to: run.size ?? 0 }
-  const made = makeSegment(whole, encoder, kept)
+  const made = makeSegment(whole, encoder, kept, uncutOf(run, encoder, keep))
   if (made instanceof NotExact) return made
   if (shared !== undefined && sharedName !== undefined && mayKeep(shared, made, sparedBytes)) {
     const everywhere = shared.keep(sharedName, whole, made)
@@ -301,8 +309,9 @@ function partOf({ bytes, ends, ages }: Segment, from: number, to: number): Uint8
  *  there. */
 function makeSegment(
   { entries, from, to }: Run,
-  { append, aging }: ItemEncoder,
+  { append, aging, uncut }: ItemEncoder,
   kept: Segment | undefined,
+  whole: Segment | undefined,
 ): Segment | NotExact {
   const ends = new Uint32Array(to - from)
   const ages = aging === undefined ? undefined : emptyAges(to - from)
@@ -311,6 +320,11 @@ function makeSegment(
     if (kept?.ages !== undefined && aging !== undefined && isAgeOfNow(kept.ages, i, aging.now)) {
       scratch.append(kept.bytes, i === 0 ? 0 : (kept.ends[i - 1] as number), kept.ends[i])
       noteAge(ages, i - from, kept.ages.from[i] as number, kept.ages.until[i] as number)
+    } else if (whole !== undefined && uncut !== undefined) {
+      const start = scratch.length
+      scratch.append(whole.bytes, i === 0 ? 0 : (whole.ends[i - 1] as number), whole.ends[i])
+      const problem = uncut.cut(scratch, start)
+      if (problem !== undefined) return problem
     } else {
       aging?.begin()
       const problem = append(scratch, entries[i] as KeyValue)
@@ -320,6 +334,12 @@ function makeSegment(
     ends[i - from] = scratch.length
   }
   return { bytes: scratch.bytes.subarray(0, scratch.length), ends, ages }
+}
+
+/** The kept items of the run's leaf, of which something is to be cut out. */
+function uncutOf({ leaf }: Run, { uncut }: ItemEncoder, { cache }: KeptItems): Segment | undefined {
+  if (uncut === undefined || leaf === undefined) return undefined
+  return cache?.get(leaf, uncut.segmentName)
 }
 
 function emptyAges(items: number): Ages {

@@ -62,6 +62,7 @@ export async function startPlan({
     excluded: etcd.excluded,
     isKept: keptOf(etcd),
     hasCbor: values.switch('cbor'),
+    hasDrop: values.switch('serve-drop'),
     hasShards: values.switch('serve-shards'),
     tokenEncryption: keyFile === undefined ? undefined : readTokenEncryption(keyFile),
   }

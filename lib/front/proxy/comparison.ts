@@ -127,7 +127,7 @@ export class Comparison {
       auditId: services.auditId(),
       clock,
       zipper: new Zipper(segments),
-      offer: offerOf(route, hasCbor),
+      offer: offerOf(route, { hasCbor }),
     })
     const context = new RequestContext({
       exchange: collected,
@@ -171,10 +171,11 @@ export class Comparison {
 }
 
 /** True for gets and lists that the mirror has answered with 200. Rows of Tables show ages, which
- *  change with time; and an upstream may ignore shards, which are obeyed here. */
+ *  change with time; and an upstream may ignore shards and what is to be dropped. */
 function isComparable({ facts, reply, exchange, target }: RequestContext): boolean {
   const isRead = facts.verb === 'get' || facts.verb === 'list'
-  const isTable = String(exchange.headers.accept ?? '').includes('as=Table')
+  const accept = String(exchange.headers.accept ?? '')
+  const isTable = accept.includes('as=Table') || accept.includes('drop=')
   const isWhole = !isTable && target.query.text(shardParameter) === ''
   return isRead && isWhole && facts.source === 'mirror' && reply.code === 200
 }

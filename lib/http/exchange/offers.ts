@@ -10,16 +10,23 @@ export function builtinOffer(hasCbor: boolean): Offer {
   return hasCbor ? cborOffer : plainOffer
 }
 
+/** Forms that are switched on. */
+export interface OfferedForms {
+  readonly hasCbor: boolean
+  /** Objects may be had without their managed fields. */
+  readonly hasDrop?: boolean | undefined
+}
+
 /** Media types of a resource. Custom resources have no protobuf form, and some subresources no
  *  Tables. */
 export function offerOf(
   { resource, verb, subresource }: Pick<ResourceRoute, 'resource' | 'verb' | 'subresource'>,
-  hasCbor: boolean,
+  { hasCbor, hasDrop = false }: OfferedForms,
 ): Offer {
   const { routing, custom } = resource
   const isBuiltIn = custom === undefined
   const isBare = subresource !== '' && !hasTables(resource, subresource)
-  const bits = [verb !== 'get', routing === 'installed', isBuiltIn, hasCbor, isBare]
+  const bits = [verb !== 'get', routing === 'installed', isBuiltIn, hasCbor, isBare, hasDrop]
   return offers[bits.reduce((sum, bit, i) => sum + (bit ? 2 ** i : 0), 0)]!
 }
 
@@ -36,7 +43,7 @@ const customWithCbor: readonly Encoding[] = [...plainCustom, 'cbor']
 
 /** Each offer is one object that is made once, so that results of negotiation can be cached with
  *  it. */
-const offers: readonly Offer[] = Array.from({ length: 32 }, (_, bits) => {
+const offers: readonly Offer[] = Array.from({ length: 64 }, (_, bits) => {
   const encodings = (bits & 8) === 0 ? builtinEncodings : withCbor
   const customEncodings = (bits & 8) === 0 ? plainCustom : customWithCbor
   return {
@@ -45,5 +52,6 @@ const offers: readonly Offer[] = Array.from({ length: 32 }, (_, bits) => {
     hasRouter: (bits & 2) !== 0,
     isList: (bits & 1) !== 0,
     lacksTables: (bits & 16) !== 0,
+    hasDrop: (bits & 32) !== 0,
   }
 })

@@ -42,11 +42,12 @@ export function shownAs(
   if (encoder instanceof NotExact) throw notExactly(resource, encoder)
   const isScale = subresource === 'scale'
   if (type !== 'watch' && !isScale) refuseMismatch(encoder.kind, mediaType, type)
-  const { encoding, rendering, renderingVersion } = mediaType
+  const { encoding, rendering, renderingVersion, drops } = mediaType
   const shown: Shown = {
     encoding,
     rendering,
     renderingVersion,
+    drops,
     includeObject: rendering === 'Table' ? includedIn(target) : 'Metadata',
     now: clock.wallMs(),
     subresource: isScale ? 'scale' : undefined,

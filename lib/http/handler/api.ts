@@ -33,6 +33,8 @@ export interface ApiOptions extends ReadServices, DocumentServices {
   /** Undefined where this server only reads. */
   readonly answerWrite?: AnswerWrite | undefined
   readonly requests: RequestMetrics
+  /** Objects may be had without their managed fields. */
+  readonly hasDrop?: boolean | undefined
   /** Reports a bug of this program: it is logged and counted. */
   readonly onFault: OnFault
   /** A fresh id for each request. */

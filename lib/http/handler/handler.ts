@@ -105,7 +105,7 @@ function handle(options: ApiOptions, incoming: Incoming): void {
   const parts = { exchange, target, reply, startMs, faults, isWatch, state, facts: factsOf(route) }
   const context = new RequestContext(parts)
   if (route.type === 'resource') {
-    reply.offer = offerOf(route, options.hasCbor)
+    reply.offer = offerOf(route, options)
   }
   let answer: Answer = undefined
   try {
@@ -179,7 +179,7 @@ function answerDecided(context: RequestContext, route: Route, options: ApiOption
       isWatch,
       contentType: exchange.headers['content-type'],
       headerNames: Object.keys(exchange.headers),
-      hasUnknownMediaType: upstream !== undefined && hasUnknownMediaType(accept),
+      hasUnknownMediaType: upstream !== undefined && hasUnknownMediaType(accept, options.hasDrop),
       hasUpgrade: exchange.takeover !== undefined,
       hasShards: options.hasShards,
     },

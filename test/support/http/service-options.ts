@@ -32,7 +32,7 @@ export function serviceOptions(
 ): ServiceOptions {
   const { client, others, prefix = '/registry', limits } = options
   const { listen = { protocol: 'http', host: '127.0.0.1', port: 0 }, tls, address } = options
-  const { schema, configured, excluded, isKept, hasCbor, hasShards } = options
+  const { schema, configured, excluded, isKept, hasCbor, hasShards, hasDrop } = options
   const { tokenEncryption } = options
   const { adminListen, levelledLogger, certificateFiles, stopDelayMs } = options
   const { isWritable, hasControllers, simulation, basics, generated, access } = options
@@ -41,7 +41,7 @@ export function serviceOptions(
   return {
     etcd: { client, others, prefix, limits },
     listening: { listen, tls, address, guardedHosts: options.guardedHosts },
-    served: { schema, configured, excluded, isKept, hasCbor, hasShards, tokenEncryption },
+    served: { schema, configured, excluded, isKept, hasCbor, hasShards, hasDrop, tokenEncryption },
     access: { authorization: options.authorization, audit: options.audit },
     operating: { adminListen, levelledLogger, certificateFiles, stopDelayMs },
     memory: { budgetBytes: options.budgetBytes, segmentsMaxBytes: options.segmentsMaxBytes },

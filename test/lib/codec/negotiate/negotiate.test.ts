@@ -50,6 +50,35 @@ const handled =
   'only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf'
 const table = 'as=Table;v=v1;g=meta.k8s.io'
 
+t.test('managed fields are dropped where that is served, and only they', async t => {
+  const drop = 'drop=metadata.managedFields'
+  const cases: readonly (readonly [accept: string, decided: string, drops: boolean])[] = [
+    [`application/json;${drop}`, 'json object', true],
+    [`application/json; ${drop},*/*; ${drop}`, 'json object', true],
+    [`application/json;as=Table;${drop};g=meta.k8s.io;v=v1`, 'json Table v1', true],
+    [`application/vnd.kubernetes.protobuf;${drop}`, 'protobuf object', true],
+    [`*/*;${drop}`, 'json object', true],
+    ['application/json;drop=spec, application/yaml', 'yaml object', false],
+    [`application/json;${drop}, application/yaml;q=0.5`, 'json object', true],
+    [`application/json;drop=spec, application/json;q=0.9;${drop}`, 'json object', true],
+    [
+      'application/json;drop=metadata.managedFields+metadata.managedFields, */*',
+      'json object',
+      false,
+    ],
+    ['application/json;drop=', 'json object', false],
+    ['application/json;drop=spec', handled, false],
+  ]
+  const serving = { ...object, hasDrop: true }
+  for (const [accept, decided, drops] of cases) {
+    const found = negotiate(preference(accept), serving)
+    t.equal(textOf(found), decided, accept)
+    t.equal('drops' in found, drops, accept)
+    const ignored = negotiate(preference(accept), object)
+    t.notOk('refusal' in ignored || 'drops' in ignored, 'without it, nothing is dropped or refused')
+  }
+})
+
 t.test('clauses are tried by quality, and then in order', async t => {
   for (const [accept, wanted] of [
     [undefined, 'json object'],

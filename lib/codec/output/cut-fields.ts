@@ -1,0 +1,124 @@
+/** Cuts managed fields out of an object that has just been written: the two parts beside them are
+ *  moved together, and nothing is encoded again. */
+
+import type { ByteWriter } from '../../wire/byte-writer.ts'
+import { varintLength, writeVarint } from '../../wire/varint.ts'
+import { JsonMembers } from '../json/members.ts'
+import { NotExact } from '../not-exact.ts'
+
+const comma = 0x2c
+const openBrace = 0x7b
+
+const paths = {
+  row: ['object', 'metadata', 'managedFields'],
+  object: ['metadata', 'managedFields'],
+}
+
+/** Cuts them out of the compact JSON from there to the end of the writer: an object, or a row of a
+ *  Table. What has none stays as it is. */
+export function cutJson(
+  out: ByteWriter,
+  from: number,
+  what: 'row' | 'object',
+): NotExact | undefined {
+  const { bytes, length } = out
+  let at = from
+  for (const [depth, name] of paths[what].entries()) {
+    // Objects of rows may be null.
+    if (bytes[at] !== openBrace) return undefined
+    members.reset(bytes, at, length)
+    let isThere = false
+    while (!isThere && members.nextName()) {
+      isThere = members.isNamed(name)
+      if (!isThere) members.skip()
+    }
+    if (members.isMalformed) return unknown
+    if (!isThere) return undefined
+    at = members.start
+    if (depth < paths[what].length - 1) continue
+    return members.skip() ? cutMember(out, members.nameStart - 1, members.end) : unknown
+  }
+  return undefined
+}
+
+const members = new JsonMembers()
+const unknown = new NotExact('managed fields cannot be found')
+
+/** A member goes with the comma before it, or behind it if it is the first. */
+function cutMember(out: ByteWriter, start: number, end: number): NotExact | undefined {
+  const { bytes } = out
+  if (bytes[start - 1] === comma) remove(out, start - 1, end)
+  else if (bytes[start - 1] !== openBrace) return unknown
+  else remove(out, start, bytes[end] === comma ? end + 1 : end)
+  return undefined
+}
+
+function remove(out: ByteWriter, start: number, end: number): void {
+  out.bytes.copyWithin(start, end, out.length)
+  out.length -= end - start
+}
+
+const metadataTag = 0x0a
+/** Field 17, which has a tag of two bytes. */
+const managedFieldsField = 17
+
+/** Cuts them out of the bare protobuf message from there to the end of the writer, whose first
+ *  field is its metadata. */
+export function cutMessage(out: ByteWriter, from: number): NotExact | undefined {
+  const { bytes } = out
+  if (out.length === from || bytes[from] !== metadataTag) return undefined
+  const [size, start] = varintAt(bytes, from + 1)
+  const end = start + size
+  if (end > out.length) return unknown
+  let first = end
+  let last = end
+  for (let at = start; at < end;) {
+    const [tag, value] = varintAt(bytes, at)
+    const next = fieldEnd(bytes, tag & 7, value)
+    if (next === undefined || next > end) return unknown
+    if (tag >>> 3 === managedFieldsField) {
+      if (first === end) first = at
+      else if (last !== at) return unknown
+      last = next
+    }
+    at = next
+  }
+  if (first === end) return undefined
+  const kept = size - (last - first)
+  remove(out, first, last)
+  return relength(out, from + 1, kept)
+}
+
+/** The same of an item of a list: the message behind a tag and its length. */
+export function cutListItem(out: ByteWriter, from: number): NotExact | undefined {
+  const [, start] = varintAt(out.bytes, from + 1)
+  return cutMessage(out, start) ?? relength(out, from + 1, out.length - start)
+}
+
+/** Writes another length in place of a longer one. */
+function relength(out: ByteWriter, at: number, length: number): undefined {
+  const [, behind] = varintAt(out.bytes, at)
+  const end = at + varintLength(length)
+  if (end < behind) remove(out, end, behind)
+  writeVarint(out.bytes, at, length)
+}
+
+function fieldEnd(bytes: Uint8Array, wireType: number, value: number): number | undefined {
+  if (wireType === 0) return varintAt(bytes, value)[1]
+  if (wireType !== 2) return undefined
+  const [size, start] = varintAt(bytes, value)
+  return start + size
+}
+
+/** A number below 2^53, and where it ends. */
+function varintAt(bytes: Uint8Array, start: number): readonly [value: number, end: number] {
+  let value = 0
+  let factor = 1
+  let at = start
+  for (; ; at++) {
+    const byte = bytes[at] ?? 0
+    value += (byte & 0x7f) * factor
+    if (byte < 0x80) return [value, at + 1]
+    factor *= 0x80
+  }
+}
