@@ -1,6 +1,7 @@
-/** The controllers around writes, for where no controller manager runs: namespaces are given what
- *  each has, and emptied, dependents of deleted owners are collected, pods go when their grace
- *  period is over, and claims and volumes when nobody uses them. Follows the mirror; what is to be done is done by writes of the API. */
+/** The controllers around writes, for where no controller manager runs: namespaces are given
+ *  what each has, and emptied, dependents of deleted owners are collected, pods go when their
+ *  grace period is over, and claims and volumes when nobody uses them. Follows the mirror; what
+ *  is to be done is done by writes of the API. */
 
 import type { Clock } from '../../base/clock.ts'
 import type { Key } from '../../base/keys.ts'
