@@ -1,7 +1,8 @@
 /** Asks a server and keeps what it was asked and what it answered.
  *
  *  A read is asked again until nothing was written meanwhile, so that its answer belongs to one
- *  revision; one of a Table also until no second has passed, so that ages belong to one moment.
+ *  revision; one of a Table also until no second has passed, so that ages belong to one moment. A
+ *  write is asked once, early in a second: the times that it notes are then the same.
  *
  *  `{name}` in a path is a revision: a mark, `{now}`, or `{future}`, which will not come. */
 
@@ -17,8 +18,9 @@ const attemptsMax = 12
 const futureDistance = 100_000
 /** The time for watches to begin before anything is written. */
 const watchBeginMs = 900
-/** A Table that is asked for this late in a second would often end in the next. */
-const lateInSecondMs = 850
+/** Moments in a second after which what begins would often end in the next. A write is asked
+ *  once. */
+const lateInSecondMs = { table: 850, write: 500 }
 
 /** One question. Absent `accept` is JSON; null sends no such header. */
 export interface Question extends Omit<Sent, 'accept' | 'body'> {
@@ -106,25 +108,28 @@ export class Recorder {
     const { area, chain, user = 'admin', method = 'GET', type = json } = question
     const accept = question.accept === undefined ? json : (question.accept ?? undefined)
     const body = bytesOf(question.body)
+    const isRead = ['GET', 'HEAD', 'OPTIONS'].includes(method)
     const headers = {
       ...(body === undefined ? {} : { 'Content-Type': type }),
       ...question.headers,
     }
     for (let attempt = 1; ; attempt++) {
       const { path, before } = await this.#resolve(question.path)
-      if (isTable(accept)) await secondBegins()
+      if (!isRead) await secondBegins(lateInSecondMs.write)
+      else if (isTable(accept)) await secondBegins(lateInSecondMs.table)
       const answer = await send(this.server, { method, path, accept, user, headers, body })
       const after = await this.history.revisionNow()
       const isSteady = before === after && !(isTable(accept) && crossesSecond(answer))
       if (method === 'GET' && !isSteady && attempt < attemptsMax) continue
       const flags = flagsOf(path, accept, answer)
-      const isRead = ['GET', 'HEAD', 'OPTIONS'].includes(method)
       this.exchanges.push({
         id: `${this.#name}-${String(this.exchanges.length + 1).padStart(4, '0')}`,
         key: this.#keyOf(question, accept),
         area,
         description: question.description ?? `${method} ${question.path}`,
-        flags: isRead ? flags : [...flags, 'write'],
+        flags: isRead
+          ? flags
+          : [...flags, 'write', ...(crossesSecond(answer) ? ['crosses-second'] : [])],
         at_revision: before,
         at_revision_after: after,
         compact_revision: this.#compacted,
@@ -253,9 +258,10 @@ function parsed(bytes: Buffer): JsonObject | undefined {
   }
 }
 
-async function secondBegins(): Promise<void> {
+/** Resolves at once early in a second, else when the next has begun. */
+async function secondBegins(lateMs: number): Promise<void> {
   const inSecond = Date.now() % 1000
-  if (inSecond > lateInSecondMs) {
+  if (inSecond > lateMs) {
     await new Promise(resolve => setTimeout(resolve, 1005 - inSecond))
   }
 }

@@ -1,42 +1,42 @@
-/** Watchglass in the place of a kube-apiserver, for the test of the recorder: takes the flags that
+/** Our service in the place of a kube-apiserver, for the test of the recorder: takes the flags that
  *  the recorder gives, serves from the same etcd, and makes the namespaces that a kube-apiserver
- *  makes at its start. It knows no users: everybody may do everything. */
+ *  makes at its start. It knows no users: everybody may do everything.
+ *
+ *  The program itself would also run controllers, which a kube-apiserver alone does not have: they
+ *  write when they will, and a recorded write would then have changes of others in it. */
 
-import { spawn } from 'node:child_process'
 import { request } from 'node:https'
 import { parseArgs } from 'node:util'
+import { Service } from '../../../lib/compose/service.ts'
+import { GrpcClient } from '../../../lib/etcd/grpc/client.ts'
+import { serviceOptions } from '../../support/http/service-options.ts'
 
 const { values } = parseArgs({
   strict: false,
   options: { 'etcd-servers': { type: 'string' }, 'secure-port': { type: 'string' } },
 })
-const port = String(values['secure-port'])
-const program = spawn(
-  process.execPath,
-  [
-    'dist/lib/cli.js',
-    'serve',
-    '--writable',
-    '--auth=none',
-    '--log-level=warn',
-    `--etcd=${String(values['etcd-servers'])}`,
-    `--listen=https://127.0.0.1:${port}`,
-    '--tls-cert=test/support/certs/server.pem',
-    '--tls-key=test/support/certs/server.key',
-  ],
-  { stdio: ['ignore', 'inherit', 'inherit'] },
+const port = Number(values['secure-port'])
+const client = new GrpcClient({ endpoints: String(values['etcd-servers']).split(',') })
+const service = await Service.start(
+  serviceOptions({
+    client,
+    isWritable: true,
+    listen: { protocol: 'https', host: '127.0.0.1', port },
+    tls: { certFile: 'test/support/certs/server.pem', keyFile: 'test/support/certs/server.key' },
+  }),
 )
-program.on('exit', code => process.exit(code ?? 1))
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => program.kill(signal))
-
-for (const name of ['kube-system', 'kube-public', 'kube-node-lease', 'default']) {
-  while ((await create(name).catch(() => 0)) < 200) {
-    await new Promise(resolve => setTimeout(resolve, 100))
-  }
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    void service
+      .stop()
+      .then(() => client.close())
+      .then(() => process.exit(0))
+  })
 }
+await service.ready
+for (const name of ['kube-system', 'kube-public', 'kube-node-lease', 'default']) await create(name)
 
-/** The status of the answer. */
-function create(name: string): Promise<number> {
+function create(name: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const sent = request(
       {
@@ -49,7 +49,7 @@ function create(name: string): Promise<number> {
       },
       response => {
         response.resume()
-        response.on('end', () => resolve(response.statusCode ?? 0))
+        response.on('end', resolve)
       },
     )
     sent.on('error', reject)
