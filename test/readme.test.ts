@@ -12,6 +12,7 @@ import { optionsDocument } from './support/program/options-document.ts'
 
 const documents = [
   'README.md',
+  'CONTRIBUTING.md',
   'lib/ARCHITECTURE.md',
   'bench/README.md',
   ...readdirSync('lib', { recursive: true, encoding: 'utf8' })
@@ -82,6 +83,17 @@ t.test('paths that documents name exist', async t => {
     for (const [path] of textOf(file).matchAll(/(?<![\w/.-])(?:lib|test|bench)\/[\w./-]*\w/g)) {
       t.ok(existsSync(path), `${file}: ${path}`)
     }
+  }
+})
+
+t.test('tests that CONTRIBUTING.md names exist, as do the files that show a bug', async t => {
+  const rows = textOf('CONTRIBUTING.md').matchAll(
+    /`npm test -- dist\/(test\/[\w./-]+)\.js` *\| ([^|]*?) … *\|/g,
+  )
+  const shown = [...rows]
+  t.ok(shown.length > 20)
+  for (const [, file = '', name = ''] of shown) {
+    t.ok(textOf(`${file}.ts`).includes(name), `${file}: ${name}`)
   }
 })
 
