@@ -18,6 +18,7 @@ import type { LiveRegistry } from '../upkeep/live-registry.ts'
 import { ApiCluster } from './controllers/api-cluster.ts'
 import { NamespaceBasics } from './controllers/namespace-basics.ts'
 import { FreshCluster } from './fresh/fresh-cluster.ts'
+import { type OnAsked, timedStore } from './timed-store.ts'
 import { createWriteStore } from './write-store.ts'
 import { createGenerated, type GeneratedValues } from './write/generated-values.ts'
 
@@ -63,13 +64,15 @@ export interface WriteSideParts {
   readonly storeOf: (keyspace: Key) => Keyspace | undefined
   readonly clock: Clock
   readonly logger: Logger
+  /** Undefined where the time that etcd takes is not counted. */
+  readonly onAsked?: OnAsked | undefined
 }
 
 /** Creates the side of a writable service. */
 export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts): WriteSide {
-  const { client, prefix, address, registry, storeOf, clock, logger } = parts
+  const { client, prefix, address, registry, storeOf, clock, logger, onAsked } = parts
   const abort = new AbortController()
-  const writes = createWriteServices({ client, generated: options.generated }, clock)
+  const writes = createWriteServices({ client, generated: options.generated, onAsked }, clock)
   const state = (): LiveRegistry['state'] => registry.state
   const clusters = new Map<string, ApiCluster>()
   const clusterOf = (manager: string): ApiCluster => {
@@ -147,8 +150,10 @@ export function createWriteServices(
   {
     client,
     generated = createGenerated(() => randomUUID(), randomInt),
-  }: Pick<WriteSideParts, 'client'> & Pick<WriteSideOptions, 'generated'>,
+    onAsked,
+  }: Pick<WriteSideParts, 'client' | 'onAsked'> & Pick<WriteSideOptions, 'generated'>,
   clock: Clock,
 ): WriteServices {
-  return { ...generated, store: createWriteStore(client, clock), clock }
+  const store = createWriteStore(client, clock)
+  return { ...generated, store: onAsked ? timedStore(store, clock, onAsked) : store, clock }
 }

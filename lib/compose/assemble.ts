@@ -2,6 +2,7 @@
 
 import { type Clock } from '../base/clock.ts'
 import type { Key } from '../base/keys.ts'
+import type { Logger } from '../base/logger.ts'
 import type { Authorizer } from '../http/auth/authorizer.ts'
 import type { Gate } from '../http/auth/gate.ts'
 import { Fairness } from '../http/limits/fairness.ts'
@@ -14,8 +15,9 @@ import { compactRevisionKey } from '../mirror/feed/compaction.ts'
 import { defaultHistory, defaultLimits } from '../mirror/limits.ts'
 import { keyspacesOf, snapshotsIn, storeIn } from '../mirror/contents.ts'
 import type { Mirrors } from '../mirror/mirrors.ts'
-import { Metrics } from '../ops/metrics.ts'
+import type { Metrics } from '../ops/metrics.ts'
 import { faultLogger } from '../ops/fault-logger.ts'
+import type { StorageSeriesTable } from '../ops/metrics/apiserver/storage-series.ts'
 import { ReleasedMemory } from '../ops/released-memory.ts'
 import { systemClock, systemRandom } from '../ops/system.ts'
 import type { Segment } from '../codec/output/segments.ts'
@@ -30,18 +32,21 @@ import { IndexKeeper } from '../upkeep/index-keeper.ts'
 import { KeyspaceSizes, type KeyspaceSizesOptions } from '../upkeep/keyspace-sizes.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
 import type { MemoryKeeper } from '../upkeep/memory-keeper.ts'
+import { KeyspaceChanges } from '../upkeep/keyspace-changes.ts'
 import { MirrorReads } from '../upkeep/mirror-reads.ts'
 import { WatchHubs } from '../upkeep/watch-hubs.ts'
 import { createMirrors } from '../mirror/create-mirrors.ts'
 import type { ServiceFaults } from './faults.ts'
 import { createPage } from './page.ts'
-import type { WriteSide } from '../cluster/write-side.ts'
+import type { OnAsked } from '../cluster/timed-store.ts'
+import type { WriteSide, WriteSideParts } from '../cluster/write-side.ts'
 import type { PageSource } from '../http/page/page-source.ts'
 import type { Recent } from '../ops/recent.ts'
 import {
   clientsOf,
   createFaults,
   createMemoryKeeper,
+  createMetrics,
   createRegistry,
   createUpstreamSide,
   watchAll,
@@ -88,7 +93,7 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
   const { wings = {}, logger, clock = systemClock } = options
   const { client, prefix } = options.etcd
   const { copies } = wings
-  const metrics = new Metrics()
+  const metrics = createMetrics(options)
   const dropped = new Set<Key>()
   const kept = withoutDropped(options, dropped)
   const registry = createRegistry(options, kept, address)
@@ -100,7 +105,8 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
   const fits = (bytes: number): boolean => (memory ?? copies)?.fits(bytes) ?? true
   const indexes = new IndexKeeper({ storeOf, clock, fits })
   const hubs = new WatchHubs(mirrors, clock)
-  const watches = new OpenWatches({ source: hubs, clock, random: systemRandom })
+  const reports = metrics.apiServer?.watches
+  const watches = new OpenWatches({ source: hubs, clock, random: systemRandom, reports })
   const common = { clock, random: systemRandom, logger, registry, mirrors }
   const forAccess = { ...common, metrics: metrics.access, askDesk: copies?.askDesk }
   const authorizer = createAuthorizer(options.access?.authorization, forAccess)
@@ -124,17 +130,16 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
   const own = [...(upstreamSide?.checks ?? []), memory?.healthCheck, threads?.check]
   const health = new ServiceHealth(mirrors, own, copies?.checks)
   const onFault = faultLogger(metrics.access, logger)
-  const latest = (): Iterable<Snapshot> => snapshotsIn(mirrors)
-  const onMoved = (entry: KeyValue): void => threads?.mirrorSide.moved(entry)
-  const slabs = new SlabKeeper({ latest, clock, logger, onMoved })
-  const forWrites = { client, prefix, address, registry, storeOf, clock, logger }
-  const writeSide = wings.writes && sides.createWriteSide?.(wings.writes, forWrites)
+  const storage = metrics.apiServer?.storage
+  const forWrites = { client, prefix, address, registry, storeOf, clock, logger, storage }
+  const writeSide = writeSideOf(wings, sides, forWrites)
   followers.add(
     authorizer && new RuleChanges(prefix, authorizer),
     onAnyChange(keyspace => registry.changed(keyspace)),
     hubs,
+    storage && new KeyspaceChanges(storage),
     // The values of a face thread are in slabs of the main thread.
-    copies === undefined ? slabs : undefined,
+    copies === undefined ? slabsOf({ mirrors, threads, clock, logger }) : undefined,
     indexes,
     warmUpOf(wings, { registry, storeOf, clock, health, onFault }),
     sizes,
@@ -154,6 +159,28 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
   const parts = { ...shared, ...shown, ...sized, indexes, memory, writeSide, onFault }
   watchAll(metrics, parts, options)
   return { ...parts, handler: handlerOf(options, parts) }
+}
+
+function slabsOf({
+  mirrors,
+  threads,
+  ...common
+}: Pick<ServiceParts, 'mirrors' | 'threads' | 'clock'> & { readonly logger: Logger }): SlabKeeper {
+  const latest = (): Iterable<Snapshot> => snapshotsIn(mirrors)
+  const onMoved = (entry: KeyValue): void => threads?.mirrorSide.moved(entry)
+  return new SlabKeeper({ ...common, latest, onMoved })
+}
+
+/** Undefined where the API takes no writes. */
+function writeSideOf(
+  { writes }: WingOptions,
+  { createWriteSide }: Sides,
+  { storage, ...parts }: WriteSideParts & { readonly storage: StorageSeriesTable | undefined },
+): WriteSide | undefined {
+  const { registry } = parts
+  const onAsked: OnAsked | undefined =
+    storage && ((asked, key, tookMs) => storage.asked(asked, registry.keyspaceOf(key), tookMs))
+  return writes && createWriteSide?.(writes, { ...parts, onAsked })
 }
 
 /** None in front of face threads: they write the lists. */
@@ -252,7 +279,12 @@ function handlerOf(options: ServiceOptions, parts: Omit<ServiceParts, 'handler'>
   return createHandler({
     ...common,
     registry,
-    reads: new MirrorReads(mirrors, clock, upstreamSide !== undefined),
+    reads: new MirrorReads({
+      mirrors,
+      clock,
+      hasUpstream: upstreamSide !== undefined,
+      reports: metrics.apiServer?.storage,
+    }),
     faults: parts.faults,
     upstream: upstreamSide?.sideFor({ ...common, auditId }),
     watches,
@@ -264,6 +296,7 @@ function handlerOf(options: ServiceOptions, parts: Omit<ServiceParts, 'handler'>
     answerWrite: parts.writeSide?.answerWrite,
     health,
     requests: metrics.requests,
+    reports: metrics.apiServer?.requests,
     metrics: metricsText(parts, options.wings),
     page: upstreamSide === undefined && gate === undefined ? page : undefined,
     onFault,

@@ -28,6 +28,9 @@ export interface ServiceOptions {
   readonly operating?: OperatingOptions | undefined
   readonly memory?: MemoryOptions | undefined
   readonly wings?: WingOptions | undefined
+  /** Metrics are also shown under the names of kube-apiserver. If it is left out: without an
+   *  upstream, whose own they would be. */
+  readonly hasApiServerMetrics?: boolean | undefined
   readonly logger: Logger
   /** Clock of ages in Tables and of all waiting; the real one by default. */
   readonly clock?: Clock | undefined

@@ -18,8 +18,11 @@ import { versionBody } from '../kube/documents/discovery.ts'
 import type { OpenWatches } from '../http/watch/open-watches.ts'
 import { defaultHistory } from '../mirror/limits.ts'
 import type { Mirrors } from '../mirror/mirrors.ts'
-import type { Metrics } from '../ops/metrics.ts'
+import { Metrics } from '../ops/metrics.ts'
+import { ApiServerCounts } from '../ops/metrics/apiserver/apiserver-counts.ts'
+import type { GroupResource } from '../ops/metrics/apiserver/storage-series.ts'
 import { CertificateDates } from '../ops/metrics/certificate-dates.ts'
+import type { KeyspaceFacts } from '../ops/metrics/keyspace-gauges.ts'
 import { systemClock } from '../ops/system.ts'
 import type { SegmentCache } from '../store/segments.ts'
 import { heldSlabBytes } from '../store/slab.ts'
@@ -68,6 +71,39 @@ export function createRegistry(
     digests,
     logger,
   })
+}
+
+/** The metrics, also under the names of kube-apiserver where these are asked for. */
+export function createMetrics({
+  hasApiServerMetrics,
+  wings: { upstream } = {},
+  clock = systemClock,
+}: ServiceOptions): Metrics {
+  const isAsked = hasApiServerMetrics ?? upstream === undefined
+  return new Metrics(isAsked ? new ApiServerCounts(() => clock.monotonicMs()) : undefined)
+}
+
+/** The resource of each keyspace, as kube-apiserver names what it stores: of several versions or
+ *  groups that share a keyspace, the stored one. */
+function resourcesByKeyspace(
+  registry: LiveRegistry,
+): (keyspace: string) => GroupResource | undefined {
+  let of: unknown = undefined
+  let names = new Map<string, GroupResource>()
+  return keyspace => {
+    const { state } = registry
+    if (of !== state) {
+      of = state
+      names = new Map(
+        state.registry.keyspaces().flatMap(({ prefix, resources }) => {
+          const [first] = resources
+          const stored = resources.find(one => one.group === one.storage?.group) ?? first
+          return stored === undefined ? [] : [[prefix, stored]]
+        }),
+      )
+    }
+    return names.get(keyspace)
+  }
 }
 
 export interface AdminParts {
@@ -161,6 +197,7 @@ export function clientsOf({ client, others = [] }: MirroredEtcds): Client[] {
 }
 
 interface Watched {
+  readonly registry: LiveRegistry
   readonly segments: SegmentCache<Segment>
   readonly sizes: KeyspaceSizes
   readonly mirrors: Mirrors
@@ -176,6 +213,8 @@ interface Watched {
 export function watchAll(metrics: Metrics, shown: Watched, options: ServiceOptions): void {
   const { segments, sizes, mirrors, watches, upstreamSide, memory, authorizer, health } = shown
   const { threads } = shown
+  const keyspaces = (): readonly KeyspaceFacts[] =>
+    mirrors.statuses().map(status => ({ ...status, bytes: sizes.bytesOf(status.name as Key) }))
   if (memory !== undefined) metrics.watchMemory(() => memory.figures)
   // These are the main thread's, if there are several.
   if (options.wings?.copies === undefined) {
@@ -183,10 +222,13 @@ export function watchAll(metrics: Metrics, shown: Watched, options: ServiceOptio
     metrics.showVersions(version)
     metrics.watchCertificates(new CertificateDates(options.operating?.certificateFiles ?? []))
     metrics.watchReadiness(() => health.readyz.every(check => check.problem() === undefined))
-    metrics.watchKeyspaces(() =>
-      mirrors.statuses().map(status => ({ ...status, bytes: sizes.bytesOf(status.name as Key) })),
-    )
+    metrics.watchKeyspaces(keyspaces)
   }
+  const resourceOf = resourcesByKeyspace(shown.registry)
+  metrics.apiServer?.storage.show({
+    keyspaces: options.wings?.copies === undefined ? keyspaces : undefined,
+    resourceOf,
+  })
   metrics.watchReviews(() => authorizer?.underWay ?? 0)
   metrics.watchSegments(threads?.sharedSegments ?? segments)
   metrics.watchSlabs(heldSlabBytes)

@@ -9,7 +9,7 @@ import { faultOptions } from './faults.ts'
 import { memoryOption } from './memory.ts'
 import type { Command, Option } from './option.ts'
 import { threadsOption } from './threads.ts'
-import { upstreamOptions } from './upstream.ts'
+import { metricsNamesOption, upstreamOptions } from './upstream.ts'
 
 /** The options of generated clusters. */
 const clusterOptions: readonly Option[] = [
@@ -167,6 +167,7 @@ const allServeOptions: readonly Option[] = [
   ...etcdCredentialOptions,
   ...serveOptions,
   ...upstreamOptions,
+  metricsNamesOption,
   ...authOptions,
   memoryOption,
   ...faultOptions,

@@ -71,6 +71,14 @@ export const upstreamOptions: readonly Option[] = [
   },
 ]
 
+/** Also for a server without an upstream. */
+export const metricsNamesOption: Option = {
+  name: 'metrics-names',
+  value: 'NAMES',
+  choices: ['watchglass', 'kube-apiserver'],
+  help: 'Whose names /metrics has: watchglass, or kube-apiserver for the names of both, as clusterloader2, kube-burner and dashboards of kube-apiserver read them. Default: kube-apiserver without --upstream, watchglass with it.',
+}
+
 /** The settings of the connection to the upstream. */
 export interface UpstreamSettings {
   readonly urls: readonly URL[]

@@ -2,9 +2,11 @@
  *  prom-client. Code that counts gets interfaces that this class implements (the mirror's is
  *  `MirrorMetrics`). Values that can be looked up are read when metrics are scraped.
  *
- *  Names begin with `watchglass_` and end with their unit; counters end with `_total`. */
+ *  Names begin with `watchglass_` and end with their unit; counters end with `_total`. Those of
+ *  kube-apiserver are its own (metrics/apiserver). */
 
 import { Gauge, Registry } from 'prom-client'
+import { type ApiServerCounts, labelsOfFamily } from './metrics/apiserver/apiserver-counts.ts'
 import { FaultCounts } from './metrics/fault-counts.ts'
 import { AccessCounts } from './metrics/access-counts.ts'
 import { certificateGauge, type CertificateDates } from './metrics/certificate-dates.ts'
@@ -40,13 +42,16 @@ export class Metrics {
   readonly upstream: UpstreamCounts
   /** For `--etcd-listen`. */
   readonly etcdFace: EtcdFaceCounts = new EtcdFaceCounts()
+  /** The same under the names of kube-apiserver; undefined where these are not asked for. */
+  readonly apiServer: ApiServerCounts | undefined
   readonly #registry = new Registry()
 
-  constructor() {
+  constructor(apiServer?: ApiServerCounts) {
+    this.apiServer = apiServer
     this.access = new AccessCounts(this.#registry)
     this.faults = new FaultCounts(this.#registry)
     this.upstream = new UpstreamCounts(this.#registry)
-    this.mirror = new MirrorCounts(this.#registry)
+    this.mirror = new MirrorCounts(this.#registry, apiServer?.storage)
     this.requests = new RequestCounts()
   }
 
@@ -116,6 +121,8 @@ export class Metrics {
     const tallies = [requests, mirror, etcdFace].flatMap(counts => counts.tallies)
     const tally = tallies.find(one => one.options.name === name)
     if (tally !== undefined) return tally.options.labelNames
+    const known = labelsOfFamily(name)
+    if (known !== undefined) return known
     const metric: unknown = this.#registry.getSingleMetric(name)
     return (metric as { readonly labelNames?: readonly string[] } | undefined)?.labelNames ?? []
   }
@@ -130,7 +137,7 @@ export class Metrics {
     const others = await this.#registry.metrics()
     const tallied = [this.requests, this.mirror, this.etcdFace].map(counts => counts.text())
     const text = [others, ...tallied].join('\n')
-    return `${text}\n${underFormerNames(text)}`
+    return `${text}\n${underFormerNames(text)}${this.apiServer?.text() ?? ''}`
   }
 
   /** Adds metrics of keyspaces. Called once, with a function that returns those of every mirror. */

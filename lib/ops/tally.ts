@@ -165,11 +165,16 @@ function isOther(values: readonly string[]): boolean {
   return values.every(value => value === other)
 }
 
-function headText({ name, help }: TallyOptions, type: 'counter' | 'histogram'): string {
+/** The lines before the series of a metric. */
+export function headText(
+  { name, help }: Pick<TallyOptions, 'name' | 'help'>,
+  type: 'counter' | 'gauge' | 'histogram',
+): string {
   return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`
 }
 
-function labelsText(names: readonly string[], values: readonly string[]): string {
+/** Labels as they stand between the braces. */
+export function labelsText(names: readonly string[], values: readonly string[]): string {
   return names.map((name, i) => `${name}="${escaped(values[i] ?? '')}"`).join(',')
 }
 

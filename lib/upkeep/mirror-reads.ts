@@ -11,13 +11,30 @@ import type { PassReason } from '../kube/decide.ts'
 import type { Mirrors } from '../mirror/mirrors.ts'
 import type { Snapshot } from '../store/snapshot.ts'
 
+/** Counts reads as the metrics of kube-apiserver do. */
+export interface ReadReports {
+  /** A read that requires a revision has waited for it. */
+  waited(keyspace: string, waitedMs: number): void
+  consistentRead(keyspace: string, from: 'mirror' | 'elsewhere' | 'failed'): void
+}
+
+export interface MirrorReadsOptions {
+  readonly mirrors: Mirrors
+  readonly clock: Clock
+  readonly hasUpstream?: boolean
+  /** Undefined where the names of kube-apiserver are not asked for. */
+  readonly reports?: ReadReports | undefined
+}
+
 export class MirrorReads implements Reads {
   readonly #mirrors: Mirrors
   readonly #clock: Clock
+  readonly #reports: ReadReports | undefined
   readonly elsewhere: Elsewhere
 
-  constructor(mirrors: Mirrors, clock: Clock, hasUpstream = false) {
+  constructor({ mirrors, clock, hasUpstream = false, reports }: MirrorReadsOptions) {
     this.#mirrors = mirrors
+    this.#reports = reports
     this.#clock = clock
     this.elsewhere = hasUpstream ? 'anywhere' : 'etcd'
   }
@@ -26,9 +43,34 @@ export class MirrorReads implements Reads {
     const { keyspace } = request
     if (this.elsewhere === 'anywhere' && !this.#mirrors.has(keyspace)) return 'not-ready'
     const outcome = this.#mirrors.read(keyspace, request)
-    return outcome instanceof Promise
-      ? outcome.then(settled => this.#contentsOf(settled, request))
-      : this.#contentsOf(outcome, request)
+    if (!(outcome instanceof Promise)) {
+      this.#report(request, outcome.from, 0)
+      return this.#contentsOf(outcome, request)
+    }
+    const startMs = this.#clock.monotonicMs()
+    const settle = (from: 'mirror' | 'elsewhere' | 'failed'): void =>
+      this.#report(request, from, this.#clock.monotonicMs() - startMs)
+    return outcome.then(
+      settled => {
+        settle(settled.from)
+        return this.#contentsOf(settled, request)
+      },
+      (error: unknown) => {
+        settle('failed')
+        throw error
+      },
+    )
+  }
+
+  #report(
+    { keyspace, freshness }: ReadRequest,
+    from: 'mirror' | 'elsewhere' | 'failed',
+    waitedMs: number,
+  ): void {
+    const reports = this.#reports
+    if (reports === undefined || freshness.type === 'any') return
+    reports.waited(keyspace, waitedMs)
+    if (freshness.type === 'consistent') reports.consistentRead(keyspace, from)
   }
 
   #contentsOf(outcome: ReadOutcome, request: ReadRequest): Contents | PassReason {

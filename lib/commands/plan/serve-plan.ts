@@ -86,6 +86,7 @@ export async function startPlan({
       access: { authorization, audit: audit?.open },
       operating,
       memory,
+      hasApiServerMetrics: hasApiServerMetrics(values),
       wings: { writes, faults, upstream },
       logger,
     },
@@ -144,6 +145,12 @@ export function isWritable(values: OptionValues): boolean {
 
 function isOwn(values: OptionValues): boolean {
   return listed(values, 'etcd').join() === 'embedded'
+}
+
+/** Undefined: it depends on whether there is an upstream. */
+function hasApiServerMetrics(values: OptionValues): boolean | undefined {
+  const names = values.text('metrics-names')
+  return names === undefined ? undefined : names === 'kube-apiserver'
 }
 
 /** The time to serve on, in seconds. */

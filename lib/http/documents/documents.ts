@@ -76,7 +76,9 @@ export async function answerDiscovery(
     route.document === 'core' || (route.document === 'groups' && target.path === '/apis')
   const aggregated = hasAggregated ? aggregatedEncoding(reply.preference, offer) : undefined
   if (aggregated !== undefined) {
-    await answerAggregated(context, route.document === 'core' ? '/api' : '/apis', aggregated)
+    const path = route.document === 'core' ? '/api' : '/apis'
+    context.ownPath = { path, component: 'apiserver' }
+    await answerAggregated(context, path, aggregated)
     return
   }
   const body = state.discovery.document(route)
@@ -206,6 +208,7 @@ export async function answerPath(
   }
   const health = answerHealth(checks, path, target.query)
   if (health !== undefined) {
+    if (healthPaths.includes(path)) context.ownPath = { path, component: '' }
     reply.text(health.status, health.body, health.isPlain ? {} : undefined)
   } else if (path === '/') {
     await json(context, state.discovery.paths(ownPaths))

@@ -3,6 +3,7 @@
 import type { DocumentServices } from '../documents/documents.ts'
 import type { ReadServices } from './answer-read.ts'
 import type { ApiState } from '../../kube/api-state.ts'
+import type { Reported } from '../../kube/request/reported.ts'
 import type { ResourceRoute } from '../../kube/request/routes.ts'
 import type { RequestContext, RequestFacts } from '../exchange/request-context.ts'
 import type { AuditLog } from '../audit/audit.ts'
@@ -12,6 +13,20 @@ import type { OnFault } from '../server/exchange.ts'
 
 export interface RequestMetrics {
   request(facts: RequestFacts, code: number, tookMs: number): void
+}
+
+/** Counts requests as the metrics of kube-apiserver do. */
+export interface RequestReports {
+  /** A request has come that does not last. */
+  began(isMutating: boolean, nowMs: number): void
+  ended(isMutating: boolean): void
+  answered(
+    request: Reported,
+    figures: { readonly code: number; readonly tookMs: number; readonly bytes: number },
+  ): void
+  /** A watch has begun, and is answered when it has ended. */
+  opened(request: Reported): void
+  closed(request: Reported): void
 }
 
 /** Does a write and answers it; refusals are thrown. */
@@ -35,6 +50,8 @@ export interface ApiOptions extends ReadServices, DocumentServices {
   readonly requests: RequestMetrics
   /** Objects may be had without their managed fields. */
   readonly hasDrop?: boolean | undefined
+  /** Undefined where the names of kube-apiserver are not asked for. */
+  readonly reports?: RequestReports | undefined
   /** Reports a bug of this program: it is logged and counted. */
   readonly onFault: OnFault
   /** A fresh id for each request. */

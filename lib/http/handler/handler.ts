@@ -35,6 +35,7 @@ import { builtinOffer, offerOf } from '../exchange/offers.ts'
 import type { Answer } from '../exchange/upstream-side.ts'
 import { refuseLate } from '../exchange/deadline.ts'
 import { answerRead } from './answer-read.ts'
+import { isMutating, lasts, report } from './report.ts'
 import { Reply } from '../exchange/reply.ts'
 import { RequestContext, type RequestFacts } from '../exchange/request-context.ts'
 import { SlowRequests } from './slow-requests.ts'
@@ -104,6 +105,7 @@ function handle(options: ApiOptions, incoming: Incoming): void {
   const { faults } = incoming
   const parts = { exchange, target, reply, startMs, faults, isWatch, state, facts: factsOf(route) }
   const context = new RequestContext(parts)
+  if (!lasts(context, route)) options.reports?.began(isMutating(exchange.method), startMs)
   if (route.type === 'resource') {
     reply.offer = offerOf(route, options)
   }
@@ -139,14 +141,21 @@ async function finish(
 
 function end(
   context: RequestContext,
-  { reply, startMs, slow }: Incoming,
+  { known, reply, startMs, slow }: Incoming,
   options: ApiOptions,
 ): void {
+  const { reports } = options
   context.release()
   if (options.audit !== undefined) recordAnswer(context, options.audit, options)
   const code = reply.code === 0 ? clientLeftCode : reply.code
-  const tookMs = options.clock.monotonicMs() - startMs
+  const nowMs = options.clock.monotonicMs()
+  const tookMs = nowMs - startMs
   options.requests.request(context.facts, code, tookMs)
+  if (reports !== undefined) {
+    if (!lasts(context, known.route)) reports.ended(isMutating(context.exchange.method))
+    const { clock } = options
+    report(context, { route: known.route, code, startMs, nowMs }, { reports, clock })
+  }
   slow.ended(context, code, tookMs)
 }
 
@@ -204,6 +213,7 @@ interface Decided {
 function answerAdmitted(context: RequestContext, decided: Decided, options: ApiOptions): Answer {
   const { route, decision } = decided
   const { reply, faults } = context
+  context.isAdmitted = true
   const isOver = isTimeOver(context, route, options)
   // With an upstream only reads get here. They find it themselves, and say who has answered.
   if (isOver && options.upstream === undefined) return refuseLate(reply)

@@ -45,6 +45,7 @@ export class Http1Exchange implements Exchange {
   readonly body: IncomingMessage
   readonly takeover: Takeover | undefined
   readonly #onFault: OnFault
+  sentBytes: number | undefined = undefined
   #isLost = false
 
   constructor(

@@ -28,6 +28,7 @@ export class Http2Exchange implements Exchange {
   readonly #onFault: OnFault
 
   rawTrailers: readonly string[] = []
+  sentBytes: number | undefined = undefined
   #trailers: ResponseHeaders | undefined = undefined
 
   constructor(

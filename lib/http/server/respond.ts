@@ -38,8 +38,12 @@ export function sendWhole(
   let bytes = 0
   for (const piece of body) bytes += piece.length
   exchange.respond(status, headers, bytes)
-  if (exchange.method === 'HEAD') exchange.end()
-  else exchange.endWith(body)
+  if (exchange.method === 'HEAD') {
+    exchange.end()
+    return
+  }
+  exchange.sentBytes = bytes
+  exchange.endWith(body)
 }
 
 /** Sends a body as its pieces are made. The pieces' iterator is closed when the client leaves, so
@@ -51,19 +55,20 @@ export async function sendPieces(
   clock: Clock,
 ): Promise<Outcome> {
   const first: Uint8Array[] = []
-  let firstBytes = 0
+  let bytes = 0
   let isStarted = false
   const endMs = clock.monotonicMs() + answerMaxMs
   const slice = new Slice(clock)
   for await (const piece of pieces) {
+    bytes += piece.length
     if (!isStarted) {
       first.push(piece)
-      firstBytes += piece.length
-      if (firstBytes <= wholeMaxBytes) continue
+      if (bytes <= wholeMaxBytes) continue
       isStarted = true
       exchange.respond(status, headers)
     }
     if (exchange.isClosed) return 'left'
+    exchange.sentBytes = bytes
     const isFull = first.length > 0 ? !writeFirst(exchange, first) : !exchange.write(piece)
     if (isFull) {
       const outcome = await writable(exchange, clock, endMs)

@@ -19,6 +19,7 @@ import type { PassReason } from '../../kube/decide.ts'
 import { compileFilter, type MakeReader } from '../../kube/selectors/filter.ts'
 import { selectedEntries } from '../../kube/selectors/selected-entries.ts'
 import type { WatchPlan } from '../../kube/read-plan.ts'
+import { listScopeOf } from '../../kube/request/reported.ts'
 import { statusFromError, statusObjectJson } from '../../kube/status.ts'
 import type { KeyValue } from '../../store/event.ts'
 import type { SegmentCache } from '../../store/segments.ts'
@@ -89,15 +90,19 @@ export async function answerWatch(
   exchange.respond(response.status, response.headers)
   exchange.flush()
   const framing = framingOf(plan.resource, encoder, shown)
-  const connection = new WatchResponse(exchange, framing, watches.outbox)
+  const events = watches.reports?.of(plan.resource)
+  const connection = new WatchResponse(exchange, framing, watches.outbox, events)
   const letGo = context.grant?.watch(() => connection.end())
   if (letGo !== undefined) exchange.onClose(letGo)
-  if (!(await sendState(context, { connection, beginning, rest: frames }, clock))) {
+  const current = { connection, beginning, rest: frames, initial }
+  if (!(await sendState(context, current, clock))) {
     return undefined
   }
   if (hasState && start.hasEndBookmark) {
     const frame = framing.bookmark(snapshot.revision, true)
-    if (!(frame instanceof NotExact)) connection.writeNow(frame)
+    if (!(frame instanceof NotExact)) connection.bookmarkNow(frame)
+    const tookMs = clock.monotonicMs() - context.startMs
+    watches.reports?.listed(plan.resource, listScopeOf(plan), tookMs)
   }
   watches.follow(connection, {
     keyspace,
@@ -146,13 +151,14 @@ interface StateFrames {
   readonly connection: WatchResponse
   readonly beginning: IteratorResult<Uint8Array | NotExact, void>
   readonly rest: Frames
+  readonly initial: InitialState
 }
 
 /** Writes the initial events. False when the watch is over: the client has left or does not read,
  *  or an object is not exact. */
 async function sendState(
   { exchange, signal }: RequestContext,
-  { connection, beginning, rest }: StateFrames,
+  { connection, beginning, rest, initial }: StateFrames,
   clock: Clock,
 ): Promise<boolean> {
   const slice = new Slice(clock)
@@ -162,7 +168,7 @@ async function sendState(
       connection.end()
       return false
     }
-    const isFull = next.value.length > 0 && !connection.writeNow(next.value)
+    const isFull = next.value.length > 0 && !connection.writeNow(next.value, initial.lastEvents)
     if (isFull && (await writable(exchange, clock)) !== 'sent') return false
     // A thousand sockets may drain at once, so each continues in its turn.
     if (isFull || slice.isOver) await slice.next()
@@ -199,6 +205,8 @@ class InitialState {
   readonly #segments: WatchServices['segments']
   /** Entries that were selected, once all objects were looked at and if there were not many. */
   #selected: readonly KeyValue[] | undefined
+  /** The number of events in the last piece. */
+  lastEvents = 0
 
   constructor(answer: ShownWatch, makeReader: MakeReader, { segments }: WatchServices) {
     this.#answer = answer
@@ -209,6 +217,7 @@ class InitialState {
   *frames(): Generator<Uint8Array | NotExact, void> {
     const encoder = addedItemEncoder(this.#answer)
     for (const run of this.#runs()) {
+      this.lastEvents = run === undefined || run instanceof NotExact ? 0 : run.to - run.from
       if (run === undefined) yield emptyPiece
       else yield run instanceof NotExact ? run : itemsOfRun(run, encoder, { cache: this.#segments })
     }

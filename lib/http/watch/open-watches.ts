@@ -15,6 +15,7 @@ import type { WatchSource } from '../../watch/watch-source.ts'
 import type { WatcherSink } from '../../watch/watcher.ts'
 import { Outbox } from './outbox.ts'
 import { slowReaderTimeoutMs } from '../server/respond.ts'
+import type { WatchReports } from './watch-reports.ts'
 import type { WatchEnd, WatchResponse } from './watch-response.ts'
 
 /** A watch without a time limit of its own ends after 30 to 60 minutes, so that clients spread over
@@ -33,6 +34,8 @@ export interface OpenWatchesOptions {
   readonly source: WatchSource
   readonly clock: Clock
   readonly random: Random
+  /** Undefined where the names of kube-apiserver are not asked for. */
+  readonly reports?: WatchReports | undefined
 }
 
 /** Figures of open watches and of those that have ended. */
@@ -92,6 +95,7 @@ export class OpenWatches {
   readonly source: WatchSource
   readonly frames: FrameCache = new FrameCache(framesMaxBytes)
   readonly outbox: Outbox
+  readonly reports: WatchReports | undefined
   readonly #clock: Clock
   readonly #random: Random
   readonly #open = new Set<ScheduledWatch>()
@@ -107,8 +111,9 @@ export class OpenWatches {
   #isStopping = false
   readonly #alarm: Alarm
 
-  constructor({ source, clock, random }: OpenWatchesOptions) {
+  constructor({ source, clock, random, reports }: OpenWatchesOptions) {
     this.source = source
+    this.reports = reports
     this.outbox = new Outbox(clock)
     this.#clock = clock
     this.#random = random
@@ -193,6 +198,9 @@ export class OpenWatches {
     exchange.onClose(() => {
       this.#open.delete(watch)
       this.#ended[connection.endedAs]++
+      if (connection.endedAs === 'expired') {
+        this.reports?.of(connection.framing.resource).terminatedSlow()
+      }
       this.#schedule.delete(watch, watch.dueAtMs)
       hub.delete(watcher)
       if (this.#open.size > 0) return

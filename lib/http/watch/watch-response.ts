@@ -13,6 +13,7 @@ import type { Hub } from '../../watch/hub.ts'
 import type { Watcher, WatcherSink } from '../../watch/watcher.ts'
 import type { Exchange } from '../server/exchange.ts'
 import type { Outbox, Sender } from './outbox.ts'
+import type { EventReports } from './watch-reports.ts'
 import type { WatchFraming } from './watch-framing.ts'
 
 /** This much may wait for the next write. Beyond it the watcher falls back to the history. Over
@@ -33,6 +34,7 @@ export class WatchResponse implements WatcherSink, Sender {
   readonly exchange: Exchange
   readonly framing: WatchFraming
   readonly #outbox: Outbox
+  readonly #events: EventReports | undefined
   #hub: Hub | undefined = undefined
   #watcher: Watcher | undefined = undefined
   /** Most often there is one frame, or none. */
@@ -43,10 +45,11 @@ export class WatchResponse implements WatcherSink, Sender {
   #isFirst = true
   #endedAs: WatchEnd = 'client'
 
-  constructor(exchange: Exchange, framing: WatchFraming, outbox: Outbox) {
+  constructor(exchange: Exchange, framing: WatchFraming, outbox: Outbox, events?: EventReports) {
     this.exchange = exchange
     this.framing = framing
     this.#outbox = outbox
+    this.#events = events
   }
 
   get isOpen(): boolean {
@@ -69,8 +72,19 @@ export class WatchResponse implements WatcherSink, Sender {
     this.#watcher = watcher
   }
 
-  /** Writes initial events, which do not wait. False when the client must read first. */
-  writeNow(frames: Uint8Array): boolean {
+  /** Writes so many initial events, which do not wait. False when the client must read first. */
+  writeNow(frames: Uint8Array, events: number): boolean {
+    this.#events?.sentInitially(events, frames.length)
+    return this.#writeNow(frames)
+  }
+
+  /** Writes the bookmark after the initial events. */
+  bookmarkNow(frame: Uint8Array): void {
+    this.#events?.sent(frame.length)
+    this.#writeNow(frame)
+  }
+
+  #writeNow(frames: Uint8Array): boolean {
     const first = this.#isFirst ? this.framing.first(frames) : frames
     this.#isFirst = false
     return this.exchange.write(first)
@@ -80,6 +94,7 @@ export class WatchResponse implements WatcherSink, Sender {
     if (this.#state === 'ended') return false
     const pending = this.#isFirst ? this.framing.first(frame) : frame
     this.#isFirst = false
+    this.#events?.sent(frame.length)
     if (this.#pending === undefined) this.#pending = pending
     else if (Array.isArray(this.#pending)) this.#pending.push(pending)
     else this.#pending = [this.#pending, pending]

@@ -3,6 +3,7 @@
 
 import { Counter, Histogram, type Registry } from 'prom-client'
 import { BucketTally, CountTally } from '../tally.ts'
+import type { StorageSeriesTable } from './apiserver/storage-series.ts'
 
 /** From 0.1 ms, for an etcd on the same machine, to the 3 s after which a read is refused. */
 const waitBuckets = [0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 3]
@@ -96,6 +97,7 @@ const knownValues: Partial<Record<keyof typeof mirrorCounters, readonly string[]
 export class MirrorCounts {
   readonly #counters: Readonly<Record<keyof typeof mirrorCounters, Counter>>
   readonly #probeSeconds: Histogram
+  readonly #storage: StorageSeriesTable | undefined
   #mirroredEvents = 0
   readonly #reads = new CountTally({
     name: 'watchglass_mirror_reads_total',
@@ -111,7 +113,8 @@ export class MirrorCounts {
     waitBuckets,
   )
 
-  constructor(registry: Registry) {
+  constructor(registry: Registry, storage?: StorageSeriesTable) {
+    this.#storage = storage
     const registers = [registry]
     const counters = Object.entries(mirrorCounters).map(([key, [name, help, labelNames]]) => [
       key,
@@ -146,6 +149,7 @@ export class MirrorCounts {
     this.#counters.probes.inc({ outcome })
     this.#counters.probeReads.inc(reads)
     this.#probeSeconds.observe(tookMs / 1000)
+    this.#storage?.asked('get', undefined, tookMs)
   }
 
   progressRequest(): void {

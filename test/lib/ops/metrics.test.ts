@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { MirrorMetrics } from '../../../lib/mirror/metrics.ts'
 import { Metrics } from '../../../lib/ops/metrics.ts'
+import { families } from '../../../lib/ops/metrics/apiserver/families.ts'
 import { CertificateDates } from '../../../lib/ops/metrics/certificate-dates.ts'
 import type { KeyspaceFacts } from '../../../lib/ops/metrics/keyspace-gauges.ts'
 import { createReadyFixture, read } from '../../support/mirror/mirror-builders.ts'
@@ -40,8 +41,13 @@ t.test('every metric has a name with its unit, and a help text that is a sentenc
   const text = await everyMetric().text()
   const helps = text.split('\n').filter(line => line.startsWith('# HELP'))
   t.ok(helps.length > 20)
-  for (const line of helps) t.match(line, /^# HELP watchglass_[a-z_]+ [A-Z0-9].*\.$/)
-  const types = text.split('\n').filter(line => line.startsWith('# TYPE'))
+  for (const line of helps) t.match(line, /^# HELP \w+ [A-Z0-9].*\.$/)
+  for (const { help, type } of families.values()) {
+    if (type === 'histogram') t.match(help, /\b(?:seconds|Bytes)\b/, 'a unit')
+  }
+  const own = (line: string): boolean => !families.has(line.split(' ')[2] ?? '')
+  for (const line of helps.filter(own)) t.match(line, /^# HELP watchglass_[a-z_]+ /)
+  const types = text.split('\n').filter(line => line.startsWith('# TYPE') && own(line))
   for (const line of types) {
     if (line.endsWith('counter')) t.match(line, /_total counter$/)
     else t.notMatch(line, /_total (?:gauge|histogram)$/)

@@ -1,6 +1,8 @@
 /** deploy/METRICS.md: every metric with its labels and help, out of the registry of the program. */
 
 import { Metrics } from '../../../lib/ops/metrics.ts'
+import { ApiServerCounts } from '../../../lib/ops/metrics/apiserver/apiserver-counts.ts'
+import { families } from '../../../lib/ops/metrics/apiserver/families.ts'
 import { CertificateDates } from '../../../lib/ops/metrics/certificate-dates.ts'
 import { formerNames } from '../../../lib/ops/metrics/former-names.ts'
 
@@ -12,13 +14,14 @@ export async function metricsDocument(): Promise<string> {
   const types = new Map(
     [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type = '']) => [name, type]),
   )
-  const rows = [...text.matchAll(/^# HELP (\S+) (.*)$/gm)]
-    .filter(([, name = '']) => !former.has(name))
-    .map(([, name = '', help = '']) => {
-      const labels = metrics.labelsOf(name).map(label => `\`${label}\``)
-      return `| \`${name}\` | ${types.get(name)} | ${labels.join(', ')} | ${help} |`
-    })
-    .sort()
+  const rowsOf = (isOf: (name: string) => boolean): string[] =>
+    [...text.matchAll(/^# HELP (\S+) (.*)$/gm)]
+      .filter(([, name = '']) => isOf(name))
+      .map(([, name = '', help = '']) => {
+        const labels = metrics.labelsOf(name).map(label => `\`${label}\``)
+        return `| \`${name}\` | ${types.get(name)} | ${labels.join(', ')} | ${help} |`
+      })
+      .sort()
   return [
     '# Metrics',
     '',
@@ -29,10 +32,24 @@ export async function metricsDocument(): Promise<string> {
     'No label has a text that a client chose. A metric of requests has at most 2,000 series, then one in which every label is `other`.',
     'Metrics of keyspaces have at most 500 keyspaces. Histograms have the labels that are named here and `le`.',
     '',
-    '<!-- prettier-ignore -->',
-    '| Metric | Type | Labels | What it says |',
-    '| --- | --- | --- | --- |',
-    ...rows,
+    ...tableOf(rowsOf(name => !families.has(name) && !former.has(name))),
+    '',
+    '## The names of kube-apiserver',
+    '',
+    'The same facts as clusterloader2, kube-burner and the dashboards of kube-apiserver ask for them, with the labels and the buckets of',
+    'Kubernetes 1.36; `apiserver_registered_watchers` and `etcd_object_counts` are older names that tools still read. They are there',
+    'without an upstream, and with `--metrics-names kube-apiserver` (`--metrics-names watchglass` leaves them out).',
+    '',
+    'Verbs and scopes are those of kube-apiserver: a get of a collection is a `LIST`, a delete of one a `DELETE` with the scope',
+    '`namespace` or `cluster`, a server-side apply an `APPLY`. Requests for resources count, of callers who were admitted, and',
+    '`/healthz`, `/livez`, `/readyz` and aggregated discovery. A watch counts when it ends. With an upstream, watches that pass to it are',
+    'not among `apiserver_longrunning_requests`. With face threads, `apiserver_current_inflight_requests` adds up the most of each.',
+    'Unlike those of kube-apiserver, `apiserver_watch_cache_consistent_read_total` and `apiserver_watch_cache_read_wait_seconds` count gets,',
+    'too, which the mirror answers here.',
+    '',
+    ...tableOf(rowsOf(name => families.has(name))),
+    '',
+    '## Former names',
     '',
     'Former names, shown until the next release:',
     '',
@@ -41,9 +58,19 @@ export async function metricsDocument(): Promise<string> {
   ].join('\n')
 }
 
+function tableOf(rows: readonly string[]): readonly string[] {
+  return [
+    '<!-- prettier-ignore -->',
+    '| Metric | Type | Labels | What it says |',
+    '| --- | --- | --- | --- |',
+    ...rows,
+  ]
+}
+
 /** The registry with everything in it that there can be. */
 export function everyMetric(): Metrics {
-  const metrics = new Metrics()
+  const metrics = new Metrics(new ApiServerCounts(() => 0))
+  metrics.apiServer?.storage.show({ keyspaces: () => [], resourceOf: () => undefined })
   metrics.watchSegments({ bytes: 0, count: 0 })
   metrics.watchSlabs(() => 0)
   metrics.watchMemory(() => ({

@@ -51,6 +51,7 @@ export class BareExchange implements Exchange {
   #onDrain: (() => void) | undefined = undefined
   #onClose: (() => void)[] | undefined = undefined
   socketMs: number | undefined = undefined
+  sentBytes: number | undefined = undefined
 
   constructor(wire: Wire, request: BareRequest, onFault: OnFault) {
     this.#wire = wire

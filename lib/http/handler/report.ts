@@ -1,0 +1,72 @@
+/** Reports requests as the metrics of kube-apiserver do: those for resources, of callers that were
+ *  admitted, and health checks and aggregated discovery beside them. A watch is reported when it
+ *  ends. */
+
+import type { Clock } from '../../base/clock.ts'
+import { reportedOf, reportedPath, type Reported } from '../../kube/request/reported.ts'
+import { longSubresources } from '../../kube/request/request.ts'
+import type { Route } from '../../kube/request/routes.ts'
+import type { RequestContext } from '../exchange/request-context.ts'
+import type { Exchange } from '../server/exchange.ts'
+import type { RequestReports } from './api.ts'
+
+/** True for requests that kube-apiserver takes for changes. */
+export function isMutating(method: string): boolean {
+  return method !== 'GET' && method !== 'HEAD'
+}
+
+/** True for requests that may last for as long as their clients like. */
+export function lasts({ isWatch }: Pick<RequestContext, 'isWatch'>, route: Route): boolean {
+  return isWatch || (route.type === 'resource' && longSubresources.has(route.subresource))
+}
+
+/** A request was refused because there are too many. */
+const tooMany = 429
+
+/** The answer of a request, and when it came. */
+export interface Answered {
+  readonly route: Route
+  readonly code: number
+  readonly startMs: number
+  readonly nowMs: number
+}
+
+/** Reports an answer that has ended, or a watch that goes on. */
+export function report(
+  context: RequestContext,
+  { route, code, startMs, nowMs }: Answered,
+  services: { readonly reports: RequestReports; readonly clock: Clock },
+): void {
+  const isCounted = context.isAdmitted || context.facts.source === 'upstream' || code === tooMany
+  const request = isCounted ? requestOf(context, route) : undefined
+  if (request === undefined) return
+  const { exchange } = context
+  if (request.verb === 'WATCH' && !exchange.isClosed && code === 200) {
+    reportEnd(exchange, { request, startMs }, services)
+    return
+  }
+  const { sentBytes: bytes = 0 } = exchange
+  services.reports.answered(request, { code, tookMs: nowMs - startMs, bytes })
+}
+
+/** Its own function, so that an open watch holds nothing of its request. */
+function reportEnd(
+  exchange: Exchange,
+  { request, startMs }: { readonly request: Reported; readonly startMs: number },
+  { reports, clock }: { readonly reports: RequestReports; readonly clock: Clock },
+): void {
+  reports.opened(request)
+  exchange.onClose(() => {
+    reports.closed(request)
+    reports.answered(request, { code: 200, tookMs: clock.monotonicMs() - startMs, bytes: 0 })
+  })
+}
+
+function requestOf(context: RequestContext, route: Route): Reported | undefined {
+  const { exchange, target, ownPath } = context
+  if (route.type === 'resource') {
+    const contentType = exchange.headers['content-type']
+    return reportedOf(route, { method: exchange.method, contentType, target })
+  }
+  return ownPath && reportedPath(ownPath.path, ownPath.component)
+}
