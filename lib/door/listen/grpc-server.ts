@@ -9,6 +9,7 @@ import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import { IdleTimer, Rounds } from '../../base/timers.ts'
 import { commonNameOf } from '../../http/auth/certificates.ts'
+import { IdleFrames } from '../../http/server/idle-frames.ts'
 import { type CallHome, GrpcCall, tooMuch, windowBytes } from './grpc-call.ts'
 import { Held, Holdings } from './holdings.ts'
 import { PingStrikes } from './ping-strikes.ts'
@@ -68,6 +69,7 @@ export class GrpcServer {
   readonly #holdings = new Holdings()
   readonly #turns: ReadingTurns
   readonly #rounds: Rounds
+  readonly #idleFrames: IdleFrames
 
   private constructor(given: GrpcServerOptions, host: string) {
     this.#options = given
@@ -75,6 +77,7 @@ export class GrpcServer {
     const { tls, clock } = given
     this.#turns = new ReadingTurns(clock)
     this.#rounds = new Rounds(clock, lookEveryMs, () => this.#look())
+    this.#idleFrames = new IdleFrames(clock)
     this.#server =
       tls === undefined
         ? http2.createServer(options)
@@ -134,6 +137,7 @@ export class GrpcServer {
   close(): Promise<void> {
     this.drain()
     this.#rounds.stop()
+    this.#idleFrames.stop()
     for (const session of this.#sessions) session.destroy()
     return new Promise(resolve => {
       setImmediate(() => {
@@ -147,6 +151,7 @@ export class GrpcServer {
   #accept(session: http2.ServerHttp2Session): void {
     const strikes = new PingStrikes()
     this.#sessions.add(session)
+    this.#idleFrames.add(session)
     const { clock } = this.#options
     // Node's own timeout of a session stays after the session has ended, and keeps all of it for
     // its whole time.

@@ -52,7 +52,7 @@ const readFor: readonly (readonly [streams: number, ms: number])[] = [
 const batch = 8
 
 /** About what strangers cost the event loop. */
-const costMs = { handshake: 0.8, session: 0.3, stream: 0.1, request: 0.1 }
+const costMs = { handshake: 0.8, session: 0.3, stream: 0.1, request: 0.1, idleMegabyte: 5 }
 /** Eight hundred clients that come at once, as when a server restarts. */
 const purseMs = 1_000
 /** The part of all time that goes into the purse. */
@@ -161,6 +161,12 @@ export class Arrivals {
     if (_handle !== null && _handle !== undefined) {
       this.#sources.set(session, { session, handle: _handle, read: 0, burst: 0 })
     }
+  }
+
+  /** A connection was closed that had sent so many bytes of frames that carry nothing. Whoever was
+   *  known on it is not when it comes again. */
+  wasted(bytes: number): void {
+    this.#pay((bytes / 1e6) * costMs.idleMegabyte)
   }
 
   remove(session: object): void {

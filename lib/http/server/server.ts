@@ -23,6 +23,7 @@ import { sendWhole } from './respond.ts'
 import { limitResets } from './h2-session.ts'
 import { headersMaxBytes, refuseMalformed } from './malformed.ts'
 import { Arrivals } from './arrivals.ts'
+import { IdleFrames } from './idle-frames.ts'
 import { BareConnections } from './bare/connections.ts'
 import { StalledClients } from './stalled.ts'
 import { StreamLimits } from './stream-limits.ts'
@@ -106,6 +107,7 @@ export class Server {
   readonly #exchanges = new Bag<Exchange>()
   readonly #stalled: StalledClients
   readonly #arrivals: Arrivals
+  readonly #idleFrames: IdleFrames
   readonly #streamLimits: StreamLimits
   readonly #clock: Clock
   readonly #times: Times
@@ -131,6 +133,7 @@ export class Server {
     })
     this.#stalled = new StalledClients(this.#exchanges, clock)
     this.#arrivals = new Arrivals(clock)
+    this.#idleFrames = new IdleFrames(clock, bytes => this.#arrivals.wasted(bytes))
     this.#streamLimits = new StreamLimits(clock)
     const h2 = this.#withHttp2(http2.createServer(http2Options))
     switch (listen.protocol) {
@@ -223,6 +226,7 @@ export class Server {
   close(): void {
     this.#isDraining = true
     this.#stalled.stop()
+    this.#idleFrames.stop()
     this.#http1.close()
     for (const session of this.#sessions) session.destroy()
     for (const socket of this.#sockets) socket.destroy()
@@ -300,6 +304,7 @@ export class Server {
     server.on('session', (session: http2.ServerHttp2Session) => {
       const leave = this.#sessions.add(session)
       this.#arrivals.add(session)
+      this.#idleFrames.add(session)
       // Node's own timeout of a session stays after the session has ended, and keeps all of it for
       // its whole time.
       const idle = new IdleTimer(this.#clock, this.#times.idleTimeoutMs, () => session.close())
