@@ -20,7 +20,7 @@ import { type AggregatedOptions, AggregatedResources } from './aggregated/aggreg
 import type { EtcdKeys } from './aggregated/locate.ts'
 import type { BalancedUpstream } from './upstream/balanced-upstream.ts'
 import type { ServerStanding } from '../http/page/page-source.ts'
-import { contentsAt, heldIn } from '../mirror/contents.ts'
+import { contentsAt, heldIn, revisionIn } from '../mirror/contents.ts'
 import type { Mirrors } from '../mirror/mirrors.ts'
 import type { UpstreamFacts } from '../ops/metrics/upstream-counts.ts'
 import { systemRandom } from '../ops/system.ts'
@@ -113,6 +113,7 @@ export class Front implements Follower {
       mixed: () => versions.mixed,
       compatibleMinors,
       isMirrored: keyspace => mirrors.has(keyspace),
+      revisionNow: revisionIn(mirrors),
       aggregated,
       discoversResources: options.discoversResources === true,
       declared: named => declaredIn(parts.declared, named) !== undefined,

@@ -57,3 +57,16 @@ export function contentsAt(
     throw new CacheError('not_ready', `the mirror does not hold revision ${revision}`)
   }
 }
+
+/** Reads the revision that the etcd of a keyspace has at some time during the call. Fails with
+ *  `not_ready` while the mirror cannot tell. */
+export function revisionIn(
+  mirrors: Mirrors,
+): (keyspace: Key, signal: AbortSignal) => Promise<Revision> {
+  return async (keyspace, signal) => {
+    const read: ReadOptions = { freshness: { type: 'consistent' }, elsewhere: 'nowhere', signal }
+    const outcome = await mirrors.read(keyspace, read)
+    if (outcome.from === 'mirror') return mirrors.proven(keyspace)
+    throw new CacheError('not_ready', 'the mirror cannot tell the revision of its etcd')
+  }
+}

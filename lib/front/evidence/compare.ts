@@ -74,7 +74,7 @@ export async function compare(options: CompareOptions, form: Form, task: Task): 
   }
 }
 
-/** All objects of a resource that is small enough; undefined if it is not. */
+/** All objects of a resource that is small enough, perhaps none; undefined if it is not. */
 export function pageOf({ resource }: Form, { snapshot }: Held): readonly KeyValue[] | undefined {
   const range = prefixRange(keyFromText(resource.storage?.prefix ?? ''))
   if (snapshot.count(range) > pageMaxEntries) return undefined
@@ -86,7 +86,7 @@ export function pageOf({ resource }: Form, { snapshot }: Held): readonly KeyValu
 async function comparePage(options: CompareOptions, form: Form): Promise<Outcome> {
   const { held } = options
   const entries = pageOf(form, held)
-  if (entries === undefined || entries.length === 0) return { type: 'moved' }
+  if (entries === undefined) return { type: 'moved' }
   const path = pagePath(form.resource, held.proven, pageMaxEntries + 1, form.shown)
   return compareList(options, form, { path, entries, at: held.proven })
 }

@@ -250,7 +250,7 @@ export class Evidence {
       this.#later(form)
       return
     }
-    if (!form.isBegun && form.hasPage && pageOf(form, held) !== undefined) {
+    if (!form.hasObjects && form.hasPage && pageOf(form, held) !== undefined) {
       form.add({ type: 'page' }, 'soon')
       return
     }

@@ -57,6 +57,8 @@ export class Form implements Gate {
   isSweepDue = true
   /** All of its objects may be few enough to be compared in one request. */
   hasPage: boolean
+  /** The upstream writes the list without objects as we do. */
+  isEmptyProven = false
   #isDropped = false
   #suspicion: string | undefined = undefined
   /** Shapes of objects that the server changes before it shows them, and the epoch of their
@@ -81,8 +83,13 @@ export class Form implements Gate {
     return this.shown.subresource === 'scale'
   }
 
-  /** True if some of its objects may be answered from the mirror. */
+  /** True if some of its objects may be answered from the mirror, or a list without any. */
   get isBegun(): boolean {
+    return this.isEmptyProven || this.hasObjects
+  }
+
+  /** True if some of its objects were compared. */
+  get hasObjects(): boolean {
     return this.proven.isKnown(this.isScale ? 'alone' : 'item')
   }
 
@@ -142,7 +149,8 @@ export class Form implements Gate {
   get isSettled(): boolean {
     if (this.proven.difference !== undefined) return !this.isSuspect
     const isIdle = this.underWay === 0 && !this.hasTask && !this.isSweepDue
-    return this.isBegun && this.hasAlone && isIdle
+    const isShown = this.hasObjects ? this.hasAlone : this.isEmptyProven
+    return isShown && isIdle
   }
 
   /** True if a client waits for it. */
@@ -164,7 +172,8 @@ export class Form implements Gate {
     this.#suspicion = undefined
     for (const entry of entries) this.proven.learn(this.#shapes.shapeOf(entry), place)
     const [first] = entries
-    if (first !== undefined && !this.hasAlone) this.add({ type: 'alone', key: first.key }, 'urgent')
+    if (first === undefined) this.isEmptyProven = true
+    else if (!this.hasAlone) this.add({ type: 'alone', key: first.key }, 'urgent')
   }
 
   /** A difference was seen once. Nothing of the form is shown until it was checked again. */

@@ -43,6 +43,8 @@ export interface KnowledgeOptions {
   readonly isServed: (keyspace: Key) => boolean
   /** The mirror's contents at a revision. */
   readonly at: (keyspace: Key, revision: Revision, signal: AbortSignal) => Promise<Snapshot>
+  /** The revision that the etcd of the keyspace has at some time during the call. */
+  readonly revisionNow: (keyspace: Key, signal: AbortSignal) => Promise<Revision>
   /** Resources that only the upstream describes. */
   readonly aggregated: AggregatedResources
   /** Resources that the upstream lists and that are not declared are also served, although the
@@ -77,7 +79,7 @@ export class UpstreamKnowledge {
 
   constructor(options: KnowledgeOptions) {
     this.#options = options
-    const { clock, random, logger, upstream, at } = options
+    const { clock, random, logger, upstream, at, revisionNow } = options
     this.#version = new FollowedVersion({
       upstream,
       clock,
@@ -91,13 +93,17 @@ export class UpstreamKnowledge {
       random,
       logger,
       wanted: () => this.#wanted(),
-      checkStorage: (resource, signal) =>
-        checkStorage({
+      isPlaceKnown: ({ custom }) => custom !== undefined || this.isVersionCovered,
+      checkStorage: (resource, signal) => {
+        const keyspace = keyFromText(resource.storage?.prefix ?? '')
+        return checkStorage({
           upstream,
           resource,
-          at: revision => at(keyFromText(resource.storage?.prefix ?? ''), revision, signal),
+          at: revision => at(keyspace, revision, signal),
+          revisionNow: () => revisionNow(keyspace, signal),
           signal,
-        }),
+        })
+      },
     })
   }
 
@@ -129,7 +135,7 @@ export class UpstreamKnowledge {
     if (this.#listed?.has(resource) !== true) return 'not-listed'
     if (this.isVersionCovered && this.#version.isStoredOtherwise(resource)) return 'stored-version'
     const keyspace = keyFromText(storage.prefix)
-    if (this.#storage.stateOf(keyspace) === 'proven') return undefined
+    if (this.#storage.isAnswered(keyspace)) return undefined
     return isServed(keyspace) ? 'unproven' : 'not-ready'
   }
 

@@ -64,9 +64,9 @@ const words: Partial<Record<PassReason, Words>> = {
   },
   'not-ready': { why: 'it is being read from etcd', remedy: 'nothing: wait' },
   unproven: {
-    why: 'the upstream was not seen yet to have the same objects; where neither side has one, nothing can be compared',
+    why: 'the upstream was not seen yet to have the same objects, or, where neither side has one, lists with the revisions of this etcd',
     remedy:
-      'create an object; if there is one, give --etcd, --prefix and --etcd-for what the upstream stores it with',
+      'wait some seconds while anything is written to etcd; if that does not help, give --etcd, --prefix and --etcd-for what the upstream stores it with',
   },
 }
 

@@ -2,9 +2,10 @@
  *  etcd, prefix and storage are the right ones. An API server may have events in another etcd or
  *  use another prefix, and then an empty list would be wrong.
  *
- *  The upstream is asked for its first object and the number of objects at its newest revision, and
- *  the mirror for the same at that revision. If both sides are empty, the check proves nothing:
- *  requests for the resource go to the upstream until it has an object. */
+ *  The upstream is asked for its first object and the number of objects at its newest revision,
+ *  and the mirror for the same at that revision. If both sides are empty, the revision of the
+ *  upstream's list tells whether it reads our etcd: it is then between ours before and after the
+ *  question. */
 
 import { CacheError } from '../../base/errors.ts'
 import { keyFromText, prefixRange } from '../../base/keys.ts'
@@ -15,18 +16,23 @@ import { listOf, numberOf, objectOf, textOf } from '../../base/untyped.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
 import { ask, documentOf } from '../upstream/ask.ts'
 
+/** The result.
+ *  - `proven`: both sides have the same first object, and as many
+ *  - `empty`: neither side has an object; `sharedAt` is the revision of the upstream's list, if our
+ *    etcd had it at that time
+ *  - `differs`: one side has an object that the other does not have */
 export type StorageFinding =
-  | 'proven'
-  /** Neither side has an object. */
-  | 'empty'
-  /** One side has an object that the other does not have. */
-  | 'differs'
+  | { readonly type: 'proven' }
+  | { readonly type: 'empty'; readonly sharedAt: Revision | undefined }
+  | { readonly type: 'differs' }
 
 export interface StorageCheckOptions {
   readonly upstream: Pick<Upstream, 'call'>
   readonly resource: Resource
   /** The mirror's contents at a revision. */
   readonly at: (revision: Revision) => Promise<Snapshot>
+  /** The revision that the etcd of the resource has at some time during the call. */
+  readonly revisionNow: () => Promise<Revision>
   readonly signal: AbortSignal
 }
 
@@ -35,29 +41,35 @@ export async function checkStorage({
   upstream,
   resource,
   at,
+  revisionNow,
   signal,
 }: StorageCheckOptions): Promise<StorageFinding> {
   const { group, version, storage } = resource
   const root = group === '' ? '/api' : '/apis'
   const path = `${root}/${groupVersionText(group, version)}/${resource.resource}?limit=1`
   const accept = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json'
+  const before = await revisionNow()
   const answer = await ask(upstream, { path, accept, signal })
   const list = objectOf(documentOf(path, answer))
   const meta = objectOf(list['metadata'])
   const items = listOf(list['items'])
   const count = items.length + numberOf(meta['remainingItemCount'])
   const revision = revisionFrom(textOf(meta['resourceVersion']))
+  if (count === 0 && (revision < before || revision > (await revisionNow()))) {
+    return { type: 'empty', sharedAt: undefined }
+  }
   const snapshot = await at(revision)
   const prefix = keyFromText(storage?.prefix ?? '')
   const held = snapshot.count(prefixRange(prefix))
-  if (held !== count) return 'differs'
-  if (count === 0) return 'empty'
+  if (held !== count) return { type: 'differs' }
+  if (count === 0) return { type: 'empty', sharedAt: revision }
   const first = objectOf(objectOf(items[0])['metadata'])
   const [namespace, name] = [textOf(first['namespace']), textOf(first['name'])]
   const scope = namespace === '' ? '' : `${namespace}/`
   const key = prefix + keyFromText(scope + name)
   const entry = snapshot.get(key as Parameters<Snapshot['get']>[0])
-  return String(entry?.modRevision) === textOf(first['resourceVersion']) ? 'proven' : 'differs'
+  const isSame = String(entry?.modRevision) === textOf(first['resourceVersion'])
+  return { type: isSame ? 'proven' : 'differs' }
 }
 
 function revisionFrom(text: string): Revision {

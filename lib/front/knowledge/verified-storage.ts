@@ -1,6 +1,10 @@
 /** The keyspaces for which a check has shown that the upstream stores its objects where the mirror
  *  reads them (storage-check.ts). Each keyspace is checked at start, when a resource gets its first
- *  object, and then periodically, because the upstream may be restarted with other flags. */
+ *  object, and then periodically, because the upstream may be restarted with other flags.
+ *
+ *  A keyspace without objects is believed to be shared if the upstream's list of it had the
+ *  revision of our etcd twice, and that has risen in between: two etcds may have the same
+ *  revision once. The prefix is known by then from another keyspace that has objects. */
 
 import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
@@ -9,10 +13,12 @@ import type { LogFields, Logger } from '../../base/logger.ts'
 import type { Random } from '../../base/random.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import { type DueTask, DueTasks } from '../upstream/due-tasks.ts'
+import type { Revision } from '../../base/revision.ts'
 import type { StorageFinding } from './storage-check.ts'
 
-/** The values are those of the metric `watchglass_upstream_keyspaces`. */
-export type StorageState = StorageFinding | 'unknown'
+/** State of a keyspace; the values are those of the metric `watchglass_upstream_keyspaces`.
+ *  `shared` has no objects, but lies in our etcd, under our prefix. */
+export type StorageState = StorageFinding['type'] | 'shared' | 'unknown'
 
 export interface VerifiedStorageOptions {
   readonly clock: Clock
@@ -21,6 +27,8 @@ export interface VerifiedStorageOptions {
   /** Every keyspace that should be checked now, with a resource that the upstream lists and that is
    *  stored there. */
   readonly wanted: () => ReadonlyMap<Key, Resource>
+  /** The place under the prefix where the upstream stores the resource is known. */
+  readonly isPlaceKnown: (resource: Resource) => boolean
   readonly checkStorage: (resource: Resource, signal: AbortSignal) => Promise<StorageFinding>
 }
 
@@ -29,7 +37,7 @@ const underWayMax = 4
 /** A check that was not answered, or has found a difference, is repeated with growing pauses. */
 const retryFirstMs = 500
 const retryMaxMs = 60_000
-/** A keyspace that was found the same is checked again after this time. */
+/** A keyspace that is answered from is checked again after this time. */
 const againMs = 600_000
 
 interface Entry extends DueTask {
@@ -37,6 +45,8 @@ interface Entry extends DueTask {
   resource: Resource
   state: StorageState
   attempts: number
+  /** The revision of our etcd that an empty list of the upstream had first. */
+  sharedAt: Revision | undefined
 }
 
 export class VerifiedStorage {
@@ -61,17 +71,26 @@ export class VerifiedStorage {
     return this.#entries.get(keyspace)?.state ?? 'unknown'
   }
 
+  /** Whether reads of the keyspace may be answered from the mirror. */
+  isAnswered(keyspace: Key): boolean {
+    const state = this.stateOf(keyspace)
+    return state === 'proven' || state === 'shared'
+  }
+
   /** The number of keyspaces in each state. */
   counts(): Record<StorageState, number> {
-    const counts: Record<StorageState, number> = { proven: 0, empty: 0, differs: 0, unknown: 0 }
+    const counts = { proven: 0, shared: 0, empty: 0, differs: 0, unknown: 0 }
     for (const keyspace of this.#options.wanted().keys()) counts[this.stateOf(keyspace)]++
     return counts
   }
 
-  /** A keyspace has changed: one that was empty can be checked now. */
+  /** A keyspace has changed: one that was empty can be checked by its objects now. One that is
+   *  shared is answered from meanwhile: evidence compares each object before it is shown. */
   changed(keyspace: Key): void {
     const entry = this.#entries.get(keyspace)
-    if (entry?.state !== 'empty' || entry.attempts === 0) return
+    if (entry === undefined) return
+    const isChecked = entry.attempts > 0
+    if (!(entry.state === 'empty' && isChecked) && !(entry.state === 'shared' && !isChecked)) return
     entry.attempts = 0
     entry.dueMs = this.#options.clock.monotonicMs()
     this.#checks.look()
@@ -99,6 +118,7 @@ export class VerifiedStorage {
       attempts: 0,
       dueMs: 0,
       isUnderWay: false,
+      sharedAt: undefined,
     }
     this.#entries.set(keyspace, entry)
     return entry
@@ -119,22 +139,35 @@ export class VerifiedStorage {
       }
     }
     entry.attempts++
-    if (finding !== undefined) this.#note(entry, finding)
-    if (entry.state === 'proven' && finding === 'proven') return againMs
+    if (finding !== undefined) this.#note(entry, this.#stateAfter(entry, finding))
+    if (finding !== undefined && this.isAnswered(entry.keyspace)) return againMs
     return Math.min(retryMaxMs, retryFirstMs * 2 ** Math.min(entry.attempts - 1, 10))
   }
 
-  #note(entry: Entry, finding: StorageFinding): void {
+  #stateAfter(entry: Entry, finding: StorageFinding): StorageState {
+    if (finding.type !== 'empty') return finding.type
+    const { sharedAt } = finding
+    const { state, sharedAt: firstAt = sharedAt } = entry
+    entry.sharedAt = sharedAt === undefined ? undefined : firstAt
+    if (sharedAt === undefined || firstAt === undefined) return 'empty'
+    // One that had objects was seen to be ours by them.
+    if (state === 'proven' || state === 'shared') return 'shared'
+    const isPrefixKnown = [...this.#entries.values()].some(one => one.state === 'proven')
+    const isPlaceKnown = isPrefixKnown && this.#options.isPlaceKnown(entry.resource)
+    return sharedAt > firstAt && isPlaceKnown ? 'shared' : 'empty'
+  }
+
+  #note(entry: Entry, state: StorageState): void {
     const { logger } = this.#options
-    if (finding === 'proven') entry.attempts = 0
-    if (finding === entry.state) return
-    if (finding === 'differs') {
+    if (state === 'proven' || state === 'shared') entry.attempts = 0
+    if (state === entry.state) return
+    if (state === 'differs') {
       logger.warn(
         'the upstream has other objects than the mirror: requests for this resource go to the upstream',
         fieldsOf(entry),
       )
-    } else logger.debug('checked storage against the upstream', { ...fieldsOf(entry), finding })
-    entry.state = finding
+    } else logger.debug('checked storage against the upstream', { ...fieldsOf(entry), state })
+    entry.state = state
   }
 }
 

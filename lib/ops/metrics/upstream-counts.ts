@@ -88,7 +88,7 @@ export class UpstreamCounts {
     )
     const keyspaces = new Gauge({
       name: 'watchglass_upstream_keyspaces',
-      help: 'Keyspaces by how they compare with the upstream. Only proven ones are answered from the mirror.',
+      help: 'Keyspaces by how they compare with the upstream. Only proven ones, and shared ones, which have no objects, are answered from the mirror.',
       labelNames: ['proof'],
       registers: [],
       collect() {

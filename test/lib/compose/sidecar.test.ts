@@ -117,6 +117,6 @@ t.test('GET /resources says what is answered here, and why the rest is not', asy
   t.match(found('secrets'), {
     isAnsweredHere: false,
     reason: 'unproven',
-    why: /nothing can be compared/,
+    why: /lists with the revisions of this etcd/,
   })
 })

@@ -41,6 +41,7 @@ const event = {
   involvedObject: {},
   reason: 'r',
 }
+const table = 'application/json;as=Table;v=v1;g=meta.k8s.io'
 const objects = [[maps, configMap('a', '1')]] as const
 
 /** Resolves when every resource was compared with the upstream that can be. */
@@ -127,6 +128,7 @@ t.test('events that are kept in another etcd pass, whether there are any or not'
   for (let i = 0; i < 20; i++) {
     const answer = await get(events)
     t.equal(originOf(answer), 'pass; reason=unproven')
+    await created(upstream.port, maps, configMap(`rises-${i}`, '1'))
     proxied.service.knowledge?.redefined()
   }
   t.ok(
@@ -222,6 +224,29 @@ t.test('what was empty is answered here as soon as it has an object', async t =>
   await answeredHere(proxied, 'coordination.k8s.io', 'v1', 'leases')
   t.equal(await itemsOf(proxied, leases), 1)
 })
+
+t.test(
+  'an empty resource is answered here once its lists had the revisions of our etcd',
+  async t => {
+    const proxied = await startProxied(t, { objects })
+    const { upstream, get } = proxied
+    await answeredHere(proxied, '', 'v1', 'configmaps')
+    for (let i = 0; originOf(await get(leases)) !== 'mirror; revision=N'; i++) {
+      await created(upstream.port, maps, configMap(`rises-${i}`, '1'))
+    }
+    t.equal(proxied.service.knowledge?.storageStates.shared !== 0, true)
+    for (const accept of ['application/json', table, 'application/vnd.kubernetes.protobuf']) {
+      let ours = await get(leases, { accept })
+      while (originOf(ours) !== 'mirror; revision=N') ours = await get(leases, { accept })
+      const theirs = await ask(upstream.port, { path: leases, headers: { accept } })
+      t.strictSame(ours.body, theirs.body, accept)
+    }
+    await created(upstream.port, leases, lease)
+    t.equal(await itemsOf(proxied, leases), 1, 'its first object is seen at once')
+    await answeredHere(proxied, 'coordination.k8s.io', 'v1', 'leases')
+    t.equal(originOf(await get(leases)), 'mirror; revision=N')
+  },
+)
 
 t.test('as long as the upstream does not answer, nothing does', async t => {
   const proxied = await startProxied(t, { objects, upstream: { isDown: true } })
