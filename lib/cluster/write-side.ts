@@ -52,6 +52,8 @@ export interface WriteSideOptions {
 export interface ClusterBasics {
   /** Certificates (PEM) of whoever signs the certificate of the server, for pods. */
   readonly rootAuthority: string
+  /** The server has no certificate, so it has signed nothing. */
+  readonly isMadeUp?: boolean | undefined
 }
 
 export interface WriteSideParts {
@@ -90,8 +92,7 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
   }
   const { simulation, basics } = options
   const access = accessOf(options, parts)
-  const inNamespaces =
-    basics && new NamespaceBasics({ cluster, rootAuthority: basics.rootAuthority })
+  const inNamespaces = basics && new NamespaceBasics({ cluster, ...basics })
   const controllers =
     options.hasControllers === true
       ? new Controllers({

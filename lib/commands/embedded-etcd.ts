@@ -1,5 +1,5 @@
 /** The embedded etcd of `serve --etcd embedded`: the engine, the history that is loaded into it,
- *  and access in process and over gRPC. */
+ *  the folder that keeps its state, and access in process and over gRPC. */
 
 import type { Clock } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
@@ -7,11 +7,13 @@ import { type Logger } from '../base/logger.ts'
 import { wings } from '../compose/sides.ts'
 import type { EtcdListen } from '../config/etcd-listen.ts'
 import type { Client } from '../etcd/client.ts'
+import type { DataFolderOptions } from '../config/data-folder.ts'
 import { EngineClient } from '../etcd/engine/client.ts'
 import { Engine } from '../etcd/engine/engine.ts'
 import { loadRecording } from '../etcd/engine/load.ts'
 import { DirectNetwork } from '../etcd/engine/network.ts'
 import { createDirectScheduler } from '../etcd/engine/scheduler.ts'
+import type { DataFolder } from '../etcd/journal/data-folder.ts'
 import { OwnRevision } from '../etcd/own-revision.ts'
 import type { EtcdServer } from '../door/server.ts'
 import { systemRandom } from '../ops/system.ts'
@@ -22,12 +24,19 @@ export interface EmbeddedEtcdOptions {
   readonly listen: EtcdListen | undefined
   /** A recorded history to begin with. */
   readonly load: string | undefined
+  /** The folder of state that lasts; in memory only if it is left out. */
+  readonly dataFolder?: DataFolderOptions | undefined
+  /** Fills an etcd that has nothing yet, before anything is kept or served: a folder has all of it
+   *  or is still new. */
+  readonly fill?: ((client: Client) => Promise<void>) | undefined
   /** For leases, and for looking at certificates again. */
   readonly clock: Clock
   readonly logger: Logger
 }
 
 export interface EmbeddedEtcd {
+  /** True if everything comes from the data folder: nothing was loaded or filled in. */
+  readonly isRecovered: boolean
   /** Creates a client in this process. */
   createClient(): Client
   close(): Promise<void>
@@ -39,8 +48,9 @@ export interface EmbeddedEtcd {
 const historyMaxBytes = 1024 ** 3
 
 export async function startEmbeddedEtcd(options: EmbeddedEtcdOptions): Promise<EmbeddedEtcd> {
-  const { listen, load, clock, logger } = options
+  const { listen, load, fill, dataFolder, clock, logger } = options
   if (listen?.rules !== undefined) throw cannotLimit()
+  const folder = dataFolder && (await openFolder(dataFolder, options))
   const scheduler = createDirectScheduler(clock)
   const engine = new Engine({
     clock,
@@ -49,24 +59,56 @@ export async function startEmbeddedEtcd(options: EmbeddedEtcdOptions): Promise<E
     members: [{ endpoint: listen === undefined ? 'embedded' : urlOf(listen) }],
     historyMaxBytes,
     ownRevision: new OwnRevision(),
-  })
-  if (load !== undefined) {
-    const revision = await loadRecording(engine, load)
-    logger.info('loaded a recorded history', { file: load, revision })
-  }
-  const server = listen === undefined ? undefined : await serveEngine(engine, listen, options)
-  logger.warn('the embedded etcd keeps everything in memory only: it is not for production', {
-    etcd: server?.address,
-    version: engine.version,
+    recovered: folder?.recovered,
   })
   const network = new DirectNetwork(scheduler)
+  const createClient = (): Client => new EngineClient({ engine, network })
+  const isRecovered = folder?.recovered !== undefined
+  let journal: { close(): Promise<void> } | undefined
+  let server: EtcdServer | undefined
+  try {
+    // At once: a lease that ends from here on is kept.
+    if (isRecovered) journal = await folder?.begin(engine)
+    if (isRecovered && (load ?? fill) !== undefined) {
+      logger.info('the data folder has a cluster already: nothing is loaded or generated')
+    } else {
+      if (load !== undefined) {
+        const revision = await loadRecording(engine, load)
+        logger.info('loaded a recorded history', { file: load, revision })
+      }
+      await fill?.(createClient())
+    }
+    journal ??= await folder?.begin(engine)
+    server = listen === undefined ? undefined : await serveEngine(engine, listen, options)
+  } catch (error) {
+    await (journal ?? folder)?.close()
+    engine.close()
+    throw error
+  }
+  const kept = dataFolder === undefined ? 'everything in memory only' : 'its state in a folder'
+  logger.warn(`the embedded etcd keeps ${kept}: it is not for production`, {
+    etcd: server?.address,
+    version: engine.version,
+    folder: dataFolder?.folder,
+  })
   return {
-    createClient: () => new EngineClient({ engine, network }),
+    isRecovered,
+    createClient,
     async close() {
       await server?.close()
+      await journal?.close()
       engine.close()
     },
   }
+}
+
+/** Loads the code of files only where there are some. */
+async function openFolder(
+  dataFolder: DataFolderOptions,
+  { clock, logger }: EmbeddedEtcdOptions,
+): Promise<DataFolder> {
+  const { openDataFolder } = await import('../etcd/journal/data-folder.ts')
+  return openDataFolder({ ...dataFolder, clock, logger })
 }
 
 async function serveEngine(

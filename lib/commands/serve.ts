@@ -7,6 +7,7 @@ import { textFromKey } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
 import { type EtcdConnection, etcdConnection, isEmbedded } from '../config/etcd.ts'
 import { type EtcdListen, etcdListenOf } from '../config/etcd-listen.ts'
+import { dataFolderOf } from '../config/data-folder.ts'
 import { addressOf } from '../config/listen.ts'
 import type { OptionValues } from '../config/option-values.ts'
 import { threadsOf } from '../config/threads.ts'
@@ -16,7 +17,6 @@ import { systemClock } from '../ops/system.ts'
 import type { CommandContext } from './context.ts'
 import { type OpenClient, openEtcdClient } from './etcd-client.ts'
 import { replayPlanOf, startReplay } from './replay.ts'
-import type { EmbeddedEtcd } from './embedded-etcd.ts'
 import type { ThreadsOptions } from '../threads/threads.ts'
 import type { ThreadOptions } from './thread-options.ts'
 import { type ServePlan, startPlan, stopDelayOf } from './plan/serve-plan.ts'
@@ -124,15 +124,26 @@ async function inEmbeddedEtcd<T>(
   const listen = etcdListenOf(values)
   const replay = replayPlanOf(values)
   const load = replay === undefined ? values.text('load') : undefined
+  const dataFolder = dataFolderOf(values)
+  const generated = await generatedFor(context)
   const { startEmbeddedEtcd } = await import('./embedded-etcd.ts')
-  const embedded = await startEmbeddedEtcd({ listen, load, clock: systemClock, logger })
+  const embedded = await startEmbeddedEtcd({
+    listen,
+    load,
+    dataFolder,
+    fill: generated?.fill,
+    clock: systemClock,
+    logger,
+  })
   const stops: (() => void)[] = []
   try {
+    if (embedded.isRecovered) refuseChangesOfThePast(values)
     if (replay !== undefined) {
       stops.push(await startReplay(replay, embedded.createClient(), context))
     }
-    stops.push(await generateInto(embedded, context))
-    return await task({ client: embedded.createClient(), name: 'embedded, in memory' })
+    stops.push(generated?.startChurn(embedded.createClient()) ?? (() => {}))
+    const place = dataFolder === undefined ? 'in memory' : `in ${dataFolder.folder}`
+    return await task({ client: embedded.createClient(), name: `embedded, ${place}` })
   } finally {
     // Whoever goes on writing would keep a process alive that could not listen.
     for (const stop of stops) stop()
@@ -166,22 +177,41 @@ async function serveEtcdOnly(context: CommandContext, listen: EtcdListen): Promi
   logger.info('stopped')
 }
 
-/** Fills the embedded etcd with what was asked for. The answer stops the changes. */
-async function generateInto(embedded: EmbeddedEtcd, context: CommandContext): Promise<() => void> {
+/** A cluster to fill the embedded etcd with. */
+interface Generated {
+  readonly fill: (client: Client) => Promise<void>
+  /** The answer stops the changes. */
+  readonly startChurn: (client: Client) => () => void
+}
+
+/** Undefined if none was asked for. */
+async function generatedFor(context: CommandContext): Promise<Generated | undefined> {
   const { values, logger } = context
   const plan = values.text('generate')
   if (plan === undefined) {
     if (values.text('churn') !== undefined) {
       throw invalid('--churn changes generated objects: add --generate')
     }
-    return () => {}
+    return undefined
   }
   const { clusterOf, fill, rateOf, startChurnOf } = await wings.generator()
   const rate = rateOf(values)
   const cluster = clusterOf(values, plan)
-  const client = embedded.createClient()
-  await fill(client, cluster, context)
-  return rate === undefined ? () => {} : startChurnOf({ client, cluster, rate, logger })
+  return {
+    fill: client => fill(client, cluster, context),
+    startChurn: client =>
+      rate === undefined ? () => {} : startChurnOf({ client, cluster, rate, logger }),
+  }
+}
+
+/** Replays and churn go on from what they have made themselves. */
+function refuseChangesOfThePast(values: OptionValues): void {
+  for (const name of ['speed', 'churn']) {
+    if (values.text(name) === undefined) continue
+    throw invalid(
+      `--${name} begins with a cluster of its own, and ${values.text('data-dir')} has one already: leave --${name} out, or name an empty folder`,
+    )
+  }
 }
 
 async function serveApi(

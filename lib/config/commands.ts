@@ -3,6 +3,7 @@
  *  `--etcd-user` is `WATCHGLASS_ETCD_USER`. */
 
 import { authOptions } from './auth.ts'
+import { dataFolderOptions } from './data-folder.ts'
 import { etcdCredentialOptions, etcdOption } from './etcd.ts'
 import { etcdListenOptions } from './etcd-listen.ts'
 import { faultOptions } from './faults.ts'
@@ -134,6 +135,7 @@ const serveOptions: readonly Option[] = [
 
 /** The options of `--etcd embedded`. */
 const embeddedOptions: readonly Option[] = [
+  ...dataFolderOptions,
   {
     name: 'generate',
     value: 'KIND=COUNT[,KIND=COUNT...]',
@@ -162,7 +164,7 @@ const allServeOptions: readonly Option[] = [
     value: 'URL',
     many: true,
     fallback: 'embedded',
-    help: 'The endpoints of etcd, separated by commas; or embedded, an etcd in memory: for trying, tests and load tests.',
+    help: 'The endpoints of etcd, separated by commas; or embedded, an etcd in this process: for trying, tests and load tests.',
   },
   ...etcdCredentialOptions,
   ...serveOptions,

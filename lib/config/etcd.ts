@@ -83,8 +83,8 @@ function userFrom(text: string | undefined): EtcdConnection['user'] {
   return { name: text.slice(0, colon), password: text.slice(colon + 1) }
 }
 
-/** True if etcd is to be in memory. Fails if something else that was asked for does not go with
- *  that. */
+/** True if etcd is to be in this process. Fails if something else that was asked for does not go
+ *  with that. */
 export function isEmbedded(values: OptionValues): boolean {
   const endpoints = listed(values, 'etcd')
   if (endpoints.join() === 'embedded') {
@@ -92,7 +92,7 @@ export function isEmbedded(values: OptionValues): boolean {
     throw invalid('--upstream needs --etcd: the etcd that this API server uses')
   }
   if (endpoints.includes('embedded')) throw invalid('--etcd embedded goes with no other endpoint')
-  for (const name of ['load', 'speed', 'generate', 'churn']) {
+  for (const name of ['load', 'speed', 'generate', 'churn', 'data-dir', 'durability']) {
     if (values.text(name) !== undefined) throw invalid(`--${name} is for --etcd embedded only`)
   }
   return false

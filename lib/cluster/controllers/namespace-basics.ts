@@ -8,12 +8,15 @@ export interface NamespaceBasicsOptions {
   readonly cluster: ApiCluster
   /** Certificates (PEM) of whoever signs the certificate of the server. */
   readonly rootAuthority: string
+  /** It has signed nothing and is another one after each start: one that is there stays. */
+  readonly isMadeUp?: boolean | undefined
 }
 
 export const account = 'default'
 export const authorities = 'kube-root-ca.crt'
 
 const authoritiesMember = 'ca.crt'
+const pemStart = '-----BEGIN CERTIFICATE-----'
 const description =
   'Contains a CA bundle that can be used to verify the kube-apiserver when using internal ' +
   'endpoints such as the internal service IP or kubernetes.default.svc. No other usage is ' +
@@ -40,7 +43,7 @@ export class NamespaceBasics {
   }
 
   async #ensureAuthorities(namespace: string): Promise<void> {
-    const { cluster, rootAuthority } = this.#options
+    const { cluster, rootAuthority, isMadeUp } = this.#options
     const place = this.#placeOf('configmaps', namespace, authorities)
     if (place === undefined) return
     const data = { [authoritiesMember]: rootAuthority }
@@ -54,7 +57,10 @@ export class NamespaceBasics {
     const shown = cluster.plainOf(place.resource, entry) as ConfigMapData | undefined
     const known = shown?.data ?? {}
     const others = Object.keys(known).filter(name => name !== authoritiesMember)
-    if (others.length === 0 && known[authoritiesMember] === rootAuthority) return
+    const current = known[authoritiesMember]
+    const isRight =
+      current === rootAuthority || (isMadeUp === true && current?.startsWith(pemStart) === true)
+    if (others.length === 0 && isRight) return
     const without = Object.fromEntries(others.map(name => [name, null]))
     await cluster.patch(place, { metadata: { annotations }, data: { ...without, ...data } })
   }

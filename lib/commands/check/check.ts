@@ -4,6 +4,7 @@ import { sleep } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import type { Logger } from '../../base/logger.ts'
 import { startGuarded } from '../plan/access.ts'
+import { dataFolderOf } from '../../config/data-folder.ts'
 import { isEmbedded } from '../../config/etcd.ts'
 import { listenOf } from '../../config/listen.ts'
 import type { OptionValues } from '../../config/option-values.ts'
@@ -23,7 +24,10 @@ export async function check({ values, signal }: CommandContext): Promise<number>
   if (listed(values, 'etcd').includes('embedded')) {
     await list.try('--etcd embedded', () => {
       isEmbedded(values)
-      return { warning: 'in memory only: not for production' }
+      const folder = dataFolderOf(values)?.folder
+      return {
+        warning: `${folder === undefined ? 'in memory only' : `in ${folder}`}: not for production`,
+      }
     })
   } else {
     await checkEtcd(list, values, { prefix: validPrefix(values), signal })

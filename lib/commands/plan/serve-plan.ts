@@ -18,7 +18,7 @@ import type { Logger } from '../../base/logger.ts'
 import { type EtcdPlan, etcdPlanOf } from './etcd-plan.ts'
 import { prefixOf } from '../../config/generated.ts'
 import { simulationOf } from './simulation.ts'
-import type { WriteSideOptions } from '../../cluster/write-side.ts'
+import type { ClusterBasics, WriteSideOptions } from '../../cluster/write-side.ts'
 import { type ServiceOptions } from '../../compose/service.ts'
 import { wings } from '../../compose/sides.ts'
 import { systemClock } from '../../ops/system.ts'
@@ -103,18 +103,18 @@ async function writesOf(values: OptionValues): Promise<WriteSideOptions | undefi
   const simulation = await simulationOf(values, takesWrites)
   if (!takesWrites) return undefined
   const isFresh = isOwn(values) && values.text('load') === undefined
-  const basics = isFresh ? { rootAuthority: await rootAuthorityOf(values) } : undefined
+  const basics = isFresh ? await basicsOf(values) : undefined
   return { hasControllers: true, simulation, basics }
 }
 
 /** By which pods would know the server: the last certificate of its file. A server without TLS has
  *  none, and pods get one that has signed nothing, since programs read the file. */
-async function rootAuthorityOf(values: OptionValues): Promise<string> {
+async function basicsOf(values: OptionValues): Promise<ClusterBasics> {
   const own = fileOf(values, 'tls-cert')?.toString()
   const last = own?.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)?.at(-1)
-  if (last !== undefined) return `${last}\n`
+  if (last !== undefined) return { rootAuthority: `${last}\n` }
   const { createAuthority } = await wings.authority()
-  return createAuthority(systemClock.wallMs()).cert
+  return { rootAuthority: createAuthority(systemClock.wallMs()).cert, isMadeUp: true }
 }
 
 /** Loads the parser of YAML only if there is a file. */

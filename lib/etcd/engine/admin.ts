@@ -30,7 +30,7 @@ export class Admin {
 
   grantLease(request: LeaseGrantMessage, reply: Reply<LeaseResponseMessage>): void {
     this.#member.decide(reply, () => {
-      const { id, ttlSeconds } = this.#engine.lessor.grant(request.id, request.ttl)
+      const { id, ttlSeconds } = this.#engine.grantLease(request.id, request.ttl)
       return { header: partialHeader(this.#engine.revision), id, ttl: ttlSeconds }
     })
   }
@@ -45,7 +45,7 @@ export class Admin {
   /** A lease that is not there has a time to live of 0. */
   keepLeaseAlive(request: LeaseIdMessage, reply: Reply<LeaseResponseMessage>): void {
     this.#member.decide(reply, () => {
-      const lease = this.#engine.lessor.renew(request.id)
+      const lease = this.#engine.renewLease(request.id)
       const header = partialHeader(this.#engine.revision)
       return { header, id: request.id, ttl: lease?.ttlSeconds ?? 0 }
     })

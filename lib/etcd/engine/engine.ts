@@ -1,6 +1,6 @@
 /** The embedded engine: etcd's semantics in memory, in one process, on the store. For trying
- *  Watchglass, for tests, simulations and load tests; it keeps nothing on disk and is no
- *  replacement for etcd.
+ *  Watchglass, for tests, simulations and load tests; no replacement for etcd. State that is to
+ *  outlast the process goes to a journal (journal.ts) before anybody sees it.
  *
  *  The engine is what a cluster has decided: contents with their history, leases, the compacted
  *  revision. Its members answer clients from what they have applied of that (member.ts). Everything
@@ -12,15 +12,14 @@ import { CacheError } from '../../base/errors.ts'
 import { allKeys } from '../../base/keys.ts'
 import { type Random, randomInt } from '../../base/random.ts'
 import { nextRevision, type Revision, revision } from '../../base/revision.ts'
-import type { Batch, Change, Event, KeyValue } from '../../store/event.ts'
-import type { HistoryBounds } from '../../store/history.ts'
-import { Keyspace } from '../../store/keyspace.ts'
+import { type Batch, type Change, type Event, type KeyValue, noLease } from '../../store/event.ts'
 import { SlabWriter } from '../../store/slab.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
 import type { RevisionChanges } from '../client.ts'
 import type { OwnRevision } from '../own-revision.ts'
 import { EtcdError } from '../proto/failures.ts'
 import type { HeaderMessage } from '../proto/kv-messages.ts'
+import { createContents, type Decision, type Journal, type RecoveredState } from './journal.ts'
 import { Transaction, type VersionedContents } from './kv.ts'
 import { type Lease, Lessor } from './lease.ts'
 import { type Cluster, type Entry, Member, type MemberOptions } from './member.ts'
@@ -46,6 +45,8 @@ export interface EngineOptions {
   readonly progressOvertakesEvents?: boolean | undefined
   /** Record of the revision. An engine that has this is never restored. */
   readonly ownRevision?: OwnRevision | undefined
+  /** State that a journal has kept; it names the cluster and its only member. */
+  readonly recovered?: RecoveredState | undefined
 }
 
 /** A copy of everything the engine holds at one revision. It shares all entries with the engine. */
@@ -54,13 +55,11 @@ export interface Backup {
   readonly batches: readonly Batch[]
   readonly compactRevision: number
   readonly oldestBatch: number
-  readonly leases: readonly Pick<Lease, 'id' | 'ttlSeconds'>[]
+  readonly leases: readonly Pick<Lease, 'id' | 'ttlSeconds' | 'expiresAtMs'>[]
 }
 
 /** The version of etcd whose behaviour this is. */
 const embeddedVersion = '3.5.30'
-
-const unbounded: HistoryBounds = { maxBatches: Infinity, maxAgeMs: Infinity, maxBytes: Infinity }
 
 const defaultProgressIntervalMs = 600_000
 
@@ -76,11 +75,15 @@ export class Engine implements Cluster {
   readonly #options: EngineOptions
   readonly #lessor: Lessor
   readonly #slab = new SlabWriter()
-  #keyspace = new Keyspace(unbounded)
+  #keyspace = createContents()
+  #journal: Journal | undefined = undefined
   #clusterId: bigint
   #raftTerm = 2n
   #leader: Member
+  /** Number of entries that members were told of. */
   #index = 0
+  /** Number of decided entries: more, while some are on their way to the journal. */
+  #decidedIndex = 0
   #compactRevision = -1
   #oldestBatch = 0
   #contentBytes = 0
@@ -90,17 +93,19 @@ export class Engine implements Cluster {
     this.clock = options.clock
     this.version = options.version ?? embeddedVersion
     this.progressOvertakesEvents = options.progressOvertakesEvents ?? false
-    this.#clusterId = options.clusterId ?? this.#newId()
+    const { recovered } = options
+    this.#clusterId = recovered?.clusterId ?? options.clusterId ?? this.#newId()
     this.#lessor = new Lessor(options.clock, options.random, lease => this.#end(lease))
-    this.#keyspace.restore([], firstRevision)
-    this.ownRevision?.set(firstRevision)
+    if (recovered === undefined) this.#keyspace.restore([], firstRevision)
+    else this.#recover(recovered)
+    this.ownRevision?.set(this.revision)
     this.members = (options.members ?? [{}]).map(
       ({ name, id, endpoint }, i) =>
         new Member(
           this,
           {
             name: name ?? `embedded${i}`,
-            id: id ?? this.#newId(),
+            id: id ?? recovered?.memberId ?? this.#newId(),
             endpoint: endpoint ?? `engine:${i}`,
           },
           options.scheduler.createLane(),
@@ -131,9 +136,18 @@ export class Engine implements Cluster {
     return this.#oldestBatch
   }
 
-  /** Number of entries that the cluster has decided. */
+  /** Number of entries that members may apply: all that were decided and are in the journal. */
   get index(): number {
     return this.#index
+  }
+
+  get decidedIndex(): number {
+    return this.#decidedIndex
+  }
+
+  /** The reason why nothing can be decided now. */
+  get refusal(): CacheError | undefined {
+    return this.#journal?.refusal
   }
 
   get leader(): Member {
@@ -189,15 +203,15 @@ export class Engine implements Cluster {
     }
   }
 
+  /** From now on everything that is decided goes to this journal first. It must have what there
+   *  is already. */
+  keepIn(journal: Journal): void {
+    this.#journal = journal
+  }
+
   /** Does a write: what `evaluate` has gathered becomes the next revision, if it is anything. */
   write<T>(evaluate: (transaction: Transaction) => T): T {
-    const transaction = this.#transaction()
-    const response = evaluate(transaction)
-    if (transaction.changes.length > 0) {
-      this.#append(nextRevision(this.revision), transaction.changes)
-      this.#boundHistory()
-    }
-    return response
+    return this.#write(evaluate, noLease)
   }
 
   /** Makes `at` the oldest revision that can be read. */
@@ -207,7 +221,8 @@ export class Engine implements Cluster {
     }
     if (at > this.revision) throw new EtcdError('futureRevision', { latest: this.revision })
     this.#compactRevision = at
-    this.#decided({ type: 'compaction', revision: at })
+    const compaction = { type: 'compaction', revision: at } as const
+    this.#decided(compaction, compaction)
   }
 
   /** Lets go of what no member can be asked for any more. The batch of the compacted revision
@@ -215,6 +230,20 @@ export class Engine implements Cluster {
   compactApplied(): void {
     const floor = Math.min(...this.members.map(({ compactRevision }) => compactRevision)) - 1
     if (floor > this.#keyspace.oldest) this.#keyspace.compact(revision(floor))
+  }
+
+  /** Grants a lease; an id of 0 lets us choose one. */
+  grantLease(id: bigint, ttlSeconds: number): Lease {
+    const lease = this.#lessor.grant(id, ttlSeconds)
+    this.#noteLease({ type: 'lease', id: lease.id, ttlSeconds: lease.ttlSeconds })
+    return lease
+  }
+
+  /** Makes a lease live for its whole time again; undefined when there is none. */
+  renewLease(id: bigint): Lease | undefined {
+    const lease = this.#lessor.renew(id)
+    if (lease !== undefined) this.#noteLease({ type: 'lease', id, ttlSeconds: lease.ttlSeconds })
+    return lease
   }
 
   /** Ends a lease and deletes its keys, in order, at one revision. */
@@ -266,7 +295,7 @@ export class Engine implements Cluster {
     if (options.keepClusterId !== true) this.#clusterId = this.#newId()
     this.#lessor.clear()
     for (const { id, ttlSeconds } of backup.leases) this.#lessor.grant(id, ttlSeconds)
-    this.#keyspace = new Keyspace(unbounded)
+    this.#keyspace = createContents()
     this.#restoreBase(backup.base.iterate(allKeys), backup.base.revision)
     this.#oldestBatch = backup.oldestBatch
     this.#compactRevision = backup.compactRevision
@@ -296,31 +325,68 @@ export class Engine implements Cluster {
     })
   }
 
-  #append(revision: Revision, changes: readonly Change[]): void {
-    this.#decided({ type: 'batch', batch: this.#apply(revision, changes) })
+  #write<T>(evaluate: (transaction: Transaction) => T, endedLease: bigint): T {
+    const transaction = this.#transaction()
+    const response = evaluate(transaction)
+    if (transaction.changes.length > 0) {
+      this.#append(nextRevision(this.revision), transaction.changes, endedLease)
+      this.#boundHistory()
+    } else if (endedLease !== noLease) {
+      this.#noteLease({ type: 'lease-end', id: endedLease })
+    }
+    return response
+  }
+
+  #append(revision: Revision, changes: readonly Change[], endedLease = noLease): void {
+    const batch = this.#apply(revision, changes)
+    this.#decided({ type: 'batch', batch }, { type: 'batch', revision, changes, endedLease })
   }
 
   #apply(revision: Revision, changes: readonly Change[]): Batch {
     const batch = this.#keyspace.apply(revision, changes, this.clock.monotonicMs())
-    this.ownRevision?.set(revision)
     for (const event of batch.events) this.#contentBytes += growthOf(event)
     return batch
   }
 
-  #decided(entry: Entry): void {
+  /** Members learn of an entry when the journal has it: nobody sees what a restart could undo. */
+  #decided(entry: Entry, decision: Decision): void {
+    this.#decidedIndex++
+    if (this.#journal === undefined) this.#tellMembers(entry)
+    else this.#journal.append(decision, () => this.#tellMembers(entry))
+  }
+
+  #tellMembers(entry: Entry): void {
     this.#index++
+    if (entry.type === 'batch') this.ownRevision?.set(entry.batch.revision)
     for (const member of this.members) member.learn(entry)
+  }
+
+  /** In memory only, nobody has to wait for a lease. */
+  #noteLease(decision: Decision): void {
+    if (this.#journal !== undefined) this.#decided({ type: 'lease' }, decision)
   }
 
   #end(lease: Lease): void {
     this.#lessor.remove(lease.id)
     const keys = [...lease.keys].sort()
-    this.write(transaction => {
+    this.#write(transaction => {
       for (const key of keys) {
         const entry = transaction.get(key)
         if (entry !== undefined) transaction.delete(entry)
       }
-    })
+    }, lease.id)
+  }
+
+  #recover({ contents, raftTerm, compactRevision, oldestBatch, leases }: RecoveredState): void {
+    this.#keyspace = contents
+    this.#raftTerm = raftTerm + 1n
+    this.#compactRevision = compactRevision
+    this.#oldestBatch = oldestBatch
+    for (const lease of leases) this.#lessor.recover(lease)
+    for (const entry of contents.latest().iterate(allKeys)) {
+      this.#contentBytes += weightOf(entry)
+      if (entry.lease !== noLease) this.#lessor.attach(entry.lease, entry.key)
+    }
   }
 
   #boundHistory(): void {

@@ -8,6 +8,7 @@ import { type Random, randomInt } from '../../base/random.ts'
 import { Alarm } from '../../base/timers.ts'
 import { noLease } from '../../store/event.ts'
 import { EtcdError } from '../proto/failures.ts'
+import type { RecoveredLease } from './journal.ts'
 
 /** etcd raises what is below: one and a half election timeouts of a second, rounded up. */
 const minTtlSeconds = 2
@@ -75,6 +76,14 @@ export class Lessor {
     this.#leases.set(lease.id, lease)
     this.#enqueue(lease)
     return lease
+  }
+
+  /** Takes a lease over with what is left of its time. */
+  recover({ id, ttlSeconds, remainingMs }: RecoveredLease): void {
+    const expiresAtMs = this.#clock.monotonicMs() + remainingMs
+    const lease: OwnLease = { id, ttlSeconds, keys: new Set(), expiresAtMs }
+    this.#leases.set(id, lease)
+    this.#enqueue(lease)
   }
 
   /** Makes a lease live for its whole time again; `undefined` when there is none. */

@@ -61,6 +61,8 @@ export interface OpenWatchOptions {
 export type Entry =
   | { readonly type: 'batch'; readonly batch: Batch }
   | { readonly type: 'compaction'; readonly revision: number }
+  /** Leases are the cluster's: a member learns only that it may answer. */
+  | { readonly type: 'lease' }
 
 /** The cluster as its members see it. */
 export interface Cluster {
@@ -68,8 +70,12 @@ export interface Cluster {
   readonly progressOvertakesEvents: boolean
   readonly revision: Revision
   readonly compactRevision: number
-  /** Number of decided entries. */
+  /** Number of entries that members may apply. */
   readonly index: number
+  /** Number of decided entries: those that a journal does not have yet, too. */
+  readonly decidedIndex: number
+  /** The reason why nothing can be decided now; undefined while all is well. */
+  readonly refusal: CacheError | undefined
   readonly oldestBatch: number
   readonly leader: Member
   header(memberId: bigint, revision: number): HeaderMessage
@@ -229,8 +235,13 @@ export class Member implements VersionedContents, WatchedMember {
       this.#engine.clock.setTimer(requestTimeoutMs, () => reply(new EtcdError('timeout')))
       return
     }
+    const { refusal } = this.#engine
+    if (refusal !== undefined) {
+      reply(refusal)
+      return
+    }
     const outcome = attempt(evaluate)
-    this.#whenApplied(this.#engine.index, failure => reply(failure ?? this.#filled(outcome)))
+    this.#whenApplied(this.#engine.decidedIndex, failure => reply(failure ?? this.#filled(outcome)))
   }
 
   openWatch(connection: WatchConnection, options: OpenWatchOptions): WatchStream {
@@ -353,7 +364,7 @@ export class Member implements VersionedContents, WatchedMember {
     if (entry.type === 'compaction') {
       this.#compactRevision = entry.revision
       this.#engine.compactApplied()
-    } else {
+    } else if (entry.type === 'batch') {
       this.#revision = entry.batch.revision
       const events = new BatchEvents(entry.batch)
       for (const stream of this.#streams) stream.applied(this.#watches, events)
