@@ -7,12 +7,14 @@ import { Duplex, PassThrough, type Readable } from 'node:stream'
 import t from 'tap'
 import type { RequestContext } from '../../lib/http/exchange/request-context.ts'
 import { Relay } from '../../lib/front/proxy/relay.ts'
-import { beginBody } from '../../lib/http/exchange/read-body.ts'
+import { beginBody, readBody } from '../../lib/http/exchange/read-body.ts'
 import { passTunnel } from '../../lib/front/proxy/tunnel.ts'
 import type { ForwardRequest, TunnelSink, Upstream } from '../../lib/front/upstream/upstream.ts'
 import { StatusError } from '../../lib/kube/status.ts'
+import { connect } from '../support/attacks/faces.ts'
 import { FakeClock, settle } from '../support/fake-clock.ts'
 import { ScriptedExchange } from '../support/http/scripted-exchange.ts'
+import { startProgram } from '../support/program/program.ts'
 
 class Uploading extends ScriptedExchange {
   override readonly body: Readable & PassThrough = new PassThrough()
@@ -47,6 +49,43 @@ t.test('a body of which nothing comes, or nothing more', async t => {
   await clock.advance(60_000)
   t.ok(isLate(await last))
   t.equal(clock.pendingTimers, 0)
+})
+
+t.test('a body that comes on, and not to its end in time', async t => {
+  for (const isWhole of [true, false]) {
+    const clock = new FakeClock()
+    const exchange = new Uploading()
+    const endsAtMs = clock.monotonicMs() + 75_000
+    const read = isWhole
+      ? readBody(exchange, { maxBytes: 1_000, endsAtMs }, clock)
+      : drained(beginBody(exchange, clock, endsAtMs))
+    const over = read.catch((error: unknown) => error)
+    for (let i = 0; i < 16; i++) {
+      exchange.body.write('x')
+      await clock.advance(5_000)
+    }
+    t.ok(isWhole ? (await over) === 'too late' : isLate(await over))
+    t.equal(clock.pendingTimers, 0)
+  }
+})
+
+async function drained(begun: ReturnType<typeof beginBody>): Promise<string> {
+  let text = ''
+  for await (const piece of await begun) text += String(piece)
+  return text
+}
+
+t.test('the body of a write that does not come within the time of its request', async t => {
+  const { port } = await startProgram(t, ['--etcd', 'embedded'])
+  const path = '/api/v1/namespaces/default/configmaps?timeout=200ms'
+  const socket = await connect({ protocol: 'http', port })
+  const head = `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n`
+  socket.write(`${head}Content-Length: 100000\r\n\r\n{`)
+  const trickle = setInterval(() => socket.write(' '), 50)
+  t.teardown(() => clearInterval(trickle))
+  const [answer] = (await once(socket, 'data')) as [Buffer]
+  t.match(String(answer), /^HTTP\/1\.1 504 /)
+  socket.destroy()
 })
 
 t.test('a body that nobody wants any more keeps no timer', async t => {

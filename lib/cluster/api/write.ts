@@ -5,6 +5,7 @@ import type { Clock } from '../../base/clock.ts'
 import { contentType, type MediaType, negotiate } from '../../codec/negotiate/negotiate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import { objectBody, statusBody } from '../../codec/output/object-body.ts'
+import { requestTimeoutMs } from '../../kube/request/request.ts'
 import type { ResourceRoute } from '../../kube/request/routes.ts'
 import { scaleBody } from '../../kube/scale.ts'
 import { badRequest, notAcceptable, notExactly, successJson } from '../../kube/status.ts'
@@ -14,6 +15,7 @@ import { jsonFromCbor } from '../write/decode/cbor-body.ts'
 import { DecodeError } from '../write/decode/typed-decoder.ts'
 import { typedText } from '../write/decode/complete-tree.ts'
 import { tooLarge } from '../write/refusals.ts'
+import { endsAtMs, refuseLate } from '../../http/exchange/deadline.ts'
 import { readBody } from '../../http/exchange/read-body.ts'
 import type { AnswerWrite } from '../../http/handler/api.ts'
 import { answerDeleteCollection } from './delete-collection.ts'
@@ -22,6 +24,9 @@ import type { RequestContext } from '../../http/exchange/request-context.ts'
 
 /** As kube-apiserver has it. */
 const bodyMaxBytes: number = 3 * 1024 * 1024
+
+/** The body has not come before the end of the request's time. */
+class LateBody extends Error {}
 
 /** Who writes where nobody is authenticated. */
 const anonymous = {
@@ -69,9 +74,14 @@ async function answerWrite(
   const isCbor =
     options.hasCbor && verb !== 'patch' && /^application\/cbor *(?:;|$)/.test(sentType ?? '')
   const contentType = isCbor ? 'application/json' : sentType
+  const limits = {
+    maxBytes: bodyMaxBytes,
+    endsAtMs: endsAtMs(context, requestTimeoutMs(target.query)),
+  }
   const readWhole = async (): Promise<Uint8Array> => {
-    const body = await readBody(exchange, bodyMaxBytes, options.clock)
-    if (body === undefined) throw tooLarge(`limit is ${bodyMaxBytes}`)
+    const body = await readBody(exchange, limits, options.clock)
+    if (body === 'too large') throw tooLarge(`limit is ${bodyMaxBytes}`)
+    if (body === 'too late') throw new LateBody()
     return isCbor && body.length > 0 ? fromCbor(body) : body
   }
   try {
@@ -93,6 +103,7 @@ async function answerWrite(
     await session.slice.giveWay()
     await show(context, { session, written, mediaType }, options)
   } catch (error) {
+    if (error instanceof LateBody) return refuseLate(reply)
     reply.warnings = [...resource.warnings, ...session.warnings]
     throw error
   }

@@ -21,6 +21,7 @@ import { holdPassed, nameForPass, type PassShares } from '../../http/limits/fair
 import type { Slots } from '../../http/limits/slots.ts'
 import { beginBody } from '../../http/exchange/read-body.ts'
 import { passTunnel, wantsTunnel } from './tunnel.ts'
+import { defaultUpstreamTimeouts } from '../upstream/server.ts'
 import type { ForwardBody, ForwardRequest, Upstream } from '../upstream/upstream.ts'
 
 /** Reads that pass in large numbers when the mirror fails. They are limited, so that they do not
@@ -31,6 +32,10 @@ const limitedReasons: ReadonlySet<PassReason> = new Set<PassReason>([
   'progress-untrusted',
   'revision-not-kept',
 ])
+
+/** All of a body has come by then, of a request that does not run for long: kube-apiserver answers
+ *  after a minute at the latest, and its answer is awaited for no longer than this. */
+const bodyMaxMs = defaultUpstreamTimeouts.answerMs
 
 /** The services that pass a request. */
 export interface PassServices extends PassShares {
@@ -118,14 +123,16 @@ async function requestOf(
       added: { ...credentials?.headers, ...own },
     },
   )
+  const isLong = isLongRunning(method, target)
+  const endsAtMs = isLong ? Infinity : clock.monotonicMs() + bodyMaxMs
   return {
     method,
     path: withDecryptedToken(context, tokenEncryption),
     headers,
     // Nothing of the upstream's is taken before there is something to send.
-    body: hasBody ? await bodyOf(exchange, isIdentity, clock) : undefined,
+    body: hasBody ? await bodyOf(exchange, isIdentity, { clock, endsAtMs }) : undefined,
     user,
-    isLongRunning: isLongRunning(method, target),
+    isLongRunning: isLong,
     as,
     isIdentified: as !== 'caller' || exchange.headers.authorization !== undefined,
   }
@@ -134,9 +141,9 @@ async function requestOf(
 async function bodyOf(
   exchange: Exchange,
   isIdentityHeader: (name: string) => boolean,
-  clock: Clock,
+  { clock, endsAtMs }: { readonly clock: Clock; readonly endsAtMs: number },
 ): Promise<ForwardBody> {
-  const pieces = await beginBody(exchange, clock)
+  const pieces = await beginBody(exchange, clock, endsAtMs)
   return {
     pieces: () => pieces,
     trailers: () => requestTrailers(exchange.rawTrailers, exchange.rawHeaders, isIdentityHeader),

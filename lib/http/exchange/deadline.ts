@@ -11,6 +11,11 @@ import type { RequestContext } from './request-context.ts'
  *  shorter. */
 const requestMaxMs = 60_000
 
+/** The end of a request's time, on the clock's monotonic scale. */
+export function endsAtMs({ startMs }: RequestContext, timeoutMs: number | undefined): number {
+  return startMs + Math.min(timeoutMs ?? requestMaxMs, requestMaxMs)
+}
+
 /** Runs `task` until it is done, the request's time is over, or the client leaves. After the task
  *  has ended in time, the signal is still aborted when the client leaves, but no longer by the time
  *  limit. */

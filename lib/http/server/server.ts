@@ -77,7 +77,8 @@ function http1Options(times: Times): http.ServerOptions {
     maxHeaderSize: headersMaxBytes,
     headersTimeout: times.headersTimeoutMs,
     connectionsCheckingInterval: times.headersTimeoutMs / checksWithin,
-    // No limit: long uploads pass to the upstream, which decides how long they may take.
+    // No limit here: how long a body may take depends on its request
+    // (lib/http/exchange/read-body.ts).
     requestTimeout: 0,
     keepAliveTimeout: times.idleTimeoutMs,
     noDelay: true,
