@@ -15,6 +15,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { admin, maps } from '../../test/support/attacks/door.ts'
 import { ask } from '../../test/support/attacks/faces.ts'
+import { freePort } from '../../test/support/program/ports.ts'
 import type { Bench, BenchOptions, BenchResult, Floor } from '../bench.ts'
 import { median, percentile } from '../bench.ts'
 import { Http1Client } from '../list/http1-client.ts'
@@ -41,6 +42,9 @@ const attacks: readonly AttackName[] = [
   'endless headers',
   'windows of zero',
   'handshakes',
+  'frames that carry nothing',
+  'watch creates at etcd’s API',
+  'unfinished messages at etcd’s API',
 ]
 
 interface Pace {
@@ -54,7 +58,7 @@ interface Pace {
 
 const paces: Readonly<Record<BenchOptions['size'], Pace>> = {
   small: { rounds: 1, quietMs: 50, attackedMs: 50, objects: 50, share: 0.05 },
-  // All attacks together take about two minutes.
+  // All attacks together take about two minutes and a half.
   full: { rounds: 4, quietMs: 800, attackedMs: 1_400, objects: 1_000, share: 1 },
 }
 
@@ -96,14 +100,14 @@ async function run({ size, progress, only = [] }: BenchOptions): Promise<BenchRe
   const tasks: (() => unknown)[] = []
   try {
     progress('starting')
-    const program = await startAll(pace.objects, tasks)
+    const attacked = await startAll(pace.objects, tasks)
     const flood = startChild('flood', tasks)
     const isAsked = (name: string): boolean =>
       only.length === 0 || only.some(word => name.includes(word))
     const rows: Row[] = []
     for (const attack of attacks.filter(isAsked)) {
       progress(attack)
-      rows.push(await measure(attack, { program, flood, pace }))
+      rows.push(await measure(attack, { ...attacked, flood, pace }))
     }
     return resultOf(rows)
   } finally {
@@ -111,8 +115,13 @@ async function run({ size, progress, only = [] }: BenchOptions): Promise<BenchRe
   }
 }
 
+interface Attacked {
+  readonly program: Program
+  readonly etcdPort: number
+}
+
 /** A program that answers from the mirror. */
-async function startAll(objects: number, tasks: (() => unknown)[]): Promise<Program> {
+async function startAll(objects: number, tasks: (() => unknown)[]): Promise<Attacked> {
   const [etcd] = (await once(startChild('etcd', tasks), 'message')) as [string]
   const child = startChild('upstream', tasks)
   const order: UpstreamOrder = { etcd, objects }
@@ -122,19 +131,21 @@ async function startAll(objects: number, tasks: (() => unknown)[]): Promise<Prog
   tasks.push(() => rm(folder, { recursive: true }))
   const token = join(folder, 'token')
   await writeFile(token, 'own')
+  const etcdPort = await freePort()
   const options = [
     `--etcd=${etcd}`,
     `--upstream=${upstream}`,
     `--upstream-token-file=${token}`,
     '--admin-listen=http://127.0.0.1:0',
     '--auth=delegate',
+    `--etcd-listen=127.0.0.1:${etcdPort}`,
   ]
   const program = await Program.start(options, new URL('loop.js', import.meta.url))
   tasks.push(() => program.stop())
   const { port } = program
   for (;;) {
     const { headers } = await ask({ protocol: 'https', port }, '1.1', { path, headers: admin })
-    if (String(headers['x-watchglass']).startsWith('mirror')) return program
+    if (String(headers['x-watchglass']).startsWith('mirror')) return { program, etcdPort }
     await sleep(20)
   }
 }
@@ -152,13 +163,13 @@ function startChild(name: 'etcd' | 'upstream' | 'flood', tasks: (() => unknown)[
   return child
 }
 
-interface Measured {
-  readonly program: Program
+interface Measured extends Attacked {
   readonly flood: ChildProcess
   readonly pace: Pace
 }
 
-async function measure(attack: AttackName, { program, flood, pace }: Measured): Promise<Row> {
+async function measure(attack: AttackName, measured: Measured): Promise<Row> {
+  const { program, etcdPort, flood, pace } = measured
   const quiet: Times[] = []
   const attacked: Times[] = []
   let steps = 0
@@ -166,7 +177,7 @@ async function measure(attack: AttackName, { program, flood, pace }: Measured): 
   await gets(program, pace.quietMs / 4)
   for (let i = 0; i < pace.rounds; i++) {
     quiet.push(await gets(program, pace.quietMs))
-    const order: FloodOrder = { attack, port, share: pace.share }
+    const order: FloodOrder = { attack, port, etcdPort, share: pace.share }
     flood.send(order)
     await sleep(pace.quietMs / 4)
     attacked.push(await gets(program, pace.attackedMs))

@@ -4,9 +4,10 @@
 
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import type * as http2 from 'node:http2'
+import * as http2 from 'node:http2'
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { bytesOf, type DoorBody, pathOf } from '../../test/support/attacks/door-bodies.ts'
 import { maps } from '../../test/support/attacks/door.ts'
 import { connect, type Face, openSession } from '../../test/support/attacks/faces.ts'
 import {
@@ -29,17 +30,26 @@ export type AttackName =
   | 'endless headers'
   | 'windows of zero'
   | 'handshakes'
+  | 'frames that carry nothing'
+  | 'watch creates at etcd’s API'
+  | 'unfinished messages at etcd’s API'
 
 /** The order to a flood. */
 export interface FloodOrder {
   readonly attack: AttackName
   readonly port: number
+  readonly etcdPort: number
   /** Share of the attack: 1 is all. */
   readonly share: number
 }
 
 /** Some of an attack: repeated until the flood is over. */
-type Step = (face: Face) => Promise<unknown>
+type Step = (face: Target) => Promise<unknown>
+
+/** The attacked program: its API, and the port of etcd's. */
+interface Target extends Face {
+  readonly etcdPort: number
+}
 
 interface Attack {
   /** So many do it side by side. */
@@ -113,13 +123,41 @@ function head(
   return [`${method} ${path} HTTP/1.1`, 'host: localhost', ...lines, ...more, '', ''].join('\r\n')
 }
 
+const heldMs = 1_000
+
+/** Sends calls to etcd's API over one connection, and holds them for a while. Responses are
+ *  read. */
+async function called({ etcdPort }: Target, body: DoorBody, calls: number): Promise<void> {
+  const session = http2.connect(`http://127.0.0.1:${etcdPort}`, { maxSessionMemory: 1_024 })
+  session.on('error', () => {})
+  open.add(session)
+  const ended = new Promise(resolve => session.once('close', resolve))
+  for (let i = 0; i < calls && !isOver && !session.destroyed; i++) {
+    await paced()
+    if (session.destroyed) break
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': pathOf(body),
+      'content-type': 'application/grpc',
+      te: 'trailers',
+    })
+    stream.on('error', () => {})
+    stream.resume()
+    stream.write(bytesOf(body))
+    done++
+  }
+  await Promise.race([ended, sleep(heldMs)])
+  session.destroy()
+  open.delete(session)
+}
+
 /** Holds connections for a while, and then others. */
 async function held(face: Face, bytes: string, isRead: boolean): Promise<void> {
   const socket = await opened(face, bytes)
   if (isRead) socket.resume()
   else socket.pause()
   const ended = new Promise(resolve => socket.once('close', resolve))
-  await Promise.race([ended, sleep(1_000)])
+  await Promise.race([ended, sleep(heldMs)])
   socket.destroy()
 }
 
@@ -161,6 +199,10 @@ const more = frame(frameTypes.continuation, 0, 1, headerBlock([['a', 'b'.repeat(
 const endless = [begun, ...Array.from({ length: 2_000 }, () => more)]
 const mine: readonly Line[] = [...lines, ['authorization', mallory.authorization]]
 const lists = Array.from({ length: 100 }, (_, i) => request(2 * i + 1, mine))
+const priority = frame(frameTypes.priority, 0, 1, Buffer.from([0, 0, 0, 0, 15]))
+const idle = Array.from({ length: 1_000 }, () =>
+  Buffer.concat(Array.from({ length: 1_000 }, () => priority)),
+)
 let count = 0
 
 const attacks: Readonly<Record<AttackName, Attack>> = {
@@ -208,11 +250,21 @@ const attacks: Readonly<Record<AttackName, Attack>> = {
     atOnce: 64,
     step: async face => (await opened(face, '')).destroy(),
   },
+  'frames that carry nothing': { atOnce: 4, step: face => raw(face, idle) },
+  'watch creates at etcd’s API': {
+    atOnce: 4,
+    step: target => called(target, { type: 'creates', count: 5_000, startRevision: 0 }, 4),
+  },
+  'unfinished messages at etcd’s API': {
+    atOnce: 16,
+    step: target =>
+      called(target, { type: 'unfinished', path: '/etcdserverpb.KV/Txn', bytes: 1_000_000 }, 20),
+  },
 }
 
-async function run({ attack, port, share }: FloodOrder): Promise<void> {
+async function run({ attack, port, etcdPort, share }: FloodOrder): Promise<void> {
   const { atOnce, step } = attacks[attack]
-  const face: Face = { protocol: 'https', port }
+  const face: Target = { protocol: 'https', port, etcdPort }
   isOver = false
   done = 0
   since = { atMs: performance.now(), usage: process.cpuUsage() }

@@ -3,7 +3,7 @@
 
 import t, { type Test } from 'tap'
 import { attack, put, startDoors } from '../support/attacks/doors.ts'
-import type { DoorBody } from '../support/attacks/door-flood.ts'
+import type { DoorBody } from '../support/attacks/door-bodies.ts'
 import { watchBusy } from '../support/attacks/loop-busy.ts'
 import { patience } from '../support/patience.ts'
 

@@ -3,13 +3,7 @@
 
 import { readFileSync } from 'node:fs'
 import * as http2 from 'node:http2'
-import { keyFromText } from '../../../lib/base/keys.ts'
-import { rangeCodec } from '../../../lib/etcd/proto/kv-messages.ts'
-import {
-  type WatchCreateMessage,
-  watchRequestCodec,
-} from '../../../lib/etcd/proto/watch-messages.ts'
-import { framed } from '../etcd/bare-grpc.ts'
+import { bytesOf, type DoorBody, pathOf } from './door-bodies.ts'
 
 export interface DoorFlood {
   readonly address: string
@@ -23,22 +17,6 @@ export interface DoorFlood {
   readonly reads: boolean
 }
 
-export type DoorBody =
-  | {
-      readonly type: 'creates'
-      readonly count: number
-      readonly startRevision: number
-      /** So many requests for progress after them. */
-      readonly progress?: number
-    }
-  | {
-      /** Messages of which so many bytes come, and not the last ones. */
-      readonly type: 'unfinished'
-      readonly path: string
-      readonly bytes: number
-    }
-  | { readonly type: 'range'; readonly key: string; readonly end: string }
-
 export interface FloodReport {
   /** Bytes of responses that have come. */
   readonly bytes: number
@@ -47,50 +25,6 @@ export interface FloodReport {
 }
 
 const pem = (name: string): Buffer => readFileSync(`test/support/certs/${name}`)
-
-function pathOf(body: DoorBody): string {
-  if (body.type === 'unfinished') return body.path
-  return body.type === 'creates' ? '/etcdserverpb.Watch/Watch' : '/etcdserverpb.KV/Range'
-}
-
-function bytesOf(body: DoorBody): Buffer {
-  switch (body.type) {
-    case 'creates': {
-      const create = framed(
-        watchRequestCodec.encode({
-          request: { type: 'create', value: { ...plain, startRevision: body.startRevision } },
-        }),
-      )
-      const progress = framed(
-        watchRequestCodec.encode({ request: { type: 'progress', value: {} } }),
-      )
-      return Buffer.concat([
-        ...Array.from({ length: body.count }, () => create),
-        ...Array.from({ length: body.progress ?? 0 }, () => progress),
-      ])
-    }
-    case 'unfinished': {
-      const bytes = framed(Buffer.alloc(body.bytes))
-      bytes.writeUInt32BE(body.bytes + 1, 1)
-      return bytes
-    }
-    case 'range': {
-      const [key, rangeEnd] = [keyFromText(body.key), keyFromText(body.end)]
-      return framed(rangeCodec.encode({ ...rangeCodec.decode(Buffer.alloc(0)), key, rangeEnd }))
-    }
-  }
-}
-
-const plain: WatchCreateMessage = {
-  key: keyFromText('/a'),
-  rangeEnd: keyFromText(''),
-  startRevision: 0,
-  progressNotify: false,
-  filters: [],
-  previous: false,
-  watchId: 0n,
-  fragment: false,
-}
 
 function run({ address, isSecure, connections, streams, body, reads }: DoorFlood): void {
   const bytes = bytesOf(body)
