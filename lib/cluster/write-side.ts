@@ -15,10 +15,13 @@ import type { WriteServices } from './write/operations/session.ts'
 import type { KeyValue } from '../store/event.ts'
 import type { Keyspace } from '../store/keyspace.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
+import type { Follower } from '../upkeep/followers.ts'
 import { ApiCluster } from './controllers/api-cluster.ts'
 import { NamespaceBasics } from './controllers/namespace-basics.ts'
 import { FreshCluster } from './fresh/fresh-cluster.ts'
 import { type OnAsked, timedStore } from './timed-store.ts'
+import type { NumbersInUse } from './write/strategies/row.ts'
+import { ServiceNumbers } from './service-numbers.ts'
 import { createWriteStore } from './write-store.ts'
 import { createGenerated, type GeneratedValues } from './write/generated-values.ts'
 
@@ -26,8 +29,8 @@ export interface WriteSide {
   readonly answerWrite: AnswerWrite
   /** Decides who may do what; undefined if nothing of it is asked for. */
   readonly gate: Gate | undefined
-  readonly controllers: Controllers | undefined
-  readonly actors: Actors | undefined
+  /** In the order in which they are told of changes. */
+  readonly followers: readonly (Follower | undefined)[]
   start(): Promise<void>
   /** Everything is mirrored. */
   mirrored(): void
@@ -74,7 +77,15 @@ export interface WriteSideParts {
 export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts): WriteSide {
   const { client, prefix, address, registry, storeOf, clock, logger, onAsked } = parts
   const abort = new AbortController()
-  const writes = createWriteServices({ client, generated: options.generated, onAsked }, clock)
+  const contentsOf = (keyspace: Key): Iterable<KeyValue> | undefined => {
+    const snapshot = storeOf(keyspace)?.latest()
+    if (snapshot?.revision === 0) return undefined
+    return snapshot?.iterate({ start: minKey, end: undefined }) ?? []
+  }
+  const services = keyFromText(`${prefix}/services/specs/`)
+  const numbers = new ServiceNumbers(services, contentsOf, clock)
+  const forWrites = { client, generated: options.generated, numbers, onAsked }
+  const writes = createWriteServices(forWrites, clock)
   const state = (): LiveRegistry['state'] => registry.state
   const clusters = new Map<string, ApiCluster>()
   const clusterOf = (manager: string): ApiCluster => {
@@ -85,11 +96,6 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
     return made
   }
   const cluster = clusterOf('kube-controller-manager')
-  const contentsOf = (keyspace: Key): Iterable<KeyValue> | undefined => {
-    const snapshot = storeOf(keyspace)?.latest()
-    if (snapshot?.revision === 0) return undefined
-    return snapshot?.iterate({ start: minKey, end: undefined }) ?? []
-  }
   const { simulation, basics } = options
   const access = accessOf(options, parts)
   const inNamespaces = basics && new NamespaceBasics({ cluster, ...basics })
@@ -119,8 +125,7 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
   return {
     answerWrite: createWriteAnswers({ ...writes, access }),
     gate: access?.gate,
-    controllers,
-    actors,
+    followers: [numbers, controllers, actors],
     async start() {
       await fresh?.fill()
     },
@@ -147,14 +152,20 @@ function accessOf(
   return access && new ClusterAccess(access, { state, storeOf, nowMs, id: () => randomUUID() })
 }
 
+const noNumbers: NumbersInUse = { hasAddress: () => false, hasPort: () => false }
+
 export function createWriteServices(
   {
     client,
+    numbers,
     generated = createGenerated(() => randomUUID(), randomInt),
     onAsked,
-  }: Pick<WriteSideParts, 'client' | 'onAsked'> & Pick<WriteSideOptions, 'generated'>,
+  }: Pick<WriteSideParts, 'client' | 'onAsked'> &
+    Pick<WriteSideOptions, 'generated'> & { readonly numbers?: ServiceNumbers | undefined },
   clock: Clock,
 ): WriteServices {
-  const store = createWriteStore(client, clock)
-  return { ...generated, store: onAsked ? timedStore(store, clock, onAsked) : store, clock }
+  const asked = createWriteStore(client, clock)
+  const timed = onAsked ? timedStore(asked, clock, onAsked) : asked
+  if (numbers === undefined) return { ...generated, store: timed, numbers: noNumbers, clock }
+  return { ...generated, store: numbers.notedIn(timed), numbers, clock }
 }

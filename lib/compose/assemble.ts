@@ -145,8 +145,7 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
     sizes,
     upstreamSide,
     health,
-    writeSide?.controllers,
-    writeSide?.actors,
+    ...(writeSide?.followers ?? []),
     threads?.mirrorSide,
   )
   registry.onRedefined(keyspaces => indexes.forget(keyspaces))

@@ -87,6 +87,26 @@ t.test('a server that is killed goes on where it was, and makes nothing anew', a
     known.set(made.metadata.name, made)
   }
   const all = [...known.values()]
+  const portsOf = ({ spec }: Shown): (number | undefined)[] => spec.ports.map(port => port.nodePort)
+  t.equal(new Set(all.flatMap(portsOf)).size, 1200)
+  const [oldest] = known.values()
+  const refusedPort = await make(second.port, services, {
+    metadata: { name: 'same-port' },
+    spec: { type: 'NodePort', ports: [{ port: 1, nodePort: oldest?.spec.ports[0]?.nodePort }] },
+  })
+  t.match(refusedPort, {
+    code: 422,
+    message:
+      /^Service "same-port" is invalid: spec\.ports\[0\]\.nodePort: Invalid value: \d+: provided port is already allocated$/,
+  })
+  const clusterIP = oldest?.spec.clusterIP
+  const refusedAddress = await make(second.port, services, {
+    metadata: { name: 'same-address' },
+    spec: { clusterIP, ports: [{ port: 1 }] },
+  })
+  t.match(refusedAddress, {
+    message: `Service "same-address" is invalid: spec.clusterIPs: Invalid value: ["${clusterIP}"]: failed to allocate IP ${clusterIP}: provided IP is already allocated`,
+  })
   t.equal(new Set(all.map(({ spec }) => spec.clusterIP)).size, 60)
   t.equal(new Set(all.map(({ metadata }) => metadata.uid)).size, 60)
 

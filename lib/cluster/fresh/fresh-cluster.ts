@@ -90,7 +90,10 @@ export class FreshCluster {
     const { clusterOf } = this.#options
     const place = placeOf(object, resources)
     if (place === undefined) return
-    await clusterOf(server).createIfMissing(place, object)
+    const cluster = clusterOf(server)
+    // A Service that is there has its address: a second one could not be made at all.
+    if ((await cluster.stored(place)) !== undefined) return
+    await cluster.createIfMissing(place, object)
   }
 
   #own(): readonly NewObject[] {

@@ -31,8 +31,8 @@ export function createGenerated(uid: () => string, randomInt: RandomInt): Genera
 }
 
 /** Addresses of Services out of 10.96.0.0/12, as kubeadm has it, but for the first one, which is
- *  the API server's own; and ports of nodes. Both begin at random places and count up from there,
- *  so that a restart hardly ever gives out again what is in use. */
+ *  the API server's own; and ports of nodes. Both begin at random places and count up from there;
+ *  whoever asks passes over what is in use. */
 function createAllocator(randomInt: RandomInt): ServiceAllocator {
   const [addresses, ports] = [2 ** 20 - 3, 2768]
   let [address, port] = [randomInt(addresses), randomInt(ports)]

@@ -16,7 +16,7 @@ import type { Resource } from '../../../kube/resources/resource.ts'
 import { badRequest, notExactly } from '../../../kube/status.ts'
 import { invalidPathName } from '../../../kube/request/request.ts'
 import { goQuote } from '../../../go/text.ts'
-import type { ServiceAllocator } from '../strategies/row.ts'
+import type { NumbersInUse, ServiceAllocator } from '../strategies/row.ts'
 import type { GeneratedValues } from '../generated-values.ts'
 import type { WriteAccess } from '../write-access.ts'
 import { storedBytes } from '../stored-form.ts'
@@ -30,6 +30,7 @@ export type WriteClock = Pick<Clock, 'wallMs' | 'monotonicMs' | 'yield'>
 export interface WriteServices extends GeneratedValues {
   readonly store: WriteStore
   readonly clock: WriteClock
+  readonly numbers: NumbersInUse
   /** Undefined: everybody may do everything. */
   readonly access?: WriteAccess | undefined
 }
@@ -105,6 +106,10 @@ export class WriteSession implements SessionOptions {
 
   get allocator(): ServiceAllocator {
     return this.services.allocator
+  }
+
+  get numbers(): NumbersInUse {
+    return this.services.numbers
   }
 
   get encoder(): ObjectEncoder {

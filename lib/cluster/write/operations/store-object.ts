@@ -91,9 +91,21 @@ async function prepareNew(session: WriteSession, object: JsonObject): Promise<Pr
   const complete = completed(session, object)
   await session.slice.giveWay()
   await validateCreate(session, complete)
+  refuseTaken(session, complete, undefined)
   await session.slice.giveWay()
   const name = metaText(complete, 'name')
   return { key: session.keyOf(name), name, value: session.bytesOf(complete) }
+}
+
+function refuseTaken(
+  session: WriteSession,
+  object: JsonObject,
+  live: JsonObject | undefined,
+): void {
+  const errors = strategyOf(session.kind, '').refuseTaken?.(object, live, session) ?? []
+  if (errors.length === 0) return
+  const { group, kind } = session.kind
+  throw invalidObject({ group, kind }, metaText(object, 'name'), errors)
 }
 
 /** The object in the order of its type. */
@@ -192,6 +204,7 @@ async function prepareChange(
   const complete = completed(session, object)
   await session.slice.giveWay()
   await validateUpdate(session, complete, live)
+  if (session.subresource === '') refuseTaken(session, complete, live)
   await session.slice.giveWay()
   const final = withoutNewTimestamps(live, complete)
   await session.slice.giveWay()

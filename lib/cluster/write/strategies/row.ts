@@ -1,6 +1,7 @@
 /** The differences of a resource's writes from the default. */
 
 import type { JsonObject } from '../../../codec/json/tree.ts'
+import type { FieldError } from '../field-errors.ts'
 import type { Identity } from '../../../kube/access-review.ts'
 
 /** The part of the request that strategies need. */
@@ -10,9 +11,16 @@ export interface StrategyContext {
   /** Who writes. */
   readonly user: Identity
   readonly allocator: ServiceAllocator
+  readonly numbers: NumbersInUse
 }
 
-/** Gives out what no other Service has. */
+/** The numbers that stored Services have. */
+export interface NumbersInUse {
+  hasAddress(address: string): boolean
+  hasPort(port: number): boolean
+}
+
+/** Gives out one after the other, without looking at what Services have. */
 export interface ServiceAllocator {
   /** An address in the range of the cluster's services. */
   address(): string
@@ -24,6 +32,12 @@ export interface ServiceAllocator {
 export type Collection = 'unsupported' | 'orphan' | 'background'
 
 export type PrepareCreate = (object: JsonObject, context: StrategyContext) => void
+/** Errors that are told of what is valid by itself. `old` is undefined for a new object. */
+export type RefuseTaken = (
+  object: JsonObject,
+  old: JsonObject | undefined,
+  context: StrategyContext,
+) => readonly FieldError[]
 export type PrepareUpdate = (object: JsonObject, old: JsonObject, context: StrategyContext) => void
 
 /** The differences of one resource from the default: nothing is reset, and no generation is
@@ -46,6 +60,8 @@ export interface StrategyRow {
   readonly returnsDeleted?: boolean
   readonly collection?: Collection
   readonly prepareCreate?: PrepareCreate
+  /** After validation. */
+  readonly refuseTaken?: RefuseTaken
   /** Before it is seen whether a counted member has changed. */
   readonly prepareUpdate?: PrepareUpdate
   /** Changes by an update through a subresource; `status` has those beside keeping the spec. */

@@ -9,7 +9,9 @@ import {
   memberOf,
 } from '../../../codec/json/tree.ts'
 import { copyMember, isEqual, number, numberOf, textOf } from '../metadata.ts'
-import type { ServiceAllocator, StrategyRow } from './row.ts'
+import { plainError } from '../../../kube/status.ts'
+import { type FieldError, invalid } from '../field-errors.ts'
+import type { NumbersInUse, StrategyContext, StrategyRow } from './row.ts'
 
 const affinitySeconds = 10_800
 
@@ -90,31 +92,47 @@ export const services: StrategyRow = {
   hasStatus: true,
   createsOnUpdate: true,
   returnsDeleted: true,
-  prepareCreate: (object, { allocator }) => {
+  prepareCreate: (object, context) => {
     const spec = specOf(object)
     if (spec === undefined) return
     const address = textOf(spec.get('clusterIP'))
     if (address !== '' && itemsOf(spec.get('clusterIPs')).length === 0) {
       spec.set('clusterIPs', [address])
     }
-    allocate(spec, allocator)
+    allocate(spec, context)
   },
-  prepareUpdate: (object, old, { allocator }) => {
+  prepareUpdate: (object, old, context) => {
     const [spec, known] = [specOf(object), specOf(old)]
     if (spec === undefined || known === undefined) return
     keepAllocated(spec, known)
     alignAddresses(spec, known)
-    allocate(spec, allocator)
+    allocate(spec, context)
     dropWhatTheTypeLacks(object, spec, known)
+  },
+  refuseTaken: (object, old, { numbers }) => {
+    const spec = specOf(object)
+    return spec === undefined ? [] : takenNumbers(spec, old && specOf(old), numbers)
   },
 }
 
 /** Gives what is missing. */
-function allocate(spec: JsonObject, allocator: ServiceAllocator): void {
+function allocate(spec: JsonObject, { allocator, numbers }: StrategyContext): void {
+  const nextPort = (): JsonNumber => {
+    const port = nextFree(
+      () => allocator.port(),
+      port => numbers.hasPort(port),
+    )
+    if (port === undefined) throw plainError('failed to allocate a nodePort: range is full')
+    return number(port)
+  }
   if (hasAddress(spec)) {
     setFamilies(spec)
     if (textOf(spec.get('clusterIP')) === '') {
-      const address = allocator.address()
+      const address = nextFree(
+        () => allocator.address(),
+        one => numbers.hasAddress(one),
+      )
+      if (address === undefined) throw plainError('failed to allocate a serviceIP: range is full')
       spec.set('clusterIP', address)
       spec.set('clusterIPs', [address])
     }
@@ -124,14 +142,59 @@ function allocate(spec: JsonObject, allocator: ServiceAllocator): void {
     (typeOf(spec) === 'LoadBalancer' && spec.get('allocateLoadBalancerNodePorts') !== false)
   if (givesPorts) {
     for (const port of itemsOf(spec.get('ports'))) {
-      if (port instanceof Map && (numberOf(port.get('nodePort')) ?? 0) === 0) {
-        port.set('nodePort', number(allocator.port()))
-      }
+      if (!(port instanceof Map) || (numberOf(port.get('nodePort')) ?? 0) !== 0) continue
+      port.set('nodePort', sharedPort(spec, port.get('port')) ?? nextPort())
     }
   }
   if (hasHealthPort(spec) && (numberOf(spec.get('healthCheckNodePort')) ?? 0) === 0) {
-    spec.set('healthCheckNodePort', number(allocator.port()))
+    spec.set('healthCheckNodePort', nextPort())
   }
+}
+
+/** The range of ports has fewer, and of so many addresses one after the other hardly all are
+ *  taken. */
+const triesMax = 3000
+
+function nextFree<T>(next: () => T, isTaken: (value: T) => boolean): T | undefined {
+  for (let tries = 0; tries < triesMax; tries++) {
+    const value = next()
+    if (!isTaken(value)) return value
+  }
+  return undefined
+}
+
+/** One port of nodes serves all protocols of a port. */
+function sharedPort(spec: JsonObject, port: JsonValue | undefined): JsonValue | undefined {
+  const known = itemsOf(spec.get('ports')).find(
+    other =>
+      numberOf(memberOf(other, 'port')) === numberOf(port) &&
+      (numberOf(memberOf(other, 'nodePort')) ?? 0) !== 0,
+  )
+  return known === undefined ? undefined : memberOf(known, 'nodePort')
+}
+
+/** Numbers that were asked for, and that another Service has. */
+function takenNumbers(
+  spec: JsonObject,
+  known: JsonObject | undefined,
+  numbers: NumbersInUse,
+): readonly FieldError[] {
+  const before = known === undefined ? [] : portsOf(known)
+  const address = textOf(spec.get('clusterIP'))
+  const isNew = known === undefined || textOf(known.get('clusterIP')) !== address
+  if (isNew && hasAddress(spec) && numbers.hasAddress(address)) {
+    const detail = `failed to allocate IP ${address}: provided IP is already allocated`
+    return [invalid('spec.clusterIPs', spec.get('clusterIPs') ?? [], detail)]
+  }
+  const ports = hasNodePorts(spec) ? itemsOf(spec.get('ports')) : []
+  const taken = ports.findIndex(port => {
+    const wanted = numberOf(memberOf(port, 'nodePort')) ?? 0
+    return !before.includes(wanted) && numbers.hasPort(wanted)
+  })
+  if (taken < 0) return []
+  const wanted = memberOf(ports[taken] ?? null, 'nodePort') ?? 0
+  const field = `spec.ports[${taken}].nodePort`
+  return [invalid(field, wanted, 'provided port is already allocated')]
 }
 
 /** The cluster has IPv4 only. A headless Service without a selector may have endpoints of any

@@ -86,6 +86,7 @@ export function writesOver(
     uid: () => 'xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx'.replace(/x/g, digit),
     nameSuffix: () => 'abcde',
     allocator: { address: () => '10.0.0.1', port: () => 30_000 },
+    numbers: { hasAddress: () => false, hasPort: () => false },
   })
 }
 
