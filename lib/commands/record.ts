@@ -1,5 +1,5 @@
 /** `watchglass record`: writes what is in an etcd, and what happens there until it is stopped, to a
- *  file. */
+ *  file. `watchglass save`: the same without what happens. */
 
 import { createHmac, randomBytes } from 'node:crypto'
 import { schemaOf } from '../codec/schema/schema.ts'
@@ -18,11 +18,27 @@ import { createProgressLine } from '../ops/progress.ts'
 import { systemClock, systemRandom } from '../ops/system.ts'
 import type { CommandContext } from './context.ts'
 
-export async function record({ values, logger, signal }: CommandContext): Promise<number> {
-  const path = values.text('out')
+export function record(context: CommandContext): Promise<number> {
+  const path = context.values.text('out')
   if (path === undefined) {
     throw new CacheError('invalid_request', 'record needs --out FILE, such as history.jsonl.gz')
   }
+  return recordTo(path, context, { isBaseOnly: false })
+}
+
+export function save(context: CommandContext): Promise<number> {
+  const [path, another] = context.operands
+  if (path === undefined || another !== undefined) {
+    throw new CacheError('invalid_request', 'save needs one FILE, such as cluster.jsonl.gz')
+  }
+  return recordTo(path, context, { isBaseOnly: true })
+}
+
+async function recordTo(
+  path: string,
+  { values, logger, signal }: CommandContext,
+  { isBaseOnly }: { readonly isBaseOnly: boolean },
+): Promise<number> {
   const prefix = values.text('prefix')
   const from = revisionFromText(values.text('revision'))
   const anonymizer = values.switch('anonymize') ? await createAnonymizer() : undefined
@@ -30,6 +46,7 @@ export async function record({ values, logger, signal }: CommandContext): Promis
   const progress = createProgressLine(process.stderr, () => systemClock.monotonicMs())
   let writer: RecordingWriter | undefined
   try {
+    await checkReachable(client, signal)
     const report = await recordEtcd({
       client,
       clock: systemClock,
@@ -38,12 +55,14 @@ export async function record({ values, logger, signal }: CommandContext): Promis
       logger,
       range: prefix === undefined ? allKeys : prefixRange(keyFromText(prefix)),
       revision: from,
+      isBaseOnly,
       createTarget: async () => {
         await writer?.close()
         writer = await RecordingWriter.create(path, () => Math.round(systemClock.wallMs()))
         return anonymizer === undefined ? writer : new AnonymousTarget(writer, anonymizer, logger)
       },
       onReport: ({ entries, changes, revision: at }) => {
+        if (isBaseOnly) return
         progress.show(
           `recording: ${entries.toLocaleString('en-US')} objects, ${changes.toLocaleString('en-US')} changes, ` +
             `revision ${at}; Ctrl-C ends it`,
@@ -52,7 +71,8 @@ export async function record({ values, logger, signal }: CommandContext): Promis
       signal,
     })
     progress.clear()
-    logger.info('recorded', { file: path, ...report })
+    if (isBaseOnly && signal.aborted) throw new CacheError('closed', 'stopped before all was saved')
+    logger.info(isBaseOnly ? 'saved' : 'recorded', { file: path, ...report })
   } finally {
     progress.clear()
     await writer?.close()
@@ -60,6 +80,20 @@ export async function record({ values, logger, signal }: CommandContext): Promis
   }
   return 0
 }
+
+/** Whoever records is told at once that nothing will come. What is lost later is waited for. */
+async function checkReachable(client: GrpcClient, signal: AbortSignal): Promise<void> {
+  const patience = AbortSignal.timeout(reachMs)
+  const statuses = await client.status(AbortSignal.any([signal, patience]))
+  const failures = statuses.flatMap(status => ('failure' in status ? status : []))
+  const [first] = failures
+  if (signal.aborted || first === undefined || failures.length < statuses.length) return
+  throw new CacheError('source_failed', `no etcd can be reached: ${first.failure.message}`, {
+    cause: first.failure,
+  })
+}
+
+const reachMs = 10_000
 
 /** The pseudonyms follow from a secret that is forgotten with the process: nobody can try names
  *  until one fits. */

@@ -12,6 +12,7 @@ const runners: Readonly<Record<CommandName, () => Promise<CommandRunner>>> = {
   generate: async () => (await import('./generate.ts')).generate,
   record: async () => (await import('./record.ts')).record,
   run: async () => (await import('./test-cluster/run-in-cluster.ts')).runInCluster,
+  save: async () => (await import('./record.ts')).save,
   serve: async () => (await import('./serve.ts')).serve,
 }
 

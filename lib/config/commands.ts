@@ -211,7 +211,26 @@ export type CommandName =
   | 'generate'
   | 'record'
   | 'run'
+  | 'save'
   | 'serve'
+
+/** The options of `record` and `save`. */
+const recordingOptions: readonly Option[] = [
+  {
+    name: 'prefix',
+    value: 'PATH',
+    help: 'Only keys that begin with this; all keys if it is left out.',
+  },
+  {
+    name: 'revision',
+    value: 'N',
+    help: 'The revision of etcd to start at. Default: the newest.',
+  },
+  {
+    name: 'anonymize',
+    help: 'Replaces names, labels, values and texts by pseudonyms, and secrets by other bytes, so that the file may be given away. Kinds, fields, numbers, sizes and times stay.',
+  },
+]
 
 export const commands: Readonly<Record<CommandName, Command>> = {
   check: {
@@ -276,20 +295,7 @@ export const commands: Readonly<Record<CommandName, Command>> = {
         value: 'FILE',
         help: 'The file to write: JSON lines, compressed when the name ends in .gz. An existing file is replaced.',
       },
-      {
-        name: 'prefix',
-        value: 'PATH',
-        help: 'Only keys that begin with this; all keys if it is left out.',
-      },
-      {
-        name: 'revision',
-        value: 'N',
-        help: 'The revision of etcd to start at. Default: the newest.',
-      },
-      {
-        name: 'anonymize',
-        help: 'Replaces names, labels, values and texts by pseudonyms, and secrets by other bytes, so that the file may be given away. Kinds, fields, numbers, sizes and times stay.',
-      },
+      ...recordingOptions,
       etcdOption,
       ...etcdCredentialOptions,
       ...logOptions,
@@ -301,6 +307,12 @@ export const commands: Readonly<Record<CommandName, Command>> = {
     summary:
       'Runs a command with a fresh cluster of its own: KUBECONFIG has an administrator and a visitor.',
     options: runOptions,
+  },
+  save: {
+    operands: 'FILE',
+    summary:
+      'Writes what is in an etcd now to one file, compressed if its name ends in .gz: serve --load begins with it.',
+    options: [...recordingOptions, etcdOption, ...etcdCredentialOptions, ...logOptions],
   },
   serve: {
     operands: '',

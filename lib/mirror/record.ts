@@ -47,6 +47,8 @@ export interface RecordOptions {
   readonly range: KeyRange
   /** The revision to begin at. If it is left out: the newest. */
   readonly revision?: Revision | undefined
+  /** The base is all that is wanted. */
+  readonly isBaseOnly?: boolean | undefined
   /** Called for the base, and again if the base has to be read again: what was written before is
    *  void then. */
   readonly createTarget: () => Promise<RecordingTarget>
@@ -63,7 +65,8 @@ const waitingMaxChanges = 20_000
  *  until then is complete. */
 export async function record(options: RecordOptions): Promise<RecordReport> {
   const recorder = new Recorder(options)
-  if (await recorder.writeBase()) await recorder.follow()
+  const isWhole = await recorder.writeBase()
+  if (isWhole && options.isBaseOnly !== true) await recorder.follow()
   return recorder.report
 }
 
