@@ -15,8 +15,11 @@ export interface BenchOptions {
   /** Says what is being measured now; on a terminal only. */
   readonly progress: (message: string) => void
   /** Words; only what has one of them in its name is measured. All, if there is none. Only
-   *  `attacks` and `threads` look at it. */
+   *  `attacks`, `threads` and `http` look at it. */
   readonly only?: readonly string[] | undefined
+  /** A server that is there already, to be measured beside ours, and the process whose processor
+   *  time is its. Only `http` looks at it. */
+  readonly against?: { readonly url: string; readonly pid: number | undefined } | undefined
 }
 
 export interface BenchResult {

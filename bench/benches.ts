@@ -8,6 +8,7 @@ import { outputs } from './codec/outputs.ts'
 import { engineBench } from './engine/engine.ts'
 import { etcdFaceBench } from './etcd-face/etcd-face.ts'
 import { evidenceBench } from './evidence/evidence.ts'
+import { httpBench } from './http/http.ts'
 import { listBench } from './list/list.ts'
 import { coldBench } from './million/cold.ts'
 import { millionBench } from './million/million.ts'
@@ -28,6 +29,7 @@ export const benches: readonly Bench[] = [
   codecBench,
   outputs,
   listBench,
+  httpBench,
   watchBench,
   writeBench,
   proxyBench,

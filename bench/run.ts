@@ -1,5 +1,6 @@
 /** `npm run bench -- NAME [WORD...] [--check] [--small] [--json FILE]`: runs one benchmark, or what
- *  of it has one of the words in its name, and prints its tables.
+ *  of it has one of the words in its name, and prints its tables. `--against URL --pid PID` has the
+ *  bench `http` measure another server, too.
  *
  *  With `--check` the last line says how many floors are met, and the exit code is 1 if one is
  *  missed. */
@@ -7,16 +8,22 @@
 import { writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
 import { ToolOptions } from '../test/support/runner/tool-options.ts'
-import { type BenchResult, type BenchTable, isMet } from './bench.ts'
+import { type BenchOptions, type BenchResult, type BenchTable, isMet } from './bench.ts'
 import { benches } from './benches.ts'
 
 const list = benches.map(({ name, summary }) => `\n  ${name.padEnd(10)} ${summary}`).join('')
 const tool = new ToolOptions(
-  `npm run bench -- NAME [WORD...] [--check] [--small] [--json FILE]${list}`,
+  `npm run bench -- NAME [WORD...] [--check] [--small] [--json FILE] [--against URL [--pid PID]]${list}`,
 )
 const { values, positionals } = tool.read({
   allowPositionals: true,
-  options: { check: { type: 'boolean' }, small: { type: 'boolean' }, json: { type: 'string' } },
+  options: {
+    check: { type: 'boolean' },
+    small: { type: 'boolean' },
+    json: { type: 'string' },
+    against: { type: 'string' },
+    pid: { type: 'string' },
+  },
 })
 const [benchName, ...only] = positionals
 const bench = benches.find(({ name }) => name === benchName) ?? unknownBench()
@@ -25,6 +32,7 @@ const result = await bench.run({
   size,
   progress: showProgress,
   only,
+  against: against(),
 })
 showProgress('')
 const met = result.floors.filter(isMet).length
@@ -45,6 +53,13 @@ if (values.json !== undefined) {
 if (values.check === true) {
   process.stdout.write(`${bench.name}: ${met} of ${result.floors.length} floors met\n`)
   process.exitCode = met === result.floors.length ? 0 : 1
+}
+
+function against(): BenchOptions['against'] {
+  const { against: url, pid } = values
+  if (url === undefined) return undefined
+  if (pid !== undefined && !/^\d+$/.test(pid)) tool.refuse(`--pid "${pid}" is not a process`)
+  return { url, pid: pid === undefined ? undefined : Number(pid) }
 }
 
 function unknownBench(): never {

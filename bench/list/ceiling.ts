@@ -7,14 +7,7 @@ import * as http2 from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { createGzip } from 'node:zlib'
 import { certificate } from './certificate.ts'
-import { Http1Client, type RequestHeaders } from './http1-client.ts'
-
-/** The order to answer from now on as that server answers now. */
-export interface CopyOrder {
-  readonly port: number
-  readonly paths: readonly string[]
-  readonly headers: RequestHeaders
-}
+import { copyBodies, type CopyOrder } from './copied-bodies.ts'
 
 /** Answer that path with so many bytes: few that are repeated, because a list of gigabytes would
  *  not fit beside the measured server. */
@@ -22,13 +15,6 @@ export interface RepeatOrder {
   readonly path: string
   readonly bytes: number
   readonly pieceBytes: number
-}
-
-/** The bytes of all bodies, and how many pieces they have; and the time on the processor when the
- *  parent asks `cpu`. */
-export interface CopyReport {
-  readonly bytes: number
-  readonly pieces: number
 }
 
 const bodies = new Map<string, readonly Buffer[]>()
@@ -73,21 +59,6 @@ function write(pieces: readonly Buffer[], to: NodeJS.WritableStream): void {
   go()
 }
 
-async function copy({ port, paths, headers }: CopyOrder): Promise<CopyReport> {
-  bodies.clear()
-  const client = await Http1Client.connect(port)
-  const report = { bytes: 0, pieces: 0 }
-  for (const path of new Set(paths)) {
-    const { status, bytes, pieces } = await client.get(path, headers, true)
-    if (status !== 200) throw new Error(`${path} is answered with ${status}`)
-    bodies.set(path, pieces)
-    report.bytes += bytes
-    report.pieces += pieces.length
-  }
-  client.close()
-  return report
-}
-
 /** More than the processor's caches hold, as the real ones are. */
 const poolBytes = 128 * 1024 * 1024
 
@@ -102,6 +73,7 @@ function repeat({ path, bytes, pieceBytes }: RepeatOrder): void {
   bodies.set(path, pieces)
 }
 
+/** `cpu` asks for the time on the processor. */
 process.on('message', (order: CopyOrder | RepeatOrder | 'cpu') => {
   if (order === 'cpu') {
     const { user, system } = process.cpuUsage()
@@ -109,7 +81,7 @@ process.on('message', (order: CopyOrder | RepeatOrder | 'cpu') => {
   } else if ('bytes' in order) {
     repeat(order)
     process.send?.('ready')
-  } else void copy(order).then(report => process.send?.(report))
+  } else void copyBodies(bodies, order).then(report => process.send?.(report))
 })
 process.on('disconnect', () => process.exit(0))
 server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port))

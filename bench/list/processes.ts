@@ -4,8 +4,9 @@ import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { programFlags } from '../../test/support/program/program-flags.ts'
-import type { CopyOrder, CopyReport, RepeatOrder } from './ceiling.ts'
+import type { RepeatOrder } from './ceiling.ts'
 import { certificate } from './certificate.ts'
+import type { CopyOrder, CopyReport } from './copied-bodies.ts'
 import { Http1Client, type RequestHeaders } from './http1-client.ts'
 import type { LoadOrder, LoadReport } from './load.ts'
 import { nodeForThreads } from '../../test/support/runner/other-node.ts'
@@ -89,10 +90,18 @@ export class Ceiling implements Subject {
     this.port = port
   }
 
-  static async start(): Promise<Ceiling> {
-    const child = startChild('ceiling')
+  /** Starts that of lists, or another module that answers with copied bodies. */
+  static async start(
+    file: URL = new URL('ceiling.js', import.meta.url),
+    args: readonly string[] = [],
+  ): Promise<Ceiling> {
+    const child = fork(fileURLToPath(file), args)
     const [port] = (await once(child, 'message')) as [number]
     return new Ceiling(child, port)
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid
   }
 
   /** From now on, that path is answered with so many bytes. */
@@ -114,7 +123,7 @@ export class Ceiling implements Subject {
 }
 
 export class Load {
-  readonly #child = startChild('load')
+  readonly #child = fork(fileURLToPath(new URL('load.js', import.meta.url)))
 
   get pid(): number {
     return this.#child.pid ?? 0
@@ -127,10 +136,6 @@ export class Load {
   stop(): Promise<void> {
     return stopChild(this.#child)
   }
-}
-
-function startChild(name: string): ChildProcess {
-  return fork(fileURLToPath(new URL(`${name}.js`, import.meta.url)))
 }
 
 async function stopChild(child: ChildProcess): Promise<void> {
