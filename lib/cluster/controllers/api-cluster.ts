@@ -2,11 +2,11 @@
  *  resource is stored. */
 
 import { type Key, keyAfter, keyFromText, prefixRange } from '../../base/keys.ts'
-import { type JsonObject, textInOrder } from '../../codec/json/tree.ts'
+import { type JsonObject, type JsonValue, textInOrder } from '../../codec/json/tree.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import type { Cluster, DeleteRequest, ObjectPlace } from './cluster.ts'
 import type { ApiState } from '../../kube/api-state.ts'
-import { Query } from '../../kube/request/request.ts'
+import { parseQuery, Query } from '../../kube/request/request.ts'
 import type { Verb } from '../../kube/request/request.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import { StatusError } from '../../kube/status.ts'
@@ -38,6 +38,7 @@ const user = {
 const pageEntries = 500
 
 const mergePatch = 'application/merge-patch+json'
+const applyPatch = 'application/apply-patch+yaml'
 const json = 'application/json'
 
 interface Send {
@@ -45,6 +46,7 @@ interface Send {
   readonly contentType: string
   readonly body: string
   readonly subresource?: string
+  readonly query?: Query
 }
 
 export class ApiCluster implements Cluster {
@@ -133,6 +135,29 @@ export class ApiCluster implements Cluster {
     return written.type === 'object' ? written.entry : undefined
   }
 
+  async apply(
+    { resource, namespace, name }: ObjectPlace,
+    members: Readonly<Record<string, JsonValue>>,
+    fieldManager: string,
+  ): Promise<void> {
+    const { group, version, kind } = resource
+    const object: JsonObject = new Map<string, JsonValue>([
+      ['apiVersion', group === '' ? version : `${group}/${version}`],
+      ['kind', kind],
+      ['metadata', new Map([['name', name]])],
+      ...Object.entries(members),
+    ])
+    await this.#send(
+      { resource, namespace, name },
+      {
+        verb: 'patch',
+        contentType: applyPatch,
+        body: textInOrder(object),
+        query: parseQuery(`fieldManager=${fieldManager}&force=true`),
+      },
+    )
+  }
+
   /** A new object, or one of a subresource such as a Binding. */
   async create(
     place: ObjectPlace,
@@ -164,11 +189,16 @@ export class ApiCluster implements Cluster {
     return this.#options.state().registry.find(group, version, name)
   }
 
-  /** A stored object as the API shows it, in plain values; undefined if it cannot be shown. */
-  plainOf(resource: Resource, entry: KeyValue): unknown {
+  /** A stored object as the API shows it; undefined if it cannot be shown. */
+  treeOf(resource: Resource, entry: KeyValue): JsonObject | undefined {
     const encoder = this.#options.state().encoderOf(resource)
-    if (encoder instanceof NotExact) return undefined
-    return JSON.parse(textInOrder(treeOf(encoder, resource, entry)))
+    return encoder instanceof NotExact ? undefined : treeOf(encoder, resource, entry)
+  }
+
+  /** The same, in plain values. */
+  plainOf(resource: Resource, entry: KeyValue): unknown {
+    const tree = this.treeOf(resource, entry)
+    return tree && JSON.parse(textInOrder(tree))
   }
 
   async delete(place: ObjectPlace, request: DeleteRequest): Promise<void> {
@@ -215,11 +245,11 @@ export class ApiCluster implements Cluster {
 
   async #send(
     place: ObjectPlace,
-    { verb, contentType, body, subresource = '' }: Send,
+    { verb, contentType, body, subresource = '', query = new Query(new Map()) }: Send,
   ): Promise<Written> {
     return runWrite(this.#session(place, subresource), {
       verb,
-      query: new Query(new Map()),
+      query,
       contentType,
       readBody: () => Promise.resolve(Buffer.from(body)),
     })

@@ -1,6 +1,7 @@
 /** The API as the controllers use it: what is stored, and writes as any client does them. */
 
 import type { Key } from '../../base/keys.ts'
+import type { JsonValue } from '../../codec/json/tree.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import type { KeyValue } from '../../store/event.ts'
 
@@ -37,6 +38,12 @@ export interface Cluster {
   readAll(resource: Resource, namespace: string): Promise<readonly KeyValue[]>
   /** A JSON merge patch; of a subresource, if one is named. */
   patch(place: ObjectPlace, patch: object, subresource?: string): Promise<unknown>
+  /** A server-side apply of these members, by force. */
+  apply(
+    place: ObjectPlace,
+    members: Readonly<Record<string, JsonValue>>,
+    manager: string,
+  ): Promise<unknown>
   /** Nothing happens if the object is gone, or another one has its name. */
   delete(place: ObjectPlace, request: DeleteRequest): Promise<void>
   /** Takes a finalizer of the namespace's spec. */

@@ -1,7 +1,7 @@
 /** The controllers around writes, for where no controller manager runs: namespaces are given
  *  what each has, and emptied, dependents of deleted owners are collected, pods go when their
- *  grace period is over, and claims and volumes when nobody uses them. Follows the mirror; what
- *  is to be done is done by writes of the API. */
+ *  grace period is over, claims and volumes when nobody uses them, and roles are aggregated.
+ *  Follows the mirror; what is to be done is done by writes of the API. */
 
 import type { Clock } from '../../base/clock.ts'
 import type { Key } from '../../base/keys.ts'
@@ -17,6 +17,7 @@ import { NamespaceEmptier } from './namespace-emptier.ts'
 import { NamespaceKeeper } from './namespace-keeper.ts'
 import { factsOf } from './object-facts.ts'
 import { PodReaper } from './pod-reaper.ts'
+import { RoleAggregation } from './role-aggregation.ts'
 import { VolumeProtection } from './volume-protection.ts'
 import { WorkQueue } from './work-queue.ts'
 
@@ -29,12 +30,14 @@ export interface ControllersOptions {
   readonly configMaps: Key
   readonly claims: Key
   readonly volumes: Key
+  readonly clusterRoles: Key
   /** Objects that namespaces are given; undefined: none. */
   readonly basics?: NamespaceBasics | undefined
   /** Contents of a keyspace now; undefined while the mirror has none of it. */
   readonly contentsOf: (keyspace: Key) => Iterable<KeyValue> | undefined
   /** The object as the API shows it. */
   readonly objectOf: (place: ObjectPlace) => Promise<JsonObject | undefined>
+  readonly treeOf: (place: ObjectPlace, entry: KeyValue) => JsonObject | undefined
   /** The same, in plain values; undefined if it cannot be shown. */
   readonly plainOf: (place: ObjectPlace, entry: KeyValue) => unknown
   readonly clock: Clock
@@ -48,6 +51,7 @@ export class Controllers {
   readonly #emptier: NamespaceEmptier
   readonly #reaper: PodReaper
   readonly #protection: VolumeProtection
+  readonly #aggregation: RoleAggregation
   readonly #keeper: NamespaceKeeper | undefined
   /** Keyspaces that are being looked through, and what has changed in them meanwhile. */
   readonly #changed = new Map<Key, Set<Key>>()
@@ -74,6 +78,9 @@ export class Controllers {
     this.#reaper = new PodReaper({ cluster, clock, lookAt: key => reap.add(key) })
     const release = this.#queue('letting a volume go', key => this.#protection.work(key))
     this.#protection = new VolumeProtection({ ...options, lookAt: key => release.add(key) })
+    const aggregate = this.#queue('aggregating roles', () => this.#aggregation.work())
+    const lookAtAll = (): void => aggregate.add(options.clusterRoles)
+    this.#aggregation = new RoleAggregation({ ...options, lookAtAll })
     if (basics === undefined) return
     const make = this.#queue('what a namespace has', key => this.#keeper?.work(key))
     this.#keeper = new NamespaceKeeper({
@@ -94,6 +101,7 @@ export class Controllers {
 
   applied(keyspace: Key, batch: Batch): void {
     const changed = this.#changed.get(keyspace)
+    this.#aggregation.changed(keyspace)
     for (const event of batch.events) {
       changed?.add(event.key)
       this.#garbage.changed(event)
@@ -115,6 +123,7 @@ export class Controllers {
     const contents = this.#seen.has(keyspace) ? undefined : this.#options.contentsOf(keyspace)
     if (contents === undefined) return
     this.#seen.add(keyspace)
+    this.#aggregation.changed(keyspace)
     void this.#lookThrough(keyspace, contents)
   }
 

@@ -98,6 +98,8 @@ class World implements Cluster {
     if (this.objects.get(name)?.uid === uid) this.remove(name, propagation)
   }
 
+  async apply(): Promise<void> {}
+
   async finalizeNamespace(): Promise<void> {}
 
   #entry(name: string): KeyValue | undefined {
