@@ -8,7 +8,7 @@ import { compactionCodec } from '../etcd/proto/kv-messages.ts'
 import { leaseIdCodec, leaseResponseCodec } from '../etcd/proto/admin-messages.ts'
 import { EtcdError, grpcStatus } from '../etcd/proto/failures.ts'
 import type { EtcdSessions } from './pass/etcd-sessions.ts'
-import type { GrpcCall } from './listen/grpc-call.ts'
+import { cutOff, type GrpcCall } from './listen/grpc-call.ts'
 import { asSent, type Message, messagePrefix } from './listen/message-reader.ts'
 import type { MirroredEtcd } from './answers/mirrored.ts'
 import { passCall, type PassObserver, passThroughGate } from './pass/pass-call.ts'
@@ -190,8 +190,9 @@ export class Calls {
           served.take(message)
         }
       },
-      ended: () => {
-        if (served === undefined) call.finish()
+      ended: isCutOff => {
+        if (isCutOff) call.finish(cutOff)
+        else if (served === undefined) call.finish()
       },
     })
   }

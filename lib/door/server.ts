@@ -9,7 +9,7 @@ import type { Engine } from '../etcd/engine/engine.ts'
 import type { Member } from '../etcd/engine/member.ts'
 import { leaseIdCodec, leaseResponseCodec } from '../etcd/proto/admin-messages.ts'
 import { EtcdError } from '../etcd/proto/failures.ts'
-import type { GrpcCall } from './listen/grpc-call.ts'
+import { cutOff, endedEarly, type GrpcCall } from './listen/grpc-call.ts'
 import { GrpcServer } from './listen/grpc-server.ts'
 import { type Answerer, type UnaryMethod, unaryMethods } from './server-methods.ts'
 import { malformed, statusOf, unimplemented, uncompressed } from './statuses.ts'
@@ -76,8 +76,12 @@ export async function startEtcdServer(options: EtcdServerOptions): Promise<EtcdS
 }
 
 function answerUnary(answerer: Answerer, call: GrpcCall, method: UnaryMethod): void {
+  let isAsked = false
   call.read({
     message(message) {
+      // Only the first message of such a call counts.
+      if (isAsked) return
+      isAsked = true
       try {
         method.answer(answerer, uncompressed(message), outcome => {
           if (outcome instanceof Error) {
@@ -91,7 +95,9 @@ function answerUnary(answerer: Answerer, call: GrpcCall, method: UnaryMethod): v
         call.finish(statusOf(malformed(error)))
       }
     },
-    ended: () => undefined,
+    ended(isCutOff) {
+      if (!isAsked) call.finish(endedEarly(isCutOff))
+    },
     isSingle: true,
   })
 }
@@ -112,6 +118,6 @@ function answerKeepAlive({ admin }: Answerer, call: GrpcCall): void {
         call.finish(statusOf(malformed(error)))
       }
     },
-    ended: () => call.finish(),
+    ended: isCutOff => call.finish(isCutOff ? cutOff : undefined),
   })
 }

@@ -11,7 +11,7 @@ import {
 import { fieldOf, KeptEvent } from '../etcd/proto/kept-event.ts'
 import type { WatchConnection, WatcherRoom } from '../etcd/watch/watch-source.ts'
 import type { WatchStream } from '../etcd/watch/watch-stream.ts'
-import type { GrpcCall } from './listen/grpc-call.ts'
+import { cutOff, type GrpcCall } from './listen/grpc-call.ts'
 import { type Message, messagePrefix } from './listen/message-reader.ts'
 import { malformed, statusOf, uncompressed } from './statuses.ts'
 
@@ -63,7 +63,9 @@ export function serveWatch(call: GrpcCall, open: OpenWatch): void {
   call.read({
     message: message => served.take(message),
     // A client that has nothing more to ask still wants to hear.
-    ended: () => undefined,
+    ended(isCutOff) {
+      if (isCutOff) call.finish(cutOff)
+    },
   })
 }
 

@@ -3,6 +3,7 @@
 import t from 'tap'
 import { fuzzWrites } from '../support/fuzz/fuzz-writes.ts'
 import { fuzzValues } from '../support/fuzz/fuzz-values.ts'
+import { fuzzDoor } from '../support/fuzz/fuzz-door.ts'
 import { fuzz } from '../support/fuzz/fuzz.ts'
 
 t.test('made-up requests end nothing, hide nothing, and name nobody', async t => {
@@ -31,4 +32,13 @@ t.test('stored values, lines and certificates are read, or refused with a reason
   const report = fuzzValues({ requests: 1_000, seed })
   t.strictSame(report.findings, [])
   t.ok(report.read > 0, `${report.read} of ${report.sent} could be read`)
+})
+
+t.test('calls of etcd’s API end, and nobody goes beyond limited rights', async t => {
+  const seed = Date.now() % 1_000_000
+  t.comment(`seed ${seed}: npm run fuzz -- --what door --requests 400 --seed ${seed}`)
+  const report = await fuzzDoor(t, { requests: 400, seed })
+  t.comment(JSON.stringify(report.statuses))
+  t.strictSame(report.findings, [])
+  t.equal(report.sent, 400)
 })

@@ -4,6 +4,7 @@
 import { once } from 'node:events'
 import * as http2 from 'node:http2'
 import t, { type Test } from 'tap'
+import { allKeys } from '../../lib/base/keys.ts'
 import { openDoor } from '../../lib/door/door.ts'
 import type { GrpcCall } from '../../lib/door/listen/grpc-call.ts'
 import { GrpcServer } from '../../lib/door/listen/grpc-server.ts'
@@ -13,6 +14,7 @@ import { startEtcdServer } from '../../lib/door/server.ts'
 import { systemClock, systemRandom } from '../../lib/ops/system.ts'
 import { attack, startDoors } from '../support/attacks/doors.ts'
 import { framed } from '../support/etcd/bare-grpc.ts'
+import { startTestDoor } from '../support/etcd/test-door.ts'
 import { createTestEngine } from '../support/etcd/test-engine.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
@@ -32,12 +34,15 @@ function connect(t: Test, address: string): http2.ClientHttp2Session {
   return session
 }
 
+interface Begun {
+  readonly stream: http2.ClientHttp2Stream
+  readonly status: () => unknown
+  readonly message: () => unknown
+  readonly closed: Promise<unknown>
+}
+
 /** A call that its client does not end; what becomes of it. */
-function begin(
-  session: http2.ClientHttp2Session,
-  path: string,
-  body?: Buffer,
-): { stream: http2.ClientHttp2Stream; status: () => unknown; closed: Promise<unknown> } {
+function begin(session: http2.ClientHttp2Session, path: string, body?: Buffer): Begun {
   const stream = session.request({
     ':method': 'POST',
     ':path': path,
@@ -46,8 +51,10 @@ function begin(
   })
   stream.on('error', () => undefined)
   let status: unknown
+  let message: unknown
   const note = (headers: http2.IncomingHttpHeaders): void => {
     status = headers['grpc-status'] ?? status
+    message = headers['grpc-message'] ?? message
   }
   stream.on('response', note)
   stream.on('trailers', note)
@@ -55,6 +62,7 @@ function begin(
   return {
     stream,
     status: () => status,
+    message: () => message,
     closed: new Promise(resolve => stream.once('close', resolve)),
   }
 }
@@ -140,6 +148,50 @@ t.test('so does one that passes to etcd', async t => {
   await late.closed
   t.equal(late.status(), '14')
   t.notOk(open.stream.closed, 'a stream may wait for what it is told to do')
+})
+
+for (const where of ['engine', 'door'] as const) {
+  t.test(`a call that ends before its message does ends at once, at the ${where}`, async t => {
+    const { engine } = createTestEngine(t)
+    const etcd = await startEtcdServer({ engine, listen: '127.0.0.1:0' })
+    t.teardown(() => etcd.close())
+    const door = where === 'door' && (await startTestDoor(t, [`http://${etcd.address}`]))
+    if (door !== false) await door.ready()
+    const session = connect(t, door === false ? etcd.address : door.address)
+    // As an etcd 3.5.16 says it.
+    const expected = [
+      ['KV/Range', unfinished(5), '2', 'unexpected EOF'],
+      ['KV/Put', Buffer.from([0, 0]), '2', 'unexpected EOF'],
+      ['KV/Txn', undefined, '2', 'EOF'],
+      ['Watch/Watch', unfinished(5), '13', 'unexpected EOF'],
+      ['Lease/LeaseKeepAlive', unfinished(5), '13', 'unexpected EOF'],
+    ] as const
+    for (const [path, body, code, details] of expected) {
+      const { stream, closed, status, message } = begin(session, `/etcdserverpb.${path}`, body)
+      stream.resume()
+      stream.end()
+      await closed
+      t.strictSame([path, status(), message()], [path, code, details])
+    }
+  })
+}
+
+t.test('of a call of one message only the first is done', async t => {
+  const { engine, client } = createTestEngine(t)
+  const etcd = await startEtcdServer({ engine, listen: '127.0.0.1:0' })
+  t.teardown(() => etcd.close())
+  const put = (value: string): Buffer => framed(Buffer.from(`\n\u0001a\u0012\u0001${value}`))
+  const two = Buffer.concat([put('1'), put('2')])
+  const { stream, closed, status } = begin(connect(t, etcd.address), '/etcdserverpb.KV/Put', two)
+  stream.resume()
+  stream.end()
+  await closed
+  t.equal(status(), '0')
+  const { entries } = await client.range({ range: allKeys })
+  t.strictSame(
+    entries.map(({ version }) => version),
+    [1],
+  )
 })
 
 t.test('an answered call ends, also if its client leaves it open', async t => {

@@ -25,8 +25,8 @@ export type AnswerSource = 'mirror' | 'etcd'
 /** Takes what the client sends. */
 export interface MessageSink {
   message(message: Message): void
-  /** The client has nothing more to send. */
-  ended(): void
+  /** The client has nothing more to send, and has perhaps left in the middle of a message. */
+  ended(isCutOff: boolean): void
   /** A message has more bytes than are taken. The call ends with gRPC's status for that if this
    *  is left out. */
   tooLarge?(): void
@@ -333,7 +333,7 @@ export class GrpcCall {
     if (reader.heldBytes > 0) this.#unfinishedSinceMs ??= this.#home.nowMs()
     if (!this.#hasEnded) return
     this.#hasEnded = false
-    sink.ended()
+    sink.ended(reader.heldBytes > 0)
   }
 
   #waitForTurn(): void {
@@ -407,6 +407,14 @@ export class GrpcCall {
     for (const task of this.#closed.splice(0)) task()
   }
 }
+
+/** The status that gRPC for Go gives to a call of one message that ends before there is one. */
+export function endedEarly(isCutOff: boolean): GrpcStatus {
+  return { code: grpcStatus.unknown, details: isCutOff ? cutOff.details : 'EOF' }
+}
+
+/** The status that it gives to a stream that ends in the middle of a message. */
+export const cutOff: GrpcStatus = { code: grpcStatus.internal, details: 'unexpected EOF' }
 
 /** etcd's words for what exceeds a bound of ours. */
 export const tooMuch: GrpcStatus = {

@@ -2,6 +2,7 @@
  *  `--what writes` odd objects through all that writes do. Exit code 1 if there was a finding. */
 
 import { ToolOptions } from '../runner/tool-options.ts'
+import { fuzzDoor } from './fuzz-door.ts'
 import { fuzzWrites } from './fuzz-writes.ts'
 import { fuzzValues } from './fuzz-values.ts'
 import { fuzz } from './fuzz.ts'
@@ -9,7 +10,8 @@ import { fuzz } from './fuzz.ts'
 const tool = new ToolOptions(`npm run fuzz -- [OPTION...]
   --what WHAT   requests: bytes through the listener; writes: objects with odd values, in JSON,
                 YAML, CBOR and protobuf; values: stored values, lines of recordings and
-                certificates (requests)
+                certificates; door: calls of etcd's API through
+                its listener (requests)
   --requests N  so many requests (100000)
   --seed N      1 by default`)
 const { values } = tool.read({
@@ -29,22 +31,47 @@ if (values.what === 'writes') {
 } else if (values.what === 'values') {
   const { sent, read, findings } = fuzzValues(options)
   end([`${sent} values, ${read} of them could be read`], findings)
-} else if (values.what === 'requests') await fuzzRequests()
-else tool.refuse(`--what ${values.what} is neither requests nor writes nor values`)
+} else if (values.what === 'door') await fuzzDoorCalls()
+else if (values.what === 'requests') await fuzzRequests()
+else tool.refuse(`--what ${values.what} is none of requests, writes, values and door`)
 
 async function fuzzRequests(): Promise<void> {
-  const tasks: (() => unknown)[] = []
-  const startMs = performance.now()
-  const scope = { teardown: (task: unknown) => void tasks.unshift(task as () => unknown) }
-  const { sent, passed, statuses, findings, slowestMs } = await fuzz(scope, options)
-  for (const task of tasks) await task()
-  const seconds = Math.round((performance.now() - startMs) / 1000)
-  const counts = Object.entries(statuses).map(([status, count]) => `${status}: ${count}`)
+  const [seconds, { sent, passed, statuses, findings, slowestMs }] = await inScope(scope =>
+    fuzz(scope, options),
+  )
   const lines = [
     `${sent} requests in ${seconds} s, ${passed} reached the upstream, a plain one took ${Math.round(slowestMs)} ms at most`,
-    `answers: ${counts.join(', ')}`,
+    `answers: ${counted(statuses)}`,
   ]
   end(lines, findings)
+}
+
+async function fuzzDoorCalls(): Promise<void> {
+  const [seconds, { sent, statuses, findings, slowestMs }] = await inScope(scope =>
+    fuzzDoor(scope, options),
+  )
+  const lines = [
+    `${sent} calls in ${seconds} s, a plain one took ${Math.round(slowestMs)} ms at most`,
+    `statuses: ${counted(statuses)}`,
+  ]
+  end(lines, findings)
+}
+
+/** Runs something with its end, and says how many seconds it took. */
+async function inScope<T>(
+  run: (scope: { teardown(task: unknown): void }) => Promise<T>,
+): Promise<[seconds: number, result: T]> {
+  const tasks: (() => unknown)[] = []
+  const startMs = performance.now()
+  const result = await run({ teardown: task => void tasks.unshift(task as () => unknown) })
+  for (const task of tasks) await task()
+  return [Math.round((performance.now() - startMs) / 1000), result]
+}
+
+function counted(statuses: Readonly<Record<string, number>>): string {
+  return Object.entries(statuses)
+    .map(([status, count]) => `${status}: ${count}`)
+    .join(', ')
 }
 
 function end(lines: readonly string[], findings: readonly string[]): void {
