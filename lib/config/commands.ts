@@ -106,11 +106,11 @@ const serveOptions: readonly Option[] = [
   },
   {
     name: 'serve-shards',
-    help: 'Obeys shardSelector of lists and watches (KEP-5866). In kube-apiserver this is a feature gate that is off by default up to 1.37, and the parameter is then ignored. With --upstream, requests with it are answered here instead of passed.',
+    help: 'Obeys shardSelector of lists and watches (KEP-5866). In kube-apiserver this is a feature gate that is off by default up to 1.37, and the parameter is then ignored. With --upstream, it is obeyed even where the upstream ignores it; without this option, answers are those of the upstream.',
   },
   {
     name: 'serve-drop',
-    help: 'Leaves managed fields out where the Accept header says drop=metadata.managedFields (KEP-5958). In kube-apiserver this is a feature gate that is off by default, from 1.38 on; the parameter is then ignored. With --upstream, requests with it are answered here instead of passed.',
+    help: 'Leaves managed fields out where the Accept header says drop=metadata.managedFields (KEP-5958). In kube-apiserver this is a feature gate that is off by default, from 1.38 on; the parameter is then ignored. With --upstream, it is obeyed even where the upstream ignores it; without this option, answers are those of the upstream.',
   },
   {
     name: 'writable',

@@ -30,6 +30,7 @@ import type { LiveRegistry } from '../upkeep/live-registry.ts'
 import type { Resource } from '../kube/resources/resource.ts'
 import { declaredIn } from './aggregated/aggregated-resource.ts'
 import { Evidence } from './evidence/evidence.ts'
+import { Features } from './evidence/features.ts'
 import { type ReportOptions, ResourceReport } from './knowledge/report.ts'
 import type { PaceLimits } from './evidence/pace.ts'
 import { UpstreamKnowledge } from './knowledge/knowledge.ts'
@@ -88,6 +89,7 @@ export class Front implements Follower {
   readonly #servers: BalancedUpstream
   readonly #proxy: ProxyOptions
   readonly #comparison: Comparison | undefined
+  readonly #features: Features
 
   constructor(options: UpstreamOptions, parts: UpstreamParts) {
     const { servers, compatibleMinors = new Set(), passed, isIdentityHeader } = options
@@ -133,6 +135,7 @@ export class Front implements Follower {
       onConcluded: keyspace => held.concluded(keyspace),
     })
     this.evidence = evidence
+    this.#features = featuresOf({ knowledge, evidence }, parts)
     servers.onAnswersAgain(() => {
       knowledge.upstreamIsBack()
       evidence.look()
@@ -148,6 +151,7 @@ export class Front implements Follower {
       isIdentityHeader,
       inexact: new InexactEvents(),
       gateOf: (resource, shown) => versions.gateOf(resource, shown),
+      obeys: (feature, resource, shown) => this.#features.isObeyed(feature, resource, shown),
       mixed: () => versions.mixed,
       isCovered: ({ learned }) => learned !== undefined || knowledge.isVersionCovered,
       held,
@@ -180,6 +184,7 @@ export class Front implements Follower {
   async stop(): Promise<void> {
     this.knowledge.stop()
     this.evidence.stop()
+    this.#features.stop()
     this.report.stop()
     await this.#servers.stop()
   }
@@ -245,6 +250,20 @@ function aggregatedOf(
     onChanged: () => registry.setAggregated(aggregated.resources),
   })
   return aggregated
+}
+
+function featuresOf(
+  { knowledge, evidence }: Pick<ReportParts, 'knowledge' | 'evidence'>,
+  { mirrors, registry, clock }: UpstreamParts,
+): Features {
+  return new Features({
+    upstreamOf: version => knowledge.upstreamOf(version),
+    clock,
+    evidentsOf: resource => evidence.evidentsOf(resource),
+    evidents: () => evidence.evidents(),
+    held: keyspace => heldIn(mirrors, keyspace),
+    encoderOf: resource => registry.state.encoderOf(resource),
+  })
 }
 
 function reportOf(

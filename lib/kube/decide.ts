@@ -6,7 +6,7 @@
  *  feature would, or refused clearly. With an upstream, the upstream decides what exists: discovery
  *  and unknown paths always pass. */
 
-import { knownParameters, shardParameter } from './request/list-options.ts'
+import { knownParameters } from './request/list-options.ts'
 import type { RequestTarget } from './request/request.ts'
 import { readsAsObject } from './resources/object-reads.ts'
 import type { Resource } from './resources/resource.ts'
@@ -96,8 +96,6 @@ export interface DecisionRequest {
   readonly hasUnknownMediaType: boolean
   /** The client wants another protocol on its connection. */
   readonly hasUpgrade?: boolean | undefined
-  /** Shard selectors are obeyed here, whatever the upstream does with them. */
-  readonly hasShards?: boolean | undefined
 }
 
 export interface DecisionPolicy {
@@ -145,13 +143,7 @@ const passRules: readonly PassRule[] = [
   ['write', ({ route }) => route.type === 'resource' && !readVerbs.has(route.verb)],
   ['subresource', ({ route }) => route.type === 'resource' && isOnlyUpstream(route)],
   ['impersonation', ({ headerNames }) => hasImpersonation(headerNames)],
-  [
-    'parameter',
-    ({ target, hasShards = false }) =>
-      target.query
-        .names()
-        .some(name => !knownParameters.has(name) && !(hasShards && name === shardParameter)),
-  ],
+  ['parameter', ({ target }) => target.query.names().some(name => !knownParameters.has(name))],
   ['parameter', ({ target }) => longSelector(target) !== undefined],
   ['media-type', ({ hasUnknownMediaType }) => hasUnknownMediaType],
   [

@@ -82,7 +82,15 @@ const knownRanges: ReadonlySet<string> = new Set([
   'application/vnd.kubernetes.protobuf',
 ])
 
-const knownParameters: ReadonlySet<string> = new Set(['as', 'g', 'v', 'stream', 'sv', 'pretty'])
+const knownParameters: ReadonlySet<string> = new Set([
+  'as',
+  'g',
+  'v',
+  'stream',
+  'sv',
+  'pretty',
+  'drop',
+])
 const knownRenderings: ReadonlySet<string> = new Set([
   'Table',
   'PartialObjectMetadata',
@@ -91,17 +99,14 @@ const knownRenderings: ReadonlySet<string> = new Set([
 
 /** True if the header names anything that is not known here, or is too long to be read: it may mean
  *  more to a later API server than to us. */
-export function hasUnknownMediaType(accept: string | undefined, hasDrop = false): boolean {
+export function hasUnknownMediaType(accept: string | undefined): boolean {
   if (accept === undefined || accept === '') return false
-  return (
-    accept.length > acceptMaxLength ||
-    acceptClauses(accept).some(clause => isUnknown(clause, hasDrop))
-  )
+  return accept.length > acceptMaxLength || acceptClauses(accept).some(isUnknown)
 }
 
-function isUnknown({ type, subtype, parameters: given }: AcceptClause, hasDrop: boolean): boolean {
+function isUnknown({ type, subtype, parameters: given }: AcceptClause): boolean {
   if (!knownRanges.has(`${type}/${subtype}`)) return true
   const rendering = given.get('as')
   if (rendering !== undefined && !knownRenderings.has(rendering)) return true
-  return [...given.keys()].some(name => !knownParameters.has(name) && !(hasDrop && name === 'drop'))
+  return [...given.keys()].some(name => !knownParameters.has(name))
 }

@@ -181,9 +181,10 @@ function firstOf({ storage }: Resource, { snapshot }: Held): KeyValue | undefine
   return first
 }
 
-async function asked(
-  { upstream, onBytes, signal }: CompareOptions,
-  { shown }: Form,
+/** The upstream's answer to a question, or why there is none. */
+export async function asked(
+  { upstream, onBytes, signal }: Pick<CompareOptions, 'upstream' | 'onBytes' | 'signal'>,
+  { shown }: Pick<Form, 'shown'>,
   path: string,
   place: ShownPlace,
 ): Promise<UpstreamAnswer | Extract<Outcome, { type: 'refused' | 'failed' }>> {
@@ -202,7 +203,7 @@ async function asked(
 }
 
 /** When the upstream answered, by its own clock. */
-function dateOf({ headers }: UpstreamAnswer, clock: Clock): number {
+export function dateOf({ headers }: UpstreamAnswer, clock: Clock): number {
   const date = Date.parse(String(headers['date'] ?? ''))
   return Number.isNaN(date) ? clock.wallMs() : date
 }
@@ -214,8 +215,9 @@ function areWarningsEqual({ warnings }: Resource, { headers }: UpstreamAnswer): 
   return all === warnings.map(warningHeader).join(', ')
 }
 
-function differenceOf(
-  { shown, resource }: Form,
+/** Place where the upstream's answer differs from ours; undefined if they are the same. */
+export function differenceOf(
+  { shown, resource }: Pick<Form, 'shown' | 'resource'>,
   ours: Uint8Array,
   answer: UpstreamAnswer,
 ): string | undefined {

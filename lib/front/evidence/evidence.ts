@@ -101,6 +101,15 @@ export class Evidence {
     return allOf(alike === undefined ? forms : [alike, ...forms])
   }
 
+  /** The evidence of a resource for each version of its servers. */
+  evidentsOf(resource: Resource): readonly Evident[] {
+    return this.#evidents.of(resource)
+  }
+
+  evidents(): readonly Evident[] {
+    return this.#evidents.all()
+  }
+
   /** True if nothing of a resource is left to compare in the forms that are in use. */
   isSettled(resource: Resource): boolean {
     const evidents = this.#evidents.of(resource)

@@ -63,10 +63,11 @@ function exactly(at: Revision, { rendering, includeObject }: ShownForm): string 
 
 /** The Accept header that names a form. */
 export function acceptOf(
-  { encoding, rendering, renderingVersion }: ShownForm,
+  { encoding, rendering, renderingVersion, drops }: ShownForm,
   place: 'alone' | 'item',
 ): string {
-  const name = mediaTypeNames[encoding]
+  const type = mediaTypeNames[encoding]
+  const name = drops === undefined ? type : `${type};drop=metadata.managedFields`
   if (rendering === 'object') return name
   const isList = place === 'item' && rendering !== 'Table'
   const as = rendering === 'Table' ? 'Table' : `PartialObjectMetadata${isList ? 'List' : ''}`

@@ -3,8 +3,10 @@
 import type { Key } from '../../base/keys.ts'
 import type { Revision } from '../../base/revision.ts'
 import type { Gate } from '../../codec/output/gate.ts'
+import type { MediaType } from '../../codec/negotiate/negotiate.ts'
 import type { Shown } from '../../codec/output/object-encoder.ts'
 import type { DecisionPolicy, PassReason } from '../../kube/decide.ts'
+import type { LaterFeature } from '../../kube/later-features.ts'
 import type { WatchPlan, AskedRead } from '../../kube/read-plan.ts'
 import type { ResourceRoute } from '../../kube/request/routes.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
@@ -57,6 +59,11 @@ export class PassingSide implements UpstreamSide {
 
   gateOf(resource: Resource, shown: Shown): Gate | PassReason | undefined {
     return this.#services.proxy.gateOf?.(resource, shown)
+  }
+
+  obeys(feature: LaterFeature, resource: Resource, mediaType: MediaType): boolean | undefined {
+    const shown = { ...mediaType, includeObject: 'Metadata' } as const
+    return this.#services.proxy.obeys?.(feature, resource, shown)
   }
 
   noteInexact(keyspace: Key, key: Key, revision: Revision): void {

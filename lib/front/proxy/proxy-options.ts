@@ -6,6 +6,7 @@ import type { DecisionPolicy, PassReason } from '../../kube/decide.ts'
 import type { MixedMinors } from '../minors/mixed-minors.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import type { Exchange } from '../../http/server/exchange.ts'
+import type { Features } from '../evidence/features.ts'
 import type { InexactEvents } from './inexact-events.ts'
 import type { HeldEvents } from './held-events.ts'
 import type { Slots } from '../../http/limits/slots.ts'
@@ -37,6 +38,8 @@ export interface ProxyOptions {
   /** The gate that objects of a resource in a form must pass, or why there is none; undefined: all
    *  objects may be shown. */
   readonly gateOf?: ((resource: Resource, shown: Shown) => Gate | PassReason) | undefined
+  /** Whether the upstream obeys what asks for a feature; undefined while that is not known. */
+  readonly obeys?: Features['isObeyed'] | undefined
   /** True if there is data of the version that serves the resource, so that more than objects can
    *  be answered here. Undefined: always. */
   readonly isCovered?: ((resource: Resource) => boolean) | undefined

@@ -8,6 +8,7 @@ import type { MediaType } from '../../codec/negotiate/negotiate.ts'
 import type { Gate } from '../../codec/output/gate.ts'
 import type { Shown } from '../../codec/output/object-encoder.ts'
 import type { DecisionPolicy, PassReason } from '../../kube/decide.ts'
+import type { LaterFeature } from '../../kube/later-features.ts'
 import type { ReadPlan, WatchPlan, AskedRead } from '../../kube/read-plan.ts'
 import type { Query } from '../../kube/request/request.ts'
 import type { ResourceRoute } from '../../kube/request/routes.ts'
@@ -43,6 +44,9 @@ export interface UpstreamSide {
   /** The gate that objects of a resource in a form must pass, or why there is none; undefined: all
    *  may be shown. */
   gateOf(resource: Resource, shown: Shown): Gate | PassReason | undefined
+  /** Whether the upstream obeys what asks for a feature of later versions; undefined while that is
+   *  not known. */
+  obeys(feature: LaterFeature, resource: Resource, mediaType: MediaType): boolean | undefined
   /** Notes an event that cannot be shown exactly. */
   noteInexact(keyspace: Key, key: Key, revision: Revision): void
   /** True if watchers wait until the entry of an event was compared with the upstream. False if it

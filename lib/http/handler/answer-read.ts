@@ -2,14 +2,21 @@
  *  contents that are fresh enough, walk them, write. All steps are called from here. */
 
 import { CacheError } from '../../base/errors.ts'
-import { type MediaType, negotiate } from '../../codec/negotiate/negotiate.ts'
+import {
+  type MediaType,
+  negotiate,
+  type NotAcceptable,
+  type Offer,
+} from '../../codec/negotiate/negotiate.ts'
 import type { ApiState } from '../../kube/api-state.ts'
 import type { PassReason } from '../../kube/decide.ts'
 import { type ListPlan, type ReadPlan, type WatchPlan, planAsked } from '../../kube/read-plan.ts'
 import type { Contents, DirectSource } from '../../kube/reads.ts'
+import { shardParameter } from '../../kube/request/list-options.ts'
 import { requestTimeoutMs } from '../../kube/request/request.ts'
 import type { ResourceRoute } from '../../kube/request/routes.ts'
 import { Snapshot } from '../../store/snapshot.ts'
+import { offerOf } from '../exchange/offers.ts'
 import { refuseLate, withDeadline } from '../exchange/deadline.ts'
 import type { RequestContext } from '../exchange/request-context.ts'
 import type { Answer } from '../exchange/upstream-side.ts'
@@ -30,8 +37,11 @@ import { answerWatch, refuseWatch, type WatchServices } from '../watch/answer-wa
 
 /** Services that reads are answered with. */
 export interface ReadServices extends ContentsServices, ListServices, WatchServices {
-  /** Shard selectors are obeyed. */
+  /** Shard selectors are obeyed, whatever an upstream does with them. */
   readonly hasShards?: boolean | undefined
+  /** Objects may be had without their managed fields, whatever an upstream does. */
+  readonly hasDrop?: boolean | undefined
+  readonly hasCbor: boolean
   /** Called for each list, so that an index can be built for the next one. Resolves when one that
    *  is being built will answer the list; undefined if none is. */
   readonly onList: (
@@ -73,7 +83,11 @@ function answerPlanned(
   const { upstream } = services
   const { query } = target
   const timeoutMs = isWatch ? undefined : requestTimeoutMs(query)
-  const negotiated = negotiate(reply.preference, reply.offer)
+  const features = featuresOf(context, route, services)
+  if (features === undefined) return 'unproven'
+  const { offer, hasShards } = features
+  reply.offer = offer
+  const negotiated = negotiate(reply.preference, offer)
   // The router refuses before anything adds warnings.
   const isRouterRefusal = 'refusal' in negotiated && negotiated.hasDetails
   if (!isRouterRefusal) reply.warnings = route.resource.warnings
@@ -81,9 +95,9 @@ function answerPlanned(
     query,
     isWatch,
     preference: reply.preference,
-    offer: reply.offer,
+    offer,
     encryption: services.tokenEncryption,
-    hasShards: services.hasShards,
+    hasShards,
   }
   const mixed = upstream?.objectionToRead(route, asked)
   if (mixed !== undefined) return mixed
@@ -98,6 +112,41 @@ function answerPlanned(
     hasFieldSelector: query.text('fieldSelector') !== '',
   }
   return answerWanted(context, { plan, timeoutMs, mediaType }, services)
+}
+
+/** Later features that a read may use. */
+interface Features {
+  readonly hasShards: boolean
+  readonly offer: Offer
+}
+
+/** The features that are switched on here, and those that the upstream obeys; undefined while it is
+ *  not known whether it obeys one that is asked for. */
+function featuresOf(
+  { reply, target: { query } }: RequestContext,
+  route: ResourceRoute,
+  { upstream, hasShards = false, hasDrop = false, hasCbor }: ReadServices,
+): Features | undefined {
+  const { offer, preference } = reply
+  const on = { hasShards, offer }
+  if (upstream === undefined) return on
+  const mayShard = !hasShards && route.verb !== 'get' && query.text(shardParameter) !== ''
+  const mayDrop = !hasDrop && preference.accept?.includes('drop') === true
+  if (!mayShard && !mayDrop) return on
+  const plain = negotiate(preference, offer)
+  // A refusal is the same with all features.
+  if ('refusal' in plain) return on
+  const dropping = mayDrop ? offerOf(route, { hasCbor, hasDrop: true }) : offer
+  const isDropAsked = mayDrop && !areSame(plain, negotiate(preference, dropping))
+  const shards = mayShard ? upstream.obeys('shards', route.resource, plain) : hasShards
+  const drops = isDropAsked ? upstream.obeys('drop', route.resource, plain) : false
+  if (shards === undefined || drops === undefined) return undefined
+  return { hasShards: shards, offer: drops ? dropping : offer }
+}
+
+function areSame(plain: MediaType, other: MediaType | NotAcceptable): boolean {
+  if ('refusal' in other || other.drops !== undefined) return false
+  return other.encoding === plain.encoding && other.rendering === plain.rendering
 }
 
 interface WantedBy extends Wanted {

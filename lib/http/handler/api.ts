@@ -48,8 +48,6 @@ export interface ApiOptions extends ReadServices, DocumentServices {
   /** Undefined where this server only reads. */
   readonly answerWrite?: AnswerWrite | undefined
   readonly requests: RequestMetrics
-  /** Objects may be had without their managed fields. */
-  readonly hasDrop?: boolean | undefined
   /** Undefined where the names of kube-apiserver are not asked for. */
   readonly reports?: RequestReports | undefined
   /** Reports a bug of this program: it is logged and counted. */

@@ -188,9 +188,8 @@ function answerDecided(context: RequestContext, route: Route, options: ApiOption
       isWatch,
       contentType: exchange.headers['content-type'],
       headerNames: Object.keys(exchange.headers),
-      hasUnknownMediaType: upstream !== undefined && hasUnknownMediaType(accept, options.hasDrop),
+      hasUnknownMediaType: upstream !== undefined && hasUnknownMediaType(accept),
       hasUpgrade: exchange.takeover !== undefined,
-      hasShards: options.hasShards,
     },
     upstream?.policy ?? (options.answerWrite === undefined ? alone : aloneAndWritable),
   )

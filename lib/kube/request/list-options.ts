@@ -24,8 +24,11 @@ export interface ListOptions {
   readonly sendInitialEvents: boolean | undefined
 }
 
-/** The parameters that are used here. Upstream ignores others, or they may be of a later version
- *  (see decide.ts). */
+/** The parameter of shard selectors, which servers without the feature ignore. */
+export const shardParameter = 'shardSelector'
+
+/** The parameters whose meaning is known. Upstream ignores others, or they may be of a later
+ *  version (see decide.ts). */
 export const knownParameters: ReadonlySet<string> = new Set([
   'labelSelector',
   'fieldSelector',
@@ -40,10 +43,8 @@ export const knownParameters: ReadonlySet<string> = new Set([
   'sendInitialEvents',
   'includeObject',
   'pretty',
+  shardParameter,
 ])
-
-/** The parameter of shard selectors, which is used only where they are served. */
-export const shardParameter = 'shardSelector'
 
 export const exactMatch = 'Exact'
 const notOlderThanMatch = 'NotOlderThan'

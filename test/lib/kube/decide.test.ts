@@ -11,7 +11,6 @@ interface Asked {
   readonly method?: string
   readonly headers?: readonly string[]
   readonly hasUnknownMediaType?: boolean
-  readonly hasShards?: boolean
   readonly policy?: Partial<DecisionPolicy>
 }
 
@@ -25,7 +24,6 @@ function decided(target: string, asked: Asked = {}): Decision {
       target: parsed,
       headerNames: asked.headers ?? [],
       hasUnknownMediaType: asked.hasUnknownMediaType ?? false,
-      hasShards: asked.hasShards,
     },
     { hasUpstream: true, isSwitchedOff: false, isExcluded: () => false, ...asked.policy },
   )
@@ -42,9 +40,8 @@ t.test('in front of an upstream only exact reads are answered from the mirror', 
     ['/api/v1/pods?watch=1&allowWatchBookmarks=true', 'mirror'],
     ['/api/v1/namespaces/a/pods/p', 'mirror'],
     ['/apis/example.com/v1/widgets', 'mirror'],
-    ['/api/v1/pods?shardSelector=x', 'parameter'],
-    ['/api/v1/pods?shardSelector=x', 'mirror', { hasShards: true }],
-    ['/api/v1/pods?shardSelectors=x', 'parameter', { hasShards: true }],
+    ['/api/v1/pods?shardSelector=x', 'mirror'],
+    ['/api/v1/pods?shardSelectors=x', 'parameter'],
     ['/api/v1/pods', 'impersonation', { headers: ['Impersonate-User'] }],
     ['/api/v1/pods', 'impersonation', { headers: ['impersonate_group'] }],
     ['/api/v1/pods', 'media-type', { hasUnknownMediaType: true }],

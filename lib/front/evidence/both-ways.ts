@@ -1,0 +1,102 @@
+/** The list of one object as a server with a later feature answers it, and as one without it does:
+ *  of an object for which the two differ. */
+
+import { keyFromText, prefixRange } from '../../base/keys.ts'
+import { NotExact } from '../../codec/not-exact.ts'
+import { listBody } from '../../codec/output/list-body.ts'
+import { joined, objectBody } from '../../codec/output/object-body.ts'
+import type { ObjectEncoder } from '../../codec/output/object-encoder.ts'
+import type { LaterFeature } from '../../kube/later-features.ts'
+import type { Resource } from '../../kube/resources/resource.ts'
+import { shardHash } from '../../kube/selectors/shard-hash.ts'
+import type { KeyValue } from '../../store/event.ts'
+import type { Held } from './compare.ts'
+import type { ShownForm } from './form.ts'
+import { itemPath, nameOf } from './question.ts'
+
+export interface BothWaysOptions {
+  readonly feature: LaterFeature
+  readonly resource: Resource
+  readonly form: ShownForm
+  readonly encoder: ObjectEncoder
+  readonly held: Held
+  /** The wall clock in milliseconds. */
+  readonly now: number
+}
+
+/** So many objects are looked at: nearly all have managed fields. */
+const lookedAtMax = 50
+
+export class BothWays {
+  /** The question, but for the Accept header; undefined if there is no such object. */
+  readonly path: string | undefined
+  readonly #options: BothWaysOptions
+  readonly #entry: KeyValue | undefined
+  /** A selector of all shards but the object's own, as servers repeat it. */
+  readonly #shards: string | undefined
+
+  constructor(options: BothWaysOptions) {
+    this.#options = options
+    const { feature, resource, form, held, now } = options
+    const range = prefixRange(keyFromText(resource.storage?.prefix ?? ''))
+    let lookedAt = 0
+    for (const entry of held.snapshot.iterate(range)) {
+      if (lookedAt++ === lookedAtMax) return
+      const name = nameOf(resource, entry.key)
+      if (name === undefined) continue
+      this.#entry = entry
+      this.#shards = feature === 'shards' ? this.#shardsWithout(entry) : undefined
+      const [without, withIt] = [this.body(false, now), this.body(true, now)]
+      if (without instanceof NotExact || withIt instanceof NotExact) continue
+      if (Buffer.compare(without, withIt) === 0) continue
+      const path = itemPath(resource, held.proven, name, form)
+      const selector = encodeURIComponent(this.#shards ?? '')
+      this.path = selector === '' ? path : `${path}&shardSelector=${selector}`
+      return
+    }
+  }
+
+  body(isObeyed: boolean, now: number): Uint8Array | NotExact {
+    const { feature, form, encoder, held } = this.#options
+    const isEmpty = feature === 'shards' && isObeyed
+    const entries = this.#entry === undefined || isEmpty ? [] : [this.#entry]
+    const shown = {
+      ...form,
+      now,
+      drops: feature === 'drop' && isObeyed ? (true as const) : undefined,
+    }
+    return joined(
+      listBody(encoder, {
+        shown,
+        isPretty: false,
+        meta: {
+          resourceVersion: String(held.proven),
+          shardSelector: isEmpty ? this.#shards : undefined,
+        },
+        runs: [{ entries, from: 0, to: entries.length, leaf: undefined }],
+      }),
+    )
+  }
+
+  #shardsWithout(entry: KeyValue): string | undefined {
+    const { encoder, now } = this.#options
+    const body = objectBody(encoder, entry, {
+      shown: {
+        encoding: 'json',
+        rendering: 'object',
+        renderingVersion: 'v1',
+        includeObject: 'Metadata',
+        now,
+      },
+      isPretty: false,
+    })
+    if (body instanceof NotExact) return undefined
+    const { metadata } = JSON.parse(Buffer.from(body).toString()) as {
+      readonly metadata?: { readonly uid?: string }
+    }
+    const [all, half, end] = ['0x0000000000000000', '0x8000000000000000', '0x10000000000000000']
+    const isLower = shardHash(metadata?.uid ?? '').high < 0x8000_0000
+    const bounds = isLower ? [half, end] : [all, half]
+    return `shardRange(object.metadata.uid, '${bounds[0]}', '${bounds[1]}')`
+  }
+}
