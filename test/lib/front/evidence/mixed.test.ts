@@ -17,6 +17,7 @@ import { HistoryWriter } from '../../../golden/replay.ts'
 import { ask, type HttpAnswer } from '../../../support/http/served.ts'
 import { startTcpProxy } from '../../../support/http/tcp-proxy.ts'
 import type { Before } from '../../../support/upstream/answers.ts'
+import { patient } from '../../../support/patience.ts'
 import { originOf, startFront } from '../../../support/upstream/proxied.ts'
 import { recordedBefore } from '../../../support/upstream/recorded-answers.ts'
 import { TestUpstream, upstreamReady } from '../../../support/upstream/upstream.ts'
@@ -97,7 +98,7 @@ async function settled({ service }: Mixed): Promise<void> {
     const now = Object.values(comparisons).reduce((sum, count) => sum + count, 0)
     same = now === before && forms.proven > 10 ? same + 1 : 0
     before = now
-    await pause(250)
+    await pause(patient(250))
   }
 }
 

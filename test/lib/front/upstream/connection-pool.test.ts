@@ -6,6 +6,7 @@ import t from 'tap'
 import { startRawUpstream as start } from '../../../support/upstream/raw-upstream.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 import { moment } from '../../../support/http/moment.ts'
+import { patient } from '../../../support/patience.ts'
 
 const hello = 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello'
 
@@ -160,7 +161,7 @@ t.test('late answers fail, and idle connections are closed before the server doe
       sockets.push(socket)
       if (!text.startsWith('GET /never')) socket.write(long)
     },
-    { headersTimeout: 300, keepAliveTimeoutThreshold: 1_000 },
+    { headersTimeout: patient(300), keepAliveTimeoutThreshold: 1_000 },
   )
   t.equal(await get('/'), 'hello')
   t.equal(await get('/never'), 'late')
