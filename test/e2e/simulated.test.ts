@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
-import { actorNames } from '../../lib/cluster/actors/actor-names.ts'
 import { findKubectl } from '../support/etcd/real-etcd.ts'
 import { startProgram } from '../support/program/program.ts'
 
@@ -20,7 +19,7 @@ async function startCluster(t: Test): Promise<Kubectl> {
   const { address } = await startProgram(t, [
     '--generate=pods=120,deployments=6,nodes=4,namespaces=1',
     '--churn=10/s',
-    `--simulate=${actorNames.join(',')}`,
+    '--simulate=all',
   ])
   const env = { PATH: process.env['PATH'] ?? '', HOME: home }
   return async (...args) =>

@@ -55,13 +55,24 @@ export class ActorApi {
   }
 
   /** Throws if there is one of that name, as all refusals are thrown: the work is tried again with
-   *  what is there then. */
-  async create({ group, resource: name, namespace, object }: Creation): Promise<void> {
+   *  what is there then. The name it has been given. */
+  async create(creation: Creation): Promise<string> {
+    const key = await this.createAt(creation)
+    return key === undefined ? '' : this.nameOf(key)
+  }
+
+  /** The same, and its key. */
+  async createAt({ group, resource: name, namespace, object }: Creation): Promise<Key | undefined> {
     const { cluster, onWritten } = this.#options
     const resource = cluster.resourceOf(group, 'v1', name)
-    if (resource === undefined) return
+    if (resource === undefined) return undefined
     const entry = await cluster.create({ resource, namespace, name: '' }, object)
     if (entry !== undefined) onWritten(entry)
+    return entry?.key
+  }
+
+  nameOf(key: Key): string {
+    return this.#options.cluster.placeOf(key)?.name ?? ''
   }
 
   async bind(place: ObjectPlace, node: string): Promise<void> {

@@ -1,5 +1,16 @@
 /** The actors, by their names on the command line. */
 
-export type ActorName = 'nodes' | 'deployments' | 'jobs'
+export const actorNames = [
+  'nodes',
+  'deployments',
+  'jobs',
+  'statefulsets',
+  'daemonsets',
+  'cronjobs',
+  'services',
+  'volumes',
+  'budgets',
+  'autoscalers',
+] as const
 
-export const actorNames: readonly ActorName[] = ['nodes', 'deployments', 'jobs']
+export type ActorName = (typeof actorNames)[number]

@@ -2,37 +2,40 @@
  *  renew their leases. They follow the mirror, and act on an object only if it is not as it should
  *  be. What the generator of clusters has made is left to it until somebody else changes it. */
 
-import type { Clock } from '../../base/clock.ts'
-import { type Key, keyFromText } from '../../base/keys.ts'
-import type { Logger } from '../../base/logger.ts'
+import type { Key } from '../../base/keys.ts'
 import type { Random } from '../../base/random.ts'
-import type { Batch, KeyValue } from '../../store/event.ts'
-import type { ApiCluster } from '../controllers/api-cluster.ts'
-import { WorkQueue } from '../controllers/work-queue.ts'
-import { ActorApi } from './actor-api.ts'
+import type { Batch } from '../../store/event.ts'
+import type { WorkQueue } from '../controllers/work-queue.ts'
 import type { ActorName } from './actor-names.ts'
 import { Deployments } from './deployments.ts'
 import {
   deploymentFact,
   type DeploymentFact,
   type Fact,
-  factOf,
-  nodeFact,
+  jobFact,
+  type JobFact,
   type NodeFact,
-  podFact,
   type PodFact,
   replicaSetFact,
   type ReplicaSetFact,
 } from './facts.ts'
-import { type AnyFollow, Follow, type FollowOptions } from './follow.ts'
+import type { Follow } from './follow.ts'
 import { Jobs } from './jobs.ts'
 import { Nodes } from './nodes.ts'
-import type { Deployment, Job, Node, Pod, ReplicaSet } from './objects.ts'
+import type { Deployment, Job, ReplicaSet } from './objects.ts'
 import { Places } from './places.ts'
 import { Pods } from './pods.ts'
+import { wireAutoscalers } from './reconcilers/autoscalers.ts'
+import { wireBudgets } from './reconcilers/budgets.ts'
+import { wireCronJobs } from './reconcilers/cron-jobs.ts'
+import { wireDaemonSets } from './reconcilers/daemon-sets.ts'
+import { wireServices } from './reconcilers/endpoints.ts'
+import { wireStatefulSets } from './reconcilers/stateful-sets.ts'
+import { VolumeWiring } from './reconcilers/volume-wiring.ts'
 import { ReplicaSets } from './replica-sets.ts'
 import { selects } from './selectors.ts'
-import { Source } from './source.ts'
+import { lookAtPodOwners } from './wiring.ts'
+import { World, type WorldOptions } from './world.ts'
 
 /** The simulated part of a cluster. */
 export interface Simulation {
@@ -41,15 +44,8 @@ export interface Simulation {
   readonly random: Random
 }
 
-export interface ActorsOptions {
+export interface ActorsOptions extends Omit<WorldOptions, 'random' | 'onComplete'> {
   readonly simulation: Simulation
-  /** The API as a client of that name. */
-  readonly clusterOf: (manager: string) => ApiCluster
-  /** The prefix of all keys, without a slash at its end. */
-  readonly prefix: string
-  readonly contentsOf: (keyspace: Key) => Iterable<KeyValue> | undefined
-  readonly clock: Clock
-  readonly logger: Logger
 }
 
 /** The number of nodes of a cluster that has none. */
@@ -57,161 +53,171 @@ const madeUpNodes = 3
 
 export class Actors {
   readonly #options: ActorsOptions
-  readonly #abort = new AbortController()
-  readonly #follows = new Map<Key, AnyFollow>()
-  readonly #pods: Follow<PodFact, Pod>
+  readonly #world: World
   readonly #sets: Follow<ReplicaSetFact, ReplicaSet>
   readonly #deployments: Follow<DeploymentFact, Deployment>
-  readonly #jobs: Follow<Fact, Job>
-  readonly #nodes: Follow<NodeFact, Node>
+  readonly #jobs: Follow<JobFact, Job>
   /** Deployments that the generator has made, and that are ours now. */
   readonly #taken = new Set<Key>()
   readonly #places = new Places()
-  readonly #source: Source
   readonly #kubelets: Pods
   readonly #nodeKeeper: Nodes
+  /** Makes what a cluster has that has none. */
+  readonly #makers: (() => Promise<void>)[] = []
   readonly #queues: Readonly<
     Record<'deployments' | 'sets' | 'jobs' | 'pods' | 'nodes', WorkQueue<Key>>
   >
 
   constructor(options: ActorsOptions) {
     this.#options = options
-    const { clock, prefix, contentsOf } = options
-    this.#pods = this.#follow('pods', podFact, {
-      noted: pod => this.#places.put(pod.key, pod.node),
-      changed: pod => this.#podChanged(pod),
-      gone: pod => this.#podGone(pod),
+    const { clock, prefix, clusterOf, simulation } = options
+    const world = new World({
+      ...options,
+      random: simulation.random,
+      onComplete: () => this.#begin(),
     })
-    this.#sets = this.#follow('replicasets', replicaSetFact, {
-      changed: set => this.#setChanged(set),
-      gone: set => this.#ownerChanged(set),
-    })
-    this.#deployments = this.#follow('deployments', deploymentFact, {
-      changed: deployment => this.#deploymentChanged(deployment),
-      gone: ({ key }) => this.#taken.delete(key),
-    })
-    const jobFact = (key: Key, revision: number, { metadata }: Job): Fact =>
-      factOf(key, revision, metadata)
-    this.#jobs = this.#follow('jobs', jobFact, { changed: job => this.#jobChanged(job) })
-    this.#nodes = this.#follow('minions', nodeFact, {
-      noted: node => this.#nodeNoted(node),
-      changed: () => {},
-      gone: node => this.#nodeGone(node),
-    })
-    const [manager, kubelet] = [this.#api('kube-controller-manager'), this.#api('kubelet')]
-    const pods = this.#pods.index
-    const deployments = new Deployments({ api: manager, sets: this.#sets.index, pods })
+    this.#world = world
+    const { events } = world
+    this.#sets = world.follow('replicasets', replicaSetFact)
+    this.#deployments = world.follow('deployments', deploymentFact)
+    this.#jobs = world.follow('jobs', jobFact)
+    const [manager, kubelet] = [world.api('kube-controller-manager'), world.api('kubelet')]
+    const pods = world.pods.index
+    const deployments = new Deployments({ api: manager, sets: this.#sets.index, pods, events })
     const sets = new ReplicaSets({
       api: manager,
       kind: { apiVersion: 'apps/v1', kind: 'ReplicaSet' },
+      source: { component: 'replicaset-controller' },
       pods,
+      events,
       lookAt: key => this.#queues.sets.add(key),
     })
-    const jobs = new Jobs(manager, pods)
+    const jobs = new Jobs({
+      api: manager,
+      pods,
+      clock,
+      events,
+      lookAt: key => this.#queues.jobs.add(key),
+    })
     this.#kubelets = new Pods({
       api: kubelet,
       places: this.#places,
       clock,
+      events,
       lookAt: key => this.#queues.pods.add(key),
     })
     this.#nodeKeeper = new Nodes({
       api: kubelet,
-      nodes: this.#nodes.index,
+      nodes: world.nodes.index,
       leases: `${prefix}/leases/`,
       clock,
+      version: () => clusterOf('kubelet').gitVersion,
       lookAt: key => this.#queues.nodes.add(key),
     })
+    for (const actor of [jobs, this.#kubelets, this.#nodeKeeper]) world.atEnd(() => actor.stop())
     this.#queues = {
-      deployments: this.#queue('a simulated deployment', key =>
+      deployments: world.queue('a simulated deployment', key =>
         this.#workOnDeployment(deployments, key),
       ),
-      sets: this.#queue('a simulated replica set', key => sets.work(key)),
-      jobs: this.#queue('a simulated job', key => jobs.work(key)),
-      pods: this.#queue('a simulated pod', key => this.#kubelets.work(key)),
-      nodes: this.#queue('a simulated node', key => this.#nodeKeeper.work(key)),
+      sets: world.queue('a simulated replica set', key => sets.work(key)),
+      jobs: world.queue('a simulated job', key => jobs.work(key)),
+      pods: world.queue('a simulated pod', key => this.#kubelets.work(key)),
+      nodes: world.queue('a simulated node', key => this.#nodeKeeper.work(key)),
     }
-    this.#source = new Source({
-      keyspaces: [...this.#follows.keys()],
-      contentsOf,
-      clock,
-      signal: this.#abort.signal,
-      onEntry: (keyspace, entry) => this.#found(keyspace, entry),
-      onGone: (keyspace, key, revision) => this.#follows.get(keyspace)?.lost(key, revision),
-      onComplete: () => this.#begin(),
-    })
+    this.#wire()
   }
 
   /** Everything is mirrored. */
   start(): void {
-    this.#source.start()
+    this.#world.start()
   }
 
   applied(keyspace: Key, batch: Batch): void {
-    this.#source.applied(keyspace, batch)
+    this.#world.applied(keyspace, batch)
   }
 
   reset(keyspace: Key): void {
-    this.#source.reset(keyspace)
+    this.#world.reset(keyspace)
   }
 
   stateChanged(keyspace: Key): void {
-    this.#source.stateChanged(keyspace)
+    this.#world.stateChanged(keyspace)
   }
 
   stop(): void {
-    this.#abort.abort()
-    this.#kubelets.stop()
-    this.#nodeKeeper.stop()
+    this.#world.stop()
   }
 
-  #follow<F extends Fact, T>(
-    folder: string,
-    factOf: (key: Key, revision: number, object: T) => F,
-    reactions: Pick<FollowOptions<F, T>, 'changed' | 'noted' | 'gone'>,
-  ): Follow<F, T> {
-    const keyspace = keyFromText(`${this.#options.prefix}/${folder}/`)
-    const follow = new Follow({ keyspace, factOf, ...reactions })
-    this.#follows.set(keyspace, follow)
-    return follow
+  #wire(): void {
+    const world = this.#world
+    world.pods.listen({
+      noted: pod => this.#places.put(pod.key, pod.node),
+      changed: pod => this.#podChanged(pod),
+      gone: pod => this.#podGone(pod),
+    })
+    this.#sets.listen({
+      changed: set => this.#setChanged(set),
+      gone: set => world.tellOwner(set),
+    })
+    this.#deployments.listen({
+      changed: deployment => this.#deploymentChanged(deployment),
+      gone: ({ key }) => this.#taken.delete(key),
+    })
+    this.#jobs.listen({ changed: job => this.#jobChanged(job) })
+    world.nodes.listen({
+      noted: node => this.#nodeNoted(node),
+      gone: node => this.#nodeGone(node),
+    })
+    world.owners('ReplicaSet', this.#sets, set => this.#setChanged(set))
+    world.owners('Deployment', this.#deployments, one => this.#deploymentChanged(one))
+    world.owners('Job', this.#jobs, job => this.#jobChanged(job))
+    if (this.#has('nodes')) this.#makers.push(() => this.#makeNodes())
+    if (this.#has('deployments')) this.#wireReplicationControllers()
+    if (this.#has('statefulsets')) wireStatefulSets(world)
+    if (this.#has('daemonsets')) wireDaemonSets(world)
+    if (this.#has('cronjobs')) wireCronJobs(world)
+    if (this.#has('services')) wireServices(world, pod => this.#isLeftPod(pod))
+    if (this.#has('volumes')) {
+      const volumes = new VolumeWiring(world)
+      this.#makers.push(() => volumes.makeClass())
+    }
+    if (this.#has('budgets')) wireBudgets(world)
+    if (this.#has('autoscalers')) wireAutoscalers(world)
   }
 
-  #api(manager: string): ActorApi {
-    const { clusterOf, clock, simulation } = this.#options
-    const { random } = simulation
-    const onWritten = (entry: KeyValue): void => this.#source.written(entry)
-    return new ActorApi({ cluster: clusterOf(manager), clock, random, onWritten })
-  }
-
-  #queue(name: string, work: (key: Key) => Promise<void>): WorkQueue<Key> {
-    const { clock, logger } = this.#options
-    return new WorkQueue({ name, clock, logger, signal: this.#abort.signal, work })
+  /** They do the same as replica sets. */
+  #wireReplicationControllers(): void {
+    const world = this.#world
+    const follow = world.follow('controllers', replicaSetFact)
+    const controllers = new ReplicaSets({
+      api: world.api('kube-controller-manager'),
+      kind: { apiVersion: 'v1', kind: 'ReplicationController' },
+      source: { component: 'replication-controller' },
+      pods: world.pods.index,
+      events: world.events,
+      lookAt: key => queue.add(key),
+    })
+    const queue = world.queue('a simulated replication controller', key => controllers.work(key))
+    lookAtPodOwners(world, 'ReplicationController', follow, ({ key }) => queue.add(key))
   }
 
   #has(actor: ActorName): boolean {
     return this.#options.simulation.actors.has(actor)
   }
 
-  #found(keyspace: Key, entry: KeyValue): void {
-    const { key, modRevision } = entry
-    const cluster = this.#options.clusterOf('kubelet')
-    const place = cluster.placeOf(key)
-    const object = place && cluster.plainOf(place.resource, entry)
-    if (object === undefined) return
-    this.#follows.get(keyspace)?.found(key, modRevision, object, this.#source.isComplete)
-  }
-
   /** All that there was at the start is known. */
   #begin(): void {
-    for (const follow of this.#follows.values()) follow.tellAll()
-    if (!this.#has('nodes') || this.#nodes.index.size > 0) return
-    this.#nodeKeeper.make(madeUpNodes).catch((error: unknown) => {
-      if (this.#abort.signal.aborted) return
-      const reason = error instanceof Error ? error.message : String(error)
-      this.#options.logger.warn(
-        'no simulated nodes could be created: pods stay pending until there is a node',
-        { reason },
-      )
-    })
+    for (const make of this.#makers) {
+      make().catch((error: unknown) => {
+        if (this.#world.signal.aborted) return
+        const reason = error instanceof Error ? error.message : String(error)
+        this.#options.logger.warn('what a simulated cluster needs could not be created', { reason })
+      })
+    }
+  }
+
+  async #makeNodes(): Promise<void> {
+    if (this.#world.nodes.index.size === 0) await this.#nodeKeeper.make(madeUpNodes)
   }
 
   #podChanged(pod: PodFact): void {
@@ -219,7 +225,7 @@ export class Actors {
     const isLeft = deployment !== undefined && this.#isLeft(deployment)
     if (isLeft && pod.isDeleting) this.#take(deployment)
     if (this.#has('nodes') && (!isLeft || pod.isDeleting)) this.#kubelets.changed(pod)
-    this.#ownerChanged(pod)
+    this.#world.tellOwner(pod)
     if (pod.owner === undefined && this.#has('deployments')) {
       for (const set of this.#sets.index.inNamespace(pod.namespace)) {
         if (selects(set.selector, pod.labels)) this.#setChanged(set)
@@ -234,14 +240,14 @@ export class Actors {
     if (deployment !== undefined && this.#isLeft(deployment) && this.#has('deployments')) {
       this.#queues.deployments.add(deployment.key)
     }
-    this.#ownerChanged(pod)
+    this.#world.tellOwner(pod)
   }
 
   #setChanged(set: ReplicaSetFact): void {
-    if (!this.#source.isComplete || !this.#has('deployments')) return
+    if (!this.#world.isComplete || !this.#has('deployments')) return
     const deployment = this.#ownerOfSet(set)
     if (deployment === undefined || !this.#isLeft(deployment)) this.#queues.sets.add(set.key)
-    this.#ownerChanged(set)
+    this.#world.tellOwner(set)
     if (set.owner !== undefined) return
     for (const one of this.#deployments.index.inNamespace(set.namespace)) {
       if (selects(one.selector, set.labels)) this.#deploymentChanged(one)
@@ -249,7 +255,7 @@ export class Actors {
   }
 
   #deploymentChanged(deployment: DeploymentFact): void {
-    if (!this.#source.isComplete || !this.#has('deployments')) return
+    if (!this.#world.isComplete || !this.#has('deployments')) return
     if (this.#isLeft(deployment)) return
     if (deployment.isGenerated && !this.#taken.has(deployment.key)) this.#take(deployment)
     this.#queues.deployments.add(deployment.key)
@@ -264,7 +270,7 @@ export class Actors {
   #isShort(deployment: DeploymentFact): boolean {
     let pods = 0
     for (const { uid } of this.#sets.index.ownedBy(deployment.uid)) {
-      pods += this.#pods.index.countOwnedBy(uid)
+      pods += this.#world.pods.index.countOwnedBy(uid)
     }
     return pods < deployment.statusReplicas
   }
@@ -285,45 +291,40 @@ export class Actors {
     this.#queues.deployments.add(deployment.key)
     for (const set of this.#sets.index.ownedBy(deployment.uid)) {
       if (!this.#has('nodes')) break
-      for (const pod of this.#pods.index.ownedBy(set.uid)) this.#kubelets.adopted(pod)
+      for (const pod of this.#world.pods.index.ownedBy(set.uid)) this.#kubelets.adopted(pod)
     }
   }
 
+  /** A pod that the generator has made, and looks after. */
+  #isLeftPod(pod: PodFact): boolean {
+    const deployment = this.#deploymentOf(pod)
+    return deployment !== undefined && this.#isLeft(deployment)
+  }
+
   #jobChanged({ key }: Fact): void {
-    if (this.#source.isComplete && this.#has('jobs')) this.#queues.jobs.add(key)
+    if (this.#world.isComplete && this.#has('jobs')) this.#queues.jobs.add(key)
   }
 
   #nodeNoted(node: NodeFact): void {
     const isOther = this.#places.nodeChanged(node)
     if (!this.#has('nodes')) return
     this.#nodeKeeper.changed(node)
-    if (isOther) this.#kubelets.nodeChanged()
+    if (!isOther) return
+    this.#kubelets.nodeChanged()
+    this.#repel(node.name)
+  }
+
+  /** Pods leave a node that is gone, or has taints that they do not tolerate. */
+  #repel(node: string): void {
+    if (!this.#world.isComplete) return
+    const pods = this.#world.pods.index
+    this.#kubelets.taintsChanged([...this.#places.podsOn(node)].flatMap(key => pods.get(key) ?? []))
   }
 
   #nodeGone(node: NodeFact): void {
     this.#nodeKeeper.removed(node.key)
     this.#places.nodeRemoved(node.name)
-  }
-
-  #ownerChanged({ namespace, owner }: Fact): void {
-    if (!this.#source.isComplete || owner === undefined) return
-    const { kind, name } = owner
-    if (kind === 'ReplicaSet') this.#tell(this.#sets, namespace, name, set => this.#setChanged(set))
-    else if (kind === 'Deployment') {
-      this.#tell(this.#deployments, namespace, name, one => this.#deploymentChanged(one))
-    } else if (kind === 'Job') {
-      this.#tell(this.#jobs, namespace, name, job => this.#jobChanged(job))
-    }
-  }
-
-  #tell<F extends Fact, T>(
-    follow: Follow<F, T>,
-    namespace: string,
-    name: string,
-    changed: (fact: F) => void,
-  ): void {
-    const fact = follow.at(namespace, name)
-    if (fact !== undefined) changed(fact)
+    if (this.#has('nodes')) this.#repel(node.name)
   }
 
   #deploymentOf({ namespace, owner }: PodFact): DeploymentFact | undefined {

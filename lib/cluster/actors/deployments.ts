@@ -6,6 +6,7 @@ import { StatusError } from '../../kube/status.ts'
 import type { ActorApi } from './actor-api.ts'
 import { adopt } from './adoption.ts'
 import { deploymentStatus } from './deployment-status.ts'
+import type { EventRecorder } from './event-recorder.ts'
 import type { FactIndex } from './fact-index.ts'
 import {
   hashLabel,
@@ -14,7 +15,8 @@ import {
   revisionAnnotation,
   templateKey,
 } from './facts.ts'
-import { type Deployment, hashOf, type Labels, sortedText } from './objects.ts'
+import { type Deployment, type Labels, sortedText } from './objects.ts'
+import { nameHash } from './name-hash.ts'
 import { doWrites } from './outcome.ts'
 import { nextRollout, type Share, sum } from './rollout.ts'
 
@@ -22,6 +24,7 @@ export interface DeploymentsOptions {
   readonly api: ActorApi
   readonly sets: FactIndex<ReplicaSetFact>
   readonly pods: FactIndex<PodFact>
+  readonly events: Pick<EventRecorder, 'tell'>
 }
 
 export class Deployments {
@@ -114,7 +117,10 @@ export class Deployments {
       },
     }
     const namespace = metadata.namespace ?? ''
-    await this.#options.api.create({ group: 'apps', resource: 'replicasets', namespace, object })
+    const { api } = this.#options
+    const name = await api.create({ group: 'apps', resource: 'replicasets', namespace, object })
+    const { replicas } = object.spec
+    if (replicas > 0) this.#tellScaling(deployment, name, { from: 0, to: replicas })
   }
 
   /** A template that is in use again has the newest revision, too. */
@@ -161,6 +167,19 @@ export class Deployments {
     if (set.replicas === replicas) return
     const metadata = { annotations: sizesOf(deployment) }
     await this.#options.api.patch(set.key, { metadata, spec: { replicas } })
+    this.#tellScaling(deployment, set.name, { from: set.replicas, to: replicas })
+  }
+
+  #tellScaling(
+    { metadata }: Deployment,
+    set: string,
+    { from, to }: { readonly from: number; readonly to: number },
+  ): void {
+    const about = { apiVersion: 'apps/v1', kind: 'Deployment', metadata }
+    const direction = to > from ? 'up' : 'down'
+    const message = `Scaled ${direction} replica set ${set} from ${String(from)} to ${String(to)}`
+    const source = { component: 'deployment-controller' }
+    this.#options.events.tell(source, about, { reason: 'ScalingReplicaSet', message })
   }
 
   async #forgetOldest(deployment: Deployment, current: ReplicaSetFact | undefined): Promise<void> {
@@ -195,17 +214,4 @@ function sizesOf({ spec: { replicas = 1, strategy } }: Deployment): Record<strin
     'deployment.kubernetes.io/desired-replicas': String(replicas),
     'deployment.kubernetes.io/max-replicas': String(most),
   }
-}
-
-/** Letters that spell nothing. */
-const letters = 'bcdfghjklmnpqrstvwxz2456789'
-
-function nameHash(text: string): string {
-  let left = hashOf(text)
-  let name = ''
-  while (name.length < 9 && left > 0) {
-    name += letters.charAt(left % letters.length)
-    left = Math.floor(left / letters.length)
-  }
-  return name
 }

@@ -6,17 +6,20 @@ import {
   type Deployment,
   hasCondition,
   hashOf,
+  type Job,
   type Labels,
   type Metadata,
   type Node,
   type OwnerReference,
+  type Placing,
   type Pod,
   type ReplicaSet,
   type Selector,
   sortedText,
   type Taint,
+  type Toleration,
 } from './objects.ts'
-import { selectorOf } from './selectors.ts'
+import { asSelector, selectorOf } from './selectors.ts'
 
 /** Facts about every object. */
 export interface Fact {
@@ -44,6 +47,17 @@ export interface PodFact extends Fact {
   /** A scheduler has found no place for it. */
   readonly isUnplaced: boolean
   readonly labels: Labels
+  readonly address: string
+  /** Names of the claims that it uses. */
+  readonly claims: readonly string[]
+  /** Ports of containers by their names. */
+  readonly ports: Readonly<Record<string, number>>
+  /** The node for which a daemon set has made it. */
+  readonly intendedNode: string
+  /** Tolerations of NoExecute. */
+  readonly tolerations: readonly Toleration[]
+  /** Ephemeral containers that do not run yet. */
+  readonly hasNewContainers: boolean
   readonly graceSeconds: number
 }
 
@@ -64,9 +78,23 @@ export interface DeploymentFact extends Fact {
   /** The generator has made it, and nobody has told its state since. */
   readonly isGenerated: boolean
   readonly selector: Selector
+  readonly replicas: number
   /** Its status is about an older specification. */
   readonly isUnobserved: boolean
   readonly statusReplicas: number
+}
+
+export interface JobFact extends Fact {
+  /** The condition by which it has ended. */
+  readonly end: 'Complete' | 'Failed' | undefined
+  readonly endedMs: number
+}
+
+/** Facts about objects that select pods. */
+export interface SelectingFact extends Fact {
+  readonly selector: Selector
+  /** The replicas that it asks for, if it does. */
+  readonly replicas: number
 }
 
 export interface NodeFact extends Fact {
@@ -94,17 +122,36 @@ export function factOf(key: Key, revision: number, metadata: Metadata): Fact {
   }
 }
 
-/** Labels that many pods have, once in memory each. */
-const known = new Map<string, Labels>()
+/** The node that the affinity names, as that of a daemon's pod does. */
+function intendedNode({ affinity }: Placing): string {
+  const required = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution
+  const fields = required?.nodeSelectorTerms.flatMap(({ matchFields = [] }) => matchFields) ?? []
+  return fields.find(({ key }) => key === 'metadata.name')?.values?.[0] ?? ''
+}
+
+/** Values that many pods have, once in memory each. */
+const known = new Map<string, unknown>()
 const knownMax = 10_000
 
-function sharedLabels(labels: Labels = {}): Labels {
-  const text = JSON.stringify(labels)
-  const shared = known.get(text)
-  if (shared !== undefined) return shared
+function shared<T>(value: T): T {
+  const text = JSON.stringify(value)
+  const before = known.get(text)
+  if (before !== undefined) return before as T
   if (known.size >= knownMax) known.clear()
-  known.set(text, labels)
-  return labels
+  known.set(text, value)
+  return value
+}
+
+function claimsOf({ metadata, spec }: Pod): string[] {
+  return (spec.volumes ?? []).flatMap(({ name, persistentVolumeClaim, ephemeral }) => {
+    if (ephemeral !== undefined) return [`${metadata.name}-${name}`]
+    return persistentVolumeClaim === undefined ? [] : [persistentVolumeClaim.claimName]
+  })
+}
+
+function portsOf({ spec }: Pod): Record<string, number> {
+  const ports = spec.containers.flatMap(container => container.ports ?? [])
+  return Object.fromEntries(ports.map(({ name = '', containerPort }) => [name, containerPort]))
 }
 
 export function podFact(key: Key, revision: number, pod: Pod): PodFact {
@@ -120,7 +167,16 @@ export function podFact(key: Key, revision: number, pod: Pod): PodFact {
     runsForEver: (spec.restartPolicy ?? 'Always') === 'Always',
     isHeld: (spec.schedulingGates?.length ?? 0) > 0,
     isUnplaced: unplaced === true,
-    labels: sharedLabels(metadata.labels),
+    labels: shared(metadata.labels ?? {}),
+    address: status?.podIP ?? '',
+    claims: shared(claimsOf(pod)),
+    ports: shared(portsOf(pod)),
+    intendedNode: intendedNode(spec),
+    tolerations: shared(
+      (spec.tolerations ?? []).filter(({ effect }) => !effect || effect === 'NoExecute'),
+    ),
+    hasNewContainers:
+      (spec.ephemeralContainers?.length ?? 0) > (status?.ephemeralContainerStatuses?.length ?? 0),
     graceSeconds: metadata.deletionGracePeriodSeconds ?? 0,
   }
 }
@@ -164,8 +220,36 @@ export function deploymentFact(
       ({ reason, message }) => reason !== undefined && message === `${reason}.`,
     ),
     selector: spec.selector,
+    replicas: spec.replicas ?? 1,
     isUnobserved: (metadata.generation ?? 0) !== status?.['observedGeneration'],
     statusReplicas: Number(status?.['replicas'] ?? 0),
+  }
+}
+
+export function jobFact(key: Key, revision: number, { metadata, status }: Job): JobFact {
+  const ended = status?.conditions?.find(
+    one => (one.type === 'Complete' || one.type === 'Failed') && one.status === 'True',
+  )
+  return {
+    ...factOf(key, revision, metadata),
+    end: ended && (ended.type as JobFact['end']),
+    endedMs: Date.parse(status?.completionTime ?? ended?.lastTransitionTime ?? '') || 0,
+  }
+}
+
+/** An object that selects pods by a selector, or by labels, as a service does. */
+export function selectingFact(
+  key: Key,
+  revision: number,
+  {
+    metadata,
+    spec,
+  }: { metadata: Metadata; spec?: { selector?: Selector | Labels; replicas?: number } },
+): SelectingFact {
+  return {
+    ...factOf(key, revision, metadata),
+    selector: asSelector(spec?.selector ?? {}),
+    replicas: spec?.replicas ?? 1,
   }
 }
 

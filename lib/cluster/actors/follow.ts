@@ -5,11 +5,11 @@ import { keyFromText } from '../../base/keys.ts'
 import { FactIndex } from './fact-index.ts'
 import type { Fact } from './facts.ts'
 
-export interface FollowOptions<F extends Fact, T> {
-  readonly keyspace: Key
-  readonly factOf: (key: Key, revision: number, object: T) => F
+export type FactOf<F extends Fact, T> = (key: Key, revision: number, object: T) => F
+
+export interface Reactions<F extends Fact> {
   /** Not before all is known. */
-  readonly changed: (fact: F) => void
+  readonly changed?: (fact: F) => void
   /** As `changed`, and at once, too. */
   readonly noted?: (fact: F) => void
   readonly gone?: (fact: F) => void
@@ -25,14 +25,17 @@ export interface AnyFollow {
 
 export class Follow<F extends Fact, T> implements AnyFollow {
   readonly index: FactIndex<F> = new FactIndex<F>()
-  readonly #options: FollowOptions<F, T>
+  readonly keyspace: Key
+  readonly #factOf: FactOf<F, T>
+  readonly #listeners: Reactions<F>[] = []
 
-  constructor(options: FollowOptions<F, T>) {
-    this.#options = options
+  constructor(keyspace: Key, factOf: FactOf<F, T>) {
+    this.keyspace = keyspace
+    this.#factOf = factOf
   }
 
-  get keyspace(): Key {
-    return this.#options.keyspace
+  listen(reactions: Reactions<F>): void {
+    this.#listeners.push(reactions)
   }
 
   at(namespace: string, name: string): F | undefined {
@@ -45,19 +48,23 @@ export class Follow<F extends Fact, T> implements AnyFollow {
   }
 
   found(key: Key, revision: number, object: unknown, isComplete: boolean): void {
-    const { factOf, noted, changed } = this.#options
-    const fact = factOf(key, revision, object as T)
+    const fact = this.#factOf(key, revision, object as T)
     if (!this.index.put(fact)) return
-    noted?.(fact)
-    if (isComplete) changed(fact)
+    for (const { noted } of this.#listeners) noted?.(fact)
+    if (isComplete) this.#tell(fact)
   }
 
   lost(key: Key, revision: number): void {
     const fact = this.index.remove(key, revision)
-    if (fact !== undefined) this.#options.gone?.(fact)
+    if (fact === undefined) return
+    for (const { gone } of this.#listeners) gone?.(fact)
   }
 
   tellAll(): void {
-    for (const fact of this.index.values()) this.#options.changed(fact)
+    for (const fact of this.index.values()) this.#tell(fact)
+  }
+
+  #tell(fact: F): void {
+    for (const { changed } of this.#listeners) changed?.(fact)
   }
 }

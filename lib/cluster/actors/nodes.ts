@@ -20,6 +20,8 @@ export interface NodesOptions {
   /** Prefix of the keys of leases. */
   readonly leases: string
   readonly clock: Clock
+  /** The version of Kubernetes that is answered as. */
+  readonly version: () => string
   readonly lookAt: (key: Key) => void
 }
 
@@ -59,7 +61,10 @@ export class Nodes {
         'kubernetes.io/hostname': name,
         'kubernetes.io/os': 'linux',
       }
-      const object = { metadata: { name, labels }, status: statusOf([], name, i) }
+      const object = {
+        metadata: { name, labels },
+        status: statusOf([], { name, number: i, version: this.#options.version() }),
+      }
       await this.#options.api.create({ group: '', resource: 'nodes', namespace: '', object })
     }
   }
@@ -97,7 +102,8 @@ export class Nodes {
     const { metadata, spec, status } = found.object
     const conditions = conditionsOf(status?.conditions, api.now)
     const hasSize = status?.addresses !== undefined
-    const whole = hasSize ? { conditions } : statusOf(conditions, metadata.name, 1)
+    const about = { name: metadata.name, number: 1, version: this.#options.version() }
+    const whole = hasSize ? { conditions } : statusOf(conditions, about)
     await api.patch(key, { status: { ...whole, conditions } }, 'status')
     const kept = spec?.taints?.filter(taint => taint.key !== 'node.kubernetes.io/not-ready') ?? []
     if (kept.length === (spec?.taints?.length ?? 0)) return
@@ -113,7 +119,16 @@ function conditionsOf(known: readonly Condition[] = [], now: string): Condition[
   })
 }
 
-function statusOf(conditions: readonly Condition[], name: string, number: number): object {
+interface About {
+  readonly name: string
+  readonly number: number
+  readonly version: string
+}
+
+function statusOf(
+  conditions: readonly Condition[],
+  { name, number, version: kubeletVersion }: About,
+): object {
   const size = { cpu: '16', memory: '65841552Ki', pods: '110' }
   return {
     capacity: size,
@@ -123,5 +138,17 @@ function statusOf(conditions: readonly Condition[], name: string, number: number
       { type: 'InternalIP', address: `10.0.${String(number >> 8)}.${String(number & 0xff)}` },
       { type: 'Hostname', address: name },
     ],
+    nodeInfo: {
+      machineID: '',
+      systemUUID: '',
+      bootID: '',
+      kernelVersion: '6.12.30',
+      osImage: 'Debian GNU/Linux 13 (trixie)',
+      containerRuntimeVersion: 'containerd://2.1.4',
+      kubeletVersion,
+      kubeProxyVersion: '',
+      operatingSystem: 'linux',
+      architecture: 'amd64',
+    },
   }
 }

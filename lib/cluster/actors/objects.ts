@@ -21,6 +21,28 @@ export interface OwnerReference {
   readonly controller?: boolean
 }
 
+export interface Expression {
+  readonly key: string
+  readonly operator: string
+  readonly values?: readonly string[]
+}
+
+/** The fields of a pod's spec that say where it may go. */
+export interface Placing {
+  readonly nodeSelector?: Labels
+  readonly tolerations?: readonly Toleration[]
+  readonly affinity?: {
+    readonly nodeAffinity?: {
+      readonly requiredDuringSchedulingIgnoredDuringExecution?: {
+        readonly nodeSelectorTerms: readonly {
+          readonly matchExpressions?: readonly Expression[]
+          readonly matchFields?: readonly Expression[]
+        }[]
+      }
+    }
+  }
+}
+
 export interface Selector {
   readonly matchLabels?: Labels
   readonly matchExpressions?: readonly {
@@ -50,24 +72,31 @@ export interface PodTemplate {
 export interface Container {
   readonly name: string
   readonly image?: string
+  readonly ports?: readonly { readonly name?: string; readonly containerPort: number }[]
 }
 
 export interface Pod {
   readonly metadata: Metadata
-  readonly spec: {
+  readonly spec: Placing & {
     readonly nodeName?: string
     readonly restartPolicy?: string
     readonly schedulingGates?: readonly object[]
-    readonly nodeSelector?: Labels
-    readonly tolerations?: readonly Toleration[]
     readonly containers: readonly Container[]
+    readonly ephemeralContainers?: readonly Container[]
     readonly initContainers?: readonly Container[]
+    readonly volumes?: readonly {
+      readonly name: string
+      readonly persistentVolumeClaim?: { readonly claimName: string }
+      readonly ephemeral?: object
+    }[]
   }
   readonly status?: {
     readonly phase?: string
     readonly conditions?: readonly Condition[]
     readonly startTime?: string
+    readonly podIP?: string
     readonly containerStatuses?: readonly ContainerStatus[]
+    readonly ephemeralContainerStatuses?: readonly object[]
   }
 }
 
@@ -82,12 +111,14 @@ export interface Toleration {
   readonly operator?: string
   readonly value?: string
   readonly effect?: string
+  readonly tolerationSeconds?: number
 }
 
 export interface Taint {
   readonly key: string
   readonly value?: string
   readonly effect: string
+  readonly timeAdded?: string
 }
 
 export interface Node {
@@ -145,6 +176,7 @@ export interface Job {
     readonly completions?: number
     readonly completionMode?: string
     readonly suspend?: boolean
+    readonly ttlSecondsAfterFinished?: number
     readonly template: PodTemplate
   }
   readonly status?: {

@@ -1,12 +1,18 @@
 /** Which node has how many pods, and which one a pod may go to. */
 
 import type { Key } from '../../base/keys.ts'
-import type { NodeFact } from './facts.ts'
-import type { Pod, Taint, Toleration } from './objects.ts'
+import type { NodeFact, PodFact } from './facts.ts'
+import type { Pod } from './objects.ts'
+import { refusal } from './placing.ts'
+import { leavesAfterMs } from './reconcilers/taints.ts'
+
+const goneMax = 10_000
 
 export class Places {
+  /** The names of nodes that were deleted, the oldest first. */
+  readonly #gone = new Set<string>()
   readonly #nodes = new Map<string, NodeFact>()
-  readonly #counts = new Map<string, number>()
+  readonly #pods = new Map<string, Set<Key>>()
   readonly #nodeOf = new Map<Key, string>()
 
   node(name: string): NodeFact | undefined {
@@ -26,6 +32,26 @@ export class Places {
 
   nodeRemoved(name: string): void {
     this.#nodes.delete(name)
+    this.#gone.add(name)
+    const [oldest] = this.#gone
+    if (this.#gone.size > goneMax && oldest !== undefined) this.#gone.delete(oldest)
+  }
+
+  /** It was deleted. One that was never there is not taken for deleted: recordings and made-up data
+   *  leave nodes out, and their pods must stay. */
+  isGone(node: string): boolean {
+    return this.#gone.has(node) && !this.#nodes.has(node)
+  }
+
+  /** Its node is gone, or has a taint that it does not tolerate for ever. */
+  repels({ node, tolerations }: PodFact): boolean {
+    const known = this.#nodes.get(node)
+    if (known === undefined) return this.isGone(node)
+    return leavesAfterMs(known.taints, tolerations) !== undefined
+  }
+
+  podsOn(node: string): Iterable<Key> {
+    return this.#pods.get(node) ?? []
   }
 
   /** A pod that has been given a node stays there. */
@@ -33,16 +59,18 @@ export class Places {
     if (node === '' || this.#nodeOf.get(pod) === node) return
     this.remove(pod)
     this.#nodeOf.set(pod, node)
-    this.#counts.set(node, (this.#counts.get(node) ?? 0) + 1)
+    const pods = this.#pods.get(node)
+    if (pods === undefined) this.#pods.set(node, new Set([pod]))
+    else pods.add(pod)
   }
 
   remove(pod: Key): void {
     const node = this.#nodeOf.get(pod)
     if (node === undefined) return
     this.#nodeOf.delete(pod)
-    const left = (this.#counts.get(node) ?? 1) - 1
-    if (left === 0) this.#counts.delete(node)
-    else this.#counts.set(node, left)
+    const pods = this.#pods.get(node)
+    pods?.delete(pod)
+    if (pods?.size === 0) this.#pods.delete(node)
   }
 
   /** The node with the fewest pods of those that take it. Requests for resources and affinity are
@@ -51,8 +79,8 @@ export class Places {
     let best: NodeFact | undefined
     let fewest = Infinity
     for (const node of this.#nodes.values()) {
-      const count = this.#counts.get(node.name) ?? 0
-      if (count >= fewest || refusal(node, pod) !== undefined) continue
+      const count = this.#pods.get(node.name)?.size ?? 0
+      if (count >= fewest || refusal(node, pod.spec) !== undefined) continue
       best = node
       fewest = count
     }
@@ -63,7 +91,7 @@ export class Places {
   refusals(pod: Pod): string {
     const counts = new Map<string, number>()
     for (const node of this.#nodes.values()) {
-      const reason = refusal(node, pod)
+      const reason = refusal(node, pod.spec)
       if (reason !== undefined) counts.set(reason, (counts.get(reason) ?? 0) + 1)
     }
     const reasons = [...counts].map(([reason, count]) => `${String(count)} ${reason}`).sort()
@@ -74,25 +102,4 @@ export class Places {
 
 function placingText({ isReady, isDeleting, isUnschedulable, labels, taints }: NodeFact): string {
   return JSON.stringify([isReady, isDeleting, isUnschedulable, labels, taints])
-}
-
-/** The reason why the scheduler would not give the node to the pod; undefined if it would. */
-function refusal(node: NodeFact, { spec }: Pod): string | undefined {
-  if (!node.isReady || node.isDeleting) return 'node(s) were not ready'
-  if (node.isUnschedulable) return 'node(s) were unschedulable'
-  const { nodeSelector = {}, tolerations = [] } = spec
-  const taint = node.taints.find(
-    one =>
-      one.effect !== 'PreferNoSchedule' &&
-      !tolerations.some(toleration => tolerates(toleration, one)),
-  )
-  if (taint !== undefined) return `node(s) had untolerated taint(s)`
-  const fits = Object.entries(nodeSelector).every(([name, value]) => node.labels[name] === value)
-  return fits ? undefined : "node(s) didn't match Pod's node affinity/selector"
-}
-
-export function tolerates({ key, operator, value, effect }: Toleration, taint: Taint): boolean {
-  if (effect !== undefined && effect !== '' && effect !== taint.effect) return false
-  if (operator === 'Exists') return key === undefined || key === '' || key === taint.key
-  return key === taint.key && (value ?? '') === (taint.value ?? '')
 }

@@ -85,6 +85,29 @@ export function succeededStatus(pod: Pod, now: string): object {
   }
 }
 
+/** Ephemeral containers run from now on. */
+export function attachedStatus(pod: Pod, now: string): object {
+  const known = pod.status?.ephemeralContainerStatuses ?? []
+  const added = (pod.spec.ephemeralContainers ?? []).slice(known.length).map(container => ({
+    ...containerStatus(pod, container),
+    state: { running: { startedAt: now } },
+    ready: false,
+  }))
+  return { ephemeralContainerStatuses: [...known, ...added] }
+}
+
+/** The conditions of a pod that has to go, with the reason. */
+export function disruptedConditions(
+  { status }: Pod,
+  reason: string,
+  message: string,
+  now: string,
+): object[] {
+  const others = (status?.conditions ?? []).filter(({ type }) => type !== 'DisruptionTarget')
+  const times = { lastProbeTime: null, lastTransitionTime: now }
+  return [...others, { type: 'DisruptionTarget', status: 'True', reason, message, ...times }]
+}
+
 /** One container has failed, and runs again. */
 export function restartedStatus({ status }: Pod, now: string): object {
   const [first, ...others] = status?.containerStatuses ?? []

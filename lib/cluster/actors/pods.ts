@@ -6,10 +6,14 @@ import type { Key } from '../../base/keys.ts'
 import type { ObjectPlace } from '../controllers/cluster.ts'
 import { KeyedTimers } from '../controllers/keyed-timers.ts'
 import type { ActorApi } from './actor-api.ts'
+import type { EventRecorder, EventSource, Note } from './event-recorder.ts'
 import { type PodFact, podFact } from './facts.ts'
 import type { Places } from './places.ts'
-import type { Pod } from './objects.ts'
+import type { Container, Pod } from './objects.ts'
+import { leavesAfterMs } from './reconcilers/taints.ts'
 import {
+  attachedStatus,
+  disruptedConditions,
   evictedStatus,
   restartedStatus,
   runningStatus,
@@ -17,12 +21,13 @@ import {
   unplacedConditions,
 } from './pod-status.ts'
 
-type Stage = 'schedule' | 'start' | 'recover' | 'disturb' | 'finish' | 'end'
+type Stage = 'schedule' | 'start' | 'attach' | 'recover' | 'disturb' | 'finish' | 'end'
 
 /** The durations of each stage, at least and at most. */
 const durationsMs: Readonly<Record<Stage, readonly [number, number]>> = {
   schedule: [20, 200],
   start: [500, 2_500],
+  attach: [100, 500],
   recover: [500, 2_500],
   disturb: [600_000, 3_600_000],
   finish: [2_000, 8_000],
@@ -32,10 +37,13 @@ const durationsMs: Readonly<Record<Stage, readonly [number, number]>> = {
 /** The share of disturbed pods that are evicted; a container of the others is restarted. */
 const evictedShare = 0.2
 
+const scheduler = { component: 'default-scheduler' }
+
 export interface PodsOptions {
   readonly api: ActorApi
   readonly places: Places
   readonly clock: Clock
+  readonly events: Pick<EventRecorder, 'tell'>
   readonly lookAt: (key: Key) => void
 }
 
@@ -50,12 +58,16 @@ export class Pods {
   readonly #adopted = new Set<Key>()
   /** Pods that no node takes, until one has changed. */
   readonly #unplaced = new Set<Key>()
+  /** Pods that leave their nodes after a while, because of taints that came at that time. */
+  readonly #leaving: KeyedTimers
+  readonly #leavingSince = new Map<Key, number>()
   /** Counts up, so that addresses are hardly ever given twice. */
   #addresses: number
 
   constructor(options: PodsOptions) {
     this.#options = options
     this.#timers = new KeyedTimers(options.clock)
+    this.#leaving = new KeyedTimers(options.clock)
     this.#addresses = Math.floor(options.api.draw(0, 2 ** 16))
   }
 
@@ -64,6 +76,15 @@ export class Pods {
     const waiting = [...this.#unplaced]
     this.#unplaced.clear()
     for (const key of waiting) this.#options.lookAt(key)
+  }
+
+  /** The taints of the node of these pods have changed, or it is gone. */
+  taintsChanged(pods: readonly PodFact[]): void {
+    const { places, lookAt } = this.#options
+    for (const pod of pods) {
+      if (places.repels(pod)) lookAt(pod.key)
+      else this.#stay(pod.key)
+    }
   }
 
   /** A pod that was left as it is runs from now on, whatever its state. */
@@ -76,6 +97,8 @@ export class Pods {
     const { api, places, lookAt } = this.#options
     const { key } = pod
     places.put(key, pod.node)
+    // A pod that has been bound to a node that repels it, or that is gone.
+    if (pod.node !== '' && places.repels(pod)) lookAt(key)
     const stage = this.#stageOf(pod)
     if (this.#timers.has(key) && this.#awaited.get(key) === stage) return
     this.#stop(key)
@@ -93,6 +116,7 @@ export class Pods {
   removed(key: Key): void {
     this.#stop(key)
     this.#unplaced.delete(key)
+    this.#stay(key)
     this.#adopted.delete(key)
     this.#started.delete(key)
     this.#options.places.remove(key)
@@ -104,6 +128,7 @@ export class Pods {
     if (found === undefined) return
     const { object: pod, place, revision } = found
     const fact = podFact(key, revision, pod)
+    if (await this.#leave(key, pod, fact)) return
     switch (this.#stageOf(fact)) {
       case 'schedule':
         return this.#schedule(key, place, pod)
@@ -117,8 +142,17 @@ export class Pods {
         const now = api.now
         const addresses = { podAddress: this.#nextAddress(), nodeAddress: node.address }
         await api.patch(key, { status: runningStatus(pod, { now, ...addresses }) }, 'status')
+        this.#tellEach(pod, 'Pulled', ({ image = '' }) => {
+          const where = 'already present on machine and can be accessed by the pod'
+          return `Container image ${JSON.stringify(image)} ${where}`
+        })
+        this.#tellEach(pod, 'Created', () => 'Container created')
+        this.#tellEach(pod, 'Started', () => 'Container started')
         return
       }
+      case 'attach':
+        await api.patch(key, { status: attachedStatus(pod, api.now) }, 'status')
+        return
       case 'disturb': {
         const isEvicted = api.draw(0, 1) < evictedShare
         const status = isEvicted ? evictedStatus(pod, api.now) : restartedStatus(pod, api.now)
@@ -129,6 +163,7 @@ export class Pods {
         await api.patch(key, { status: succeededStatus(pod, api.now) }, 'status')
         return
       case 'end':
+        this.#tellEach(pod, 'Killing', ({ name }) => `Stopping container ${name}`)
         return api.delete(key, fact.uid, 0)
       case undefined:
     }
@@ -136,6 +171,7 @@ export class Pods {
 
   stop(): void {
     this.#timers.stop()
+    this.#leaving.stop()
   }
 
   async #schedule(key: Key, place: ObjectPlace, pod: Pod): Promise<void> {
@@ -143,14 +179,19 @@ export class Pods {
     const node = places.choose(pod)
     if (node === undefined) {
       this.#unplaced.add(key)
-      const conditions = unplacedConditions(pod, places.refusals(pod), api.now)
+      const message = places.refusals(pod)
+      const conditions = unplacedConditions(pod, message, api.now)
       if (conditions !== undefined) await api.patch(key, { status: { conditions } }, 'status')
+      this.#tell(pod, scheduler, { type: 'Warning', reason: 'FailedScheduling', message })
       return
     }
     // Before it is bound, as other pods are given nodes meanwhile.
     places.put(key, node.name)
     try {
       await api.bind(place, node.name)
+      const { namespace, name } = place
+      const message = `Successfully assigned ${namespace}/${name} to ${node.name}`
+      this.#tell(pod, scheduler, { reason: 'Scheduled', message })
     } catch (error) {
       places.remove(key)
       throw error
@@ -159,9 +200,76 @@ export class Pods {
 
   #stageOf(pod: PodFact): Stage | undefined {
     const runsOn = pod.phase === 'Running' && pod.runsForEver && !pod.isDeleting
+    if (pod.phase === 'Running' && pod.hasNewContainers && !pod.isDeleting) return 'attach'
     if (runsOn && !pod.isReady && this.#adopted.has(pod.key)) return 'recover'
     if (this.#unplaced.has(pod.key) && !pod.isDeleting) return undefined
     return runsOn && this.#started.has(pod.key) ? 'disturb' : stageOf(pod)
+  }
+
+  /** Whether the pod goes away from its node: as the taint manager and the collector of pods do
+   *  it. */
+  async #leave(key: Key, pod: Pod, fact: PodFact): Promise<boolean> {
+    const { api, places, clock, lookAt } = this.#options
+    if (fact.node === '') return false
+    const node = places.node(fact.node)
+    if (node === undefined) {
+      if (!places.isGone(fact.node)) return false
+      const reason = 'DeletionByPodGC'
+      if (!hasEnded(fact)) await this.#disrupt(key, pod, reason, 'PodGC: node no longer exists')
+      await api.delete(key, fact.uid, 0)
+      return true
+    }
+    const afterMs = fact.isDeleting ? undefined : leavesAfterMs(node.taints, fact.tolerations)
+    if (afterMs === undefined) {
+      this.#stay(key)
+      return false
+    }
+    const since = node.taints.find(({ effect }) => effect === 'NoExecute')?.timeAdded
+    const sinceMs = this.#leavingSince.get(key) ?? (Date.parse(since ?? '') || clock.wallMs())
+    this.#leavingSince.set(key, sinceMs)
+    const waitMs = sinceMs + afterMs - clock.wallMs()
+    if (waitMs > 0) {
+      this.#leaving.set(key, waitMs, () => lookAt(key))
+      return false
+    }
+    const { name, namespace = '' } = pod.metadata
+    const evictor = { component: 'taint-eviction-controller' }
+    const said = `Marking for deletion Pod ${namespace}/${name}`
+    this.#tell(pod, evictor, { reason: 'TaintManagerEviction', message: said })
+    const message = 'Taint manager: deleting due to NoExecute taint'
+    await this.#disrupt(key, pod, 'DeletionByTaintManager', message)
+    await api.delete(key, fact.uid)
+    return true
+  }
+
+  async #disrupt(key: Key, pod: Pod, reason: string, message: string): Promise<void> {
+    const { api } = this.#options
+    const conditions = disruptedConditions(pod, reason, message, api.now)
+    const phase = reason === 'DeletionByPodGC' ? { phase: 'Failed' } : {}
+    await api.patch(key, { status: { ...phase, conditions } }, 'status')
+  }
+
+  #stay(key: Key): void {
+    this.#leaving.cancel(key)
+    this.#leavingSince.delete(key)
+  }
+
+  #tell(pod: Pod, source: EventSource, note: Note, fieldPath?: string): void {
+    const about = { apiVersion: 'v1', kind: 'Pod', metadata: pod.metadata }
+    this.#options.events.tell(
+      source,
+      fieldPath === undefined ? about : { ...about, fieldPath },
+      note,
+    )
+  }
+
+  /** The same for each of its containers. */
+  #tellEach(pod: Pod, reason: string, message: (container: Container) => string): void {
+    const source = { component: 'kubelet', host: pod.spec.nodeName ?? '' }
+    for (const container of pod.spec.containers) {
+      const path = `spec.containers{${container.name}}`
+      this.#tell(pod, source, { reason, message: message(container) }, path)
+    }
   }
 
   #nextAddress(): string {
@@ -174,6 +282,10 @@ export class Pods {
     this.#timers.cancel(key)
     this.#awaited.delete(key)
   }
+}
+
+function hasEnded({ phase }: PodFact): boolean {
+  return phase === 'Succeeded' || phase === 'Failed'
 }
 
 function stageOf(pod: PodFact): Stage | undefined {

@@ -2,6 +2,7 @@
 
 import type { Key } from '../../base/keys.ts'
 import type { ActorApi } from './actor-api.ts'
+import type { EventRecorder, EventSource } from './event-recorder.ts'
 import type { FactIndex } from './fact-index.ts'
 import type { PodFact } from './facts.ts'
 import type { PodTemplate, ReplicaSet } from './objects.ts'
@@ -16,7 +17,10 @@ export interface ReplicaSetsOptions {
   readonly api: ActorApi
   /** The kind of set: replication controllers do the same. */
   readonly kind: { readonly apiVersion: string; readonly kind: string }
+  /** Under whose name it tells what it does. */
+  readonly source: EventSource
   readonly pods: FactIndex<PodFact>
+  readonly events: Pick<EventRecorder, 'tell'>
   readonly lookAt: (key: Key) => void
 }
 
@@ -28,7 +32,7 @@ export class ReplicaSets {
   }
 
   async work(key: Key): Promise<void> {
-    const { api, pods, lookAt, kind } = this.#options
+    const { api, pods, lookAt, kind, events, source } = this.#options
     const found = await api.read<ReplicaSet>(key)
     if (found === undefined || found.object.metadata.deletionTimestamp !== undefined) return
     const { metadata, spec } = found.object
@@ -36,14 +40,20 @@ export class ReplicaSets {
     const active = activePods(pods.ownedBy(metadata.uid))
     const missing = (spec.replicas ?? 1) - active.length
     const owner = { ...kind, name: metadata.name }
+    const tell = (reason: string, message: string): void =>
+      events.tell(source, { ...kind, metadata }, { reason, message })
     for (let i = 0; i < Math.min(missing, stepPods); i++) {
       const namespace = metadata.namespace ?? ''
-      await createPod(api, namespace, { ...owner, uid: metadata.uid }, spec.template)
+      const name = await createPod(api, namespace, { ...owner, uid: metadata.uid }, spec.template)
+      tell('SuccessfulCreate', `Created pod: ${name}`)
     }
     const surplus = active
       .sort(leastMissedFirst)
       .slice(0, Math.min(Math.max(0, -missing), stepPods))
-    for (const pod of surplus) await api.delete(pod.key, pod.uid)
+    for (const pod of surplus) {
+      await api.delete(pod.key, pod.uid)
+      tell('SuccessfulDelete', `Deleted pod: ${pod.name}`)
+    }
     if (Math.abs(missing) > stepPods) lookAt(key)
     await this.#tellStatus(key, found.object)
   }
@@ -90,11 +100,11 @@ export async function createPod(
   namespace: string,
   owner: { readonly kind: string; readonly name: string; readonly uid: string },
   { metadata, spec }: PodTemplate,
-): Promise<void> {
+): Promise<string> {
   const ownerReferences = [{ ...owner, controller: true, blockOwnerDeletion: true }]
   const object = {
     metadata: { ...metadata, generateName: `${owner.name}-`, namespace, ownerReferences },
     spec,
   }
-  await api.create({ group: '', resource: 'pods', namespace, object })
+  return api.create({ group: '', resource: 'pods', namespace, object })
 }

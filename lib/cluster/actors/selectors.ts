@@ -32,8 +32,11 @@ function meets(label: string | undefined, operator: string, values: readonly str
 
 /** A replication controller has labels where a replica set has a selector. */
 export function selectorOf({ selector = {}, template }: ReplicaSet['spec']): Selector {
-  if ('matchLabels' in selector || 'matchExpressions' in selector) return selector
-  const matchLabels = selector as Labels
-  const isEmpty = Object.keys(matchLabels).length === 0
-  return { matchLabels: isEmpty ? (template.metadata?.labels ?? {}) : matchLabels }
+  const isEmpty = Object.keys(selector).length === 0
+  return isEmpty ? { matchLabels: template.metadata?.labels ?? {} } : asSelector(selector)
+}
+
+export function asSelector(selector: Selector | Labels): Selector {
+  const isSelector = Object.values(selector).every(value => typeof value === 'object')
+  return isSelector ? (selector as Selector) : { matchLabels: selector as Labels }
 }

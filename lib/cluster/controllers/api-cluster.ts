@@ -56,6 +56,14 @@ export class ApiCluster implements Cluster {
     this.#options = options
   }
 
+  /** The version that is answered as, such as `v1.36.0`. */
+  get gitVersion(): string {
+    const { gitVersion } = JSON.parse(this.#options.state().discovery.version()) as {
+      gitVersion: string
+    }
+    return gitVersion
+  }
+
   placeOf(key: Key): ObjectPlace | undefined {
     const { registry } = this.#options.state()
     const prefix = registry.keyspaceOf(key)

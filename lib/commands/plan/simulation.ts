@@ -16,11 +16,12 @@ export async function simulationOf(
   if (text === undefined) return undefined
   const { actorNames } = await wings.actorNames()
   const names = text.split(',').map(name => name.trim())
-  const actors = actorNames.filter(name => names.includes(name))
-  const unknown = names.find(name => !(actorNames as readonly string[]).includes(name))
+  const actors = actorNames.filter(name => names.includes('all') || names.includes(name))
+  const known = ['all', ...actorNames] as readonly string[]
+  const unknown = names.find(name => !known.includes(name))
   if (unknown !== undefined) {
     throw invalid(
-      `--simulate "${text}": "${unknown}" cannot be simulated; it takes ${actorNames.join(', ')}`,
+      `--simulate "${text}": "${unknown}" cannot be simulated; it takes ${known.join(', ')}`,
     )
   }
   if (!isWritable) {

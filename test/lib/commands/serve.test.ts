@@ -152,7 +152,10 @@ t.test('serve refuses what would not do what was meant', async t => {
     ],
     [['--listen', 'none'], /--listen none needs --etcd-listen/],
     [['--etcd-listen', '2379'], /--etcd-listen "2379" is not HOST:PORT/],
-    [['--simulate', 'nodes,cars'], /"cars" cannot be simulated; it takes nodes, deployments, jobs/],
+    [
+      ['--simulate', 'nodes,cars'],
+      /"cars" cannot be simulated; it takes all, nodes, deployments, jobs/,
+    ],
     [['--simulate', 'nodes', '--read-only'], /--simulate needs a server that takes writes/],
     [['--etcd-listen', '0.0.0.0:2379'], /refusing to serve etcd's API on 0\.0\.0\.0:2379: anyone/],
     [

@@ -100,7 +100,7 @@ export async function startPrograms(scope: Teardown, options: ProgramsOptions): 
     flags({
       writable: true,
       threads: '2',
-      simulate: 'nodes,deployments,jobs',
+      simulate: 'all',
       'etcd-listen': door,
       'etcd-listen-cert': path('listener.pem'),
       'etcd-listen-key': path('listener.key'),

@@ -23,10 +23,17 @@ function waitingPods(bind: (node: string) => Promise<void>): Pods {
       const object = { metadata, spec: { containers: [] } }
       return Promise.resolve({ place: { name: String(key) }, object, revision: 1 })
     },
+    now: '',
     bind: (_: object, node: string) => bind(node),
   }
   const clock = new FakeClock()
-  return new Pods({ api: api as unknown as ActorApi, places, clock, lookAt: () => {} })
+  return new Pods({
+    api: api as unknown as ActorApi,
+    places,
+    clock,
+    events: { tell: () => {} },
+    lookAt: () => {},
+  })
 }
 
 t.test('pods that are given nodes at the same time do not all get the same', async t => {
