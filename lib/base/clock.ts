@@ -21,7 +21,11 @@ export type Place = 'first' | 'soon'
 
 /** Resolves after `delayMs`, or as soon as `signal` is aborted: never rejects, so that loops decide
  *  by the signal. */
-export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+export function sleep(
+  clock: Pick<Clock, 'setTimer'>,
+  delayMs: number,
+  signal?: AbortSignal,
+): Promise<void> {
   return new Promise(resolve => {
     if (signal?.aborted === true) {
       resolve()

@@ -6,10 +6,12 @@ import { type Key, keyFromText, minKey } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
 import type { Client } from '../etcd/client.ts'
 import { Actors, type Simulation } from './actors/actors.ts'
-import { Controllers } from './controllers/controllers.ts'
+import { Controllers, type FollowedKeyspaces } from './controllers/controllers.ts'
 import type { Gate } from '../http/auth/gate.ts'
 import type { AnswerWrite } from '../http/handler/api.ts'
 import { ClusterAccess, type ClusterAccessOptions } from './access/cluster-access.ts'
+import { createAdmission } from './admission/chain.ts'
+import type { PluginChoice } from './admission/plugin-names.ts'
 import { createWriteAnswers } from './api/write.ts'
 import type { WriteServices } from './write/operations/session.ts'
 import type { KeyValue } from '../store/event.ts'
@@ -48,6 +50,8 @@ export interface WriteSideOptions {
   /** Roles and bindings decide who may do what; undefined: everybody who comes here may do
    *  everything. */
   readonly access?: ClusterAccessOptions | undefined
+  /** Admission plugins to switch on or off. */
+  readonly admission?: PluginChoice | undefined
   /** Values that new objects are given; random if it is left out. */
   readonly generated?: GeneratedValues | undefined
 }
@@ -84,7 +88,14 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
   }
   const services = keyFromText(`${prefix}/services/specs/`)
   const numbers = new ServiceNumbers(services, contentsOf, clock)
-  const forWrites = { client, generated: options.generated, numbers, onAsked }
+  const forWrites = {
+    client,
+    storeOf,
+    generated: options.generated,
+    admission: pluginsOf(options),
+    numbers,
+    onAsked,
+  }
   const writes = createWriteServices(forWrites, clock)
   const state = (): LiveRegistry['state'] => registry.state
   const clusters = new Map<string, ApiCluster>()
@@ -103,13 +114,7 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
     options.hasControllers === true
       ? new Controllers({
           cluster,
-          namespaces: keyFromText(`${prefix}/namespaces/`),
-          pods: keyFromText(`${prefix}/pods/`),
-          accounts: keyFromText(`${prefix}/serviceaccounts/`),
-          configMaps: keyFromText(`${prefix}/configmaps/`),
-          claims: keyFromText(`${prefix}/persistentvolumeclaims/`),
-          volumes: keyFromText(`${prefix}/persistentvolumes/`),
-          clusterRoles: keyFromText(`${prefix}/clusterroles/`),
+          ...followedBelow(prefix),
           basics: inNamespaces,
           contentsOf,
           objectOf: place => cluster.objectOf(place),
@@ -145,6 +150,27 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
   }
 }
 
+/** The keyspaces that controllers follow. */
+function followedBelow(prefix: string): FollowedKeyspaces {
+  const below = (resource: string): Key => keyFromText(`${prefix}/${resource}/`)
+  return {
+    namespaces: below('namespaces'),
+    pods: below('pods'),
+    accounts: below('serviceaccounts'),
+    configMaps: below('configmaps'),
+    claims: below('persistentvolumeclaims'),
+    volumes: below('persistentvolumes'),
+    clusterRoles: below('clusterroles'),
+  }
+}
+
+/** Pods need the account of their namespace where there is somebody who makes it. */
+function pluginsOf({ admission, basics, hasControllers }: WriteSideOptions): PluginChoice {
+  const { enabled = [], disabled = [] } = admission ?? {}
+  const hasAccounts = basics !== undefined && hasControllers === true
+  return { enabled, disabled: hasAccounts ? disabled : [...disabled, 'ServiceAccount'] }
+}
+
 function accessOf(
   { access }: WriteSideOptions,
   { registry, storeOf, clock }: WriteSideParts,
@@ -159,15 +185,21 @@ const noNumbers: NumbersInUse = { hasAddress: () => false, hasPort: () => false 
 export function createWriteServices(
   {
     client,
+    storeOf = () => undefined,
     numbers,
     generated = createGenerated(() => randomUUID(), randomInt),
+    admission: choice = { enabled: [], disabled: [] },
     onAsked,
   }: Pick<WriteSideParts, 'client' | 'onAsked'> &
-    Pick<WriteSideOptions, 'generated'> & { readonly numbers?: ServiceNumbers | undefined },
+    Partial<Pick<WriteSideParts, 'storeOf'>> &
+    Pick<WriteSideOptions, 'generated' | 'admission'> & {
+      readonly numbers?: ServiceNumbers | undefined
+    },
   clock: Clock,
 ): WriteServices {
   const asked = createWriteStore(client, clock)
   const timed = onAsked ? timedStore(asked, clock, onAsked) : asked
-  if (numbers === undefined) return { ...generated, store: timed, numbers: noNumbers, clock }
-  return { ...generated, store: numbers.notedIn(timed), numbers, clock }
+  const admission = createAdmission({ choice, storeOf })
+  const store = numbers === undefined ? timed : numbers.notedIn(timed)
+  return { ...generated, store, numbers: numbers ?? noNumbers, clock, admission }
 }

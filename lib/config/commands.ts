@@ -126,6 +126,16 @@ const serveOptions: readonly Option[] = [
     help: 'Made-up controllers: all, or any of nodes (pods are placed and run, leases are renewed), deployments (with replica sets and replication controllers), statefulsets, daemonsets, jobs, cronjobs, services (their endpoints), volumes (claims are bound), budgets (their status) and autoscalers, with commas. They write Events of what they do. Times are drawn from --seed. Needs a server that takes writes.',
   },
   {
+    name: 'enable-admission-plugins',
+    value: 'NAMES',
+    help: "Admission plugins to switch on, with commas, by kube-apiserver's names. What a kube-apiserver has on and this server knows is on without it; ServiceAccount where namespaces have accounts.",
+  },
+  {
+    name: 'disable-admission-plugins',
+    value: 'NAMES',
+    help: "Admission plugins to switch off, with commas, by kube-apiserver's names.",
+  },
+  {
     name: 'shutdown-delay',
     value: 'SECONDS',
     fallback: '0',
@@ -181,7 +191,14 @@ const allServeOptions: readonly Option[] = [
 ]
 
 /** The options that `run` and `serve` share. */
-const sharedWithRun = ['simulate', 'kubernetes-version', 'seed', 'threads']
+const sharedWithRun = [
+  'simulate',
+  'enable-admission-plugins',
+  'disable-admission-plugins',
+  'kubernetes-version',
+  'seed',
+  'threads',
+]
 
 const runOptions: readonly Option[] = [
   {

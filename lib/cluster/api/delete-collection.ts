@@ -9,6 +9,7 @@ import { planRead } from '../../kube/read-plan.ts'
 import type { ResourceRoute } from '../../kube/request/routes.ts'
 import { nameOfKey, namespaceOfKey } from '../../kube/selectors/filter.ts'
 import { serviceUnavailable, StatusError } from '../../kube/status.ts'
+import { deleteAdmission } from '../write/operations/admission.ts'
 import { deleteObject } from '../write/operations/delete-object.ts'
 import { readDeleteOptions } from '../write/operations/delete-options-body.ts'
 import type { WriteSession } from '../write/operations/session.ts'
@@ -53,11 +54,12 @@ export async function answerDeleteCollection(
   if (page === undefined) return
   const entries = [...pageEntries(page)]
   const slice = new Slice(options.clock)
+  const validate = deleteAdmission(session, deleteOptions)
   for (const { key } of entries) {
     const namespace = namespaceOfKey(key, plan.keyspace)
     const one = session.of(namespace, nameOfKey(key))
     try {
-      await deleteObject(one, deleteOptions)
+      await deleteObject(one, deleteOptions, validate)
     } catch (error) {
       if (!(error instanceof StatusError) || error.status.code !== 404) throw error
     }

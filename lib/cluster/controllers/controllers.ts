@@ -21,9 +21,8 @@ import { RoleAggregation } from './role-aggregation.ts'
 import { VolumeProtection } from './volume-protection.ts'
 import { WorkQueue } from './work-queue.ts'
 
-export interface ControllersOptions {
-  readonly cluster: Cluster
-  /** The prefixes of keys. */
+/** The prefixes of keys. */
+export interface FollowedKeyspaces {
   readonly namespaces: Key
   readonly pods: Key
   readonly accounts: Key
@@ -31,6 +30,10 @@ export interface ControllersOptions {
   readonly claims: Key
   readonly volumes: Key
   readonly clusterRoles: Key
+}
+
+export interface ControllersOptions extends FollowedKeyspaces {
+  readonly cluster: Cluster
   /** Objects that namespaces are given; undefined: none. */
   readonly basics?: NamespaceBasics | undefined
   /** Contents of a keyspace now; undefined while the mirror has none of it. */

@@ -24,6 +24,8 @@ export interface WriteOptions {
   /** Empty: the name of the client's program is used. */
   readonly fieldManager: string
   readonly fieldValidation: FieldValidation
+  /** As it was asked for; empty where nothing was said. */
+  readonly givenFieldValidation?: string
   /** Server-side apply takes fields from other managers (KEP-555). */
   readonly force: boolean | undefined
 }
@@ -59,6 +61,7 @@ export function parseWriteOptions(
     isDryRun: dryRun.length > 0,
     fieldManager,
     fieldValidation: fieldValidation === '' ? 'Warn' : (fieldValidation as FieldValidation),
+    givenFieldValidation: fieldValidation,
     force,
   }
 }
@@ -114,6 +117,8 @@ export interface DeleteOptions {
   readonly orphanDependents: boolean | undefined
   readonly uid: string | undefined
   readonly resourceVersion: string | undefined
+  /** The members of the options, as they were sent. */
+  readonly tree?: JsonObject
 }
 
 /** The options of a delete without a body. A version or uid is a precondition, also of each object
@@ -130,7 +135,22 @@ export function deleteOptionsFromQuery(query: Query): DeleteOptions {
     orphanDependents: query.optionalFlag('orphanDependents'),
     uid: query.text('uid') || undefined,
     resourceVersion: query.text('resourceVersion') || undefined,
+    tree: treeFromQuery(query),
   })
+}
+
+/** The same options as a body would have them. */
+function treeFromQuery(query: Query): JsonObject {
+  const tree: JsonObject = new Map()
+  const grace = query.first('gracePeriodSeconds')
+  if (grace !== undefined) tree.set('gracePeriodSeconds', new JsonNumber(grace))
+  const orphan = query.optionalFlag('orphanDependents')
+  if (orphan !== undefined) tree.set('orphanDependents', orphan)
+  const policy = query.first('propagationPolicy')
+  if (policy !== undefined) tree.set('propagationPolicy', policy)
+  const dryRun = query.all('dryRun')
+  if (dryRun.length > 0) tree.set('dryRun', [...dryRun])
+  return tree
 }
 
 /** The options in the body of a delete, which has been decoded as `DeleteOptions`. */
@@ -148,6 +168,7 @@ export function deleteOptionsFromTree(tree: JsonObject): DeleteOptions {
     orphanDependents: typeof orphan === 'boolean' ? orphan : undefined,
     uid: text(memberOf(preconditions, 'uid')),
     resourceVersion: text(memberOf(preconditions, 'resourceVersion')),
+    tree,
   })
 }
 

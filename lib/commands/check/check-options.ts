@@ -28,6 +28,7 @@ import { CertificateDates } from '../../ops/metrics/certificate-dates.ts'
 import { systemClock } from '../../ops/system.ts'
 import { prefixOf } from '../../config/generated.ts'
 import { isWritable, minorOf, stopDelayOf } from '../plan/serve-plan.ts'
+import { admissionOf } from '../plan/admission-plugins.ts'
 import { simulationOf } from '../plan/simulation.ts'
 import type { CheckList, Finding } from './check-list.ts'
 
@@ -64,6 +65,7 @@ export async function checkOptions(list: CheckList, values: OptionValues): Promi
   await list.try('--writable, --read-only and --simulate', async () => {
     const takesWrites = isWritable(values)
     await simulationOf(values, takesWrites)
+    await admissionOf(values, takesWrites)
     return takesWrites ? 'writes are done in etcd' : 'no writes of its own'
   })
   await list.try('--fault', async () => `${(await faultsOf(values))?.rules.length ?? 0} faults`)

@@ -17,6 +17,7 @@ import { auditFile } from './audit-log.ts'
 import type { Logger } from '../../base/logger.ts'
 import { type EtcdPlan, etcdPlanOf } from './etcd-plan.ts'
 import { prefixOf } from '../../config/generated.ts'
+import { admissionOf } from './admission-plugins.ts'
 import { simulationOf } from './simulation.ts'
 import type { ClusterBasics, WriteSideOptions } from '../../cluster/write-side.ts'
 import { type ServiceOptions } from '../../compose/service.ts'
@@ -101,10 +102,11 @@ export async function startPlan({
 async function writesOf(values: OptionValues): Promise<WriteSideOptions | undefined> {
   const takesWrites = isWritable(values)
   const simulation = await simulationOf(values, takesWrites)
+  const admission = await admissionOf(values, takesWrites)
   if (!takesWrites) return undefined
   const isFresh = isOwn(values) && values.text('load') === undefined
   const basics = isFresh ? await basicsOf(values) : undefined
-  return { hasControllers: true, simulation, basics }
+  return { hasControllers: true, simulation, basics, admission }
 }
 
 /** By which pods would know the server: the last certificate of its file. A server without TLS has

@@ -156,6 +156,15 @@ t.test('serve refuses what would not do what was meant', async t => {
       ['--simulate', 'nodes,cars'],
       /"cars" cannot be simulated; it takes all, nodes, deployments, jobs/,
     ],
+    [
+      ['--enable-admission-plugins', 'ResourceQuotas'],
+      /"ResourceQuotas" is no admission plugin; it takes AlwaysAdmit, NamespaceLifecycle, /,
+    ],
+    [['--enable-admission-plugins', 'EventRateLimit'], /"EventRateLimit" is not here/],
+    [
+      ['--disable-admission-plugins', 'PodSecurity', '--read-only'],
+      /--disable-admission-plugins needs a server that takes writes/,
+    ],
     [['--simulate', 'nodes', '--read-only'], /--simulate needs a server that takes writes/],
     [['--etcd-listen', '0.0.0.0:2379'], /refusing to serve etcd's API on 0\.0\.0\.0:2379: anyone/],
     [

@@ -1,19 +1,17 @@
 /** POST pods/NAME/binding: a scheduler gives a pod its node. */
 
-import { keyFromText } from '../../../base/keys.ts'
-import { ObjectEncoder } from '../../../codec/output/object-encoder.ts'
 import { itemsOf, type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
 import { equalBytes } from '../../../codec/text.ts'
 import { badRequest, objectNotFound, plainError } from '../../../kube/status.ts'
 import { bodyFormOf, decodeBuiltIn } from '../decode/body.ts'
 import { completeTree } from '../decode/complete-tree.ts'
-import { metadataOf, metaText, setMeta, textOf } from '../metadata.ts'
+import { metadataOf, metaText, textOf } from '../metadata.ts'
 import { conflict } from '../refusals.ts'
-import { parseWriteOptions } from '../write-options.ts'
+import { parseWriteOptions, type WriteOptions } from '../write-options.ts'
 import type { WriteKind } from '../write-kind.ts'
-import { admitCreate } from './admission.ts'
+import { admissionOf } from './admission.ts'
 import { checkNamespace } from './checks.ts'
-import { treeOf, type Written, type WriteSession } from './session.ts'
+import type { Written, WriteSession } from './session.ts'
 import type { WriteBody } from './write.ts'
 
 /** The kind of the body of a subresource. */
@@ -41,10 +39,11 @@ export async function subresourceBody(
   session: WriteSession,
   sent: WriteBody,
   [apiVersion, name]: readonly [apiVersion: string, kind: string],
-): Promise<{ readonly object: JsonObject; readonly isDryRun: boolean }> {
+): Promise<{ readonly object: JsonObject; readonly options: WriteOptions }> {
   const kind = subresourceKind(session, apiVersion, name)
   const form = bodyFormOf(sent.contentType, kind)
-  const { fieldValidation, isDryRun } = parseWriteOptions(sent.query, 'CreateOptions')
+  const options = parseWriteOptions(sent.query, 'CreateOptions')
+  const { fieldValidation } = options
   const { object, warnings } = await decodeBuiltIn(
     kind,
     { body: sent.body, form, fieldValidation },
@@ -52,18 +51,19 @@ export async function subresourceBody(
   )
   session.warn(warnings)
   checkNamespace(object, session)
-  return { object, isDryRun }
+  return { object, options }
 }
 
 export async function bind(session: WriteSession, sent: WriteBody): Promise<Written> {
-  const { object: binding, isDryRun } = await subresourceBody(session, sent, ['v1', 'Binding'])
-  await admitCreate(session, binding)
+  const { object: binding, options } = await subresourceBody(session, sent, ['v1', 'Binding'])
+  const admission = admissionOf(session, options)
+  await admission.mutate(binding, undefined)
   if (metaText(binding, 'name') !== session.name) {
     throw badRequest('name in URL does not match name in Binding object')
   }
   checkTarget(binding)
-  await copyTopology(session, binding)
-  await assign(session, binding, isDryRun)
+  await admission.validate(binding, undefined)
+  await assign(session, binding, options.isDryRun)
   return { type: 'success', code: 201, hasCode: true, details: undefined }
 }
 
@@ -76,28 +76,6 @@ function checkTarget(binding: JsonObject): void {
     )
   }
   if (textOf(memberOf(target, 'name')) === '') throw plainError('target.name: Required value')
-}
-
-const topologyLabels = ['topology.kubernetes.io/zone', 'topology.kubernetes.io/region']
-
-/** The topology labels of the node become labels of the binding, and so of the pod. */
-async function copyTopology(session: WriteSession, binding: JsonObject): Promise<void> {
-  const { state, store, signal, kind } = session
-  const nodes = state.registry.find('', 'v1', 'nodes')
-  const encoder = nodes === undefined ? undefined : state.encoderOf(nodes)
-  const isOn = kind.schema.has('podTopologyLabels')
-  if (!isOn || nodes?.storage === undefined || !(encoder instanceof ObjectEncoder)) return
-  const node = textOf(memberOf(binding.get('target'), 'name'))
-  const entry = await store.get(keyFromText(`${nodes.storage.prefix}${node}`), signal)
-  if (entry === undefined) return
-  const labels = memberOf(treeOf(encoder, nodes, entry).get('metadata'), 'labels')
-  const known = metadataOf(binding).get('labels')
-  const copied: JsonObject = known instanceof Map ? new Map(known) : new Map()
-  for (const name of topologyLabels) {
-    const value = memberOf(labels, name)
-    if (value !== undefined) copied.set(name, value)
-  }
-  if (copied.size > 0) setMeta(binding, 'labels', copied)
 }
 
 async function assign(

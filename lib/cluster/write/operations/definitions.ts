@@ -21,6 +21,7 @@ import {
 import { finalizersOf, metadataOf, metaText, setMeta } from '../metadata.ts'
 import { conflict } from '../refusals.ts'
 import type { DeleteOptions } from '../write-options.ts'
+import type { ValidateDelete } from './admission.ts'
 import { deleteObject } from './delete-object.ts'
 import { owned } from './ownership.ts'
 import { updateObject } from './store-object.ts'
@@ -36,14 +37,18 @@ export function isDefinition({ kind }: WriteSession): boolean {
 export async function deleteDefinition(
   session: WriteSession,
   options: DeleteOptions,
+  validate?: ValidateDelete,
 ): Promise<Written> {
   const key = session.keyOf(session.name)
   let entry = await session.store.get(key, session.signal)
   for (;;) {
     if (entry === undefined) throw objectNotFound(session.resource, session.name)
     const live = session.treeOf(entry)
-    if (metaText(live, 'deletionTimestamp') !== '') return deleteObject(session, options)
+    if (metaText(live, 'deletionTimestamp') !== '') {
+      return deleteObject(session, options, validate)
+    }
     checkPreconditions(session, options, live)
+    await validate?.(live)
     const marked = session.bytesOf(asMarked(live, session.now))
     if (options.isDryRun) {
       return { type: 'object', code: 200, entry: entryOf(key, marked, entry.modRevision) }
@@ -165,7 +170,7 @@ async function changeStatus(
   await updateObject(server, {
     uid: '',
     mayCreate: false,
-    isDryRun: false,
+    admission: { isDryRun: false },
     make: async live => {
       const known = live ?? new Map()
       const made = change(known)

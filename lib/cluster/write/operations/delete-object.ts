@@ -21,16 +21,17 @@ import { conflict } from '../refusals.ts'
 import { strategyOf } from '../strategies/strategy.ts'
 import type { DeleteOptions } from '../write-options.ts'
 import { groupOfObject, type WriteKind } from '../write-kind.ts'
-import { admitDelete } from './admission.ts'
+import type { ValidateDelete } from './admission.ts'
 import { removeStored } from './remove.ts'
 import { entryOf, type Written, type WriteSession } from './session.ts'
 
-/** Deletes the object of the session. */
+/** Deletes the object of the session.
+ *  @param validate whoever may refuse; nobody where the server itself deletes */
 export async function deleteObject(
   session: WriteSession,
   options: DeleteOptions,
+  validate?: ValidateDelete,
 ): Promise<Written> {
-  admitDelete(session)
   session.warn(warningsOfDelete(session.kind, options))
   const key = session.keyOf(session.name)
   let entry = await session.store.get(key, session.signal)
@@ -39,6 +40,7 @@ export async function deleteObject(
     const live = session.treeOf(entry)
     checkPreconditions(session, options, live)
     if (isNamespace(session.kind)) {
+      if (metaText(live, 'deletionTimestamp') === '') await validate?.(live)
       const begun = beginTermination(session, live, options)
       if (begun === 'held') return { type: 'object', code: 200, entry }
       if (begun !== undefined) {
@@ -50,6 +52,7 @@ export async function deleteObject(
     }
     const plan = planDelete(session, live, options)
     if (plan.type === 'pending') return answered(session, live, entry)
+    if (!isNamespace(session.kind)) await validate?.(live)
     if (plan.type === 'now') {
       return removed(session, { entry, live, options })
     }

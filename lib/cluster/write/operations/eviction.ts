@@ -11,7 +11,7 @@ import { completeTree } from '../decode/complete-tree.ts'
 import { matchesSelector } from '../label-match.ts'
 import { generationOf, metaText, number, numberOf, textOf } from '../metadata.ts'
 import { type DeleteOptions, deleteOptionsFromTree } from '../write-options.ts'
-import { admitCreate } from './admission.ts'
+import { admissionOf } from './admission.ts'
 import { subresourceBody } from './binding.ts'
 import { deleteObject } from './delete-object.ts'
 import type { WriteSession } from './session.ts'
@@ -24,10 +24,15 @@ export async function evict(session: WriteSession, sent: WriteBody): Promise<Wri
   if (metaText(eviction, 'name') !== session.name) {
     throw badRequest('name in URL does not match name in Eviction object')
   }
-  await admitCreate(session, eviction)
+  const admission = admissionOf(session, body.options)
+  await admission.mutate(eviction, undefined)
+  await admission.validate(eviction, undefined)
   const given = eviction.get('deleteOptions')
   const asked = deleteOptionsFromTree(given instanceof Map ? given : new Map())
-  const deleteOptions: DeleteOptions = { ...asked, isDryRun: body.isDryRun || asked.isDryRun }
+  const deleteOptions: DeleteOptions = {
+    ...asked,
+    isDryRun: body.options.isDryRun || asked.isDryRun,
+  }
   const entry = await session.store.get(session.keyOf(session.name), session.signal)
   if (entry === undefined) throw objectNotFound(session.resource, session.name)
   await allowDisruption(session, session.treeOf(entry), deleteOptions.isDryRun)

@@ -17,7 +17,7 @@ import { applyPatch, type Patched, type PatchType } from '../patches/apply-patch
 import { goValueText } from '../go-value-text.ts'
 import { conflict } from '../refusals.ts'
 import { parseWriteOptions, type WriteOptions } from '../write-options.ts'
-import { admitCreate, admitUpdate } from './admission.ts'
+import { admissionOf } from './admission.ts'
 import { checkName, checkNamespace, dropRepeatedOwners } from './checks.ts'
 import { applied, owned } from './ownership.ts'
 import type { Written, WriteSession } from './session.ts'
@@ -35,10 +35,11 @@ const typeByName: ReadonlyMap<string, PatchType | 'apply'> = new Map([
 /** Changes an object by a patch. */
 export async function patch(session: WriteSession, sent: WriteBody): Promise<Written> {
   const { make, options, isApply } = patchMaker(session, sent)
+  const admission = admissionOf(session, options)
   return updateObject(session, {
     uid: '',
     mayCreate: isApply,
-    isDryRun: options.isDryRun,
+    admission,
     make: async live => {
       const made = await make(live)
       if (live === undefined && metaText(made, 'uid') !== '') {
@@ -47,8 +48,7 @@ export async function patch(session: WriteSession, sent: WriteBody): Promise<Wri
       }
       checkNamespace(made, session)
       checkName(made, session)
-      if (live === undefined) await admitCreate(session, made)
-      else admitUpdate(session, made, live)
+      await admission.mutate(made, live)
       session.warn(dropRepeatedOwners(made, true))
       return made
     },

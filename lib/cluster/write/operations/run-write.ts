@@ -3,6 +3,7 @@
 import type { Query } from '../../../kube/request/request.ts'
 import type { Verb } from '../../../kube/request/request.ts'
 import { needsUpstream } from '../../../kube/status.ts'
+import { deleteAdmission } from './admission.ts'
 import { bind } from './binding.ts'
 import { metaText } from '../metadata.ts'
 import { deleteDefinition, isDefinition, settleDefinition, settleOwner } from './definitions.ts'
@@ -56,9 +57,10 @@ async function doWrite(session: WriteSession, request: WriteRequest): Promise<Wr
       return patch(session, await sent())
     case 'delete': {
       const options = await readDeleteOptions(session, await sent())
+      const validate = deleteAdmission(session, options)
       return isDefinition(session)
-        ? deleteDefinition(session, options)
-        : deleteObject(session, options)
+        ? deleteDefinition(session, options, validate)
+        : deleteObject(session, options, validate)
     }
     case '':
     case 'deletecollection':

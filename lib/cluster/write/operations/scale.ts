@@ -26,7 +26,8 @@ import { conflict } from '../refusals.ts'
 import { dnsSubdomain } from '../validation/formats.ts'
 import { checkObjectMeta } from '../validation/object-meta.ts'
 import { Place } from '../validation/place.ts'
-import { parseWriteOptions } from '../write-options.ts'
+import { parseWriteOptions, type WriteOptions } from '../write-options.ts'
+import { admissionOf, type AdmittedWrite } from './admission.ts'
 import { subresourceKind } from './binding.ts'
 import { checkName, checkNamespace } from './checks.ts'
 import { owned } from './ownership.ts'
@@ -44,7 +45,7 @@ export async function updateScale(session: WriteSession, sent: WriteBody): Promi
   const kind = subresourceKind(session, 'autoscaling/v1', 'Scale')
   const options = parseWriteOptions(sent.query, 'UpdateOptions')
   const form = bodyFormOf(sent.contentType, kind)
-  const { fieldValidation, isDryRun } = options
+  const { fieldValidation } = options
   const decoded = await decodeBuiltIn(
     kind,
     { body: sent.body, form, fieldValidation },
@@ -55,7 +56,7 @@ export async function updateScale(session: WriteSession, sent: WriteBody): Promi
   checkName(decoded.object, session)
   const make: MakeScale = async live =>
     owned(scaling, { live, object: copyTree(decoded.object) as JsonObject, options })
-  return store(session, make, isDryRun)
+  return store(session, make, options)
 }
 
 /** PATCH of a Scale. */
@@ -68,18 +69,23 @@ export async function patchScale(session: WriteSession, sent: WriteBody): Promis
     checkName(scale, session)
     return scale
   }
-  const written = await store(session, changed, options.isDryRun)
+  const written = await store(session, changed, options)
   session.warn(scaling.warnings)
   return written
 }
 
-async function store(session: WriteSession, make: MakeScale, isDryRun: boolean): Promise<Written> {
+async function store(
+  session: WriteSession,
+  make: MakeScale,
+  options: WriteOptions,
+): Promise<Written> {
+  const admission = admissionOf(session, options)
   const parent = session.to(session.resource, session.name)
   const written = await updateObject(parent, {
     uid: '',
     mayCreate: false,
-    isDryRun,
-    make: async live => scaled(session, live ?? new Map(), make),
+    admission: { isDryRun: options.isDryRun },
+    make: async live => scaled(session, live ?? new Map(), { make, admission }),
   })
   session.warn(parent.warnings)
   return written.type === 'object' ? { ...written, type: 'scale' } : written
@@ -88,10 +94,15 @@ async function store(session: WriteSession, make: MakeScale, isDryRun: boolean):
 /** The marker of a Scale whose object has no number of replicas. */
 const noReplicas = -2_147_483_648
 
+interface Scaling {
+  readonly make: MakeScale
+  readonly admission: AdmittedWrite
+}
+
 async function scaled(
   session: WriteSession,
   live: JsonObject,
-  make: MakeScale,
+  { make, admission }: Scaling,
 ): Promise<JsonObject> {
   const { resource, kind, name } = session
   const path = pathIn(resource.subresources.find(known => known.name === 'scale')?.scale)
@@ -102,7 +113,9 @@ async function scaled(
   const { managedFields } = Object.fromEntries(metadataOf(live))
   setMeta(before, 'managedFields', scaleManagedFields(managedFields, paths))
   const scale = await make(before)
+  await admission.mutate(scale, before)
   checkScale(scale)
+  await admission.validate(scale, before)
   const uid = metaText(scale, 'uid')
   if (uid !== '' && uid !== metaText(live, 'uid')) {
     const reason = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metaText(live, 'uid')}`

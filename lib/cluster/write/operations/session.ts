@@ -24,7 +24,31 @@ import { writeKindOf } from '../write-kinds.ts'
 import type { WriteKind } from '../write-kind.ts'
 import type { WriteStore } from '../../../store/write-store.ts'
 
-export type WriteClock = Pick<Clock, 'wallMs' | 'monotonicMs' | 'yield'>
+export type WriteClock = Pick<Clock, 'wallMs' | 'monotonicMs' | 'yield' | 'setTimer'>
+
+/** The operations that are admitted. */
+export type Operation = 'CREATE' | 'UPDATE' | 'DELETE'
+
+/** One write of one object, as those who admit it see it. */
+export interface AdmissionRequest {
+  readonly session: WriteSession
+  readonly operation: Operation
+  /** The object as it would be stored; undefined for a delete. Changed in place by what mutates. */
+  readonly object: JsonObject | undefined
+  /** The object as it is stored; undefined for a create. Nobody may change it. */
+  readonly old: JsonObject | undefined
+  readonly isDryRun: boolean
+  /** CreateOptions, UpdateOptions (of patches, too) or DeleteOptions. */
+  readonly options: JsonObject
+}
+
+/** Whoever admits writes (`cluster/admission`). */
+export interface Admission {
+  /** Changes the object, or refuses it by throwing. */
+  mutate(request: AdmissionRequest): Promise<void>
+  /** Refuses the write by throwing. */
+  validate(request: AdmissionRequest): Promise<void>
+}
 
 /** The services that all writes share. */
 export interface WriteServices extends GeneratedValues {
@@ -33,6 +57,7 @@ export interface WriteServices extends GeneratedValues {
   readonly numbers: NumbersInUse
   /** Undefined: everybody may do everything. */
   readonly access?: WriteAccess | undefined
+  readonly admission: Admission
 }
 
 export interface SessionOptions {
@@ -67,6 +92,8 @@ export class WriteSession implements SessionOptions {
   readonly slice: Slice
   /** Texts for Warning headers, each once. */
   readonly warnings: Set<string> = new Set()
+  /** Annotations for the audit log. */
+  readonly annotations: Map<string, string> = new Map()
   readonly #options: SessionOptions
   #encoder: ObjectEncoder | undefined
 
@@ -128,6 +155,10 @@ export class WriteSession implements SessionOptions {
 
   warn(texts: Iterable<string>): void {
     for (const text of texts) this.warnings.add(text)
+  }
+
+  annotate(name: string, text: string): void {
+    this.annotations.set(name, text)
   }
 
   /** The key of an object; refuses names that cannot be in one. */

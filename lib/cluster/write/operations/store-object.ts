@@ -22,6 +22,7 @@ import {
 } from '../metadata.ts'
 import { alreadyExists, conflict, modifiedReason } from '../refusals.ts'
 import { type Strategy, strategyOf } from '../strategies/strategy.ts'
+import type { Validate } from './admission.ts'
 import { checkNamespace } from './checks.ts'
 import { removeStored } from './remove.ts'
 import { validateCreate, validateUpdate } from './validation.ts'
@@ -35,12 +36,13 @@ const generatedNamesMax = 8
 export async function createObject(
   session: WriteSession,
   object: JsonObject,
-  isDryRun: boolean,
+  admission: Admitted,
 ): Promise<Written> {
+  const { isDryRun } = admission
   const isGenerated = metaText(object, 'name') === '' && metaText(object, 'generateName') !== ''
   for (let attempt = 1; ; attempt++) {
     const copy = copyObject(object)
-    const prepared = await prepareNew(session, copy)
+    const prepared = await prepareNew(session, copy, admission)
     const { key } = prepared
     const current = isDryRun ? await session.store.get(key, session.signal) : undefined
     if (current === undefined) {
@@ -78,7 +80,11 @@ interface Prepared {
 }
 
 /** Fills in and checks what a new object needs, in place. */
-async function prepareNew(session: WriteSession, object: JsonObject): Promise<Prepared> {
+async function prepareNew(
+  session: WriteSession,
+  object: JsonObject,
+  { validate }: Admitted,
+): Promise<Prepared> {
   await session.slice.giveWay()
   setMeta(object, 'creationTimestamp', session.now)
   setMeta(object, 'uid', session.services.uid())
@@ -91,6 +97,7 @@ async function prepareNew(session: WriteSession, object: JsonObject): Promise<Pr
   const complete = completed(session, object)
   await session.slice.giveWay()
   await validateCreate(session, complete)
+  await validate?.(complete, undefined)
   refuseTaken(session, complete, undefined)
   await session.slice.giveWay()
   const name = metaText(complete, 'name')
@@ -128,7 +135,13 @@ export interface UpdateRequest {
   readonly uid: string
   /** Create it if it is not there, whatever the resource says. */
   readonly mayCreate: boolean
+  readonly admission: Admitted
+}
+
+/** Who has the last word before an object is stored: nobody for what the server itself writes. */
+export interface Admitted {
   readonly isDryRun: boolean
+  readonly validate?: Validate | undefined
 }
 
 /** Changes an object. */
@@ -147,18 +160,23 @@ export async function updateObject(
     checkUid(session, request.uid, live)
     const object = await request.make(live)
     if (entry === undefined || live === undefined) {
-      return createObject(session, object, request.isDryRun)
+      return createObject(session, object, request.admission)
     }
-    const change = await prepareChange(session, { object, live, strategy })
+    const change = await prepareChange(session, {
+      object,
+      live,
+      strategy,
+      admission: request.admission,
+    })
     if (change === 'delete') {
       const shown = entryOf(key, session.bytesOf(object), entry.modRevision)
-      if (!request.isDryRun) await removeStored(session, entry)
+      if (!request.admission.isDryRun) await removeStored(session, entry)
       return { type: 'object', code: 200, entry: shown }
     }
     if (equalBytes(entry.value, 0, entry.valueLength, change)) {
       return { type: 'object', code: 200, entry }
     }
-    if (request.isDryRun) {
+    if (request.admission.isDryRun) {
       return { type: 'object', code: 200, entry: entryOf(key, change, entry.modRevision) }
     }
     const commit = await store.commit(
@@ -188,12 +206,13 @@ interface Change {
   readonly object: JsonObject
   readonly live: JsonObject
   readonly strategy: Strategy
+  readonly admission: Admitted
 }
 
 /** The bytes of the changed object, or `delete` if nothing holds it any more. Changes `object`. */
 async function prepareChange(
   session: WriteSession,
-  { object, live, strategy }: Change,
+  { object, live, strategy, admission }: Change,
 ): Promise<Uint8Array | 'delete'> {
   await session.slice.giveWay()
   checkVersion(session, { object, live, strategy })
@@ -204,6 +223,7 @@ async function prepareChange(
   const complete = completed(session, object)
   await session.slice.giveWay()
   await validateUpdate(session, complete, live)
+  await admission.validate?.(complete, live)
   if (session.subresource === '') refuseTaken(session, complete, live)
   await session.slice.giveWay()
   const final = withoutNewTimestamps(live, complete)
@@ -219,7 +239,10 @@ async function prepareChange(
 }
 
 /** The object has the present resourceVersion, or none where that is allowed. */
-function checkVersion({ resource, name }: WriteSession, { object, live, strategy }: Change): void {
+function checkVersion(
+  { resource, name }: WriteSession,
+  { object, live, strategy }: Omit<Change, 'admission'>,
+): void {
   const text = metaText(object, 'resourceVersion')
   const { value, error } = text === '' ? { value: 0n, error: undefined } : goParseUint(text)
   if (error !== undefined) throw plainError(error)

@@ -15,8 +15,8 @@ import { badRequest, needsUpstream, objectNotFound } from '../../../kube/status.
 import { type FieldError, invalid, invalidObject } from '../field-errors.ts'
 import { metadataOf, metaText, numberOf, textOf } from '../metadata.ts'
 import { conflict } from '../refusals.ts'
-import { parseWriteOptions } from '../write-options.ts'
 import type { BoundObject } from '../write-access.ts'
+import { admissionOf } from './admission.ts'
 import { subresourceBody, subresourceKind } from './binding.ts'
 import { owned } from './ownership.ts'
 import { treeOf, type Written, type WriteSession } from './session.ts'
@@ -30,7 +30,7 @@ const maxSeconds = 2 ** 32
 export async function requestToken(session: WriteSession, sent: WriteBody): Promise<Written> {
   const { access } = session.services
   if (access === undefined) throw needsUpstream(session.resource, 'create token')
-  const { object: request } = await subresourceBody(session, sent, kind)
+  const { object: request, options } = await subresourceBody(session, sent, kind)
   const { namespace, name } = session
   const account = await found(session, 'serviceaccounts', name)
   if (account === undefined) throw objectNotFound(session.resource, name)
@@ -45,8 +45,10 @@ export async function requestToken(session: WriteSession, sent: WriteBody): Prom
   if (errors.length > 0) {
     throw invalidObject({ group: 'authentication.k8s.io', kind: 'TokenRequest' }, '', errors)
   }
+  const admission = admissionOf(session, options)
+  await admission.mutate(request, undefined)
+  await admission.validate(request, undefined)
   const tokenSession = session.as(subresourceKind(session, ...kind))
-  const options = parseWriteOptions(sent.query, 'CreateOptions')
   const managed = await owned(tokenSession, { live: undefined, object: request, options })
   const asked = itemsOf(spec.get('audiences')).map(textOf)
   const audiences = asked.length === 0 ? access.audiences : asked

@@ -5,7 +5,7 @@ import { bodyFormOf, decodeBuiltIn, type DecodedBody } from '../decode/body.ts'
 import { metadataOf, metaText } from '../metadata.ts'
 import { parseWriteOptions, type WriteOptions } from '../write-options.ts'
 import type { Query } from '../../../kube/request/request.ts'
-import { admitCreate, admitUpdate } from './admission.ts'
+import { admissionOf } from './admission.ts'
 import { checkName, checkNamespace, dropRepeatedOwners } from './checks.ts'
 import { decodeCustom } from './custom-body.ts'
 import { owned } from './ownership.ts'
@@ -33,8 +33,9 @@ export async function create(session: WriteSession, sent: WriteBody): Promise<Wr
   const managed = await owned(session, { live: undefined, object, options })
   const answer = review(session, managed)
   if (answer !== undefined) return { type: 'tree', code: 201, object: answer }
-  await admitCreate(session, managed)
-  return createObject(session, managed, options.isDryRun)
+  const admission = admissionOf(session, options)
+  await admission.mutate(managed, undefined)
+  return createObject(session, managed, admission)
 }
 
 /** PUT of an object. */
@@ -44,18 +45,18 @@ export async function update(session: WriteSession, sent: WriteBody): Promise<Wr
   checkNamespace(object, session)
   checkName(object, session)
   session.warn(dropRepeatedOwners(object, false))
+  const admission = admissionOf(session, options)
   return updateObject(session, {
     uid: metaText(object, 'uid'),
     mayCreate: false,
-    isDryRun: options.isDryRun,
+    admission,
     make: async live => {
       await session.slice.giveWay()
       const copy: JsonObject = new Map(object)
       copy.set('metadata', new Map(metadataOf(object)))
       const managed = await owned(session, { live, object: copy, options })
       await session.slice.giveWay()
-      if (live === undefined) await admitCreate(session, managed)
-      else admitUpdate(session, managed, live)
+      await admission.mutate(managed, live)
       return managed
     },
   })

@@ -67,7 +67,7 @@ function initialStatus(object: JsonObject): JsonObject {
 }
 
 /** Guaranteed, Burstable or BestEffort. */
-function qualityOf(spec: JsonValue | undefined): string {
+export function qualityOf(spec: JsonValue | undefined): string {
   const whole = memberOf(spec, 'resources')
   const containers =
     whole instanceof Map

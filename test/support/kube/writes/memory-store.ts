@@ -13,6 +13,7 @@ import {
   type WriteServices,
   WriteSession,
 } from '../../../../lib/cluster/write/operations/session.ts'
+import { createAdmission } from '../../../../lib/cluster/admission/chain.ts'
 import type { WriteStore } from '../../../../lib/store/write-store.ts'
 import { digests } from '../../../../lib/ops/digests.ts'
 import { KeyValue, noLease } from '../../../../lib/store/event.ts'
@@ -82,7 +83,12 @@ export function writesOver(
       wallMs: () => (nowMs += 1000),
       monotonicMs: () => work.monotonicMs(),
       yield: () => work.yield(),
+      setTimer: () => () => {},
     },
+    admission: createAdmission({
+      choice: { enabled: [], disabled: ['ServiceAccount'] },
+      storeOf: () => undefined,
+    }),
     uid: () => 'xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx'.replace(/x/g, digit),
     nameSuffix: () => 'abcde',
     allocator: { address: () => '10.0.0.1', port: () => 30_000 },

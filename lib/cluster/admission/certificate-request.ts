@@ -1,0 +1,67 @@
+/** Requests for certificates (PKCS #10, RFC 2986), as much of them as admission reads: the
+ *  organizations of the subject. They come from clients: whatever is not as it should be has
+ *  none. */
+
+const organization = '2.5.4.10'
+
+/** @param text PEM, in base64 as objects have it */
+export function organizationsOf(text: string): string[] {
+  const pem = Buffer.from(text, 'base64').toString('latin1')
+  const match = /-----BEGIN CERTIFICATE REQUEST-----([A-Za-z0-9+/=\s]*)-----END/.exec(pem)
+  if (match === null) return []
+  // CertificationRequest > CertificationRequestInfo > version, subject
+  const [info] = partsIn(partsIn(der(match[1] ?? ''))[0]?.content)
+  const subject = partsIn(info?.content)[1]
+  const found: string[] = []
+  for (const set of partsIn(subject?.content)) {
+    for (const pair of partsIn(set.content)) {
+      const [type, value] = partsIn(pair.content)
+      if (type === undefined || value === undefined) continue
+      if (dotted(type.content) === organization) found.push(value.content.toString())
+    }
+  }
+  return found
+}
+
+function der(base64: string): Buffer {
+  return Buffer.from(base64.replaceAll(/\s/g, ''), 'base64')
+}
+
+interface Part {
+  readonly tag: number
+  readonly content: Buffer
+}
+
+/** The parts, one after the other, of what a constructed part contains. */
+function partsIn(bytes: Buffer = Buffer.alloc(0)): Part[] {
+  const parts: Part[] = []
+  let at = 0
+  while (at + 2 <= bytes.length) {
+    const tag = bytes[at] ?? 0
+    let length = bytes[at + 1] ?? 0
+    at += 2
+    if (length >= 0x80) {
+      const count = length & 0x7f
+      if (count === 0 || count > 4 || at + count > bytes.length) return parts
+      length = bytes.readUIntBE(at, count)
+      at += count
+    }
+    if (at + length > bytes.length) return parts
+    parts.push({ tag, content: bytes.subarray(at, at + length) })
+    at += length
+  }
+  return parts
+}
+
+function dotted(bytes: Buffer): string {
+  const first = bytes[0] ?? 0
+  const numbers = [Math.min(2, Math.floor(first / 40)), first % 40]
+  let number = 0
+  for (const byte of bytes.subarray(1)) {
+    number = number * 128 + (byte & 0x7f)
+    if (byte >= 0x80) continue
+    numbers.push(number)
+    number = 0
+  }
+  return numbers.join('.')
+}

@@ -1,0 +1,86 @@
+/** The admission of a server that takes writes: the plugins, one after the other. */
+
+import type { Key } from '../../base/keys.ts'
+import type { Keyspace } from '../../store/keyspace.ts'
+import type { Admission, AdmissionRequest } from '../write/operations/session.ts'
+import { type AdmissionPlugin, Attributes } from './plugin.ts'
+import { chosenPlugins, type PluginChoice } from './plugin-names.ts'
+import {
+  certificateApproval,
+  certificateSigning,
+  certificateSubjectRestriction,
+} from './plugins/certificates.ts'
+import { persistentVolumeClaimResize } from './plugins/claim-resize.ts'
+import { defaultIngressClass, defaultStorageClass } from './plugins/default-classes.ts'
+import { defaultTolerationSeconds } from './plugins/default-tolerations.ts'
+import { limitRanger } from './plugins/limit-ranger.ts'
+import { namespaceLifecycle } from './plugins/namespace-lifecycle.ts'
+import { podSecurity } from './plugins/pod-security.ts'
+import { podTopologyLabels } from './plugins/pod-topology-labels.ts'
+import { priority } from './plugins/priority.ts'
+import { createResourceQuota } from './plugins/resource-quota.ts'
+import { runtimeClass } from './plugins/runtime-class.ts'
+import { serviceAccount } from './plugins/service-account.ts'
+import { storageObjectInUseProtection } from './plugins/storage-protection.ts'
+import { taintNodesByCondition } from './plugins/taint-nodes.ts'
+import { StoredObjects } from './stored-objects.ts'
+
+export interface AdmissionParts {
+  readonly choice: PluginChoice
+  /** The mirrored contents of a keyspace; undefined where it is not mirrored. */
+  readonly storeOf: (keyspace: Key) => Keyspace | undefined
+}
+
+export function createAdmission({ choice, storeOf }: AdmissionParts): Admission {
+  const known: readonly AdmissionPlugin[] = [
+    { name: 'AlwaysAdmit' },
+    namespaceLifecycle,
+    limitRanger,
+    serviceAccount,
+    taintNodesByCondition,
+    podSecurity,
+    priority,
+    defaultTolerationSeconds,
+    defaultStorageClass,
+    storageObjectInUseProtection,
+    persistentVolumeClaimResize,
+    runtimeClass,
+    certificateApproval,
+    certificateSigning,
+    certificateSubjectRestriction,
+    defaultIngressClass,
+    podTopologyLabels,
+    createResourceQuota(),
+  ]
+  const byName = new Map(known.map(plugin => [plugin.name, plugin]))
+  const plugins = chosenPlugins(choice).flatMap(name => byName.get(name) ?? [])
+  return new Chain(plugins, new StoredObjects(storeOf))
+}
+
+class Chain implements Admission {
+  readonly #mutating: readonly AdmissionPlugin[]
+  readonly #validating: readonly AdmissionPlugin[]
+  readonly #objects: StoredObjects
+
+  constructor(plugins: readonly AdmissionPlugin[], objects: StoredObjects) {
+    this.#mutating = plugins.filter(plugin => plugin.mutate !== undefined)
+    this.#validating = plugins.filter(plugin => plugin.validate !== undefined)
+    this.#objects = objects
+  }
+
+  async mutate(request: AdmissionRequest): Promise<void> {
+    const attributes = new Attributes(request, this.#objects)
+    for (const plugin of this.#mutating) {
+      const work = plugin.mutate?.(attributes)
+      if (work !== undefined) await work
+    }
+  }
+
+  async validate(request: AdmissionRequest): Promise<void> {
+    const attributes = new Attributes(request, this.#objects)
+    for (const plugin of this.#validating) {
+      const work = plugin.validate?.(attributes)
+      if (work !== undefined) await work
+    }
+  }
+}

@@ -1,0 +1,78 @@
+/** The admission plugins of kube-apiserver by name, in its order, and which of them a server
+ *  has. */
+
+/** `on` and `off`: there, and on or off unless something else is asked for. `none`: not here. */
+type Presence = 'on' | 'off' | 'none'
+
+const presences: Readonly<Record<string, Presence>> = {
+  AlwaysAdmit: 'off',
+  NamespaceAutoProvision: 'none',
+  NamespaceLifecycle: 'on',
+  NamespaceExists: 'none',
+  LimitPodHardAntiAffinityTopology: 'none',
+  LimitRanger: 'on',
+  ServiceAccount: 'on',
+  NodeRestriction: 'none',
+  TaintNodesByCondition: 'on',
+  AlwaysPullImages: 'none',
+  ImagePolicyWebhook: 'none',
+  PodSecurity: 'on',
+  PodNodeSelector: 'none',
+  Priority: 'on',
+  DefaultTolerationSeconds: 'on',
+  PodTolerationRestriction: 'none',
+  EventRateLimit: 'none',
+  ExtendedResourceToleration: 'none',
+  DefaultStorageClass: 'on',
+  StorageObjectInUseProtection: 'on',
+  PodGroupProtection: 'none',
+  OwnerReferencesPermissionEnforcement: 'none',
+  PersistentVolumeClaimResize: 'on',
+  RuntimeClass: 'on',
+  CertificateApproval: 'on',
+  CertificateSigning: 'on',
+  ClusterTrustBundleAttest: 'none',
+  CertificateSubjectRestriction: 'on',
+  DefaultIngressClass: 'on',
+  DenyServiceExternalIPs: 'none',
+  PodTopologyLabels: 'on',
+  PodGroupWorkloadExists: 'none',
+  NodeDeclaredFeatureValidator: 'none',
+  JobValidation: 'none',
+  PodResizeValidator: 'none',
+  MutatingAdmissionPolicy: 'none',
+  MutatingAdmissionWebhook: 'none',
+  ValidatingAdmissionPolicy: 'none',
+  ValidatingAdmissionWebhook: 'none',
+  ResourceQuota: 'on',
+  AlwaysDeny: 'none',
+}
+
+/** The names of all plugins, in the order in which they are asked. */
+export const pluginNames: readonly string[] = Object.keys(presences)
+
+/** The plugins that a server can have. */
+export const availablePlugins: readonly string[] = pluginNames.filter(
+  name => presences[name] !== 'none',
+)
+
+/** Names of plugins to switch on or off. */
+export interface PluginChoice {
+  readonly enabled: readonly string[]
+  readonly disabled: readonly string[]
+}
+
+/** The plugins that are on, in their order. Switching on wins, as with kube-apiserver. */
+export function chosenPlugins({ enabled, disabled }: PluginChoice): string[] {
+  return availablePlugins.filter(
+    name => enabled.includes(name) || (presences[name] === 'on' && !disabled.includes(name)),
+  )
+}
+
+/** The complaint about a name of an option; undefined if it can be taken. What is not here is off:
+ *  it can be switched off, and not on. */
+export function pluginProblem(name: string, isEnabled: boolean): string | undefined {
+  const known = presences[name]
+  if (known === undefined) return `"${name}" is no admission plugin`
+  return isEnabled && known === 'none' ? `the admission plugin "${name}" is not here` : undefined
+}

@@ -1,0 +1,59 @@
+/** The shape of an admission plugin. kube-apiserver asks all plugins to mutate, one after the
+ *  other, and once the object is complete and valid all to validate. Each looks at the resource
+ *  first and returns at once when it has nothing to say, so that a write costs little. */
+
+import type { JsonObject } from '../../codec/json/tree.ts'
+import type { AdmissionRequest } from '../write/operations/session.ts'
+import type { StoredObjects } from './stored-objects.ts'
+
+export interface AdmissionPlugin {
+  /** As kube-apiserver calls it. */
+  readonly name: string
+  mutate?(attributes: Attributes): Promise<void> | undefined
+  validate?(attributes: Attributes): Promise<void> | undefined
+}
+
+/** One request for admission, and what has been looked up for it. */
+export class Attributes implements AdmissionRequest {
+  readonly session: AdmissionRequest['session']
+  readonly operation: AdmissionRequest['operation']
+  readonly object: JsonObject | undefined
+  readonly old: JsonObject | undefined
+  readonly isDryRun: boolean
+  readonly options: JsonObject
+  /** Other objects of the cluster. */
+  readonly objects: StoredObjects
+  #namespace: Promise<JsonObject | undefined> | undefined
+
+  constructor(request: AdmissionRequest, objects: StoredObjects) {
+    this.session = request.session
+    this.operation = request.operation
+    this.object = request.object
+    this.old = request.old
+    this.isDryRun = request.isDryRun
+    this.options = request.options
+    this.objects = objects
+  }
+
+  /** The namespace of the object, read once; undefined if it is not there. */
+  namespace(): Promise<JsonObject | undefined> {
+    this.#namespace ??= this.objects.get(this.session, namespaces, {
+      namespace: '',
+      name: this.session.namespace,
+    })
+    return this.#namespace
+  }
+
+  /** True for objects of this resource themselves, and not for a subresource. */
+  isOf(group: string, resource: string): boolean {
+    const { kind, subresource } = this.session
+    return subresource === '' && kind.group === group && kind.resource === resource
+  }
+
+  /** True for a pod itself. */
+  get isPod(): boolean {
+    return this.isOf('', 'pods')
+  }
+}
+
+const namespaces = ['', 'v1', 'namespaces'] as const

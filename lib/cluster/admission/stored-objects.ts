@@ -1,0 +1,113 @@
+/** Other objects of the cluster, as admission looks at them: single ones as etcd has them now, so
+ *  that nobody has to wait after a write; lists out of the mirror, which cost no request. Nobody
+ *  may change what comes from here. */
+
+import { type Key, keyFromText, prefixRange } from '../../base/keys.ts'
+import { NotExact } from '../../codec/not-exact.ts'
+import type { JsonObject } from '../../codec/json/tree.ts'
+import type { ObjectEncoder } from '../../codec/output/object-encoder.ts'
+import type { Resource } from '../../kube/resources/resource.ts'
+import type { KeyValue } from '../../store/event.ts'
+import type { Keyspace } from '../../store/keyspace.ts'
+import { treeOf, type WriteSession } from '../write/operations/session.ts'
+
+/** The group, version and plural name of a resource. */
+export type ResourceName = readonly [group: string, version: string, resource: string]
+
+export interface ObjectName {
+  /** Empty for what is in no namespace. */
+  readonly namespace: string
+  readonly name: string
+}
+
+type Asking = Pick<WriteSession, 'state' | 'store' | 'signal' | 'slice'>
+
+interface Known {
+  readonly resource: Resource
+  readonly encoder: ObjectEncoder
+  readonly prefix: string
+}
+
+export class StoredObjects {
+  readonly #storeOf: (keyspace: Key) => Keyspace | undefined
+  readonly #trees = new WeakMap<KeyValue, JsonObject>()
+
+  /** @param storeOf the mirrored contents of a keyspace; undefined where there is no mirror */
+  constructor(storeOf: (keyspace: Key) => Keyspace | undefined) {
+    this.#storeOf = storeOf
+  }
+
+  /** The object as the API shows it in this version; undefined if there is none. */
+  async get(
+    asking: Asking,
+    resource: ResourceName,
+    { namespace, name }: ObjectName,
+  ): Promise<JsonObject | undefined> {
+    const known = find(asking, resource)
+    if (known === undefined || name === '') return undefined
+    const place = namespace === '' ? name : `${namespace}/${name}`
+    const entry = await asking.store.get(keyFromText(known.prefix + place), asking.signal)
+    return entry && treeOf(known.encoder, known.resource, entry)
+  }
+
+  /** The objects of a namespace, or all of the cluster if it is empty, by name. For resources of
+   *  which there are few: what has been read is kept as long as it is stored. */
+  async list(
+    asking: Asking,
+    resource: ResourceName,
+    namespace = '',
+  ): Promise<readonly JsonObject[]> {
+    const known = find(asking, resource)
+    if (known === undefined) return []
+    const found: JsonObject[] = []
+    for (const entry of await this.#entries(asking, known, namespace)) {
+      found.push(this.#treeOf(known, entry))
+      await asking.slice.giveWay()
+    }
+    return found
+  }
+
+  /** Looks at the objects of a namespace, however many, one after the other. */
+  async visit(
+    asking: Asking,
+    resource: ResourceName,
+    namespace: string,
+    look: (object: JsonObject) => void,
+  ): Promise<void> {
+    const known = find(asking, resource)
+    if (known === undefined) return
+    for (const entry of await this.#entries(asking, known, namespace)) {
+      look(treeOf(known.encoder, known.resource, entry))
+      await asking.slice.giveWay()
+    }
+  }
+
+  async #entries(
+    { store, signal }: Asking,
+    { prefix }: Known,
+    namespace: string,
+  ): Promise<Iterable<KeyValue>> {
+    const place = namespace === '' ? '' : `${namespace}/`
+    const range = prefixRange(keyFromText(prefix + place))
+    const snapshot = this.#storeOf(keyFromText(prefix))?.latest()
+    if (snapshot !== undefined && snapshot.revision !== 0) return snapshot.iterate(range)
+    return (await store.list(range, { limit: 0 }, signal)).entries
+  }
+
+  #treeOf({ resource, encoder }: Known, entry: KeyValue): JsonObject {
+    const known = this.#trees.get(entry)
+    if (known !== undefined) return known
+    const tree = treeOf(encoder, resource, entry)
+    this.#trees.set(entry, tree)
+    return tree
+  }
+}
+
+function find({ state }: Asking, [group, version, name]: ResourceName): Known | undefined {
+  const resource = state.registry.find(group, version, name)
+  const encoder = resource && state.encoderOf(resource)
+  if (resource?.storage === undefined || encoder === undefined || encoder instanceof NotExact) {
+    return undefined
+  }
+  return { resource, encoder, prefix: resource.storage.prefix }
+}

@@ -1,0 +1,80 @@
+import t, { type Test } from 'tap'
+import { rbacOf } from '../support/http/rbac.ts'
+import { startServed } from '../support/http/served.ts'
+import { type AskedExchange, Asker, differenceOf, readAsked, tokens } from './asked.ts'
+import { Table } from './replay.ts'
+
+/** Answers that are not as they were recorded, and why that is right. */
+const exceptions: Readonly<Record<string, string>> = {
+  'pub-adm-1324': 'the end of the message is a difference of Go structs',
+  'pub-adm-1325': 'the end of the message is a difference of Go structs',
+  'pub-adm-1335': 'no warning of old annotations',
+  'pub-adm-1543': 'an eviction of policy/v1beta1 is not read',
+  'pub-adm-1550': 'the use of a budget is not noted in its managed fields',
+  'pub-adm-1579': 'the Scale is checked before the object',
+  'pub-adm-1586': 'requests for certificates are not validated',
+  'pub-adm-1587': 'requests for certificates are not validated',
+  'pub-adm-1588': 'requests for certificates are not validated',
+  'pub-adm-1589': 'requests for certificates are not validated',
+  'pub-adm-1592': 'requests for certificates are not validated',
+  'pub-adm-1593': 'requests for certificates are not validated',
+  'pub-adm-1596': 'requests for certificates are not validated',
+  'pub-adm-1597': 'requests for certificates are not validated',
+  'pub-adm-1598': 'requests for certificates are not validated',
+  'pub-adm-1599': 'requests for certificates are not validated',
+  'pub-adm-1600': 'requests for certificates are not validated',
+  'pub-adm-1601': 'requests for certificates are not validated',
+  'pub-adm-1609': 'requests for certificates are not validated; ages',
+  'pub-adm-1612': 'repeated members of YAML are told in the words of another version',
+  'pub-adm-1617': 'repeated members of YAML are told in the words of another version',
+  'pub-adm-1694': 'a dry run of a create with a resourceVersion shows it',
+  'pub-adm-1696': "the path of a file in the recorded server's tree",
+  'pub-adm-1708': 'an error without a field is shown in the words of another version',
+  'pub-adm-1729': 'too many operations of a patch are told in the words of another version',
+  'pub-adm-1789': 'no warning of old annotations',
+}
+
+async function replay(
+  t: Test,
+  asked: readonly AskedExchange[],
+  enabled: readonly string[] = [],
+): Promise<void> {
+  const served = await startServed(t, {
+    isWritable: true,
+    basics: { rootAuthority: 'none' },
+    access: rbacOf(tokens),
+    admission: { enabled, disabled: [] },
+  })
+  const asker = new Asker(served)
+  const failures: string[] = []
+  const table = new Table()
+  for (const exchange of asked) {
+    const { id, area, description } = exchange
+    const difference = differenceOf(await asker.ask(exchange), exchange)
+    if (difference === undefined) table.add(area, 'passed')
+    else if (exceptions[id] !== undefined) table.add(area, 'excepted')
+    else {
+      table.add(area, 'failed')
+      failures.push(`${id} ${area} ${description}: ${difference}`)
+    }
+  }
+  for (const line of table.lines()) t.comment(line)
+  t.strictSame(failures, [])
+}
+
+const all = readAsked('admission/exchanges.jsonl.gz')
+
+t.test('built-in admission plugins do what those of a kube-apiserver do', async t => {
+  await replay(
+    t,
+    all.filter(({ apiserver_run: run }) => run === 1),
+  )
+})
+
+t.test('service accounts', async t => {
+  await replay(
+    t,
+    all.filter(({ apiserver_run: run }) => run === 2),
+    ['ServiceAccount'],
+  )
+})
