@@ -13,25 +13,24 @@ export function checkLegacyAddress(place: Place, allowed: readonly string[] = []
   if (address === undefined) place.invalid(noAddress, place.text)
 }
 
-function checkStrictAddress(place: Place): boolean {
-  const address = parseAddress(place.text)
-  if (address?.hasLeadingZeros === true) place.invalid('must not have leading 0s', place.text)
-  if (address?.isMapped === true) {
-    place.invalid('must not be an IPv4-mapped IPv6 address', place.text)
-  }
-  return address?.hasLeadingZeros !== true && address?.isMapped !== true
+/** The problems of an address that must be in canonical form. */
+export function addressProblems(text: string): readonly string[] {
+  const address = parseAddress(text)
+  if (address === undefined) return [noAddress]
+  const problems = [
+    ...(address.hasLeadingZeros ? ['must not have leading 0s'] : []),
+    ...(address.isMapped && !address.hasLeadingZeros
+      ? ['must not be an IPv4-mapped IPv6 address']
+      : []),
+  ]
+  const canonical = addressText(address)
+  if (problems.length > 0 || canonical === text) return problems
+  return [`must be in canonical form ("${canonical}")`]
 }
 
 /** An address in canonical form. */
 export function checkAddress(place: Place): void {
-  const address = parseAddress(place.text)
-  if (address === undefined) {
-    place.invalid(noAddress, place.text)
-    return
-  }
-  if (!checkStrictAddress(place)) return
-  const canonical = addressText(address)
-  if (canonical !== place.text) place.invalid(`must be in canonical form ("${canonical}")`)
+  place.mustBe(addressProblems)
 }
 
 export function checkLegacyPrefix(place: Place, allowed: readonly string[] = []): void {

@@ -3,6 +3,7 @@
 import { quantityNanos } from '../../../../go/quantity.ts'
 import { qualifiedName } from '../formats.ts'
 import type { KindRules } from '../kind-rules.ts'
+import { internalValue } from '../internal-types.ts'
 import type { Place } from '../place.ts'
 import {
   checkContainerResourceName,
@@ -104,7 +105,8 @@ function checkQuota(spec: Place): void {
     checkScopeExpression(item, expressions)
     for (const name of names) {
       if (isScopeOf(item.in('scopeName').text, name)) continue
-      expressions.invalid('unsupported scope applied to resource', selector.value)
+      const shown = internalValue('*ScopeSelector', selector.value)
+      expressions.invalid('unsupported scope applied to resource', shown)
     }
   }
   const chosen = expressions.items.map(item => item.in('scopeName').text)

@@ -1,31 +1,28 @@
 /** ServiceCIDRs and IPAddresses: the ranges that Services take addresses from, and who has
  *  which. */
 
-import { addressText, parseAddress } from '../addresses.ts'
+import { parsePrefix } from '../addresses.ts'
 import { dnsSubdomain, pathSegment } from '../formats.ts'
-import { checkPrefix } from '../ip-fields.ts'
+import { addressProblems, checkPrefix } from '../ip-fields.ts'
+import { internalValue } from '../internal-types.ts'
 import type { KindRules } from '../kind-rules.ts'
-import { checkImmutable } from '../object-meta.ts'
+import { isSame } from '../object-meta.ts'
 import type { Place } from '../place.ts'
 
 export const serviceRangeRules: Readonly<Record<string, KindRules>> = {
   'IPAddress.networking.k8s.io': {
-    name: addressName,
+    name: addressProblems,
     create: object => checkParent(object.in('spec', 'parentRef')),
-    update: (object, old) =>
-      checkImmutable(object.in('spec', 'parentRef'), old.in('spec', 'parentRef')),
+    update: (object, old) => {
+      const [parent, before] = [object.in('spec', 'parentRef'), old.in('spec', 'parentRef')]
+      const shown = internalValue('*ParentReference', parent.value)
+      if (!isSame(parent.value, before.value)) parent.invalid('field is immutable', shown)
+    },
   },
   'ServiceCIDR.networking.k8s.io': {
     create: object => checkRanges(object.in('spec')),
     update: (object, old) => checkRangesUpdate(object.in('spec'), old.in('spec')),
   },
-}
-
-/** An address in canonical form, as netip writes it. */
-function addressName(text: string): readonly string[] {
-  const address = parseAddress(text)
-  if (address === undefined) return [`ParseAddr(${JSON.stringify(text)}): unable to parse IP`]
-  return addressText(address) === text ? [] : ['must be a canonical format IP address']
 }
 
 function checkParent(parent: Place): void {
@@ -54,8 +51,8 @@ function checkRanges(spec: Place): void {
     return
   }
   for (const range of ranges.items) checkPrefix(range)
-  const [first, second] = ranges.texts.map(text => text.includes(':'))
-  if (first === second && ranges.size === 2) {
+  const [first, second] = ranges.texts.map(text => parsePrefix(text)?.address.isV4)
+  if (first !== undefined && first === second) {
     ranges.invalid(
       'may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64',
     )
@@ -75,5 +72,5 @@ function checkRangesUpdate(spec: Place, old: Place): void {
     const [range] = ranges.items
     if (range !== undefined && range.text !== before.texts[0]) range.invalid(detail)
     checkRanges(spec)
-  } else ranges.invalid(detail)
+  } else ranges.invalid(detail, ranges.value ?? null)
 }

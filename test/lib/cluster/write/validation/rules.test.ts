@@ -47,3 +47,24 @@ t.test('the objects that rows change are right', async t => {
     t.strictSame(await errorsOf({ path, object, old }), [], name)
   }
 })
+t.test('each function that says what is wrong has rows that name it', async t => {
+  const named = new Map(
+    tables.map(({ name, rows }) => [name.slice(0, -5), new Set(rows.map(({ rule }) => rule))]),
+  )
+  const missing = readdirSync('lib/cluster/write/validation', { recursive: true, encoding: 'utf8' })
+    .filter(file => file.endsWith('.ts') && file !== 'place.ts')
+    .flatMap(file =>
+      rulesOf(readFileSync(`lib/cluster/write/validation/${file}`, 'utf8'))
+        .filter(rule => named.get(file.slice(0, -3))?.has(rule) !== true)
+        .map(rule => `${file}: ${rule}`),
+    )
+  t.strictSame(missing, [])
+})
+
+/** The functions of a module that report errors themselves. */
+function rulesOf(text: string): string[] {
+  const reports =
+    /\.(?:invalid|invalidFor|invalidPlainly|required|forbidden|duplicate|duplicateOf|notFound|notSupported|tooLong|tooMany|notNegative|oneOf|mustBe)\(/
+  const functions = text.matchAll(/^(?:export )?function (\w+)[^]*?^\}/gm)
+  return [...functions].filter(([body]) => reports.test(body)).map(([, name = '']) => name)
+}
