@@ -4,7 +4,7 @@
 export const suiteBudgets: Readonly<Record<string, number>> = {
   attacks: 160,
   base: 6,
-  bench: 176,
+  bench: 60,
   cluster: 30,
   codec: 28,
   commands: 32,
@@ -48,10 +48,8 @@ export function suiteOf(file: string): string {
 /** The files that take longest, which begin first. */
 export const slowest: readonly string[] = [
   'lib/mirror/real-etcd',
-  'bench/threads',
   'deploy/package',
   'bench/list',
-  'bench/proxy',
   'e2e/controller',
   'attacks/ended-from-outside',
   'e2e/sidecar',
@@ -86,6 +84,19 @@ export const ownProcess: readonly string[] = [
   'lib/codec/output/object-encoder',
   'lib/threads/mirror/entries',
   'lib/store/slab',
+].map(builtName)
+
+/** Benches that are run by `npm run test:benches` only: in their small size, too, each takes as
+ *  long as a suite, and what they run is tested elsewhere. */
+export const longBenches: readonly string[] = [
+  'bench/attacks',
+  'bench/cold',
+  'bench/etcd-face',
+  'bench/evidence',
+  'bench/http',
+  'bench/million',
+  'bench/proxy',
+  'bench/threads',
 ].map(builtName)
 
 function builtName(name: string): string {

@@ -1,15 +1,16 @@
 /** `npm test`: after the build, runs the linter, the format check and every test file. `npm run
- *  test:quick` leaves out the files that start other processes. `npm test -- FILE...` runs these
- *  files only, such as dist/test/lib/base/keys.test.js. `npm run test:node -- 24` runs the tests of
- *  the wire on another version of Node.
+ *  test:quick` leaves out the files that start other processes, `npm run test:benches` runs every
+ *  bench in its small size, also those that take longest. `npm test -- FILE...` runs these files
+ *  only, such as dist/test/lib/base/keys.test.js. `npm run test:node -- 24` runs the tests of the
+ *  wire on another version of Node.
  *
- *  Shows a line for each file, whatever failed in full, which suites took longer than they may, and
- *  at the end `N passed, N failed`, where a test is one `t.test` of a file. */
+ *  Shows a line for each file, whatever failed in full, which suites took longer than they may,
+ *  and at the end `N passed, N failed`, where a test is one `t.test` of a file. */
 
 import { execFileSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
-import { quickBudget, suiteBudgets, suiteOf, wholeBudget } from './budgets.ts'
+import { longBenches, quickBudget, suiteBudgets, suiteOf, wholeBudget } from './budgets.ts'
 import { MachineWatch } from './support/patience.ts'
 import { lacksThreads, nodeForThreads, nodeOfVersion } from './support/runner/other-node.ts'
 import { alone, jobsOf } from './support/runner/plan.ts'
@@ -24,7 +25,11 @@ const threads = /^dist\/test\/lib\/threads\/pool\.test/
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { quick: { type: 'boolean' }, wire: { type: 'boolean' } },
+  options: {
+    quick: { type: 'boolean' },
+    wire: { type: 'boolean' },
+    benches: { type: 'boolean' },
+  },
 })
 const machine = new MachineWatch('.cache/patience')
 const results: FileResult[] = []
@@ -56,12 +61,21 @@ function chosenJobs(): Job[] {
     )
   }
   if (positionals.length > 0) return positionals.map(file => alone(file, nodeOf(file)))
+  if (values.benches === true) {
+    return jobsOf(
+      allTestFiles().filter(file => suiteOf(file) === 'bench'),
+      node,
+    )
+  }
   const checks = ['lint', 'format'].map(step => ({
     files: [step],
     command: ['npm', 'run', '--silent', step],
   }))
   const use = new ProcessUse()
-  const isChosen = (file: string): boolean => values.quick !== true || !use.startsProcesses(file)
+  const isChosen = (file: string): boolean => {
+    if (longBenches.includes(file)) return false
+    return values.quick !== true || !use.startsProcesses(file)
+  }
   const chosen = allTestFiles().filter(isChosen)
   const ofThreads = chosen.filter(file => threads.test(file))
   const others = chosen.filter(file => !threads.test(file))
