@@ -8,6 +8,7 @@ export type ErrorCode =
   | 'expired' // below the oldest revision that is kept
   | 'future_revision' // above the latest revision
   | 'conflict' // the store refused a change: it does not follow from what is there
+  | 'too_large' // etcd takes no such large request
   | 'not_ready' // not restored yet; try again later
   | 'overloaded' // a limit is reached; try again later
   | 'unsupported' // well-formed, but we cannot answer it exactly

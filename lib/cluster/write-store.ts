@@ -1,9 +1,11 @@
 /** Writes of the API by transactions against etcd: each compares the revision of its key. */
 
 import type { Clock } from '../base/clock.ts'
+import { CacheError } from '../base/errors.ts'
 import { singleKey } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
 import type { Client, OperationResult, TxnRequest } from '../etcd/client.ts'
+import { plainError } from '../kube/status.ts'
 import type { Commit, WriteChange, WriteStore } from '../store/write-store.ts'
 import type { KeyValue } from '../store/event.ts'
 
@@ -21,11 +23,19 @@ export function createWriteStore(client: Client, clock: Clock): WriteStore {
     },
     async commit(change, signal): Promise<Commit> {
       const lease = await leases.forSeconds(change.ttlSeconds, signal)
-      const { succeeded, header, results } = await client.txn(txnOf(change, lease), signal)
+      const { succeeded, header, results } = await client
+        .txn(txnOf(change, lease), signal)
+        .catch(refused)
       if (succeeded) return { type: 'done', revision: header.revision }
       return { type: 'changed', current: entryIn(results) }
     },
   }
+}
+
+/** kube-apiserver gives etcd's words back for an object that is too large for etcd. */
+function refused(error: unknown): never {
+  if (!(error instanceof CacheError) || error.code !== 'too_large') throw error
+  throw plainError('etcdserver: request is too large')
 }
 
 function txnOf({ key, expected, value }: WriteChange, lease: bigint): TxnRequest {

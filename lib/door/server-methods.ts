@@ -4,6 +4,7 @@
 
 import type { Admin } from '../etcd/engine/admin.ts'
 import { sizeOfEntry } from '../etcd/engine/fragments.ts'
+import { requestMaxBytes } from '../etcd/engine/request-size.ts'
 import type { Member, Reply } from '../etcd/engine/member.ts'
 import {
   authStatusResponseCodec,
@@ -56,9 +57,6 @@ interface MethodParts<Request, Response> {
   readonly call: (answerer: Answerer, request: Request, reply: Reply<Response>) => void
 }
 
-/** etcd's default for a request that is written to its log, less what the log adds to it. */
-const writeMaxBytes = 1.5 * 1024 * 1024 - 18
-
 const kv: readonly UnaryMethod[] = [
   unary({
     path: '/etcdserverpb.KV/Range',
@@ -71,21 +69,21 @@ const kv: readonly UnaryMethod[] = [
     path: '/etcdserverpb.KV/Put',
     request: putCodec,
     response: putResponseCodec,
-    maxBytes: writeMaxBytes,
+    maxBytes: requestMaxBytes,
     call: ({ member }, request, reply) => member.put(request, reply),
   }),
   unary({
     path: '/etcdserverpb.KV/DeleteRange',
     request: deleteRangeCodec,
     response: deleteRangeResponseCodec,
-    maxBytes: writeMaxBytes,
+    maxBytes: requestMaxBytes,
     call: ({ member }, request, reply) => member.deleteRange(request, reply),
   }),
   unary({
     path: '/etcdserverpb.KV/Txn',
     request: txnCodec,
     response: txnResponseCodec,
-    maxBytes: writeMaxBytes,
+    maxBytes: requestMaxBytes,
     call: ({ member }, request, reply) => member.txn(request, reply),
   }),
   unary({

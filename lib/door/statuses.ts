@@ -12,6 +12,7 @@ const codes: Readonly<Record<ErrorCode, number>> = {
   expired: grpcStatus.outOfRange,
   future_revision: grpcStatus.outOfRange,
   conflict: grpcStatus.failedPrecondition,
+  too_large: grpcStatus.invalidArgument,
   not_ready: grpcStatus.unavailable,
   overloaded: grpcStatus.resourceExhausted,
   unsupported: grpcStatus.unimplemented,

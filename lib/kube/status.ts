@@ -320,6 +320,7 @@ const statusByCode: Readonly<
   expired: { code: 410, reason: 'Expired' },
   future_revision: { code: 504, reason: 'Timeout' },
   conflict: { code: 409, reason: 'Conflict' },
+  too_large: { code: 413, reason: 'RequestEntityTooLarge' },
   not_ready: { code: 429, reason: 'TooManyRequests' },
   overloaded: { code: 429, reason: 'TooManyRequests' },
   unsupported: { code: 405, reason: 'MethodNotAllowed' },

@@ -186,6 +186,13 @@ t.test('what is hard to work on holds up nobody', async t => {
       message: `a${' '.repeat(1_000_000)}b`,
     }
     t.equal((await send('POST', events, event)).status, 201)
+    const metadata = { name: 'large' }
+    const large = await send('POST', events, { ...event, metadata, message: 'x'.repeat(1_600_000) })
+    t.equal(large.status, 500, 'too large for etcd')
+    t.match(
+      large.body,
+      /"status":"Failure","message":"etcdserver: request is too large","code":500/,
+    )
     const table = await read(events, 'application/json;as=Table;v=v1;g=meta.k8s.io')
     t.equal(table.status, 200)
   })

@@ -158,7 +158,7 @@ for (const where of ['engine', 'door'] as const) {
     const door = where === 'door' && (await startTestDoor(t, [`http://${etcd.address}`]))
     if (door !== false) await door.ready()
     const session = connect(t, door === false ? etcd.address : door.address)
-    // As an etcd 3.5.16 says it.
+    // As etcd says it.
     const expected = [
       ['KV/Range', unfinished(5), '2', 'unexpected EOF'],
       ['KV/Put', Buffer.from([0, 0]), '2', 'unexpected EOF'],

@@ -9,7 +9,7 @@ import {
   textFromKey,
 } from '../../lib/base/keys.ts'
 import { type Revision, revision } from '../../lib/base/revision.ts'
-import type { Operation } from '../../lib/etcd/client.ts'
+import type { Operation, TxnRequest } from '../../lib/etcd/client.ts'
 import { type Define, always, names, put, refuses, under } from './builders.ts'
 
 export function readTests(test: Define): void {
@@ -110,6 +110,20 @@ export function readTests(test: Define): void {
 }
 
 export function txnTests(test: Define): void {
+  test('a transaction above 1.5 MiB is refused', async (t, client) => {
+    const values = (...sizes: number[]): TxnRequest =>
+      always(
+        ...sizes.map((size, i): Operation => {
+          return { type: 'put', key: keyFromText(`large/${i}`), value: Buffer.alloc(size, 120) }
+        }),
+      )
+    const mebibyte = 1024 ** 2
+    for (const sizes of [[1.5 * mebibyte], [0.8 * mebibyte, 0.8 * mebibyte], [2.5 * mebibyte]]) {
+      await refuses(t, 'too_large', client.txn(values(...sizes.map(Math.floor))))
+    }
+    t.ok((await client.txn(values(1.5 * mebibyte - 100))).succeeded)
+  })
+
   test('all operations of a transaction happen at one revision', async (t, client) => {
     await put(client, 'txn/gone', '1')
     const range = under('txn/')

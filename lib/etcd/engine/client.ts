@@ -30,6 +30,7 @@ import { EngineWatchStream } from './client-watch.ts'
 import type { Engine } from './engine.ts'
 import type { Member, Reply } from './member.ts'
 import type { Network } from './network.ts'
+import { checkSize } from './request-size.ts'
 
 export interface EngineClientOptions {
   readonly engine: Engine
@@ -71,6 +72,7 @@ export class EngineClient implements Client {
 
   async txn(request: TxnRequest, signal?: AbortSignal): Promise<TxnResponse> {
     const message = messageFromTxn(request)
+    checkSize(message)
     return txnFromMessage(await this.#call((member, reply) => member.txn(message, reply), signal))
   }
 

@@ -26,6 +26,9 @@ const codeOfStatus: Readonly<Record<status, ErrorCode>> = {
   [status.UNAUTHENTICATED]: 'unauthorized',
 }
 
+/** The words of gRPC for Go for a request that is above its limit, and so above etcd's. */
+const tooLong = /^grpc: received message larger than max /
+
 /** The failure that a call to `endpoint` ended with. */
 export function failureFromStatus(
   { code, details }: Pick<StatusObject, 'code' | 'details'>,
@@ -33,6 +36,7 @@ export function failureFromStatus(
 ): CacheError {
   const reason = failureByText(details)
   if (reason !== undefined) return new EtcdError(reason, {}, endpoint)
+  if (tooLong.test(details)) return new EtcdError('requestTooLarge', {}, endpoint)
   const text = details === '' ? 'the stream has ended' : withoutNotes(details)
   return new CacheError(codeOfStatus[code] ?? 'source_failed', `etcd ${endpoint}: ${text}`)
 }

@@ -62,7 +62,7 @@ const rows: Readonly<Record<FailureName, FailureRow>> = {
   leaseProvided: invalid('lease is provided'),
   tooManyOperations: invalid('too many operations in txn request'),
   duplicateKey: invalid('duplicate key given in txn request'),
-  requestTooLarge: invalid('request is too large'),
+  requestTooLarge: { ...invalid('request is too large'), code: 'too_large' },
   compacted: outOfRange('mvcc: required revision has been compacted', 'expired'),
   futureRevision: outOfRange('mvcc: required revision is a future revision', 'future_revision'),
   leaseTtlTooLarge: outOfRange('too large lease TTL', 'invalid_request'),

@@ -29,8 +29,9 @@ export interface ReplayOptions {
   readonly signal: AbortSignal
 }
 
-/** etcd takes at most 128 operations in a transaction. */
+/** etcd takes at most 128 operations in a transaction, and 1.5 MiB. */
 const operationsMax = 100
+const operationsMaxBytes = 1024 * 1024
 
 export class Replay {
   readonly #options: ReplayOptions
@@ -110,12 +111,26 @@ export class Replay {
 
   async #write(operations: readonly Operation[]): Promise<void> {
     const { client, signal } = this.#options
-    for (let i = 0; i < operations.length; i += operationsMax) {
+    for (let i = 0; i < operations.length;) {
       if (signal.aborted) return
-      const success = operations.slice(i, i + operationsMax)
+      const count = countOfBatch(operations, i)
+      const success = operations.slice(i, i + count)
       await client.txn({ compares: [], success, failure: [] })
+      i += count
     }
   }
+}
+
+/** As many operations from `start` on as fit into a transaction; at least one. */
+function countOfBatch(operations: readonly Operation[], start: number): number {
+  const end = Math.min(operations.length, start + operationsMax)
+  let bytes = 0
+  for (let i = start; i < end; i++) {
+    const operation = operations[i]
+    if (operation?.type === 'put') bytes += operation.value.length
+    if (bytes > operationsMaxBytes) return Math.max(1, i - start)
+  }
+  return end - start
 }
 
 /** When the next revision is due. */

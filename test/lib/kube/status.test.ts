@@ -18,6 +18,7 @@ t.test('every failure of the layers below is a Status', async t => {
     expired: 410,
     future_revision: 504,
     conflict: 409,
+    too_large: 413,
     not_ready: 429,
     overloaded: 429,
     unsupported: 405,

@@ -77,13 +77,13 @@ export async function fuzzDoor(
       }
       if (status === 'none') findings.push(`${what}: no answer`)
       if (target.isLimited && bytes.includes(secretText)) findings.push(`${what}: tells a secret`)
-      if (number % 200 === 0) slowestMs = Math.max(slowestMs, await plainMs(target))
+      if (number % 200 === 0) slowestMs = Math.max(slowestMs, await plainMs(target, findings))
     }
     session?.destroy()
   }
   const workers = Array.from({ length: atOnce }, (_, i) => targets[i % targets.length]!)
   await Promise.all(workers.map(work))
-  for (const target of targets) slowestMs = Math.max(slowestMs, await plainMs(target))
+  for (const target of targets) slowestMs = Math.max(slowestMs, await plainMs(target, findings))
   if (slowestMs > patient(hangMs)) findings.push(`a plain read took ${Math.round(slowestMs)} ms`)
   if ((await secretsOf(client)) !== before) findings.push('keys of others were changed')
   return { sent, statuses, findings, slowestMs }
@@ -100,10 +100,14 @@ async function startTargets(
   const server = await startEtcdServer({ engine, listen: '127.0.0.1:0' })
   t.teardown(() => server.close())
   for (const one of [open.client, client]) {
-    for (const key of [...openKeys, ...secretKeys]) {
+    const values = [
+      ...openKeys.map(key => [key, 'open'] as const),
+      ...secretKeys.map(key => [key, secretText] as const),
+    ]
+    for (const [key, value] of values) {
       await one.txn({
         compares: [],
-        success: [{ type: 'put', key: keyFromText(key), value: Buffer.from(secretText) }],
+        success: [{ type: 'put', key: keyFromText(key), value: Buffer.from(value) }],
         failure: [],
       })
     }
@@ -206,7 +210,7 @@ function pause(ms: number, signal: AbortSignal): Promise<false> {
 }
 
 /** The time of a read that is as it should be. */
-async function plainMs({ connect }: Target): Promise<number> {
+async function plainMs({ connect, name }: Target, findings: string[]): Promise<number> {
   const startMs = performance.now()
   const session = connect()
   const bytes = rangeCodec.encode({
@@ -215,5 +219,10 @@ async function plainMs({ connect }: Target): Promise<number> {
   })
   const answer = await bareCall(session, '/etcdserverpb.KV/Range', framed(bytes))
   session.destroy()
-  return answer.trailers['grpc-status'] === '0' ? performance.now() - startMs : Infinity
+  const { 'grpc-status': status, 'grpc-message': message } = {
+    ...answer.headers,
+    ...answer.trailers,
+  }
+  if (status !== '0') findings.push(`a plain read at ${name}: ${String(status)} ${String(message)}`)
+  return performance.now() - startMs
 }

@@ -100,6 +100,26 @@ t.test(
   },
 )
 
+t.test('what there is at first is written in transactions that etcd takes', async t => {
+  const path = join(t.testdir(), 'history.jsonl')
+  const value = 'x'.repeat(900_000)
+  const lines = ['/a', '/b', '/c'].map(key => line(10, key, { created: 4, value }))
+  writeFileSync(path, `${lines.join('\n')}\n`)
+  const client = createTestEngine(t).client
+  const replay = new Replay({
+    path,
+    speed: parseSpeed('max'),
+    isLooped: false,
+    client,
+    clock: new HurriedClock(),
+    moveTimes: one => one,
+    onRound: () => {},
+    signal: new AbortController().signal,
+  })
+  await replay.begin()
+  t.equal((await client.range({ range: allKeys })).count, 3)
+})
+
 t.test('a loop begins each round with what there was at first', async t => {
   const client = createTestEngine(t).client
   const stop = new AbortController()
