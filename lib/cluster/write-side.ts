@@ -81,11 +81,7 @@ export interface WriteSideParts {
 export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts): WriteSide {
   const { client, prefix, address, registry, storeOf, clock, logger, onAsked } = parts
   const abort = new AbortController()
-  const contentsOf = (keyspace: Key): Iterable<KeyValue> | undefined => {
-    const snapshot = storeOf(keyspace)?.latest()
-    if (snapshot?.revision === 0) return undefined
-    return snapshot?.iterate({ start: minKey, end: undefined }) ?? []
-  }
+  const contentsOf = (keyspace: Key): Contents => contentsIn(storeOf(keyspace))
   const services = keyFromText(`${prefix}/services/specs/`)
   const numbers = new ServiceNumbers(services, contentsOf, clock)
   const forWrites = {
@@ -150,6 +146,15 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
   }
 }
 
+type Contents = Iterable<KeyValue> | undefined
+
+/** Contents of a keyspace now; undefined while the mirror has none of it. */
+function contentsIn(keyspace: Keyspace | undefined): Contents {
+  const snapshot = keyspace?.latest()
+  if (snapshot?.revision === 0) return undefined
+  return snapshot?.iterate({ start: minKey, end: undefined }) ?? []
+}
+
 /** The keyspaces that controllers follow. */
 function followedBelow(prefix: string): FollowedKeyspaces {
   const below = (resource: string): Key => keyFromText(`${prefix}/${resource}/`)
@@ -161,6 +166,7 @@ function followedBelow(prefix: string): FollowedKeyspaces {
     claims: below('persistentvolumeclaims'),
     volumes: below('persistentvolumes'),
     clusterRoles: below('clusterroles'),
+    quotas: below('resourcequotas'),
   }
 }
 

@@ -17,6 +17,7 @@ import { NamespaceEmptier } from './namespace-emptier.ts'
 import { NamespaceKeeper } from './namespace-keeper.ts'
 import { factsOf } from './object-facts.ts'
 import { PodReaper } from './pod-reaper.ts'
+import { QuotaKeeper } from './quota-keeper.ts'
 import { RoleAggregation } from './role-aggregation.ts'
 import { VolumeProtection } from './volume-protection.ts'
 import { WorkQueue } from './work-queue.ts'
@@ -30,6 +31,7 @@ export interface FollowedKeyspaces {
   readonly claims: Key
   readonly volumes: Key
   readonly clusterRoles: Key
+  readonly quotas: Key
 }
 
 export interface ControllersOptions extends FollowedKeyspaces {
@@ -55,6 +57,7 @@ export class Controllers {
   readonly #reaper: PodReaper
   readonly #protection: VolumeProtection
   readonly #aggregation: RoleAggregation
+  readonly #quotas: QuotaKeeper
   readonly #keeper: NamespaceKeeper | undefined
   /** Keyspaces that are being looked through, and what has changed in them meanwhile. */
   readonly #changed = new Map<Key, Set<Key>>()
@@ -84,6 +87,8 @@ export class Controllers {
     const aggregate = this.#queue('aggregating roles', () => this.#aggregation.work())
     const lookAtAll = (): void => aggregate.add(options.clusterRoles)
     this.#aggregation = new RoleAggregation({ ...options, lookAtAll })
+    const count = this.#queue('counting what quotas count', key => this.#quotas.work(key))
+    this.#quotas = new QuotaKeeper({ ...options, lookAt: key => count.add(key) })
     if (basics === undefined) return
     const make = this.#queue('what a namespace has', key => this.#keeper?.work(key))
     this.#keeper = new NamespaceKeeper({
@@ -111,6 +116,7 @@ export class Controllers {
       this.#emptier.changed(event)
       this.#keeper?.changed(keyspace, event)
       this.#protection.changed(keyspace, event)
+      this.#quotas.changed(keyspace, event)
       if (keyspace === this.#options.pods) this.#reaper.changed(event)
     }
   }
@@ -133,6 +139,7 @@ export class Controllers {
   stop(): void {
     this.#abort.abort()
     this.#reaper.stop()
+    this.#quotas.stop()
   }
 
   #queue(name: string, work: (key: Key) => Promise<void> | undefined): WorkQueue<Key> {
@@ -151,7 +158,7 @@ export class Controllers {
 
   /** Finishes the deletes of objects that were deleted while nobody looked. */
   async #lookThrough(keyspace: Key, contents: Iterable<KeyValue>): Promise<void> {
-    const { clock, pods, namespaces } = this.#options
+    const { clock, pods, namespaces, quotas } = this.#options
     const changed = new Set<Key>()
     this.#changed.set(keyspace, changed)
     const slice = new Slice(clock)
@@ -162,6 +169,7 @@ export class Controllers {
         this.#garbage.found(key, facts)
         this.#protection.found(keyspace, key, facts)
         if (keyspace === pods) this.#reaper.found(key, facts)
+        if (keyspace === quotas) this.#quotas.changed(keyspace, { key })
         if (keyspace === namespaces) {
           this.#emptier.changed({ key, before: undefined, after: entry })
           this.#keeper?.found(key)

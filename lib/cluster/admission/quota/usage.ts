@@ -192,6 +192,18 @@ const evaluators: ReadonlyMap<string, Evaluator> = new Map([
   ['services', services],
 ])
 
+/** The resource that a name of a quota counts something of. */
+export function countedResource(name: string): {
+  readonly group: string
+  readonly resource: string
+} {
+  const match = /^count\/([^.]+)\.?(.*)$/.exec(name)
+  if (match !== null) return { group: match[2] ?? '', resource: match[1] ?? '' }
+  if (oldNames.has(name)) return { group: '', resource: name }
+  const [resource = 'pods'] = [...evaluators].find(([, one]) => one.counts(name)) ?? []
+  return { group: '', resource }
+}
+
 /** True if the quota is about an object: it counts something of it, and the object is in all its
  *  scopes. */
 export function isAbout(
