@@ -7,6 +7,7 @@ import type { Logger } from '../base/logger.ts'
 import type { Client } from '../etcd/client.ts'
 import { Actors, type Simulation } from './actors/actors.ts'
 import { Controllers, type FollowedKeyspaces } from './controllers/controllers.ts'
+import type { OwnDocument } from '../http/documents/documents.ts'
 import type { Gate } from '../http/auth/gate.ts'
 import type { AnswerWrite } from '../http/handler/api.ts'
 import { ClusterAccess, type ClusterAccessOptions } from './access/cluster-access.ts'
@@ -31,6 +32,8 @@ export interface WriteSide {
   readonly answerWrite: AnswerWrite
   /** Decides who may do what; undefined if nothing of it is asked for. */
   readonly gate: Gate | undefined
+  /** Documents that the server has beside those of its API, by path. */
+  readonly documents: (() => ReadonlyMap<string, OwnDocument>) | undefined
   /** In the order in which they are told of changes. */
   readonly followers: readonly (Follower | undefined)[]
   start(): Promise<void>
@@ -128,6 +131,7 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
   return {
     answerWrite: createWriteAnswers({ ...writes, access }),
     gate: access?.gate,
+    documents: access && (() => access.documents),
     followers: [numbers, controllers, actors],
     async start() {
       await fresh?.fill()
@@ -179,11 +183,13 @@ function pluginsOf({ admission, basics, hasControllers }: WriteSideOptions): Plu
 
 function accessOf(
   { access }: WriteSideOptions,
-  { registry, storeOf, clock }: WriteSideParts,
+  { registry, storeOf, clock, address }: WriteSideParts,
 ): ClusterAccess | undefined {
   const nowMs = (): number => clock.wallMs()
   const state = (): LiveRegistry['state'] => registry.state
-  return access && new ClusterAccess(access, { state, storeOf, nowMs, id: () => randomUUID() })
+  return (
+    access && new ClusterAccess(access, { state, storeOf, nowMs, id: () => randomUUID(), address })
+  )
 }
 
 const noNumbers: NumbersInUse = { hasAddress: () => false, hasPort: () => false }

@@ -293,6 +293,7 @@ function handlerOf(options: ServiceOptions, parts: Omit<ServiceParts, 'handler'>
     audit: access?.audit?.(lines => metrics.access.auditLost(lines)),
     onList: (plan, { makeReader }, user) => indexes.asked(plan, { user, makeReader }),
     answerWrite: parts.writeSide?.answerWrite,
+    documents: parts.writeSide?.documents,
     health,
     requests: metrics.requests,
     reports: metrics.apiServer?.requests,

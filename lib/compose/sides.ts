@@ -2,6 +2,7 @@
  *  ask for, so that nobody waits for, or reads, what is not asked for: without writes a process
  *  starts a quarter sooner. Everywhere else in compose/ and commands/ wings are types. */
 
+import type * as accountKeys from '../cluster/access/account-keys.ts'
 import type * as staticTokens from '../cluster/access/token-file.ts'
 import type * as actorNames from '../cluster/actors/actor-names.ts'
 import type * as pluginNames from '../cluster/admission/plugin-names.ts'
@@ -27,6 +28,7 @@ export const wings = {
   faults: (): Promise<typeof faultControl> => import('../cluster/faults/fault-control.ts'),
   faultRules: (): Promise<typeof faultRules> => import('../cluster/faults/rule.ts'),
   staticTokens: (): Promise<typeof staticTokens> => import('../cluster/access/token-file.ts'),
+  accountKeys: (): Promise<typeof accountKeys> => import('../cluster/access/account-keys.ts'),
   authority: (): Promise<typeof authority> => import('../cluster/authority/authority.ts'),
   actorNames: (): Promise<typeof actorNames> => import('../cluster/actors/actor-names.ts'),
   pluginNames: (): Promise<typeof pluginNames> => import('../cluster/admission/plugin-names.ts'),

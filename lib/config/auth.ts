@@ -2,9 +2,12 @@
  *  them. */
 
 import { CacheError } from '../base/errors.ts'
-import { authoritiesOf, fileOf, type KeyPair, keyPairOf } from './files.ts'
+import { authoritiesOf, fileOf, filesOf, type KeyPair, keyPairOf } from './files.ts'
 import type { Option } from './option.ts'
 import type { OptionValues } from './option-values.ts'
+
+/** The issuer of a server that kubeadm has set up. */
+const defaultIssuer = 'https://kubernetes.default.svc.cluster.local'
 
 export const authOptions: readonly Option[] = [
   {
@@ -17,6 +20,24 @@ export const authOptions: readonly Option[] = [
     name: 'token-auth-file',
     value: 'FILE',
     help: 'Users and their bearer tokens, for --auth rbac: lines of token,user,uid,"group1,group2", as kube-apiserver reads them.',
+  },
+  {
+    name: 'service-account-issuer',
+    value: 'URL',
+    many: true,
+    fallback: defaultIssuer,
+    help: 'The issuer in tokens of service accounts, and for whom they are; tokens of further ones are believed, too. For --auth rbac.',
+  },
+  {
+    name: 'service-account-signing-key-file',
+    value: 'FILE',
+    help: 'The private key (PEM; RSA, or of the curves P-256, P-384, P-521) that signs tokens of service accounts. Default: one of the process, so that a restart makes all tokens void. For --auth rbac.',
+  },
+  {
+    name: 'service-account-key-file',
+    value: 'FILE',
+    many: true,
+    help: 'Keys (PEM, public or private) by which tokens of service accounts are checked beside the one that signs. For --auth rbac.',
   },
   {
     name: 'pass-identity',
@@ -141,13 +162,26 @@ export interface RbacPlan {
   readonly userAuthoritiesFile: string | undefined
   /** The contents of the file with tokens. */
   readonly tokens: string | undefined
+  readonly accounts: AccountPlan
 }
+
+/** Tokens of service accounts. */
+export interface AccountPlan {
+  readonly issuers: readonly string[]
+  /** PEM; undefined: the key of the process. */
+  readonly signingPem: string | undefined
+  readonly checkingPems: readonly string[]
+}
+
+/** Options that only `--auth rbac` has. */
+const rbacOnly = ['token-auth-file', 'service-account-signing-key-file', 'service-account-key-file']
 
 /** The plan of `--auth rbac`; undefined for another mode. */
 export function rbacPlanOf(values: OptionValues): RbacPlan | undefined {
   if (values.text('auth') !== 'rbac') {
-    if (values.text('token-auth-file') === undefined) return undefined
-    throw invalid('--token-auth-file needs --auth rbac')
+    const given = rbacOnly.find(name => values.all(name).length > 0)
+    if (given === undefined) return undefined
+    throw invalid(`--${given} needs --auth rbac`)
   }
   if (values.all('upstream').length > 0) {
     throw invalid('--auth rbac goes without --upstream: the upstream decides; use --auth delegate')
@@ -158,6 +192,21 @@ export function rbacPlanOf(values: OptionValues): RbacPlan | undefined {
   return {
     userAuthoritiesFile: values.text('client-ca'),
     tokens: fileOf(values, 'token-auth-file')?.toString(),
+    accounts: accountsOf(values),
+  }
+}
+
+function accountsOf(values: OptionValues): AccountPlan {
+  const issuers = values.all('service-account-issuer')
+  for (const issuer of issuers) {
+    // A name without a colon is a name; whatever has one is meant as an address.
+    if (issuer !== '' && (!issuer.includes(':') || URL.canParse(issuer))) continue
+    throw invalid(`--service-account-issuer "${issuer}" is not a URL`)
+  }
+  return {
+    issuers: issuers.length === 0 ? [defaultIssuer] : issuers,
+    signingPem: fileOf(values, 'service-account-signing-key-file')?.toString(),
+    checkingPems: filesOf(values, 'service-account-key-file').map(String),
   }
 }
 

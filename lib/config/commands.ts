@@ -327,8 +327,7 @@ export const commands: Readonly<Record<CommandName, Command>> = {
   },
   save: {
     operands: 'FILE',
-    summary:
-      'Writes what is in an etcd now to one file, compressed if its name ends in .gz: serve --load begins with it.',
+    summary: 'Writes what is in an etcd now to one FILE (.gz: compressed), for serve --load.',
     options: [...recordingOptions, etcdOption, ...etcdCredentialOptions, ...logOptions],
   },
   serve: {

@@ -42,11 +42,19 @@ export function certificateFilesOf(
 /** The contents of the file that an option names; undefined if the option is not given. */
 export function fileOf(values: OptionValues, name: string): Buffer | undefined {
   const path = values.text(name)
-  if (path === undefined) return undefined
+  return path === undefined ? undefined : contentsOf(path, name)
+}
+
+/** The same of an option that may be given more than once. */
+export function filesOf(values: OptionValues, name: string): readonly Buffer[] {
+  return values.all(name).map(path => contentsOf(path, name))
+}
+
+function contentsOf(path: string, option: string): Buffer {
   try {
     return readFileSync(path)
   } catch (error) {
-    throw invalid(`--${name} cannot be read`, error)
+    throw invalid(`--${option} cannot be read`, error)
   }
 }
 

@@ -1,41 +1,26 @@
-/** Tokens of service accounts: JSON Web Tokens (ES256) that this process signs, and believes as
- *  long as the account, and the object that the token is bound to, are the ones that it was made
- *  for.
+/** Tokens of service accounts: JSON Web Tokens that this process signs, and believes as long as the
+ *  account, and the object that the token is bound to, are the ones that it was made for.
  *
- *  The key is derived from a secret of the process that its threads share, so that each of them
- *  knows the tokens of the others, and it is kept nowhere else: after a restart tokens are void. */
+ *  Without a key file the key is derived from a secret of the process that its threads share, so
+ *  that each of them knows the tokens of the others, and it is kept nowhere else: after a restart
+ *  tokens are void. */
 
-import {
-  createECDH,
-  createHash,
-  createHmac,
-  createPrivateKey,
-  createPublicKey,
-  type KeyObject,
-  sign,
-  verify,
-} from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { memberOf, numberOf, textOf, textsOf } from '../../base/untyped.ts'
+import { isObject, memberOf, numberOf, textOf, textsOf } from '../../base/untyped.ts'
 import type { Identity } from '../../kube/access-review.ts'
 import type { IssuedToken, ReviewedToken, TokenOrder } from '../write/write-access.ts'
+import { type AccountKeys, type CheckingKey, isSigned, signed } from './account-keys.ts'
 import { groupsOfAccounts } from './impersonation.ts'
 
 export interface AccountTokensOptions {
-  readonly issuer: string
-  /** The secret of the process, asked for when a key is first needed. */
-  readonly secret: () => string
+  /** The issuer of new tokens, and others that are believed. */
+  readonly issuers: readonly string[]
+  /** Asked for when a key is first needed. */
+  readonly keys: () => AccountKeys
   readonly nowMs: () => number
   readonly id: () => string
   /** The uid of an object that is stored now; undefined if there is none. */
   readonly uidOf: (resource: string, namespace: string, name: string) => string | undefined
-}
-
-interface Keys {
-  readonly own: KeyObject
-  readonly others: KeyObject
-  /** The name of the key: a hash of it. */
-  readonly id: string
 }
 
 /** The longest token that is looked at. kube-apiserver has no bound but that of headers. */
@@ -46,20 +31,19 @@ const verifiedMax = 2_000
 export class AccountTokens {
   readonly #options: AccountTokensOptions
   readonly #verified = new LRUCache<string, object>({ max: verifiedMax })
-  #known: Keys | undefined
 
   constructor(options: AccountTokensOptions) {
     this.#options = options
   }
 
   issue({ account, namespace, bound, audiences, seconds }: TokenOrder): IssuedToken {
-    const { issuer, nowMs, id } = this.#options
+    const { issuers, nowMs, id, keys } = this.#options
     const now = Math.floor(nowMs() / 1000)
     const claims = {
       aud: audiences,
       exp: now + seconds,
       iat: now,
-      iss: issuer,
+      iss: issuers[0],
       jti: id(),
       'kubernetes.io': {
         namespace,
@@ -69,13 +53,12 @@ export class AccountTokens {
       nbf: now,
       sub: `system:serviceaccount:${namespace}:${account.name}`,
     }
-    const keys = this.#keys()
-    const signed = [{ alg: 'ES256', kid: keys.id }, claims]
+    const { signing } = keys()
+    const text = [{ alg: signing.algorithm, kid: signing.id }, claims]
       .map(part => Buffer.from(JSON.stringify(part)).toString('base64url'))
       .join('.')
-    const key = { key: keys.own, dsaEncoding: 'ieee-p1363' } as const
-    const signature = sign('sha256', Buffer.from(signed), key).toString('base64url')
-    return { token: `${signed}.${signature}`, expiresAtMs: claims.exp * 1000 }
+    const signature = signed(signing, text).toString('base64url')
+    return { token: `${text}.${signature}`, expiresAtMs: claims.exp * 1000 }
   }
 
   /** Whose a token is, for one of these audiences; undefined if it is no token of ours. */
@@ -127,6 +110,15 @@ export class AccountTokens {
     }
   }
 
+  /** The key that a token names, or the only one; it must sign as the token says. */
+  #keyOf(head: string): CheckingKey | undefined {
+    const { checking } = this.#options.keys()
+    const header = parsed(head)
+    const id = memberOf(header, 'kid')
+    const key = checking.find(one => one.id === id || (id === undefined && checking.length === 1))
+    return key?.algorithm === memberOf(header, 'alg') ? key : undefined
+  }
+
   /** The claims, if we have signed them. Only what was verified is read. */
   #claims(token: string): object | undefined {
     if (token.length > tokenMaxLength) return undefined
@@ -134,45 +126,23 @@ export class AccountTokens {
     if (known !== undefined) return known
     const [head = '', payload = '', signature = '', ...more] = token.split('.')
     if (signature === '' || more.length > 0) return undefined
-    const key = { key: this.#keys().others, dsaEncoding: 'ieee-p1363' } as const
     const bytes = Buffer.from(signature, 'base64url')
-    if (!verify('sha256', Buffer.from(`${head}.${payload}`), key, bytes)) return undefined
-    const claims: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString())
-    if (typeof claims !== 'object' || claims === null) return undefined
+    const key = this.#keyOf(head)
+    if (key === undefined || !isSigned(key, `${head}.${payload}`, bytes)) return undefined
+    const claims = parsed(payload)
+    const issuer = textOf(memberOf(claims, 'iss'))
+    if (!isObject(claims) || !this.#options.issuers.includes(issuer)) return undefined
     this.#verified.set(token, claims)
     return claims
   }
-
-  #keys(): Keys {
-    this.#known ??= keysOf(this.#options.secret())
-    return this.#known
-  }
 }
 
-/** Nearly every number of 256 bits is a key of the curve; if one is not, the next one is. */
-function keysOf(secret: string): Keys {
-  const curve = createECDH('prime256v1')
-  for (let attempt = 0; ; attempt++) {
-    const seed = createHmac('sha256', secret).update(`service accounts ${attempt}`).digest()
-    try {
-      curve.setPrivateKey(seed)
-    } catch {
-      continue
-    }
-    const point = curve.getPublicKey()
-    const own = createPrivateKey({
-      format: 'jwk',
-      key: {
-        kty: 'EC',
-        crv: 'P-256',
-        d: seed.toString('base64url'),
-        x: point.subarray(1, 33).toString('base64url'),
-        y: point.subarray(33).toString('base64url'),
-      },
-    })
-    const others = createPublicKey(own)
-    const der = others.export({ type: 'spki', format: 'der' })
-    return { own, others, id: createHash('sha256').update(der).digest('base64url') }
+/** A part of a token; undefined if it is none. */
+function parsed(part: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(part, 'base64url').toString())
+  } catch {
+    return undefined
   }
 }
 

@@ -18,6 +18,13 @@ import type { Keyspace } from '../../store/keyspace.ts'
 import type { PolicyRule, RoleReference } from '../rbac/policy.ts'
 import { authorize, type Decision, type HeldRules, referredRules, rulesFor } from '../rbac/rbac.ts'
 import type { IssuedToken, ReviewedToken, TokenOrder, WriteAccess } from '../write/write-access.ts'
+import type { OwnDocument } from '../../http/documents/documents.ts'
+import {
+  type AccountKeyOptions,
+  type AccountKeys,
+  openIdDocuments,
+  readAccountKeys,
+} from './account-keys.ts'
 import { AccountTokens } from './account-tokens.ts'
 import { MirroredPolicy } from './mirrored-policy.ts'
 import { RbacGate } from './rbac-gate.ts'
@@ -27,8 +34,7 @@ export interface ClusterAccessOptions {
   /** Finds users of certificates. */
   readonly callers: Callers
   readonly tokens: StaticTokens
-  /** Whom tokens are for, unless they say something else. */
-  readonly audiences: readonly string[]
+  readonly accountKeys: AccountKeyOptions
 }
 
 export interface ClusterAccessParts {
@@ -36,6 +42,8 @@ export interface ClusterAccessParts {
   readonly storeOf: (keyspace: Key) => Keyspace | undefined
   readonly nowMs: () => number
   readonly id: () => string
+  /** HOST:PORT by which others reach the server. */
+  readonly address: string
 }
 
 /** The first minor version with constrained impersonation. */
@@ -46,13 +54,20 @@ export class ClusterAccess implements WriteAccess {
   readonly #options: ClusterAccessOptions
   readonly #policy: MirroredPolicy
   readonly #accounts: AccountTokens
+  readonly #documents: () => ReadonlyMap<string, OwnDocument>
 
   constructor(options: ClusterAccessOptions, parts: ClusterAccessParts) {
     const { state, storeOf, nowMs, id } = parts
     this.#options = options
+    const { issuers } = options.accountKeys
+    let known: AccountKeys | undefined
+    const keys = (): AccountKeys => (known ??= readAccountKeys(options.accountKeys, saltOfHashes))
+    let documents: ReadonlyMap<string, OwnDocument> | undefined
+    this.#documents = () =>
+      (documents ??= openIdDocuments(issuers[0] ?? '', keys().checking, parts.address))
     this.#accounts = new AccountTokens({
-      issuer: options.audiences[0] ?? '',
-      secret: saltOfHashes,
+      issuers,
+      keys,
       nowMs,
       id,
       uidOf: (resource, namespace, name) => uidOf(parts, { resource, namespace, name }),
@@ -79,8 +94,14 @@ export class ClusterAccess implements WriteAccess {
     return referredRules(this.#policy, role, namespace)
   }
 
+  /** Whom tokens are for, unless they say something else. */
   get audiences(): readonly string[] {
-    return this.#options.audiences
+    return this.#options.accountKeys.issuers
+  }
+
+  /** The documents by which others check tokens. */
+  get documents(): ReadonlyMap<string, OwnDocument> {
+    return this.#documents()
   }
 
   issueToken(order: TokenOrder): IssuedToken {
@@ -88,15 +109,16 @@ export class ClusterAccess implements WriteAccess {
   }
 
   #userOfToken(token: string): Identity | undefined {
-    const { tokens, audiences } = this.#options
+    const { tokens } = this.#options
     const known = tokens.userOf(token)
     if (known !== undefined) return known
-    const reviewed = this.#accounts.review(token, audiences)
+    const reviewed = this.#accounts.review(token, this.audiences)
     return reviewed === undefined || 'error' in reviewed ? undefined : reviewed.user
   }
 
   reviewToken(token: string, wanted: readonly string[]): ReviewedToken {
-    const { tokens, audiences: own } = this.#options
+    const { audiences: own } = this
+    const { tokens } = this.#options
     const audiences = wanted.length === 0 ? own : own.filter(one => wanted.includes(one))
     const user = audiences.length === 0 ? undefined : tokens.userOf(token)
     if (user === undefined) {

@@ -108,8 +108,21 @@ export function negotiateDocument(preference: Preference, offer: Offer): MediaTy
 
 /** The router's refusal, before any handler is asked; undefined if it lets the request pass. */
 export function routerRefusal(preference: Preference, offer: Offer): NotAcceptable | undefined {
-  if (!offer.hasRouter || isRouted(preference.accept ?? '', offer.encodings)) return undefined
+  if (!offer.hasRouter) return undefined
+  const known = offer.encodings.map(encoding => mediaTypeNames[encoding])
   const names = offer.isList ? [...plainNames(offer), ...streamNames(offer)] : plainNames(offer)
+  return isRouted(preference.accept ?? '', known) ? undefined : refusalOf(names)
+}
+
+/** The same for something that can be had as these media types. */
+export function routerRefusalOf(
+  preference: Preference,
+  names: readonly string[],
+): NotAcceptable | undefined {
+  return isRouted(preference.accept ?? '', names) ? undefined : refusalOf(names)
+}
+
+function refusalOf(names: readonly string[]): NotAcceptable {
   const refusal = `406: Not Acceptable\n\nAvailable representations: ${names.join(', ')}`
   return { refusal, hasDetails: true }
 }
@@ -159,13 +172,13 @@ export function isPrettyWanted({ pretty, userAgent }: Preference): boolean {
 
 /** The router knows whole names and `*`+`/*` only, before the first `;` of each clause, in any
  *  order. */
-function isRouted(accept: string, encodings: readonly Encoding[]): boolean {
+function isRouted(accept: string, offered: readonly string[]): boolean {
   if (accept === '') return true
   if (accept.length > acceptMaxLength) return false
   const names = accept.split(',').map(clause => trimSpaces(clause.replace(/;.*$/s, '')))
   // What follows the last comma is looked at only if there is something.
   if (names.length > 1 && accept.endsWith(',')) names.pop()
-  const known = new Set(['*/*', ...encodings.map(encoding => mediaTypeNames[encoding])])
+  const known = new Set(['*/*', ...offered])
   return names.some(name => known.has(name))
 }
 

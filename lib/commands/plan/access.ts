@@ -6,6 +6,7 @@ import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import type { Logger } from '../../base/logger.ts'
 import {
+  type AccountPlan,
   type AuthPlan,
   authPlanOf,
   identityHeadersOf,
@@ -112,13 +113,14 @@ interface RbacParts {
 
 /** Access control by roles and bindings, with no other API server. */
 async function startRbac(
-  { userAuthoritiesFile: file, tokens }: RbacPlan,
+  { userAuthoritiesFile: file, tokens, accounts }: RbacPlan,
   { values, host, logger }: RbacParts,
 ): Promise<Guarded> {
   const clock = systemClock
   const tls = tlsFilesOf(values)
   warnOfTokens({ tls, host, logger })
   const known = readTokens((await wings.staticTokens()).StaticTokens, tokens)
+  await checkAccountKeys(accounts)
   const userAuthorities = async (): Promise<string> =>
     file === undefined ? '' : readAuthorities('--client-ca', file)
   const read = async (): Promise<TrustTexts> => ({
@@ -135,15 +137,28 @@ async function startRbac(
   return {
     upstream: undefined,
     authorization: undefined,
-    rbac: { callers, tokens: known, audiences: [defaultAudience] },
+    rbac: { callers, tokens: known, accountKeys: accounts },
     tls: tls && { ...tls, clientCaFile: undefined, authorities: trust.pems },
     guardedHosts: undefined,
     stop: async () => trust.stop(),
   }
 }
 
-/** The audience of a server that kubeadm has set up. */
-const defaultAudience = 'https://kubernetes.default.svc.cluster.local'
+/** A file that has no key is refused at the start, and with its option. */
+async function checkAccountKeys(accounts: AccountPlan): Promise<void> {
+  const { readAccountKeys } = await wings.accountKeys()
+  const { issuers, signingPem, checkingPems } = accounts
+  const check = (option: string, files: Omit<AccountPlan, 'issuers'>): void => {
+    try {
+      readAccountKeys({ issuers, ...files }, () => '')
+    } catch (error) {
+      const { message } = CacheError.from(error, 'invalid_request')
+      throw new CacheError('invalid_request', `--${option} ${message}`, { cause: error })
+    }
+  }
+  check('service-account-signing-key-file', { signingPem, checkingPems: [] })
+  check('service-account-key-file', { signingPem: undefined, checkingPems })
+}
 
 function readTokens(
   Tokens: typeof StaticTokens,

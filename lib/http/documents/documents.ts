@@ -13,6 +13,7 @@ import {
   type Offer,
   type Preference,
   routerRefusal,
+  routerRefusalOf,
 } from '../../codec/negotiate/negotiate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import { statusBody } from '../../codec/output/object-body.ts'
@@ -40,12 +41,21 @@ export interface MetricsText {
   readonly contentType: string
 }
 
+/** A document beside those of the API: it is what it is, whoever asks. */
+export interface OwnDocument {
+  readonly mediaType: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Uint8Array
+}
+
 /** Services that documents are answered with. */
 export interface DocumentServices {
   /** CBOR is offered beside the other media types. */
   readonly hasCbor: boolean
   readonly health: Health
   readonly metrics: MetricsText
+  /** By path. */
+  readonly documents?: (() => ReadonlyMap<string, OwnDocument>) | undefined
   /** The page at `/`, for browsers. Undefined with an upstream, whose page that would be, and where
    *  callers are authorized: then it is on the admin listener only. */
   readonly page: PageSource | undefined
@@ -188,7 +198,7 @@ async function json({ reply }: RequestContext, body: string): Promise<void> {
 export async function answerPath(
   context: RequestContext,
   path: string,
-  { health: checks, metrics, clock, page }: DocumentServices,
+  { health: checks, metrics, clock, page, documents }: DocumentServices,
 ): Promise<undefined> {
   const { reply, exchange, target, state } = context
   const refusal = uninterpretable(path, exchange.target)
@@ -211,11 +221,30 @@ export async function answerPath(
     if (healthPaths.includes(path)) context.ownPath = { path, component: '' }
     reply.text(health.status, health.body, health.isPlain ? {} : undefined)
   } else if (path === '/') {
-    await json(context, state.discovery.paths(ownPaths))
+    const own = documents === undefined ? [] : [...documents().keys()]
+    await json(context, state.discovery.paths([...ownPaths, ...own]))
   } else if (path === '/metrics') {
     const text = await metrics.text()
     await reply.body(reply.response(200, metrics.contentType), Buffer.from(text))
   } else if (path.startsWith('/openapi/')) {
     await answerOpenApi(context, path, clock)
-  } else reply.text(404, unknownPathText)
+  } else {
+    const own = documents?.().get(path)
+    if (own === undefined) reply.text(404, unknownPathText)
+    else await answerOwn(context, own)
+  }
+}
+
+/** Behind the router, as the documents of the API. */
+async function answerOwn(
+  { reply, exchange }: RequestContext,
+  { mediaType, headers, body }: OwnDocument,
+): Promise<void> {
+  if (exchange.method !== 'GET') {
+    reply.status(methodNotAllowed)
+    return
+  }
+  const refused = routerRefusalOf(reply.preference, [mediaType])
+  if (refused !== undefined) throw notAcceptable(refused.refusal, refused.hasDetails)
+  await reply.body(reply.response(200, mediaType, headers), body)
 }

@@ -5,8 +5,13 @@ import { StaticTokens } from '../../../lib/cluster/access/token-file.ts'
 import { Callers } from '../../../lib/http/auth/callers.ts'
 import { systemClock } from '../../../lib/ops/system.ts'
 
+export const issuer = 'https://kubernetes.default.svc.cluster.local'
+
 /** @param file of tokens */
-export function rbacOf(file: string): ClusterAccessOptions {
+export function rbacOf(
+  file: string,
+  keys: Partial<ClusterAccessOptions['accountKeys']> = {},
+): ClusterAccessOptions {
   const callers = new Callers({
     clock: systemClock,
     userAuthorities: () => [],
@@ -16,6 +21,6 @@ export function rbacOf(file: string): ClusterAccessOptions {
   return {
     callers,
     tokens: new StaticTokens(file),
-    audiences: ['https://kubernetes.default.svc.cluster.local'],
+    accountKeys: { issuers: [issuer], signingPem: undefined, checkingPems: [], ...keys },
   }
 }

@@ -1,4 +1,10 @@
+import { createHmac, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import t from 'tap'
+import {
+  type AccountKeyOptions,
+  openIdDocuments,
+  readAccountKeys,
+} from '../../../../lib/cluster/access/account-keys.ts'
 import { AccountTokens } from '../../../../lib/cluster/access/account-tokens.ts'
 import type { TokenOrder } from '../../../../lib/cluster/write/write-access.ts'
 
@@ -8,7 +14,9 @@ interface Stage {
   readonly tokens: AccountTokens
 }
 
-function stage(secret = 'secret'): Stage {
+function stage(secret = 'secret', files: Partial<AccountKeyOptions> = {}): Stage {
+  const options = { issuers: ['us'], signingPem: undefined, checkingPems: [], ...files }
+  const keys = readAccountKeys(options, () => secret)
   const uids = new Map([
     ['serviceaccounts/a/robot', 'u1'],
     ['pods/a/p', 'u2'],
@@ -17,8 +25,8 @@ function stage(secret = 'secret'): Stage {
     nowMs: 1_000_000_000,
     uids,
     tokens: new AccountTokens({
-      issuer: 'us',
-      secret: () => secret,
+      issuers: options.issuers,
+      keys: () => keys,
       nowMs: () => made.nowMs,
       id: () => 'an-id',
       uidOf: (resource, namespace, name) => uids.get(`${resource}/${namespace}/${name}`),
@@ -113,4 +121,97 @@ t.test('what we have not signed is no token of ours', async t => {
   ]) {
     t.equal(tokens.review(one, ['us']), undefined, one.slice(0, 40))
   }
+})
+
+const pems = {
+  rsa: generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey,
+  p256: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey,
+  p384: generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey,
+  p521: generateKeyPairSync('ec', { namedCurve: 'P-521' }).privateKey,
+}
+
+function pemOf(key: KeyObject): string {
+  return key.export({ type: 'pkcs8', format: 'pem' }).toString()
+}
+
+function publicPemOf(key: KeyObject): string {
+  return createPublicKey(key).export({ type: 'spki', format: 'pem' }).toString()
+}
+
+t.test('a key of a file outlives the process, and its public half is enough to check', async t => {
+  for (const [name, algorithm] of [
+    ['rsa', 'RS256'],
+    ['p256', 'ES256'],
+    ['p384', 'ES384'],
+    ['p521', 'ES512'],
+  ] as const) {
+    const signing = stage('one', { signingPem: pemOf(pems[name]) }).tokens
+    const { token } = signing.issue(order)
+    const [head = ''] = token.split('.')
+    t.match(JSON.parse(Buffer.from(head, 'base64url').toString()), { alg: algorithm })
+    const checkingPems = [publicPemOf(pems.p256) + publicPemOf(pems.rsa), publicPemOf(pems[name])]
+    for (const files of [{ signingPem: pemOf(pems[name]) }, { checkingPems }]) {
+      t.match(stage('two', files).tokens.review(token, ['us']), { audiences: ['us'] }, name)
+    }
+    const others = stage('two', { signingPem: pemOf(pems[name]), issuers: ['them'] }).tokens
+    t.equal(others.review(token, ['us']), undefined, 'of another issuer')
+    const both = stage('two', { signingPem: pemOf(pems[name]), issuers: ['them', 'us'] }).tokens
+    t.match(both.review(token, ['us']), { audiences: ['us'] })
+  }
+})
+
+t.test('a token signs as its key does, whatever it says', async t => {
+  const { tokens } = stage('one', { signingPem: pemOf(pems.rsa) })
+  const { token } = tokens.issue(order)
+  const [head = '', payload = ''] = token.split('.')
+  const { kid } = JSON.parse(Buffer.from(head, 'base64url').toString()) as { kid: string }
+  const secret = publicPemOf(pems.rsa)
+  for (const header of [
+    { alg: 'HS256', kid },
+    { alg: 'none', kid },
+    { alg: 'RS512', kid },
+  ]) {
+    const text = `${Buffer.from(JSON.stringify(header)).toString('base64url')}.${payload}`
+    const hmac = createHmac('sha256', secret).update(text).digest('base64url')
+    const rsa = sign('sha512', Buffer.from(text), pems.rsa).toString('base64url')
+    for (const signature of [hmac, rsa]) {
+      t.equal(tokens.review(`${text}.${signature}`, ['us']), undefined, header.alg)
+    }
+  }
+})
+
+t.test('the documents are those of kube-apiserver', async t => {
+  const checkingPems = [publicPemOf(pems.rsa), publicPemOf(pems.p384)]
+  const signingPem = pemOf(pems.p384)
+  const options = { issuers: ['https://us'], signingPem, checkingPems }
+  const { checking } = readAccountKeys(options, () => '')
+  const documents = openIdDocuments('https://us', checking, '10.0.0.1:6443')
+  t.equal(
+    Buffer.from(documents.get('/.well-known/openid-configuration')!.body).toString(),
+    '{"issuer":"https://us","jwks_uri":"https://10.0.0.1:6443/openid/v1/jwks","response_types_supported":["id_token"],"subject_types_supported":["public"],"id_token_signing_alg_values_supported":["ES384","RS256"]}',
+  )
+  const [rsa, p384] = checking
+  const { n } = rsa!.key.export({ format: 'jwk' })
+  const { x, y } = p384!.key.export({ format: 'jwk' })
+  t.equal(
+    Buffer.from(documents.get('/openid/v1/jwks')!.body).toString(),
+    `{"keys":[{"use":"sig","kty":"RSA","kid":"${rsa!.id}","alg":"RS256","n":"${n}","e":"AQAB"},` +
+      `{"use":"sig","kty":"EC","kid":"${p384!.id}","crv":"P-384","alg":"ES384","x":"${x}","y":"${y}"}]}`,
+  )
+  for (const issuer of ['us', 'http://us', 'https://us?q', 'https://us#f']) {
+    t.equal(openIdDocuments(issuer, checking, 'us').size, 0, issuer)
+  }
+})
+
+t.test('files without a key that signs are refused', async t => {
+  const ed25519 = generateKeyPairSync('ed25519').privateKey
+  const read = (files: Partial<AccountKeyOptions>): unknown => stage('x', files)
+  t.throws(() => read({ signingPem: 'hello' }), { message: 'has no private key (PEM)' })
+  t.throws(() => read({ signingPem: publicPemOf(pems.rsa) }), { message: /has no private key/ })
+  t.throws(() => read({ checkingPems: ['hello'] }), { message: 'has no key (PEM)' })
+  t.throws(() => read({ signingPem: pemOf(ed25519) }), {
+    message: /has a key of ed25519: RSA keys/,
+  })
+  const broken = '-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n'
+  t.throws(() => read({ checkingPems: [broken] }), { message: 'has a key that cannot be read' })
 })

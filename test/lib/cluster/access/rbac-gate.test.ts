@@ -4,7 +4,7 @@ import t from 'tap'
 import { Callers } from '../../../../lib/http/auth/callers.ts'
 import { authoritiesOf } from '../../../../lib/http/server/authorities.ts'
 import { systemClock } from '../../../../lib/ops/system.ts'
-import { rbacOf } from '../../../support/http/rbac.ts'
+import { issuer, rbacOf } from '../../../support/http/rbac.ts'
 import { ask, startServed } from '../../../support/http/served.ts'
 
 const directory = 'test/support/certs'
@@ -112,4 +112,60 @@ t.test('roles decide about writes as about reads, at once', async t => {
   t.equal(await send('admin', 'DELETE', `${path}/rolebindings/maps`), 200)
   while ((await send('t', 'GET', maps)) === 200);
   t.equal(await send('t', 'GET', maps), 403)
+})
+
+t.test('accounts may read the documents by which tokens are checked, others may not', async t => {
+  const { service } = await startServed(t, {
+    isWritable: true,
+    hasControllers: true,
+    basics: { rootAuthority: 'none' },
+    access: rbacOf('t,root,u,"system:masters"\np,plain,,'),
+  })
+  await service.ready
+  const get = (
+    path: string,
+    { token, ...headers }: Record<string, string> = { token: 't' },
+    method = 'GET',
+  ): ReturnType<typeof ask> =>
+    ask(service.port, {
+      path,
+      method,
+      headers: { ...(token === undefined ? {} : { authorization: `Bearer ${token}` }), ...headers },
+    })
+  const jwks = '/openid/v1/jwks'
+  const refused = await get(jwks, { token: 't', accept: 'application/json' })
+  t.equal(
+    refused.body.toString(),
+    '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"406: Not Acceptable\\n\\nAvailable representations: application/jwk-set+json","reason":"NotAcceptable","details":{},"code":406}\n',
+    'as recorded',
+  )
+  const keys = await get(jwks)
+  t.match(keys.headers, {
+    'content-type': 'application/jwk-set+json',
+    'cache-control': 'public, max-age=3600',
+  })
+  t.match(JSON.parse(keys.body.toString()), { keys: [{ use: 'sig', kty: 'EC', alg: 'ES256' }] })
+  const configuration = await get('/.well-known/openid-configuration')
+  t.match(JSON.parse(configuration.body.toString()), {
+    issuer,
+    jwks_uri: /^https:.*\/openid\/v1\/jwks$/,
+  })
+  t.equal((await get(jwks, { token: 't' }, 'POST')).status, 405)
+  t.match(JSON.parse((await get('/')).body.toString()), {
+    paths: ['/.well-known/openid-configuration', '/api'],
+  })
+  t.equal((await get(jwks, { token: 'p' })).status, 403)
+  const path = '/api/v1/namespaces/default/serviceaccounts/default/token'
+  const body = '{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest"}'
+  const headers = { authorization: 'Bearer t', 'content-type': 'application/json' }
+  let issued = await ask(service.port, { path, method: 'POST', headers, body })
+  // The account is made for the namespace.
+  while (issued.status === 404) {
+    issued = await ask(service.port, { path, method: 'POST', headers, body })
+  }
+  const { status } = JSON.parse(issued.body.toString()) as { status: { token: string } }
+  // Its account, and the rules, have to be mirrored.
+  let answer = await get(jwks, { token: status.token })
+  while (answer.status === 401) answer = await get(jwks, { token: status.token })
+  t.equal(answer.status, 200)
 })
