@@ -74,6 +74,8 @@ interface CallOptions {
   /** A member without a leader refuses it at once. */
   readonly needsLeader: boolean
   readonly signal: AbortSignal | undefined
+  /** Its answer has a few bytes, and it is asked often: not on a channel if it can be helped. */
+  readonly isQuick?: boolean
   /** About how many bytes the request has, if they may be many. */
   readonly requestBytes?: number | undefined
 }
@@ -107,6 +109,7 @@ export class GrpcClient implements Client {
       isRead: true,
       timeoutMs: hasSmallAnswer ? this.#timeouts.answerMs : this.#timeouts.pageMs,
       needsLeader: request.serializable !== true,
+      isQuick: request.countOnly === true,
       signal,
     })
     return rangeFromMessage(response)
@@ -246,7 +249,7 @@ export class GrpcClient implements Client {
     endpoint: Endpoint,
     method: Method<Request, Response>,
     request: Request,
-    { timeoutMs, needsLeader, signal, requestBytes }: CallOptions,
+    { timeoutMs, needsLeader, isQuick = false, signal, requestBytes }: CallOptions,
   ): Promise<Response> {
     const tokens = this.#tokens
     const channel = endpoint.reads
@@ -258,11 +261,15 @@ export class GrpcClient implements Client {
         signal,
       })
     const token = await tokens?.get(channel)
-    const answer = await send(token).catch(async (error: unknown) => {
-      if (tokens === undefined || !isTokenRejected(error)) throw error
-      tokens.forget(token)
-      return send(await tokens.get(channel))
-    })
+    const call = { path: method.path, message: bytes, token, needsLeader, timeoutMs, signal }
+    const quick = isQuick ? await endpoint.quick.call(call) : undefined
+    const answer =
+      quick ??
+      (await send(token).catch(async (error: unknown) => {
+        if (tokens === undefined || !isTokenRejected(error)) throw error
+        tokens.forget(token)
+        return send(await tokens.get(channel))
+      }))
     try {
       return method.response.decode(answer)
     } catch (error) {

@@ -3,6 +3,7 @@
 import { type ChannelCredentials, credentials } from '@grpc/grpc-js'
 import { CacheError } from '../../base/errors.ts'
 import { Channel } from './channel.ts'
+import { QuickCalls } from './quick-calls.ts'
 
 /** The contents of PEM files. Without `ca`, the certificate authorities that Node knows are
  *  trusted. */
@@ -14,7 +15,8 @@ export interface Tls {
 }
 
 /** One member. Watches have a connection apart from reads: a big read can starve the watches that
- *  share its connection for minutes (etcd issue 15402). */
+ *  share its connection for minutes (etcd issue 15402). So have short questions, once there is
+ *  one. */
 export class Endpoint {
   readonly url: string
   /** Number of failures of any member when this one failed last; 0 when it never has. */
@@ -24,6 +26,7 @@ export class Endpoint {
   #credentials: ChannelCredentials
   #reads: Channel
   #watches: Channel
+  #quick: QuickCalls
   /** Connections that were given up, with calls that may still be answered. */
   #givenUp: Channel[] = []
 
@@ -35,6 +38,11 @@ export class Endpoint {
     this.#credentials = isSecure ? secureCredentials(tls) : credentials.createInsecure()
     this.#reads = this.#createChannel()
     this.#watches = this.#createChannel()
+    this.#quick = this.#createQuick(tls)
+  }
+
+  get quick(): QuickCalls {
+    return this.#quick
   }
 
   get reads(): Channel {
@@ -53,14 +61,22 @@ export class Endpoint {
     this.#credentials = secureCredentials(tls)
     this.#reads = this.#replacementOf(this.#reads)
     this.#watches = this.#replacementOf(this.#watches)
+    this.#quick.giveUp()
+    this.#quick = this.#createQuick(tls)
   }
 
   close(): void {
+    this.#quick.close()
     for (const channel of [this.#reads, this.#watches, ...this.#givenUp]) channel.close()
   }
 
   #createChannel(): Channel {
     return new Channel(this.url, this.#address, this.#credentials)
+  }
+
+  #createQuick(tls: Tls = {}): QuickCalls {
+    const { url } = this
+    return new QuickCalls({ url, address: this.#address, tls: this.#isSecure ? tls : undefined })
   }
 
   #replacementOf(channel: Channel): Channel {
