@@ -19,7 +19,7 @@ import type { KeyValue } from '../store/event.ts'
 import type { Keyspace } from '../store/keyspace.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
 import type { Follower } from '../upkeep/followers.ts'
-import { ApiCluster } from './controllers/api-cluster.ts'
+import { ApiCluster, type ApiClusterOptions } from './controllers/api-cluster.ts'
 import { NamespaceBasics } from './controllers/namespace-basics.ts'
 import { FreshCluster } from './fresh/fresh-cluster.ts'
 import { type OnAsked, timedStore } from './timed-store.ts'
@@ -97,14 +97,7 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
   }
   const writes = createWriteServices(forWrites, clock)
   const state = (): LiveRegistry['state'] => registry.state
-  const clusters = new Map<string, ApiCluster>()
-  const clusterOf = (manager: string): ApiCluster => {
-    const known = clusters.get(manager)
-    if (known !== undefined) return known
-    const made = new ApiCluster({ state, writes, signal: abort.signal, manager })
-    clusters.set(manager, made)
-    return made
-  }
+  const clusterOf = clustersOver({ state, writes, signal: abort.signal })
   const cluster = clusterOf('kube-controller-manager')
   const { simulation, basics } = options
   const access = accessOf(options, parts)
@@ -157,6 +150,18 @@ function contentsIn(keyspace: Keyspace | undefined): Contents {
   const snapshot = keyspace?.latest()
   if (snapshot?.revision === 0) return undefined
   return snapshot?.iterate({ start: minKey, end: undefined }) ?? []
+}
+
+/** The API for each manager of what is written. */
+function clustersOver(options: ApiClusterOptions): (manager: string) => ApiCluster {
+  const clusters = new Map<string, ApiCluster>()
+  return manager => {
+    const known = clusters.get(manager)
+    if (known !== undefined) return known
+    const made = new ApiCluster({ ...options, manager })
+    clusters.set(manager, made)
+    return made
+  }
 }
 
 /** The keyspaces that controllers follow. */
