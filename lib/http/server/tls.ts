@@ -1,6 +1,7 @@
 /** The server's certificate and key, and the CA of client certificates, read again when the files
  *  change: certificates are renewed every few weeks, and a restart would cut every watch. */
 
+import { constants } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createSecureContext, DEFAULT_CIPHERS, type SecureContextOptions } from 'node:tls'
 import type { CancelTimer, Clock } from '../../base/clock.ts'
@@ -30,6 +31,14 @@ const ciphers = DEFAULT_CIPHERS.split(':')
   .sort((one, other) => Number(other === firstCipher) - Number(one === firstCipher))
   .join(':')
 
+const { SSL_OP_NO_RENEGOTIATION, SSL_OP_NO_TICKET } = constants
+
+/** Each connection has a handshake of its own, and one only, where clients show certificates. A
+ *  session that is resumed is its first client's, whatever certificate comes with it, and has lost
+ *  the intermediate authorities of that; and a second handshake on a connection may show another
+ *  certificate. Clients written in Go, nearly all of them, never resume any. */
+const noOtherIdentity = SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET
+
 const listenOptions = { cert: '--tls-cert', key: '--tls-key', clientCa: '--client-ca' }
 
 /** The files' contents as options of a TLS context. Fails, naming the files, if they do not make
@@ -48,6 +57,7 @@ export async function readTls(files: TlsFiles): Promise<SecureContextOptions> {
     key,
     minVersion: 'TLSv1.2',
     ciphers,
+    secureOptions: all.length === 0 ? SSL_OP_NO_RENEGOTIATION : noOtherIdentity,
     ...(all.length === 0 ? {} : { ca: all }),
   }
   try {

@@ -51,20 +51,47 @@ const time = (text: string): Buffer => der(0x18, Buffer.from(text))
 /** The key of all of them. */
 export const clientKey: Buffer = pem('client.key')
 
+/** Who signs a certificate: the authority of tests, or one that this has signed. */
+export interface Signer {
+  readonly name: Buffer
+  readonly key: Buffer
+}
+
+const authority: Signer = {
+  name: nameOf(attribute('CN', 'watchglass test CA')),
+  key: pem('ca.key'),
+}
+
 /** The certificate in DER. */
-export function certificateOf(subject: Buffer): Buffer {
-  const issuer = nameOf(attribute('CN', 'watchglass test CA'))
-  const key = createPublicKey(clientKey).export({ type: 'spki', format: 'der' })
+export function certificateOf(subject: Buffer, signer: Signer = authority): Buffer {
+  return signedBy(signer, subject)
+}
+
+/** The certificate of an authority that the one of tests has signed, and that authority. */
+export function intermediate(): { readonly certificate: Buffer; readonly signer: Signer } {
+  const name = nameOf(attribute('CN', 'watchglass test intermediate'))
+  const isAuthority = der(0x04, der(0x30, der(0x01, Buffer.from([0xff]))))
+  const constraints = der(0x30, der(0x06, Buffer.from('551d13', 'hex')), isAuthority)
+  const certificate = signedBy(authority, name, der(0xa3, der(0x30, constraints)))
+  return { certificate, signer: { name, key: clientKey } }
+}
+
+/** With extensions it is of version 3. */
+function signedBy({ name, key }: Signer, subject: Buffer, extensions?: Buffer): Buffer {
+  const publicKey = createPublicKey(clientKey).export({ type: 'spki', format: 'der' })
+  const version3 = der(0xa0, der(0x02, Buffer.from([2])))
   const signed = der(
     0x30,
+    ...(extensions === undefined ? [] : [version3]),
     der(0x02, Buffer.from([1])),
     ecdsaWithSha256,
-    issuer,
+    name,
     der(0x30, time('20200101000000Z'), time('21200101000000Z')),
     subject,
-    key,
+    publicKey,
+    ...(extensions === undefined ? [] : [extensions]),
   )
-  const signature = sign('sha256', signed, createPrivateKey(pem('ca.key')))
+  const signature = sign('sha256', signed, createPrivateKey(key))
   return der(0x30, signed, ecdsaWithSha256, der(0x03, Buffer.from([0]), signature))
 }
 
