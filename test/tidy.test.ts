@@ -84,8 +84,10 @@ const inside: Readonly<Record<string, Readonly<Record<string, readonly string[]>
   cluster: {
     'node-conditions.ts': [],
     rbac: [],
-    write: ['rbac'],
-    admission: ['write'],
+    texts: [],
+    cel: ['texts'],
+    write: ['cel', 'rbac', 'texts'],
+    admission: ['cel', 'texts', 'write'],
     access: ['rbac', 'write'],
     faults: [],
     generate: ['node-conditions.ts'],

@@ -1,6 +1,6 @@
 /** The rules of a definition, by which kube-apiserver treats a custom resource that is written:
- *  prunes what the schema does not describe, fills in defaults, and checks everything that does not
- *  need an evaluation of CEL. */
+ *  prunes what the schema does not describe, fills in defaults, and checks what is left by the schema
+ *  and by its rules in CEL. */
 
 import type { Steps } from '../../../base/slice.ts'
 import { appendAll } from '../lists.ts'
@@ -27,6 +27,7 @@ import {
 } from '../validation/object-meta.ts'
 import { Place } from '../validation/place.ts'
 import type { WriteDefinition, WriteKind } from '../write-kind.ts'
+import { RuleNode, type RuleResult, runRules } from './cel/run-rules.ts'
 import { coerceEmbedded, checkEmbedded, decodeMetadata } from './embedded-resources.ts'
 import { checkListTypes, identityOf, keysOf } from './list-types.ts'
 import { openApiSchema, type OpenApiSchema } from './open-api-schema.ts'
@@ -44,7 +45,13 @@ export interface CustomRules {
     object: JsonObject,
     old: JsonObject | undefined,
     subresource: string,
-  ): Steps<FieldError[]>
+  ): Steps<Findings>
+}
+
+/** What is wrong with an object, and what was wrong with it before and is so still. */
+export interface Findings {
+  readonly errors: readonly FieldError[]
+  readonly warnings: readonly string[]
 }
 
 const rulesByDefinition = new WeakMap<WriteDefinition, CustomRules>()
@@ -67,22 +74,19 @@ class DefinedRules implements CustomRules {
   readonly #node: StructuralNode | undefined
   readonly #schema: OpenApiSchema | undefined
   readonly #statusSchema: OpenApiSchema | undefined
-  readonly #hasRules: boolean
+  readonly #rules: RuleNode | undefined
 
   constructor(kind: WriteKind, definition: WriteDefinition) {
     this.#kind = kind
     this.#definition = definition
     const { schema } = definition
-    if (!isObject(schema)) {
-      this.#hasRules = false
-      return
-    }
+    if (!isObject(schema)) return
     this.#node = compileRoot(schema)
     this.#schema = openApiSchema(schema)
     const properties = untypedMember(schema, 'properties')
     const status = isObject(properties) ? properties['status'] : undefined
     this.#statusSchema = isObject(status) ? openApiSchema(status) : undefined
-    this.#hasRules = hasRules(schema)
+    this.#rules = RuleNode.of(schema)
   }
 
   prune(object: JsonObject): string[] {
@@ -122,6 +126,16 @@ class DefinedRules implements CustomRules {
     object: JsonObject,
     old: JsonObject | undefined,
     subresource: string,
+  ): Steps<Findings> {
+    const errors = yield* this.#check(object, old, subresource)
+    const { warnings } = yield* this.#runRules(object, old, errors)
+    return { errors, warnings }
+  }
+
+  *#check(
+    object: JsonObject,
+    old: JsonObject | undefined,
+    subresource: string,
   ): Steps<FieldError[]> {
     const errors: FieldError[] = []
     // Errors show objects with their members in order.
@@ -149,7 +163,6 @@ class DefinedRules implements CustomRules {
     checkEmbedded(place, schema)
     yield
     this.#checkLists(place, old)
-    this.#addBlocked(errors)
     return errors
   }
 
@@ -172,7 +185,6 @@ class DefinedRules implements CustomRules {
     if (this.#definition.scale !== undefined) checkScaleStatus(place, this.#definition.scale)
     yield
     this.#checkLists(place, old)
-    this.#addBlocked(errors)
   }
 
   /** Repeated items may stay where there were some before. */
@@ -186,15 +198,31 @@ class DefinedRules implements CustomRules {
     checkListTypes(place, schema)
   }
 
-  /** CEL rules are not evaluated when an object has values of wrong types; an error says so. */
-  #addBlocked(errors: FieldError[]): void {
-    if (!this.#hasRules || !errors.some(({ reason }) => blocking.has(reason))) return
-    errors.push(
-      invalid(
-        '',
-        null,
-        'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
-      ),
+  /** Rules in CEL do not run where an object has values of wrong types; an error says so. */
+  *#runRules(
+    object: JsonObject,
+    old: JsonObject | undefined,
+    errors: FieldError[],
+  ): Steps<RuleResult> {
+    if (this.#rules === undefined || !this.#isOfKind(object)) return noResult
+    if (errors.some(({ reason }) => blocking.has(reason))) {
+      errors.push(
+        invalid(
+          '',
+          null,
+          'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
+        ),
+      )
+      return noResult
+    }
+    const result = yield* runRules(this.#rules, object, this.#correlated(object, old))
+    appendAll(errors, result.errors)
+    return result
+  }
+
+  #isOfKind(object: JsonObject): boolean {
+    return (
+      object.get('kind') === this.#kind.kind && object.get('apiVersion') === this.#kind.apiVersion
     )
   }
 
@@ -212,13 +240,7 @@ const blocking: ReadonlySet<string> = new Set([
   'FieldValueTypeInvalid',
 ])
 
-/** True if there is a rule in CEL anywhere in the schema. */
-export function hasRules(schema: unknown): boolean {
-  if (Array.isArray(schema)) return schema.some(hasRules)
-  if (!isObject(schema)) return false
-  if (Array.isArray(schema['x-kubernetes-validations'])) return true
-  return Object.values(schema).some(hasRules)
-}
+const noResult: RuleResult = { errors: [], warnings: [] }
 
 /** All of an object but what no schema changes. */
 function withoutMeta(object: JsonObject): JsonObject {

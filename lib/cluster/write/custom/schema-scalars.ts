@@ -3,7 +3,8 @@
 import { goQuote } from '../../../go/text.ts'
 import { JsonNumber, type JsonValue, textFromTree } from '../../../codec/json/tree.ts'
 import { invalid, notSupported, tooLong, typeInvalid } from '../field-errors.ts'
-import { goPattern } from './go-pattern.ts'
+import { spend } from './budget.ts'
+import { goPattern } from '../../texts/go-pattern.ts'
 import type { OpenApiSchema } from './open-api-schema.ts'
 import { isInteger } from './schema-numbers.ts'
 import { failed, SchemaResult } from './schema-result.ts'
@@ -30,7 +31,7 @@ function checkLengths(text: string, schema: OpenApiSchema, path: string): Schema
     const words = `${path} in body should be at least ${minLength} chars long`
     return failed({ text: words, error: invalid(field, text, words) })
   }
-  if (pattern !== '' && !goPattern(pattern).test(text)) {
+  if (pattern !== '' && !goPattern(pattern).test(text, states => spend('states', states))) {
     const words = `${path} in body should match '${pattern}'`
     return failed({ text: words, error: invalid(field, text, words) })
   }

@@ -2,7 +2,7 @@
  *  checks them. */
 
 import { goParseDuration } from '../../../go/text.ts'
-import { isAddress, isPrefix } from '../validation/addresses.ts'
+import { isAddress, isPrefix } from '../../texts/addresses.ts'
 
 type Check = (text: string) => boolean
 

@@ -74,6 +74,11 @@ interface Target {
   readonly place: Place
 }
 
+/** Lists that have names of their own in Go. */
+const namedLists: Readonly<Record<string, string>> = {
+  '[]v1.ValidationRule': 'v1.ValidationRules',
+}
+
 class TypedDecoder {
   readonly #document: ParsedDocument
   readonly strictErrors = new Set<string>()
@@ -246,7 +251,8 @@ class TypedDecoder {
 
   #fail(what: string, goType: string, { struct, fields }: Place): undefined {
     const where = struct === '' ? 'Go value' : `Go struct field ${struct}.${fields}`
-    this.failure ??= `json: cannot unmarshal ${what} into ${where} of type ${goType}`
+    const type = namedLists[goType] ?? goType
+    this.failure ??= `json: cannot unmarshal ${what} into ${where} of type ${type}`
     return undefined
   }
 

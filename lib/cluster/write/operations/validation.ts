@@ -1,8 +1,8 @@
 /** The checks of objects before they are stored. */
 
 import type { JsonObject } from '../../../codec/json/tree.ts'
-import { customRulesOf } from '../custom/custom-rules.ts'
-import { type FieldError, invalidObject } from '../field-errors.ts'
+import { customRulesOf, type Findings } from '../custom/custom-rules.ts'
+import { invalidObject } from '../field-errors.ts'
 import { metaText } from '../metadata.ts'
 import { definitionWarnings } from '../custom/definition/warnings.ts'
 import { finalizerWarnings } from '../custom/finalizer-warnings.ts'
@@ -28,10 +28,11 @@ async function check(
   old: JsonObject | undefined,
 ): Promise<void> {
   const { kind, subresource } = session
-  const errors: readonly FieldError[] =
+  const { errors, warnings }: Findings =
     kind.definition === undefined
-      ? validateBuiltIn(kind, object, old, subresource)
+      ? { errors: validateBuiltIn(kind, object, old, subresource), warnings: [] }
       : await session.slice.take(customRulesOf(kind).validate(object, old, subresource))
+  session.warn(warnings)
   if (errors.length > 0) {
     const of = { group: groupOfObject(kind), kind: kind.kind }
     throw invalidObject(of, metaText(object, 'name'), errors)

@@ -3,7 +3,7 @@
  *  fields of it. */
 
 import { appendAll } from '../../lists.ts'
-import type { JsonObject } from '../../../../codec/json/tree.ts'
+import { type JsonObject, textFromTree } from '../../../../codec/json/tree.ts'
 import { downgradeDefinition } from '../../../../codec/served/convert/downgrade-definition.ts'
 import { dns1035Label, dnsSubdomain } from '../../validation/formats.ts'
 import { internalValue } from '../../validation/internal-types.ts'
@@ -14,6 +14,7 @@ import {
   checkObjectMetaUpdate,
 } from '../../validation/object-meta.ts'
 import type { Place } from '../../validation/place.ts'
+import { rootScope } from '../cel/definition-checks.ts'
 import { checkConversion } from './conversion-rules.ts'
 import { checkDefaults } from './default-rules.ts'
 import { checkColumn, checkScale, checkSelectableFields } from './path-rules.ts'
@@ -193,8 +194,19 @@ function checkValidation(validation: Place, hasStatus: boolean): void {
     appendAll(schema.errors, errors)
     if (errors.length === 0) checkDefaults(schema)
   }
-  checkSchema(schema, rootContext)
+  const isCompiled = schema.errors.length === before && problem === undefined
+  const rules = isCompiled ? rootScope(rawOf(schema)) : undefined
+  checkSchema(schema, { ...rootContext, rules })
+  if (rules !== undefined) {
+    rules.totals.finish(schema)
+    appendAll(schema.errors, rules.totals.errors)
+  }
   if (schema.errors.length === before && problem !== undefined) schema.invalid(problem, '')
+}
+
+/** The schema as JSON.parse gives it. */
+function rawOf(schema: Place): unknown {
+  return JSON.parse(textFromTree(schema.value ?? null))
 }
 
 function checkRootOfStatus(schema: Place): void {

@@ -1,7 +1,10 @@
 /** The checks of kube-apiserver on a schema, beside that it is structural: known types, list types
  *  with their keys, the texts of rules. */
 
+import { isObject } from '../../../../base/untyped.ts'
 import type { Place } from '../../validation/place.ts'
+import { checkRules, innerScope, type RuleScope } from '../cel/definition-checks.ts'
+import { fieldPath } from '../cel/field-path.ts'
 
 const types = ['array', 'boolean', 'integer', 'number', 'object', 'string']
 
@@ -12,16 +15,20 @@ export interface SchemaContext {
   readonly isInsideMeta: boolean
   /** Why there may be no default. */
   readonly forbiddenDefaults: string
+  /** Where its rules are; undefined where there are none, or where they cannot be compiled. */
+  readonly rules: RuleScope | undefined
 }
 
 export const rootContext: SchemaContext = {
   isRoot: true,
   isInsideMeta: false,
   forbiddenDefaults: '',
+  rules: undefined,
 }
 
 export function checkSchema(schema: Place, context: SchemaContext): void {
   if (schema.object === undefined) return
+  const before = schema.errors.length
   checkKeywords(schema, context)
   if (schema.in('uniqueItems').isTrue) {
     schema
@@ -31,7 +38,11 @@ export function checkSchema(schema: Place, context: SchemaContext): void {
   checkInner(schema, { ...context, isRoot: false }, context.isRoot)
   checkExtensions(schema)
   checkListKeys(schema)
-  for (const rule of schema.in('x-kubernetes-validations').items) checkRule(rule, schema)
+  const rules = schema.in('x-kubernetes-validations').items
+  for (const rule of rules) checkRule(rule, schema, context.rules)
+  // A schema with errors may have no types.
+  const isRight = schema.errors.length === before
+  if (rules.length > 0 && isRight && context.rules !== undefined) checkRules(schema, context.rules)
 }
 
 function checkKeywords(schema: Place, context: SchemaContext): void {
@@ -68,26 +79,36 @@ function checkInner(schema: Place, context: SchemaContext, isRoot: boolean): voi
       additional.forbidden('additionalProperties and properties are mutual exclusive')
     }
     const words = 'inside additionalProperties applying to object metadata'
+    const rules = innerScope(context.rules, context.rules?.schema['additionalProperties'])
     checkSchema(
       additional,
-      context.isInsideMeta ? { ...context, forbiddenDefaults: words } : context,
+      context.isInsideMeta ? { ...context, rules, forbiddenDefaults: words } : { ...context, rules },
     )
   }
   const isOfObject = isRoot || schema.in('x-kubernetes-embedded-resource').isTrue
   for (const [name, property] of properties.entries) {
     const isMeta = isOfObject && metaFields.includes(name)
+    const described = context.rules?.schema['properties']
     checkSchema(property, {
+      rules: innerScope(context.rules, isObject(described) ? described[name] : undefined),
       isRoot: false,
       isInsideMeta: context.isInsideMeta || isMeta,
       forbiddenDefaults: isMeta && isRoot ? `in top-level ${name}` : context.forbiddenDefaults,
     })
   }
-  checkSchema(schema.in('not'), context)
+  const nested = { ...context, rules: undefined }
+  checkSchema(schema.in('not'), nested)
   for (const name of ['allOf', 'oneOf', 'anyOf']) {
-    for (const item of schema.in(name).items) checkSchema(item, context)
+    for (const item of schema.in(name).items) checkSchema(item, nested)
   }
-  for (const [, definition] of schema.in('definitions').entries) checkSchema(definition, context)
-  checkSchema(schema.in('items'), context)
+  for (const [, definition] of schema.in('definitions').entries) checkSchema(definition, nested)
+  const isKeyed = schema.in('x-kubernetes-list-type').text === 'map'
+  const rules = innerScope(
+    context.rules,
+    context.rules?.schema['items'],
+    isKeyed ? undefined : schema.path,
+  )
+  checkSchema(schema.in('items'), { ...context, rules })
 }
 
 function checkExtensions(schema: Place): void {
@@ -204,8 +225,8 @@ const reasons = [
   'FieldValueRequired',
 ]
 
-/** A rule in CEL: its texts are checked, the expression is not. */
-function checkRule(rule: Place, schema: Place): void {
+/** The texts of a rule in CEL. */
+function checkRule(rule: Place, schema: Place, scope: RuleScope | undefined): void {
   const [expression, message, messageExpression, reason, path] = [
     rule.in('rule'),
     rule.in('message'),
@@ -227,9 +248,11 @@ function checkRule(rule: Place, schema: Place): void {
   if (reason.isSet) reason.oneOf(reasons, 'unsupported')
   if (isBlank(path)) path.invalid('must be non-empty if specified')
   if (hasBreak(path.text)) path.invalid('must not contain line breaks')
-  if (path.text !== '' && schemaAt(schema, path.text) === undefined) {
-    path.invalid('must be a valid path')
-  }
+  const isThere =
+    scope === undefined
+      ? schemaAt(schema, path.text) !== undefined
+      : fieldPath(path.text, scope.schema) !== undefined
+  if (path.text !== '' && !isThere) path.invalid('must be a valid path')
 }
 
 /** The schema at a path as `.spec.size`. */

@@ -4,7 +4,7 @@
 import type { FieldError } from '../../field-errors.ts'
 import { textFromTree } from '../../../../codec/json/tree.ts'
 import type { Place } from '../../validation/place.ts'
-import { isGoPattern } from '../go-pattern.ts'
+import { isGoPattern } from '../../../texts/go-pattern.ts'
 
 type Level = 'root' | 'item' | 'field'
 

@@ -9,19 +9,12 @@ import {
   memberOf,
   textFromTree,
 } from '../../../../codec/json/tree.ts'
-import { hasRules } from '../custom-rules.ts'
 import { isKnownFormat } from '../text-formats.ts'
 
 export function definitionWarnings(object: JsonObject, old: JsonObject | undefined): string[] {
   const known = new Set(old === undefined ? [] : unknownFormats(old))
   const formats = unknownFormats(object).filter(format => !known.has(format))
-  const warnings = formats.map(format => `unrecognized format ${goQuote(format)}`)
-  if (schemasOf(object).some(hasRules)) {
-    warnings.push(
-      'x-kubernetes-validations: this server stores CEL rules, but does not evaluate them: objects that break them are accepted',
-    )
-  }
-  return warnings
+  return formats.map(format => `unrecognized format ${goQuote(format)}`)
 }
 
 function schemasOf(object: JsonObject): unknown[] {

@@ -1,6 +1,6 @@
 /** Ingresses, IngressClasses and NetworkPolicies. */
 
-import { contains, parseAddress, parsePrefix } from '../addresses.ts'
+import { contains, parseAddress, parsePrefix } from '../../../texts/addresses.ts'
 import { domainPrefixedPath } from '../domain-names.ts'
 import {
   byteLength,

@@ -1,6 +1,6 @@
 /** Nodes, and the classes of runtimes on them. */
 
-import { parsePrefix } from '../addresses.ts'
+import { parsePrefix } from '../../../texts/addresses.ts'
 import { dnsLabel, labelValue, qualifiedName } from '../formats.ts'
 import { internalValue } from '../internal-types.ts'
 import { checkLegacyPrefix } from '../ip-fields.ts'

@@ -1,7 +1,7 @@
 /** ServiceCIDRs and IPAddresses: the ranges that Services take addresses from, and who has
  *  which. */
 
-import { parsePrefix } from '../addresses.ts'
+import { parsePrefix } from '../../../texts/addresses.ts'
 import { dnsSubdomain, pathSegment } from '../formats.ts'
 import { addressProblems, checkPrefix } from '../ip-fields.ts'
 import { internalValue } from '../internal-types.ts'

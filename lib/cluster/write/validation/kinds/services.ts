@@ -1,7 +1,7 @@
 /** Services and Endpoints. */
 
 import { JsonNumber, type JsonValue } from '../../../../codec/json/tree.ts'
-import { parseAddress } from '../addresses.ts'
+import { parseAddress } from '../../../texts/addresses.ts'
 import { dnsLabel, dnsSubdomain, portName, portNumber, qualifiedName } from '../formats.ts'
 import { checkLegacyAddress, checkLegacyPrefix, checkReachable } from '../ip-fields.ts'
 import type { KindRules } from '../kind-rules.ts'

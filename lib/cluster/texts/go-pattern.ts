@@ -1,15 +1,29 @@
 /** Regular expressions in Go's syntax (RE2), matched in a time that grows with the length of the
  *  text only: patterns come from definitions that any client may write, so nothing may
- *  backtrack. A pattern becomes an automaton whose states are followed all at once. Matching
- *  says only whether the pattern occurs in a text. */
+ *  backtrack. A pattern becomes an automaton whose states are followed all at once.
+ *
+ *  Whether a pattern occurs in a text is asked most. The sets of states that were met are kept
+ *  with where each character leads from them, so that a character costs one look-up. */
 
-import { spend } from './budget.ts'
 import { PatternParser, type PatternNode } from './go-pattern-parser.ts'
 
 /** A pattern that can be matched. */
 export interface GoPattern {
-  readonly test: (text: string) => boolean
+  /** True if it occurs in the text. */
+  readonly test: (text: string, spend?: Spend) => boolean
+  /** Where it occurs first, not before a place; as Go finds it. Places are in `chars`. */
+  readonly find: (chars: readonly string[], from: number, spend?: Spend) => Found | undefined
 }
+
+export interface Found {
+  readonly start: number
+  readonly end: number
+}
+
+/** Takes the work of matching, in states that are followed; it may throw. */
+export type Spend = (states: number) => void
+
+const free: Spend = () => undefined
 
 /** Compiled patterns are kept until they have so many states together. */
 const keptStatesMax = 500_000
@@ -21,7 +35,7 @@ export function goPattern(source: string): GoPattern {
   let pattern = kept.get(source)
   if (pattern === undefined) {
     const node = accepted(source)
-    pattern = node === undefined ? { test: () => false } : new Machine(node)
+    pattern = node === undefined ? nothing : new Machine(node)
     keptStates += node === undefined ? 1 : statesOf(node)
     if (keptStates > keptStatesMax) {
       kept.clear()
@@ -31,6 +45,8 @@ export function goPattern(source: string): GoPattern {
   }
   return pattern
 }
+
+const nothing: GoPattern = { test: () => false, find: () => undefined }
 
 /** True if Go accepts the pattern. */
 export function isGoPattern(source: string): boolean {
@@ -62,15 +78,39 @@ function statesOf(node: PatternNode): number {
 }
 
 /** The actions of a state: takes a character, tests the position, or goes on to other states at
- *  once. */
+ *  once, those that come first with preference. */
 type State =
   | { readonly takes: (char: string) => boolean; next: number }
   | { readonly asks: (before: string, after: string) => boolean; next: number }
   | { next: number; other: number }
 
+/** A set of states after a character, and where the next character leads. */
+interface Met {
+  readonly states: readonly number[]
+  /** The character before, or one like it. */
+  readonly before: string
+  /** By the code of the character; undefined: not met yet. */
+  readonly ascii: (Met | true | undefined)[]
+  readonly others: Map<string, Met | true>
+  /** True if the pattern matches at the end of the text. */
+  end: boolean | undefined
+}
+
+/** When more sets than these are met, all are forgotten. */
+const metMax = 1_000
+/** Characters that cost as much as following one state. */
+const charactersPerState = 16
+
+/** A way through the automaton, and where it began. */
+interface Thread {
+  readonly state: number
+  readonly start: number
+}
+
 class Machine implements GoPattern {
   readonly #states: State[] = []
   readonly #start: number
+  readonly #met = new Map<string, Met>()
 
   constructor(node: PatternNode) {
     // The accepting state has no entry: its number is the number of states.
@@ -80,26 +120,94 @@ class Machine implements GoPattern {
     for (const set of ends) set(end)
   }
 
-  test(text: string): boolean {
-    const chars = Array.from(text)
-    let current = new Set<number>()
-    for (let i = 0; i <= chars.length; i++) {
-      const [before = '', after = ''] = [chars[i - 1], chars[i]]
-      const reached = new Set<number>()
-      for (const state of [...current, this.#start]) this.#follow(state, reached, before, after)
-      if (reached.has(this.#states.length)) return true
-      spend('states', reached.size)
-      current = new Set()
-      if (i === chars.length) break
-      for (const number of reached) {
-        const state = this.#states[number]
-        if (state !== undefined && 'takes' in state && state.takes(after)) current.add(state.next)
+  test(text: string, spend: Spend = free): boolean {
+    spend(text.length / charactersPerState)
+    let met = this.#metAfter([], '')
+    for (let i = 0; i < text.length; i++) {
+      const code = text.charCodeAt(i)
+      let next: Met | true | undefined
+      if (code < 128) {
+        next = met.ascii[code] ??= this.#step(met, String.fromCharCode(code), spend)
+      } else {
+        const char = String.fromCodePoint(text.codePointAt(i) ?? code)
+        next = met.others.get(char)
+        if (next === undefined) {
+          next = this.#step(met, char, spend)
+          if (met.others.size < metMax) met.others.set(char, next)
+        }
+        i += char.length - 1
       }
+      if (next === true) return true
+      met = next
     }
-    return false
+    met.end ??= this.#reached(met, '', spend).has(this.#states.length)
+    return met.end
   }
 
-  /** Adds the state and all that are reached without taking a character. */
+  /** The states that are reached before a character. */
+  #reached({ states, before }: Met, after: string, spend: Spend): Set<number> {
+    const reached = new Set<number>()
+    for (const state of states) this.#follow(state, reached, before, after)
+    this.#follow(this.#start, reached, before, after)
+    spend(reached.size)
+    return reached
+  }
+
+  #step(met: Met, char: string, spend: Spend): Met | true {
+    const reached = this.#reached(met, char, spend)
+    if (reached.has(this.#states.length)) return true
+    const next = new Set<number>()
+    for (const number of reached) {
+      const state = this.#states[number]
+      if (state !== undefined && 'takes' in state && state.takes(char)) next.add(state.next)
+    }
+    const alike = char === '\n' ? char : /^\w$/.test(char) ? 'a' : ' '
+    return this.#metAfter([...next].sort((a, b) => a - b), alike)
+  }
+
+  #metAfter(states: readonly number[], before: string): Met {
+    const key = `${before}${states.join()}`
+    let met = this.#met.get(key)
+    if (met === undefined) {
+      if (this.#met.size >= metMax) this.#met.clear()
+      met = { states, before, ascii: [], others: new Map(), end: undefined }
+      this.#met.set(key, met)
+    }
+    return met
+  }
+
+  find(chars: readonly string[], from: number, spend: Spend = free): Found | undefined {
+    let found: Found | undefined
+    let threads: Thread[] = []
+    for (let i = from; i <= chars.length; i++) {
+      const [before = '', after = ''] = [chars[i - 1], chars[i]]
+      const reached = new Set<number>()
+      const open: Thread[] = []
+      const follow = (number: number, start: number): void => {
+        const size = reached.size
+        this.#follow(number, reached, before, after)
+        for (const state of [...reached].slice(size)) open.push({ state, start })
+      }
+      for (const { state, start } of threads) follow(state, start)
+      if (found === undefined) follow(this.#start, i)
+      spend(reached.size)
+      threads = []
+      for (const { state: number, start } of open) {
+        if (number === this.#states.length) {
+          found = { start, end: i }
+          break
+        }
+        const state = this.#states[number]
+        if (state !== undefined && 'takes' in state && i < chars.length && state.takes(after)) {
+          threads.push({ state: state.next, start })
+        }
+      }
+      if (threads.length === 0 && found !== undefined) break
+    }
+    return found
+  }
+
+  /** Adds the state and all that are reached without taking a character, preferred ones first. */
   #follow(start: number, reached: Set<number>, before: string, after: string): void {
     const waiting = [start]
     for (let number = waiting.pop(); number !== undefined; number = waiting.pop()) {
@@ -109,7 +217,7 @@ class Machine implements GoPattern {
       if (state === undefined || 'takes' in state) continue
       if ('asks' in state) {
         if (state.asks(before, after)) waiting.push(state.next)
-      } else waiting.push(state.next, state.other)
+      } else waiting.push(state.other, state.next)
     }
   }
 
@@ -169,9 +277,10 @@ class Machine implements GoPattern {
   }
 
   #addRepeat(
-    { item, min, max }: { readonly item: PatternNode; readonly min: number; readonly max: number },
+    { item, min, max, isLazy }: PatternNode & { readonly type: 'repeat' },
     ends: ((end: number) => void)[],
   ): number {
+    const [into, past] = isLazy ? (['other', 'next'] as const) : (['next', 'other'] as const)
     let open: ((end: number) => void)[] = []
     const first = this.#pass(open)
     const append = (start: number, inner: ((end: number) => void)[]): void => {
@@ -187,17 +296,17 @@ class Machine implements GoPattern {
       const number = this.#push(fork, [])
       append(number, [])
       const inner: ((end: number) => void)[] = []
-      fork.next = this.#add(item, inner)
+      fork[into] = this.#add(item, inner)
       for (const set of inner) set(number)
-      open.push(end => (fork.other = end))
+      open.push(end => (fork[past] = end))
     }
     for (let i = min; i < max && max !== Infinity; i++) {
       const fork: { next: number; other: number } = { next: -1, other: -1 }
       append(this.#push(fork, []), [])
       const inner: ((end: number) => void)[] = []
-      fork.next = this.#add(item, inner)
+      fork[into] = this.#add(item, inner)
       open = inner
-      ends.push(end => (fork.other = end))
+      ends.push(end => (fork[past] = end))
     }
     ends.push(...open)
     return first

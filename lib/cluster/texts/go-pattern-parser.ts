@@ -11,6 +11,8 @@ export type PatternNode =
       readonly item: PatternNode
       readonly min: number
       readonly max: number
+      /** As few as possible come first. */
+      readonly isLazy: boolean
     }
 
 interface Flags {
@@ -119,7 +121,7 @@ export class PatternParser {
   #repeated(atom: PatternNode): PatternNode {
     const counts = this.#counts()
     if (counts === undefined) return atom
-    this.#take('?')
+    const isLazy = this.#take('?')
     const [min, max] = counts
     if (
       (min >= 2 || (max >= 2 && max !== Infinity)) &&
@@ -130,7 +132,7 @@ export class PatternParser {
     const start = this.#at
     if (this.#counts() !== undefined) throw new Refused('repeated twice')
     this.#at = start
-    return { type: 'repeat', item: atom, min, max }
+    return { type: 'repeat', item: atom, min, max, isLazy }
   }
 
   #counts(): readonly [min: number, max: number] | undefined {

@@ -1,0 +1,608 @@
+/** Makes functions of a checked expression. Each counts what it costs, as Kubernetes counts it,
+ *  and stops the run at its limit. */
+
+import {
+  accumulatorName,
+  type Call,
+  type Comprehension,
+  type Expr,
+  type List,
+  type MapLiteral,
+  operators,
+} from './ast.ts'
+import { type CallCost, costOfCall, costOfJoined } from './cost/actual.ts'
+import type { Implementation } from './declarations.ts'
+import { insertInto, zeros } from './functions/lists.ts'
+import { optionalIn } from './functions/optionals.ts'
+import { renewPatternWork } from './functions/regexes.ts'
+import { foundAt, isIn, itemAt } from './functions/standard.ts'
+import { CelError, CostExceeded, failure, noOverload } from './values/errors.ts'
+import { isInt } from './values/numbers.ts'
+import {
+  ArrayList,
+  CelList,
+  CelMap,
+  EntryMap,
+  none,
+  Optional,
+  typeName,
+  TypeValue,
+  type Value,
+} from './values/values.ts'
+
+/** What one run has. */
+class Frame {
+  readonly slots: (Value | CelError | undefined)[]
+  readonly limit: number
+  cost = 0
+
+  constructor(slots: (Value | undefined)[], limit: number) {
+    this.slots = slots
+    this.limit = limit
+  }
+
+  spend(cost: number): void {
+    this.cost += cost
+    if (this.cost > this.limit) throw new CostExceeded()
+  }
+}
+
+type Run = (frame: Frame) => Value
+
+/** The result of a run: an error has a message in cel-go's words. */
+export type Outcome =
+  | { readonly value: Value; readonly cost: number; readonly error?: undefined }
+  | { readonly error: string; readonly cost: number; readonly value?: undefined }
+
+/** A compiled expression. */
+export interface Program {
+  /** Runs with the values of the variables, in their order. */
+  readonly run: (inputs: readonly (Value | undefined)[], limit: number) => Outcome
+}
+
+export type Implementations = ReadonlyMap<string, Implementation>
+
+/** Compiles a checked expression. */
+export function compileChecked(
+  expr: Expr,
+  variables: Iterable<string>,
+  implementations: Implementations,
+): Program {
+  const compiler = new Compiler([...variables], implementations)
+  const { run } = compiler.compile(expr)
+  const { slotCount } = compiler
+  return {
+    run: (inputs, limit) => {
+      const slots = inputs.slice()
+      while (slots.length < slotCount) slots.push(undefined)
+      const frame = new Frame(slots, limit)
+      renewPatternWork()
+      try {
+        return { value: run(frame), cost: frame.cost }
+      } catch (error) {
+        if (!(error instanceof CelError) && !(error instanceof CostExceeded)) throw error
+        return { error: error.message, cost: frame.cost }
+      }
+    },
+  }
+}
+
+/** An expression as a function; a constant needs no run. */
+interface Compiled {
+  readonly run: Run
+  readonly constant?: Value
+}
+
+const conversions: ReadonlySet<string> = new Set([
+  ...['bool', 'bytes', 'double', 'duration', 'dyn', 'int', 'string', 'timestamp', 'type', 'uint'],
+])
+
+/** Costs of these calls are known only after them. */
+const costsAfter: ReadonlySet<string> = new Set(['join'])
+
+class Compiler {
+  readonly #implementations: Implementations
+  /** The slots of names, the innermost last. */
+  readonly #scopes: (readonly [name: string, slot: number])[]
+  slotCount: number
+
+  constructor(variables: readonly string[], implementations: Implementations) {
+    this.#implementations = implementations
+    this.#scopes = variables.map((name, slot) => [name, slot] as const)
+    this.slotCount = variables.length
+  }
+
+  compile(expr: Expr): Compiled {
+    switch (expr.kind) {
+      case 'literal':
+        return constant(expr.value)
+      case 'ident':
+        return this.#named(expr.overloads[0] ?? expr.name)
+      case 'select': {
+        const [name] = expr.overloads
+        return name === undefined ? { run: this.#select(expr) } : this.#named(name)
+      }
+      case 'call':
+        return this.#call(expr)
+      case 'list':
+        return this.#list(expr)
+      case 'map':
+        return this.#map(expr)
+      case 'struct':
+        return { run: () => fail(failure(`no such type: ${expr.name}`)) }
+      case 'comprehension':
+        return { run: this.#comprehension(expr) }
+    }
+  }
+
+  #run(expr: Expr): Run {
+    return this.compile(expr).run
+  }
+
+  #slotOf(name: string): number | undefined {
+    return this.#scopes.findLast(([known]) => known === name)?.[1]
+  }
+
+  #named(name: string): Compiled {
+    const slot = this.#slotOf(name)
+    if (slot === undefined) return typeConstant(name)
+    return {
+      run: frame => {
+        frame.spend(1)
+        const value = frame.slots[slot]
+        if (value === undefined) throw failure(`no such attribute(s): ${name}`)
+        if (value instanceof CelError) throw value
+        return value
+      },
+    }
+  }
+
+  #select({ operand, field, isTest }: Expr & { readonly kind: 'select' }): Run {
+    const run = this.#run(operand)
+    if (isTest) {
+      return frame => {
+        const of = run(frame)
+        if (of instanceof Optional) {
+          return of.value !== undefined && foundAt(of.value, field) !== undefined
+        }
+        if (of instanceof CelMap) return of.get(field) !== undefined
+        throw failure(`no such key: ${field}`)
+      }
+    }
+    return frame => {
+      const of = run(frame)
+      frame.spend(1)
+      if (of instanceof CelMap) {
+        const found = of.get(field)
+        if (found !== undefined) return found
+      } else if (of instanceof Optional) return maybeAt(of, field)
+      throw failure(`no such key: ${field}`)
+    }
+  }
+
+  #list(expr: List): Compiled {
+    const { items, optionals } = expr
+    const compiled = items.map(item => this.compile(item))
+    const make = (frame: Frame): Value => {
+      const values: Value[] = []
+      for (const [i, { run }] of compiled.entries()) {
+        const value = run(frame)
+        if (!optionals.has(i)) values.push(value)
+        else if (!(value instanceof Optional)) {
+          throw failure('cannot initialize optional list element from non-optional value')
+        } else if (value.value !== undefined) values.push(value.value)
+      }
+      return new ArrayList(values)
+    }
+    return literal(compiled, make, 10)
+  }
+
+  #map({ entries }: MapLiteral): Compiled {
+    const compiled = entries.map(({ key, value, isOptional }) => ({
+      key: this.compile(key),
+      value: this.compile(value),
+      isOptional,
+    }))
+    const make = (frame: Frame): Value => {
+      const map = new EntryMap()
+      for (const { key, value, isOptional } of compiled) {
+        const name = key.run(frame)
+        let member = value.run(frame)
+        if (isOptional) {
+          if (!(member instanceof Optional)) {
+            throw failure('cannot initialize optional entry from non-optional value')
+          }
+          if (member.value === undefined) continue
+          member = member.value
+        }
+        if (!map.add(name, member)) throw failure('Failed with repeated key')
+      }
+      return map
+    }
+    const parts = compiled.flatMap(({ key, value }) => [key, value])
+    return literal(parts, make, 30)
+  }
+
+  #call(expr: Call): Compiled {
+    const args = expr.target === undefined ? expr.args : [expr.target, ...expr.args]
+    switch (expr.name) {
+      case operators.and:
+      case operators.or:
+        return { run: logic(expr.name === operators.and, this.#runs(args)) }
+      case operators.conditional:
+        return { run: conditional(this.#runs(args)) }
+      case operators.notStrictlyFalse:
+        return { run: notStrictlyFalse(this.#run(args[0] as Expr)) }
+      case operators.optSelect:
+      case operators.optIndex:
+        return { run: optional(this.#runs(args)) }
+      case operators.index:
+        return { run: index(this.#runs(args)) }
+    }
+    if (expr.target !== undefined && (expr.name === 'or' || expr.name === 'orValue')) {
+      return { run: orElse(expr.name === 'orValue', this.#runs(args)) }
+    }
+    return this.#plainCall(expr, args)
+  }
+
+  #runs(exprs: readonly Expr[]): readonly Run[] {
+    return exprs.map(expr => this.#run(expr))
+  }
+
+  #plainCall(expr: Call, args: readonly Expr[]): Compiled {
+    const { name, overloads } = expr
+    const [overload = ''] = overloads.length === 1 ? overloads : []
+    const compiled = args.map(arg => this.compile(arg))
+    const [first, second] = compiled
+    if (overload === 'in_list' && first !== undefined && second?.constant instanceof CelList) {
+      return { run: memberOf(first.run, second.constant) }
+    }
+    const zero = zeros[overload]
+    const known = this.#implementations.get(name)
+    if (known === undefined) return { run: () => fail(noOverload(name)) }
+    const call: Implementation =
+      zero === undefined
+        ? known
+        : list => (list instanceof CelList && list.size === 0 ? zero : known(list))
+    if (conversions.has(name) && first !== undefined && 'constant' in first) {
+      const value = attempt(() => call(first.constant as Value))
+      if (value !== undefined) return constant(value)
+    }
+    const runs = compiled.map(({ run }) => run)
+    const cost = costOfCall(name, overload)
+    if (costsAfter.has(name)) return { run: costedAfter(call, runs) }
+    return { run: costed(call, runs, cost) }
+  }
+
+  #comprehension(expr: Comprehension): Run {
+    if (isBind(expr)) return this.#bind(expr)
+    const range = this.#run(expr.range)
+    const start = this.#run(expr.start)
+    const depth = this.#scopes.length
+    const accumulator = this.#declare(expr.accumulator)
+    const variable = this.#declare(expr.variable)
+    const variable2 = expr.variable2 === undefined ? undefined : this.#declare(expr.variable2)
+    const loop: Loop = { range, variable, variable2, accumulator }
+    const run =
+      this.#quantified(expr, loop) ?? this.#collected(expr, loop) ?? this.#folded(expr, loop, start)
+    this.#scopes.length = depth
+    return run
+  }
+
+  #declare(name: string): number {
+    const slot = this.slotCount++
+    this.#scopes.push([name, slot])
+    return slot
+  }
+
+  #bind(expr: Comprehension): Run {
+    const start = this.#run(expr.start)
+    const slot = this.#declare(expr.accumulator)
+    const result = this.#run(expr.result)
+    this.#scopes.pop()
+    return frame => {
+      frame.slots[slot] = start(frame)
+      return result(frame)
+    }
+  }
+
+  /** `all` and `exists`: the loop ends with the first answer, and an error only counts if none
+   *  comes. */
+  #quantified({ quantifier }: Comprehension, loop: Loop): Run | undefined {
+    if (quantifier === undefined) return undefined
+    const { isAll } = quantifier
+    const predicate = this.#run(quantifier.predicate)
+    const stepCost = isAll ? 3 : 4
+    return frame => {
+      let error: CelError | undefined
+      let isDone = false
+      each(frame, loop, () => {
+        frame.spend(stepCost)
+        try {
+          const value = predicate(frame)
+          if (typeof value !== 'boolean') throw noOverload()
+          isDone = value !== isAll
+        } catch (thrown) {
+          if (!(thrown instanceof CelError)) throw thrown
+          error ??= thrown
+        }
+        return !isDone
+      })
+      frame.spend(1)
+      if (isDone) return !isAll
+      if (error !== undefined) throw error
+      return isAll
+    }
+  }
+
+  /** Loops that add to a list or a map: what they make is theirs alone until they end. */
+  #collected(expr: Comprehension, loop: Loop): Run | undefined {
+    const { start, step } = expr
+    const isList = start.kind === 'list' && start.items.length === 0
+    const isMap = start.kind === 'map' && start.entries.length === 0
+    if (expr.accumulator !== accumulatorName || (!isList && !isMap)) return undefined
+    const isFiltered = step.kind === 'call' && step.name === operators.conditional
+    const adding = isFiltered ? (step.args[1] as Expr) : step
+    if (adding.kind !== 'call') return undefined
+    const filter = isFiltered ? this.#run(step.args[0] as Expr) : undefined
+    if (isList) {
+      const [, items] = adding.args
+      if (items?.kind !== 'list') return undefined
+      const item = this.#run(items.items[0] as Expr)
+      return frame => {
+        const values: Value[] = []
+        each(frame, loop, () => {
+          if (!passes(frame, filter)) return true
+          frame.spend(12)
+          values.push(item(frame))
+          return true
+        })
+        frame.spend(1)
+        return new ArrayList(values)
+      }
+    }
+    const [key, value] = this.#runs(adding.args.slice(1))
+    if (key === undefined) return undefined
+    return frame => {
+      const map = new EntryMap()
+      each(frame, loop, () => {
+        if (!passes(frame, filter)) return true
+        frame.spend(2)
+        insertInto(map, key(frame), value?.(frame))
+        return true
+      })
+      frame.spend(1)
+      return map
+    }
+  }
+
+  #folded(expr: Comprehension, loop: Loop, start: Run): Run {
+    const { accumulator } = loop
+    const condition = this.#run(expr.condition)
+    const step = this.#run(expr.step)
+    const result = this.#run(expr.result)
+    return frame => {
+      const first = start(frame)
+      // The range is found out first, so that an error in it is the one that is told.
+      frame.slots[accumulator] = first
+      each(frame, loop, () => {
+        if (condition(frame) !== true) return false
+        frame.slots[accumulator] = step(frame)
+        return true
+      })
+      return result(frame)
+    }
+  }
+}
+
+interface Loop {
+  readonly range: Run
+  readonly variable: number
+  readonly variable2: number | undefined
+  readonly accumulator: number
+}
+
+/** Takes the items of a list, or the keys of a map, until `take` says that it is enough. */
+function each(frame: Frame, { range, variable, variable2 }: Loop, take: () => boolean): void {
+  const of = range(frame)
+  const { slots } = frame
+  if (of instanceof CelList) {
+    for (let i = 0; i < of.size; i++) {
+      if (variable2 === undefined) slots[variable] = of.at(i)
+      else {
+        slots[variable] = i
+        slots[variable2] = of.at(i)
+      }
+      if (!take()) return
+    }
+  } else if (of instanceof CelMap) {
+    for (const key of of.keys()) {
+      slots[variable] = key
+      if (variable2 !== undefined) slots[variable2] = of.get(key)
+      if (!take()) return
+    }
+  } else throw failure(`got '${typeName(of)}', expected iterable type`)
+}
+
+function passes(frame: Frame, filter: Run | undefined): boolean {
+  if (filter === undefined) return true
+  const isKept = filter(frame)
+  if (typeof isKept !== 'boolean') throw noOverload()
+  if (!isKept) frame.spend(1)
+  return isKept
+}
+
+function isBind({ range, condition, accumulator }: Comprehension): boolean {
+  return (
+    range.kind === 'list' &&
+    range.items.length === 0 &&
+    condition.kind === 'literal' &&
+    condition.value === false &&
+    accumulator !== accumulatorName
+  )
+}
+
+function fail(error: Error): never {
+  throw error
+}
+
+function constant(value: Value): Compiled {
+  return { run: () => value, constant: value }
+}
+
+/** A type that is named stands for itself. */
+function typeConstant(name: string): Compiled {
+  return constant(new TypeValue(name))
+}
+
+function attempt(make: () => Value): Value | undefined {
+  try {
+    return make()
+  } catch (error) {
+    if (error instanceof CelError) return undefined
+    throw error
+  }
+}
+
+/** A list or a map: one of constants is a constant. */
+function literal(parts: readonly Compiled[], make: Run, cost: number): Compiled {
+  if (parts.every(part => 'constant' in part)) {
+    const value = attempt(() => make(new Frame([], Infinity)))
+    if (value !== undefined) return constant(value)
+  }
+  return {
+    run: frame => {
+      const value = make(frame)
+      frame.spend(cost)
+      return value
+    },
+  }
+}
+
+/** A call whose cost follows from its arguments, and is counted before it runs. */
+function costed(call: Implementation, runs: readonly Run[], cost: CallCost | undefined): Run {
+  const [first, second] = runs
+  if (cost === undefined) {
+    if (first !== undefined && second !== undefined && runs.length === 2) {
+      return frame => {
+        const [a, b] = [first(frame), second(frame)]
+        frame.spend(1)
+        return call(a, b)
+      }
+    }
+    return frame => {
+      const args = runs.map(run => run(frame))
+      frame.spend(1)
+      return call(...args)
+    }
+  }
+  return frame => {
+    const args = runs.map(run => run(frame))
+    frame.spend(cost(args))
+    return call(...args)
+  }
+}
+
+function costedAfter(call: Implementation, runs: readonly Run[]): Run {
+  return frame => {
+    const result = call(...runs.map(run => run(frame)))
+    frame.spend(costOfJoined(result))
+    return result
+  }
+}
+
+/** Membership in a list of constants costs nothing. */
+function memberOf(item: Run, list: CelList): Run {
+  const plain = new Set<Value>()
+  let isPlain = true
+  for (let i = 0; i < list.size; i++) {
+    const value = list.at(i)
+    if (typeof value === 'string' || typeof value === 'boolean' || isInt(value)) plain.add(value)
+    else isPlain = false
+  }
+  return frame => {
+    const value = item(frame)
+    return isPlain && typeof value !== 'object' ? plain.has(value) : isIn(value, list)
+  }
+}
+
+function logic(isAnd: boolean, [left, right]: readonly Run[]): Run {
+  const [first, second] = [left as Run, right as Run]
+  return frame => {
+    let problem: CelError | undefined
+    try {
+      const value = first(frame)
+      if (value === !isAnd) return value
+      if (value !== isAnd) problem = noOverload()
+    } catch (error) {
+      if (!(error instanceof CelError)) throw error
+      problem = error
+    }
+    if (problem === undefined) {
+      const other = second(frame)
+      if (typeof other !== 'boolean') throw noOverload()
+      return other
+    }
+    if (attempt(() => second(frame)) === !isAnd) return !isAnd
+    throw problem
+  }
+}
+
+function conditional([condition, yes, no]: readonly Run[]): Run {
+  const [test, ifTrue, ifFalse] = [condition as Run, yes as Run, no as Run]
+  return frame => {
+    const value = test(frame)
+    if (value === true) return ifTrue(frame)
+    if (value === false) return ifFalse(frame)
+    throw noOverload()
+  }
+}
+
+function notStrictlyFalse(operand: Run): Run {
+  return frame => {
+    frame.spend(1)
+    try {
+      return operand(frame) !== false
+    } catch (error) {
+      if (error instanceof CelError) return true
+      throw error
+    }
+  }
+}
+
+function maybeAt(of: Optional, key: Value): Value {
+  if (of.value === undefined) return none
+  const found = foundAt(of.value, key)
+  return found === undefined ? none : new Optional(found)
+}
+
+/** `a.?b` and `a[?b]`. */
+function optional([operand, key]: readonly Run[]): Run {
+  const [first, second] = [operand as Run, key as Run]
+  return frame => {
+    const [of, name] = [first(frame), second(frame)]
+    frame.spend(1)
+    if (of instanceof Optional) return maybeAt(of, name)
+    const found = foundAt(of, name)
+    return found === undefined ? none : new Optional(found)
+  }
+}
+
+function index([operand, key]: readonly Run[]): Run {
+  const [first, second] = [operand as Run, key as Run]
+  return frame => {
+    const [of, name] = [first(frame), second(frame)]
+    frame.spend(1)
+    return of instanceof Optional ? maybeAt(of, name) : itemAt(of, name)
+  }
+}
+
+/** `a.or(b)` and `a.orValue(b)`: b runs only where a has no value. */
+function orElse(isValue: boolean, [operand, otherwise]: readonly Run[]): Run {
+  const [first, second] = [operand as Run, otherwise as Run]
+  return frame => {
+    const of = optionalIn(first(frame))
+    if (of.value === undefined) return second(frame)
+    return isValue ? of.value : of
+  }
+}

@@ -1,0 +1,141 @@
+/** The language as Kubernetes has it: which libraries, macros and checks a minor version has. */
+
+import { check, type Names } from './checker.ts'
+import { compileChecked, type Program } from './compiler.ts'
+import { estimateCost } from './cost/estimate.ts'
+import type { Range, SizeAt } from './cost/ranges.ts'
+import { type Functions, functionsOf, type Implementation, type Library } from './declarations.ts'
+import { authorizers } from './functions/authorizers.ts'
+import { conversions } from './functions/conversions.ts'
+import { type FormatChecks, formatsOf } from './functions/formats.ts'
+import { listExtensions, listFunctions, sets, twoVariables } from './functions/lists.ts'
+import { moments } from './functions/moments.ts'
+import { addresses, prefixes } from './functions/networks.ts'
+import { optionals } from './functions/optionals.ts'
+import { quantities, semvers } from './functions/quantities.ts'
+import { standard } from './functions/standard.ts'
+import { regexes, texts } from './functions/texts.ts'
+import { urls } from './functions/urls.ts'
+import {
+  listMacros,
+  type Macros,
+  optionalMacros,
+  standardMacros,
+  twoVariableMacros,
+} from './macros.ts'
+import { parse } from './parser.ts'
+import { Problems } from './problems.ts'
+import { type CelType, TypeTooLarge } from './types.ts'
+import { validate } from './validators.ts'
+import { partsOf, type Expr } from './ast.ts'
+
+/** A compiled expression, or what is wrong with it. */
+export type Compilation =
+  | { readonly problems: string; readonly expression?: undefined }
+  | { readonly expression: Expression; readonly problems?: undefined }
+
+/** An expression that runs. */
+export interface Expression extends Program {
+  readonly type: CelType
+  /** What it may cost, where variables have these sizes. */
+  readonly estimate: (sizeAt: SizeAt) => Range
+  /** True if it names the variable. */
+  readonly uses: (variable: string) => boolean
+}
+
+/** What a language has beside what every CEL has. */
+export interface Parts {
+  readonly libraries: readonly Library[]
+  readonly macros: Macros
+  /** Constants and mixed literals are checked. */
+  readonly isStrict: boolean
+  readonly container?: string
+}
+
+export class Environment {
+  readonly #functions: Functions
+  readonly #implementations: ReadonlyMap<string, Implementation>
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    const libraries = [standard, conversions, moments, ...parts.libraries]
+    this.#parts = parts
+    this.#functions = functionsOf(libraries)
+    this.#implementations = new Map(
+      libraries.flatMap(({ implementations }) => Object.entries(implementations)),
+    )
+  }
+
+  /** Compiles an expression in which the variables have these types. */
+  compile(source: string, variables: ReadonlyMap<string, CelType>): Compilation {
+    const problems = new Problems(source)
+    const { macros, isStrict, container = '' } = this.#parts
+    const expr = parse(source, macros, problems)
+    if (expr === undefined) return { problems: problems.toString() }
+    const names: Names = {
+      functions: this.#functions,
+      variables,
+      container,
+      areLiteralsMixed: true,
+    }
+    try {
+      const type = check(expr, names, problems)
+      if (problems.isEmpty && isStrict) validate(expr, problems)
+      if (!problems.isEmpty) return { problems: problems.toString() }
+      return { expression: this.#expression(expr, type, variables) }
+    } catch (error) {
+      if (!(error instanceof TypeTooLarge)) throw error
+      problems.add(undefined, error.message)
+      return { problems: problems.toString() }
+    }
+  }
+
+  #expression(expr: Expr, type: CelType, variables: ReadonlyMap<string, CelType>): Expression {
+    const program = compileChecked(expr, variables.keys(), this.#implementations)
+    return {
+      ...program,
+      type,
+      estimate: sizeAt => estimateCost(expr, sizeAt),
+      uses: variable => names(expr, variable),
+    }
+  }
+}
+
+function names(expr: Expr, variable: string): boolean {
+  const isName = expr.kind === 'ident' || expr.kind === 'select'
+  if (isName && expr.overloads[0] === variable) return true
+  return partsOf(expr).some(part => names(part, variable))
+}
+
+/** The libraries by the minor version of 1 that has them first. */
+const libraries: readonly (readonly [minor: number, ...Library[]])[] = [
+  [0, urls, regexes, listFunctions],
+  [27, authorizers],
+  [28, optionals, quantities],
+  [29, texts, sets],
+  [30, addresses, prefixes],
+  [32, twoVariables],
+  [33, semvers],
+  [34, listExtensions],
+]
+
+const macros: readonly (readonly [minor: number, Macros])[] = [
+  [0, standardMacros],
+  [28, optionalMacros],
+  [32, twoVariableMacros],
+  [34, listMacros],
+]
+
+/** The language of a server of version 1.`minor`. It accepts in what is new what the version
+ *  before accepts, so that either can read what is stored. */
+export function kubernetesEnvironment(minor: number, formats: FormatChecks): Environment {
+  const compatible = minor - 1
+  return new Environment({
+    libraries: [
+      ...libraries.flatMap(([since, ...known]) => (since <= compatible ? known : [])),
+      formatsOf(formats),
+    ],
+    macros: new Map(macros.flatMap(([since, known]) => (since <= compatible ? [...known] : []))),
+    isStrict: true,
+  })
+}

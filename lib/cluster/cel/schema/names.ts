@@ -1,0 +1,21 @@
+/** The names of fields in expressions: what is no identifier is escaped. */
+
+const reserved: ReadonlySet<string> = new Set([
+  ...['true', 'false', 'null', 'in', 'as', 'break', 'const', 'continue', 'else', 'for'],
+  ...['function', 'if', 'import', 'let', 'loop', 'package', 'namespace', 'return', 'var'],
+  ...['void', 'while'],
+])
+
+const replaced: Readonly<Record<string, string>> = {
+  __: '__underscores__',
+  '.': '__dot__',
+  '-': '__dash__',
+  '/': '__slash__',
+}
+
+/** The name of a field in expressions; undefined if it has none. */
+export function escapedName(name: string): string | undefined {
+  if (!/^[A-Za-z_.\-/][A-Za-z0-9_.\-/]*$/.test(name)) return undefined
+  if (reserved.has(name)) return `__${name}__`
+  return name.replaceAll(/__|[-./]/g, part => replaced[part] ?? part)
+}

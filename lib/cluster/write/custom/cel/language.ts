@@ -1,0 +1,52 @@
+/** CEL as rules of definitions have it. */
+
+import { Environment, kubernetesEnvironment } from '../../../cel/environment.ts'
+import { requestUriProblem } from '../../../cel/functions/urls.ts'
+import {
+  dns1035Label,
+  dnsLabel,
+  dnsSubdomain,
+  type Format,
+  labelValue,
+  maskTrailingDash,
+  qualifiedName,
+} from '../../validation/formats.ts'
+import { hasFormat } from '../text-formats.ts'
+
+/** The newest version that is served: what is written must be read by all of them. */
+const minor = 36
+
+const prefixOf =
+  (format: Format): Format =>
+  text =>
+    format(maskTrailingDash(text))
+
+const textFormat =
+  (name: string, problem: string): Format =>
+  text =>
+    hasFormat(text, name) ? [] : [problem]
+
+let made: Environment | undefined
+
+/** The language, made when it is needed first: most servers never compile a rule. */
+export function ruleLanguage(): Environment {
+  made ??= kubernetesEnvironment(minor, {
+    dns1123Label: dnsLabel,
+    dns1123Subdomain: dnsSubdomain,
+    dns1035Label,
+    qualifiedName,
+    dns1123LabelPrefix: prefixOf(dnsLabel),
+    dns1123SubdomainPrefix: prefixOf(dnsSubdomain),
+    dns1035LabelPrefix: prefixOf(dns1035Label),
+    labelValue,
+    uri: text => {
+      const problem = requestUriProblem(text)
+      return problem === undefined ? [] : [problem]
+    },
+    uuid: textFormat('uuid', 'does not match the UUID format'),
+    byte: textFormat('byte', 'invalid base64'),
+    date: textFormat('date', 'invalid date'),
+    datetime: textFormat('datetime', 'invalid datetime'),
+  })
+  return made
+}
