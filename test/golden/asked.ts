@@ -174,6 +174,7 @@ export function masked(text: string): string {
       .replaceAll(/"clusterIPs":\["10\.[\d.]+"\]/g, '"clusterIPs":ALLOCATED')
       .replaceAll(/"caBundle":"[^"]+"/g, '"caBundle":CA')
       .replaceAll(/X509SHA256=[0-9a-f]+/g, 'X509')
+      .replaceAll(/selfType\d+/g, 'selfTypeN')
       // The recorded server was OpenShift's: its name, and what it adds to pods for itself.
       .replaceAll('"manager":"kube-apiserver-1.36"', '"manager":"kube-apiserver"')
       .replaceAll(openShiftSource, '')

@@ -122,7 +122,7 @@ export const operators = {
 
 const noOverloads: readonly string[] = []
 
-/** What every new expression has. */
+/** The members that every new expression has. */
 export function nodeAt(offset: number): {
   offset: number
   type: CelType | undefined

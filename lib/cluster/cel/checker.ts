@@ -13,7 +13,12 @@ import {
   type Select,
   type Struct,
 } from './ast.ts'
-import { type FunctionDeclaration, type Functions, typeNames } from './declarations.ts'
+import {
+  type FunctionDeclaration,
+  type Functions,
+  type Overload,
+  typeNames,
+} from './declarations.ts'
 import type { Problems } from './problems.ts'
 import {
   boolType,
@@ -37,12 +42,11 @@ import {
   bytesType,
   doubleType,
   uintType,
-  CelType as Type,
 } from './types.ts'
 import { CelList, Double, Uint, type Value } from './values/values.ts'
 import { isInt } from './values/numbers.ts'
 
-/** What an expression is checked with. */
+/** The names that an expression is checked with. */
 export interface Names {
   readonly functions: Functions
   readonly variables: ReadonlyMap<string, CelType>
@@ -183,19 +187,13 @@ class Checker {
   }
 
   #fieldOf(expr: Expr, type: CelType, field: string): CelType {
-    switch (type.kind) {
-      case 'map':
-        return type.params[1] ?? dynType
-      case 'struct':
-        return this.#structField(expr.offset, type, field)
-      case 'param':
-        this.#mappings.fit([dynType], [type])
-        return dynType
-      default:
-        if (isDynOrError(type)) return dynType
-        this.#problems.add(expr.offset, `type '${type}' does not support field selection`)
-        return dynType
+    if (type.kind === 'map') return type.params[1] ?? dynType
+    if (type.kind === 'struct') return this.#structField(expr.offset, type, field)
+    if (type.kind === 'param') this.#mappings.fit([dynType], [type])
+    else if (!isDynOrError(type)) {
+      this.#problems.add(expr.offset, `type '${type.text}' does not support field selection`)
     }
+    return dynType
   }
 
   #structField(offset: number, type: CelType, field: string): CelType {
@@ -236,7 +234,11 @@ class Checker {
     return this.#mappings.replace(isOptional(type) ? type : optionalOf(type), false)
   }
 
-  #resolve(expr: Call, { name, overloads }: FunctionDeclaration, target: Expr | undefined): CelType {
+  #resolve(
+    expr: Call,
+    { name, overloads }: FunctionDeclaration,
+    target: Expr | undefined,
+  ): CelType {
     const args = target === undefined ? expr.args : [target, ...expr.args]
     const types = args.map(arg => arg.type ?? errorType)
     if (name === operators.and || name === operators.or) return this.#logic(expr, types)
@@ -245,12 +247,10 @@ class Checker {
     for (const overload of overloads) {
       if (overload.isMember !== (target !== undefined)) continue
       if (overload.args.length !== types.length) continue
-      const fresh = new Substitutions()
-      for (const variable of overload.variables) fresh.add(paramOf(variable), this.#variable())
-      const expected = overload.args.map(arg => fresh.replace(arg, false))
-      if (!this.#mappings.fit(types, expected)) continue
+      const form = this.#instance(overload)
+      if (!this.#mappings.fit(types, form.args)) continue
       ids.push(overload.id)
-      const type = this.#mappings.replace(fresh.replace(overload.result, false), false)
+      const type = this.#mappings.replace(form.result, false)
       if (result === undefined) result = type
       else if (result.kind !== 'dyn' && !type.isExactly(result)) result = dynType
     }
@@ -267,6 +267,17 @@ class Checker {
     return errorType
   }
 
+  /** An overload with type variables of its own. */
+  #instance(overload: Overload): Pick<Overload, 'args' | 'result'> {
+    if (overload.variables.length === 0) return overload
+    const fresh = new Substitutions()
+    for (const variable of overload.variables) fresh.add(paramOf(variable), this.#variable())
+    return {
+      args: overload.args.map(arg => fresh.replace(arg, false)),
+      result: fresh.replace(overload.result, false),
+    }
+  }
+
   #logic(expr: Call, types: readonly CelType[]): CelType {
     let isWrong = false
     for (const [i, type] of types.entries()) {
@@ -279,7 +290,7 @@ class Checker {
   }
 
   #mismatch({ offset }: { readonly offset: number }, expected: CelType, actual: CelType): void {
-    this.#problems.add(offset, `expected type '${expected}' but found '${actual}'`)
+    this.#problems.add(offset, `expected type '${expected.text}' but found '${actual.text}'`)
   }
 
   #variable(): CelType {
@@ -327,9 +338,9 @@ class Checker {
     const [name, type] = found
     expr.overloads = [name]
     let result: CelType = errorType
-    if (type.kind !== 'type') this.#problems.add(expr.offset, `'${type}' is not a type`)
+    if (type.kind !== 'type') this.#problems.add(expr.offset, `'${type.text}' is not a type`)
     else if (firstParam(type).kind !== 'struct') {
-      this.#problems.add(expr.offset, `'${firstParam(type)}' is not a message type`)
+      this.#problems.add(expr.offset, `'${firstParam(type).text}' is not a message type`)
     } else result = firstParam(type)
     for (const entry of expr.entries) {
       const given = this.check(entry.value)
@@ -339,7 +350,7 @@ class Checker {
       if (this.#mappings.fit([field], [value])) continue
       this.#problems.add(
         entry.offset,
-        `expected type of field '${entry.name}' is '${field}' but provided type is '${value}'`,
+        `expected type of field '${entry.name}' is '${field.text}' but provided type is '${value.text}'`,
       )
     }
     return result
@@ -369,28 +380,24 @@ class Checker {
 
   /** The types of the variables of a loop. */
   #variablesOf(expr: Comprehension, range: CelType): readonly [CelType, CelType] {
-    const isTwo = expr.variable2 !== undefined
-    switch (range.kind) {
-      case 'list':
-        return isTwo ? [intType, firstParam(range)] : [firstParam(range), dynType]
-      case 'map':
-        return [firstParam(range), range.params[1] ?? dynType]
-      case 'dyn':
-      case 'error':
-      case 'param':
-        this.#mappings.fit([dynType], [range])
-        return [dynType, dynType]
-      default:
-        this.#problems.add(
-          expr.range.offset,
-          `expression of type '${range}' cannot be range of a comprehension (must be list, map, or dynamic)`,
-        )
-        return [errorType, errorType]
+    if (range.kind === 'list') {
+      const item = firstParam(range)
+      return expr.variable2 === undefined ? [item, dynType] : [intType, item]
     }
+    if (range.kind === 'map') return [firstParam(range), range.params[1] ?? dynType]
+    if (range.kind === 'param' || isDynOrError(range)) {
+      this.#mappings.fit([dynType], [range])
+      return [dynType, dynType]
+    }
+    this.#problems.add(
+      expr.range.offset,
+      `expression of type '${range.text}' cannot be range of a comprehension (must be list, map, or dynamic)`,
+    )
+    return [errorType, errorType]
   }
 }
 
-function literalType(value: Value): Type {
+function literalType(value: Value): CelType {
   if (typeof value === 'string') return stringType
   if (typeof value === 'boolean') return boolType
   if (value === null) return nullType

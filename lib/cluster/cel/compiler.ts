@@ -10,44 +10,40 @@ import {
   type MapLiteral,
   operators,
 } from './ast.ts'
-import { type CallCost, costOfCall, costOfJoined } from './cost/actual.ts'
+import { costOfCall } from './cost/actual.ts'
 import type { Implementation } from './declarations.ts'
 import { insertInto, zeros } from './functions/lists.ts'
-import { optionalIn } from './functions/optionals.ts'
 import { renewPatternWork } from './functions/regexes.ts'
-import { foundAt, isIn, itemAt } from './functions/standard.ts'
+import { foundAt } from './functions/standard.ts'
+import {
+  attempt,
+  conditional,
+  costed,
+  costedAfter,
+  each,
+  fail,
+  Frame,
+  index,
+  logic,
+  type Loop,
+  maybeAt,
+  memberOf,
+  notStrictlyFalse,
+  optional,
+  orElse,
+  passes,
+  type Run,
+} from './runs.ts'
 import { CelError, CostExceeded, failure, noOverload } from './values/errors.ts'
-import { isInt } from './values/numbers.ts'
 import {
   ArrayList,
   CelList,
   CelMap,
   EntryMap,
-  none,
   Optional,
-  typeName,
   TypeValue,
   type Value,
 } from './values/values.ts'
-
-/** What one run has. */
-class Frame {
-  readonly slots: (Value | CelError | undefined)[]
-  readonly limit: number
-  cost = 0
-
-  constructor(slots: (Value | undefined)[], limit: number) {
-    this.slots = slots
-    this.limit = limit
-  }
-
-  spend(cost: number): void {
-    this.cost += cost
-    if (this.cost > this.limit) throw new CostExceeded()
-  }
-}
-
-type Run = (frame: Frame) => Value
 
 /** The result of a run: an error has a message in cel-go's words. */
 export type Outcome =
@@ -94,7 +90,16 @@ interface Compiled {
 }
 
 const conversions: ReadonlySet<string> = new Set([
-  ...['bool', 'bytes', 'double', 'duration', 'dyn', 'int', 'string', 'timestamp', 'type', 'uint'],
+  'bool',
+  'bytes',
+  'double',
+  'duration',
+  'dyn',
+  'int',
+  'string',
+  'timestamp',
+  'type',
+  'uint',
 ])
 
 /** Costs of these calls are known only after them. */
@@ -395,43 +400,6 @@ class Compiler {
   }
 }
 
-interface Loop {
-  readonly range: Run
-  readonly variable: number
-  readonly variable2: number | undefined
-  readonly accumulator: number
-}
-
-/** Takes the items of a list, or the keys of a map, until `take` says that it is enough. */
-function each(frame: Frame, { range, variable, variable2 }: Loop, take: () => boolean): void {
-  const of = range(frame)
-  const { slots } = frame
-  if (of instanceof CelList) {
-    for (let i = 0; i < of.size; i++) {
-      if (variable2 === undefined) slots[variable] = of.at(i)
-      else {
-        slots[variable] = i
-        slots[variable2] = of.at(i)
-      }
-      if (!take()) return
-    }
-  } else if (of instanceof CelMap) {
-    for (const key of of.keys()) {
-      slots[variable] = key
-      if (variable2 !== undefined) slots[variable2] = of.get(key)
-      if (!take()) return
-    }
-  } else throw failure(`got '${typeName(of)}', expected iterable type`)
-}
-
-function passes(frame: Frame, filter: Run | undefined): boolean {
-  if (filter === undefined) return true
-  const isKept = filter(frame)
-  if (typeof isKept !== 'boolean') throw noOverload()
-  if (!isKept) frame.spend(1)
-  return isKept
-}
-
 function isBind({ range, condition, accumulator }: Comprehension): boolean {
   return (
     range.kind === 'list' &&
@@ -442,10 +410,6 @@ function isBind({ range, condition, accumulator }: Comprehension): boolean {
   )
 }
 
-function fail(error: Error): never {
-  throw error
-}
-
 function constant(value: Value): Compiled {
   return { run: () => value, constant: value }
 }
@@ -453,15 +417,6 @@ function constant(value: Value): Compiled {
 /** A type that is named stands for itself. */
 function typeConstant(name: string): Compiled {
   return constant(new TypeValue(name))
-}
-
-function attempt(make: () => Value): Value | undefined {
-  try {
-    return make()
-  } catch (error) {
-    if (error instanceof CelError) return undefined
-    throw error
-  }
 }
 
 /** A list or a map: one of constants is a constant. */
@@ -476,133 +431,5 @@ function literal(parts: readonly Compiled[], make: Run, cost: number): Compiled 
       frame.spend(cost)
       return value
     },
-  }
-}
-
-/** A call whose cost follows from its arguments, and is counted before it runs. */
-function costed(call: Implementation, runs: readonly Run[], cost: CallCost | undefined): Run {
-  const [first, second] = runs
-  if (cost === undefined) {
-    if (first !== undefined && second !== undefined && runs.length === 2) {
-      return frame => {
-        const [a, b] = [first(frame), second(frame)]
-        frame.spend(1)
-        return call(a, b)
-      }
-    }
-    return frame => {
-      const args = runs.map(run => run(frame))
-      frame.spend(1)
-      return call(...args)
-    }
-  }
-  return frame => {
-    const args = runs.map(run => run(frame))
-    frame.spend(cost(args))
-    return call(...args)
-  }
-}
-
-function costedAfter(call: Implementation, runs: readonly Run[]): Run {
-  return frame => {
-    const result = call(...runs.map(run => run(frame)))
-    frame.spend(costOfJoined(result))
-    return result
-  }
-}
-
-/** Membership in a list of constants costs nothing. */
-function memberOf(item: Run, list: CelList): Run {
-  const plain = new Set<Value>()
-  let isPlain = true
-  for (let i = 0; i < list.size; i++) {
-    const value = list.at(i)
-    if (typeof value === 'string' || typeof value === 'boolean' || isInt(value)) plain.add(value)
-    else isPlain = false
-  }
-  return frame => {
-    const value = item(frame)
-    return isPlain && typeof value !== 'object' ? plain.has(value) : isIn(value, list)
-  }
-}
-
-function logic(isAnd: boolean, [left, right]: readonly Run[]): Run {
-  const [first, second] = [left as Run, right as Run]
-  return frame => {
-    let problem: CelError | undefined
-    try {
-      const value = first(frame)
-      if (value === !isAnd) return value
-      if (value !== isAnd) problem = noOverload()
-    } catch (error) {
-      if (!(error instanceof CelError)) throw error
-      problem = error
-    }
-    if (problem === undefined) {
-      const other = second(frame)
-      if (typeof other !== 'boolean') throw noOverload()
-      return other
-    }
-    if (attempt(() => second(frame)) === !isAnd) return !isAnd
-    throw problem
-  }
-}
-
-function conditional([condition, yes, no]: readonly Run[]): Run {
-  const [test, ifTrue, ifFalse] = [condition as Run, yes as Run, no as Run]
-  return frame => {
-    const value = test(frame)
-    if (value === true) return ifTrue(frame)
-    if (value === false) return ifFalse(frame)
-    throw noOverload()
-  }
-}
-
-function notStrictlyFalse(operand: Run): Run {
-  return frame => {
-    frame.spend(1)
-    try {
-      return operand(frame) !== false
-    } catch (error) {
-      if (error instanceof CelError) return true
-      throw error
-    }
-  }
-}
-
-function maybeAt(of: Optional, key: Value): Value {
-  if (of.value === undefined) return none
-  const found = foundAt(of.value, key)
-  return found === undefined ? none : new Optional(found)
-}
-
-/** `a.?b` and `a[?b]`. */
-function optional([operand, key]: readonly Run[]): Run {
-  const [first, second] = [operand as Run, key as Run]
-  return frame => {
-    const [of, name] = [first(frame), second(frame)]
-    frame.spend(1)
-    if (of instanceof Optional) return maybeAt(of, name)
-    const found = foundAt(of, name)
-    return found === undefined ? none : new Optional(found)
-  }
-}
-
-function index([operand, key]: readonly Run[]): Run {
-  const [first, second] = [operand as Run, key as Run]
-  return frame => {
-    const [of, name] = [first(frame), second(frame)]
-    frame.spend(1)
-    return of instanceof Optional ? maybeAt(of, name) : itemAt(of, name)
-  }
-}
-
-/** `a.or(b)` and `a.orValue(b)`: b runs only where a has no value. */
-function orElse(isValue: boolean, [operand, otherwise]: readonly Run[]): Run {
-  const [first, second] = [operand as Run, otherwise as Run]
-  return frame => {
-    const of = optionalIn(first(frame))
-    if (of.value === undefined) return second(frame)
-    return isValue ? of.value : of
   }
 }

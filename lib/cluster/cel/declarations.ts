@@ -3,7 +3,7 @@
 import {
   boolType,
   bytesType,
-  CelType,
+  type CelType,
   doubleType,
   durationType,
   dynType,
@@ -33,7 +33,7 @@ export interface Overload {
   readonly variables: readonly string[]
 }
 
-/** What a function does with values of any types: it throws where it does not take them. */
+/** The action of a function on values of any types: it throws where it does not take them. */
 export type Implementation = (...args: Value[]) => Value
 
 export interface FunctionDeclaration {
@@ -156,7 +156,11 @@ export const typeNames: ReadonlyMap<string, CelType> = new Map([
   ['google.protobuf.Duration', durationType],
   ['optional_type', optionalOf(dynType)],
   ...[
-    ...['net.IP', 'net.CIDR', 'kubernetes.URL', 'kubernetes.Quantity', 'kubernetes.Semver'],
+    'net.IP',
+    'net.CIDR',
+    'kubernetes.URL',
+    'kubernetes.Quantity',
+    'kubernetes.Semver',
     'kubernetes.NamedFormat',
   ].map(name => [name, opaqueOf(name)] as const),
 ])

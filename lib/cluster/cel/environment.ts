@@ -37,13 +37,13 @@ export type Compilation =
 /** An expression that runs. */
 export interface Expression extends Program {
   readonly type: CelType
-  /** What it may cost, where variables have these sizes. */
+  /** The cost that it may have, where variables have these sizes. */
   readonly estimate: (sizeAt: SizeAt) => Range
   /** True if it names the variable. */
   readonly uses: (variable: string) => boolean
 }
 
-/** What a language has beside what every CEL has. */
+/** The parts of a language beside those that every CEL has. */
 export interface Parts {
   readonly libraries: readonly Library[]
   readonly macros: Macros

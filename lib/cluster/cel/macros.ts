@@ -28,7 +28,11 @@ export interface Maker {
   readonly copied: (nodes: number) => void
 }
 
-export type Macro = (maker: Maker, target: Expr | undefined, args: readonly Expr[]) => Expr | undefined
+export type Macro = (
+  maker: Maker,
+  target: Expr | undefined,
+  args: readonly Expr[],
+) => Expr | undefined
 
 const unusedName = '#unused'
 
@@ -132,7 +136,9 @@ function copyOfLoop(expr: Comprehension): Expr {
     step,
     result: copyOf(expr.result),
     quantifier:
-      quantifier === undefined || predicate === undefined ? undefined : { ...quantifier, predicate },
+      quantifier === undefined || predicate === undefined
+        ? undefined
+        : { ...quantifier, predicate },
   }
 }
 
@@ -317,16 +323,6 @@ const sortBy: Macro = (maker, target, args) => {
   return bind(maker, sortedName, [operand, sorted])
 }
 
-/** `cel.bind(x, value, body)`. */
-const bindMacro: Macro = (maker, target, args) => {
-  if (target?.kind !== 'ident' || target.name !== 'cel') return undefined
-  const [variable, value, body] = args as [Expr, Expr, Expr]
-  if (variable.kind !== 'ident') {
-    throw new MacroProblem(variable.offset, 'cel.bind() variable names must be simple identifiers')
-  }
-  return bind(maker, variable.name, [value, body])
-}
-
 export type Macros = ReadonlyMap<string, Macro>
 
 /** The key of a macro in the table. */
@@ -369,5 +365,3 @@ export const optionalMacros: Macros = new Map([
 ])
 
 export const listMacros: Macros = new Map([member('sortBy', 2, sortBy)])
-
-export const bindingMacros: Macros = new Map([member('bind', 3, bindMacro)])

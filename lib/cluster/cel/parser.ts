@@ -3,14 +3,7 @@
  *  Everything is bounded: the length of the text, how deep it nests and how long its chains are,
  *  and how many nodes macros make of it. */
 
-import {
-  type Expr,
-  type MapEntry,
-  nodeAt,
-  operators,
-  partsOf,
-  type StructField,
-} from './ast.ts'
+import { type Expr, type MapEntry, nodeAt, operators, partsOf, type StructField } from './ast.ts'
 import { type Token, tokensOf, type TokenType } from './lexer.ts'
 import { macroKey, MacroProblem, type Macros } from './macros.ts'
 import type { Problems } from './problems.ts'
@@ -28,8 +21,26 @@ const treeDepthMax = 750
 const nodesMax = 200_000
 
 const reserved: ReadonlySet<string> = new Set([
-  ...['as', 'break', 'const', 'continue', 'else', 'false', 'for', 'function', 'if', 'import'],
-  ...['in', 'let', 'loop', 'package', 'namespace', 'null', 'return', 'true', 'var', 'void'],
+  'as',
+  'break',
+  'const',
+  'continue',
+  'else',
+  'false',
+  'for',
+  'function',
+  'if',
+  'import',
+  'in',
+  'let',
+  'loop',
+  'package',
+  'namespace',
+  'null',
+  'return',
+  'true',
+  'var',
+  'void',
   'while',
 ])
 
@@ -79,7 +90,7 @@ class Parser {
   #depth = 0
   #chain = 0
   #nodes = 0
-  readonly #depths = new WeakMap<Expr, number>()
+  readonly #depths = new Map<Expr, number>()
 
   constructor(tokens: readonly Token[], macros: Macros, problems: Problems) {
     this.#tokens = tokens
@@ -140,7 +151,7 @@ class Parser {
 
   #node<T extends Made>(offset: number, rest: T): T & ReturnType<typeof nodeAt> {
     this.#count(1)
-    const node = { ...nodeAt(offset), ...rest }
+    const node = Object.assign(rest, nodeAt(offset))
     this.#nest(node, partsOf(node))
     return node
   }
@@ -486,7 +497,11 @@ class Parser {
 /** Nodes that a macro makes, about, and how deep they nest. */
 const [macroNodes, macroLevels] = [10, 5]
 
-type Made = Expr extends infer E ? (E extends Expr ? Omit<E, 'offset' | 'type' | 'overloads'> : never) : never
+type Made = Expr extends infer E
+  ? E extends Expr
+    ? Omit<E, 'offset' | 'type' | 'overloads'>
+    : never
+  : never
 
 const literalTypes: ReadonlySet<TokenType> = new Set([
   'BYTES',
@@ -523,7 +538,11 @@ function literalValue(type: TokenType, text: string, sign: string): Value {
     }
     case 'BYTES':
       return bytesOfLiteral(text.slice(1))
-    default:
+    case 'EOF':
+    case 'ESC_IDENTIFIER':
+    case 'IDENTIFIER':
+    case 'STRING':
+    case 'symbol':
       return textOfLiteral(text)
   }
 }

@@ -1,4 +1,4 @@
-/** What is wrong with an expression, as cel-go shows it: with its place, the line and a caret. */
+/** Problems of an expression, as cel-go shows them: with the place, the line and a caret. */
 
 /** A problem at an offset of the source; without one it concerns all of it. */
 export interface Problem {

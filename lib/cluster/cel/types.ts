@@ -49,10 +49,10 @@ export class CelType {
   }
 
   /** As cel-go writes it. */
-  toString(): string {
+  get text(): string {
     if (this.kind === 'error') return '!error!'
     if (this.params.length === 0) return this.name
-    return `${this.name}(${this.params.join(', ')})`
+    return `${this.name}(${this.params.map(({ text }) => text).join(', ')})`
   }
 
   isExactly(other: CelType): boolean {
@@ -122,8 +122,12 @@ export function firstParam(type: CelType): CelType {
 /** The signature in an error: `(int, string)`, `string.(int)`. */
 export function signatureText(types: readonly CelType[], isMember: boolean): string {
   const [first, ...rest] = types
-  if (!isMember || first === undefined) return `(${types.join(', ')})`
-  return `${first}.(${rest.join(', ')})`
+  if (!isMember || first === undefined) return `(${textsOf(types)})`
+  return `${first.text}.(${textsOf(rest)})`
+}
+
+function textsOf(types: readonly CelType[]): string {
+  return types.map(({ text }) => text).join(', ')
 }
 
 /** The types that variables of types stand for. What a failed try has noted is taken back. */

@@ -13,7 +13,7 @@ const shorts: Readonly<Record<string, string>> = {
   v: '\v',
 }
 
-/** What stands between the quotes, still with its escapes. */
+/** The text between the quotes, still with its escapes. */
 function inner(literal: string): { readonly text: string; readonly isRaw: boolean } {
   const isRaw = /^[rR]/.test(literal)
   const quoted = isRaw ? literal.slice(1) : literal

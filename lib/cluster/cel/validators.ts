@@ -31,12 +31,15 @@ function walk(
   for (const part of partsOf(expr)) walk(part, isFormat, see)
 }
 
-const checks: readonly (readonly [name: string, arg: number, isRight: (text: string) => boolean])[] =
-  [
-    ['duration', 0, text => parseDuration(text) !== undefined],
-    ['timestamp', 0, text => isTimestamp(text)],
-    ['matches', 0, isGoPattern],
-  ]
+const checks: readonly (readonly [
+  name: string,
+  arg: number,
+  isRight: (text: string) => boolean,
+])[] = [
+  ['duration', 0, text => parseDuration(text) !== undefined],
+  ['timestamp', 0, text => isTimestamp(text)],
+  ['matches', 0, isGoPattern],
+]
 
 function isTimestamp(text: string): boolean {
   try {
@@ -62,7 +65,7 @@ function areAlike(a: CelType, b: CelType): boolean {
 }
 
 function mismatch(expr: Expr, expected: CelType, actual: CelType, problems: Problems): void {
-  problems.add(expr.offset, `expected type '${expected}' but found '${actual}'`)
+  problems.add(expr.offset, `expected type '${expected.text}' but found '${actual.text}'`)
 }
 
 function checkList({ items, optionals }: List, problems: Problems): void {

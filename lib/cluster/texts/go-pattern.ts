@@ -11,7 +11,7 @@ import { PatternParser, type PatternNode } from './go-pattern-parser.ts'
 export interface GoPattern {
   /** True if it occurs in the text. */
   readonly test: (text: string, spend?: Spend) => boolean
-  /** Where it occurs first, not before a place; as Go finds it. Places are in `chars`. */
+  /** The first place where it occurs, not before `from`, as Go finds it; places are in `chars`. */
   readonly find: (chars: readonly string[], from: number, spend?: Spend) => Found | undefined
 }
 
@@ -162,7 +162,10 @@ class Machine implements GoPattern {
       if (state !== undefined && 'takes' in state && state.takes(char)) next.add(state.next)
     }
     const alike = char === '\n' ? char : /^\w$/.test(char) ? 'a' : ' '
-    return this.#metAfter([...next].sort((a, b) => a - b), alike)
+    return this.#metAfter(
+      [...next].sort((a, b) => a - b),
+      alike,
+    )
   }
 
   #metAfter(states: readonly number[], before: string): Met {

@@ -1,4 +1,4 @@
-/** What calls cost while they run, as Kubernetes counts it. */
+/** The cost of calls while they run, as Kubernetes counts it. */
 
 import { NamedFormat } from '../functions/formats.ts'
 import { isInt } from '../values/numbers.ts'
@@ -106,8 +106,12 @@ const comparisons = ['less', 'greater', 'less_equals', 'greater_equals'].flatMap
 const byOverload: Readonly<Record<string, CallCost>> = {
   ...rows(
     [
-      ...['starts_with_string', 'ends_with_string', 'string_to_bytes', 'bytes_to_string'],
-      ...['strings_quote', 'string_format'],
+      'starts_with_string',
+      'ends_with_string',
+      'string_to_bytes',
+      'bytes_to_string',
+      'strings_quote',
+      'string_format',
     ],
     ofFirst(),
   ),
@@ -119,7 +123,10 @@ const byOverload: Readonly<Record<string, CallCost>> = {
   ...rows(['list_sets_contains_list', 'list_sets_intersects_list'], products(1)),
   list_sets_equivalent_list: products(2),
   list_slice: ([, from, to]) => listBase + Math.max(0, intOf(to) - intOf(from)),
-  ...rows(['list_flatten', 'list_flatten_int'], ofList(([, depth]) => intOf(depth ?? 1))),
+  ...rows(
+    ['list_flatten', 'list_flatten_int'],
+    ofList(([, depth]) => intOf(depth ?? 1)),
+  ),
   lists_range: ([count]) => listBase + Math.max(0, intOf(count)),
   list_reverse: ofList(() => 1),
   list_distinct: selfCompared,

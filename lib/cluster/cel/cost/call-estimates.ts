@@ -1,11 +1,11 @@
-/** What calls of functions may cost: rows of Kubernetes' and cel-go's estimators. */
+/** The costs that calls may have: rows of Kubernetes' and cel-go's estimators. */
 
 import { isInt } from '../values/numbers.ts'
 import { exactly, plus, type Range, scaled, type Sized, times, unknownRange } from './ranges.ts'
 
 export interface CallEstimate {
   readonly cost: Range
-  /** Of the result. */
+  /** That of the result. */
   readonly size?: Range
 }
 
@@ -55,9 +55,7 @@ const ofFirst =
 const resized =
   (size: (size: Range) => Range): Estimate =>
   ({ args: [arg] }) =>
-    arg === undefined
-      ? undefined
-      : { cost: scaled(arg.size, textFactor), size: size(arg.size) }
+    arg === undefined ? undefined : { cost: scaled(arg.size, textFactor), size: size(arg.size) }
 
 /** Looking at each item of a list, or at each character of a text. */
 const traversal: Estimate = ({ target }) => {
@@ -196,13 +194,44 @@ function rows(names: readonly string[], estimate: Estimate): Record<string, Esti
 const byName: Readonly<Record<string, Estimate>> = {
   ...rows(
     [
-      ...['serviceAccount', 'path', 'group', 'resource', 'subresource', 'namespace', 'name'],
-      ...['allowed', 'reason', 'error', 'errored', 'masked', 'prefixLength', 'family'],
-      ...['isUnspecified', 'isLoopback', 'isLinkLocalMulticast', 'isLinkLocalUnicast'],
-      ...['isGlobalUnicast', 'format.named', 'sign', 'asInteger', 'isInteger'],
-      ...['asApproximateFloat', 'isGreaterThan', 'isLessThan', 'compareTo', 'add', 'sub'],
-      ...['major', 'minor', 'patch', 'getScheme', 'getHostname', 'getHost', 'getPort'],
-      ...['getEscapedPath', 'getQuery'],
+      'serviceAccount',
+      'path',
+      'group',
+      'resource',
+      'subresource',
+      'namespace',
+      'name',
+      'allowed',
+      'reason',
+      'error',
+      'errored',
+      'masked',
+      'prefixLength',
+      'family',
+      'isUnspecified',
+      'isLoopback',
+      'isLinkLocalMulticast',
+      'isLinkLocalUnicast',
+      'isGlobalUnicast',
+      'format.named',
+      'sign',
+      'asInteger',
+      'isInteger',
+      'asApproximateFloat',
+      'isGreaterThan',
+      'isLessThan',
+      'compareTo',
+      'add',
+      'sub',
+      'major',
+      'minor',
+      'patch',
+      'getScheme',
+      'getHostname',
+      'getHost',
+      'getPort',
+      'getEscapedPath',
+      'getQuery',
     ],
     fixed,
   ),
@@ -265,7 +294,8 @@ const standard: Readonly<Record<string, Estimate>> = {
   bytes_to_string: resized(({ min, max }) => ({ min: Math.floor(min / 4), max })),
   strings_quote: resized(({ min, max }) => ({ min: min + 2, max: max * 2 + 2 })),
   ...rows(['starts_with_string', 'ends_with_string'], ofFirst(textFactor)),
-  in_list: ({ args: [, list] }) => (list === undefined ? undefined : { cost: scaled(list.size, 1) }),
+  in_list: ({ args: [, list] }) =>
+    list === undefined ? undefined : { cost: scaled(list.size, 1) },
   matches_string: ({ target, args: [pattern] }) =>
     target === undefined || pattern === undefined
       ? undefined

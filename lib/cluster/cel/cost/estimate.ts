@@ -1,4 +1,4 @@
-/** What an expression may cost at least and at most, before it runs, as cel-go estimates it. */
+/** The least and the greatest cost of an expression, before it runs, as cel-go estimates it. */
 
 import { accumulatorName, type Call, type Comprehension, type Expr, operators } from '../ast.ts'
 import { type CelType, firstParam, isOptional } from '../types.ts'

@@ -4,7 +4,7 @@ import type { Library } from '../declarations.ts'
 import { failure, noOverload } from '../values/errors.ts'
 import { Opaque, type Value } from '../values/values.ts'
 
-/** What is asked about. */
+/** The thing that is asked about. */
 export interface Question {
   readonly path?: string
   readonly group?: string

@@ -88,7 +88,7 @@ export function textOf(value: Value): string | undefined {
   if (value instanceof Timestamp) return timestampText(value)
   if (value instanceof Duration) return durationText(value)
   if (value instanceof TypeValue) return value.name
-  if (value instanceof Opaque) return value.toString()
+  if (value instanceof Opaque) return value.text
   return undefined
 }
 
@@ -137,7 +137,7 @@ function toTimestamp(value: Value): Value {
   return moment
 }
 
-/** What one function takes and gives. */
+/** The signatures of one conversion. */
 function forms(to: string, from: Readonly<Record<string, string>>): readonly string[] {
   return Object.entries(from).map(([type, id]) => `${id}: (${type}) ${to}`)
 }

@@ -8,7 +8,6 @@ import {
   CelMap,
   Double,
   Duration,
-
   itemsOf,
   Timestamp,
   typeName,
@@ -141,7 +140,7 @@ function scientific(number: number, precision: number): string {
   const [mantissa = '', exponent = '0'] = number.toExponential(Math.min(100, precision)).split('e')
   const power = Number(exponent)
   const digits = String(Math.abs(power)).padStart(2, '0')
-  const raised = [...digits].map(digit => superscripts.charAt(Number(digit))).join('')
+  const raised = Array.from(digits, digit => superscripts.charAt(Number(digit))).join('')
   return `${mantissa}\u00a0×\u00a010${power < 0 ? '⁻' : ''}${raised}`
 }
 
@@ -203,4 +202,3 @@ function mapText(map: CelMap): string {
   const sorted = entries.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
   return `{${sorted.map(([key, value]) => `${key}:${value}`).join(', ')}}`
 }
-

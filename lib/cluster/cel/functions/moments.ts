@@ -8,7 +8,7 @@ import { Duration, type Int, Timestamp, type Value } from '../values/values.ts'
 interface Getter {
   readonly id: string
   readonly part: (parts: Parts) => number
-  /** Of a duration. */
+  /** That of a duration. */
   readonly whole?: (duration: Duration) => Int
 }
 

@@ -26,12 +26,12 @@ class Ip extends Opaque {
     return this.address.isV4 ? 4 : 16
   }
 
-  override toString(): string {
+  override get text(): string {
     return addressText(this.address)
   }
 
   equals(other: Opaque): boolean {
-    return String(other) === String(this)
+    return other.text === this.text
   }
 }
 
@@ -48,12 +48,12 @@ class Cidr extends Opaque {
     return Math.ceil(this.prefix.length / 8)
   }
 
-  override toString(): string {
+  override get text(): string {
     return prefixText(this.prefix)
   }
 
   equals(other: Opaque): boolean {
-    return String(other) === String(this)
+    return other.text === this.text
   }
 }
 
@@ -171,9 +171,7 @@ const isLinkLocalMulticast = (bytes: readonly number[]): boolean => {
 const isGlobal = (bytes: readonly number[]): boolean => {
   const isV4 = bytes.length === 4
   if (isV4 && bytes.every(byte => byte === 255)) return false
-  return (
-    !isZero(bytes) && !isLoopback(bytes) && !isMulticast(bytes, isV4) && !isLinkLocal(bytes)
-  )
+  return !isZero(bytes) && !isLoopback(bytes) && !isMulticast(bytes, isV4) && !isLinkLocal(bytes)
 }
 
 const [ip, cidr] = ['net.IP', 'net.CIDR']
@@ -195,7 +193,7 @@ export const addresses: Library = {
     ip: (value: Value) =>
       value instanceof Cidr ? new Ip(value.prefix.address) : ipOf(textIn(value)),
     family: (value: Value) => (ipOf(value).address.isV4 ? 4 : 6),
-    'ip.isCanonical': (text: Value) => String(ipOf(textIn(text))) === text,
+    'ip.isCanonical': (text: Value) => ipOf(textIn(text)).text === text,
     isUnspecified: ask(isZero),
     isLoopback: ask(isLoopback),
     isLinkLocalMulticast: ask(isLinkLocalMulticast),

@@ -4,6 +4,7 @@ import type { Library } from '../declarations.ts'
 import { failure, noOverload } from '../values/errors.ts'
 import { isInt } from '../values/numbers.ts'
 import { areEqual, ArrayList, CelList, itemsOf, type Value } from '../values/values.ts'
+import { textOf } from './conversions.ts'
 import { formatted } from './formatted.ts'
 import { findAllIn, findIn, matchesIn } from './regexes.ts'
 
@@ -23,7 +24,9 @@ function pointsOf(text: string): ArrayLike<string> & Iterable<string> {
 }
 
 function sliced(points: ArrayLike<string> & Iterable<string>, start: number, end: number): string {
-  return typeof points === 'string' ? points.slice(start, end) : [...points].slice(start, end).join('')
+  return typeof points === 'string'
+    ? points.slice(start, end)
+    : [...points].slice(start, end).join('')
 }
 
 const outOfRange = (index: number): Error => failure(`index out of range: ${index}`)
@@ -65,8 +68,6 @@ function lastIndexOf(text: Value, part: Value, offset?: Value): Value {
   return found < 0 ? -1 : Array.from(whole.slice(0, found)).length
 }
 
-
-
 function replace(text: Value, old: Value, by: Value, count?: Value): Value {
   const [whole, wanted, instead] = [textIn(text), textIn(old), textIn(by)]
   const max = count === undefined ? -1 : intIn(count)
@@ -79,8 +80,10 @@ function replace(text: Value, old: Value, by: Value, count?: Value): Value {
   if (wanted === '') {
     const chars = Array.from(whole)
     const places = Math.min(max, chars.length + 1)
-    return chars.map((char, i) => (i < places ? instead + char : char)).join('') +
+    return (
+      chars.map((char, i) => (i < places ? instead + char : char)).join('') +
       (places > chars.length ? instead : '')
+    )
   }
   const parts = whole.split(wanted)
   const rest = parts.slice(max).join(wanted)
@@ -108,7 +111,8 @@ function substring(text: Value, from: Value, to?: Value): Value {
   return sliced(points, start, end)
 }
 
-const goSpace = '[\\t\\n\\v\\f\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]'
+const goSpace =
+  '[\\t\\n\\v\\f\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]'
 const startSpace = new RegExp(`^${goSpace}+`)
 const anySpace = new RegExp(goSpace)
 
@@ -136,7 +140,7 @@ function join(list: Value, separator: Value = ''): Value {
   if (!(list instanceof CelList) || typeof separator !== 'string') throw noOverload()
   return itemsOf(list)
     .map(item => {
-      if (typeof item !== 'string') throw failure(`join: invalid input: ${String(item)}`)
+      if (typeof item !== 'string') throw failure(`join: invalid input: ${textOf(item) ?? ''}`)
       return item
     })
     .join(separator)
@@ -191,12 +195,6 @@ export const texts: Library = {
       `"${textIn(text).replaceAll(/[\x07-\r"\\]/g, char => quotedChars[char] ?? char)}"`,
     join,
   },
-}
-
-/** What cel-spec has and Kubernetes does not yet. */
-export const moreTexts: Library = {
-  signatures: { reverse: ['string_reverse: string.() string'] },
-  implementations: {},
 }
 
 export const regexes: Library = {

@@ -14,17 +14,17 @@ interface Parts {
 
 class Url extends Opaque {
   readonly typeName = 'kubernetes.URL'
-  readonly text: string
+  readonly source: string
   readonly parts: Parts
 
   constructor(text: string, parts: Parts) {
     super()
-    this.text = text
+    this.source = text
     this.parts = parts
   }
 
   equals(other: Opaque): boolean {
-    return other instanceof Url && other.text === this.text
+    return other instanceof Url && other.source === this.source
   }
 }
 
@@ -47,7 +47,8 @@ function parse(text: string): Parts | string {
   const slash = hasHost ? before.indexOf('/', 2) : 0
   const authority = hasHost ? before.slice(2, slash < 0 ? undefined : slash) : ''
   const path = slash < 0 ? '' : before.slice(slash)
-  const problem = hostProblem(authority.slice(authority.lastIndexOf('@') + 1)) ?? escapeProblem(path)
+  const problem =
+    hostProblem(authority.slice(authority.lastIndexOf('@') + 1)) ?? escapeProblem(path)
   if (problem !== undefined) return problem
   const host = authority.slice(authority.lastIndexOf('@') + 1)
   return { scheme: name, host, path, query }
@@ -75,7 +76,7 @@ function portProblem(port: string): string | undefined {
   return /^(?::\d*)?$/.test(port) ? undefined : `invalid port ${goQuote(port)} after host`
 }
 
-/** What is wrong with the target of a request, as Go says it. */
+/** The problem of the target of a request, as Go says it. */
 export function requestUriProblem(text: string): string | undefined {
   const parts = parse(text)
   return typeof parts === 'string' ? `parse ${goQuote(text)}: ${parts}` : undefined
@@ -85,9 +86,7 @@ function urlOf(text: Value): Value {
   if (typeof text !== 'string') throw noOverload('url')
   const parts = parse(text)
   if (typeof parts !== 'string') return new Url(text, parts)
-  throw failure(
-    `URL parse error during conversion from string: parse ${goQuote(text)}: ${parts}`,
-  )
+  throw failure(`URL parse error during conversion from string: parse ${goQuote(text)}: ${parts}`)
 }
 
 function partOf(read: (parts: Parts) => Value): (url: Value) => Value {

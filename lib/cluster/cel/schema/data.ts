@@ -1,4 +1,5 @@
-/** Values of objects in expressions, read as their schema describes them when they are asked for. */
+/** Values of objects in expressions, read as their schema describes them when they are asked
+ *  for. */
 
 import { isObject, type UntypedObject } from '../../../base/untyped.ts'
 import {
@@ -43,7 +44,11 @@ interface Field {
 /** Schemas nest no deeper. */
 const depthMax = 100
 
-export function shapeOf(schema: unknown, isResource: boolean = isEmbedded(schema), depth = 0): Shape {
+export function shapeOf(
+  schema: unknown,
+  isResource: boolean = isEmbedded(schema),
+  depth = 0,
+): Shape {
   const given: UntypedObject = isObject(schema) && depth < depthMax ? schema : {}
   const raw = isResource ? withTypeMeta(given) : given
   const nested = (inner: unknown): Shape => shapeOf(inner, isEmbedded(inner), depth + 1)
@@ -111,9 +116,7 @@ export function valueOf(json: JsonValue, shape: Shape): Value {
       if (typeof json === 'string') return json
       const value = json instanceof JsonNumber ? intIn(json) : undefined
       if (value !== undefined) return value
-      throw failure(
-        'invalid data, expected XIntOrString value to be either a string or integer',
-      )
+      throw failure('invalid data, expected XIntOrString value to be either a string or integer')
     }
     default:
       return freeValue(json)

@@ -104,7 +104,9 @@ function objectIn(schema: UntypedObject): Declared | undefined {
       nonNegative(schema['maxProperties']) ?? Math.floor((requestMax - 2) / (item.minSize + 6))
     return { kind: 'map', scalar: dynType, fields: noFields, item, max, minSize: 2 }
   }
-  const required = Array.isArray(schema['required']) ? new Set<unknown>(schema['required']) : undefined
+  const required = Array.isArray(schema['required'])
+    ? new Set<unknown>(schema['required'])
+    : undefined
   const fields = new Map<string, Declared>()
   let minSize = 2
   for (const [name, property] of Object.entries(isObject(properties) ? properties : {})) {
@@ -135,8 +137,14 @@ function textIn(schema: UntypedObject): Declared {
   if (max !== undefined) return scalar(stringType, 2, max * 4)
   const choices = Array.isArray(schema['enum']) ? schema['enum'] : []
   if (choices.length === 0) return scalar(stringType, 2, requestMax - 2)
-  const lengths = choices.map(choice => (typeof choice === 'string' ? Buffer.byteLength(choice) : 0))
-  return scalar(stringType, 2, lengths.reduce((a, b) => Math.max(a, b), 0))
+  const lengths = choices.map(choice =>
+    typeof choice === 'string' ? Buffer.byteLength(choice) : 0,
+  )
+  return scalar(
+    stringType,
+    2,
+    lengths.reduce((a, b) => Math.max(a, b), 0),
+  )
 }
 
 /** The type of a declaration, whose objects are named after the place where they stand. */

@@ -1,9 +1,27 @@
 /** The names of fields in expressions: what is no identifier is escaped. */
 
 const reserved: ReadonlySet<string> = new Set([
-  ...['true', 'false', 'null', 'in', 'as', 'break', 'const', 'continue', 'else', 'for'],
-  ...['function', 'if', 'import', 'let', 'loop', 'package', 'namespace', 'return', 'var'],
-  ...['void', 'while'],
+  'true',
+  'false',
+  'null',
+  'in',
+  'as',
+  'break',
+  'const',
+  'continue',
+  'else',
+  'for',
+  'function',
+  'if',
+  'import',
+  'let',
+  'loop',
+  'package',
+  'namespace',
+  'return',
+  'var',
+  'void',
+  'while',
 ])
 
 const replaced: Readonly<Record<string, string>> = {

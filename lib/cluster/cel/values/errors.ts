@@ -6,7 +6,7 @@ export class CelError extends Error {}
 /** The error with a message in cel-go's words. */
 export function failure(message: string): CelError {
   const error = Object.create(CelError.prototype) as CelError
-  Object.defineProperty(error, 'message', { value: message })
+  error.message = message
   return error
 }
 

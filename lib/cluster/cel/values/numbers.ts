@@ -141,11 +141,11 @@ export function compareNumbers(a: Int | Uint | Double, b: Int | Uint | Double): 
 
 /** An int out of a double, which is cut; throws when it does not fit. */
 export function intFromDouble(value: number): Int {
-  if (!(value > -9223372036854775808 && value < 9223372036854775807)) throw intOverflow()
+  if (!(value > -(2 ** 63) && value < 2 ** 63)) throw intOverflow()
   return intFrom(BigInt(Math.trunc(value)))
 }
 
 export function uintFromDouble(value: number): Uint {
-  if (!(value >= 0 && value < 18446744073709551615)) throw uintOverflow()
+  if (!(value >= 0 && value < 2 ** 64)) throw uintOverflow()
   return new Uint(BigInt(Math.trunc(value)))
 }

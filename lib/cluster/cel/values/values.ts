@@ -87,6 +87,10 @@ export abstract class Opaque {
   get size(): number {
     return 1
   }
+  /** As `string()` gives it. */
+  get text(): string {
+    return this.typeName
+  }
   abstract equals(other: Opaque): boolean
 }
 
@@ -173,17 +177,11 @@ export class EntryMap extends CelMap {
 
 /** The key that a value is found by: numbers of all types are equal by their value. */
 function plainKey(key: Value): Int | string | boolean | undefined {
-  switch (typeof key) {
-    case 'string':
-    case 'number':
-    case 'bigint':
-    case 'boolean':
-      return key
-    default:
-      if (key instanceof Uint) return smallest(key.value)
-      if (key instanceof Double && Number.isInteger(key.value)) return smallest(BigInt(key.value))
-      return undefined
-  }
+  if (typeof key === 'string' || typeof key === 'number') return key
+  if (typeof key === 'bigint' || typeof key === 'boolean') return key
+  if (key instanceof Uint) return smallest(key.value)
+  if (key instanceof Double && Number.isInteger(key.value)) return smallest(BigInt(key.value))
+  return undefined
 }
 
 function smallest(value: bigint): Int {
@@ -193,17 +191,10 @@ function smallest(value: bigint): Int {
 
 /** The name of a value's type at run time. */
 export function typeName(value: Value): string {
-  switch (typeof value) {
-    case 'boolean':
-      return 'bool'
-    case 'string':
-      return 'string'
-    case 'number':
-    case 'bigint':
-      return 'int'
-    default:
-      return objectTypeName(value)
-  }
+  if (typeof value === 'string') return 'string'
+  if (typeof value === 'boolean') return 'bool'
+  if (typeof value === 'number' || typeof value === 'bigint') return 'int'
+  return objectTypeName(value)
 }
 
 function objectTypeName(value: Exclude<Value, boolean | string | Int>): string {

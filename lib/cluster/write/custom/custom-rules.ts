@@ -1,6 +1,6 @@
 /** The rules of a definition, by which kube-apiserver treats a custom resource that is written:
- *  prunes what the schema does not describe, fills in defaults, and checks what is left by the schema
- *  and by its rules in CEL. */
+ *  prunes what the schema does not describe, fills in defaults, and checks what is left by the
+ *  schema and by its rules in CEL. */
 
 import type { Steps } from '../../../base/slice.ts'
 import { appendAll } from '../lists.ts'
@@ -41,14 +41,10 @@ export interface CustomRules {
   /** Fills in defaults in place. */
   applyDefaults(object: JsonObject): void
   /** The problems of an object: a new one if there is no `old` one. */
-  validate(
-    object: JsonObject,
-    old: JsonObject | undefined,
-    subresource: string,
-  ): Steps<Findings>
+  validate(object: JsonObject, old: JsonObject | undefined, subresource: string): Steps<Findings>
 }
 
-/** What is wrong with an object, and what was wrong with it before and is so still. */
+/** Problems of an object, and those that it had before and has still. */
 export interface Findings {
   readonly errors: readonly FieldError[]
   readonly warnings: readonly string[]
@@ -122,11 +118,7 @@ class DefinedRules implements CustomRules {
     putBack(object, rest)
   }
 
-  *validate(
-    object: JsonObject,
-    old: JsonObject | undefined,
-    subresource: string,
-  ): Steps<Findings> {
+  *validate(object: JsonObject, old: JsonObject | undefined, subresource: string): Steps<Findings> {
     const errors = yield* this.#check(object, old, subresource)
     const { warnings } = yield* this.#runRules(object, old, errors)
     return { errors, warnings }

@@ -1,6 +1,12 @@
 /** Fields that hold IP addresses or prefixes. */
 
-import { addressText, isMasked, parseAddress, parsePrefix, prefixText } from '../../texts/addresses.ts'
+import {
+  addressText,
+  isMasked,
+  parseAddress,
+  parsePrefix,
+  prefixText,
+} from '../../texts/addresses.ts'
 import type { Place } from './place.ts'
 
 const noAddress = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'

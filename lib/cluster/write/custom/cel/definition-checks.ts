@@ -3,7 +3,12 @@
 
 import { isObject, type UntypedObject } from '../../../../base/untyped.ts'
 import type { JsonValue } from '../../../../codec/json/tree.ts'
-import { declaredBy, cardinalityMax, sizesIn, typeOfDeclared } from '../../../cel/schema/declared.ts'
+import {
+  declaredBy,
+  cardinalityMax,
+  sizesIn,
+  typeOfDeclared,
+} from '../../../cel/schema/declared.ts'
 import { type FieldError, forbidden, invalid } from '../../field-errors.ts'
 import { tooLarge } from '../../refusals.ts'
 import type { Place } from '../../validation/place.ts'
@@ -18,7 +23,7 @@ const namedMax = 4
 /** Characters of all expressions of a definition: compiling a thousand takes a millisecond. */
 const sourceMax = 500_000
 
-/** What all rules of a schema have together. */
+/** The cost, the length and the errors of all rules of a schema. */
 export class RuleTotals {
   readonly errors: FieldError[] = []
   #cost = 0
@@ -70,9 +75,9 @@ export interface RuleScope {
   readonly totals: RuleTotals
   readonly schema: UntypedObject
   readonly isRoot: boolean
-  /** How often the value may be there; undefined: nothing says it. */
+  /** The number of such values in an object; undefined: nothing bounds it. */
   readonly cardinality: number | undefined
-  /** Where values of before can no longer be found. */
+  /** The outermost place below which values of before cannot be found. */
   readonly uncorrelated: string | undefined
 }
 
@@ -135,7 +140,8 @@ export function checkRules(place: Place, scope: RuleScope): void {
     totals.take(rule.rule + rule.messageExpression)
     const compiled = compileRule(rule, self, schema)
     const at = `${path}[${i}]`
-    const cost = compiled.program === undefined ? 0 : product(compiled.program.estimate(sizes).max, times)
+    const cost =
+      compiled.program === undefined ? 0 : product(compiled.program.estimate(sizes).max, times)
     if (cost > ruleCostMax) {
       totals.errors.push(
         forbidden(`${at}.rule`, tooExpensive('estimated rule cost', cost, ruleCostMax)),
@@ -164,9 +170,7 @@ function addProblems(totals: RuleTotals, at: string, { rule, ...compiled }: Comp
     totals.errors.push(invalid(`${at}.rule`, shownRule(rule), compiled.problem))
   }
   if (compiled.messageProblem !== undefined) {
-    totals.errors.push(
-      invalid(`${at}.messageExpression`, shownRule(rule), compiled.messageProblem),
-    )
+    totals.errors.push(invalid(`${at}.messageExpression`, shownRule(rule), compiled.messageProblem))
   }
 }
 

@@ -1,6 +1,6 @@
 /** CEL as rules of definitions have it. */
 
-import { Environment, kubernetesEnvironment } from '../../../cel/environment.ts'
+import { type Environment, kubernetesEnvironment } from '../../../cel/environment.ts'
 import { requestUriProblem } from '../../../cel/functions/urls.ts'
 import {
   dns1035Label,

@@ -42,7 +42,7 @@ function ruleFrom(raw: unknown): Rule {
 
 export interface CompiledRule {
   readonly rule: Rule
-  /** What is wrong with the rule. */
+  /** The problem of the rule. */
   readonly problem: string | undefined
   readonly program: Expression | undefined
   readonly messageProblem: string | undefined

@@ -9,14 +9,7 @@ import { type Shape, shapeOf, valueOf } from '../../../cel/schema/data.ts'
 import { declaredBy, isEmbedded, typeOfDeclared } from '../../../cel/schema/declared.ts'
 import { CelError } from '../../../cel/values/errors.ts'
 import { none, Optional, type Value } from '../../../cel/values/values.ts'
-import {
-
-  duplicate,
-  type FieldError,
-  forbidden,
-  invalid,
-  required,
-} from '../../field-errors.ts'
+import { duplicate, type FieldError, forbidden, invalid, required } from '../../field-errors.ts'
 import type { Correlated } from '../schema-check.ts'
 import { type CompiledRule, compileRule, type Rule, rulesIn } from './rule.ts'
 
@@ -88,7 +81,8 @@ interface Inner {
 
 function make(rulesOf: unknown, schema: unknown, isRoot: boolean): RuleNode | undefined {
   if (!isObject(rulesOf) || !isObject(schema)) return undefined
-  const inside = (rules: unknown, of: unknown): RuleNode | undefined => make(rules, of, isEmbedded(of))
+  const inside = (rules: unknown, of: unknown): RuleNode | undefined =>
+    make(rules, of, isEmbedded(of))
   const properties = new Map<string, RuleNode>()
   const [named, described] = [rulesOf['properties'], schema['properties']]
   if (isObject(named) && isObject(described)) {
@@ -115,7 +109,7 @@ function make(rulesOf: unknown, schema: unknown, isRoot: boolean): RuleNode | un
   return isEmpty ? undefined : RuleNode.with(schema, rulesOf, isRoot, inner)
 }
 
-/** What a rule run gives: errors, and warnings about what was broken before. */
+/** Errors of rules, and warnings about what was broken before. */
 export interface RuleResult {
   readonly errors: FieldError[]
   readonly warnings: string[]
@@ -128,11 +122,15 @@ export function* runRules(
   correlated: Correlated | undefined,
 ): Steps<RuleResult> {
   const run = new RuleRun()
-  yield* run.validate(node, object, { path: '', old: correlated, ratchet: { now: object, correlated } })
+  yield* run.validate(node, object, {
+    path: '',
+    old: correlated,
+    ratchet: { now: object, correlated },
+  })
   return { errors: run.errors, warnings: run.warnings }
 }
 
-/** What a broken rule is compared with: an object that has not changed may break it. */
+/** The values of now and before: what has not changed may break a rule. */
 interface Ratchet {
   readonly now: JsonValue
   readonly correlated: Correlated | undefined
@@ -293,8 +291,7 @@ class RuleRun {
     self: Given['self'],
     oldSelf: Given['self'] | undefined,
   ): string | undefined {
-    const plain =
-      rule.message === '' ? `failed rule: ${rule.rule.trim()}` : rule.message.trim()
+    const plain = rule.message === '' ? `failed rule: ${rule.rule.trim()}` : rule.message.trim()
     if (messageProgram === undefined) return plain
     const outcome = evaluate(self, oldSelf, inputs => messageProgram.run(inputs, callCostMax))
     if (outcome.cost > this.#budget || outcome.cost > callCostMax) return undefined
@@ -306,8 +303,7 @@ class RuleRun {
   }
 }
 
-const outOfBudgetOf =
-  'due to running out of cost budget, no further validation rules will be run'
+const outOfBudgetOf = 'due to running out of cost budget, no further validation rules will be run'
 const outOfBudget = `validation failed ${outOfBudgetOf}`
 
 interface Given {
@@ -357,17 +353,12 @@ function errorOf(
 ): FieldError {
   const { path, node, value, message } = given
   const isShown = node.type !== 'object' && node.type !== 'array'
-  switch (rule.reason) {
-    case 'FieldValueForbidden':
-      return forbidden(path, message)
-    case 'FieldValueRequired':
-      return required(path, message)
-    case 'FieldValueDuplicate': {
-      const error = duplicate(path, value)
-      return isShown ? error : { ...error, message: 'Duplicate value' }
-    }
+  if (rule.reason === 'FieldValueForbidden') return forbidden(path, message)
+  if (rule.reason === 'FieldValueRequired') return required(path, message)
+  if (rule.reason === 'FieldValueDuplicate') {
+    const error = duplicate(path, value)
+    return isShown ? error : { ...error, message: 'Duplicate value' }
   }
   const error = invalid(path, value, message)
   return isShown ? error : { ...error, message: `Invalid value: ${message}` }
 }
-

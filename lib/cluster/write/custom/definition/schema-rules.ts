@@ -15,7 +15,7 @@ export interface SchemaContext {
   readonly isInsideMeta: boolean
   /** Why there may be no default. */
   readonly forbiddenDefaults: string
-  /** Where its rules are; undefined where there are none, or where they cannot be compiled. */
+  /** The place of its rules; undefined where they cannot be compiled. */
   readonly rules: RuleScope | undefined
 }
 
@@ -82,7 +82,9 @@ function checkInner(schema: Place, context: SchemaContext, isRoot: boolean): voi
     const rules = innerScope(context.rules, context.rules?.schema['additionalProperties'])
     checkSchema(
       additional,
-      context.isInsideMeta ? { ...context, rules, forbiddenDefaults: words } : { ...context, rules },
+      context.isInsideMeta
+        ? { ...context, rules, forbiddenDefaults: words }
+        : { ...context, rules },
     )
   }
   const isOfObject = isRoot || schema.in('x-kubernetes-embedded-resource').isTrue

@@ -1,0 +1,215 @@
+/** The pieces that compiled expressions are made of. Each counts its cost in the frame of its
+ *  run. */
+
+import { type CallCost, costOfJoined } from './cost/actual.ts'
+import type { Implementation } from './declarations.ts'
+import { optionalIn } from './functions/optionals.ts'
+import { foundAt, isIn, itemAt } from './functions/standard.ts'
+import { CelError, CostExceeded, failure, noOverload } from './values/errors.ts'
+import { isInt } from './values/numbers.ts'
+import { CelList, CelMap, none, Optional, typeName, type Value } from './values/values.ts'
+
+/** The values and the cost of one run. */
+export class Frame {
+  readonly slots: (Value | CelError | undefined)[]
+  readonly limit: number
+  cost = 0
+
+  constructor(slots: (Value | undefined)[], limit: number) {
+    this.slots = slots
+    this.limit = limit
+  }
+
+  spend(cost: number): void {
+    this.cost += cost
+    if (this.cost > this.limit) throw new CostExceeded()
+  }
+}
+
+export type Run = (frame: Frame) => Value
+
+export function fail(error: Error): never {
+  throw error
+}
+
+export function attempt(make: () => Value): Value | undefined {
+  try {
+    return make()
+  } catch (error) {
+    if (error instanceof CelError) return undefined
+    throw error
+  }
+}
+
+export interface Loop {
+  readonly range: Run
+  readonly variable: number
+  readonly variable2: number | undefined
+  readonly accumulator: number
+}
+
+/** Takes the items of a list, or the keys of a map, until `take` says that it is enough. */
+export function each(
+  frame: Frame,
+  { range, variable, variable2 }: Loop,
+  take: () => boolean,
+): void {
+  const of = range(frame)
+  const { slots } = frame
+  if (of instanceof CelList) {
+    for (let i = 0; i < of.size; i++) {
+      if (variable2 === undefined) slots[variable] = of.at(i)
+      else {
+        slots[variable] = i
+        slots[variable2] = of.at(i)
+      }
+      if (!take()) return
+    }
+  } else if (of instanceof CelMap) {
+    for (const key of of.keys()) {
+      slots[variable] = key
+      if (variable2 !== undefined) slots[variable2] = of.get(key)
+      if (!take()) return
+    }
+  } else throw failure(`got '${typeName(of)}', expected iterable type`)
+}
+
+export function passes(frame: Frame, filter: Run | undefined): boolean {
+  if (filter === undefined) return true
+  const isKept = filter(frame)
+  if (typeof isKept !== 'boolean') throw noOverload()
+  if (!isKept) frame.spend(1)
+  return isKept
+}
+
+/** A call whose cost follows from its arguments, and is counted before it runs. */
+export function costed(
+  call: Implementation,
+  runs: readonly Run[],
+  cost: CallCost | undefined,
+): Run {
+  const [first, second] = runs
+  if (cost === undefined) {
+    if (first !== undefined && second !== undefined && runs.length === 2) {
+      return frame => {
+        const [a, b] = [first(frame), second(frame)]
+        frame.spend(1)
+        return call(a, b)
+      }
+    }
+    return frame => {
+      const args = runs.map(run => run(frame))
+      frame.spend(1)
+      return call(...args)
+    }
+  }
+  return frame => {
+    const args = runs.map(run => run(frame))
+    frame.spend(cost(args))
+    return call(...args)
+  }
+}
+
+export function costedAfter(call: Implementation, runs: readonly Run[]): Run {
+  return frame => {
+    const result = call(...runs.map(run => run(frame)))
+    frame.spend(costOfJoined(result))
+    return result
+  }
+}
+
+/** Membership in a list of constants costs nothing. */
+export function memberOf(item: Run, list: CelList): Run {
+  const plain = new Set<Value>()
+  let isPlain = true
+  for (let i = 0; i < list.size; i++) {
+    const value = list.at(i)
+    if (typeof value === 'string' || typeof value === 'boolean' || isInt(value)) plain.add(value)
+    else isPlain = false
+  }
+  return frame => {
+    const value = item(frame)
+    return isPlain && typeof value !== 'object' ? plain.has(value) : isIn(value, list)
+  }
+}
+
+export function logic(isAnd: boolean, [left, right]: readonly Run[]): Run {
+  const [first, second] = [left as Run, right as Run]
+  return frame => {
+    let problem: CelError | undefined
+    try {
+      const value = first(frame)
+      if (value === !isAnd) return value
+      if (value !== isAnd) problem = noOverload()
+    } catch (error) {
+      if (!(error instanceof CelError)) throw error
+      problem = error
+    }
+    if (problem === undefined) {
+      const other = second(frame)
+      if (typeof other !== 'boolean') throw noOverload()
+      return other
+    }
+    if (attempt(() => second(frame)) === !isAnd) return !isAnd
+    throw problem
+  }
+}
+
+export function conditional([condition, yes, no]: readonly Run[]): Run {
+  const [test, ifTrue, ifFalse] = [condition as Run, yes as Run, no as Run]
+  return frame => {
+    const value = test(frame)
+    if (value === true) return ifTrue(frame)
+    if (value === false) return ifFalse(frame)
+    throw noOverload()
+  }
+}
+
+export function notStrictlyFalse(operand: Run): Run {
+  return frame => {
+    frame.spend(1)
+    try {
+      return operand(frame) !== false
+    } catch (error) {
+      if (error instanceof CelError) return true
+      throw error
+    }
+  }
+}
+
+export function maybeAt(of: Optional, key: Value): Value {
+  if (of.value === undefined) return none
+  const found = foundAt(of.value, key)
+  return found === undefined ? none : new Optional(found)
+}
+
+/** `a.?b` and `a[?b]`. */
+export function optional([operand, key]: readonly Run[]): Run {
+  const [first, second] = [operand as Run, key as Run]
+  return frame => {
+    const [of, name] = [first(frame), second(frame)]
+    frame.spend(1)
+    if (of instanceof Optional) return maybeAt(of, name)
+    const found = foundAt(of, name)
+    return found === undefined ? none : new Optional(found)
+  }
+}
+
+export function index([operand, key]: readonly Run[]): Run {
+  const [first, second] = [operand as Run, key as Run]
+  return frame => {
+    const [of, name] = [first(frame), second(frame)]
+    frame.spend(1)
+    return of instanceof Optional ? maybeAt(of, name) : itemAt(of, name)
+  }
+}
+
+/** `a.or(b)` and `a.orValue(b)`: b runs only where a has no value. */
+export function orElse(isValue: boolean, [operand, otherwise]: readonly Run[]): Run {
+  const [first, second] = [operand as Run, otherwise as Run]
+  return frame => {
+    const of = optionalIn(first(frame))
+    if (of.value === undefined) return second(frame)
+    return isValue ? of.value : of
+  }
+}

@@ -1,0 +1,31 @@
+import t from 'tap'
+import { rbacOf } from '../support/http/rbac.ts'
+import { startServed } from '../support/http/served.ts'
+import { Asker, differenceOf, readAsked, tokens } from './asked.ts'
+import { Table } from './replay.ts'
+
+/** Answers that are not as they were recorded, and why that is right. */
+const exceptions: Readonly<Record<string, string>> = {}
+
+t.test('rules of definitions say what those of a kube-apiserver say', async t => {
+  const served = await startServed(t, {
+    isWritable: true,
+    basics: { rootAuthority: 'none' },
+    access: rbacOf(tokens),
+  })
+  const asker = new Asker(served)
+  const table = new Table()
+  const failures: string[] = []
+  for (const exchange of readAsked('admission/crd-cel.jsonl.gz')) {
+    const { id, area, description } = exchange
+    const difference = differenceOf(await asker.ask(exchange), exchange)
+    if (difference === undefined) table.add(area, 'passed')
+    else if (exceptions[id] !== undefined) table.add(area, 'excepted')
+    else {
+      table.add(area, 'failed')
+      failures.push(`${id} ${description}: ${difference}`)
+    }
+  }
+  for (const line of table.lines()) t.comment(line)
+  t.strictSame(failures, [])
+})
