@@ -5,7 +5,8 @@ import type { Clock } from '../base/clock.ts'
 import { type Key, keyFromText, minKey } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
 import type { Client } from '../etcd/client.ts'
-import { Actors, type Simulation } from './actors/actors.ts'
+import type { Simulation } from './actors/actors.ts'
+import { LedActors, type LedActorsOptions } from './actors/led-actors.ts'
 import { Controllers, type FollowedKeyspaces } from './controllers/controllers.ts'
 import type { OwnDocument } from '../http/documents/documents.ts'
 import type { Gate } from '../http/auth/gate.ts'
@@ -39,7 +40,8 @@ export interface WriteSide {
   start(): Promise<void>
   /** Everything is mirrored. */
   mirrored(): void
-  stop(): void
+  /** Resolves when another process may go on in its place. */
+  stop(): Promise<void>
 }
 
 export interface WriteSideOptions {
@@ -100,6 +102,7 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
   const clusterOf = clustersOver({ state, writes, signal: abort.signal })
   const cluster = clusterOf('kube-controller-manager')
   const { simulation, basics } = options
+  const common = { clusterOf, prefix, contentsOf, clock, logger }
   const access = accessOf(options, parts)
   const inNamespaces = basics && new NamespaceBasics({ cluster, ...basics })
   const controllers =
@@ -108,16 +111,19 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
           cluster,
           ...followedBelow(prefix),
           basics: inNamespaces,
-          contentsOf,
+          ...common,
           objectOf: place => cluster.objectOf(place),
           treeOf: ({ resource }, entry) => cluster.treeOf(resource, entry),
           plainOf: ({ resource }, entry) => cluster.plainOf(resource, entry),
-          clock,
-          logger,
         })
       : undefined
   const actors =
-    simulation && new Actors({ simulation, clusterOf, prefix, contentsOf, clock, logger })
+    simulation &&
+    new LedActors({
+      simulation,
+      ...leading(address, { state, writes }),
+      ...common,
+    })
   const { uid, store } = writes
   const forFresh = { state, clusterOf, address, uid, store, clock, logger, signal: abort.signal }
   const fresh = inNamespaces && new FreshCluster({ ...forFresh, basics: inNamespaces })
@@ -134,11 +140,11 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
       actors?.start()
       fresh?.keep()
     },
-    stop() {
+    async stop() {
       abort.abort()
       fresh?.stop()
       controllers?.stop()
-      actors?.stop()
+      await actors?.stop()
     },
   }
 }
@@ -161,6 +167,17 @@ function clustersOver(options: ApiClusterOptions): (manager: string) => ApiClust
     const made = new ApiCluster({ ...options, manager })
     clusters.set(manager, made)
     return made
+  }
+}
+
+/** The parts by which this process is told from others that simulate. */
+function leading(
+  address: string,
+  options: Pick<ApiClusterOptions, 'state' | 'writes'>,
+): Pick<LedActorsOptions, 'clusterUntil' | 'identity'> {
+  return {
+    clusterUntil: signal => new ApiCluster({ ...options, signal, manager: 'watchglass' }),
+    identity: `${address}_${randomUUID()}`,
   }
 }
 

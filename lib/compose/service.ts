@@ -220,10 +220,12 @@ export class Service {
     const drained = front.drain()
     watches.stop()
     const keepers = [memory, segmentKeeper, sizes]
-    for (const part of [authorizer, ...keepers, writeSide, faults, recent]) part?.stop()
+    const released = writeSide?.stop()
+    for (const part of [authorizer, ...keepers, faults, recent]) part?.stop()
     await Promise.all([drained, etcdDoor?.stop(drainMaxMs)])
     cancel()
     admin?.close()
+    await released
     await this.#parts.upstreamSide?.stop()
     await this.#parts.mirrors.stop()
   }

@@ -71,6 +71,14 @@ export class ActorApi {
     return entry?.key
   }
 
+  async createIfMissing({ group, resource: name, namespace, object }: Creation): Promise<void> {
+    const { cluster } = this.#options
+    const resource = cluster.resourceOf(group, 'v1', name)
+    if (resource !== undefined) {
+      await cluster.createIfMissing({ resource, namespace, name: '' }, object)
+    }
+  }
+
   nameOf(key: Key): string {
     return this.#options.cluster.placeOf(key)?.name ?? ''
   }

@@ -217,6 +217,7 @@ export class Actors {
   }
 
   async #makeNodes(): Promise<void> {
+    await this.#nodeKeeper.makeNamespace()
     if (this.#world.nodes.index.size === 0) await this.#nodeKeeper.make(madeUpNodes)
   }
 

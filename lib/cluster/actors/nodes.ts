@@ -52,6 +52,13 @@ export class Nodes {
     await this.#renew(node)
   }
 
+  /** The namespace of the leases, which an etcd that was empty does not have. */
+  makeNamespace(): Promise<void> {
+    const object = { metadata: { name: leaseNamespace } }
+    const place = { group: '', resource: 'namespaces', namespace: '' }
+    return this.#options.api.createIfMissing({ ...place, object })
+  }
+
   /** For a cluster that has none. */
   async make(count: number): Promise<void> {
     for (let i = 1; i <= count; i++) {
