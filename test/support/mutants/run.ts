@@ -1,14 +1,15 @@
-/** `npm run mutate:rules`: turns rules of the code into others, one at a time and in
- *  memory only, and runs the tests that ought to notice. A survivor is a rule that no test knows,
- *  or one that does the same in another way: those are named, with why. */
+/** `npm run mutate:rules`: turns rules of the code into others, one at a time and in memory only,
+ *  and runs the tests that reach the place, the quickest first. A survivor is a rule that no test
+ *  knows, or one that does the same in another way: survivors.md names those, with why. */
 
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readFileSync, readdirSync } from 'node:fs'
-import { dirname, join, normalize } from 'node:path'
+import { dirname, join, normalize, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { createRandom } from '../../../lib/base/random.ts'
+import { allTestFiles } from '../runner/test-files.ts'
+import { digestOfBuilt, type Reach, reaches, reachOf } from './reach.ts'
 import { type Site, sitesOf } from './sites.ts'
+import { askWorker, endWorker, newWorker, type Worker } from './workers.ts'
 
 export interface MutantsOptions {
   readonly count: number
@@ -16,94 +17,131 @@ export interface MutantsOptions {
   /** Only files whose names have this in them. */
   readonly only: string
   readonly atOnce: number
-  readonly onResult: (name: string, noticedBy: string | undefined) => void
+  /** Mutants that change nothing: no test may fail. */
+  readonly isControl: boolean
+  readonly onReach: (reach: Reach) => void
+  readonly onResult: (result: Result) => void
 }
 
-export interface MutantsReport {
-  readonly mutants: number
-  readonly survivors: readonly string[]
+export interface Result {
+  readonly name: string
+  /** The test that noticed, or why there was none. */
+  readonly by: string | undefined
+  /** As many tests reach the place. */
+  readonly tests: number
 }
 
 /** The rooms with the rules. */
-const rooms = ['validation', 'strategies', 'custom', 'patches', 'ownership', 'decode']
-const folder = 'dist/lib/cluster/write'
+const rooms = ['cluster/write', 'cluster/rbac', 'cluster/controllers', 'kube', 'codec'].map(room =>
+  join('dist/lib', room),
+)
 
-/** The quickest first: most mutants are noticed by one of them. */
-const tests = [
-  'lib/cluster/write/validation/answers',
-  'lib/cluster/write/patches/recorded',
-  'lib/cluster/write/ownership/recorded',
-  'lib/cluster/write/ownership/merge',
-  'lib/cluster/write/ownership/field-set',
-  'lib/cluster/write/custom/schema-check',
-  'lib/cluster/write/decode/body',
-  'lib/cluster/write/decode/times',
-  'lib/cluster/write/model',
-  'golden/write-replay',
-].map(name => `dist/test/${name}.test.js`)
+/** The tests that are asked: of these rooms, and recorded writes and objects. */
+const asked =
+  /^dist\/test\/(?:lib\/(?:cluster|codec|kube)\/|golden\/(?:objects|outputs|write-replay)\.)/
 
-export async function tryMutants(options: MutantsOptions): Promise<MutantsReport> {
-  const reached = new Map(tests.map(test => [test, modulesOf(test)]))
-  const all = filesUnder(folder)
-    .filter(file => rooms.some(room => file.startsWith(join(folder, room))))
-    .filter(file => file.includes(options.only))
+/** Tests that take longer are not asked: they would be, for each mutant that nothing else
+ *  notices. */
+const slowMaxMs = 60_000
+
+export async function tryMutants(options: MutantsOptions): Promise<Result[]> {
+  const tests = allTestFiles().filter(test => asked.test(test))
+  const reached: Reach[] = []
+  const built = digestOfBuilt()
+  await each(tests, options.atOnce, async (test, worker) => {
+    const reach = await reachOf(test, built, worker)
+    endWorker(worker)
+    options.onReach(reach)
+    if (reach.why === undefined && reach.tookMs <= slowMaxMs) reached.push(reach)
+  })
+  reached.sort((a, b) => a.tookMs - b.tookMs)
+  const importers = importersIn([...tests, ...filesUnder('dist/lib'), ...filesUnder('dist/test')])
+  const results: Result[] = []
+  await each(
+    [...chosen(options).entries()],
+    options.atOnce,
+    async ([i, { file, site }], worker) => {
+      const fitting = reached.filter(reach => reaches(reach, file, site.start))
+      const { start, end, name } = site
+      const source = readFileSync(file, 'utf8')
+      const replacement = options.isControl ? source.slice(start, end) : site.replacement
+      const job = {
+        id: String(i),
+        tests: fitting.map(({ test }) => test),
+        mutant: { module: urlOf(file), start, end, replacement, again: againFor(file, importers) },
+      }
+      const slowMs = fitting.reduce((sum, { tookMs }) => sum + tookMs, 0)
+      const { by } =
+        fitting.length === 0 ? { by: undefined } : await askWorker(worker, job, 30_000 + 4 * slowMs)
+      const result = { name, by, tests: fitting.length }
+      results.push(result)
+      options.onResult(result)
+    },
+  )
+  return results
+}
+
+interface Choice {
+  readonly file: string
+  readonly site: Site
+}
+
+function chosen({ count, seed, only }: MutantsOptions): Choice[] {
+  const random = createRandom(seed)
+  return rooms
+    .flatMap(filesUnder)
+    .filter(file => file.includes(only))
     .flatMap(file => sitesOf(file, readFileSync(file, 'utf8')).map(site => ({ file, site })))
-  const random = createRandom(options.seed)
-  const chosen = all
-    .map(mutant => ({ mutant, at: random.next() }))
+    .map(choice => ({ choice, at: random.next() }))
     .sort((a, b) => a.at - b.at)
-    .slice(0, options.count)
-    .map(({ mutant }) => mutant)
-  const survivors: string[] = []
-  const work = chosen.values()
-  const worker = async (): Promise<void> => {
-    for (const { file, site } of work) {
-      const fitting = tests.filter(test => reached.get(test)?.has(file))
-      const by = await noticedBy(file, site, fitting)
-      if (by === undefined) survivors.push(site.name)
-      options.onResult(site.name, by)
-    }
-  }
-  await Promise.all(Array.from({ length: options.atOnce }, worker))
-  return { mutants: chosen.length, survivors }
+    .slice(0, count)
+    .map(({ choice }) => choice)
 }
 
-async function noticedBy(
-  file: string,
-  { start, end, replacement }: Site,
-  fitting: readonly string[],
-): Promise<string | undefined> {
-  const mutant = { url: pathToFileURL(file).href, start, end, replacement }
-  const env = { ...process.env, MUTANT: JSON.stringify(mutant), TAP_TIMEOUT: '300', TAP_BAIL: '1' }
-  for (const test of fitting) {
-    const args = ['--import', './dist/test/support/mutants/mutated.js', test]
-    const process_ = spawn(process.execPath, args, { env, stdio: 'ignore' })
-    // A mutant may go on for ever.
-    const timer = setTimeout(() => process_.kill('SIGKILL'), 120_000)
-    const [code] = (await once(process_, 'exit')) as [number | null]
-    clearTimeout(timer)
-    if (code !== 0) return test
+/** Works at some at once, each with a process of its own. */
+async function each<T>(
+  list: readonly T[],
+  atOnce: number,
+  work: (item: T, worker: Worker) => Promise<void>,
+): Promise<void> {
+  const items = list.values()
+  const go = async (): Promise<void> => {
+    const worker = newWorker()
+    for (const item of items) await work(item, worker)
+    endWorker(worker)
   }
-  return undefined
+  await Promise.all(Array.from({ length: atOnce }, go))
 }
 
-/** The built modules that a test loads. */
-function modulesOf(test: string): ReadonlySet<string> {
-  const found = new Set<string>()
-  const visit = (file: string): void => {
-    if (found.has(file)) return
-    found.add(file)
+/** The built modules that import each. */
+function importersIn(files: readonly string[]): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, string[]>()
+  for (const file of new Set(files)) {
     const text = readFileSync(file, 'utf8')
     for (const [, name = ''] of text.matchAll(/(?:from|import\() ?'(\.[^']+\.js)'/g)) {
-      visit(normalize(join(dirname(file), name)))
+      const imported = normalize(join(dirname(file), name))
+      const importers = found.get(imported)
+      if (importers === undefined) found.set(imported, [file])
+      else importers.push(file)
     }
   }
-  visit(test)
   return found
+}
+
+/** The addresses of a module and of all that import it, at once or by others. */
+function againFor(file: string, importers: ReadonlyMap<string, readonly string[]>): string[] {
+  const found = new Set([file])
+  for (const one of found) for (const importer of importers.get(one) ?? []) found.add(importer)
+  return [...found].map(urlOf)
+}
+
+function urlOf(file: string): string {
+  return pathToFileURL(resolve(file)).href
 }
 
 function filesUnder(top: string): string[] {
   return readdirSync(top, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile() && entry.name.endsWith('.js'))
     .map(entry => join(entry.parentPath, entry.name))
+    .sort()
 }

@@ -5,6 +5,7 @@
  *      Service [recorded]                         an object of bases.json; where the texts are from
  *        spec.ports[0].port: 70000                what is set: a path, and JSON or `absent`
  *        => spec.ports[0].port: Invalid value: …  the errors, sorted; none if it is right
+ *        -> spec.ports[0].protocol: "TCP"         a member of what comes of it
  *
  *  After the name, `update` has the rules of updates: the object before is the right one, and
  *  `was` before a path sets something there; `update status` is an update of that subresource.
@@ -21,6 +22,8 @@ export interface Row {
   readonly sets: readonly Setting[]
   readonly setsBefore: readonly Setting[]
   readonly expected: readonly string[]
+  /** Members of the object that comes of it. */
+  readonly results: readonly Setting[]
 }
 
 export interface Setting {
@@ -57,14 +60,16 @@ function rowOf(name: string, rule: string, [head = '', ...lines]: readonly strin
   const sets: Setting[] = []
   const setsBefore: Setting[] = []
   const expected: string[] = []
+  const results: Setting[] = []
   for (const line of lines.map(repeated)) {
-    const set = setting.exec(line)
+    const set = setting.exec(line.replace(/^ {2}-> /, '  '))
     if (line.startsWith('  => ')) expected.push(JSON.parse(quoted(line.slice(5))) as string)
     else if (set === null) throw new Error(`${name}: not a line of a row: ${line}`)
     else {
       const [, was, path = '', json = ''] = set
       const value: unknown = json === 'absent' ? undefined : JSON.parse(json)
-      ;(was === undefined ? sets : setsBefore).push({ path, value })
+      const list = line.startsWith('  -> ') ? results : was === undefined ? sets : setsBefore
+      list.push({ path, value })
     }
   }
   return {
@@ -77,6 +82,7 @@ function rowOf(name: string, rule: string, [head = '', ...lines]: readonly strin
     sets,
     setsBefore,
     expected,
+    results,
   }
 }
 
@@ -109,6 +115,16 @@ export function withSettings<T extends object>(base: T, settings: readonly Setti
     else delete at[last]
   }
   return copy
+}
+
+/** The value at a path; undefined if there is none. */
+export function valueAt(object: object, path: string): unknown {
+  let value: unknown = object
+  for (const name of namesOf(path)) {
+    if (typeof value !== 'object' || value === null) return undefined
+    value = (value as Record<string | number, unknown>)[name]
+  }
+  return value
 }
 
 /** `spec.ports[0]["a.b"]` as its names. */

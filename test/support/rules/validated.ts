@@ -8,7 +8,7 @@ import { metadataOf } from '../../../lib/cluster/write/metadata.ts'
 import { strategyOf } from '../../../lib/cluster/write/strategies/strategy.ts'
 import { validateBuiltIn } from '../../../lib/cluster/write/validation/validate.ts'
 import type { WriteKind } from '../../../lib/cluster/write/write-kind.ts'
-import type { JsonObject } from '../../../lib/codec/json/tree.ts'
+import { type JsonObject, textFromTree } from '../../../lib/codec/json/tree.ts'
 import { type MessageType, schemaOf } from '../../../lib/codec/schema/schema.ts'
 import { SlowClock } from '../fake-clock.ts'
 
@@ -32,13 +32,30 @@ const context = { now: '2024-01-01T00:00:00Z', user, allocator, numbers }
 
 /** The errors in the order in which they are found. */
 export async function errorsOf(checked: Checked): Promise<FieldError[]> {
+  const { kind, object, old } = await prepared(checked)
+  return validateBuiltIn(kind, object, old, checked.subresource ?? '')
+}
+
+/** The object as it would be checked and stored: with its defaults, and what its strategy resets,
+ *  keeps and counts. */
+export async function preparedObject(checked: Checked): Promise<object> {
+  const { object } = await prepared(checked)
+  return JSON.parse(textFromTree(object)) as object
+}
+
+interface Prepared {
+  readonly kind: BuiltInKind
+  readonly object: JsonObject
+  readonly old: JsonObject | undefined
+}
+
+async function prepared(checked: Checked): Promise<Prepared> {
   const kind = kindOf(checked)
   const object = await decoded(kind, checked.object)
   const metadata = metadataOf(object)
   if (typeof metadata.get('name') !== 'string') metadata.delete('name')
   if (kind.isNamespaced && !metadata.has('namespace')) metadata.set('namespace', 't')
-  const { subresource = '' } = checked
-  const strategy = strategyOf(kind, subresource)
+  const strategy = strategyOf(kind, checked.subresource ?? '')
   const old = checked.old === undefined ? undefined : await decoded(kind, checked.old)
   if (old === undefined) {
     metadata.set('uid', 'x').set('creationTimestamp', context.now)
@@ -53,7 +70,7 @@ export async function errorsOf(checked: Checked): Promise<FieldError[]> {
     }
     strategy.onUpdate(object, old, context)
   }
-  return validateBuiltIn(kind, object, old, subresource)
+  return { kind, object, old }
 }
 
 function kindOf({ path, object: { kind } }: Checked): BuiltInKind {

@@ -1,0 +1,106 @@
+/** A process that runs tests, of the program as it is or of a mutant. The one that has started it
+ *  ends it when it takes too long. */
+
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { Session } from 'node:inspector/promises'
+import { register } from 'node:module'
+import { dirname, relative, resolve } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { patient } from '../patience.ts'
+import { fileOf, type Mutant } from './hooks.ts'
+import { beginFile } from './stand-in.ts'
+
+/** Runs the tests until one fails; with a mutant if there is one. */
+export interface Job {
+  readonly id: string
+  readonly tests: readonly string[]
+  readonly mutant?: Mutant | undefined
+}
+
+/** Ranges of a module that do not run; a module that is not loaded has no entry. */
+export type Unrun = readonly (readonly [start: number, end: number])[]
+
+export interface Done {
+  readonly id: string
+  /** The test that has failed. */
+  readonly by?: string | undefined
+  readonly why?: string | undefined
+  readonly tookMs: number
+  /** Without a mutant. */
+  readonly unrun?: Readonly<Record<string, Unrun>> | undefined
+}
+
+register('./hooks.js', import.meta.url)
+
+process.on('message', (job: Job) => {
+  void run(job).then(done => process.send?.(done))
+})
+process.on('disconnect', () => process.exit())
+// Rejections that nobody awaits are the mutant's.
+process.on('unhandledRejection', () => {})
+process.on('uncaughtException', () => {})
+
+async function run({ id, tests, mutant }: Job): Promise<Done> {
+  const startMs = performance.now()
+  const tookMs = (): number => Math.round(performance.now() - startMs)
+  if (mutant === undefined) {
+    const session = await startedSession()
+    const [test = ''] = tests
+    const why = await problemOf(pathToFileURL(resolve(test)).href)
+    const unrun = await unrunSince(session)
+    return { id, by: why === undefined ? undefined : test, why, tookMs: tookMs(), unrun }
+  }
+  for (const [i, test] of tests.entries()) {
+    // Two tests share nothing that a mutant has made.
+    const own = `${id}-${i}`
+    mkdirSync(dirname(fileOf(own)), { recursive: true })
+    writeFileSync(fileOf(own), JSON.stringify(mutant))
+    const why = await problemOf(`${pathToFileURL(resolve(test)).href}?mutant=${own}`)
+    if (why !== undefined) return { id, by: test, why, tookMs: tookMs() }
+  }
+  return { id, tookMs: tookMs() }
+}
+
+/** Why the tests of the file fail; nothing if they pass. */
+async function problemOf(url: string): Promise<string | undefined> {
+  const root = beginFile()
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<string>(resolve => {
+    timer = setTimeout(() => resolve('takes too long'), patient(60_000))
+  })
+  const ran = import(url)
+    .then(() => root.ended())
+    .then(
+      () => undefined,
+      (error: unknown) => (error instanceof Error ? error.message : String(error)),
+    )
+  try {
+    return await Promise.race([ran, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+let session: Session | undefined
+
+async function startedSession(): Promise<Session> {
+  if (session !== undefined) return session
+  session = new Session()
+  session.connect()
+  await session.post('Profiler.enable')
+  await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true })
+  return session
+}
+
+async function unrunSince(from: Session): Promise<Record<string, Unrun>> {
+  const { result } = await from.post('Profiler.takePreciseCoverage')
+  const found: Record<string, Unrun> = {}
+  for (const { url, functions } of result) {
+    if (!url.includes('/dist/lib/')) continue
+    found[relative(process.cwd(), fileURLToPath(url))] = functions
+      .flatMap(({ ranges }) => ranges)
+      .filter(({ count }) => count === 0)
+      .map(({ startOffset, endOffset }) => [startOffset, endOffset] as const)
+  }
+  return found
+}
