@@ -2,6 +2,7 @@
  *  error is a terminal. */
 
 import type { Clock } from '../base/clock.ts'
+import { jsonLine } from '../base/json-line.ts'
 import { type LevelledLogger, type LogFields, type LogLevel, logLevels } from '../base/logger.ts'
 
 export interface LogOptions {
@@ -14,7 +15,7 @@ export interface LogOptions {
 
 /** A logger that writes a line for each message. */
 export function createLogger({ write, clock, level: first, format }: LogOptions): LevelledLogger {
-  const line = format === 'json' ? jsonLine : textLine
+  const line = format === 'json' ? json : textLine
   let lowest = first
   const at =
     (level: LogLevel) =>
@@ -43,8 +44,8 @@ interface LogRecord {
   readonly fields: LogFields
 }
 
-function jsonLine({ time, level, message, fields }: LogRecord): string {
-  return `${JSON.stringify({ time, level, message, ...fields })}\n`
+function json({ time, level, message, fields }: LogRecord): string {
+  return `${jsonLine({ time, level, message, ...fields })}\n`
 }
 
 function textLine({ time, level, message, fields }: LogRecord): string {
@@ -56,5 +57,5 @@ function textLine({ time, level, message, fields }: LogRecord): string {
 
 function textOf(value: LogFields[string]): string {
   const text = String(value)
-  return /[\s"=]/.test(text) ? JSON.stringify(text) : text
+  return /[\s"=\p{Cc}]/u.test(text) ? jsonLine(text) : text
 }

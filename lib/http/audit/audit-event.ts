@@ -1,6 +1,7 @@
 /** Audit events in the format of kube-apiserver's audit log: audit.k8s.io/v1 Event at the level
  *  Metadata, which has neither bodies nor credentials. */
 
+import { jsonLine } from '../../base/json-line.ts'
 import { microTimeText } from '../../go/time.ts'
 import type { Identity } from '../../kube/access-review.ts'
 import type { Attributes } from '../../kube/request/attributes.ts'
@@ -11,7 +12,7 @@ export type AuditStage = 'ResponseStarted' | 'ResponseComplete'
 export interface AuditFacts {
   readonly auditId: string
   readonly stage: AuditStage
-  /** As the client sent it, with its selectors. */
+  /** Path and query as the client sent them, with its selectors. */
   readonly requestUri: string
   readonly attributes: Attributes
   /** Undefined if the user is not known. */
@@ -33,7 +34,7 @@ export interface AuditFacts {
 /** One event, as a line without a line break. */
 export function auditEvent(facts: AuditFacts): string {
   const { attributes, identity, sourceIps, userAgent, receivedMs, tookMs, code } = facts
-  return JSON.stringify({
+  return jsonLine({
     kind: 'Event',
     apiVersion: 'audit.k8s.io/v1',
     level: 'Metadata',

@@ -53,13 +53,14 @@ function recorder(
   { clock, authorizer, onFault }: AuditServices,
 ): (stage: AuditStage) => void {
   const { exchange, reply, startMs, facts, faults } = context
-  const { headers, target, peer } = exchange
+  const { headers, peer } = exchange
   const known = {
     auditId: reply.auditId,
-    requestUri: target,
+    // Without the server and the credentials that a client may name before the path.
+    requestUri: context.target.raw,
     attributes,
     sourceIps: sourceIpsOf(headers['x-forwarded-for'], peer.address),
-    userAgent: headers['user-agent'] ?? '',
+    userAgent: userAgentOf(headers['user-agent'] ?? ''),
     traceId: traceIdOf(headers),
     code: reply.code,
     receivedMs: clock.wallMs() - (clock.monotonicMs() - startMs),
@@ -88,6 +89,16 @@ function identityOf(
 ): () => Promise<Identity | undefined> {
   if (grant !== undefined) return () => grant.identity()
   return async () => authorizer.identityOfSender(exchange)
+}
+
+/** Longer ones are cut off, as upstream does it. */
+const userAgentMaxBytes = 1024
+
+/** The header as text: Node gives its bytes, one in each character. */
+function userAgentOf(bytes: string): string {
+  const kept =
+    bytes.length > userAgentMaxBytes ? `${bytes.slice(0, userAgentMaxBytes)}...TRUNCATED` : bytes
+  return Buffer.from(kept, 'latin1').toString()
 }
 
 /** As upstream records them: the addresses that proxies have added, then the peer of the
