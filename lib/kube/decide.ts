@@ -90,7 +90,7 @@ export interface DecisionRequest {
   readonly contentType?: string | undefined
   /** It asks for a watch. */
   readonly isWatch: boolean
-  /** Names in any case. */
+  /** Names in any case. Only an upstream is asked about them. */
   readonly headerNames: Iterable<string>
   /** The Accept header asks for something that may be of a later version. */
   readonly hasUnknownMediaType: boolean

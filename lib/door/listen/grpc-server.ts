@@ -59,6 +59,14 @@ const options: http2.ServerOptions = {
   },
 }
 
+/** The last is in no type of Node 20. */
+type StreamEvent = [
+  stream: http2.ServerHttp2Stream,
+  headers: http2.IncomingHttpHeaders,
+  flags: number,
+  rawHeaders: string[],
+]
+
 export class GrpcServer {
   readonly #server: http2.Http2Server | http2.Http2SecureServer
   readonly #sessions = new Set<http2.ServerHttp2Session>()
@@ -151,7 +159,7 @@ export class GrpcServer {
   #accept(session: http2.ServerHttp2Session): void {
     const strikes = new PingStrikes()
     this.#sessions.add(session)
-    this.#idleFrames.add(session)
+    const count = this.#idleFrames.add(session)
     const { clock } = this.#options
     // Node's own timeout of a session stays after the session has ended, and keeps all of it for
     // its whole time.
@@ -176,7 +184,8 @@ export class GrpcServer {
     }
     session.once('close', () => connections.give(1))
     const calls = this.#holdings.share('calls', home.certificateName)
-    session.on('stream', (stream, headers) => {
+    session.on('stream', (...[stream, headers, , rawHeaders]: StreamEvent) => {
+      count?.(stream, rawHeaders)
       stream.once('close', idle.begin())
       if (!isGrpc(headers)) {
         refuse(stream)

@@ -187,7 +187,7 @@ function answerDecided(context: RequestContext, route: Route, options: ApiOption
       target,
       isWatch,
       contentType: exchange.headers['content-type'],
-      headerNames: Object.keys(exchange.headers),
+      headerNames: upstream === undefined ? [] : Object.keys(exchange.headers),
       hasUnknownMediaType: upstream !== undefined && hasUnknownMediaType(accept),
       hasUpgrade: exchange.takeover !== undefined,
     },

@@ -29,15 +29,15 @@ const strangerResetsMax = 20
 
 /** Closes a connection on which a stranger sends requests only to take them back (CVE-2023-44487):
  *  they never count as open streams, and a thousand of them fit into a packet. Of an authenticated
- *  client nghttp2 takes 1,000, and 33 more a second. */
-export function limitResets(session: Http2Session): void {
+ *  client nghttp2 takes 1,000, and 33 more a second. Call what is returned with each stream. */
+export function limitResets(session: Http2Session): (stream: ServerHttp2Stream) => void {
   let last: ServerHttp2Stream | undefined
   let resets = 0
-  session.on('stream', (stream: ServerHttp2Stream) => {
+  return stream => {
     if (last?.closed === true && !last.headersSent) resets++
     last = stream
     if (resets > strangerResetsMax && !isAccepted(session)) {
       session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM)
     }
-  })
+  }
 }

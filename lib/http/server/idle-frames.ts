@@ -10,12 +10,7 @@
  *  A client acknowledges what it is sent, with 26 bytes for each 4 KiB if it is Go's, and for each
  *  frame if it is careless. */
 
-import {
-  constants,
-  type IncomingHttpHeaders,
-  type ServerHttp2Session,
-  type ServerHttp2Stream,
-} from 'node:http2'
+import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import type { Clock } from '../../base/clock.ts'
 import { Rounds } from '../../base/timers.ts'
 
@@ -70,11 +65,13 @@ export class IdleFrames {
     this.#rounds = new Rounds(clock, lookEveryMs, () => this.#look())
   }
 
-  /** A connection has begun: it is watched over until it ends. */
-  add(session: ServerHttp2Session): void {
+  /** A connection has begun: it is watched over until it ends. Call what is returned with each
+   *  stream; undefined for a connection that is closed already. */
+  add(
+    session: ServerHttp2Session,
+  ): ((stream: ServerHttp2Stream, rawHeaders: readonly string[]) => void) | undefined {
     const { _handle: handle } = session.socket as unknown as { readonly _handle: Handle | null }
-    // A connection that is closed already has none.
-    if (handle === null || handle === undefined) return
+    if (handle === null || handle === undefined) return undefined
     const one: Connection = {
       session,
       handle,
@@ -88,17 +85,11 @@ export class IdleFrames {
     }
     this.#connections.add(one)
     session.once('close', () => this.#connections.delete(one))
-    const count = (
-      stream: ServerHttp2Stream,
-      _headers: IncomingHttpHeaders,
-      _flags: number,
-      rawHeaders: readonly string[],
-    ): void => {
+    this.#rounds.wake()
+    return (stream, rawHeaders) => {
       one.carried += sizeOf(rawHeaders)
       if (!stream.endAfterHeaders) countBody(stream, one)
     }
-    session.on('stream', count)
-    this.#rounds.wake()
   }
 
   stop(): void {

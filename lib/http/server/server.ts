@@ -96,6 +96,14 @@ const http2Options: http2.ServerOptions = {
   },
 }
 
+/** The last is in no type of Node 20. */
+type OnStream = (
+  stream: http2.ServerHttp2Stream,
+  headers: http2.IncomingHttpHeaders,
+  flags: number,
+  rawHeaders: string[],
+) => void
+
 /** A running server. */
 export class Server {
   readonly #http1: http.Server
@@ -305,7 +313,7 @@ export class Server {
     server.on('session', (session: http2.ServerHttp2Session) => {
       const leave = this.#sessions.add(session)
       this.#arrivals.add(session)
-      this.#idleFrames.add(session)
+      const count = this.#idleFrames.add(session)
       // Node's own timeout of a session stays after the session has ended, and keeps all of it for
       // its whole time.
       const idle = new IdleTimer(this.#clock, this.#times.idleTimeoutMs, () => session.close())
@@ -316,29 +324,31 @@ export class Server {
       })
       session.on('error', () => {})
       if (this.#isDraining) session.close()
-      limitResets(session)
+      const noteStream = limitResets(session)
       // The client keeps the connection alive because it may use it.
       session.on('ping', () => idle.used())
       const limited = this.#streamLimits.open(session)
-      session.on('stream', (stream: http2.ServerHttp2Stream) => {
+      // One listener each, of sessions and of streams: to tell several takes longer than what they
+      // do.
+      const begun: OnStream = (stream, _headers, _flags, rawHeaders) => {
+        noteStream(stream)
+        count?.(stream, rawHeaders)
         this.#arrivals.read(session)
-        stream.once('close', limited(stream))
-        stream.once('close', idle.begin())
-      })
+        const leaveLimits = limited(stream)
+        const endUse = idle.begin()
+        stream.on('close', () => {
+          leaveLimits()
+          endUse()
+        })
+      }
+      session.on('stream', begun)
     })
-    server.on(
-      'stream',
-      (
-        stream: http2.ServerHttp2Stream,
-        headers: http2.IncomingHttpHeaders,
-        _flags: number,
-        rawHeaders: string[],
-      ) => {
-        const exchange = new Http2Exchange(stream, headers, rawHeaders, this.#onFault)
-        if (isWellFormed(exchange)) this.#begin(exchange, stream.session ?? stream)
-        else refuseStream(exchange)
-      },
-    )
+    const answer: OnStream = (stream, headers, _flags, rawHeaders) => {
+      const exchange = new Http2Exchange(stream, headers, rawHeaders, this.#onFault)
+      if (isWellFormed(exchange)) this.#begin(exchange, stream.session ?? stream)
+      else refuseStream(exchange)
+    }
+    server.on('stream', answer)
     server.on('sessionError', () => {})
     return server
   }
