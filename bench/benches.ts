@@ -8,6 +8,8 @@ import { outputs } from './codec/outputs.ts'
 import { engineBench } from './engine/engine.ts'
 import { etcdFaceBench } from './etcd-face/etcd-face.ts'
 import { evidenceBench } from './evidence/evidence.ts'
+import { dropBench } from './fleet/drop.ts'
+import { shardsBench } from './fleet/shards.ts'
 import { httpBench } from './http/http.ts'
 import { listBench } from './list/list.ts'
 import { coldBench } from './million/cold.ts'
@@ -30,6 +32,8 @@ export const benches: readonly Bench[] = [
   outputs,
   listBench,
   httpBench,
+  dropBench,
+  shardsBench,
   watchBench,
   writeBench,
   proxyBench,

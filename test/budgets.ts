@@ -93,6 +93,7 @@ export const longBenches: readonly string[] = [
   'bench/cold',
   'bench/etcd-face',
   'bench/evidence',
+  'bench/fleet',
   'bench/http',
   'bench/million',
   'bench/proxy',
