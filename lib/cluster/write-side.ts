@@ -14,6 +14,8 @@ import type { AnswerWrite } from '../http/handler/api.ts'
 import { ClusterAccess, type ClusterAccessOptions } from './access/cluster-access.ts'
 import { createAdmission } from './admission/chain.ts'
 import type { PluginChoice } from './admission/plugin-names.ts'
+import type { HookCaller } from './admission/webhooks/caller.ts'
+import { createHttpsCaller, type HttpsCallerOptions } from './admission/webhooks/https-caller.ts'
 import { createWriteAnswers } from './api/write.ts'
 import type { WriteServices } from './write/operations/session.ts'
 import type { KeyValue } from '../store/event.ts'
@@ -57,6 +59,8 @@ export interface WriteSideOptions {
   readonly access?: ClusterAccessOptions | undefined
   /** Admission plugins to switch on or off. */
   readonly admission?: PluginChoice | undefined
+  /** The hosts where webhooks may be. */
+  readonly webhooks?: HttpsCallerOptions | undefined
   /** Values that new objects are given; random if it is left out. */
   readonly generated?: GeneratedValues | undefined
 }
@@ -94,6 +98,7 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
     storeOf,
     generated: options.generated,
     admission: pluginsOf(options),
+    caller: options.webhooks && createHttpsCaller(options.webhooks),
     numbers,
     onAsked,
   }
@@ -223,17 +228,19 @@ export function createWriteServices(
     numbers,
     generated = createGenerated(() => randomUUID(), randomInt),
     admission: choice = { enabled: [], disabled: [] },
+    caller,
     onAsked,
   }: Pick<WriteSideParts, 'client' | 'onAsked'> &
     Partial<Pick<WriteSideParts, 'storeOf'>> &
     Pick<WriteSideOptions, 'generated' | 'admission'> & {
       readonly numbers?: ServiceNumbers | undefined
+      readonly caller?: HookCaller | undefined
     },
   clock: Clock,
 ): WriteServices {
   const asked = createWriteStore(client, clock)
   const timed = onAsked ? timedStore(asked, clock, onAsked) : asked
-  const admission = createAdmission({ choice, storeOf })
+  const admission = createAdmission({ choice, storeOf, caller })
   const store = numbers === undefined ? timed : numbers.notedIn(timed)
   return { ...generated, store, numbers: numbers ?? noNumbers, clock, admission }
 }

@@ -136,6 +136,18 @@ const serveOptions: readonly Option[] = [
     help: "Admission plugins to switch off, with commas, by kube-apiserver's names.",
   },
   {
+    name: 'webhook-service',
+    value: 'NAMESPACE/NAME=URL',
+    many: true,
+    help: 'Where a Service is that the webhooks of configurations name: https://HOST:PORT. No Service is reached otherwise. Its certificate is to be for NAME.NAMESPACE.svc.',
+  },
+  {
+    name: 'webhook-host',
+    value: 'HOST[:PORT]',
+    many: true,
+    help: 'Hosts that URLs of webhooks may name. A server that listens on a loopback address calls any host without it, any other server none: whoever may write could have it call whom they cannot reach.',
+  },
+  {
     name: 'shutdown-delay',
     value: 'SECONDS',
     fallback: '0',
@@ -195,6 +207,7 @@ const sharedWithRun = [
   'simulate',
   'enable-admission-plugins',
   'disable-admission-plugins',
+  'webhook-service',
   'kubernetes-version',
   'seed',
   'threads',

@@ -23,15 +23,20 @@ import { runtimeClass } from './plugins/runtime-class.ts'
 import { serviceAccount } from './plugins/service-account.ts'
 import { storageObjectInUseProtection } from './plugins/storage-protection.ts'
 import { taintNodesByCondition } from './plugins/taint-nodes.ts'
+import { unenforced } from './plugins/unenforced.ts'
+import { createMutatingWebhooks, createValidatingWebhooks } from './plugins/webhooks.ts'
 import { StoredObjects } from './stored-objects.ts'
+import { type HookCaller, noCaller } from './webhooks/caller.ts'
 
 export interface AdmissionParts {
   readonly choice: PluginChoice
   /** The mirrored contents of a keyspace; undefined where it is not mirrored. */
   readonly storeOf: (keyspace: Key) => Keyspace | undefined
+  /** The way to webhooks; nobody is called if it is left out. */
+  readonly caller?: HookCaller | undefined
 }
 
-export function createAdmission({ choice, storeOf }: AdmissionParts): Admission {
+export function createAdmission({ choice, storeOf, caller = noCaller }: AdmissionParts): Admission {
   const known: readonly AdmissionPlugin[] = [
     { name: 'AlwaysAdmit' },
     namespaceLifecycle,
@@ -50,10 +55,13 @@ export function createAdmission({ choice, storeOf }: AdmissionParts): Admission 
     certificateSubjectRestriction,
     defaultIngressClass,
     podTopologyLabels,
+    createMutatingWebhooks({ caller }),
+    createValidatingWebhooks({ caller }),
     createResourceQuota(),
   ]
   const byName = new Map(known.map(plugin => [plugin.name, plugin]))
-  const plugins = chosenPlugins(choice).flatMap(name => byName.get(name) ?? [])
+  const chosen = chosenPlugins(choice).flatMap(name => byName.get(name) ?? [])
+  const plugins = [unenforced, ...chosen]
   return new Chain(plugins, new StoredObjects(storeOf))
 }
 
@@ -69,7 +77,14 @@ class Chain implements Admission {
   }
 
   async mutate(request: AdmissionRequest): Promise<void> {
-    const attributes = new Attributes(request, this.#objects)
+    const attributes = new Attributes(request, 'mutate', this.#objects)
+    await this.#mutateAll(attributes)
+    if (!attributes.reinvocation.isNeeded) return
+    attributes.reinvocation.isSecond = true
+    await this.#mutateAll(attributes)
+  }
+
+  async #mutateAll(attributes: Attributes): Promise<void> {
     for (const plugin of this.#mutating) {
       const work = plugin.mutate?.(attributes)
       if (work !== undefined) await work
@@ -77,7 +92,7 @@ class Chain implements Admission {
   }
 
   async validate(request: AdmissionRequest): Promise<void> {
-    const attributes = new Attributes(request, this.#objects)
+    const attributes = new Attributes(request, 'validate', this.#objects)
     for (const plugin of this.#validating) {
       const work = plugin.validate?.(attributes)
       if (work !== undefined) await work

@@ -41,9 +41,9 @@ const presences: Readonly<Record<string, Presence>> = {
   JobValidation: 'none',
   PodResizeValidator: 'none',
   MutatingAdmissionPolicy: 'none',
-  MutatingAdmissionWebhook: 'none',
+  MutatingAdmissionWebhook: 'on',
   ValidatingAdmissionPolicy: 'none',
-  ValidatingAdmissionWebhook: 'none',
+  ValidatingAdmissionWebhook: 'on',
   ResourceQuota: 'on',
   AlwaysDeny: 'none',
 }

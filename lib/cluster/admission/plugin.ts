@@ -13,6 +13,25 @@ export interface AdmissionPlugin {
   validate?(attributes: Attributes): Promise<void> | undefined
 }
 
+/** The second round of mutations, for hooks that want to see what later ones have changed. */
+class Reinvocation {
+  /** It is the second round. */
+  isSecond = false
+  /** An object was changed: there is to be a second round. */
+  isNeeded = false
+  /** The object as the hooks left it. */
+  output = ''
+  /** Hooks that were asked, and want to be again if something changes. */
+  readonly previous: Set<string> = new Set()
+  /** Hooks that are asked again. */
+  readonly required: Set<string> = new Set()
+
+  requirePrevious(): void {
+    for (const id of this.previous) this.required.add(id)
+    this.previous.clear()
+  }
+}
+
 /** One request for admission, and what has been looked up for it. */
 export class Attributes implements AdmissionRequest {
   readonly session: AdmissionRequest['session']
@@ -21,11 +40,15 @@ export class Attributes implements AdmissionRequest {
   readonly old: JsonObject | undefined
   readonly isDryRun: boolean
   readonly options: JsonObject
+  /** The phase in which plugins are asked. */
+  readonly phase: 'mutate' | 'validate'
+  readonly reinvocation: Reinvocation = new Reinvocation()
   /** Other objects of the cluster. */
   readonly objects: StoredObjects
   #namespace: Promise<JsonObject | undefined> | undefined
 
-  constructor(request: AdmissionRequest, objects: StoredObjects) {
+  constructor(request: AdmissionRequest, phase: Attributes['phase'], objects: StoredObjects) {
+    this.phase = phase
     this.session = request.session
     this.operation = request.operation
     this.object = request.object

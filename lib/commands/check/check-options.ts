@@ -30,6 +30,7 @@ import { prefixOf } from '../../config/generated.ts'
 import { isWritable, minorOf, stopDelayOf } from '../plan/serve-plan.ts'
 import { admissionOf } from '../plan/admission-plugins.ts'
 import { simulationOf } from '../plan/simulation.ts'
+import { webhooksOf } from '../plan/webhooks.ts'
 import type { CheckList, Finding } from './check-list.ts'
 
 /** Each option that has a form to keep. */
@@ -66,6 +67,7 @@ export async function checkOptions(list: CheckList, values: OptionValues): Promi
     const takesWrites = isWritable(values)
     await simulationOf(values, takesWrites)
     await admissionOf(values, takesWrites)
+    webhooksOf(values, takesWrites)
     return takesWrites ? 'writes are done in etcd' : 'no writes of its own'
   })
   await list.try('--fault', async () => `${(await faultsOf(values))?.rules.length ?? 0} faults`)

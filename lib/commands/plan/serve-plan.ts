@@ -19,6 +19,7 @@ import { type EtcdPlan, etcdPlanOf } from './etcd-plan.ts'
 import { prefixOf } from '../../config/generated.ts'
 import { admissionOf } from './admission-plugins.ts'
 import { simulationOf } from './simulation.ts'
+import { webhooksOf } from './webhooks.ts'
 import type { ClusterBasics, WriteSideOptions } from '../../cluster/write-side.ts'
 import { type ServiceOptions } from '../../compose/service.ts'
 import { wings } from '../../compose/sides.ts'
@@ -103,10 +104,11 @@ async function writesOf(values: OptionValues): Promise<WriteSideOptions | undefi
   const takesWrites = isWritable(values)
   const simulation = await simulationOf(values, takesWrites)
   const admission = await admissionOf(values, takesWrites)
+  const webhooks = webhooksOf(values, takesWrites)
   if (!takesWrites) return undefined
   const isFresh = isOwn(values) && values.text('load') === undefined
   const basics = isFresh ? await basicsOf(values) : undefined
-  return { hasControllers: true, simulation, basics, admission }
+  return { hasControllers: true, simulation, basics, admission, webhooks }
 }
 
 /** By which pods would know the server: the last certificate of its file. A server without TLS has

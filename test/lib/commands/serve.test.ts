@@ -165,6 +165,11 @@ t.test('serve refuses what would not do what was meant', async t => {
       ['--disable-admission-plugins', 'PodSecurity', '--read-only'],
       /--disable-admission-plugins needs a server that takes writes/,
     ],
+    [
+      ['--webhook-service', 'hooks=https://127.0.0.1:1'],
+      /"hooks=https:\/\/127\.0\.0\.1:1" is not NAMESPACE\/NAME=https:\/\/HOST:PORT/,
+    ],
+    [['--webhook-host', 'a.example', '--read-only'], /--webhook-host needs a server that takes/],
     [['--simulate', 'nodes', '--read-only'], /--simulate needs a server that takes writes/],
     [['--etcd-listen', '0.0.0.0:2379'], /refusing to serve etcd's API on 0\.0\.0\.0:2379: anyone/],
     [

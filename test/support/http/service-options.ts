@@ -35,9 +35,10 @@ export function serviceOptions(
   const { schema, configured, excluded, isKept, hasCbor, hasShards, hasDrop } = options
   const { tokenEncryption } = options
   const { adminListen, levelledLogger, certificateFiles, stopDelayMs } = options
-  const { isWritable, hasControllers, simulation, basics, generated, access, admission } = options
+  const { isWritable, hasControllers, simulation, basics, generated, access, admission, webhooks } =
+    options
   const { faults, upstream, threads, copies, door } = options
-  const writes = { hasControllers, simulation, basics, generated, access, admission }
+  const writes = { hasControllers, simulation, basics, generated, access, admission, webhooks }
   return {
     etcd: { client, others, prefix, limits },
     listening: { listen, tls, address, guardedHosts: options.guardedHosts },

@@ -69,9 +69,9 @@ function optionsTree(options: WriteOptions, kind: string): JsonObject {
 }
 
 function deleteOptionsTree(options: DeleteOptions): JsonObject {
-  return options.tree === undefined
-    ? headOf('DeleteOptions')
-    : new Map<string, JsonValue>([...headOf('DeleteOptions'), ...options.tree])
+  const head = headOf('DeleteOptions')
+  const members = [...(options.tree ?? [])].filter(([name]) => !head.has(name))
+  return new Map<string, JsonValue>([...head, ...members])
 }
 
 function headOf(kind: string): JsonObject {

@@ -11,6 +11,7 @@ import { parseWriteOptions, type WriteOptions } from '../write-options.ts'
 import type { WriteKind } from '../write-kind.ts'
 import { admissionOf } from './admission.ts'
 import { checkNamespace } from './checks.ts'
+import { owned } from './ownership.ts'
 import type { Written, WriteSession } from './session.ts'
 import type { WriteBody } from './write.ts'
 
@@ -54,8 +55,12 @@ export async function subresourceBody(
   return { object, options }
 }
 
+const bindingKind = ['v1', 'Binding'] as const
+
 export async function bind(session: WriteSession, sent: WriteBody): Promise<Written> {
-  const { object: binding, options } = await subresourceBody(session, sent, ['v1', 'Binding'])
+  const { object, options } = await subresourceBody(session, sent, bindingKind)
+  const own = session.as(subresourceKind(session, ...bindingKind))
+  const binding = await owned(own, { live: undefined, object, options })
   const admission = admissionOf(session, options)
   await admission.mutate(binding, undefined)
   if (metaText(binding, 'name') !== session.name) {

@@ -289,7 +289,7 @@ function tokenReview({ user, services }: Reviewer, object: JsonObject): JsonObje
 /** The audience of a server that is started without --api-audiences. */
 const defaultAudience = 'https://kubernetes.default.svc'
 
-function userInfo({ user, uid, groups, extra }: Identity): JsonObject {
+export function userInfo({ user, uid, groups, extra }: Identity): JsonObject {
   const info: JsonObject = new Map()
   if (user !== '') info.set('username', user)
   if (uid !== '') info.set('uid', uid)

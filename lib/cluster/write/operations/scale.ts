@@ -115,7 +115,7 @@ async function scaled(
   const scale = await make(before)
   await admission.mutate(scale, before)
   checkScale(scale)
-  await admission.validate(scale, before)
+  await admission.validate(withoutManagers(scale), withoutManagers(before))
   const uid = metaText(scale, 'uid')
   if (uid !== '' && uid !== metaText(live, 'uid')) {
     const reason = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metaText(live, 'uid')}`
@@ -134,6 +134,13 @@ async function scaled(
   const { apiVersion } = kind
   setMeta(object, 'managedFields', parentManagedFields(managedFields, after, { paths, apiVersion }))
   return object
+}
+
+/** A Scale as whoever admits it sees it. */
+function withoutManagers(scale: JsonObject): JsonObject {
+  const metadata = new Map(metadataOf(scale))
+  metadata.delete('managedFields')
+  return new Map(scale).set('metadata', metadata)
 }
 
 function scaleOf({ resource }: WriteSession, object: JsonObject): JsonObject {

@@ -19,6 +19,13 @@ const movedMax = 50_000_000
 /** Thrown where a patch does not apply. */
 export class PatchFailure extends Error {}
 
+/** There is nothing at a path: in the words of the library that kube-apiserver uses. */
+function missing(path: string, operation: string): PatchFailure {
+  return new PatchFailure(
+    `${operation} operation does not apply: doc is missing path: "${path}": missing value`,
+  )
+}
+
 /** The document after the patch. Objects that the patch went into have their members sorted,
  *  others keep their order. Changes none of its arguments. */
 export function applyJsonPatch(document: JsonObject, patch: readonly Operation[]): JsonValue {
@@ -92,10 +99,10 @@ class JsonPatcher {
 
   /** Removes the value at a path, and returns it. */
   #remove(path: string): JsonValue {
-    const [container, key] = this.#find(path)
+    const [container, key] = this.#find(path, 'remove')
     if (container instanceof Map) {
       const value = container.get(key)
-      if (value === undefined) throw new PatchFailure(`no member ${key} to remove`)
+      if (value === undefined) throw missing(path, 'remove')
       container.delete(key)
       return value
     }
@@ -124,7 +131,9 @@ class JsonPatcher {
 
   #test(path: string, value: JsonValue): void {
     const found = path === '' ? this.#root : (this.#get(path) ?? null)
-    if (!isSame(found, value)) throw new PatchFailure(`test of ${path} failed`)
+    if (!isSame(found, value)) {
+      throw new PatchFailure(`testing value ${path} failed: test failed`)
+    }
     // What has been compared is written sorted, too.
     if (path === '') this.#root = this.#openAll(this.#root) as Container
     else if (found !== null) this.#replace(path, this.#openAll(found))
@@ -137,16 +146,16 @@ class JsonPatcher {
   }
 
   /** The container of what the path names, and its key there. */
-  #find(path: string): [container: Container, key: string] {
+  #find(path: string, what = 'add'): [container: Container, key: string] {
     const parts = path.split('/').slice(1).map(unescaped)
     const key = parts.pop()
-    if (key === undefined) throw new PatchFailure(`no such path: ${path}`)
+    if (key === undefined) throw missing(path, what)
     let container = this.#root
     for (const part of parts) {
       const place = container instanceof Map ? part : indexIn(part, container.length)
       const next = container instanceof Map ? container.get(part) : container[place as number]
       if (!(next instanceof Map) && !Array.isArray(next)) {
-        throw new PatchFailure(`no such path: ${path}`)
+        throw missing(path, what)
       }
       const opened = this.#open(next)
       if (container instanceof Map) container.set(part, opened)

@@ -1,0 +1,28 @@
+/** Says of objects that do nothing here that they do nothing, when they are created. Not one of
+ *  kube-apiserver's plugins: there they work. */
+
+import { partsOf } from '../pod-parts.ts'
+import type { AdmissionPlugin } from '../plugin.ts'
+
+const texts: ReadonlyMap<string, string> = new Map([
+  ['validatingadmissionpolicies', 'this server does not evaluate admission policies'],
+  ['validatingadmissionpolicybindings', 'this server does not evaluate admission policies'],
+  ['mutatingadmissionpolicies', 'this server does not evaluate admission policies'],
+  ['mutatingadmissionpolicybindings', 'this server does not evaluate admission policies'],
+])
+
+const conditions =
+  'this server does not evaluate matchConditions: the webhook is called as if there were none'
+
+export const unenforced: AdmissionPlugin = {
+  name: 'Unenforced',
+  validate({ session, operation, object }) {
+    const { group, resource } = session.kind
+    if (group !== 'admissionregistration.k8s.io' || operation !== 'CREATE') return undefined
+    const text = texts.get(resource)
+    if (text !== undefined) session.warn([text])
+    const hooks = object === undefined ? [] : partsOf(object, 'webhooks')
+    if (hooks.some(hook => partsOf(hook, 'matchConditions').length > 0)) session.warn([conditions])
+    return undefined
+  },
+}

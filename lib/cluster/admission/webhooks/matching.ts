@@ -1,0 +1,75 @@
+/** Whether a hook is about a request, and in which version it wants the object. */
+
+import { keyFromText } from '../../../base/keys.ts'
+import type { JsonObject } from '../../../codec/json/tree.ts'
+import type { Resource } from '../../../kube/resources/resource.ts'
+import { matchesSelector } from '../../write/label-match.ts'
+import { labelsOf } from '../pod-parts.ts'
+import type { Attributes } from '../plugin.ts'
+import type { Hook, HookRule } from './hooks.ts'
+
+/** The resource as the hook has it in its rules; undefined if it is not about the request. */
+export async function matchedResource(
+  attributes: Attributes,
+  hook: Hook,
+): Promise<Resource | undefined> {
+  const { session } = attributes
+  const { resource, state } = session
+  let found: Resource | undefined
+  if (hook.rules.some(rule => covers(rule, attributes, resource))) found = resource
+  else if (hook.matchesEquivalents && resource.storage !== undefined) {
+    const others = state.registry
+      .resourcesAt(keyFromText(resource.storage.prefix))
+      .filter(other => other !== resource)
+    found = hook.rules
+      .flatMap(rule => others.filter(other => covers(rule, attributes, other)))
+      .at(0)
+  }
+  if (found === undefined || !matchesObjects(attributes, hook)) return undefined
+  return (await matchesNamespace(attributes, hook)) ? found : undefined
+}
+
+function covers(
+  { groups, versions, resources, operations, scope }: HookRule,
+  { operation, session }: Attributes,
+  resource: Resource,
+): boolean {
+  const has = (list: readonly string[], name: string): boolean =>
+    list.includes('*') || list.includes(name)
+  if (!has(groups, resource.group) || !has(versions, resource.version)) return false
+  if (!has(operations, operation) || !isInScope(scope, session.kind)) return false
+  const { subresource } = session
+  return resources.some(text => {
+    const [name = '', part = ''] = text.split('/')
+    const isPart = part === subresource || part === '*'
+    return isPart && (name === '*' || name === resource.resource)
+  })
+}
+
+function isInScope(scope: string, kind: { readonly isNamespaced: boolean }): boolean {
+  return scope === '*' || (scope === 'Namespaced') === kind.isNamespaced
+}
+
+/** The old or the new object is selected. */
+function matchesObjects({ object, old }: Attributes, { objectSelector }: Hook): boolean {
+  if (isEmpty(objectSelector)) return true
+  return [object, old].some(
+    one => one !== undefined && matchesSelector(objectSelector, labelsOf(one)),
+  )
+}
+
+async function matchesNamespace(attributes: Attributes, hook: Hook): Promise<boolean> {
+  const { session, object, old, operation } = attributes
+  const { namespaceSelector } = hook
+  if (isEmpty(namespaceSelector)) return true
+  const isNamespace = session.kind.group === '' && session.kind.resource === 'namespaces'
+  if (!isNamespace && !session.kind.isNamespaced) return true
+  // A namespace that is created, or changed, is selected by its own labels.
+  const isOwn = isNamespace && session.subresource === ''
+  const namespace = isOwn ? (operation === 'DELETE' ? old : object) : await attributes.namespace()
+  return namespace !== undefined && matchesSelector(namespaceSelector, labelsOf(namespace))
+}
+
+function isEmpty(selector: Hook['objectSelector']): boolean {
+  return selector instanceof Map && (selector as JsonObject).size === 0
+}
