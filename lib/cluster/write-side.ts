@@ -133,7 +133,10 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
   const forFresh = { state, clusterOf, address, uid, store, clock, logger, signal: abort.signal }
   const fresh = inNamespaces && new FreshCluster({ ...forFresh, basics: inNamespaces })
   return {
-    answerWrite: createWriteAnswers({ ...writes, access }),
+    answerWrite: createWriteAnswers(
+      { ...writes, access },
+      { hasLogs: simulation?.actors.has('nodes') },
+    ),
     gate: access?.gate,
     documents: access && (() => access.documents),
     followers: [numbers, controllers, actors],

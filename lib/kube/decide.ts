@@ -14,6 +14,7 @@ import type { ResourceRoute, Route } from './request/routes.ts'
 import { isCheapSelector, requirementsMax, selectorMaxLength } from './selectors/selector-size.ts'
 import {
   badRequest,
+  needsKubelet,
   needsUpstream,
   type Status,
   unsupportedMediaType,
@@ -211,6 +212,10 @@ function decideAlone(
         const limits = `${selectorMaxLength} characters and ${requirementsMax} requirements`
         return { type: 'refuse', status: badRequest(`${long} is longer than ${limits}`).status }
       }
+      if (isWritable && isLog(route)) return { type: 'write' }
+      if (isWritable && isInPod(route)) {
+        return { type: 'refuse', status: needsKubelet(resource, subresource).status }
+      }
       if (isWritable && isWrite(route)) return { type: 'write' }
       const lacks = whatIsLacking(route)
       if (lacks === undefined) return { type: 'mirror' }
@@ -236,6 +241,22 @@ const patchTypes: ReadonlySet<string> = new Set([
 
 /** Subresources whose writes are done here, beside those that read as the whole object. */
 const writtenSubresources = new Set(['scale', 'binding', 'eviction', 'finalize', 'token'])
+
+/** A log is written by whoever runs pods, so the side that takes writes answers it. */
+function isLog({ resource, verb, subresource }: ResourceRoute): boolean {
+  return isPods(resource) && subresource === 'log' && verb === 'get'
+}
+
+function isInPod({ resource, subresource }: ResourceRoute): boolean {
+  return isPods(resource) && inPods.has(subresource)
+}
+
+function isPods({ group, resource }: Resource): boolean {
+  return group === '' && resource === 'pods'
+}
+
+/** Subresources that are streams to and from what runs in a pod. */
+const inPods = new Set(['exec', 'attach', 'portforward', 'proxy'])
 
 /** A write of something that is stored, or a review, which is answered and stored nowhere. */
 function isWrite({ resource, verb, subresource }: Route & { readonly type: 'resource' }): boolean {

@@ -196,6 +196,16 @@ export function needsUpstream(of: GroupResource, what: string): StatusError {
   })
 }
 
+/** The request needs the node of a pod, and there is none: pods are only stored here. */
+export function needsKubelet(of: GroupResource, what: string): StatusError {
+  return new StatusError('unsupported', {
+    code: 405,
+    message: `${what} of ${goQuote(resourceText(of))} needs a kubelet: pods are stored here, and no program runs in them`,
+    reason: 'MethodNotAllowed',
+    details: { group: of.group, kind: of.resource },
+  })
+}
+
 /** An object that this server cannot show exactly as kube-apiserver would, and so refuses to show.
  *  The reason never quotes the object. */
 export function notExactly(of: GroupResource, { reason, serverError }: NotExact): StatusError {

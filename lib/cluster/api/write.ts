@@ -8,7 +8,16 @@ import { objectBody, statusBody } from '../../codec/output/object-body.ts'
 import { requestTimeoutMs } from '../../kube/request/request.ts'
 import type { ResourceRoute } from '../../kube/request/routes.ts'
 import { scaleBody } from '../../kube/scale.ts'
-import { badRequest, notAcceptable, notExactly, successJson } from '../../kube/status.ts'
+import {
+  badRequest,
+  needsKubelet,
+  notAcceptable,
+  notExactly,
+  objectNotFound,
+  successJson,
+} from '../../kube/status.ts'
+import { textInOrder } from '../../codec/json/tree.ts'
+import { type LoggedPod, podLog } from './pod-log.ts'
 import { runWrite } from '../write/operations/run-write.ts'
 import { type Written, type WriteServices, WriteSession } from '../write/operations/session.ts'
 import { jsonFromCbor } from '../write/decode/cbor-body.ts'
@@ -37,8 +46,35 @@ const anonymous = {
 }
 
 /** Creates the answers of writes that these services do. */
-export function createWriteAnswers(services: WriteServices): AnswerWrite {
-  return (context, route, options) => answerWrite(context, { route, services }, options)
+export function createWriteAnswers(
+  services: WriteServices,
+  { hasLogs = false }: WriteAnswerOptions = {},
+): AnswerWrite {
+  return (context, route, options) => {
+    if (route.subresource !== 'log') return answerWrite(context, { route, services }, options)
+    if (!hasLogs) throw needsKubelet(route.resource, 'log')
+    return answerLog(context, { route, services })
+  }
+}
+
+export interface WriteAnswerOptions {
+  /** Pods are made up, and so are their logs. */
+  readonly hasLogs?: boolean | undefined
+}
+
+async function answerLog(context: RequestContext, { route, services }: Asked): Promise<undefined> {
+  const { reply, exchange, target, state, signal } = context
+  const { resource, name } = route
+  context.facts = { ...context.facts, source: 'etcd' }
+  const userAgent = exchange.headers['user-agent'] ?? ''
+  const session = new WriteSession(
+    { ...route, state, userAgent, user: anonymous, signal },
+    services,
+  )
+  const entry = await services.store.get(session.keyOf(name), signal)
+  if (entry === undefined) throw objectNotFound(resource, name)
+  const pod = JSON.parse(textInOrder(session.treeOf(entry))) as LoggedPod
+  return reply.text(200, podLog(pod, target.query), {})
 }
 
 interface Asked {

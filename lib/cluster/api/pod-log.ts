@@ -1,0 +1,118 @@
+/** The log of a made-up pod: what its annotation says, or a line for each start of a container.
+ *  Nothing runs in it that could write more, so the log ends when it has been read. */
+
+import type { Query } from '../../kube/request/request.ts'
+import { badRequest } from '../../kube/status.ts'
+
+/** The log of all containers of a pod, or of one: `watchglass.local/logs.NAME`. */
+const annotation = 'watchglass.local/logs'
+
+interface Container {
+  readonly name: string
+  readonly image?: string
+}
+
+interface ContainerStatus {
+  readonly name: string
+  readonly state?: {
+    readonly running?: { readonly startedAt?: string }
+    readonly terminated?: Ended
+  }
+  readonly lastState?: { readonly terminated?: Ended }
+}
+
+interface Ended {
+  readonly exitCode?: number
+  readonly startedAt?: string
+  readonly finishedAt?: string
+}
+
+export interface LoggedPod {
+  readonly metadata: {
+    readonly name: string
+    readonly annotations?: Readonly<Record<string, string>>
+  }
+  readonly spec: {
+    readonly containers: readonly Container[]
+    readonly initContainers?: readonly Container[]
+    readonly ephemeralContainers?: readonly Container[]
+  }
+  readonly status?: {
+    readonly containerStatuses?: readonly ContainerStatus[]
+    readonly initContainerStatuses?: readonly ContainerStatus[]
+    readonly ephemeralContainerStatuses?: readonly ContainerStatus[]
+  }
+}
+
+interface Line {
+  readonly at: string
+  readonly text: string
+}
+
+/** Refusals are those of kube-apiserver and of kubelets, in their words. */
+export function podLog(pod: LoggedPod, query: Query): string {
+  const container = chosen(pod, query.text('container'))
+  const status = statusOf(pod, container.name)
+  const isPrevious = query.text('previous') === 'true'
+  const { running, terminated } = status?.state ?? {}
+  const run = isPrevious ? status?.lastState?.terminated : (running ?? terminated)
+  if (run === undefined) throw badRequest(notThere(pod, container.name, isPrevious))
+  const isStamped = query.text('timestamps') === 'true'
+  const tail = numberOf(query.text('tailLines'))
+  const lines = linesOf(pod, container, run)
+  const shown = tail === undefined ? lines : lines.slice(Math.max(0, lines.length - tail))
+  const text = shown.map(line => `${isStamped ? `${line.at} ` : ''}${line.text}\n`).join('')
+  const limit = numberOf(query.text('limitBytes'))
+  return limit === undefined ? text : Buffer.from(text).subarray(0, limit).toString()
+}
+
+function chosen({ metadata, spec }: LoggedPod, name: string): Container {
+  const { containers, initContainers = [], ephemeralContainers = [] } = spec
+  const [first, second] = containers
+  if (name === '' && first !== undefined && second === undefined) return first
+  if (name === '') {
+    const names = containers.map(one => one.name).join(' ')
+    const said = `a container name must be specified for pod ${metadata.name}`
+    throw badRequest(`${said}, choose one of: [${names}]`)
+  }
+  const all = [...containers, ...initContainers, ...ephemeralContainers]
+  const found = all.find(one => one.name === name)
+  if (found !== undefined) return found
+  throw badRequest(`container ${name} is not valid for pod ${metadata.name}`)
+}
+
+function statusOf({ status }: LoggedPod, name: string): ContainerStatus | undefined {
+  const {
+    containerStatuses = [],
+    initContainerStatuses = [],
+    ephemeralContainerStatuses = [],
+  } = status ?? {}
+  const all = [...containerStatuses, ...initContainerStatuses, ...ephemeralContainerStatuses]
+  return all.find(one => one.name === name)
+}
+
+function notThere({ metadata }: LoggedPod, container: string, isPrevious: boolean): string {
+  const named = `container "${container}" in pod "${metadata.name}"`
+  if (isPrevious) return `previous terminated ${named} not found`
+  return `${named} is waiting to start: ContainerCreating`
+}
+
+function linesOf({ metadata }: LoggedPod, { name, image = '' }: Container, run: Ended): Line[] {
+  const { annotations = {} } = metadata
+  const { startedAt = '', finishedAt } = run
+  const written = annotations[`${annotation}.${name}`] ?? annotations[annotation]
+  if (written !== undefined) {
+    const texts = written.replace(/\n$/, '').split('\n')
+    return texts.map(text => ({ at: startedAt, text }))
+  }
+  const start = `container ${name} (${image}) was started: it is made up, and writes nothing`
+  const lines = [{ at: startedAt, text: start }]
+  if (finishedAt === undefined) return lines
+  const code = String(run.exitCode ?? 0)
+  return [...lines, { at: finishedAt, text: `container ${name} ended with exit code ${code}` }]
+}
+
+/** A number that validation would take; undefined if there is none. */
+function numberOf(text: string): number | undefined {
+  return /^\d{1,9}$/.test(text) ? Number(text) : undefined
+}

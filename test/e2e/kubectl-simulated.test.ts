@@ -1,0 +1,118 @@
+/** The commands of kubectl, as people use them, on what `--simulate all` makes up: each with what
+ *  it prints. They are run in their order, in one cluster. */
+
+import { execFile } from 'node:child_process'
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { findKubectl } from '../support/etcd/real-etcd.ts'
+import { startProgram } from '../support/program/program.ts'
+
+const { binary, skip } = await findKubectl()
+const home = mkdtempSync(join(tmpdir(), 'watchglass-kubectl-simulated-'))
+const run = promisify(execFile)
+
+/** The command, and what it says; several of them if it says more than one thing. */
+type Row = readonly [command: string, ...says: readonly RegExp[]]
+
+const rolledOut: Row = ['rollout status deployment/web --timeout=60s', /successfully rolled out/]
+
+const workloads: readonly Row[] = [
+  ['get nodes', /node-1 +Ready +<none> +\d+s +v1\.\d+\.\d+/],
+  ['create deployment web --image=nginx:1 --replicas=3', /deployment.apps\/web created/],
+  rolledOut,
+  ['expose deployment web --port=80', /service\/web exposed/],
+  ['scale deployment web --replicas=4', /scaled/],
+  rolledOut,
+  ['set image deployment/web nginx=nginx:2', /image updated/],
+  ['annotate deployment web kubernetes.io/change-cause=two', /annotated/],
+  rolledOut,
+  ['rollout history deployment/web', /1 +<none>\n2 +two/],
+  ['rollout undo deployment/web', /rolled back/],
+  rolledOut,
+  ['get deployment web -o jsonpath={.spec.template.spec.containers[0].image}', /^nginx:1$/],
+  ['rollout pause deployment/web', /paused/],
+  ['rollout resume deployment/web', /resumed/],
+  ['rollout restart deployment/web', /restarted/],
+  rolledOut,
+  ['autoscale deployment web --min=4 --max=6', /autoscaled/],
+  ['get hpa web', /Deployment\/web +cpu: <unknown>\/80% +4 +6/],
+  ['describe deployment web', /ScalingReplicaSet .*deployment-controller +Scaled up/],
+  ['describe service web', /Endpoints: +10\.\d+\.\d+\.\d+:80/],
+  ['get endpointslices -l kubernetes.io/service-name=web', /IPv4 +80 +10\./],
+  ['events --for=deployment/web', /ScalingReplicaSet/],
+  ['get events --field-selector=reason=Started', /Container started/],
+]
+
+const pods: readonly Row[] = [
+  ['run one --image=busybox --restart=Never', /pod\/one created/],
+  ['wait pod/one --for=jsonpath={.status.phase}=Succeeded --timeout=60s', /condition met/],
+  ['logs one', /container one \(busybox\) was started: it is made up/, /exit code 0/],
+  ['run own --image=busybox --annotations=watchglass.local/logs=hello', /created/],
+  ['wait pod/own --for=condition=Ready --timeout=60s', /condition met/],
+  ['logs own', /^hello\n$/],
+  ['logs -f own', /^hello\n$/],
+  ['logs deployment/web --tail=1', /container nginx \(nginx:1\) was started/],
+  ['describe pod own', /Scheduled/, /Pulled/, /Created/, /Started/],
+  ['exec own -- ls', /exec of "pods" needs a kubelet: .* no program runs in them/],
+  ['attach own', /attach of "pods" needs a kubelet/],
+  ['port-forward own 0:80', /portforward of "pods" needs a kubelet/],
+  ['cp /etc/hostname own:/tmp/x', /exec of "pods" needs a kubelet/],
+  ['debug own --image=busybox', /Defaulting debug container name to debugger-/],
+  ['wait pod/own --for=jsonpath={.status.ephemeralContainerStatuses[0].state.running}', /met/],
+  ['top pods', /Metrics API not available/],
+  ['top nodes', /Metrics API not available/],
+  ['run picky --image=i --overrides={"spec":{"nodeSelector":{"a":"b"}}}', /created/],
+  ['wait pod/picky --for=condition=PodScheduled=false --timeout=60s', /condition met/],
+  ['describe pod picky', /FailedScheduling .*0\/3 nodes are available: 3 node\(s\) didn't match/],
+]
+
+const nodes: readonly Row[] = [
+  ['create pdb web --selector=app=web --min-available=3', /created/],
+  ['wait pdb/web --for=condition=DisruptionAllowed --timeout=60s', /condition met/],
+  ['get pdb web', /web +3 +N\/A +1 /],
+  ['cordon node-1', /node\/node-1 cordoned/],
+  ['get node node-1', /Ready,SchedulingDisabled/],
+  ['drain node-1 --ignore-daemonsets --force --timeout=120s', /node\/node-1 drained/],
+  ['get pods -l app=web --field-selector=spec.nodeName=node-1', /No resources found/],
+  ['uncordon node-1', /uncordoned/],
+  ['taint node node-2 broken=yes:NoExecute', /tainted/],
+  [
+    'wait pod -l app=web --for=jsonpath={.status.phase}=Running --field-selector=spec.nodeName!=node-2 --timeout=60s',
+    /condition met/,
+  ],
+  ['taint node node-2 broken-', /untainted/],
+]
+
+const others: readonly Row[] = [
+  ['create job done --image=busybox', /job.batch\/done created/],
+  ['wait job/done --for=condition=Complete --timeout=60s', /condition met/],
+  ['describe job done', /SuccessfulCreate +\d+s +job-controller +Created pod: done-/, /Completed/],
+  ['create cronjob often --image=busybox --schedule=@hourly', /created/],
+  ['create job now --from=cronjob/often', /job.batch\/now created/],
+  ['wait job/now --for=condition=Complete --timeout=60s', /condition met/],
+  ['get cronjob often', /often +@hourly +<none> +False +0 +<none>/],
+  ['delete deployment web', /deleted/],
+  ['wait pod -l app=web --for=delete --timeout=60s', /condition met|^$/],
+  ['create namespace gone', /created/],
+  ['create deployment web -n gone --image=nginx', /created/],
+  ['delete namespace gone --timeout=60s', /namespace "gone" deleted/],
+]
+
+t.test('kubectl on made-up pods and nodes', { skip }, async t => {
+  const { address } = await startProgram(t, ['--simulate=all'])
+  const env = { PATH: process.env['PATH'] ?? '', HOME: home }
+  const kubectl = (words: readonly string[]): Promise<string> =>
+    run(binary, ['--server', address, ...words], { env }).then(
+      ({ stdout, stderr }) => `${stdout}${stderr}`,
+      ({ stdout, stderr }: { stdout: string; stderr: string }) => `${stdout}${stderr}`,
+    )
+  // Nodes are made one after the other, once everything is mirrored.
+  while (!/node-3 +Ready/.test(await kubectl(['get', 'nodes'])));
+  for (const [command, ...says] of [...workloads, ...pods, ...nodes, ...others]) {
+    const said = await kubectl(command.split(' '))
+    for (const one of says) t.match(said, one, `kubectl ${command}`)
+  }
+})
