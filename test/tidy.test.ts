@@ -91,6 +91,7 @@ const inside: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     access: ['rbac', 'write'],
     faults: [],
     generate: ['node-conditions.ts'],
+    journal: [],
     api: ['write'],
     authority: [],
     controllers: ['admission', 'write'],

@@ -13,7 +13,7 @@ import { Engine } from '../etcd/engine/engine.ts'
 import { loadRecording } from '../etcd/engine/load.ts'
 import { DirectNetwork } from '../etcd/engine/network.ts'
 import { createDirectScheduler } from '../etcd/engine/scheduler.ts'
-import type { DataFolder } from '../etcd/journal/data-folder.ts'
+import type { DataFolder } from '../cluster/journal/data-folder.ts'
 import { OwnRevision } from '../etcd/own-revision.ts'
 import type { EtcdServer } from '../door/server.ts'
 import { systemRandom } from '../ops/system.ts'
@@ -107,7 +107,7 @@ async function openFolder(
   dataFolder: DataFolderOptions,
   { clock, logger }: EmbeddedEtcdOptions,
 ): Promise<DataFolder> {
-  const { openDataFolder } = await import('../etcd/journal/data-folder.ts')
+  const { openDataFolder } = await import('../cluster/journal/data-folder.ts')
   return openDataFolder({ ...dataFolder, clock, logger })
 }
 

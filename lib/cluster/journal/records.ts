@@ -12,7 +12,7 @@ import { revision, type Revision } from '../../base/revision.ts'
 import { type Change, KeyValue } from '../../store/event.ts'
 import type { SlabWriter } from '../../store/slab.ts'
 import { appendVarint, ByteWriter } from '../../wire/byte-writer.ts'
-import type { Decision, RecoveredLease } from '../engine/journal.ts'
+import type { Decision, RecoveredLease } from '../../etcd/engine/journal.ts'
 
 /** The beginning of a process that writes to the folder; also the first record of each file. */
 export interface StartRecord {

@@ -4,8 +4,8 @@ import { allKeys } from '../../base/keys.ts'
 import type { Change, Event } from '../../store/event.ts'
 import { noLease } from '../../store/event.ts'
 import { ByteWriter } from '../../wire/byte-writer.ts'
-import type { Backup } from '../engine/engine.ts'
-import type { RecoveredLease } from '../engine/journal.ts'
+import type { Backup } from '../../etcd/engine/engine.ts'
+import type { RecoveredLease } from '../../etcd/engine/journal.ts'
 import { appendRecord, type JournalRecord, type StartRecord } from './records.ts'
 
 /** The state of an engine at one moment. */

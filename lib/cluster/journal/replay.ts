@@ -6,7 +6,7 @@ import { CacheError } from '../../base/errors.ts'
 import { type Revision, revision } from '../../base/revision.ts'
 import { type KeyValue, noLease } from '../../store/event.ts'
 import { BTreeBuilder } from '../../store/btree-builder.ts'
-import { createContents, type RecoveredState } from '../engine/journal.ts'
+import { createContents, type RecoveredState } from '../../etcd/engine/journal.ts'
 import type { BaseRecord, JournalRecord, Payload, StartRecord } from './records.ts'
 
 /** A recovered state, and the clock of it. */

@@ -1,8 +1,8 @@
 /** A data folder: read at the start, then written to for as long as the process runs. */
 
 import { mkdir, readdir } from 'node:fs/promises'
-import { type Engine } from '../engine/engine.ts'
-import type { RecoveredState } from '../engine/journal.ts'
+import { type Engine } from '../../etcd/engine/engine.ts'
+import type { RecoveredState } from '../../etcd/engine/journal.ts'
 import { DataFile } from './data-file.ts'
 import { diskFailure } from './disk-failures.ts'
 import { CacheError } from '../../base/errors.ts'

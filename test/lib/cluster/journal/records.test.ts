@@ -10,7 +10,7 @@ import {
   decodePayload,
   encodePayload,
   type JournalRecord,
-} from '../../../../lib/etcd/journal/records.ts'
+} from '../../../../lib/cluster/journal/records.ts'
 import {
   decodeFrame,
   decodeHeader,
@@ -19,7 +19,7 @@ import {
   frameHeadBytes,
   headerBytes,
   payloadLength,
-} from '../../../../lib/etcd/journal/frames.ts'
+} from '../../../../lib/cluster/journal/frames.ts'
 
 const number = fc.maxSafeNat()
 const id = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })
