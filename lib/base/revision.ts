@@ -19,6 +19,16 @@ export function revision(value: number): Revision {
   return value as Revision
 }
 
+/** The highest revision that is taken from an etcd or a file. It leaves room for those after it: an
+ *  etcd that writes a million times a second is there in three hundred years. */
+export const knownMax: number = 2 ** 53 - 2 ** 32
+
+/** The number as a revision that an etcd or a file has; refuses those that leave no room. */
+export function knownRevision(value: number): Revision {
+  if (value <= knownMax) return revision(value)
+  throw new CacheError('invalid_request', `revision ${value} is above 2^53 - 2^32`)
+}
+
 /** The revision after `value`. */
 export function nextRevision(value: Revision): Revision {
   return revision(value + 1)

@@ -1,7 +1,7 @@
 /** Standard input and output of commands that convert: a whole value, or line by line. */
 
-import { createInterface } from 'node:readline'
 import { CacheError } from '../base/errors.ts'
+import { linesIn } from '../base/lines.ts'
 
 /** Far above what etcd takes as one value, and small enough to keep in memory. */
 const inputMaxBytes = 64 * 1024 * 1024
@@ -47,13 +47,17 @@ export async function writeOutput(bytes: Uint8Array | string): Promise<boolean> 
  *  gone. */
 export async function convertLines(convert: (line: string) => string): Promise<void> {
   let pending = ''
-  for await (const line of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
-    pending += `${convert(line)}\n`
-    if (pending.length < outputChunk) continue
-    if (!(await writeOutput(pending))) return
+  const lines = linesIn(process.stdin as AsyncIterable<Buffer>, inputMaxBytes)
+  for (;;) {
+    const { done = false, value } = await lines.next()
+    const line = typeof value === 'string' ? value : value.rest
+    // The last line may lack its line feed.
+    if (!done || line !== '') pending += `${convert(line.replace(/\r$/, ''))}\n`
+    if (!done && pending.length < outputChunk) continue
+    if (pending !== '' && !(await writeOutput(pending))) return
+    if (done) return
     pending = ''
   }
-  if (pending !== '') await writeOutput(pending)
 }
 
 /** Lines are short; writing them together saves most system calls. */

@@ -3,7 +3,7 @@
 
 import { CacheError } from '../base/errors.ts'
 import { type Key, type KeyRange, isEmptyRange, keyAfter, minKey } from '../base/keys.ts'
-import { revision } from '../base/revision.ts'
+import { knownMax, revision } from '../base/revision.ts'
 import { type Change, KeyValue, noLease } from '../store/event.ts'
 import type {
   Compare,
@@ -53,8 +53,8 @@ export function keysFromRange(range: KeyRange): { key: Key; rangeEnd: Key } {
  *  hold. */
 export function headerFromMessage(header: HeaderMessage | undefined): ResponseHeader {
   if (header === undefined) throw new CacheError('source_failed', 'etcd response without a header')
-  if (!Number.isSafeInteger(header.revision)) {
-    throw new CacheError('source_failed', `etcd revision ${header.revision} is above 2^53 - 1`)
+  if (!Number.isSafeInteger(header.revision) || header.revision > knownMax) {
+    throw new CacheError('source_failed', `etcd revision ${header.revision} is above 2^53 - 2^32`)
   }
   const { clusterId, memberId, raftTerm } = header
   return { clusterId, memberId, raftTerm, revision: revision(header.revision) }

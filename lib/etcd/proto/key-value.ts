@@ -2,7 +2,7 @@
  *  carry them. */
 
 import type { Key } from '../../base/keys.ts'
-import { type Revision, revision } from '../../base/revision.ts'
+import { knownRevision, type Revision, revision } from '../../base/revision.ts'
 import { KeyValue, noLease, type ValueWindow } from '../../store/event.ts'
 import { type Codec, createCodec } from './codec.ts'
 import type { ProtoReader } from '../../wire/key-reader.ts'
@@ -73,8 +73,8 @@ function readKeyValue(reader: ProtoReader, place: PlaceValue): KeyValue {
     }
   }
   return new KeyValue(key, place(reader.bytes, start, end), {
-    createRevision: revision(createRevision),
-    modRevision: revision(modRevision),
+    createRevision: knownRevision(createRevision),
+    modRevision: knownRevision(modRevision),
     version,
     lease,
   })

@@ -11,7 +11,7 @@
 
 import { CacheError } from '../../base/errors.ts'
 import { type Key, bytesFromKey, keyFromBytes, keyFromText, textFromKey } from '../../base/keys.ts'
-import { type Revision, revision } from '../../base/revision.ts'
+import { knownMax, knownRevision, type Revision } from '../../base/revision.ts'
 import { type Change, KeyValue } from '../../store/event.ts'
 import type { SlabWriter } from '../../store/slab.ts'
 
@@ -105,19 +105,26 @@ function keyField(fields: Fields): Key {
 }
 
 function revisionField(fields: Fields, name: string): Revision {
-  return revision(countField(fields, name))
+  return knownRevision(countField(fields, name))
 }
 
 function countField(fields: Fields, name: string): number {
   const value = fields[name]
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value > 0) return value
-  throw invalid(`${name} is not a whole number from 1 to 2^53 - 1`)
+  const isCount = typeof value === 'number' && Number.isSafeInteger(value) && value > 0
+  // There are more to come after it.
+  if (isCount && value <= knownMax) return value
+  throw invalid(`${name} is not a whole number from 1 to 2^53 - 2^32`)
 }
+
+const leaseMax = 2n ** 63n - 1n
 
 function leaseField(fields: Fields): bigint {
   const value = fields['lease']
-  if (typeof value === 'string' && /^(?:0|[1-9]\d{0,18})$/.test(value)) return BigInt(value)
-  throw invalid('lease is not a whole number in quotes')
+  if (typeof value === 'string' && /^(?:0|[1-9]\d{0,18})$/.test(value)) {
+    const lease = BigInt(value)
+    if (lease <= leaseMax) return lease
+  }
+  throw invalid('lease is not a whole number in quotes from 0 to 2^63 - 1')
 }
 
 /** `Buffer.from` passes over what is not base64, so that has to be looked for. */

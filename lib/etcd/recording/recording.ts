@@ -12,6 +12,7 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import { CacheError } from '../../base/errors.ts'
 import type { Key } from '../../base/keys.ts'
+import { linesIn, type LinesEnd } from '../../base/lines.ts'
 import type { Revision } from '../../base/revision.ts'
 import type { Change, KeyValue } from '../../store/event.ts'
 import { SlabWriter } from '../../store/slab.ts'
@@ -179,24 +180,9 @@ async function* linesOf(path: string): AsyncGenerator<string, void> {
   const stream: Transform = path.endsWith('.gz') ? createGunzip() : new PassThrough()
   const piped = pipeline(source, stream)
   piped.catch(() => undefined)
-  // A line may come in many pieces, which are joined once.
-  let pieces: Buffer[] = []
-  let bytes = 0
+  let end: LinesEnd
   try {
-    for await (const chunk of stream as AsyncIterable<Buffer>) {
-      let start = 0
-      for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, start)) {
-        pieces.push(chunk.subarray(start, end))
-        yield Buffer.concat(pieces).toString('utf8')
-        pieces = []
-        bytes = 0
-        start = end + 1
-      }
-      if (start === chunk.length) continue
-      pieces.push(chunk.subarray(start))
-      bytes += chunk.length - start
-      if (bytes > lineMaxBytes) throw invalid(`a line is longer than ${lineMaxBytes} bytes`)
-    }
+    end = yield* linesIn(stream as AsyncIterable<Buffer>, lineMaxBytes)
     await piped
   } catch (error) {
     const { message } = CacheError.from(error, 'invalid_request')
@@ -204,7 +190,7 @@ async function* linesOf(path: string): AsyncGenerator<string, void> {
   } finally {
     source.destroy()
   }
-  if (pieces.length > 0) throw invalid(`${path} ends in the middle of a line`)
+  if (end.rest !== '') throw invalid(`${path} ends in the middle of a line`)
 }
 
 function unwritable(path: string, error: unknown): CacheError {
