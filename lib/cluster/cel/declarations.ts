@@ -151,7 +151,6 @@ export const typeNames: ReadonlyMap<string, CelType> = new Map([
   ['map', mapOf(dynType, dynType)],
   ['null_type', nullType],
   ['type', typeType],
-  ['dyn', dynType],
   ['google.protobuf.Timestamp', timestampType],
   ['google.protobuf.Duration', durationType],
   ['optional_type', optionalOf(dynType)],

@@ -23,14 +23,14 @@ function inner(literal: string): { readonly text: string; readonly isRaw: boolea
 }
 
 const escapes =
-  /\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|X([0-9a-f]{2})|([0-3][0-7]{2})|([^]))/gi
+  /\\(?:[xX]([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|([^]))/g
 
 export function textOfLiteral(literal: string): string {
   const { text, isRaw } = inner(literal)
   if (isRaw || !text.includes('\\')) return text
   return text.replaceAll(escapes, (...groups) => {
-    const [, x, u, long, bigX, octal, short = ''] = groups as (string | undefined)[]
-    const hex = x ?? u ?? long ?? bigX
+    const [, x, u, long, octal, short = ''] = groups as (string | undefined)[]
+    const hex = x ?? u ?? long
     if (hex === undefined && octal === undefined) return shorts[short] ?? short
     const code = hex === undefined ? parseInt(octal ?? '', 8) : parseInt(hex, 16)
     if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) {
@@ -47,13 +47,12 @@ export function bytesOfLiteral(literal: string): Uint8Array {
   const parts: Uint8Array[] = []
   let end = 0
   for (const match of text.matchAll(escapes)) {
-    const [whole, x, u, long, bigX, octal, short = ''] = match
+    const [whole, x, u, long, octal, short = ''] = match
     parts.push(Buffer.from(text.slice(end, match.index)))
     end = match.index + whole.length
     if (u !== undefined || long !== undefined) throw new LiteralProblem('unable to unescape string')
-    const hex = x ?? bigX
-    if (hex === undefined && octal === undefined) parts.push(Buffer.from(shorts[short] ?? short))
-    else parts.push(Uint8Array.of(hex === undefined ? parseInt(octal ?? '', 8) : parseInt(hex, 16)))
+    if (x === undefined && octal === undefined) parts.push(Buffer.from(shorts[short] ?? short))
+    else parts.push(Uint8Array.of(x === undefined ? parseInt(octal ?? '', 8) : parseInt(x, 16)))
   }
   parts.push(Buffer.from(text.slice(end)))
   return Buffer.concat(parts)

@@ -127,9 +127,20 @@ export function fixedText(number: number, precision: number): string {
   const digits = Math.min(100, precision)
   const text =
     Math.abs(number) < 1e21
-      ? number.toFixed(digits)
+      ? roundedToEven(number, digits)
       : `${BigInt(number)}${digits > 0 ? `.${'0'.repeat(digits)}` : ''}`
   return text + '0'.repeat(precision - digits)
+}
+
+/** toFixed() takes the larger of two that are as near; Go takes the even one. */
+function roundedToEven(number: number, digits: number): string {
+  const text = number.toFixed(digits)
+  if (digits > 60 || !/[13579]$/.test(text)) return text
+  const exact = number.toFixed(Math.min(100, digits + 40))
+  const point = exact.indexOf('.') + 1
+  const isTie = /^50*$/.test(exact.slice(point + digits)) || (digits === 0 && /\.50*$/.test(exact))
+  if (!isTie) return text
+  return exact.slice(0, digits === 0 ? point - 1 : point + digits)
 }
 
 const superscripts = '⁰¹²³⁴⁵⁶⁷⁸⁹'
@@ -141,7 +152,7 @@ function scientific(number: number, precision: number): string {
   const power = Number(exponent)
   const digits = String(Math.abs(power)).padStart(2, '0')
   const raised = Array.from(digits, digit => superscripts.charAt(Number(digit))).join('')
-  return `${mantissa}\u00a0×\u00a010${power < 0 ? '⁻' : ''}${raised}`
+  return `${mantissa}\u202f×\u202f10${power < 0 ? '⁻' : ''}${raised}`
 }
 
 function radixText(arg: Value, radix: number, problem: string): string {

@@ -130,9 +130,11 @@ export const remainder: (a: Value, b: Value) => Value = operation({
   doubles: undefined,
 })
 
-/** The order of two numbers of any types. */
+/** The order of two numbers of any types: with a double, that of doubles. */
 export function compareNumbers(a: Int | Uint | Double, b: Int | Uint | Double): number {
-  const [left, right] = [numberOf(a), numberOf(b)]
+  const isDouble = a instanceof Double || b instanceof Double
+  const [x, y] = [numberOf(a), numberOf(b)]
+  const [left, right] = isDouble ? [Number(x), Number(y)] : [x, y]
   if (left < right) return -1
   if (left > right) return 1
   if (Number.isNaN(left) || Number.isNaN(right)) throw failure('NaN values cannot be ordered')

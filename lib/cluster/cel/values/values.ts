@@ -217,7 +217,7 @@ export function areEqual(a: Value, b: Value): boolean {
   if (a === b) return true
   const kind = typeof a
   if (kind === 'string' || kind === 'boolean' || a === null || b === null) return false
-  if (isNumeric(a)) return isNumeric(b) && numberOf(a) == numberOf(b) // oxlint-disable-line eqeqeq
+  if (isNumeric(a)) return isNumeric(b) && areNumbersEqual(a, b)
   if (a instanceof CelList) return b instanceof CelList && a.equals(b)
   if (a instanceof CelMap) return b instanceof CelMap && a.equals(b)
   if (a instanceof Uint8Array) return b instanceof Uint8Array && Buffer.compare(a, b) === 0
@@ -231,6 +231,13 @@ export function areEqual(a: Value, b: Value): boolean {
     return b instanceof Opaque && a.typeName === b.typeName && a.equals(b)
   }
   return false
+}
+
+/** Numbers are compared with doubles as doubles. */
+function areNumbersEqual(a: Int | Uint | Double, b: Int | Uint | Double): boolean {
+  const [left, right] = [numberOf(a), numberOf(b)]
+  if (a instanceof Double || b instanceof Double) return Number(left) === Number(right)
+  return smallest(BigInt(left)) === smallest(BigInt(right))
 }
 
 function areOptionalsEqual(a: Optional, b: Optional): boolean {
