@@ -107,7 +107,7 @@ async function openFolder(
   dataFolder: DataFolderOptions,
   { clock, logger }: EmbeddedEtcdOptions,
 ): Promise<DataFolder> {
-  const { openDataFolder } = await import('../cluster/journal/data-folder.ts')
+  const { openDataFolder } = await wings.dataFolder()
   return openDataFolder({ ...dataFolder, clock, logger })
 }
 

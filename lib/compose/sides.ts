@@ -10,6 +10,7 @@ import type * as authority from '../cluster/authority/authority.ts'
 import type * as faultControl from '../cluster/faults/fault-control.ts'
 import type * as faultRules from '../cluster/faults/rule.ts'
 import type * as anonymizer from '../cluster/generate/anonymize.ts'
+import type * as dataFolder from '../cluster/journal/data-folder.ts'
 import type * as generator from '../cluster/generate/generator.ts'
 import type * as movedTimes from '../cluster/generate/move-times.ts'
 import type * as writeSide from '../cluster/write-side.ts'
@@ -32,6 +33,7 @@ export const wings = {
   authority: (): Promise<typeof authority> => import('../cluster/authority/authority.ts'),
   actorNames: (): Promise<typeof actorNames> => import('../cluster/actors/actor-names.ts'),
   pluginNames: (): Promise<typeof pluginNames> => import('../cluster/admission/plugin-names.ts'),
+  dataFolder: (): Promise<typeof dataFolder> => import('../cluster/journal/data-folder.ts'),
   generator: (): Promise<typeof generator> => import('../cluster/generate/generator.ts'),
   anonymizer: (): Promise<typeof anonymizer> => import('../cluster/generate/anonymize.ts'),
   movedTimes: (): Promise<typeof movedTimes> => import('../cluster/generate/move-times.ts'),

@@ -1,5 +1,6 @@
-/** The engine's side of state that lasts: what it decides goes to a journal before anybody sees it,
- *  and what a journal kept is what it begins with. Files are not known here (lib/cluster/journal). */
+/** The engine's side of state that lasts: what it decides goes to a journal before anybody sees
+ *  it, and what a journal kept is what it begins with. Files are not known here
+ *  (lib/cluster/journal). */
 
 import type { CacheError } from '../../base/errors.ts'
 import type { Revision } from '../../base/revision.ts'
