@@ -1,6 +1,6 @@
-/** The stand-in for tap that tests get while mutants are tried: the same assertions, in this process,
- *  that give up at the first that fails. A test that needs more of tap than there is here fails
- *  without any mutant, and is not asked. */
+/** The stand-in for tap that tests get while mutants are tried: the same assertions, in this
+ *  process, that give up at the first that fails. A test that needs more of tap than there is
+ *  here fails without any mutant, and is not asked. */
 
 import { createRequire } from 'node:module'
 

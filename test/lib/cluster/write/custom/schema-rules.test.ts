@@ -1,5 +1,6 @@
-/** The rules of OpenAPI schemas, each by itself: a schema, a value as JSON, and the errors of the
- *  value at `spec`. The texts are those of kube-openapi's validation package, and of field errors. */
+/** The rules of OpenAPI schemas, each by itself: a schema, a value as JSON, and the errors of
+ *  the value at `spec`. The texts are those of kube-openapi's validation package, and of field
+ *  errors. */
 
 import t from 'tap'
 import { inSlices } from '../../../../../lib/base/slice.ts'
