@@ -136,11 +136,13 @@ async function answerWrite(
       readBody: readWhole,
     })
     reply.warnings = [...resource.warnings, ...session.warnings]
+    context.annotations = session.annotations
     await session.slice.giveWay()
     await show(context, { session, written, mediaType }, options)
   } catch (error) {
     if (error instanceof LateBody) return refuseLate(reply)
     reply.warnings = [...resource.warnings, ...session.warnings]
+    context.annotations = session.annotations
     throw error
   }
 }

@@ -29,6 +29,8 @@ export interface AuditFacts {
   readonly source: string
   /** The faults on purpose that the client has met so far. */
   readonly faults: readonly string[]
+  /** Annotations of who admitted a write. */
+  readonly annotations?: ReadonlyMap<string, string> | undefined
 }
 
 /** One event, as a line without a line break. */
@@ -56,6 +58,7 @@ export function auditEvent(facts: AuditFacts): string {
         : { 'authorization.k8s.io/decision': code === 403 ? 'forbid' : 'allow' }),
       'watchglass/source': facts.source,
       ...(facts.traceId === undefined ? {} : { 'watchglass/trace-id': facts.traceId }),
+      ...Object.fromEntries(facts.annotations ?? []),
       ...(facts.faults.length === 0 ? {} : { 'watchglass/faults': facts.faults.join(',') }),
     },
   })

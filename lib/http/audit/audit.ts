@@ -52,7 +52,7 @@ function recorder(
   { attributes, log }: { readonly attributes: Attributes; readonly log: AuditLog },
   { clock, authorizer, onFault }: AuditServices,
 ): (stage: AuditStage) => void {
-  const { exchange, reply, startMs, facts, faults } = context
+  const { exchange, reply, startMs, facts, faults, annotations } = context
   const { headers, peer } = exchange
   const known = {
     auditId: reply.auditId,
@@ -75,7 +75,14 @@ function recorder(
     who
       .then(one =>
         log.write(
-          auditEvent({ ...known, stage, tookMs, identity: one, faults: faults?.met ?? [] }),
+          auditEvent({
+            ...known,
+            stage,
+            tookMs,
+            identity: one,
+            faults: faults?.met ?? [],
+            annotations,
+          }),
         ),
       )
       .catch(onFault)

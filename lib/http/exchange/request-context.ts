@@ -57,6 +57,8 @@ export class RequestContext implements IncomingRequest {
   /** The path of the server itself under which the metrics of kube-apiserver report it, and the
    *  component that answers there. */
   ownPath: { readonly path: string; readonly component: string } | undefined = undefined
+  /** Annotations for the audit log, by who admitted a write. */
+  annotations: ReadonlyMap<string, string> | undefined = undefined
   /** Grant of the authorization; undefined before, and without authorization. */
   grant: Grant | undefined = undefined
   /** Time that it waited for an answer about its caller, for contents that are fresh enough, and

@@ -4,7 +4,7 @@
 import { type JsonObject, memberOf } from '../../../codec/json/tree.ts'
 import { goQuote } from '../../../go/text.ts'
 import { isEqual, textOf } from '../../write/metadata.ts'
-import { organizationsOf } from '../certificate-request.ts'
+import { organizationsOf } from '../../write/validation/certificate-request.ts'
 import { partOf } from '../pod-parts.ts'
 import type { AdmissionPlugin, Attributes } from '../plugin.ts'
 import { forbidden } from '../refusals.ts'

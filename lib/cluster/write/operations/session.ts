@@ -157,8 +157,10 @@ export class WriteSession implements SessionOptions {
     for (const text of texts) this.warnings.add(text)
   }
 
+  /** Notes something for the audit log. Webhooks do so, too: what is too much is left out. */
   annotate(name: string, text: string): void {
-    this.annotations.set(name, text)
+    const isTooMuch = this.annotations.size >= annotationsMax || name.length > nameMaxLength
+    if (!isTooMuch) this.annotations.set(name, text.slice(0, textMaxLength))
   }
 
   /** The key of an object; refuses names that cannot be in one. */
@@ -182,6 +184,11 @@ export class WriteSession implements SessionOptions {
     return storedBytes(this.resource, this.kind, object)
   }
 }
+
+/** Annotations of a request, and characters of each. */
+const annotationsMax = 100
+const nameMaxLength = 300
+const textMaxLength = 10_000
 
 /** A stored object as a tree, as an encoder serves it. */
 export function treeOf(encoder: ObjectEncoder, resource: Resource, entry: KeyValue): JsonObject {

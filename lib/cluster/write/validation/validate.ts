@@ -14,6 +14,7 @@ import {
 import { dnsSubdomain, pathSegment } from './formats.ts'
 import { Place } from './place.ts'
 import { admissionRules } from './kinds/admission.ts'
+import { certificateRules } from './kinds/certificates.ts'
 import { flowControlRules } from './kinds/flow-control.ts'
 import { autoscalingRules } from './kinds/autoscaling.ts'
 import { eventRules } from './kinds/events.ts'
@@ -36,6 +37,7 @@ import { workloadRules } from './kinds/workloads.ts'
 const rulesByKind: Readonly<Record<string, KindRules>> = {
   ...admissionRules,
   ...autoscalingRules,
+  ...certificateRules,
   ...contentRules,
   ...definitionRules,
   ...eventRules,

@@ -1,13 +1,30 @@
-/** Requests for certificates (PKCS #10, RFC 2986), as much of them as admission reads: the
- *  organizations of the subject. They come from clients: whatever is not as it should be has
- *  none. */
+/** Requests for certificates (PKCS #10, RFC 2986), as much of them as is read here: what they are,
+ *  and the organizations of the subject. They come from clients: whatever is not as it should be
+ *  has none. Signatures are not checked. */
 
 const organization = '2.5.4.10'
+
+const requestBlock = /-----BEGIN CERTIFICATE REQUEST-----([A-Za-z0-9+/=\s]*)-----END/
+
+/** True for PEM, in base64 as objects have it, that begins with a request. */
+export function isCertificateRequest(text: string): boolean {
+  return requestBlock.test(Buffer.from(text, 'base64').toString('latin1'))
+}
+
+/** The complaint about certificates in PEM, in base64; undefined if there is none. */
+export function certificateProblem(text: string): string | undefined {
+  if (text === '') return undefined
+  const pem = Buffer.from(text, 'base64').toString('latin1')
+  const types = Array.from(pem.matchAll(/-----BEGIN ([A-Z0-9 ]+)-----/g), ([, type]) => type)
+  const other = types.find(type => type !== 'CERTIFICATE')
+  if (other !== undefined) return `only CERTIFICATE PEM blocks are allowed, found "${other}"`
+  return types.length === 0 ? 'must contain at least one CERTIFICATE PEM block' : undefined
+}
 
 /** @param text PEM, in base64 as objects have it */
 export function organizationsOf(text: string): string[] {
   const pem = Buffer.from(text, 'base64').toString('latin1')
-  const match = /-----BEGIN CERTIFICATE REQUEST-----([A-Za-z0-9+/=\s]*)-----END/.exec(pem)
+  const match = requestBlock.exec(pem)
   if (match === null) return []
   // CertificationRequest > CertificationRequestInfo > version, subject
   const [info] = partsIn(partsIn(der(match[1] ?? ''))[0]?.content)

@@ -1,0 +1,80 @@
+import t from 'tap'
+import type { JsonObject } from '../../../../../lib/codec/json/tree.ts'
+import { parseTree } from '../../../../../lib/codec/json/tree.ts'
+import { validateBuiltIn } from '../../../../../lib/cluster/write/validation/validate.ts'
+
+const kind = {
+  kind: 'CertificateSigningRequest',
+  group: 'certificates.k8s.io',
+  isNamespaced: false,
+}
+
+function tree(value: object): JsonObject {
+  const bytes = Buffer.from(JSON.stringify(value))
+  return parseTree(bytes, 0, bytes.length) as JsonObject
+}
+
+const pem = (type: string): string =>
+  Buffer.from(`-----BEGIN ${type}-----\nAAAA\n-----END ${type}-----\n`).toString('base64')
+
+function request(spec: object, status: object = {}): JsonObject {
+  return tree({
+    metadata: {
+      name: 'a',
+      uid: 'u',
+      creationTimestamp: '2026-01-01T00:00:00Z',
+      resourceVersion: '1',
+    },
+    spec: {
+      request: pem('CERTIFICATE REQUEST'),
+      usages: ['client auth'],
+      signerName: 'example.com/signer',
+      ...spec,
+    },
+    status,
+  })
+}
+
+const problems = (spec: object, status?: object): string[] =>
+  validateBuiltIn(kind, request(spec, status), undefined, '').map(
+    ({ field, message }) => `${field}: ${message}`,
+  )
+
+t.test('requests for certificates are checked', async t => {
+  t.strictSame(problems({}), [])
+  t.strictSame(problems({ usages: ['client auth', 'nothing', 'client auth'] }).length, 2)
+  t.match(problems({ usages: ['s'] })[0], /^spec.usages\[0\]: Unsupported value: "s": supported /)
+  t.match(problems({ signerName: 'signer' })[0], /must be a fully qualified domain and path/)
+  t.match(problems({ signerName: 'example/s' })[0], /a domain with at least two segments/)
+  t.match(problems({ signerName: 'Example.com/s' })[0], /validating label "Example": a lowercase/)
+  t.match(problems({ signerName: 'example.com/_' })[0], /validating label "_": a lowercase RFC/)
+  t.match(problems({ signerName: 'kubernetes.io/legacy-unknown' })[0], /legacy signerName is not/)
+  t.match(problems({}, { certificate: pem('KEY') })[0], /only CERTIFICATE PEM blocks .* "KEY"/)
+  const both = ['Approved', 'Denied'].map(type => ({ type, status: 'True' }))
+  t.match(problems({}, { conditions: both })[0], /Approved and Denied conditions are mutually/)
+  const failed = { type: 'Failed', status: 'True' }
+  t.match(
+    problems({}, { conditions: [failed, failed] })[0],
+    /conditions\[1\].type: Duplicate value/,
+  )
+  t.match(problems({}, { conditions: [{ type: '', status: 'x' }] }), [
+    /conditions\[0\].type: Required value/,
+    /conditions\[0\].status: Unsupported value: "x": supported values: "False", "True", "Unknown"/,
+  ])
+})
+
+t.test('only who approves and who signs change a request for a certificate', async t => {
+  const changed = (subresource: string, status: object, before: object = {}): string[] =>
+    validateBuiltIn(kind, request({}, status), request({}, before), subresource).map(
+      ({ message }) => message,
+    )
+  const approved = { conditions: [{ type: 'Approved', status: 'True' }] }
+  const signed = { certificate: pem('CERTIFICATE') }
+  t.strictSame(changed('approval', approved), [])
+  t.strictSame(changed('status', signed), [])
+  t.match(changed('status', approved)[0], /updates may not add a condition of type "Approved"/)
+  t.match(changed('approval', signed)[0], /updates may not set certificate content/)
+  t.match(changed('', {}, approved)[0], /updates may not remove a condition of type "Approved"/)
+  const other = { conditions: [{ type: 'Approved', status: 'True', reason: 'r' }] }
+  t.match(changed('', other, approved)[0], /updates may not modify a condition of type "Approved"/)
+})
