@@ -24,7 +24,7 @@ export function fileOf(id: string): string {
 }
 
 function mutantOf(url: string | undefined): readonly [id: string, mutant: ReturnType<typeof read>] {
-  const id = /\?mutant=(\d+-\d+)$/.exec(url ?? '')?.[1]
+  const id = /\?mutant=(\d+)$/.exec(url ?? '')?.[1]
   return id === undefined ? ['', undefined] : [id, read(id)]
 }
 

@@ -1,6 +1,6 @@
 /** The stand-in for tap that tests get while mutants are tried: the same assertions, in this
- *  process, that give up at the first that fails. A test that needs more of tap than there is
- *  here fails without any mutant, and is not asked. */
+ *  process, that give up at the first that fails. A test that needs more of tap than there is here
+ *  fails without any mutant, and is not asked. */
 
 import { createRequire } from 'node:module'
 
@@ -58,8 +58,12 @@ export class Test {
       await body(this)
       await this.ended()
     } finally {
-      for (const teardown of this.#teardowns.reverse()) await teardown()
+      await this.tearDown()
     }
+  }
+
+  async tearDown(): Promise<void> {
+    for (const teardown of this.#teardowns.splice(0).reverse()) await teardown()
   }
 
   /** Rejects if anything has failed. */

@@ -50,12 +50,10 @@ async function run({ id, tests, mutant }: Job): Promise<Done> {
     const unrun = await unrunSince(session)
     return { id, by: why === undefined ? undefined : test, why, tookMs: tookMs(), unrun }
   }
-  for (const [i, test] of tests.entries()) {
-    // Two tests share nothing that a mutant has made.
-    const own = `${id}-${i}`
-    mkdirSync(dirname(fileOf(own)), { recursive: true })
-    writeFileSync(fileOf(own), JSON.stringify(mutant))
-    const why = await problemOf(`${pathToFileURL(resolve(test)).href}?mutant=${own}`)
+  mkdirSync(dirname(fileOf(id)), { recursive: true })
+  writeFileSync(fileOf(id), JSON.stringify(mutant))
+  for (const test of tests) {
+    const why = await problemOf(`${pathToFileURL(resolve(test)).href}?mutant=${id}`)
     if (why !== undefined) return { id, by: test, why, tookMs: tookMs() }
   }
   return { id, tookMs: tookMs() }
@@ -77,6 +75,7 @@ async function problemOf(url: string): Promise<string | undefined> {
   try {
     return await Promise.race([ran, late])
   } finally {
+    await Promise.race([root.tearDown().catch(() => {}), late])
     clearTimeout(timer)
   }
 }
