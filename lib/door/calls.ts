@@ -59,7 +59,7 @@ export class Calls {
     const { sessions, mirrored, clock } = options
     this.#options = options
     this.#users = new Users(sessions, clock)
-    this.#access = new Access(options.rules, sessions)
+    this.#access = new Access(options.rules, sessions, clock)
     this.#ranges = mirrored && new RangeAnswers(mirrored, this.#answered, clock)
     const scheduler = createTurns(clock)
     // First: what is said to others must not be of the old epoch.

@@ -6,6 +6,11 @@ import { readFileSync } from 'node:fs'
 import { credentials } from '@grpc/grpc-js'
 import t, { type Test } from 'tap'
 import { startEtcdServer } from '../../lib/door/server.ts'
+import { Leases } from '../../lib/door/access/leases.ts'
+import type { Rights } from '../../lib/door/access/rights.ts'
+import { EtcdSessions } from '../../lib/door/pass/etcd-sessions.ts'
+import { leaseLeasesResponseCodec } from '../../lib/etcd/proto/admin-messages.ts'
+import { systemClock } from '../../lib/ops/system.ts'
 import { isLeaseOf, newLeaseOf } from '../../lib/door/access/lease-owners.ts'
 import {
   attribute,
@@ -203,4 +208,28 @@ t.test('the end of a lease is its owner’s, through every replica', async t => 
     t.equal(codeOf(await other.call('Lease', 'LeaseRevoke', { ID: lease })), 0)
     t.notOk(await isThere(lease))
   }
+})
+
+t.test('to tell one’s own leases from many of others gives way', async t => {
+  const many = createTestEngine(t)
+  const etcd = await startEtcdServer({ engine: many.engine, listen: '127.0.0.1:0' })
+  t.teardown(() => etcd.close())
+  for (let i = 1n; i <= 20_000n; i++) await many.client.grantLease(1_000, i)
+  const own = newLeaseOf('bob')
+  await many.client.grantLease(1_000, own)
+  const sessions = new EtcdSessions({ endpoints: [`http://${etcd.address}`], clock: systemClock })
+  t.teardown(() => sessions.close())
+  // Each look at the clock takes a millisecond.
+  let nowMs = 0
+  let gaveWay = 0
+  const leases = new Leases(sessions, {
+    monotonicMs: () => nowMs++,
+    yield: async () => void gaveWay++,
+  })
+  const answer = await leases.own({ name: 'bob' } as Rights, Buffer.alloc(0))
+  t.strictSame(
+    leaseLeasesResponseCodec.decode(answer).leases.map(({ id }) => id),
+    [own],
+  )
+  t.ok(gaveWay > 50, `${gaveWay} times`)
 })

@@ -19,6 +19,7 @@ import {
   txnCodec,
 } from '../../etcd/proto/kv-messages.ts'
 import type { GrpcCall } from '../listen/grpc-call.ts'
+import type { SliceClock } from '../../base/slice.ts'
 import type { EtcdSessions } from '../pass/etcd-sessions.ts'
 import { newLeaseOf } from './lease-owners.ts'
 import { Leases, leasesPath, timeToLivePath } from './leases.ts'
@@ -44,10 +45,10 @@ export class Access {
   readonly #leases: Leases
 
   /** Everybody may do everything if there are no rules. */
-  constructor(rules: AccessRules | undefined, sessions: EtcdSessions) {
+  constructor(rules: AccessRules | undefined, sessions: EtcdSessions, clock: SliceClock) {
     this.#rights =
       rules && new Map([...rules].map(([name, prefixes]) => [name, new Rights(name, prefixes)]))
-    const leases = new Leases(sessions)
+    const leases = new Leases(sessions, clock)
     this.#leases = leases
     this.#checks = new Map<string, Check>([
       ['/etcdserverpb.KV/Range', checked(rangeCodec, (rights, one) => rights.mayRange(one))],

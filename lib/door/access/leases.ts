@@ -3,9 +3,12 @@
  *  name is open to it, too, but for its end: between our question and the end others may give it
  *  keys. */
 
+import { CacheError } from '../../base/errors.ts'
+import { isStepDue, Slice, type SliceClock } from '../../base/slice.ts'
+import { wireBytes, WireReader } from '../../wire/reader.ts'
 import {
   type LeaseTimeToLiveResponseMessage,
-  leaseLeasesResponseCodec,
+  leaseIdCodec,
   leaseTimeToLiveCodec,
   leaseTimeToLiveResponseCodec,
 } from '../../etcd/proto/admin-messages.ts'
@@ -17,14 +20,19 @@ import type { Rights } from './rights.ts'
 export const timeToLivePath = '/etcdserverpb.Lease/LeaseTimeToLive'
 export const leasesPath = '/etcdserverpb.Lease/LeaseLeases'
 
+/** The field of an answer to `LeaseLeases` that has one lease. */
+const leaseField = 2
+
 /** Leases of others that one transaction may name: etcd is asked about each. */
 const askedMax = 16
 
 export class Leases {
   readonly #sessions: EtcdSessions
+  readonly #clock: SliceClock
 
-  constructor(sessions: EtcdSessions) {
+  constructor(sessions: EtcdSessions, clock: SliceClock) {
     this.#sessions = sessions
+    this.#clock = clock
   }
 
   /** Whether a name may give keys to the lease, keep it alive and see when it ends. Of one that
@@ -50,12 +58,28 @@ export class Leases {
     return isLeaseOf(rights.name, id) && rights.mayWriteKeys((await this.#ask(id)).keys)
   }
 
-  /** etcd's answer to `LeaseLeases`, with the name's own leases only. */
-  async own(rights: Rights, request: Buffer): Promise<Buffer> {
+  /** etcd's answer to `LeaseLeases`, with the name's own leases only. There may be hundreds of
+   *  thousands, and each is told by a hash: it gives way in between. */
+  async own({ name }: Rights, request: Buffer): Promise<Buffer> {
     const answer = await callEtcd(this.#sessions, leasesPath, request)
-    const { header, leases } = leaseLeasesResponseCodec.decode(answer)
-    const own = leases.filter(({ id }) => isLeaseOf(rights.name, id))
-    return leaseLeasesResponseCodec.encode({ header, leases: own })
+    const slice = new Slice(this.#clock)
+    const reader = new WireReader()
+    reader.reset(answer, 0, answer.length)
+    const kept: Buffer[] = []
+    for (let start = 0; reader.nextField(); start = reader.at) {
+      const isLease = reader.field === leaseField && reader.wire === wireBytes
+      if (!reader.skip()) break
+      const isOwn = (): boolean => {
+        const { id } = leaseIdCodec.decode(answer.subarray(reader.start, reader.at))
+        return isLeaseOf(name, id)
+      }
+      if (!isLease || isOwn()) kept.push(answer.subarray(start, reader.at))
+      if (isStepDue()) await slice.giveWay()
+    }
+    if (reader.isMalformed) {
+      throw new CacheError('source_failed', 'etcd has answered with leases that cannot be read')
+    }
+    return Buffer.concat(kept)
   }
 
   async #ask(id: bigint): Promise<LeaseTimeToLiveResponseMessage> {
