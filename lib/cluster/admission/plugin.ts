@@ -42,6 +42,7 @@ export class Attributes implements AdmissionRequest {
   readonly options: JsonObject
   /** The phase in which plugins are asked. */
   readonly phase: 'mutate' | 'validate'
+  readonly startMs: number
   readonly reinvocation: Reinvocation = new Reinvocation()
   /** Other objects of the cluster. */
   readonly objects: StoredObjects
@@ -49,6 +50,7 @@ export class Attributes implements AdmissionRequest {
 
   constructor(request: AdmissionRequest, phase: Attributes['phase'], objects: StoredObjects) {
     this.phase = phase
+    this.startMs = request.session.services.clock.monotonicMs()
     this.session = request.session
     this.operation = request.operation
     this.object = request.object

@@ -18,24 +18,33 @@ export function resourceList(value: JsonValue | undefined): ResourceList {
 
 /** The sums of all that one of both has. */
 export function sumOf(a: ResourceList, b: ResourceList): ResourceList {
-  const sum = new Map(a)
-  for (const [name, quantity] of b) {
-    const known = sum.get(name)
-    sum.set(name, known === undefined ? quantity : sumOfQuantities([known, quantity]))
-  }
-  return sum
+  const sums = new Map(a)
+  add(sums, b)
+  return sums
 }
 
 /** The larger of each. */
 export function largerOf(a: ResourceList, b: ResourceList): ResourceList {
   const larger = new Map(a)
-  for (const [name, quantity] of b) {
-    const known = larger.get(name)
+  raise(larger, b)
+  return larger
+}
+
+/** Adds to sums in place: those of many containers would be copied as often. */
+function add(sums: Map<string, string>, list: ResourceList): void {
+  for (const [name, quantity] of list) {
+    const known = sums.get(name)
+    sums.set(name, known === undefined ? quantity : sumOfQuantities([known, quantity]))
+  }
+}
+
+function raise(largest: Map<string, string>, list: ResourceList): void {
+  for (const [name, quantity] of list) {
+    const known = largest.get(name)
     if (known === undefined || quantityNanos(quantity) > quantityNanos(known)) {
-      larger.set(name, quantity)
+      largest.set(name, quantity)
     }
   }
-  return larger
 }
 
 /** The members with these names. */
@@ -48,25 +57,22 @@ export function masked(list: ResourceList, names: Iterable<string>): ResourceLis
   return kept
 }
 
-const empty: ResourceList = new Map()
-
 /** A pod's requests or limits: those of its containers together, or what starting it takes if that
  *  is more; and what is said of the pod as a whole, where it is. */
 export function podResources(pod: JsonObject, side: 'requests' | 'limits'): ResourceList {
   const spec = pod.get('spec')
-  let total = empty
-  for (const container of partsOf(spec, 'containers')) total = sumOf(total, of(container, side))
-  let [sidecars, starting] = [empty, empty]
+  const total = new Map<string, string>()
+  for (const container of partsOf(spec, 'containers')) add(total, of(container, side))
+  const [sidecars, starting] = [new Map<string, string>(), new Map<string, string>()]
   for (const container of partsOf(spec, 'initContainers')) {
-    let own = of(container, side)
+    const own = of(container, side)
     if (container.get('restartPolicy') === 'Always') {
-      total = sumOf(total, own)
-      sidecars = sumOf(sidecars, own)
-      own = sidecars
-    } else own = sumOf(own, sidecars)
-    starting = largerOf(starting, own)
+      add(total, own)
+      add(sidecars, own)
+      raise(starting, masked(sidecars, own.keys()))
+    } else raise(starting, sumOf(own, masked(sidecars, own.keys())))
   }
-  total = largerOf(total, starting)
+  raise(total, starting)
   const whole = resourceList(memberOf(memberOf(spec, 'resources'), side))
   if (whole.size === 0) return total
   const replaced = new Map(total)

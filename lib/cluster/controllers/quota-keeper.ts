@@ -25,15 +25,24 @@ export interface QuotaKeeperOptions {
   readonly lookAt: (key: Key) => void
 }
 
-/** The pause before a namespace is counted again: many changes come at once. */
-const pauseMs = 500
+/** The quiet before a namespace is counted again. Admission notes a use before the object is
+ *  stored: who counts in between would take the note away, and let in more than there is room
+ *  for. */
+const quietMs = 500
+/** The longest wait for that quiet. */
+const waitMaxMs = 10_000
+
+interface Waiting {
+  readonly sinceMs: number
+  readonly cancel: () => void
+}
 
 export class QuotaKeeper {
   readonly #options: QuotaKeeperOptions
   /** The quotas of the namespaces that have some. */
   readonly #byNamespace = new Map<string, Set<Key>>()
   /** Namespaces that will be counted after the pause. */
-  readonly #waiting = new Map<string, () => void>()
+  readonly #waiting = new Map<string, Waiting>()
 
   constructor(options: QuotaKeeperOptions) {
     this.#options = options
@@ -46,25 +55,31 @@ export class QuotaKeeper {
     if (slash < 0) return
     const namespace = key.slice(keyspace.length, slash)
     const known = this.#byNamespace.get(namespace)
-    if (keyspace === quotas) {
+    if (keyspace === quotas && known?.has(key) !== true) {
       this.#byNamespace.set(namespace, (known ?? new Set()).add(key))
       lookAt(key)
     } else if (known !== undefined) this.#lookLater(namespace)
   }
 
   stop(): void {
-    for (const cancel of this.#waiting.values()) cancel()
+    for (const { cancel } of this.#waiting.values()) cancel()
     this.#waiting.clear()
   }
 
   #lookLater(namespace: string): void {
-    if (this.#waiting.has(namespace)) return
     const { clock, lookAt } = this.#options
-    const cancel = clock.setTimer(pauseMs, () => {
+    const nowMs = clock.monotonicMs()
+    const { sinceMs, cancel: stop } = this.#waiting.get(namespace) ?? {
+      sinceMs: nowMs,
+      cancel: undefined,
+    }
+    stop?.()
+    const delayMs = Math.max(0, Math.min(quietMs, sinceMs + waitMaxMs - nowMs))
+    const cancel = clock.setTimer(delayMs, () => {
       this.#waiting.delete(namespace)
       for (const key of this.#byNamespace.get(namespace) ?? []) lookAt(key)
     })
-    this.#waiting.set(namespace, cancel)
+    this.#waiting.set(namespace, { sinceMs, cancel })
   }
 
   async work(key: Key): Promise<void> {

@@ -4,6 +4,7 @@
 import { type JsonObject, memberOf } from '../../../codec/json/tree.ts'
 import { quantityNanos } from '../../../go/quantity.ts'
 import { metaText, textOf } from '../../write/metadata.ts'
+import { tooLarge } from '../../write/refusals.ts'
 import { addToMeta, nameIn, objectIn, partOf, partsOf } from '../pod-parts.ts'
 import type { AdmissionPlugin, Attributes } from '../plugin.ts'
 import { aggregated, forbidden } from '../refusals.ts'
@@ -86,9 +87,19 @@ function completed(container: JsonObject, defaults: Defaults, what: string): str
   return notes
 }
 
+/** Limits times containers: nobody means more, and each may have an error. */
+const checksMax = 100_000
+
 async function checkLimits(attributes: Attributes, object: JsonObject): Promise<void> {
+  const spec = object.get('spec')
+  const parts = partsOf(spec, 'containers').length + partsOf(spec, 'initContainers').length
   const isPod = attributes.session.kind.resource === 'pods'
   for (const limits of await limitsFor(attributes)) {
+    const bounds = limits.flatMap(limit => rules.map(([member]) => partOf(limit, member).size))
+    if (bounds.reduce((sum, count) => sum + count, 0) * Math.max(1, parts) > checksMax) {
+      throw tooLarge('the namespace has too many limits for so many containers')
+    }
+    await attributes.session.slice.giveWay()
     const errors = limits.flatMap(limit =>
       isPod ? podErrors(limit, object) : claimErrors(limit, object),
     )

@@ -69,9 +69,13 @@ async function completePod(attributes: Attributes, spec: JsonObject): Promise<vo
   if (tolerations.length > 0) spec.set('tolerations', tolerations)
 }
 
+/** Tolerations that are compared with each other; of more, all are kept. */
+const mergedMax = 1000
+
 /** Both lists, but for those of which another one tolerates as much. */
 function merged(first: readonly JsonValue[], second: readonly JsonValue[]): JsonValue[] {
   const all = [...first, ...second]
+  if (all.length > mergedMax) return all
   const kept: JsonValue[] = []
   for (const [i, toleration] of all.entries()) {
     if (kept.some(other => covers(other, toleration))) continue

@@ -1,6 +1,7 @@
 /** Says of objects that do nothing here that they do nothing, when they are created. Not one of
  *  kube-apiserver's plugins: there they work. */
 
+import { memberAt } from '../../../codec/json/tree.ts'
 import { partsOf } from '../pod-parts.ts'
 import type { AdmissionPlugin } from '../plugin.ts'
 
@@ -14,14 +15,22 @@ const texts: ReadonlyMap<string, string> = new Map([
 const conditions =
   'this server does not evaluate matchConditions: the webhook is called as if there were none'
 
+const conversion =
+  'this server does not call conversion webhooks: objects are served in their stored version only'
+
 export const unenforced: AdmissionPlugin = {
   name: 'Unenforced',
   validate({ session, operation, object }) {
     const { group, resource } = session.kind
-    if (group !== 'admissionregistration.k8s.io' || operation !== 'CREATE') return undefined
+    if (operation !== 'CREATE' || object === undefined) return undefined
+    const strategy = memberAt(object, ['spec', 'conversion', 'strategy'])
+    if (resource === 'customresourcedefinitions' && strategy === 'Webhook') {
+      session.warn([conversion])
+    }
+    if (group !== 'admissionregistration.k8s.io') return undefined
     const text = texts.get(resource)
     if (text !== undefined) session.warn([text])
-    const hooks = object === undefined ? [] : partsOf(object, 'webhooks')
+    const hooks = partsOf(object, 'webhooks')
     if (hooks.some(hook => partsOf(hook, 'matchConditions').length > 0)) session.warn([conditions])
     return undefined
   },

@@ -74,6 +74,7 @@ async function invocationOf(
   hook: Hook,
   { holdsConditions }: WebhookParts,
 ): Promise<Invocation | undefined> {
+  await attributes.session.slice.giveWay()
   const resource = await matchedResource(attributes, hook)
   if (resource === undefined) return undefined
   const invocation = { hook, resource }

@@ -101,7 +101,9 @@ const pods: Evaluator = {
           resourceList(resources.get('limits')),
         )
         for (const name of needed.filter(one => !used.has(one))) {
-          missing.set(name, [...(missing.get(name) ?? []), nameIn(container)])
+          const names = missing.get(name) ?? []
+          names.push(nameIn(container))
+          missing.set(name, names)
         }
       }
     }

@@ -108,6 +108,19 @@ function converted(attributes: Attributes, object: JsonObject, to: Resource): Js
   return made
 }
 
+/** The time that all mutating hooks of a request have together, as a request has at most with
+ *  kube-apiserver; and all validating ones. */
+const phaseMaxMs = 60_000
+
+function late(): StatusError {
+  return new StatusError('overloaded', {
+    code: 504,
+    message: 'Timeout: request did not complete within requested timeout',
+    reason: 'Timeout',
+    details: {},
+  })
+}
+
 /** Asks one hook. Throws a HookFailure, or the StatusError of a refusal. */
 async function ask(
   attributes: Attributes,
@@ -126,7 +139,9 @@ async function ask(
   await session.slice.giveWay()
   const body = Buffer.from(`${textInOrder(review)}\n`)
   const { timeoutSeconds, client } = hook
-  const timeoutMs = timeoutSeconds * 1000
+  const leftMs = attributes.startMs + phaseMaxMs - session.services.clock.monotonicMs()
+  if (leftMs <= 0) throw late()
+  const timeoutMs = Math.min(timeoutSeconds * 1000, leftMs)
   const query = `timeout=${timeoutSeconds}s`
   try {
     const call = { client, query, body, timeoutMs, answerMaxBytes }

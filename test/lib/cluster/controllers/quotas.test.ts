@@ -45,6 +45,12 @@ t.test('the status of a quota says what is used', async t => {
   // A use that is noted for a create that comes to nothing is put right.
   t.equal(await send('DELETE', `${path}/c`), 200)
   await until(isUsed({ configmaps: '2', 'count/secrets': '0' }))
+  // Many at once: none more than there is room for.
+  const names = Array.from({ length: 20 }, (_, i) => `many-${i}`)
+  const answers = await Promise.all(names.map(name => send('POST', path, configMap(name))))
+  t.equal(answers.filter(status => status === 201).length, 1)
+  await send('DELETE', `${path}/${names[answers.indexOf(201)]}`)
+  await until(isUsed({ configmaps: '2', 'count/secrets': '0' }))
   t.equal(await send('POST', path, configMap('a')), 409)
   await until(isUsed({ configmaps: '2', 'count/secrets': '0' }))
 })
