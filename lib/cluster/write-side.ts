@@ -2,6 +2,7 @@
 
 import { randomInt, randomUUID } from 'node:crypto'
 import type { Clock } from '../base/clock.ts'
+import { EndingClock } from '../base/timers.ts'
 import { type Key, keyFromText, minKey } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
 import type { Client } from '../etcd/client.ts'
@@ -107,7 +108,8 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
   const clusterOf = clustersOver({ state, writes, signal: abort.signal })
   const cluster = clusterOf('kube-controller-manager')
   const { simulation, basics } = options
-  const common = { clusterOf, prefix, contentsOf, clock, logger }
+  const ending = new EndingClock(clock)
+  const common = { clusterOf, prefix, contentsOf, clock: ending, logger }
   const access = accessOf(options, parts)
   const inNamespaces = basics && new NamespaceBasics({ cluster, ...basics })
   const controllers =
@@ -130,7 +132,8 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
       ...common,
     })
   const { uid, store } = writes
-  const forFresh = { state, clusterOf, address, uid, store, clock, logger, signal: abort.signal }
+  const { signal } = abort
+  const forFresh = { state, address, uid, store, signal, ...common }
   const fresh = inNamespaces && new FreshCluster({ ...forFresh, basics: inNamespaces })
   return {
     answerWrite: createWriteAnswers(
@@ -144,6 +147,8 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
       await fresh?.fill()
     },
     mirrored() {
+      // It may have been stopped while it was mirrored.
+      if (signal.aborted) return
       controllers?.start()
       actors?.start()
       fresh?.keep()
@@ -153,6 +158,7 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
       fresh?.stop()
       controllers?.stop()
       await actors?.stop()
+      ending.end()
     },
   }
 }

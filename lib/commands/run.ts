@@ -9,6 +9,7 @@ const runners: Readonly<Record<CommandName, () => Promise<CommandRunner>>> = {
   completion: async () => (await import('./completion.ts')).completion,
   decode: async () => (await import('./decode.ts')).decode,
   encode: async () => (await import('./decode.ts')).encode,
+  envtest: async () => (await import('./envtest/envtest.ts')).envtest,
   generate: async () => (await import('./generate.ts')).generate,
   record: async () => (await import('./record.ts')).record,
   run: async () => (await import('./test-cluster/run-in-cluster.ts')).runInCluster,

@@ -238,6 +238,7 @@ export type CommandName =
   | 'completion'
   | 'decode'
   | 'encode'
+  | 'envtest'
   | 'generate'
   | 'record'
   | 'run'
@@ -308,6 +309,21 @@ export const commands: Readonly<Record<CommandName, Command>> = {
         help: 'Reads lines {"json": text}; prints for each {"value": base64} or {"error": reason}.',
       },
       ...logOptions,
+    ],
+  },
+  envtest: {
+    operands: 'DIR',
+    takesCommand: true,
+    summary:
+      "Writes what KUBEBUILDER_ASSETS names: controller-runtime's envtest starts this server.",
+    options: [
+      {
+        name: 'as',
+        value: 'PROGRAM',
+        choices: ['etcd', 'kube-apiserver'],
+        help: 'For what is written there: be this program, with the flags after --.',
+      },
+      ...logOptions.map(option => ({ ...option, fallback: 'error' })),
     ],
   },
   generate: {

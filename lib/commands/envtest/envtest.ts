@@ -1,0 +1,115 @@
+/** `watchglass envtest DIR`: what KUBEBUILDER_ASSETS names. controller-runtime's envtest finds an
+ *  `etcd` and a `kube-apiserver` there: small programs that start this one with their flags. The
+ *  API server has an etcd in itself; the other one only says that it is healthy. */
+
+import { existsSync } from 'node:fs'
+import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { delimiter, join, resolve } from 'node:path'
+import { CacheError } from '../../base/errors.ts'
+import { commands } from '../../config/commands.ts'
+import {
+  apiServerFlags,
+  clientAddress,
+  etcdFlags,
+  parseFlags,
+  serveArguments,
+} from '../../config/envtest.ts'
+import { OptionValues } from '../../config/option-values.ts'
+import type { CommandContext } from '../context.ts'
+import { serve } from '../serve.ts'
+
+export async function envtest(context: CommandContext): Promise<number> {
+  const { values, operands } = context
+  switch (values.text('as')) {
+    case 'etcd':
+      return beEtcd(context)
+    case 'kube-apiserver':
+      return beApiServer(context)
+    case undefined:
+      break
+    default:
+      throw invalid(`--as "${values.text('as')}" is not etcd or kube-apiserver`)
+  }
+  const [folder, another] = operands
+  if (folder === undefined || another !== undefined) {
+    throw invalid('envtest needs one DIR to write the programs to, such as bin/envtest')
+  }
+  const path = resolve(folder)
+  await mkdir(path, { recursive: true })
+  for (const name of ['etcd', 'kube-apiserver']) await writeLauncher(path, name)
+  const hasKubectl = await linkKubectl(path)
+  process.stdout.write(`export KUBEBUILDER_ASSETS=${quoted(path)}\n`)
+  if (!hasKubectl) context.logger.warn('there is no kubectl: tests that run it need one there')
+  return 0
+}
+
+async function writeLauncher(folder: string, name: string): Promise<void> {
+  const program = [process.execPath, ...process.execArgv, resolve(process.argv[1] ?? '')]
+  const words = [...program, 'envtest', '--as', name, '--'].map(quoted).join(' ')
+  const path = join(folder, name)
+  await writeFile(path, `#!/bin/sh\nexec ${words} "$@"\n`)
+  await chmod(path, 0o755)
+}
+
+/** The first one of PATH. True if there is one now. */
+async function linkKubectl(folder: string): Promise<boolean> {
+  const path = join(folder, 'kubectl')
+  if (existsSync(path)) return true
+  const found = (process.env['PATH'] ?? '')
+    .split(delimiter)
+    .map(one => join(one, 'kubectl'))
+    .find(one => existsSync(one))
+  if (found !== undefined) await symlink(found, path)
+  return found !== undefined
+}
+
+/** A word for a shell. */
+function quoted(word: string): string {
+  return /^[\w./:=@-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+}
+
+async function beApiServer(context: CommandContext): Promise<number> {
+  const { operands, logger } = context
+  if (helpWanted(operands)) return sayFlags(apiServerFlags)
+  const { entries, unknown } = serveArguments(parseFlags(operands))
+  if (unknown.length > 0) {
+    logger.warn('flags that are not known here are ignored', { flags: unknown.join(' ') })
+  }
+  const usual = commands.serve.options.flatMap(({ name, fallback }): [string, string[]][] =>
+    fallback === undefined ? [] : [[name, [fallback]]],
+  )
+  const values = new OptionValues(new Map([...usual, ...context.values.entries, ...entries]))
+  return serve({ ...context, values, operands: [] })
+}
+
+/** It has no etcd: the API server has one. */
+async function beEtcd({ operands, signal }: CommandContext): Promise<number> {
+  if (helpWanted(operands)) return sayFlags(etcdFlags)
+  const { host, port } = clientAddress(parseFlags(operands))
+  const server = createServer((request, response) => {
+    const isHealth = request.url === '/health'
+    response.writeHead(isHealth ? 200 : 404, { 'content-type': 'application/json' })
+    response.end(isHealth ? '{"health":"true","reason":""}' : '')
+  })
+  server.listen(port, host)
+  await once(server, 'listening')
+  if (!signal.aborted) await once(signal, 'abort')
+  server.close()
+  server.closeAllConnections()
+  return 0
+}
+
+function helpWanted(operands: readonly string[]): boolean {
+  return operands.includes('--help') || operands.includes('-h')
+}
+
+function sayFlags(names: readonly string[]): number {
+  process.stdout.write(names.map(name => `      --${name}\n`).join(''))
+  return 0
+}
+
+function invalid(message: string): CacheError {
+  return new CacheError('invalid_request', message)
+}
