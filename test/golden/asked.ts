@@ -7,7 +7,7 @@ import type { OutgoingHttpHeaders } from 'node:http'
 import { gunzipSync } from 'node:zlib'
 import { allKeys } from '../../lib/base/keys.ts'
 import { ask, caughtUp, type HttpAnswer, type Served } from '../support/http/served.ts'
-import type { Exchange, Headers, RecordedResponse } from './load.ts'
+import { bodyBytes, type Exchange, type Headers, type RecordedResponse } from './load.ts'
 import { firstDifference } from './replay.ts'
 
 export interface AskedExchange extends Exchange {
@@ -123,6 +123,12 @@ function differenceFrom(
     return `${answer.status} instead of ${response.status}: ${answer.body.toString().slice(0, 600)} instead of ${response.body?.slice(0, 600)}`
   }
   if (flags.includes('varies') || flags.includes('timing')) return undefined
+  if (response.body_base64 !== undefined) {
+    const isSame = answer.body.equals(bodyBytes(response))
+    return isSame
+      ? undefined
+      : firstDifference(answer.body.toString('latin1'), bodyBytes(response).toString('latin1'))
+  }
   const isInOrder = !flags.includes('managed-fields-order')
   const [ours, theirs] = [answer.body.toString(), response.body ?? ''].map(text =>
     masked(isInOrder ? text : withOrderedManagers(text)),

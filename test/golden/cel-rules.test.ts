@@ -1,22 +1,25 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { rbacOf } from '../support/http/rbac.ts'
 import { startServed } from '../support/http/served.ts'
 import { Asker, differenceOf, readAsked, tokens } from './asked.ts'
 import { Table } from './replay.ts'
 
 /** Answers that are not as they were recorded, and why that is right. */
-const exceptions: Readonly<Record<string, string>> = {}
+const exceptions: Readonly<Record<string, string>> = {
+  'pub-adm-0799': 'the age of the policy',
+}
 
-t.test('rules of definitions say what those of a kube-apiserver say', async t => {
+async function replay(t: Test, file: string): Promise<void> {
   const served = await startServed(t, {
     isWritable: true,
     basics: { rootAuthority: 'none' },
     access: rbacOf(tokens),
+    admission: { enabled: [], disabled: [] },
   })
   const asker = new Asker(served)
   const table = new Table()
   const failures: string[] = []
-  for (const exchange of readAsked('admission/crd-cel.jsonl.gz')) {
+  for (const exchange of readAsked(file)) {
     const { id, area, description } = exchange
     const difference = differenceOf(await asker.ask(exchange), exchange)
     if (difference === undefined) table.add(area, 'passed')
@@ -28,4 +31,12 @@ t.test('rules of definitions say what those of a kube-apiserver say', async t =>
   }
   for (const line of table.lines()) t.comment(line)
   t.strictSame(failures, [])
+}
+
+t.test('rules of definitions say what those of a kube-apiserver say', async t => {
+  await replay(t, 'admission/crd-cel.jsonl.gz')
+})
+
+t.test('admission policies do what those of a kube-apiserver do', async t => {
+  await replay(t, 'admission/vap.jsonl.gz')
 })

@@ -25,6 +25,7 @@ import { storageObjectInUseProtection } from './plugins/storage-protection.ts'
 import { taintNodesByCondition } from './plugins/taint-nodes.ts'
 import { unenforced } from './plugins/unenforced.ts'
 import { createMutatingWebhooks, createValidatingWebhooks } from './plugins/webhooks.ts'
+import { validatingAdmissionPolicy } from './policies/validating.ts'
 import { StoredObjects } from './stored-objects.ts'
 import { type HookCaller, noCaller } from './webhooks/caller.ts'
 
@@ -56,6 +57,7 @@ export function createAdmission({ choice, storeOf, caller = noCaller }: Admissio
     defaultIngressClass,
     podTopologyLabels,
     createMutatingWebhooks({ caller }),
+    validatingAdmissionPolicy,
     createValidatingWebhooks({ caller }),
     createResourceQuota(),
   ]

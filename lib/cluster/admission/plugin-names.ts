@@ -42,7 +42,7 @@ const presences: Readonly<Record<string, Presence>> = {
   PodResizeValidator: 'none',
   MutatingAdmissionPolicy: 'none',
   MutatingAdmissionWebhook: 'on',
-  ValidatingAdmissionPolicy: 'none',
+  ValidatingAdmissionPolicy: 'on',
   ValidatingAdmissionWebhook: 'on',
   ResourceQuota: 'on',
   AlwaysDeny: 'none',

@@ -6,8 +6,6 @@ import { partsOf } from '../pod-parts.ts'
 import type { AdmissionPlugin } from '../plugin.ts'
 
 const texts: ReadonlyMap<string, string> = new Map([
-  ['validatingadmissionpolicies', 'this server does not evaluate admission policies'],
-  ['validatingadmissionpolicybindings', 'this server does not evaluate admission policies'],
   ['mutatingadmissionpolicies', 'this server does not evaluate admission policies'],
   ['mutatingadmissionpolicybindings', 'this server does not evaluate admission policies'],
 ])

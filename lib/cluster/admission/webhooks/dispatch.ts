@@ -49,7 +49,7 @@ export interface Invocation {
 class HookFailure extends Error {}
 
 /** The object that a hook is sent. */
-function reviewedAs(attributes: Attributes, resource: Resource): ReviewedObjects {
+export function reviewedAs(attributes: Attributes, resource: Resource): ReviewedObjects {
   const { session, object, old } = attributes
   const isSame = resource === session.resource
   const kind = isSame ? kindOf(attributes) : writeKindOf(resource, session.state.registry.schema)

@@ -93,7 +93,7 @@ export function clientOf(config: JsonObject): HookClient {
   }
 }
 
-function ruleOf(rule: JsonObject): HookRule {
+export function ruleOf(rule: JsonObject): HookRule {
   const texts = (name: string): string[] => itemsOf(rule.get(name)).map(textOf)
   return {
     groups: texts('apiGroups'),

@@ -8,10 +8,16 @@ import { labelsOf } from '../pod-parts.ts'
 import type { Attributes } from '../plugin.ts'
 import type { Hook, HookRule } from './hooks.ts'
 
+/** The parts of a hook that say what it is about; policies have them, too. */
+export type Matching = Pick<
+  Hook,
+  'rules' | 'matchesEquivalents' | 'namespaceSelector' | 'objectSelector'
+>
+
 /** The resource as the hook has it in its rules; undefined if it is not about the request. */
 export async function matchedResource(
   attributes: Attributes,
-  hook: Hook,
+  hook: Matching,
 ): Promise<Resource | undefined> {
   const { session } = attributes
   const { resource, state } = session
@@ -51,14 +57,14 @@ function isInScope(scope: string, kind: { readonly isNamespaced: boolean }): boo
 }
 
 /** The old or the new object is selected. */
-function matchesObjects({ object, old }: Attributes, { objectSelector }: Hook): boolean {
+function matchesObjects({ object, old }: Attributes, { objectSelector }: Matching): boolean {
   if (isEmpty(objectSelector)) return true
   return [object, old].some(
     one => one !== undefined && matchesSelector(objectSelector, labelsOf(one)),
   )
 }
 
-async function matchesNamespace(attributes: Attributes, hook: Hook): Promise<boolean> {
+async function matchesNamespace(attributes: Attributes, hook: Matching): Promise<boolean> {
   const { session, object, old, operation } = attributes
   const { namespaceSelector } = hook
   if (isEmpty(namespaceSelector)) return true

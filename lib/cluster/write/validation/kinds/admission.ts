@@ -1,4 +1,5 @@
-/** Webhooks and policies of admission. The expressions of policies are not looked into. */
+/** Webhooks and policies of admission. Expressions of match conditions of webhooks are not
+ *  looked into. */
 
 import type { JsonValue } from '../../../../codec/json/tree.ts'
 import { fullyQualifiedName } from '../domain-names.ts'
@@ -6,6 +7,7 @@ import { dns1035Label, dnsSubdomain, pathSegment, qualifiedName } from '../forma
 import type { KindRules } from '../kind-rules.ts'
 import { checkNewMeta, isSame } from '../object-meta.ts'
 import type { Place } from '../place.ts'
+import { compilePolicy } from '../policy-expressions.ts'
 import { checkLabelSelector } from '../selectors.ts'
 import { checkWebhookService, checkWebhookUrl } from '../webhook-clients.ts'
 
@@ -25,6 +27,16 @@ export const admissionRules: Readonly<Record<string, KindRules>> = {
     update: (object, old) => {
       checkNewMeta(object, false)
       checkPolicy(object, old)
+    },
+    subresources: {
+      status: object => {
+        const warnings = object.in('status', 'typeChecking', 'expressionWarnings')
+        for (const warning of warnings.items) {
+          for (const name of ['warning', 'fieldRef']) {
+            if (warning.in(name).text === '') warning.in(name).required()
+          }
+        }
+      },
     },
   },
   'ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io': {
@@ -203,6 +215,16 @@ function checkPolicy(object: Place, old?: Place): void {
   }
   for (const validation of validations.items) checkValidation(validation)
   checkAnnotations(annotations, object.in('metadata', 'name').text)
+  checkExpressions(spec)
+}
+
+/** The expressions must compile and have the types that are asked for. */
+function checkExpressions(spec: Place): void {
+  for (const { path, source, detail } of compilePolicy(spec.value).problems) {
+    let place = spec
+    for (const step of path) place = typeof step === 'number' ? place.item(step) : place.in(step)
+    place.invalid(detail, source)
+  }
 }
 
 function checkParamKind(kind: Place): void {

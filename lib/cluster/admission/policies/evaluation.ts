@@ -1,0 +1,189 @@
+/** Evaluates a policy for one object and one parameter. All that it runs has one budget. */
+
+import { goQuote } from '../../../go/text.ts'
+import type { JsonObject } from '../../../codec/json/tree.ts'
+import { Check, type Decide } from '../../cel/functions/authorizers.ts'
+import { freeValue } from '../../cel/schema/data.ts'
+import { failure } from '../../cel/values/errors.ts'
+import { CelMap, type Value } from '../../cel/values/values.ts'
+import type {
+  CompiledPolicy,
+  PolicyExpression,
+  Validation,
+} from '../../write/validation/policy-expressions.ts'
+
+const callCostMax = 1_000_000
+const totalCostMax = 10_000_000
+const messageMax = 5 * 1024
+
+/** The things that expressions see. */
+export interface PolicyInput {
+  readonly object: JsonObject | undefined
+  readonly old: JsonObject | undefined
+  readonly request: JsonObject
+  readonly namespace: JsonObject | undefined
+  readonly params: JsonObject | undefined
+  readonly decide: Decide
+  /** The resource of the request, for `authorizer.requestResource`. */
+  readonly resource: Check['question']
+}
+
+/** A refusal; without a reason it is that the object is invalid. */
+export interface PolicyDenial {
+  readonly message: string
+  readonly reason: string
+}
+
+export interface PolicyResult {
+  readonly denials: readonly PolicyDenial[]
+  /** Annotations for the audit log. */
+  readonly annotations: readonly (readonly [key: string, value: string])[]
+}
+
+export function evaluatePolicy(
+  policy: CompiledPolicy,
+  input: PolicyInput,
+  ignoresFailures: boolean,
+): PolicyResult {
+  return new Evaluation(policy, input, ignoresFailures).result()
+}
+
+type Answer = { readonly value: Value } | { readonly error: string }
+
+class Evaluation {
+  readonly #policy: CompiledPolicy
+  readonly #inputs: (Value | undefined)[]
+  readonly #ignoresFailures: boolean
+  readonly #denials: PolicyDenial[] = []
+  #left = totalCostMax
+
+  constructor(policy: CompiledPolicy, input: PolicyInput, ignoresFailures: boolean) {
+    this.#policy = policy
+    this.#ignoresFailures = ignoresFailures
+    const { object, old, request, namespace, params, decide, resource } = input
+    const shown = (one: JsonObject | undefined): Value =>
+      one === undefined ? null : freeValue(one)
+    this.#inputs = [
+      shown(object),
+      shown(old),
+      freeValue(request),
+      shown(namespace),
+      new Check('Authorizer', {}, decide),
+      new Check('ResourceCheck', resource, decide),
+    ]
+    if (policy.hasParams) this.#inputs.push(shown(params))
+    this.#inputs.push(new Variables(name => this.#variable(name)))
+  }
+
+  result(): PolicyResult {
+    const nothing: PolicyResult = { denials: this.#denials, annotations: [] }
+    if (!this.#isMeant()) return nothing
+    for (const validation of this.#policy.validations) this.#validate(validation)
+    const annotations = this.#policy.annotations.flatMap(annotation => {
+      const answer = this.#run(annotation)
+      if ('error' in answer) {
+        this.#fail(answer.error)
+        return []
+      }
+      const text = typeof answer.value === 'string' ? answer.value.trim() : ''
+      return text === '' ? [] : [[annotation.name, text] as const]
+    })
+    return { denials: this.#denials, annotations }
+  }
+
+  /** True if all conditions are met. One that fails and is not ignored refuses. */
+  #isMeant(): boolean {
+    let problem: string | undefined
+    for (const condition of this.#policy.conditions) {
+      const answer = this.#run(condition)
+      if ('error' in answer) problem ??= answer.error
+      else if (answer.value !== true) return false
+    }
+    if (problem !== undefined) this.#fail(problem)
+    return problem === undefined
+  }
+
+  #fail(message: string): void {
+    if (!this.#ignoresFailures) this.#denials.push({ message, reason: '' })
+  }
+
+  #validate(validation: Validation): void {
+    const answer = this.#run(validation)
+    if ('error' in answer) this.#fail(answer.error)
+    else if (answer.value !== true) {
+      const { reason } = validation
+      this.#denials.push({ message: this.#message(validation), reason })
+    }
+  }
+
+  #message({ source, message, messageExpression }: Validation): string {
+    const plain = message.trim() === '' ? `failed expression: ${source.trim()}` : message.trim()
+    if (messageExpression === undefined) return plain
+    const answer = this.#run(messageExpression)
+    const text = 'value' in answer && typeof answer.value === 'string' ? answer.value.trim() : ''
+    const isFine = text !== '' && !text.includes('\n') && Buffer.byteLength(text) <= messageMax
+    return isFine ? text : plain
+  }
+
+  #run({ source, program }: PolicyExpression): Answer {
+    const failed = (error: string): Answer => ({
+      error: `expression '${source}' resulted in error: ${error}`,
+    })
+    if (program === undefined) return failed('compilation error')
+    const { value, error, cost } = program.run(this.#inputs, Math.min(callCostMax, this.#left))
+    this.#left -= cost
+    if (this.#left < 0) {
+      return {
+        error:
+          'validation failed due to running out of cost budget, no further validation rules will be run',
+      }
+    }
+    return error === undefined ? { value } : failed(error)
+  }
+
+  /** The value of a variable of the policy. */
+  #variable(name: string): Value {
+    const variable = this.#policy.variables.findLast(one => one.name === name)
+    const program = variable?.program
+    if (program === undefined) throw failure(`no such key: ${name}`)
+    const { value, error, cost } = program.run(this.#inputs, Math.min(callCostMax, this.#left))
+    this.#left -= cost
+    if (error === undefined) return value
+    throw failure(`composited variable ${goQuote(name)} fails to evaluate: ${error}`)
+  }
+}
+
+/** Variables are evaluated when they are named first. */
+class Variables extends CelMap {
+  readonly #evaluate: (name: string) => Value
+  readonly #known = new Map<string, Value>()
+  readonly #open = new Set<string>()
+
+  constructor(evaluate: (name: string) => Value) {
+    super()
+    this.#evaluate = evaluate
+  }
+
+  get size(): number {
+    return 0
+  }
+
+  get(key: Value): Value | undefined {
+    if (typeof key !== 'string' || this.#open.has(key)) return undefined
+    let value = this.#known.get(key)
+    if (value === undefined) {
+      this.#open.add(key)
+      try {
+        value = this.#evaluate(key)
+      } finally {
+        this.#open.delete(key)
+      }
+      this.#known.set(key, value)
+    }
+    return value
+  }
+
+  keys(): readonly Value[] {
+    return []
+  }
+}
