@@ -202,11 +202,9 @@ function sizedOf(
   const released = new ReleasedMemory()
   const maxBytes = memory?.segmentsMaxBytes ?? segmentsMaxBytes
   const segments = new SegmentCache<Segment>(maxBytes, bytes => released.add(bytes))
-  return {
-    segments,
-    segmentKeeper: new SegmentKeeper(segments, parts.clock),
-    sizes: new KeyspaceSizes({ ...parts, trees: 1 + (wings?.threads?.count ?? 0) }),
-  }
+  const sizes = new KeyspaceSizes({ ...parts, trees: 1 + (wings?.threads?.count ?? 0) })
+  const segmentKeeper = new SegmentKeeper(segments, parts.clock, () => sizes.totalBytes)
+  return { segments, segmentKeeper, sizes }
 }
 
 interface MirrorsParts {

@@ -6,13 +6,16 @@
  *  segments of a process. When it is exceeded, the least recently used ones are evicted; segments
  *  of a leaf that no snapshot holds are not used any more, so they go first. Below the budget they
  *  go when they have not been used for some periods: a small cluster that changes would fill the
- *  budget with what nobody can ask for any more. The cache holds segments, never leaves, so that it
- *  keeps no entry alive.
+ *  budget with what nobody can ask for any more. Its budget is smaller for that reason, too. The
+ *  cache holds segments, never leaves, so that it keeps no entry alive.
  *
  *  A list that is larger than the budget and is read again and again would evict each segment
  *  shortly before it is needed, so that none was ever found. Such a list says how much it reads,
- *  and evicts nothing that was used within so many bytes: what was kept first stays. The cache has
- *  no clock; it counts the bytes that it is asked for and given. */
+ *  and evicts nothing that was used within so many bytes: what was kept first stays. The cache
+ *  has no clock; it counts the bytes that it is asked for and given. */
+
+/** So many go at once where the budget has become smaller: there may be very many. */
+const droppedBySet = 64
 
 /** One leaf's entries in one encoding, under the name of that encoding. A link of two lists: its
  *  leaf's, and the cache's in order of use. */
@@ -53,8 +56,7 @@ export interface SegmentHolder {
 /** The segments of all leaves, under one budget. `D` is what a segment is made of; one cache serves
  *  all keyspaces. */
 export class SegmentCache<D extends object> {
-  /** The budget. */
-  readonly maxBytes: number
+  readonly #budgetBytes: number
   readonly #onDropped: (bytes: number) => void
   #bytes = 0
   #traffic = 0
@@ -62,11 +64,24 @@ export class SegmentCache<D extends object> {
   #newest: CachedSegment | undefined = undefined
   #oldest: CachedSegment | undefined = undefined
   #period = 0
+  #maxBytes: number
 
   /** `onDropped` is told of all that is not kept any more. */
   constructor(maxBytes: number, onDropped: (bytes: number) => void = () => {}) {
-    this.maxBytes = maxBytes
+    this.#budgetBytes = maxBytes
+    this.#maxBytes = maxBytes
     this.#onDropped = onDropped
+  }
+
+  /** The budget. */
+  get maxBytes(): number {
+    return this.#maxBytes
+  }
+
+  /** Makes the budget smaller than the first one, or larger again. What is over it goes as other
+   *  segments come, and with periods. */
+  limitTo(bytes: number): void {
+    this.#maxBytes = Math.min(bytes, this.#budgetBytes)
   }
 
   /** The bytes of all segments that are kept. */
@@ -116,7 +131,7 @@ export class SegmentCache<D extends object> {
     }
     leaf.segments = kept
     this.#traffic += bytes
-    if (bytes > this.maxBytes) {
+    if (bytes > this.#maxBytes) {
       this.#onDropped(bytes)
       return
     }
@@ -127,13 +142,14 @@ export class SegmentCache<D extends object> {
     this.#link(segment)
     this.#bytes += bytes
     this.#count++
-    this.dropTo(this.maxBytes)
+    this.dropTo(this.#budgetBytes)
+    this.#dropSome(droppedBySet)
   }
 
   /** Evicts segments that were last used before then, until there is room for so much. False if
    *  there is not. */
   #makeRoom(bytes: number, usedBefore: number): boolean {
-    while (this.#bytes + bytes > this.maxBytes) {
+    while (this.#bytes + bytes > this.#maxBytes) {
       const oldest = this.#oldest
       if (oldest === undefined || oldest.usedAt >= usedBefore) return false
       this.#drop(oldest)
@@ -155,7 +171,14 @@ export class SegmentCache<D extends object> {
       if (segment === undefined || segment.usedIn > first) break
       this.#drop(segment)
     }
+    this.#dropSome(max)
     this.#period++
+  }
+
+  #dropSome(max: number): void {
+    for (let i = 0; i < max && this.#bytes > this.#maxBytes; i++) {
+      if (this.#oldest !== undefined) this.#drop(this.#oldest)
+    }
   }
 
   #drop(segment: CachedSegment): void {

@@ -47,6 +47,13 @@ export class KeyspaceSizes implements Follower {
     return this.#bytes.get(keyspace) ?? 0
   }
 
+  /** Those of all keyspaces. */
+  get totalBytes(): number {
+    let total = 0
+    for (const bytes of this.#bytes.values()) total += bytes
+    return total
+  }
+
   /** It is not mirrored any more. */
   forget(keyspace: Key): void {
     this.#bytes.delete(keyspace)

@@ -1,5 +1,9 @@
 /** Drops encoded objects that have not been used for some minutes. Most of them belong to revisions
- *  that are gone; the others are made again when they are asked for. */
+ *  that are gone; the others are made again when they are asked for.
+ *
+ *  Minutes are long where objects change while they are listed: each change makes the segment of
+ *  its leaf anew, in each encoding, and five megabytes of objects had a hundred of segments. So
+ *  there are at most as many as the objects of now may need. */
 
 import type { CancelTimer, Clock } from '../base/clock.ts'
 import { repeat } from '../base/timers.ts'
@@ -11,6 +15,8 @@ export const segmentsMaxBytes: number = 1024 * 1024 * 1024
 /** The segments to drop from. */
 export interface AgingSegments {
   nextPeriod(kept: number, max: number): void
+  readonly maxBytes: number
+  limitTo(bytes: number): void
 }
 
 const periodMs = 15_000
@@ -18,21 +24,34 @@ const periodMs = 15_000
 const periodsKept = 20
 /** So many are dropped in 2 ms. */
 const droppedMax = 20_000
+/** Some encodings of everything: JSON takes 1.4 times the bytes that are stored, and protobuf, a
+ *  Table, what is compressed, and pages are less. */
+const encodings = 4
+/** For selections and pretty texts in small clusters. */
+const leastBytes = 32 * 1024 * 1024
+/** The budget sinks to no less than this part of it at once: contents that are read anew count as
+ *  none until they are counted. */
+const sinks = 0.5
 
 export class SegmentKeeper {
   readonly #segments: AgingSegments
   readonly #clock: Clock
+  readonly #contentBytes: () => number
   #cancel: CancelTimer = () => {}
 
-  constructor(segments: AgingSegments, clock: Clock) {
+  /** `contentBytes`: those of all objects as they are stored. */
+  constructor(segments: AgingSegments, clock: Clock, contentBytes: () => number) {
     this.#segments = segments
     this.#clock = clock
+    this.#contentBytes = contentBytes
   }
 
   start(): void {
-    this.#cancel = repeat(this.#clock, periodMs, () =>
-      this.#segments.nextPeriod(periodsKept, droppedMax),
-    )
+    this.#cancel = repeat(this.#clock, periodMs, () => {
+      const needed = leastBytes + encodings * this.#contentBytes()
+      this.#segments.limitTo(Math.max(needed, sinks * this.#segments.maxBytes))
+      this.#segments.nextPeriod(periodsKept, droppedMax)
+    })
   }
 
   stop(): void {
