@@ -130,6 +130,19 @@ t.test('a definition of the oldest form gets its one version', async t => {
   t.equal(spec.preserveUnknownFields, true)
 })
 
+t.test('an older definition without a stored version has the one that is stored', async t => {
+  const versions = [
+    { name: 'v1', served: true, storage: false },
+    { name: 'v2', served: true, storage: true },
+  ]
+  const { status: _, ...stored } = JSON.parse(definition({ versions }).toString()) as {
+    status: object
+  }
+  t.match(servedDefinition(Buffer.from(JSON.stringify(stored))), {
+    status: { storedVersions: ['v2'] },
+  })
+})
+
 t.test('the conversion webhook of a definition moves into an object', async t => {
   const webhookClientConfig = { service: { namespace: 'n', name: 's', path: '/c', port: 443 } }
   const { spec } = servedDefinition(

@@ -253,6 +253,8 @@ t.test('raw JSON that is none would break the object around it', async t => {
     '}',
     '[1,]',
     '{"a"}',
+    '{"a" 1}',
+    '{"a";1}',
     '{"a":}',
     '{"a":1,}',
     '{a:1}',

@@ -52,6 +52,17 @@ t.test('everything is allowed to everybody', async t => {
     ),
     /"status":{"allowed":true}}$/,
   )
+  for (const fieldSelector of [
+    { rawSelector: 'a=b' },
+    { requirements: [{ key: 'a', operator: 'In', values: ['b'] }] },
+  ]) {
+    t.match(
+      answered('SelfSubjectAccessReview', {
+        spec: { resourceAttributes: { ...resourceAttributes, fieldSelector } },
+      }),
+      /"status":{"allowed":true}}$/,
+    )
+  }
   t.equal(
     answered('SelfSubjectRulesReview', { spec: { namespace: 'x' } }),
     '{"metadata":{},"spec":{},"status":{"resourceRules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"]}],"nonResourceRules":[{"verbs":["*"],"nonResourceURLs":["*"]}],"incomplete":false}}',
