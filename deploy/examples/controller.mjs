@@ -1,5 +1,5 @@
 // A controller with informers: every namespace gets a NetworkPolicy that denies all ingress, again when someone deletes it.
-// node deploy/examples/controller.mjs [--once] [ADDRESS]
+// node deploy/examples/controller.mjs [--once] ADDRESS
 // With --once it ends when all namespaces have theirs.
 
 import {
@@ -9,8 +9,11 @@ import {
   makeInformer,
   setHeaderMiddleware,
 } from '@kubernetes/client-node'
+import { argumentsOf } from './arguments.mjs'
 
-const server = process.argv.slice(2).find(arg => !arg.startsWith('--')) ?? 'http://127.0.0.1:8001'
+const usage = `Usage: node deploy/examples/controller.mjs [--once] ADDRESS
+Makes a NetworkPolicy in each namespace. --once: ends when all namespaces have theirs.`
+const { values, server } = argumentsOf(usage, { once: { type: 'boolean', default: false } })
 const config = new KubeConfig()
 config.loadFromClusterAndUser(
   { name: 'example', server, skipTLSVerify: true },
@@ -43,7 +46,7 @@ for (;;) {
   process.stdout.write(
     `${namespaces.list().length} namespaces, ${missing.length} without policy, ${made} made, ${retries} retries, ${restarts} restarts\n`,
   )
-  if (process.argv.includes('--once') && namespaces.list().length > 0 && missing.length === 0) {
+  if (values.once && namespaces.list().length > 0 && missing.length === 0) {
     process.exit()
   }
   await new Promise(resolve => setTimeout(resolve, 500))

@@ -1,17 +1,15 @@
 // What a dashboard asks for: each of its users opens a page that lists pods, nodes and deployments as tables, page by page, and then
 // watches them.
-// node deploy/examples/dashboard.mjs [--users N] [--seconds N] [ADDRESS]
+// node deploy/examples/dashboard.mjs [--users N] [--seconds N] ADDRESS
 
-import { parseArgs } from 'node:util'
+import { argumentsOf } from './arguments.mjs'
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    users: { type: 'string', default: '10' },
-    seconds: { type: 'string', default: '10' },
-  },
+const usage = `Usage: node deploy/examples/dashboard.mjs [--users N] [--seconds N] ADDRESS
+Lists pods, nodes and deployments as tables, page by page, and watches them. It writes nothing.`
+const { values, server } = argumentsOf(usage, {
+  users: { type: 'string', default: '10', isCount: true },
+  seconds: { type: 'string', default: '10', isCount: true },
 })
-const server = positionals[0] ?? 'http://127.0.0.1:8001'
 const paths = ['/api/v1/pods', '/api/v1/nodes', '/apis/apps/v1/deployments']
 const headers = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json' }
 const over = new AbortController()

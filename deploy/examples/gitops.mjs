@@ -1,17 +1,15 @@
 // What a GitOps tool asks for: every commit is applied server-side, what the commit no longer has is pruned by its label, and a watch
 // by that label tells when everything is as the commit wants it.
-// node deploy/examples/gitops.mjs [--apps N] [--commits N] [ADDRESS]
+// node deploy/examples/gitops.mjs [--apps N] [--commits N] ADDRESS
 
-import { parseArgs } from 'node:util'
+import { argumentsOf } from './arguments.mjs'
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    apps: { type: 'string', default: '20' },
-    commits: { type: 'string', default: '3' },
-  },
+const usage = `Usage: node deploy/examples/gitops.mjs [--apps N] [--commits N] ADDRESS
+Applies and prunes ConfigMaps, Services and Deployments in the namespace default.`
+const { values, server } = argumentsOf(usage, {
+  apps: { type: 'string', default: '20', isCount: true },
+  commits: { type: 'string', default: '3', isCount: true },
 })
-const server = positionals[0] ?? 'http://127.0.0.1:8001'
 const label = 'example.com/managed-by=gitops'
 const [key, value] = label.split('=')
 const annotation = 'example.com/commit'
