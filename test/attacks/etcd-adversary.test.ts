@@ -55,7 +55,7 @@ const map = (name: string, data = ''): Buffer =>
 interface Lie {
   readonly range?: (request: RangeMessage) => Partial<RangeResponseMessage> | Buffer
   readonly watch?: (number: number) => readonly (Partial<WatchResponseMessage> | Buffer)[]
-  /** How a range ends. */
+  /** The status with which a range ends. */
   readonly status?: { readonly code: number; readonly details: string }
 }
 

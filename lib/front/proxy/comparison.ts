@@ -225,14 +225,21 @@ async function upstreamAnswer(
   )
 }
 
+/** The metadata of a list is before its items. */
+const metadataMaxBytes = 64 * 1024
+
 /** Without the continue token: an encrypted one is different each time. */
 function comparable(body: Uint8Array, { tokenEncryption }: ComparedServices): Uint8Array {
   if (tokenEncryption === undefined) return body
-  const text = Buffer.from(body).toString()
-  return Buffer.from(text.replace(/"continue":"[^"]*"/, '"continue":""'))
+  const head = Buffer.from(body.subarray(0, metadataMaxBytes)).toString('latin1')
+  const same = head.replace(/"continue":"[^"]*"/, '"continue":""')
+  return Buffer.concat([Buffer.from(same, 'latin1'), body.subarray(metadataMaxBytes)])
 }
 
+/** A single object has its version behind its labels and annotations. */
+const versionWithinBytes = 2 * 1024 * 1024
+
 function versionIn(body: Uint8Array | undefined): string | undefined {
-  const text = Buffer.from(body ?? []).toString()
+  const text = Buffer.from((body ?? new Uint8Array(0)).subarray(0, versionWithinBytes)).toString()
   return /"resourceVersion":\s?"(\d+)"/.exec(text)?.[1]
 }
