@@ -108,7 +108,7 @@ const namespaceType = struct('kubernetes.Namespace', {
 })
 
 /** Characters of all expressions of a policy. */
-const sourceMax = 500_000
+const sourceMax = 300_000
 
 class PolicyCompiler {
   readonly problems: PolicyProblem[] = []

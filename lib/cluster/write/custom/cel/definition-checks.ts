@@ -21,7 +21,7 @@ const namedCost = totalCostMax / 100
 const namedMax = 4
 
 /** Characters of all expressions of a definition: compiling a thousand takes a millisecond. */
-const sourceMax = 500_000
+const sourceMax = 300_000
 
 /** The cost, the length and the errors of all rules of a schema. */
 export class RuleTotals {
