@@ -124,13 +124,8 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
           plainOf: ({ resource }, entry) => cluster.plainOf(resource, entry),
         })
       : undefined
-  const actors =
-    simulation &&
-    new LedActors({
-      simulation,
-      ...leading(address, { state, writes }),
-      ...common,
-    })
+  const led = leading(address, { state, writes })
+  const actors = simulation && new LedActors({ simulation, ...led, ...common })
   const { uid, store } = writes
   const { signal } = abort
   const forFresh = { state, address, uid, store, signal, ...common }

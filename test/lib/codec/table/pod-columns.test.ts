@@ -1,5 +1,6 @@
-/** The rules of a pod's columns, each by itself: what an object has, and which text its cell gets. The
- *  texts follow pkg/printers/internalversion/printers.go; recordings have most of them, too. */
+/** The rules of a pod's columns, each by itself: what an object has, and which text its cell
+ *  gets. The texts follow pkg/printers/internalversion/printers.go; recordings have most of
+ *  them, too. */
 
 import t from 'tap'
 import { cellsOf, created } from './cells.ts'

@@ -1,6 +1,7 @@
 /** Rules of custom resources beside their schemas, each by itself: lists that are sets or maps,
- *  embedded resources, the numbers of their scale, finalizers. The texts are those of Kubernetes'
- *  sources (apiextensions-apiserver: schema/listtype, schema/objectmeta, registry/customresource). */
+ *  embedded resources, the numbers of their scale, finalizers. The texts are those of
+ *  Kubernetes' sources (apiextensions-apiserver: schema/listtype, schema/objectmeta,
+ *  registry/customresource). */
 
 import t from 'tap'
 import {
