@@ -41,6 +41,8 @@ export interface WriteSide {
   /** In the order in which they are told of changes. */
   readonly followers: readonly (Follower | undefined)[]
   start(): Promise<void>
+  /** Objects that are to be there before anybody is served, in words; undefined once they are. */
+  missing(): string | undefined
   /** Everything is mirrored. */
   mirrored(): void
   /** Resolves when another process may go on in its place. */
@@ -92,8 +94,7 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
   const { client, prefix, address, registry, storeOf, clock, logger, onAsked } = parts
   const abort = new AbortController()
   const contentsOf = (keyspace: Key): Contents => contentsIn(storeOf(keyspace))
-  const services = keyFromText(`${prefix}/services/specs/`)
-  const numbers = new ServiceNumbers(services, contentsOf, clock)
+  const numbers = new ServiceNumbers(keyFromText(`${prefix}/services/specs/`), contentsOf, clock)
   const forWrites = {
     client,
     storeOf,
@@ -128,19 +129,16 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
   const actors = simulation && new LedActors({ simulation, ...led, ...common })
   const { uid, store } = writes
   const { signal } = abort
-  const forFresh = { state, address, uid, store, signal, ...common }
+  const hasLogs = simulation?.actors.has('nodes')
+  const forFresh = { state, storeOf, address, uid, store, signal, ...common }
   const fresh = inNamespaces && new FreshCluster({ ...forFresh, basics: inNamespaces })
   return {
-    answerWrite: createWriteAnswers(
-      { ...writes, access },
-      { hasLogs: simulation?.actors.has('nodes') },
-    ),
+    answerWrite: createWriteAnswers({ ...writes, access }, { hasLogs }),
     gate: access?.gate,
     documents: access && (() => access.documents),
     followers: [numbers, controllers, actors],
-    async start() {
-      await fresh?.fill()
-    },
+    start: async () => fresh?.fill(),
+    missing: () => fresh?.missing(),
     mirrored() {
       // It may have been stopped while it was mirrored.
       if (signal.aborted) return

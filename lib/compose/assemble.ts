@@ -128,7 +128,9 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
     },
   })
   const own = [...(upstreamSide?.checks ?? []), memory?.healthCheck, threads?.check]
-  const health = new ServiceHealth(mirrors, own, copies?.checks)
+  // Face threads begin when everything is there.
+  const missing = copies === undefined ? (): string | undefined => writeSide?.missing() : undefined
+  const health = new ServiceHealth(mirrors, own, copies?.checks, missing)
   const onFault = faultLogger(metrics.access, logger)
   const storage = metrics.apiServer?.storage
   const forWrites = { client, prefix, address, registry, storeOf, clock, logger, storage }

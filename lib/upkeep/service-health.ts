@@ -20,16 +20,18 @@ export class ServiceHealth implements Follower {
   /** Checks of this thread beside the mirrors. */
   readonly own: readonly HealthCheck[]
 
+  /** @param missing what the mirrors do not have yet, although they follow etcd */
   constructor(
     mirrors: Mirrors,
     own: readonly (HealthCheck | undefined)[] = [],
     others: readonly HealthCheck[] = [],
+    missing: HealthCheck['problem'] = () => undefined,
   ) {
     this.#mirrors = mirrors
     this.own = own.filter(check => check !== undefined)
     this.ready = new Promise(resolve => (this.#onReady = resolve))
     const ping: HealthCheck = { name: 'ping', problem: () => undefined }
-    const mirror: HealthCheck = { name: 'mirror', problem: () => problemOf(mirrors) }
+    const mirror: HealthCheck = { name: 'mirror', problem: () => problemOf(mirrors) ?? missing() }
     // In the words of kube-apiserver.
     const shutdown: HealthCheck = {
       name: 'shutdown',

@@ -3,7 +3,7 @@
 
 import type { Clock } from '../../base/clock.ts'
 import type { Logger } from '../../base/logger.ts'
-import { keyFromText } from '../../base/keys.ts'
+import { type Key, keyFromText } from '../../base/keys.ts'
 import { repeat } from '../../base/timers.ts'
 import type { ApiState } from '../../kube/api-state.ts'
 import { microTimeText } from '../../go/time.ts'
@@ -11,6 +11,7 @@ import type { Resource } from '../../kube/resources/resource.ts'
 import type { ApiCluster } from '../controllers/api-cluster.ts'
 import type { ObjectPlace } from '../controllers/cluster.ts'
 import type { NamespaceBasics } from '../controllers/namespace-basics.ts'
+import type { Keyspace } from '../../store/keyspace.ts'
 import type { WriteStore } from '../../store/write-store.ts'
 import { type NewObject, ownObjects } from './own-objects.ts'
 import { storedObjects } from './stored-objects.ts'
@@ -23,6 +24,7 @@ export interface FreshClusterOptions {
   readonly address: string
   readonly uid: () => string
   readonly store: WriteStore
+  readonly storeOf: (keyspace: Key) => Keyspace | undefined
   /** Objects that each namespace has. */
   readonly basics: NamespaceBasics
   readonly clock: Clock
@@ -40,6 +42,9 @@ export class FreshCluster {
   readonly #options: FreshClusterOptions
   readonly #holder: string
   #stop: () => void = () => {}
+  #isFilled = false
+  /** First objects that may not be mirrored yet, by key: revisions at which they were there. */
+  readonly #unseen = new Map<Key, number>()
 
   constructor(options: FreshClusterOptions) {
     this.#options = options
@@ -53,11 +58,28 @@ export class FreshCluster {
     const seconds = Math.floor(clock.wallMs() / 1000)
     for (const { key, value } of storedObjects(registry.schema.minor, { uid, seconds })) {
       const place = keyFromText(`${registry.etcdPrefix}/${key}`)
-      await store.commit({ key: place, expected: 0, value, ttlSeconds: 0 }, signal)
+      const change = { key: place, expected: 0, value, ttlSeconds: 0 }
+      const commit = await store.commit(change, signal)
+      const revision = commit.type === 'done' ? commit.revision : commit.current?.modRevision
+      this.#unseen.set(place, revision ?? 0)
     }
     const resources = resourcesByKind(registry.resources)
     for (const object of this.#own()) await this.#make(object, resources)
     for (const name of systemNamespaces) await basics.makeIn(name)
+    this.#isFilled = true
+  }
+
+  /** Clients that ask whether the server is ready find roles and namespaces then. */
+  missing(): string | undefined {
+    if (!this.#isFilled) return 'the first objects of the cluster are being made'
+    const { state, storeOf } = this.#options
+    const { registry } = state()
+    for (const [key, revision] of this.#unseen) {
+      const keyspace = registry.keyspaceOf(key)
+      const mirrored = keyspace === undefined ? undefined : storeOf(keyspace)
+      if ((mirrored?.latest().revision ?? revision) >= revision) this.#unseen.delete(key)
+    }
+    return this.#unseen.size === 0 ? undefined : 'the first objects are not all mirrored'
   }
 
   /** Looks after what the server says of itself from now on. */
