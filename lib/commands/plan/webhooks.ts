@@ -14,7 +14,8 @@ export function webhooksOf(values: OptionValues, isWritable: boolean): HttpsCall
     const option = services.length > 0 ? 'webhook-service' : 'webhook-host'
     throw invalid(`--${option} needs a server that takes writes: add --writable`)
   }
-  const isHere = isLoopback(listenOf(values).host)
+  // Where nothing listens, nobody writes.
+  const isHere = values.text('listen') === 'none' || isLoopback(listenOf(values).host)
   return {
     services: new Map(services.map(serviceIn)),
     hosts: isHere && named.length === 0 ? undefined : new Set(named),

@@ -94,6 +94,14 @@ t.test('check says of everything whether it works', async t => {
   )
 })
 
+t.test('check of a read replica, which listens to clients of etcd only', async t => {
+  const { lines } = await check(['--listen', 'none', '--etcd-listen', '127.0.0.1:0'])
+  t.strictSame(
+    lines.filter(line => line.startsWith('FAIL')),
+    [],
+  )
+})
+
 t.test('check asks an aggregated server, which has neither a core group nor reviews', async t => {
   const resource = { resource: 'things', verbs: ['list', 'watch'] }
   const groups = ['open.example.com', 'closed.example.com'].map(name => ({
