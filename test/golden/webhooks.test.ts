@@ -8,15 +8,8 @@ import { type HookedExchange, startWebhookServer } from './webhook-server.ts'
 
 /** Answers that are not as they were recorded, and why that is right. */
 const exceptions: Readonly<Record<string, string>> = {
-  'pub-adm-0884': 'conditions of hooks are not compiled',
-  'pub-adm-0885': 'conditions of hooks are not compiled',
-  'pub-adm-0886': 'conditions of hooks are not compiled',
-  'pub-adm-0975': 'a warning that conditions are not looked at',
-  'pub-adm-0993': 'a warning that conditions are not looked at',
   'pub-adm-1010': 'redirects are not followed: they lead where nobody has allowed',
-  'pub-adm-1052': 'conditions of hooks are not looked at',
   'pub-adm-1063': 'nothing is executed in pods',
-  'pub-adm-1069': 'conditions of hooks are not looked at',
 }
 
 t.test('webhooks are asked what a kube-apiserver asks, and obeyed as by one', async t => {

@@ -25,6 +25,7 @@ import { storageObjectInUseProtection } from './plugins/storage-protection.ts'
 import { taintNodesByCondition } from './plugins/taint-nodes.ts'
 import { unenforced } from './plugins/unenforced.ts'
 import { createMutatingWebhooks, createValidatingWebhooks } from './plugins/webhooks.ts'
+import { holdsConditions } from './policies/conditions.ts'
 import { validatingAdmissionPolicy } from './policies/validating.ts'
 import { StoredObjects } from './stored-objects.ts'
 import { type HookCaller, noCaller } from './webhooks/caller.ts'
@@ -56,9 +57,9 @@ export function createAdmission({ choice, storeOf, caller = noCaller }: Admissio
     certificateSubjectRestriction,
     defaultIngressClass,
     podTopologyLabels,
-    createMutatingWebhooks({ caller }),
+    createMutatingWebhooks({ caller, holdsConditions }),
     validatingAdmissionPolicy,
-    createValidatingWebhooks({ caller }),
+    createValidatingWebhooks({ caller, holdsConditions }),
     createResourceQuota(),
   ]
   const byName = new Map(known.map(plugin => [plugin.name, plugin]))

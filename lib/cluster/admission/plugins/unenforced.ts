@@ -2,16 +2,12 @@
  *  kube-apiserver's plugins: there they work. */
 
 import { memberAt } from '../../../codec/json/tree.ts'
-import { partsOf } from '../pod-parts.ts'
 import type { AdmissionPlugin } from '../plugin.ts'
 
 const texts: ReadonlyMap<string, string> = new Map([
   ['mutatingadmissionpolicies', 'this server does not evaluate admission policies'],
   ['mutatingadmissionpolicybindings', 'this server does not evaluate admission policies'],
 ])
-
-const conditions =
-  'this server does not evaluate matchConditions: the webhook is called as if there were none'
 
 const conversion =
   'this server does not call conversion webhooks: objects are served in their stored version only'
@@ -28,8 +24,6 @@ export const unenforced: AdmissionPlugin = {
     if (group !== 'admissionregistration.k8s.io') return undefined
     const text = texts.get(resource)
     if (text !== undefined) session.warn([text])
-    const hooks = partsOf(object, 'webhooks')
-    if (hooks.some(hook => partsOf(hook, 'matchConditions').length > 0)) session.warn([conditions])
     return undefined
   },
 }

@@ -48,6 +48,11 @@ export function evaluatePolicy(
   return new Evaluation(policy, input, ignoresFailures).result()
 }
 
+/** True if all conditions are met; a text is the problem of one that fails. */
+export function meetsConditions(policy: CompiledPolicy, input: PolicyInput): boolean | string {
+  return new Evaluation(policy, input, false).meetsConditions()
+}
+
 type Answer = { readonly value: Value } | { readonly error: string }
 
 class Evaluation {
@@ -77,7 +82,9 @@ class Evaluation {
 
   result(): PolicyResult {
     const nothing: PolicyResult = { denials: this.#denials, annotations: [] }
-    if (!this.#isMeant()) return nothing
+    const isMeant = this.meetsConditions()
+    if (typeof isMeant === 'string') this.#fail(isMeant)
+    if (isMeant !== true) return nothing
     for (const validation of this.#policy.validations) this.#validate(validation)
     const annotations = this.#policy.annotations.flatMap(annotation => {
       const answer = this.#run(annotation)
@@ -91,16 +98,14 @@ class Evaluation {
     return { denials: this.#denials, annotations }
   }
 
-  /** True if all conditions are met. One that fails and is not ignored refuses. */
-  #isMeant(): boolean {
+  meetsConditions(): boolean | string {
     let problem: string | undefined
     for (const condition of this.#policy.conditions) {
       const answer = this.#run(condition)
       if ('error' in answer) problem ??= answer.error
       else if (answer.value !== true) return false
     }
-    if (problem !== undefined) this.#fail(problem)
-    return problem === undefined
+    return problem ?? true
   }
 
   #fail(message: string): void {

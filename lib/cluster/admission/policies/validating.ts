@@ -1,6 +1,6 @@
 /** ValidatingAdmissionPolicy: the policies of a cluster, bound to what they are about. */
 
-import { itemsOf, type JsonObject, memberOf } from '../../../codec/json/tree.ts'
+import { itemsOf, type JsonObject } from '../../../codec/json/tree.ts'
 import type { Resource } from '../../../kube/resources/resource.ts'
 import { StatusError } from '../../../kube/status.ts'
 import { matchesSelector } from '../../write/label-match.ts'
@@ -9,12 +9,10 @@ import { type CompiledPolicy, compilePolicy } from '../../write/validation/polic
 import { labelsOf, partOf, partsOf } from '../pod-parts.ts'
 import type { AdmissionPlugin, Attributes } from '../plugin.ts'
 import { nameOf } from '../refusals.ts'
-import { reviewedAs } from '../webhooks/dispatch.ts'
 import { ruleOf } from '../webhooks/hooks.ts'
 import { matchedResource, type Matching } from '../webhooks/matching.ts'
-import { reviewOf } from '../webhooks/review.ts'
-import { decideBy } from './decide.ts'
-import { evaluatePolicy, type PolicyDenial, type PolicyInput } from './evaluation.ts'
+import { evaluatePolicy, type PolicyDenial } from './evaluation.ts'
+import { inputOf } from './input.ts'
 
 const group = 'admissionregistration.k8s.io'
 const policies = [group, 'v1', 'validatingadmissionpolicies'] as const
@@ -140,7 +138,7 @@ class PolicyRun {
     }
     const actions = itemsOf(spec.get('validationActions')).map(textOf)
     for (const param of params) {
-      const input = await this.#input(resource, param)
+      const input = await inputOf(this.#attributes, resource, param)
       const { denials, annotations } = evaluatePolicy(this.#compiled, input, this.#ignoresFailures)
       for (const denial of denials) this.#act(denial, actions, words)
       for (const [key, value] of annotations) {
@@ -197,32 +195,6 @@ class PolicyRun {
     return reference.get('parameterNotFoundAction') === 'Allow'
       ? []
       : 'no params found for policy binding with `Deny` parameterNotFoundAction'
-  }
-
-  async #input(resource: Resource, params: JsonObject | undefined): Promise<PolicyInput> {
-    const attributes = this.#attributes
-    const { session } = attributes
-    const reviewed = reviewedAs(attributes, resource)
-    const review = reviewOf(attributes, {
-      uid: '',
-      apiVersion: 'admission.k8s.io/v1',
-      reviewed: { ...reviewed, object: undefined, old: undefined },
-    })
-    return {
-      object: reviewed.object,
-      old: reviewed.old,
-      request: memberOf(review, 'request') as JsonObject,
-      namespace: session.kind.isNamespaced ? await attributes.namespace() : undefined,
-      params,
-      decide: decideBy(session),
-      resource: {
-        group: resource.group,
-        resource: resource.resource,
-        subresource: session.subresource,
-        namespace: session.namespace,
-        name: session.name,
-      },
-    }
   }
 }
 

@@ -1,5 +1,4 @@
-/** Webhooks and policies of admission. Expressions of match conditions of webhooks are not
- *  looked into. */
+/** Webhooks and policies of admission, with their expressions. */
 
 import type { JsonValue } from '../../../../codec/json/tree.ts'
 import { fullyQualifiedName } from '../domain-names.ts'
@@ -93,7 +92,9 @@ function checkWebhook(hook: Place, { areHarmless, keepsConditions }: WebhookOpti
   if (url.isSet === service.isSet) client.required('exactly one of url or service is required')
   else if (url.isSet) checkWebhookUrl(url)
   else checkWebhookService(service)
-  if (!keepsConditions) checkConditions(hook.in('matchConditions'))
+  if (keepsConditions) return
+  checkConditions(hook.in('matchConditions'))
+  checkExpressions(hook)
 }
 
 function checkChoices(hook: Place): void {

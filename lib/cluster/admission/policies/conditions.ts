@@ -1,0 +1,31 @@
+/** The matchConditions of webhooks. */
+
+import type { JsonObject, JsonValue } from '../../../codec/json/tree.ts'
+import { type CompiledPolicy, compilePolicy } from '../../write/validation/policy-expressions.ts'
+import type { Attributes } from '../plugin.ts'
+import { forbidden } from '../refusals.ts'
+import type { Invocation } from '../webhooks/dispatch.ts'
+import type { Hook } from '../webhooks/hooks.ts'
+import { meetsConditions } from './evaluation.ts'
+import { inputOf } from './input.ts'
+
+const compiled = new WeakMap<Hook, CompiledPolicy>()
+
+/** True if the hook is to be asked. A condition that fails refuses, or spares the hook, by its
+ *  failure policy. */
+export async function holdsConditions(
+  attributes: Attributes,
+  { hook, resource }: Invocation,
+): Promise<boolean> {
+  let policy = compiled.get(hook)
+  if (policy === undefined) {
+    const conditions: JsonValue[] = [...hook.conditions]
+    const spec: JsonObject = new Map([['matchConditions', conditions]])
+    policy = compilePolicy(spec)
+    compiled.set(hook, policy)
+  }
+  const result = meetsConditions(policy, await inputOf(attributes, resource, undefined))
+  if (typeof result === 'boolean') return result
+  if (hook.ignoresFailures) return false
+  throw forbidden(attributes, result)
+}
