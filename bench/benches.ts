@@ -1,6 +1,7 @@
 /** Every benchmark, in the order of the layers. */
 
 import type { Bench } from './bench.ts'
+import { actorsBench } from './actors/actors.ts'
 import { attacksBench } from './attacks/attacks.ts'
 import { authBench } from './auth/auth.ts'
 import { codecBench } from './codec/codec.ts'
@@ -36,6 +37,7 @@ export const benches: readonly Bench[] = [
   shardsBench,
   watchBench,
   writeBench,
+  actorsBench,
   proxyBench,
   evidenceBench,
   authBench,

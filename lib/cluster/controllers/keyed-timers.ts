@@ -6,6 +6,7 @@ import type { Key } from '../../base/keys.ts'
 export class KeyedTimers {
   readonly #clock: Clock
   readonly #timers = new Map<Key, CancelTimer>()
+  #isStopped = false
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -18,6 +19,7 @@ export class KeyedTimers {
   /** Does something later, and not what was to be done for the key. */
   set(key: Key, delayMs: number, task: () => void): void {
     this.cancel(key)
+    if (this.#isStopped) return
     const cancel = this.#clock.setTimer(delayMs, () => {
       this.#timers.delete(key)
       task()
@@ -30,7 +32,9 @@ export class KeyedTimers {
     this.#timers.delete(key)
   }
 
+  /** No timer is set any more: work that ends later must not keep the process alive. */
   stop(): void {
+    this.#isStopped = true
     for (const cancel of this.#timers.values()) cancel()
     this.#timers.clear()
   }
