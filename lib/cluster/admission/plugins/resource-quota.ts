@@ -6,7 +6,6 @@ import type { JsonObject, JsonValue } from '../../../codec/json/tree.ts'
 import { quantityNanos, sumOfQuantities } from '../../../go/quantity.ts'
 import { metadataOf, metaText } from '../../write/metadata.ts'
 import { owned } from '../../write/operations/ownership.ts'
-import { WriteSession } from '../../write/operations/session.ts'
 import { updateObject } from '../../write/operations/store-object.ts'
 import { StatusError } from '../../../kube/status.ts'
 import { conflict, modifiedReason } from '../../write/refusals.ts'
@@ -217,32 +216,12 @@ function negated(quantity: string): string {
   return quantity.startsWith('-') ? quantity.slice(1) : `-${quantity}`
 }
 
-const server = {
-  user: 'system:apiserver',
-  uid: '',
-  groups: ['system:authenticated', 'system:masters'],
-  extra: {},
-}
-
 /** Writes the use into the status of the quota, as it was read. */
 async function noteUse({ session }: Attributes, charge: Charge): Promise<void> {
-  const { state, signal, services, namespace } = session
-  const resource = state.registry.find(...quotas)
+  const resource = session.state.registry.find(...quotas)
   if (resource === undefined) return
   const { name } = charge
-  const writing = new WriteSession(
-    {
-      state,
-      resource,
-      namespace,
-      name,
-      subresource: 'status',
-      userAgent: 'kube-apiserver',
-      user: server,
-      signal,
-    },
-    services,
-  )
+  const writing = session.byServer(resource, session.namespace, name)
   const version = metaText(charge.object, 'resourceVersion')
   await updateObject(writing, {
     uid: '',

@@ -130,22 +130,9 @@ export async function settleOwner(session: WriteSession): Promise<void> {
 
 /** The server's own writes of the status of a definition. */
 function serverSession(session: WriteSession, name: string): WriteSession | undefined {
-  const { state, signal, user, services } = session
-  const resource = state.registry.find('apiextensions.k8s.io', 'v1', 'customresourcedefinitions')
-  if (resource === undefined) return undefined
-  return new WriteSession(
-    {
-      state,
-      resource,
-      namespace: '',
-      name,
-      subresource: 'status',
-      userAgent: 'kube-apiserver',
-      user,
-      signal,
-    },
-    services,
-  )
+  const { registry } = session.state
+  const resource = registry.find('apiextensions.k8s.io', 'v1', 'customresourcedefinitions')
+  return resource && session.byServer(resource, '', name)
 }
 
 const noOptions = {

@@ -14,6 +14,7 @@ import { type DeleteOptions, deleteOptionsFromTree } from '../write-options.ts'
 import { admissionOf } from './admission.ts'
 import { subresourceBody } from './binding.ts'
 import { deleteObject } from './delete-object.ts'
+import { owned } from './ownership.ts'
 import type { WriteSession } from './session.ts'
 import { treeOf, type Written } from './session.ts'
 import type { WriteBody } from './write.ts'
@@ -112,7 +113,7 @@ async function spend(
 ): Promise<void> {
   const name = metaText(tree, 'name')
   const known = tree.get('status')
-  const status: JsonObject = known instanceof Map ? known : new Map()
+  const status: JsonObject = known instanceof Map ? new Map(known) : new Map()
   const observed = numberOf(status.get('observedGeneration')) ?? 0
   if (observed < generationOf(tree)) {
     throw tooMany(`The disruption budget ${name} is still being processed by the server.`, 10)
@@ -130,20 +131,52 @@ async function spend(
   }
   if (isDryRun) return
   status.set('disruptionsAllowed', number(allowed - 1))
+  if (allowed === 1) noteExhausted(status, session.now)
   const disrupted = status.get('disruptedPods')
   const pods: JsonObject = disrupted instanceof Map ? new Map(disrupted) : new Map()
   pods.set(metaText(pod, 'name'), session.now)
   status.set('disruptedPods', pods)
-  tree.set('status', status)
-  const writing = session.to(resource, name)
+  const changed: JsonObject = new Map(tree).set('status', status)
+  const writing = session.byServer(resource, session.namespace, name)
+  const object = await owned(writing, { live: tree, object: changed, options: statusOptions })
   const { type } = writing.kind
-  const value = writing.bytesOf(type === undefined ? tree : completeTree(tree, type))
+  const value = writing.bytesOf(type === undefined ? object : completeTree(object, type))
   const change = { key: entry.key, expected: entry.modRevision, value, ttlSeconds: 0 }
   const commit = await session.store.commit(change, session.signal)
   if (commit.type === 'changed') {
     throw tooMany(`The disruption budget ${name} is still being processed by the server.`, 10)
   }
 }
+
+/** The condition that says whether a budget allows a disruption. */
+function noteExhausted(status: JsonObject, now: string): void {
+  const type = 'DisruptionAllowed'
+  const known = itemsOf(status.get('conditions'))
+  const before = known.find(condition => memberOf(condition, 'type') === type)
+  const since =
+    memberOf(before, 'status') === 'False' ? memberOf(before, 'lastTransitionTime') : now
+  const condition: JsonObject = new Map([
+    ['type', type],
+    ['status', 'False'],
+    ['observedGeneration', status.get('observedGeneration') ?? null],
+    ['lastTransitionTime', since ?? now],
+    ['reason', 'InsufficientPods'],
+    ['message', ''],
+  ])
+  status.set(
+    'conditions',
+    before === undefined
+      ? [...known, condition]
+      : known.map(one => (one === before ? condition : one)),
+  )
+}
+
+const statusOptions = {
+  isDryRun: false,
+  fieldManager: '',
+  fieldValidation: 'Ignore',
+  force: undefined,
+} as const
 
 function tooMany(message: string, retryAfterSeconds?: number): StatusError {
   return new StatusError('overloaded', {

@@ -74,6 +74,14 @@ export interface SessionOptions {
   readonly kind?: WriteKind | undefined
 }
 
+/** The server, as the user of its own writes. */
+const server: Identity = {
+  user: 'system:apiserver',
+  uid: '',
+  groups: ['system:masters', 'system:authenticated'],
+  extra: {},
+}
+
 export class WriteSession implements SessionOptions {
   readonly state: ApiState
   readonly resource: Resource
@@ -125,6 +133,13 @@ export class WriteSession implements SessionOptions {
   /** A write of another object by the same request, in the same namespace. */
   to(resource: Resource, name: string): WriteSession {
     return new WriteSession({ ...this.#options, resource, name, subresource: '' }, this.services)
+  }
+
+  /** A write of the status of another object by the server itself. */
+  byServer(resource: Resource, namespace: string, name: string): WriteSession {
+    const { state, signal } = this
+    const own = { subresource: 'status', userAgent: 'kube-apiserver', user: server }
+    return new WriteSession({ state, resource, namespace, name, ...own, signal }, this.services)
   }
 
   get store(): WriteStore {
