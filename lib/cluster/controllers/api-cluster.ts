@@ -1,6 +1,7 @@
 /** The API for the controllers: they write as any client does, in the version in which each
  *  resource is stored. */
 
+import { setMaxListeners } from 'node:events'
 import { type Key, keyAfter, keyFromText, prefixRange } from '../../base/keys.ts'
 import { type JsonObject, type JsonValue, textInOrder } from '../../codec/json/tree.ts'
 import { NotExact } from '../../codec/not-exact.ts'
@@ -54,6 +55,8 @@ export class ApiCluster implements Cluster {
 
   constructor(options: ApiClusterOptions) {
     this.#options = options
+    // Each call under way listens to it, and controllers have many. They stop listening.
+    setMaxListeners(0, options.signal)
   }
 
   /** The version that is answered as, such as `v1.36.0`. */
