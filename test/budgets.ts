@@ -4,8 +4,8 @@
 export const suiteBudgets: Readonly<Record<string, number>> = {
   attacks: 160,
   base: 6,
-  bench: 60,
-  cluster: 30,
+  bench: 20,
+  cluster: 80,
   codec: 28,
   commands: 32,
   compose: 36,
@@ -13,7 +13,7 @@ export const suiteBudgets: Readonly<Record<string, number>> = {
   contract: 5,
   deploy: 40,
   door: 60,
-  e2e: 132,
+  e2e: 190,
   etcd: 60,
   front: 90,
   go: 5,
@@ -49,14 +49,11 @@ export function suiteOf(file: string): string {
 export const slowest: readonly string[] = [
   'lib/mirror/real-etcd',
   'deploy/package',
-  'bench/list',
   'e2e/controller',
   'attacks/ended-from-outside',
   'e2e/sidecar',
-  'bench/auth',
   'attacks/http2-frames',
   'lib/etcd/engine/differential',
-  'bench/watch',
   'golden/record/record',
   'golden/replay',
   'golden/aggregated/replay',
@@ -68,7 +65,6 @@ export const slowest: readonly string[] = [
   'e2e/watches',
   'e2e/reads',
   'lib/front/evidence/recorded',
-  'bench/mirror',
   'sim/sim',
   'lib/store/model',
   'lib/cluster/write/model',
@@ -86,18 +82,26 @@ export const ownProcess: readonly string[] = [
   'lib/store/slab',
 ].map(builtName)
 
-/** Benches that are run by `npm run test:benches` only: in their small size, too, each takes as
- *  long as a suite, and what they run is tested elsewhere. */
-export const longBenches: readonly string[] = [
+/** Files that are run by `npm run test:long` only: benches, which take as long as a suite in their
+ *  small size, too, and walks with other programs whose parts are tested elsewhere. */
+export const long: readonly string[] = [
+  'bench/actors',
   'bench/attacks',
+  'bench/auth',
   'bench/cold',
   'bench/etcd-face',
   'bench/evidence',
   'bench/fleet',
   'bench/http',
+  'bench/ingest',
+  'bench/list',
   'bench/million',
+  'bench/mirror',
   'bench/proxy',
   'bench/threads',
+  'bench/watch',
+  'e2e/kubectl-simulated',
+  'e2e/starters',
 ].map(builtName)
 
 function builtName(name: string): string {

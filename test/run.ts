@@ -1,6 +1,6 @@
 /** `npm test`: after the build, runs the linter, the format check and every test file. `npm run
- *  test:quick` leaves out the files that start other processes, `npm run test:benches` runs every
- *  bench in its small size, also those that take longest. `npm test -- FILE...` runs these files
+ *  test:quick` leaves out the files that start other processes, `npm run test:long` runs what
+ *  `npm test` leaves out because it takes longest. `npm test -- FILE...` runs these files
  *  only, such as dist/test/lib/base/keys.test.js. `npm run test:node -- 24` runs the tests of the
  *  wire on another version of Node.
  *
@@ -10,7 +10,7 @@
 import { execFileSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
-import { longBenches, quickBudget, suiteBudgets, suiteOf, wholeBudget } from './budgets.ts'
+import { long, quickBudget, suiteBudgets, suiteOf, wholeBudget } from './budgets.ts'
 import { MachineWatch } from './support/patience.ts'
 import { lacksThreads, nodeForThreads, nodeOfVersion } from './support/runner/other-node.ts'
 import { alone, jobsOf } from './support/runner/plan.ts'
@@ -28,7 +28,7 @@ const { values, positionals } = parseArgs({
   options: {
     quick: { type: 'boolean' },
     wire: { type: 'boolean' },
-    benches: { type: 'boolean' },
+    long: { type: 'boolean' },
   },
 })
 const machine = new MachineWatch('.cache/patience')
@@ -61,9 +61,9 @@ function chosenJobs(): Job[] {
     )
   }
   if (positionals.length > 0) return positionals.map(file => alone(file, nodeOf(file)))
-  if (values.benches === true) {
+  if (values.long === true) {
     return jobsOf(
-      allTestFiles().filter(file => suiteOf(file) === 'bench'),
+      allTestFiles().filter(file => long.includes(file)),
       node,
     )
   }
@@ -73,7 +73,7 @@ function chosenJobs(): Job[] {
   }))
   const use = new ProcessUse()
   const isChosen = (file: string): boolean => {
-    if (longBenches.includes(file)) return false
+    if (long.includes(file)) return false
     return values.quick !== true || !use.startsProcesses(file)
   }
   const chosen = allTestFiles().filter(isChosen)

@@ -1,4 +1,4 @@
-/** A process that is told to stop ends, whatever moment of its start it is in. `EFFORT=17` stops
+/** A process that is told to stop ends, whatever moment of its start it is in. `EFFORT=50` stops
  *  each kind at fifty moments. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -11,7 +11,7 @@ import { effort } from '../support/effort.ts'
 import { programFlags } from '../support/program/program-flags.ts'
 import { startProgram } from '../support/program/program.ts'
 
-const moments = 3 * effort
+const moments = effort
 
 /** One moment further than the start takes. */
 const lastSteps = 20

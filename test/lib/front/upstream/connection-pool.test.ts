@@ -166,8 +166,8 @@ t.test('late answers fail, and idle connections are closed before the server doe
   t.equal(await get('/'), 'hello')
   t.equal(await get('/never'), 'late')
   t.equal(await get('/'), 'hello')
-  t.equal(opened(), 2)
-  const [, , idle] = sockets
+  t.ok(opened() >= 2, 'not on the connection of which an answer was late')
+  const idle = sockets.at(-1)
   const fromMs = performance.now()
   await once(idle as net.Socket, 'close')
   t.ok(performance.now() - fromMs > 500, 'it is kept for a while')
