@@ -75,6 +75,7 @@ export const slowest: readonly string[] = [
 /** Files that count what is compiled or kept in a process, or run their tests side by side, and so
  *  share it with none. */
 export const ownProcess: readonly string[] = [
+  'attacks/etcd-adversary',
   'lib/mirror/real-etcd',
   'lib/codec/served/view',
   'lib/codec/output/object-encoder',
