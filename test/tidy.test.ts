@@ -3,7 +3,7 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
-import { suiteBudgets, wholeBudget } from './budgets.ts'
+import { ownProcess, suiteBudgets, wholeBudget } from './budgets.ts'
 
 /** The rooms of the core, and what each may import beside itself: arrows point down only
  *  (lib/ARCHITECTURE.md). */
@@ -328,6 +328,17 @@ function filesUnder(folder: string): string[] {
     .filter(entry => entry.isFile())
     .map(entry => join(entry.parentPath, entry.name))
 }
+
+t.test('a file that runs its tests side by side has a process of its own', async t => {
+  const sideBySide = tests
+    .filter(file => file.endsWith('.test.ts') && /^t\.jobs\b/m.test(readFileSync(file, 'utf8')))
+    .map(file => join('dist', file.replace(/\.ts$/, '.js')))
+  t.ok(sideBySide.length > 0)
+  t.strictSame(
+    sideBySide.filter(file => !ownProcess.includes(file)),
+    [],
+  )
+})
 
 t.test('every suite has a time budget, and together they stay under that of the whole', async t => {
   const suites = ['test/lib', 'test'].flatMap(folder =>
