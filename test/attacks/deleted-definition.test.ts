@@ -85,5 +85,9 @@ t.test('watches tell of each object that goes with its definition', async t => {
   await remove(singleKey(key))
   await ended
   t.match(text, /DELETED[^]*\r\n0\r\n\r\n$/, 'and ends in order with it')
-  t.ok(sockets <= 2, 'a watch that is compared anew ends once, and passes then')
+  // On a busy machine the second one ends, too: its event is held for three seconds, and is not
+  // compared by then. The third one passes.
+  t.ok(sockets <= 3, 'a watch ends once for its definition and once for its event')
+  const ofMirror = text.match(/x-watchglass: mirror/gi)?.length ?? 0
+  t.ok(ofMirror <= 2, 'and passes then')
 })
