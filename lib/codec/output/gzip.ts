@@ -47,15 +47,23 @@ export class GzipMember {
   }
 }
 
-/** Bytes as a block of their own that is not compressed: few are not worth it. At most 65,535,
- *  which is all that one holds. */
-export function storedBlock(bytes: Uint8Array): Uint8Array {
-  const block = Buffer.allocUnsafe(5 + bytes.length)
-  block[0] = 0
-  block.writeUInt16LE(bytes.length, 1)
-  block.writeUInt16LE(bytes.length ^ 0xffff, 3)
-  block.set(bytes, 5)
-  return block
+/** The most that one block holds that is not compressed. */
+const storedMaxBytes = 65_535
+
+/** Bytes as blocks that are not compressed: few are not worth it. */
+export function storedBlocks(bytes: Uint8Array): Uint8Array {
+  const count = Math.max(1, Math.ceil(bytes.length / storedMaxBytes))
+  const blocks = Buffer.allocUnsafe(5 * count + bytes.length)
+  let at = 0
+  for (let i = 0; i < count; i++) {
+    const part = bytes.subarray(i * storedMaxBytes, (i + 1) * storedMaxBytes)
+    blocks[at] = 0
+    blocks.writeUInt16LE(part.length, at + 1)
+    blocks.writeUInt16LE(part.length ^ 0xffff, at + 3)
+    blocks.set(part, at + 5)
+    at += 5 + part.length
+  }
+  return blocks
 }
 
 /** The checksum of bytes with the checksum `first`, and those with `second` behind them; `shift` is

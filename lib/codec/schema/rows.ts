@@ -180,6 +180,7 @@ export type Behaviour =
   | 'podTopologyLabels'
   | 'endpointsWarning'
   | 'shardsAreSelectors'
+  | 'zippedStreams'
 
 /** The minors of which a row is true; both ends are included. */
 export interface Period {

@@ -184,12 +184,13 @@ function firstOf({ storage }: Resource, { snapshot }: Held): KeyValue | undefine
 /** The upstream's answer to a question, or why there is none. */
 export async function asked(
   { upstream, onBytes, signal }: Pick<CompareOptions, 'upstream' | 'onBytes' | 'signal'>,
-  { shown }: Pick<Form, 'shown'>,
+  { shown, acceptsGzip = false }: Pick<Form, 'shown'> & { readonly acceptsGzip?: boolean },
   path: string,
   place: ShownPlace,
 ): Promise<UpstreamAnswer | Extract<Outcome, { type: 'refused' | 'failed' }>> {
   try {
-    const headers = { accept: acceptOf(shown, place) }
+    const accept = { accept: acceptOf(shown, place) }
+    const headers = acceptsGzip ? { ...accept, 'accept-encoding': 'gzip' } : accept
     const request = { method: 'GET', path, headers, maxBytes: answerMaxBytes, signal }
     const answer = await upstream.call(request, 'ourselves')
     onBytes(answer.body.length)

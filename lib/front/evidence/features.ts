@@ -15,6 +15,7 @@ import { asked, dateOf, differenceOf, type Held } from './compare.ts'
 import type { Evident } from './evidents.ts'
 import type { ShownForm } from './form.ts'
 import { comparedForm, formName } from './form-names.ts'
+import { streamPath } from './question.ts'
 
 export interface FeaturesOptions {
   readonly upstreamOf: (version: string) => Pick<Upstream, 'call'>
@@ -30,6 +31,13 @@ export interface FeaturesOptions {
 /** Questions that are under way at the same time. */
 const underWayMax = 2
 const retryMs = 5_000
+/** Streams are compressed in every form. */
+const anyForm: ShownForm = comparedForm({
+  encoding: 'json',
+  rendering: 'object',
+  renderingVersion: 'v1',
+  includeObject: 'Metadata',
+})
 /** More than a cluster has; beyond it everything is asked again. */
 const knownMax = 20_000
 
@@ -60,7 +68,7 @@ export class Features {
   /** Whether the upstream obeys the feature for a resource in a form. Undefined while it is not
    *  known: the upstream is asked then, so that the next client is told. */
   isObeyed(feature: LaterFeature, resource: Resource, shown: ShownForm): boolean | undefined {
-    const form = comparedForm(shown)
+    const form = feature === 'zippedStreams' ? anyForm : comparedForm(shown)
     const known = this.#knownOf(feature, resource, form)
     if (known !== undefined || resource.learned !== undefined) return known
     // Perhaps nothing tells. The feature gate is the same for all resources of a server.
@@ -93,12 +101,31 @@ export class Features {
     known.isUnderWay = true
     this.#underWay++
     try {
-      known.isObeyed = await this.#ask(question)
+      known.isObeyed =
+        question.feature === 'zippedStreams'
+          ? await this.#askStream(question)
+          : await this.#ask(question)
     } finally {
       this.#underWay--
       known.isUnderWay = false
       known.dueMs = clock.monotonicMs() + retryMs
     }
+  }
+
+  /** Asks for a streaming list of no objects. */
+  async #askStream({ resource, version }: Question): Promise<boolean | undefined> {
+    const answer = await asked(
+      {
+        upstream: this.#options.upstreamOf(version),
+        onBytes: () => {},
+        signal: this.#stopped.signal,
+      },
+      { shown: anyForm, acceptsGzip: true },
+      streamPath(resource),
+      'item',
+    )
+    if ('type' in answer) return undefined
+    return answer.headers['content-encoding'] === 'gzip'
   }
 
   /** Asks for one object that is shown in one way with the feature, and in another without.

@@ -38,6 +38,14 @@ export function itemPath(
   return `${pathOf(resource, namespace)}?${exactly(at, form)}&fieldSelector=${selector}`
 }
 
+/** A streaming list that ends soon, of no objects unless one has that name. */
+export function streamPath(resource: Resource): string {
+  const query =
+    'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true'
+  const none = encodeURIComponent('metadata.name=asked-for-no-object')
+  return `${pathOf(resource, '')}?${query}&timeoutSeconds=1&fieldSelector=${none}`
+}
+
 /** The object itself, or its scale. */
 export function alonePath(
   resource: Resource,

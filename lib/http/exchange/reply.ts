@@ -181,12 +181,17 @@ export class Reply {
     return accepted.split(',').some(name => name.trim() === 'gzip')
   }
 
-  #gzip({ status, headers }: Response, pieces: Pieces, pace: Clock): Promise<Outcome> {
-    const response = {
-      status,
-      headers: { ...headers, 'content-encoding': 'gzip', vary: 'Accept-Encoding' },
-    }
-    const { zipper } = this.#options
-    return sendPieces(this.exchange, response, zipper.zip(pieces), pace)
+  #gzip(response: Response, pieces: Pieces, pace: Clock): Promise<Outcome> {
+    return sendPieces(this.exchange, zippedResponse(response), this.zip(pieces), pace)
   }
+
+  /** One gzip member with all pieces. */
+  zip(pieces: Pieces): Pieces {
+    return this.#options.zipper.zip(pieces)
+  }
+}
+
+/** The headers of a response whose body is compressed. */
+export function zippedResponse({ status, headers }: Response): Response {
+  return { status, headers: { ...headers, 'content-encoding': 'gzip', vary: 'Accept-Encoding' } }
 }

@@ -3,7 +3,7 @@
  *  much as an uncompressed one. */
 
 import { constants, crc32, deflateRaw } from 'node:zlib'
-import { crcShift, GzipMember, storedBlock, type ZippedRun } from '../../codec/output/gzip.ts'
+import { crcShift, GzipMember, storedBlocks, type ZippedRun } from '../../codec/output/gzip.ts'
 import { holderOfKept, type Segment } from '../../codec/output/segments.ts'
 import type { SegmentCache, SegmentHolder } from '../../store/segments.ts'
 import type { Pieces } from '../server/respond.ts'
@@ -79,7 +79,7 @@ const noEnds = new Uint32Array(0)
 const overheadBytes = 400
 
 async function zipped(bytes: Uint8Array, atLevel: number = level): Promise<ZippedRun> {
-  const deflated = bytes.length <= storedBytes ? storedBlock(bytes) : await deflate(bytes, atLevel)
+  const deflated = bytes.length <= storedBytes ? storedBlocks(bytes) : await deflate(bytes, atLevel)
   const { length } = bytes
   return { deflated, crc: crc32(bytes), length, shift: crcShift(length) }
 }

@@ -159,8 +159,9 @@ type Found = Contents | PassReason | 'timed out' | undefined
 /** Waits for contents, and notes for how long. */
 function answerWanted(context: RequestContext, wanted: WantedBy, services: ReadServices): Answer {
   const expired = (error: unknown): undefined => {
-    if (wanted.plan.type !== 'watch' || !isToldInStream(error)) throw error
-    refuseWatch(context, wanted.mediaType, error)
+    const { plan, mediaType } = wanted
+    if (plan.type !== 'watch' || !isToldInStream(error)) throw error
+    refuseWatch(context, { plan, mediaType }, { failure: error, upstream: services.upstream })
   }
   const answer = (found: Found): Answer => answerFound(context, wanted, found, services)
   let found: ReturnType<typeof contentsFor>

@@ -5,38 +5,32 @@
 import type { Clock } from '../../base/clock.ts'
 import type { CacheError } from '../../base/errors.ts'
 import { Slice } from '../../base/slice.ts'
-import { errorFrame, eventFrame } from '../../codec/output/frames.ts'
+import { errorFrame } from '../../codec/output/frames.ts'
 import type { Shown } from '../../codec/output/object-encoder.ts'
 import { type MediaType, watchContentType } from '../../codec/negotiate/negotiate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
-import {
-  itemsOfRun,
-  type ItemEncoder,
-  type Run,
-  type Segment,
-} from '../../codec/output/segments.ts'
 import type { PassReason } from '../../kube/decide.ts'
-import { compileFilter, type MakeReader } from '../../kube/selectors/filter.ts'
-import { selectedEntries } from '../../kube/selectors/selected-entries.ts'
+import { compileFilter } from '../../kube/selectors/filter.ts'
 import type { WatchPlan } from '../../kube/read-plan.ts'
 import { listScopeOf } from '../../kube/request/reported.ts'
 import { statusFromError, statusObjectJson } from '../../kube/status.ts'
-import type { KeyValue } from '../../store/event.ts'
-import type { SegmentCache } from '../../store/segments.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
 import { notShown, problemIn } from '../exchange/not-shown.ts'
+import { zippedResponse } from '../exchange/reply.ts'
 import type { RequestContext } from '../exchange/request-context.ts'
+import type { UpstreamSide } from '../exchange/upstream-side.ts'
 import type { Fairness } from '../limits/fairness.ts'
-import { gated, type ShownAs, shownAs } from '../exchange/shown.ts'
+import { gated, shownAs } from '../exchange/shown.ts'
 import { holdWatch } from '../limits/fair-share.ts'
 import { writable } from '../server/respond.ts'
+import { type Frames, InitialState, type StateServices } from './initial-state.ts'
 import { WatchResponse } from './watch-response.ts'
 import { framingOf } from './watch-framing.ts'
+import { zippedMember } from './zipped-frames.ts'
 import { audienceSpecOf, type FrameServices } from './audience-spec.ts'
 
 /** Services that a watch is answered with. */
-export interface WatchServices extends FrameServices {
-  readonly segments: SegmentCache<Segment>
+export interface WatchServices extends FrameServices, StateServices {
   readonly fairness?: Fairness | undefined
 }
 
@@ -50,8 +44,6 @@ export interface WatchAnswer {
   readonly pace: Clock
 }
 
-type ShownWatch = Omit<WatchAnswer, 'pace'> & ShownAs
-
 /** Answers until the watch follows the hub; after that nothing of the request is held. Refusals are
  *  thrown as long as nothing was sent. */
 export async function answerWatch(
@@ -59,7 +51,7 @@ export async function answerWatch(
   { plan, mediaType, snapshot, pace }: WatchAnswer,
   services: WatchServices,
 ): Promise<PassReason | undefined> {
-  const { reply, exchange, state, signal } = context
+  const { exchange, signal } = context
   const { watches, clock, upstream } = services
   const plain = shownAs(context, plan, mediaType, services)
   const form = upstream === undefined ? plain : gated(plain, plan.resource, upstream)
@@ -67,14 +59,15 @@ export async function answerWatch(
   const { encoder, shown } = form
   await encoder.prepare(shown, pace)
   const { keyspace, start, timeoutSeconds, allowBookmarks } = plan
-  const filter = compileFilter(plan, state.makeReader)
+  const filter = compileFilter(plan, context.state.makeReader)
   const hasState = start.type === 'state'
   // Thousands of watches may begin at once, so each waits for its turn.
   if (hasState) await clock.yield()
   const objection = objectionTo(plan, snapshot, services)
   if (objection !== undefined) return objection
-  const answer = { plan, mediaType, snapshot, encoder, shown }
-  const initial = new InitialState(answer, state.makeReader, services)
+  const isZipped = isCompressed(context, { plan, mediaType }, upstream)
+  const answer = { plan, snapshot, encoder, shown, isZipped }
+  const initial = new InitialState(answer, context.state.makeReader, services)
   // With an upstream, objects that cannot be shown exactly are found before anything is sent.
   const isChecked = hasState && upstream !== undefined && !isUnanswerable(shown)
   const problem = isChecked ? await problemIn(context, initial.frames(), clock) : undefined
@@ -86,23 +79,20 @@ export async function answerWatch(
     return notShown(plan.resource, beginning.value, upstream)
   }
   holdWatch(context, context.target, services.fairness)
-  const response = reply.response(200, watchContentType(mediaType.encoding))
-  exchange.respond(response.status, response.headers)
+  respondTo(context, mediaType, isZipped)
   exchange.flush()
   const framing = framingOf(plan.resource, encoder, shown)
-  const events = watches.reports?.of(plan.resource)
-  const connection = new WatchResponse(exchange, framing, watches.outbox, events)
+  const { outbox, reports } = watches
+  const events = reports?.of(plan.resource)
+  const connection = new WatchResponse(exchange, framing, { outbox, events, isZipped })
   const letGo = context.grant?.watch(() => connection.end())
   if (letGo !== undefined) exchange.onClose(letGo)
-  const current = { connection, beginning, rest: frames, initial }
-  if (!(await sendState(context, current, clock))) {
-    return undefined
-  }
-  if (hasState && start.hasEndBookmark) {
-    const frame = framing.bookmark(snapshot.revision, true)
-    if (!(frame instanceof NotExact)) connection.bookmarkNow(frame)
-    const tookMs = clock.monotonicMs() - context.startMs
-    watches.reports?.listed(plan.resource, listScopeOf(plan), tookMs)
+  const bookmark =
+    hasState && start.hasEndBookmark ? framing.bookmark(snapshot.revision, true) : undefined
+  const state = { connection, beginning, rest: frames, initial, bookmark }
+  if (!(await sendState(context, state, clock))) return undefined
+  if (bookmark !== undefined) {
+    reports?.listed(plan.resource, listScopeOf(plan), clock.monotonicMs() - context.startMs)
   }
   watches.follow(connection, {
     keyspace,
@@ -127,16 +117,44 @@ function objectionTo(
   return upstream.objectionToWatch(plan, snapshot) ?? (isExpired ? 'revision-not-kept' : undefined)
 }
 
+type PlannedWatch = Pick<WatchAnswer, 'plan' | 'mediaType'>
+
+/** Whether a watch is compressed: a streaming list, as servers of the version do for clients that
+ *  accept it. An upstream of that version does unless it was seen not to; either way is right for
+ *  such clients. */
+function isCompressed(
+  { reply, state }: RequestContext,
+  { plan: { start, resource }, mediaType }: PlannedWatch,
+  upstream: UpstreamSide | undefined,
+): boolean {
+  if (start.type !== 'state' || !start.hasEndBookmark || !reply.takesGzip) return false
+  if (!state.registry.schema.has('zippedStreams')) return false
+  if (upstream === undefined) return true
+  return upstream.obeys('zippedStreams', resource, mediaType) ?? resource.learned === undefined
+}
+
+/** Begins the response. */
+function respondTo(
+  { reply, exchange }: RequestContext,
+  { encoding }: MediaType,
+  isZipped: boolean,
+): void {
+  const plain = reply.response(200, watchContentType(encoding))
+  const { status, headers } = isZipped ? zippedResponse(plain) : plain
+  exchange.respond(status, headers)
+}
+
 /** Ends a watch before its first event: upstream reports in the stream that the revision has
  *  expired, or is in the future. */
 export function refuseWatch(
-  { reply, exchange }: RequestContext,
-  { encoding }: MediaType,
-  failure: CacheError,
+  context: RequestContext,
+  { plan, mediaType }: PlannedWatch,
+  { failure, upstream }: { failure: CacheError; upstream?: UpstreamSide | undefined },
 ): void {
-  const response = reply.response(200, watchContentType(encoding))
-  exchange.respond(response.status, response.headers)
-  exchange.end(errorFrame(statusObjectJson(statusFromError(failure)), { encoding }))
+  const isZipped = isCompressed(context, { plan, mediaType }, upstream)
+  respondTo(context, mediaType, isZipped)
+  const frame = errorFrame(statusObjectJson(statusFromError(failure)), mediaType)
+  context.exchange.end(isZipped ? zippedMember([frame]) : frame)
 }
 
 /** The object of an event cannot be written as a list of metadata: upstream ends such a stream at
@@ -145,35 +163,50 @@ function isUnanswerable({ rendering }: Shown): boolean {
   return rendering === 'PartialObjectMetadataList'
 }
 
-type Frames = Iterator<Uint8Array | NotExact, void>
-
 interface StateFrames {
   readonly connection: WatchResponse
   readonly beginning: IteratorResult<Uint8Array | NotExact, void>
   readonly rest: Frames
   readonly initial: InitialState
+  /** The bookmark behind them. */
+  readonly bookmark: Uint8Array | NotExact | undefined
 }
 
 /** Writes the initial events. False when the watch is over: the client has left or does not read,
  *  or an object is not exact. */
 async function sendState(
-  { exchange, signal }: RequestContext,
-  { connection, beginning, rest, initial }: StateFrames,
+  { exchange, signal, reply }: RequestContext,
+  state: StateFrames,
   clock: Clock,
 ): Promise<boolean> {
+  const { connection } = state
   const slice = new Slice(clock)
-  for (let next = beginning; next.done !== true; next = rest.next()) {
+  const outcome = { isWhole: false }
+  const frames = countedFrames(state, slice, outcome)
+  for await (const piece of connection.isZipped ? reply.zip(frames) : frames) {
     if (signal.aborted || !connection.isOpen) return false
-    if (next.value instanceof NotExact) {
-      connection.end()
-      return false
-    }
-    const isFull = next.value.length > 0 && !connection.writeNow(next.value, initial.lastEvents)
+    const isFull = !exchange.write(piece)
     if (isFull && (await writable(exchange, clock)) !== 'sent') return false
     // A thousand sockets may drain at once, so each continues in its turn.
     if (isFull || slice.isOver) await slice.next()
   }
-  return !signal.aborted && connection.isOpen
+  if (!outcome.isWhole) connection.end()
+  return outcome.isWhole && !signal.aborted && connection.isOpen
+}
+
+/** The pieces of the initial events. */
+async function* countedFrames(
+  { connection, beginning, rest, initial, bookmark }: StateFrames,
+  slice: Slice,
+  outcome: { isWhole: boolean },
+): AsyncGenerator<Uint8Array, void, undefined> {
+  for (let next = beginning; next.done !== true; next = rest.next()) {
+    if (next.value instanceof NotExact) return
+    if (next.value.length > 0) yield connection.begin(next.value, initial.lastEvents)
+    else if (slice.isOver) await slice.next()
+  }
+  if (bookmark !== undefined && !(bookmark instanceof NotExact)) yield connection.begin(bookmark)
+  outcome.isWhole = true
 }
 
 /** The first frame that is not empty. */
@@ -184,105 +217,5 @@ async function firstOf(frames: Frames, clock: Clock): Promise<StateFrames['begin
     const isEmpty = next.value instanceof Uint8Array && next.value.length === 0
     if (!isEmpty) return next
     if (slice.isOver) await slice.next()
-  }
-}
-
-/** This many selected objects are written as one piece. */
-const runEntries = 64
-/** After so many objects that are not selected comes an empty piece, so that the work can give
- *  way. */
-const lookedAtMax = 256
-/** Up to so many selected objects are remembered, so that they are looked for once. */
-const rememberedMax = 500
-
-const emptyPiece = new Uint8Array(0)
-
-/** The ADDED events of the current objects, which may be asked for twice: to check them, and to
- *  send them. */
-class InitialState {
-  readonly #answer: ShownWatch
-  readonly #makeReader: MakeReader
-  readonly #segments: WatchServices['segments']
-  /** Entries that were selected, once all objects were looked at and if there were not many. */
-  #selected: readonly KeyValue[] | undefined
-  /** The number of events in the last piece. */
-  lastEvents = 0
-
-  constructor(answer: ShownWatch, makeReader: MakeReader, { segments }: WatchServices) {
-    this.#answer = answer
-    this.#makeReader = makeReader
-    this.#segments = segments
-  }
-
-  *frames(): Generator<Uint8Array | NotExact, void> {
-    const encoder = addedItemEncoder(this.#answer)
-    for (const run of this.#runs()) {
-      this.lastEvents = run === undefined || run instanceof NotExact ? 0 : run.to - run.from
-      if (run === undefined) yield emptyPiece
-      else yield run instanceof NotExact ? run : itemsOfRun(run, encoder, { cache: this.#segments })
-    }
-  }
-
-  /** Undefined where nothing was selected for a while. */
-  *#runs(): Generator<Run | NotExact | undefined> {
-    const { plan, snapshot } = this.#answer
-    const isAll = plan.labels.isEmpty && plan.fields.isEmpty && plan.shards === undefined
-    if (isAll) yield* snapshot.leaves(plan.range)
-    else if (this.#selected === undefined) yield* this.#select()
-    else yield* runsOf(this.#selected)
-  }
-
-  *#select(): Generator<Run | NotExact | undefined> {
-    const { plan, snapshot } = this.#answer
-    const { filter, entries: scanned } = selectedEntries(
-      snapshot,
-      plan.range,
-      plan,
-      this.#makeReader,
-    )
-    const selected: KeyValue[] = []
-    let entries: KeyValue[] = []
-    let lookedAt = 0
-    for (const entry of scanned) {
-      if (entry !== undefined) {
-        const isSelected = filter === undefined || filter(entry)
-        if (isSelected instanceof NotExact) yield isSelected
-        else if (isSelected) {
-          entries.push(entry)
-          if (selected.length <= rememberedMax) selected.push(entry)
-        }
-      }
-      if (entries.length === runEntries) {
-        yield* runsOf(entries)
-        entries = []
-      } else if (++lookedAt % lookedAtMax === 0) yield undefined
-    }
-    yield* runsOf(entries)
-    if (selected.length <= rememberedMax) this.#selected = selected
-  }
-}
-
-function* runsOf(entries: readonly KeyValue[]): Generator<Run> {
-  for (let from = 0; from < entries.length; from += runEntries) {
-    const to = Math.min(from + runEntries, entries.length)
-    yield { entries, from, to, leaf: undefined }
-  }
-}
-
-/** Encoder of initial events. Rows show ages, so they are never kept. */
-function addedItemEncoder({ encoder, shown }: ShownWatch): ItemEncoder {
-  const options = { shown, hasColumns: false }
-  return {
-    append(out, entry) {
-      const frame = eventFrame(
-        encoder,
-        { type: 'ADDED', entry, revision: entry.modRevision },
-        options,
-      )
-      if (frame instanceof NotExact) return frame
-      out.append(frame)
-      return undefined
-    },
-    segmentName: shown.rendering === 'Table' ? undefined : `added ${encoder.segmentName(shown)}`,
   }
 }

@@ -6,6 +6,7 @@
 
 import type { Clock } from '../../base/clock.ts'
 import { Slice } from '../../base/slice.ts'
+import { zippedMember } from './zipped-frames.ts'
 
 /** A watch with frames to write. */
 export interface Sender {
@@ -52,6 +53,8 @@ export class Outbox {
    *  of an emptied map refer to the next, so that all of them, with the bytes in them, live until a
    *  full collection. */
   #joins: Map<Uint8Array | undefined, Join> | undefined = undefined
+  /** The same of compressed frames. */
+  #zips: Map<Uint8Array | undefined, Join> | undefined = undefined
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -82,6 +85,17 @@ export class Outbox {
     return bytes
   }
 
+  /** Compresses frames that are written at once: one gzip member, which is shared like joined
+   *  pieces. */
+  zip(frames: readonly Uint8Array[]): Uint8Array {
+    const known = this.#zips?.get(frames[0])
+    if (known !== undefined && isSame(known.pieces, frames)) return known.bytes
+    const bytes = zippedMember(frames)
+    if (this.#zips === undefined || this.#zips.size === joinsMax) this.#zips = new Map()
+    this.#zips.set(frames[0], { pieces: frames, bytes })
+    return bytes
+  }
+
   /** The buffer of a sender that is due is full: there is no reason to rest. */
   hurry(): void {
     this.#isHurried = true
@@ -99,6 +113,7 @@ export class Outbox {
       await this.#rest(clock.monotonicMs() - startMs)
     }
     this.#joins = undefined
+    this.#zips = undefined
     this.#isSending = false
   }
 

@@ -30,9 +30,17 @@ const fullPendingMaxBytes = { '1.1': 0, '2': pendingMaxBytes[2] } as const
 /** Ends of a watch: the client left, its time was up, or why we ended it. */
 export type WatchEnd = 'client' | 'timeout' | 'expired' | 'inexact' | 'server' | 'fault'
 
+export interface WatchResponseOptions {
+  readonly outbox: Outbox
+  readonly events?: EventReports | undefined
+  /** The frames are compressed: what is written at once is one gzip member. */
+  readonly isZipped?: boolean | undefined
+}
+
 export class WatchResponse implements WatcherSink, Sender {
   readonly exchange: Exchange
   readonly framing: WatchFraming
+  readonly isZipped: boolean
   readonly #outbox: Outbox
   readonly #events: EventReports | undefined
   #hub: Hub | undefined = undefined
@@ -45,9 +53,14 @@ export class WatchResponse implements WatcherSink, Sender {
   #isFirst = true
   #endedAs: WatchEnd = 'client'
 
-  constructor(exchange: Exchange, framing: WatchFraming, outbox: Outbox, events?: EventReports) {
+  constructor(
+    exchange: Exchange,
+    framing: WatchFraming,
+    { outbox, events, isZipped = false }: WatchResponseOptions,
+  ) {
     this.exchange = exchange
     this.framing = framing
+    this.isZipped = isZipped
     this.#outbox = outbox
     this.#events = events
   }
@@ -72,22 +85,14 @@ export class WatchResponse implements WatcherSink, Sender {
     this.#watcher = watcher
   }
 
-  /** Writes so many initial events, which do not wait. False when the client must read first. */
-  writeNow(frames: Uint8Array, events: number): boolean {
-    this.#events?.sentInitially(events, frames.length)
-    return this.#writeNow(frames)
-  }
-
-  /** Writes the bookmark after the initial events. */
-  bookmarkNow(frame: Uint8Array): void {
-    this.#events?.sent(frame.length)
-    this.#writeNow(frame)
-  }
-
-  #writeNow(frames: Uint8Array): boolean {
+  /** So many initial events, or the bookmark after them, as they are to be written at once: they do
+   *  not wait with the frames of the hub. */
+  begin(frames: Uint8Array, events?: number): Uint8Array {
+    if (events === undefined) this.#events?.sent(frames.length)
+    else this.#events?.sentInitially(events, frames.length)
     const first = this.#isFirst ? this.framing.first(frames) : frames
     this.#isFirst = false
-    return this.exchange.write(first)
+    return first
   }
 
   write(frame: Uint8Array): boolean {
@@ -168,6 +173,9 @@ export class WatchResponse implements WatcherSink, Sender {
     const count = Array.isArray(pending) ? pending.length : pending === undefined ? 0 : 1
     this.#outbox.count(count, this.#pendingBytes)
     this.#pendingBytes = 0
+    if (this.isZipped && pending !== undefined) {
+      return this.#outbox.zip(Array.isArray(pending) ? pending : [pending])
+    }
     return Array.isArray(pending) ? this.#outbox.join(pending) : pending
   }
 }

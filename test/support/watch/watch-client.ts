@@ -2,7 +2,8 @@
 
 import * as http from 'node:http'
 import * as http2 from 'node:http2'
-import type { Readable } from 'node:stream'
+import { pipeline, type Readable } from 'node:stream'
+import { createGunzip } from 'node:zlib'
 import { decodeFirst } from 'cborg'
 
 export interface WatchRequest {
@@ -14,6 +15,10 @@ export interface WatchRequest {
 export interface WatchResponse {
   readonly status: number
   readonly type: string
+  /** `gzip`, or empty. */
+  readonly encoding: string
+  /** Pieces as they have come so far, compressed or not. */
+  readonly pieces: readonly Buffer[]
   /** The next frame as it came; undefined at the stream's end in order. Rejects when it was cut
    *  off. */
   next(): Promise<Buffer | undefined>
@@ -24,7 +29,10 @@ export interface WatchResponse {
 /** Opens a watch. Resolves with the answer's head. */
 export async function openWatch(port: number, request: WatchRequest): Promise<WatchResponse> {
   const { body, ...head } = await (request.version === '2' ? open2 : open1)(port, request)
-  const frames = framesOf(body, head.type)
+  const pieces: Buffer[] = []
+  body.on('data', (piece: Buffer) => pieces.push(piece))
+  const plain = head.encoding === 'gzip' ? pipeline(body, createGunzip(), () => {}) : body
+  const frames = framesOf(plain, head.type)
   // From now on the stream is read: a stream of HTTP/2 that has ended before somebody begins to
   // read counts as cut off in newer versions of Node.
   let begun: ReturnType<typeof frames.next> | undefined = frames.next()
@@ -34,12 +42,13 @@ export async function openWatch(port: number, request: WatchRequest): Promise<Wa
     begun = undefined
     return (await frame).value as Buffer | undefined
   }
-  return { ...head, next }
+  return { ...head, pieces, next }
 }
 
 interface Opened {
   readonly status: number
   readonly type: string
+  readonly encoding: string
   readonly body: Readable
   readonly close: () => void
 }
@@ -49,8 +58,8 @@ function open1(port: number, { path, headers = {} }: WatchRequest): Promise<Open
     const options = { host: '127.0.0.1', port, path, headers, agent: false as const }
     const request = http.get(options, response => {
       const { statusCode: status = 0, headers: got } = response
-      const type = String(got['content-type'])
-      resolve({ status, type, body: response, close: () => request.destroy() })
+      const close = (): void => void request.destroy()
+      resolve({ status, ...kindOf(got), body: response, close })
     })
     request.on('error', reject)
   })
@@ -65,10 +74,14 @@ function open2(port: number, { path, headers = {} }: WatchRequest): Promise<Open
     stream.on('close', () => session.close())
     stream.on('response', got => {
       const status = got[':status'] ?? 0
-      const type = String(got['content-type'])
-      resolve({ status, type, body: stream, close: () => session.destroy() })
+      resolve({ status, ...kindOf(got), body: stream, close: () => session.destroy() })
     })
   })
+}
+
+function kindOf(headers: http.IncomingHttpHeaders): Pick<Opened, 'type' | 'encoding'> {
+  const { 'content-type': type, 'content-encoding': encoding = '' } = headers
+  return { type: String(type), encoding }
 }
 
 /** Cuts a stream of bytes into its frames. */

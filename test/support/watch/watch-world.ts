@@ -63,7 +63,7 @@ export class WatchWorld {
   ): Promise<OpenedWatch> {
     const encoder = new ObjectEncoder(configMaps, undefined)
     const framing = new WatchFraming(builtIn('configmaps'), encoder, shownAs(shown))
-    const connection = new WatchResponse(exchange, framing, this.watches.outbox)
+    const connection = new WatchResponse(exchange, framing, { outbox: this.watches.outbox })
     this.watches.follow(connection, {
       keyspace: keyspaceKey,
       position: this.store.revision,

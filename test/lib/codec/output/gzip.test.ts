@@ -6,7 +6,7 @@ import {
   appendedCrc,
   crcShift,
   GzipMember,
-  storedBlock,
+  storedBlocks,
 } from '../../../../lib/codec/output/gzip.ts'
 
 t.test('the checksum of two texts follows from those of each', t => {
@@ -45,7 +45,7 @@ t.test('runs that were compressed by themselves make one member, in any order an
       const pieces = [member.head]
       for (const { bytes, isStored } of runs) {
         const deflated = isStored
-          ? storedBlock(bytes)
+          ? storedBlocks(bytes)
           : deflateRawSync(bytes, { level: 1, finishFlush: constants.Z_FULL_FLUSH })
         const { length } = bytes
         pieces.push(member.add({ deflated, crc: crc32(bytes), length, shift: crcShift(length) }))

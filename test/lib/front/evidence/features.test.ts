@@ -2,6 +2,8 @@
  *  its own bytes, from the mirror. */
 
 import t, { type Test } from 'tap'
+import { type Schema, schemaOf } from '../../../../lib/codec/schema/schema.ts'
+import { moment } from '../../../support/http/moment.ts'
 import { ask } from '../../../support/http/served.ts'
 import {
   answeredHere,
@@ -11,6 +13,8 @@ import {
   type Proxied,
   startProxied,
 } from '../../../support/upstream/proxied.ts'
+import { openWatch } from '../../../support/watch/watch-client.ts'
+import { streaming } from '../../../support/watch/watch-served.ts'
 
 const maps = '/api/v1/namespaces/default/configmaps'
 const secrets = '/api/v1/namespaces/default/secrets'
@@ -91,6 +95,35 @@ t.test('a resource without objects is answered as the server treats others', asy
   }
   await sameBytes(t, proxied, secrets, forms[0]!)
 })
+
+for (const isZipped of [true, false]) {
+  const does = isZipped ? 'compresses' : 'does not compress'
+
+  t.test(`streaming lists are answered as an upstream of 1.37 that ${does} them`, async t => {
+    // Its feature gate is switched off where the minor is only its name.
+    const upstream = isZipped ? { service: minor('1.37') } : { service: minor('1.36'), minor: '37' }
+    const proxied = await startProxied(t, { upstream, service: minor('1.37'), objects })
+    await answeredHere(proxied, '', 'v1', 'configmaps')
+    const path = `${maps}?watch=true&${streaming}`
+    const encodingOf = async (): Promise<string> => {
+      const stream = await openWatch(proxied.port, { path, headers: { 'accept-encoding': 'gzip' } })
+      t.ok(await stream.next())
+      stream.close()
+      return stream.encoding
+    }
+    // As the version does, until the upstream has been asked.
+    t.equal(await encodingOf(), 'gzip')
+    while ((await encodingOf()) !== (isZipped ? 'gzip' : '')) await moment()
+    const isQuestion = ({ url }: { url: string }): boolean =>
+      /configmaps.*asked-for-no-object/.test(url)
+    while (!proxied.upstream.seen.some(isQuestion)) await moment()
+    t.equal(proxied.upstream.seen.filter(isQuestion).length, 1)
+  })
+}
+
+function minor(name: string): { schema: Schema } {
+  return { schema: schemaOf(name) }
+}
 
 /** Asks until the mirror answers, which must be what the upstream answers. */
 async function sameBytes(

@@ -1,0 +1,163 @@
+/** The current state as ADDED events: what a watch begins with that does not start at a revision.
+ *  They may be asked for twice: to check them, and to send them. */
+
+import { eventFrame } from '../../codec/output/frames.ts'
+import { NotExact } from '../../codec/not-exact.ts'
+import {
+  itemsOfPicked,
+  itemsOfRun,
+  type ItemEncoder,
+  noteKept,
+  type Run,
+  type Segment,
+} from '../../codec/output/segments.ts'
+import type { MakeReader } from '../../kube/selectors/filter.ts'
+import { selectedEntries } from '../../kube/selectors/selected-entries.ts'
+import type { WatchPlan } from '../../kube/read-plan.ts'
+import type { KeyValue } from '../../store/event.ts'
+import type { SegmentCache } from '../../store/segments.ts'
+import type { Snapshot } from '../../store/snapshot.ts'
+import type { ShownAs } from '../exchange/shown.ts'
+
+export interface StateServices {
+  readonly segments: SegmentCache<Segment>
+}
+
+/** A snapshot, and the form in which its objects are shown. */
+export interface StateAnswer extends ShownAs {
+  readonly plan: WatchPlan
+  readonly snapshot: Snapshot
+  /** The pieces will be compressed: those that are kept are noted for that. */
+  readonly isZipped: boolean
+}
+
+/** Pieces of whole events; empty where nothing was selected for a while. */
+export type Frames = Iterator<Uint8Array | NotExact, void>
+
+/** This many selected objects are written as one piece. */
+const runEntries = 64
+/** After so many objects that are not selected comes an empty piece, so that the work can give
+ *  way. */
+const lookedAtMax = 256
+/** Up to so many selected objects are remembered, so that they are looked for once. */
+const rememberedMax = 500
+
+const emptyPiece = new Uint8Array(0)
+
+export class InitialState {
+  readonly #answer: StateAnswer
+  readonly #makeReader: MakeReader
+  readonly #segments: SegmentCache<Segment>
+  readonly #encoder: ItemEncoder
+  /** Entries that were selected, once all objects were looked at and if there were not many. */
+  #selected: readonly KeyValue[] | undefined
+  /** The number of events in the last piece. */
+  lastEvents = 0
+
+  constructor(answer: StateAnswer, makeReader: MakeReader, { segments }: StateServices) {
+    this.#answer = answer
+    this.#makeReader = makeReader
+    this.#segments = segments
+    this.#encoder = addedItemEncoder(answer)
+  }
+
+  *frames(): Generator<Uint8Array | NotExact, void> {
+    for (const run of this.#runs()) {
+      this.lastEvents = run === undefined || run instanceof NotExact ? 0 : run.to - run.from
+      if (run === undefined) yield emptyPiece
+      else if (run instanceof NotExact) yield run
+      else yield* this.#framesOf(run)
+    }
+  }
+
+  *#framesOf(run: Run): Generator<Uint8Array | NotExact, void> {
+    const { isZipped } = this.#answer
+    if (run.isKept !== true) {
+      const items = itemsOfRun(run, this.#encoder, { cache: this.#segments })
+      if (isZipped && this.#isNoted && !(items instanceof NotExact)) noteKept(items, run)
+      yield items
+      return
+    }
+    const pieces = [...itemsOfPicked(run, this.#encoder, this.#segments)]
+    const [first] = pieces
+    const last = pieces.at(-1)
+    if (first === undefined || last instanceof NotExact) {
+      yield last ?? emptyPiece
+      return
+    }
+    // It is in one piece if others have asked for the same.
+    const isJoined = pieces.length === 1 && !(first instanceof NotExact)
+    if (isJoined) noteKept(first, { ...run, from: 0, to: 1, size: 1 })
+    yield isJoined ? first : Buffer.concat(pieces as readonly Uint8Array[])
+  }
+
+  get #isNoted(): boolean {
+    return this.#encoder.segmentName !== undefined
+  }
+
+  /** Undefined where nothing was selected for a while. */
+  *#runs(): Generator<Run | NotExact | undefined> {
+    const { plan, snapshot } = this.#answer
+    const isAll = plan.labels.isEmpty && plan.fields.isEmpty && plan.shards === undefined
+    if (isAll) yield* snapshot.leaves(plan.range)
+    else if (this.#selected === undefined) yield* this.#select()
+    else yield* this.#runsOf(this.#selected)
+  }
+
+  *#select(): Generator<Run | NotExact | undefined> {
+    const { plan, snapshot } = this.#answer
+    const { filter, entries: scanned } = selectedEntries(
+      snapshot,
+      plan.range,
+      plan,
+      this.#makeReader,
+    )
+    const selected: KeyValue[] = []
+    let entries: KeyValue[] = []
+    let lookedAt = 0
+    for (const entry of scanned) {
+      if (entry !== undefined) {
+        const isSelected = filter === undefined || filter(entry)
+        if (isSelected instanceof NotExact) yield isSelected
+        else if (isSelected) {
+          entries.push(entry)
+          if (selected.length <= rememberedMax) selected.push(entry)
+        }
+      }
+      if (entries.length === runEntries) {
+        yield* this.#runsOf(entries, selected.length <= rememberedMax)
+        entries = []
+      } else if (++lookedAt % lookedAtMax === 0) yield undefined
+    }
+    yield* this.#runsOf(entries, selected.length <= rememberedMax)
+    if (selected.length <= rememberedMax) this.#selected = selected
+  }
+
+  /** Few that are compressed are kept: many ask for the same, such as the pods of a namespace with
+   *  a label. */
+  *#runsOf(entries: readonly KeyValue[], areFew: boolean = true): Generator<Run> {
+    const isKept = areFew && this.#answer.isZipped && this.#isNoted
+    for (let from = 0; from < entries.length; from += runEntries) {
+      const to = Math.min(from + runEntries, entries.length)
+      yield { entries, from, to, leaf: undefined, isKept }
+    }
+  }
+}
+
+/** Encoder of initial events. Rows show ages, so they are never kept. */
+function addedItemEncoder({ encoder, shown }: ShownAs): ItemEncoder {
+  const options = { shown, hasColumns: false }
+  return {
+    append(out, entry) {
+      const frame = eventFrame(
+        encoder,
+        { type: 'ADDED', entry, revision: entry.modRevision },
+        options,
+      )
+      if (frame instanceof NotExact) return frame
+      out.append(frame)
+      return undefined
+    },
+    segmentName: shown.rendering === 'Table' ? undefined : `added ${encoder.segmentName(shown)}`,
+  }
+}
