@@ -11,7 +11,7 @@ import type { PassedCredentials, PassMetrics, ProxyOptions } from './proxy/proxy
 import { ReadSwitch } from './read-switch.ts'
 import { Comparison, type ComparisonOptions } from './proxy/comparison.ts'
 import { PassingSide, type PassingServices } from './proxy/passing-side.ts'
-import { Slots } from '../http/limits/slots.ts'
+import { Slots } from './proxy/slots.ts'
 import { HeldEvents } from './proxy/held-events.ts'
 import type { Exchange } from '../http/server/exchange.ts'
 import type { UpstreamSide } from '../http/exchange/upstream-side.ts'

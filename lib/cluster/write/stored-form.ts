@@ -5,7 +5,7 @@
 import { ByteWriter } from '../../wire/byte-writer.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import { appendProtobuf } from '../../codec/transcode/transcode.ts'
-import { downgradeDefinition } from '../../codec/served/convert/downgrade-definition.ts'
+import { downgradeDefinition } from './custom/definition/downgrade-definition.ts'
 import { normaliseStored, storageVersionOf } from '../../codec/served/stored/normalise.ts'
 import { isSameUnderOtherName } from '../../codec/served/stored/older-versions.ts'
 import { type JsonObject, textFromTree } from '../../codec/json/tree.ts'

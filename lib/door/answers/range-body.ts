@@ -5,7 +5,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { Slice } from '../../base/slice.ts'
 import type { KeyValue } from '../../store/event.ts'
-import { EntryPieces, entryLength } from '../../etcd/proto/entry-bytes.ts'
+import { EntryPieces, entryLength } from './entry-bytes.ts'
 import { type HeaderMessage, rangeResponseCodec } from '../../etcd/proto/kv-messages.ts'
 import type { GrpcCall } from '../listen/grpc-call.ts'
 import { messagePrefix } from '../listen/message-reader.ts'

@@ -5,7 +5,7 @@ import { learnedOutput } from './learned-kind.ts'
 import type { SelectableField } from '../../codec/fields/selectable.ts'
 import type { Resource, ResourceStorage } from '../../kube/resources/resource.ts'
 import { metadataFields } from '../../kube/resources/selectable-fields.ts'
-import type { ListedResource } from '../../kube/resources/upstream-resources.ts'
+import type { ListedResource } from './upstream-resources.ts'
 
 /** The place of objects in etcd, and their version. */
 export interface Location {

@@ -17,11 +17,7 @@ import type { Random } from '../../base/random.ts'
 import type { Revision } from '../../base/revision.ts'
 import type { Schema } from '../../codec/schema/schema.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
-import {
-  canBeRead,
-  type ListedResource,
-  type UpstreamResources,
-} from '../../kube/resources/upstream-resources.ts'
+import { canBeRead, type ListedResource, type UpstreamResources } from './upstream-resources.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
 import { type DueTask, DueTasks } from '../upstream/due-tasks.ts'
 import type { Upstream } from '../upstream/upstream.ts'

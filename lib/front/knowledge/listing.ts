@@ -14,7 +14,7 @@ import {
   UpstreamResources,
   versionsOfCore,
   versionsOfGroups,
-} from '../../kube/resources/upstream-resources.ts'
+} from '../aggregated/upstream-resources.ts'
 import { ask, askDocument, documentOf } from '../upstream/ask.ts'
 
 const aggregated =

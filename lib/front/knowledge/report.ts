@@ -9,7 +9,7 @@ import type { PassReason } from '../../kube/decide.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import { groupVersionText } from '../../kube/resources/resource.ts'
 import type { AggregatedResources } from '../aggregated/aggregated-resources.ts'
-import type { UpstreamResources } from '../../kube/resources/upstream-resources.ts'
+import type { UpstreamResources } from '../aggregated/upstream-resources.ts'
 
 export interface ReportOptions {
   readonly resources: () => readonly Resource[]

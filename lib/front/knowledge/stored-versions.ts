@@ -4,7 +4,7 @@
  *  and again from time to time. */
 
 import { groupVersionText, type Resource } from '../../kube/resources/resource.ts'
-import { resourcesOfVersion } from '../../kube/resources/upstream-resources.ts'
+import { resourcesOfVersion } from '../aggregated/upstream-resources.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import { readableDocument } from '../upstream/ask.ts'
 import { eachOf } from './listing.ts'

@@ -9,7 +9,7 @@ import type { Exchange } from '../../http/server/exchange.ts'
 import type { Features } from '../evidence/features.ts'
 import type { InexactEvents } from './inexact-events.ts'
 import type { HeldEvents } from './held-events.ts'
-import type { Slots } from '../../http/limits/slots.ts'
+import type { Slots } from './slots.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { UpstreamIdentity } from '../../http/auth/upstream-calls.ts'
 

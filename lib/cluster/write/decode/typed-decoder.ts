@@ -5,7 +5,7 @@
 
 import { canonicalQuantity } from '../../../go/quantity.ts'
 import { goQuote } from '../../../go/text.ts'
-import { timeProblem } from '../../../go/time-problem.ts'
+import { timeProblem } from '../../texts/time-problem.ts'
 import { hasMicros, momentFromText, textFromMilliseconds, zeroSeconds } from '../../../go/time.ts'
 import {
   JsonNumber,

@@ -4,7 +4,7 @@
 
 import { appendAll } from '../../lists.ts'
 import { type JsonObject, textFromTree } from '../../../../codec/json/tree.ts'
-import { downgradeDefinition } from '../../../../codec/served/convert/downgrade-definition.ts'
+import { downgradeDefinition } from './downgrade-definition.ts'
 import { dns1035Label, dnsSubdomain } from '../../validation/formats.ts'
 import { internalValue } from '../../validation/internal-types.ts'
 import type { KindRules } from '../../validation/kind-rules.ts'

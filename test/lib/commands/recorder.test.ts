@@ -5,7 +5,11 @@ import { keyFromText, prefixRange } from '../../../lib/base/keys.ts'
 import { createRandom } from '../../../lib/base/random.ts'
 import { revision } from '../../../lib/base/revision.ts'
 import { defaultLimits } from '../../../lib/mirror/limits.ts'
-import { record, type RecordOptions, type RecordReport } from '../../../lib/mirror/record.ts'
+import {
+  record,
+  type RecordOptions,
+  type RecordReport,
+} from '../../../lib/commands/recordings/recorder.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { changesAt, TinyEtcd } from '../../support/etcd/tiny-etcd.ts'
 

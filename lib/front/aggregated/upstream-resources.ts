@@ -1,6 +1,6 @@
 /** The resources that an API server lists: its discovery documents, read into one list. */
 
-import type { Resource } from './resource.ts'
+import type { Resource } from '../../kube/resources/resource.ts'
 import { listOf, objectOf, textOf, textsOf, type UntypedObject } from '../../base/untyped.ts'
 
 /** A resource as it is listed. */

@@ -7,8 +7,12 @@ import {
   itemsOf,
   memberOf,
   textFromTree,
-} from '../../json/tree.ts'
-import { hoisted, sortDefinitionValues, withRenamed } from './definitions.ts'
+} from '../../../../codec/json/tree.ts'
+import {
+  hoisted,
+  sortDefinitionValues,
+  withRenamed,
+} from '../../../../codec/served/convert/definitions.ts'
 
 /** A new tree; members are in no order yet. */
 export function downgradeDefinition(definition: JsonObject): JsonObject {

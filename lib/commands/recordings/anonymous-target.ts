@@ -1,14 +1,14 @@
 /** Records under pseudonyms. What cannot be read cannot be renamed: such values, which are mostly
  *  encrypted, are left out, and so are all later changes of their keys. */
 
-import type { Key } from '../base/keys.ts'
-import type { Logger } from '../base/logger.ts'
-import type { Revision } from '../base/revision.ts'
-import { NotExact } from '../codec/not-exact.ts'
-import type { RevisionChanges } from '../etcd/client.ts'
-import type { Anonymizer } from '../cluster/generate/anonymize.ts'
-import type { RecordingTarget } from '../mirror/record.ts'
-import { type Change, KeyValue } from '../store/event.ts'
+import type { Key } from '../../base/keys.ts'
+import type { Logger } from '../../base/logger.ts'
+import type { Revision } from '../../base/revision.ts'
+import { NotExact } from '../../codec/not-exact.ts'
+import type { RevisionChanges } from '../../etcd/client.ts'
+import type { Anonymizer } from '../../cluster/generate/anonymize.ts'
+import type { RecordingTarget } from './recorder.ts'
+import { type Change, KeyValue } from '../../store/event.ts'
 
 export class AnonymousTarget implements RecordingTarget {
   readonly #target: RecordingTarget

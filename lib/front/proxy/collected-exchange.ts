@@ -2,7 +2,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
-import type { Exchange, Peer, ResponseHeaders } from '../server/exchange.ts'
+import type { Exchange, Peer, ResponseHeaders } from '../../http/server/exchange.ts'
 
 /** A larger response is cut off. */
 const collectedMaxBytes = 64 * 1024 * 1024

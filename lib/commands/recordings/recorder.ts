@@ -6,22 +6,22 @@
  *  Nothing is kept in memory: pages and changes are written as they come, and a disk that is slower
  *  than etcd pauses the stream until it has caught up. */
 
-import { Backoff } from '../base/backoff.ts'
-import { type Clock, sleep } from '../base/clock.ts'
-import { CacheError } from '../base/errors.ts'
-import { type KeyRange, singleKey } from '../base/keys.ts'
-import type { Logger } from '../base/logger.ts'
-import type { Random } from '../base/random.ts'
-import { nextRevision, type Revision } from '../base/revision.ts'
-import type { Client, RevisionChanges } from '../etcd/client.ts'
-import type { KeyValue } from '../store/event.ts'
-import { Epochs } from './feed/epochs.ts'
-import type { MirrorLimits } from './limits.ts'
-import { MemberVersions } from './member-versions.ts'
-import { noMetrics } from './metrics.ts'
-import { readPages } from './feed/pages.ts'
-import { Progress } from './feed/progress.ts'
-import { FeedStream, type StreamEnd, type StreamTarget } from './feed/stream.ts'
+import { Backoff } from '../../base/backoff.ts'
+import { type Clock, sleep } from '../../base/clock.ts'
+import { CacheError } from '../../base/errors.ts'
+import { type KeyRange, singleKey } from '../../base/keys.ts'
+import type { Logger } from '../../base/logger.ts'
+import type { Random } from '../../base/random.ts'
+import { nextRevision, type Revision } from '../../base/revision.ts'
+import type { Client, RevisionChanges } from '../../etcd/client.ts'
+import type { KeyValue } from '../../store/event.ts'
+import { Epochs } from '../../mirror/feed/epochs.ts'
+import type { MirrorLimits } from '../../mirror/limits.ts'
+import { MemberVersions } from '../../mirror/member-versions.ts'
+import { noMetrics } from '../../mirror/metrics.ts'
+import { readPages } from '../../mirror/feed/pages.ts'
+import { Progress } from '../../mirror/feed/progress.ts'
+import { FeedStream, type StreamEnd, type StreamTarget } from '../../mirror/feed/stream.ts'
 
 /** The target of a recording: a file, in order. */
 export interface RecordingTarget {

@@ -1,13 +1,13 @@
 /** `serve --load FILE --speed 1x`: the recorded changes happen again while the API is served. */
 
-import { CacheError } from '../base/errors.ts'
-import { schemaOf } from '../codec/schema/schema.ts'
-import type { OptionValues } from '../config/option-values.ts'
-import type { Client } from '../etcd/client.ts'
-import { parseSpeed, Replay, type ReplaySpeed } from '../etcd/recording/replay.ts'
-import { wings } from '../compose/sides.ts'
-import { systemClock } from '../ops/system.ts'
-import type { CommandContext } from './context.ts'
+import { CacheError } from '../../base/errors.ts'
+import { schemaOf } from '../../codec/schema/schema.ts'
+import type { OptionValues } from '../../config/option-values.ts'
+import type { Client } from '../../etcd/client.ts'
+import { parseSpeed, Replay, type ReplaySpeed } from './replay.ts'
+import { wings } from '../../compose/sides.ts'
+import { systemClock } from '../../ops/system.ts'
+import type { CommandContext } from '../context.ts'
 
 export interface ReplayPlan {
   readonly path: string

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { sumOfMetrics } from '../../../lib/ops/metrics/sum.ts'
+import { sumOfMetrics } from '../../../lib/threads/process/sum-of-metrics.ts'
 
 const text = (value: number, process: number): string =>
   [

@@ -1,12 +1,12 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { allKeys, textFromKey } from '../../../../lib/base/keys.ts'
-import type { Clock } from '../../../../lib/base/clock.ts'
-import type { Client } from '../../../../lib/etcd/client.ts'
-import { parseSpeed, Replay } from '../../../../lib/etcd/recording/replay.ts'
-import { systemClock } from '../../../../lib/ops/system.ts'
-import { createTestEngine } from '../../../support/etcd/test-engine.ts'
+import { allKeys, textFromKey } from '../../../lib/base/keys.ts'
+import type { Clock } from '../../../lib/base/clock.ts'
+import type { Client } from '../../../lib/etcd/client.ts'
+import { parseSpeed, Replay } from '../../../lib/commands/recordings/replay.ts'
+import { systemClock } from '../../../lib/ops/system.ts'
+import { createTestEngine } from '../../support/etcd/test-engine.ts'
 
 /** A clock on which waits end at once, and are noted. */
 class HurriedClock implements Clock {
