@@ -1,5 +1,4 @@
-/** The time budget of each suite, in seconds of its files together, on a machine with two cores
- *  that has nothing else to do. What does not fit belongs into a soak: `EFFORT=10 npm test`, `npm
+/** The budget of each suite, in seconds of the processors for its files together. What does not fit belongs into a soak: `EFFORT=10 npm test`, `npm
  *  run simulate`, `npm run soak`. */
 export const suiteBudgets: Readonly<Record<string, number>> = {
   attacks: 160,

@@ -4,6 +4,7 @@
 
 import { writeSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
+import { processorComment } from './processor-time.ts'
 
 // Tap names the folders of tests after the command line, which would be too long with all files.
 const files = process.argv.splice(1).slice(1)
@@ -33,6 +34,7 @@ for (const file of files) {
   } catch (error) {
     t.fail(`${file} cannot be loaded: ${error instanceof Error ? error.stack : String(error)}`)
   }
+  t.comment(processorComment())
   await t.test(file, async t => {
     t.pass('all of its tests have ended')
   })

@@ -56,7 +56,7 @@ export function alone(file: string, node: string): Job {
 /** Several files share a process. */
 export function commandOf(node: string, files: readonly string[]): string[] {
   const program = files.length > 1 ? ['dist/test/support/runner/batch.js'] : []
-  const imports = ['late-compiler', 'without-hooks', 'source-lines'].map(
+  const imports = ['late-compiler', 'without-hooks', 'source-lines', 'processor-at-end'].map(
     name => `--import=./dist/test/support/runner/${name}.js`,
   )
   return [node, ...imports, ...program, ...files]

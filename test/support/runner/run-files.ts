@@ -10,6 +10,7 @@ import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { patienceVariable } from '../patience.ts'
 import { alone } from './plan.ts'
+import { processorMsIn } from './processor-time.ts'
 
 /** The job of one process. */
 export interface Job {
@@ -22,6 +23,8 @@ export interface FileResult {
   readonly passed: number
   readonly failed: number
   readonly seconds: number
+  /** Of the processors. */
+  readonly processorSeconds: number
 }
 
 /** A process that prints nothing for so long on a quiet machine is ended. */
@@ -63,9 +66,9 @@ export async function runJobs(jobs: readonly Job[], options: RunOptions): Promis
 /** One of these files has ended the process after its own end: whichever fails by itself. */
 async function findCulprit(job: Job, files: readonly string[], options: RunOptions): Promise<void> {
   for (const file of files) {
-    const onFile = ({ failed, seconds }: FileResult): void => {
+    const onFile = (result: FileResult): void => {
       // Its tests were counted when it shared the process.
-      if (failed > 0) options.onFile({ file, passed: 0, failed, seconds })
+      if (result.failed > 0) options.onFile({ ...result, passed: 0 })
     }
     await runAlone(job, file, { ...options, onFile, silentMaxMs: silentAgainMaxMs })
   }
@@ -164,6 +167,9 @@ class JobReport {
   #failedInAll = 0
   #isInFailure = false
   #startedAt = performance.now()
+  /** What the process had taken of the processors, when the file began and when it last said so. */
+  #processorMsBefore = 0
+  #processorMs = 0
 
   constructor(job: Job, options: RunOptions) {
     this.#job = job
@@ -171,6 +177,11 @@ class JobReport {
   }
 
   take(line: string): void {
+    const processorMs = processorMsIn(line)
+    if (processorMs !== undefined) {
+      this.#processorMs = processorMs
+      return
+    }
     const [, not, name = ''] =
       /^(not )?ok \d+ - (.*?)(?: # time=[\d.]+ms)?(?: \{)?$/.exec(line) ?? []
     const file = this.#job.files[this.#next]
@@ -228,11 +239,14 @@ class JobReport {
 
   #endFile(file: string = this.#job.files[this.#next] ?? ''): void {
     const seconds = (performance.now() - this.#startedAt) / 1000
-    const result = { file, passed: this.#passed, failed: this.#failed, seconds }
+    const processorSeconds = (this.#processorMs - this.#processorMsBefore) / 1000
+    const counts = { passed: this.#passed, failed: this.#failed }
+    const result = { file, ...counts, seconds, processorSeconds }
     const { write, onFile } = this.#options
     this.#flush()
     const state = result.failed === 0 ? 'ok' : 'not ok'
-    write(`${state} - ${file} (${result.passed} tests, ${seconds.toFixed(1)} s)\n`)
+    const took = `${seconds.toFixed(1)} s, ${processorSeconds.toFixed(1)} s of the processors`
+    write(`${state} - ${file} (${result.passed} tests, ${took})\n`)
     if (result.failed > 0 && file.endsWith('.js')) {
       write(`# again: TAP_TIMEOUT=300 node --enable-source-maps ${file}\n`)
     }
@@ -243,5 +257,6 @@ class JobReport {
     this.#failed = 0
     this.#isInFailure = false
     this.#startedAt = performance.now()
+    this.#processorMsBefore = this.#processorMs
   }
 }
