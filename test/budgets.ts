@@ -1,5 +1,5 @@
-/** The budget of each suite, in seconds of the processors for its files together. What does not fit belongs into a soak: `EFFORT=10 npm test`, `npm
- *  run simulate`, `npm run soak`. */
+/** The budget of each suite, in seconds of the processors for its files together. What does not fit
+ *  belongs into a soak: `EFFORT=10 npm test`, `npm run simulate`, `npm run soak`. */
 export const suiteBudgets: Readonly<Record<string, number>> = {
   attacks: 160,
   base: 6,

@@ -23,7 +23,7 @@ export interface FileResult {
   readonly passed: number
   readonly failed: number
   readonly seconds: number
-  /** Of the processors. */
+  /** The time that it took of the processors. */
   readonly processorSeconds: number
 }
 
@@ -167,7 +167,8 @@ class JobReport {
   #failedInAll = 0
   #isInFailure = false
   #startedAt = performance.now()
-  /** What the process had taken of the processors, when the file began and when it last said so. */
+  /** The time of the processors that the process had taken when the file began, and when it last
+   *  said so. */
   #processorMsBefore = 0
   #processorMs = 0
 
