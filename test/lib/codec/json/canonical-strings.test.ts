@@ -8,7 +8,7 @@ function isCanonical(text: string | Buffer): boolean {
 }
 
 /** The escapes are those of encoding/json's appendString with HTML escaping. */
-const escaped = [...'bfnrt"\\'].map(letter => `\\${letter}`)
+const escaped = 'bfnrt"\\'.split('').map(letter => `\\${letter}`)
 const unicode = ['0000', '0001', '001f', '003c', '003e', '0026', '2028', '2029', '000b', '001b']
 
 t.test('a string is taken as it is if Go would write it so', async t => {

@@ -59,3 +59,21 @@ t.test('paths name the kind that they answer with', async t => {
     { group: 'apps', kind: 'Deployment', version: 'v1' },
   )
 })
+
+t.test('what JSON has no type for is a text with a format', async t => {
+  const formats: Readonly<Record<string, object>> = {
+    'api.resource.Quantity': { type: 'string' },
+    'apis.meta.v1.Time': { type: 'string', format: 'date-time' },
+    'apis.meta.v1.MicroTime': { type: 'string', format: 'date-time' },
+    'util.intstr.IntOrString': { type: 'string', format: 'int-or-string' },
+    'apis.meta.v1.FieldsV1': { type: 'object' },
+    'runtime.RawExtension': { type: 'object' },
+  }
+  const schemas = schemasOf(allSteps(openApi.all()))
+  for (const [name, expected] of Object.entries(formats)) {
+    const { description: _, ...schema } = objectOf(schemas[`io.k8s.apimachinery.pkg.${name}`])
+    t.strictSame(schema, expected, name)
+  }
+  const { properties } = objectOf(schemas['io.k8s.api.core.v1.Secret'])
+  t.match(properties, { data: { additionalProperties: { type: 'string', format: 'byte' } } })
+})

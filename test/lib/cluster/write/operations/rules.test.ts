@@ -1,0 +1,274 @@
+/** Rules of deletes and of token requests, on one object each, without a server. */
+
+import t from 'tap'
+import { type Key, keyFromText } from '../../../../../lib/base/keys.ts'
+import { runWrite } from '../../../../../lib/cluster/write/operations/run-write.ts'
+import type { TokenOrder, WriteAccess } from '../../../../../lib/cluster/write/write-access.ts'
+import { textFromTree } from '../../../../../lib/codec/json/tree.ts'
+import { protobufFromJson } from '../../../../../lib/codec/transcode/transcode.ts'
+import { type Verb, parseQuery } from '../../../../../lib/kube/request/request.ts'
+import type { StatusError } from '../../../../../lib/kube/status.ts'
+import {
+  type Asking,
+  MemoryStore,
+  namespaceKey,
+  writesOver,
+} from '../../../../support/kube/writes/memory-store.ts'
+
+const uid = '11111111-2222-3333-4444-555555555555'
+
+type Shown = Readonly<Record<string, unknown>>
+
+class World {
+  readonly store = new MemoryStore()
+  readonly #access: WriteAccess | undefined
+  readonly #open: ReturnType<typeof writesOver>
+
+  constructor(access?: WriteAccess) {
+    this.#access = access
+    this.#open = writesOver(this.store, { next: () => 0.5 })
+    this.put(namespaceKey, {
+      kind: 'Namespace',
+      apiVersion: 'v1',
+      metadata: { name: 'ns' },
+      status: { phase: 'Active' },
+    })
+  }
+
+  put(key: Key, object: object): void {
+    const stored = protobufFromJson(Buffer.from(JSON.stringify(object)))
+    this.store.put(key, stored as Uint8Array)
+  }
+
+  /** The answer, or the code and message of the refusal. */
+  async ask(verb: Verb, asking: Asking, body: object = {}): Promise<Shown | string> {
+    let session = this.#open(asking)
+    const services = { ...session.services, access: this.#access }
+    session = Object.assign(session, { services })
+    const readBody = async (): Promise<Buffer> => Buffer.from(JSON.stringify(body))
+    const query = parseQuery('')
+    try {
+      const request = { verb, query, contentType: 'application/json', readBody }
+      const written = await runWrite(session, request)
+      if (written.type === 'tree') return JSON.parse(textFromTree(written.object)) as Shown
+      if (written.type !== 'object') return written.type
+      return JSON.parse(textFromTree(session.treeOf(written.entry))) as Shown
+    } catch (error) {
+      const { status } = error as StatusError
+      if (status === undefined) throw error
+      return `${status.code}: ${status.message}`
+    }
+  }
+
+  has(key: Key): boolean {
+    return this.store.entries.has(key)
+  }
+}
+
+const podKey = keyFromText('/registry/pods/ns/a')
+const pods = { group: '', version: 'v1', resource: 'pods', name: 'a' } as const
+
+function pod(spec: object, status: object = {}, metadata: object = {}): object {
+  return {
+    kind: 'Pod',
+    apiVersion: 'v1',
+    metadata: { name: 'a', namespace: 'ns', uid, ...metadata },
+    spec: { containers: [{ name: 'c', image: 'i:1' }], ...spec },
+    status,
+  }
+}
+
+/** podStrategy.CheckGracefulDelete and BeforeDelete of registry/rest. */
+t.test('a pod that runs on a node has its grace period, others go at once', async t => {
+  const onNode = { nodeName: 'n', terminationGracePeriodSeconds: 30 }
+  const rows: readonly (readonly [string, object, object, number | 'gone'])[] = [
+    ['its own period', pod(onNode), {}, 30],
+    ['that of the request', pod(onNode), { gracePeriodSeconds: 5 }, 5],
+    ['none at all', pod(onNode), { gracePeriodSeconds: 0 }, 'gone'],
+    ['a period below zero is one second', pod(onNode), { gracePeriodSeconds: -3 }, 1],
+    [
+      'its own may be below zero, too',
+      pod({ ...onNode, terminationGracePeriodSeconds: -1 }),
+      {},
+      1,
+    ],
+    ['on no node', pod({ terminationGracePeriodSeconds: 30 }), {}, 'gone'],
+    ['ended well', pod(onNode, { phase: 'Succeeded' }), {}, 'gone'],
+    ['ended badly', pod(onNode, { phase: 'Failed' }), {}, 'gone'],
+    ['running', pod(onNode, { phase: 'Running' }), {}, 30],
+    ['pending', pod(onNode, { phase: 'Pending' }), {}, 30],
+  ]
+  for (const [name, object, options, expected] of rows) {
+    const world = new World()
+    world.put(podKey, object)
+    const answer = await world.ask('delete', pods, { kind: 'DeleteOptions', ...options })
+    t.equal(world.has(podKey), expected !== 'gone', name)
+    if (expected === 'gone') continue
+    t.match(answer, { metadata: { deletionGracePeriodSeconds: expected } }, name)
+  }
+})
+
+t.test('a period can be shortened while a pod goes, not made longer', async t => {
+  const rows: readonly (readonly [number, number | 'gone'])[] = [
+    [40, 30],
+    [30, 30],
+    [10, 10],
+    [0, 'gone'],
+  ]
+  for (const [asked, expected] of rows) {
+    const world = new World()
+    world.put(podKey, pod({ nodeName: 'n', terminationGracePeriodSeconds: 30 }))
+    await world.ask('delete', pods)
+    const answer = await world.ask('delete', pods, { gracePeriodSeconds: asked })
+    t.equal(world.has(podKey), expected !== 'gone', `${asked}`)
+    if (expected === 'gone') continue
+    t.match(answer, { metadata: { deletionGracePeriodSeconds: expected } }, `${asked}`)
+  }
+})
+
+t.test('a delete that expects another object is refused', async t => {
+  const world = new World()
+  world.put(podKey, pod({}))
+  const expecting = (preconditions: object): Promise<unknown> =>
+    world.ask('delete', pods, { preconditions })
+  const prefix = '409: Operation cannot be fulfilled on Pod "a": '
+  t.equal(
+    await expecting({ uid: 'another' }),
+    `${prefix}the UID in the precondition (another) does not match the UID in record (${uid}). The object might have been deleted and then recreated`,
+  )
+  t.equal(
+    await expecting({ resourceVersion: '1' }),
+    `${prefix}the ResourceVersion in the precondition (1) does not match the ResourceVersion in record (3). The object might have been modified`,
+  )
+  t.ok(world.has(podKey))
+  await expecting({ uid, resourceVersion: '3' })
+  t.notOk(world.has(podKey))
+})
+
+t.test('an event of events.k8s.io is named as one of the core group', async t => {
+  const world = new World()
+  world.put(keyFromText('/registry/events/ns/a'), {
+    kind: 'Event',
+    apiVersion: 'v1',
+    metadata: { name: 'a', namespace: 'ns', uid },
+    involvedObject: { namespace: 'ns' },
+  })
+  for (const group of ['', 'events.k8s.io']) {
+    const events = { group, version: 'v1', resource: 'events', name: 'a' }
+    const preconditions = { uid: 'another' }
+    t.match(
+      await world.ask('delete', events, { preconditions }),
+      '409: Operation cannot be fulfilled on Event "a": the UID in the precondition',
+    )
+  }
+})
+
+const tokens = {
+  group: '',
+  version: 'v1',
+  resource: 'serviceaccounts',
+  name: 'acc',
+  subresource: 'token',
+} as const
+
+function tokenWorld(): { readonly world: World; readonly orders: TokenOrder[] } {
+  const orders: TokenOrder[] = []
+  const access = {
+    audiences: ['https://here'],
+    issueToken: (order: TokenOrder) => {
+      orders.push(order)
+      return { token: 'a.b.c', expiresAtMs: Date.parse('2026-01-02T00:00:00Z') }
+    },
+  } as unknown as WriteAccess
+  const world = new World(access)
+  const metadata = { name: 'acc', namespace: 'ns', uid }
+  world.put(keyFromText('/registry/serviceaccounts/ns/acc'), {
+    kind: 'ServiceAccount',
+    apiVersion: 'v1',
+    metadata,
+  })
+  world.put(podKey, pod({ serviceAccountName: 'acc' }))
+  world.put(keyFromText('/registry/pods/ns/other'), pod({ serviceAccountName: 'else' }))
+  const secret = {
+    kind: 'Secret',
+    apiVersion: 'v1',
+    metadata: { name: 's', namespace: 'ns', uid: 'su' },
+  }
+  world.put(keyFromText('/registry/secrets/ns/s'), secret)
+  return { world, orders }
+}
+
+function request(spec: object, metadata: object = {}): object {
+  return { kind: 'TokenRequest', apiVersion: 'authentication.k8s.io/v1', metadata, spec }
+}
+
+t.test('a token is for its account, for an hour, and for this server', async t => {
+  const { world, orders } = tokenWorld()
+  const answer = await world.ask('create', tokens, request({}))
+  t.match(answer, {
+    kind: 'TokenRequest',
+    metadata: { name: 'acc', namespace: 'ns', uid },
+    spec: { audiences: ['https://here'], expirationSeconds: 3600, boundObjectRef: null },
+    status: { token: 'a.b.c', expirationTimestamp: '2026-01-02T00:00:00Z' },
+  })
+  t.match((answer as { metadata: Shown }).metadata['creationTimestamp'], /^2026-01-01T/)
+  const account = { name: 'acc', uid }
+  const usual = { account, namespace: 'ns', bound: undefined, audiences: ['https://here'] }
+  t.strictSame(orders, [{ ...usual, seconds: 3600 }])
+})
+
+/** rest.TokenREST.Create of registry/core/serviceaccount, and validation of authentication. */
+t.test('a token is as the request says, or the request is refused', async t => {
+  const bound = (kind: string, name: string, rest: object = {}): object =>
+    request({ boundObjectRef: { apiVersion: 'v1', kind, name, ...rest } })
+  const rows: readonly (readonly [object, object | string])[] = [
+    [request({ expirationSeconds: 600 }), { seconds: 600 }],
+    [request({ expirationSeconds: 2 ** 32 }), { seconds: 2 ** 32 }],
+    [request({ audiences: ['a', 'b'] }), { audiences: ['a', 'b'] }],
+    [bound('Pod', 'a'), { bound: { kind: 'pod', name: 'a', uid } }],
+    [bound('Pod', 'a', { uid }), { bound: { kind: 'pod', name: 'a', uid } }],
+    [bound('Secret', 's'), { bound: { kind: 'secret', name: 's', uid: 'su' } }],
+    [request({}, { name: 'acc' }), { account: { name: 'acc', uid } }],
+    [
+      request({}, { name: 'x' }),
+      '400: the name of the object (x) does not match the name on the URL (acc)',
+    ],
+    [
+      request({ expirationSeconds: 599 }),
+      '422: TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: 599: may not specify a duration less than 10 minutes',
+    ],
+    [
+      request({ expirationSeconds: 2 ** 32 + 1 }),
+      '422: TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: 4294967297: may not specify a duration larger than 2^32 seconds',
+    ],
+    [bound('Pod', 'none'), '404: pods "none" not found'],
+    [bound('Secret', 'none'), '404: secrets "none" not found'],
+    [bound('ConfigMap', 'a'), '400: cannot bind token to object of type v1, Kind=ConfigMap'],
+    [
+      bound('Pod', 'a', { uid: 'u2' }),
+      '409: Operation cannot be fulfilled on Pod "a": the UID in the bound object reference (u2) does not match the UID in record. The object might have been deleted and then recreated',
+    ],
+    [
+      bound('Pod', 'other'),
+      '400: cannot bind token for serviceaccount "acc" to pod running with different serviceaccount name.',
+    ],
+  ]
+  for (const [sent, expected] of rows) {
+    const { world, orders } = tokenWorld()
+    const answer = await world.ask('create', tokens, sent)
+    if (typeof expected === 'string') {
+      t.equal(answer, expected)
+      t.strictSame(orders, [], 'no token is made')
+    } else t.match(orders[0], expected, JSON.stringify(sent))
+  }
+  const { world } = tokenWorld()
+  t.equal(
+    await world.ask('create', { ...tokens, name: 'none' }, request({})),
+    '404: serviceaccounts "none" not found',
+  )
+})
+
+t.test('a server that authorizes nobody makes no tokens', async t => {
+  const answer = await new World().ask('create', tokens, request({}))
+  t.match(answer, /^405: /)
+})

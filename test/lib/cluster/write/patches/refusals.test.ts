@@ -1,0 +1,123 @@
+import t from 'tap'
+import { type Patch, applyPatch } from '../../../../../lib/cluster/write/patches/apply-patch.ts'
+import {
+  applyJsonPatch,
+  PatchFailure,
+} from '../../../../../lib/cluster/write/patches/json-patch.ts'
+import type { WriteKind } from '../../../../../lib/cluster/write/write-kind.ts'
+import { type JsonObject, textFromTree } from '../../../../../lib/codec/json/tree.ts'
+import { schemaOf } from '../../../../../lib/codec/schema/schema.ts'
+import type { StatusError } from '../../../../../lib/kube/status.ts'
+import { treeOf } from '../recorded/load.ts'
+
+const schema = schemaOf('1.36')
+const configMaps = {
+  schema,
+  group: '',
+  version: 'v1',
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  resource: 'configmaps',
+  isNamespaced: true,
+  type: schema.messageType('core/v1.ConfigMap'),
+  definition: undefined,
+} satisfies WriteKind
+const live = { data: { a: '1', b: '2' }, list: ['x', 'y', 'z'] }
+
+/** The patched object, or the code and message of the refusal. */
+function patched(
+  type: Patch['type'],
+  body: string,
+  isChecked = true,
+  kind: WriteKind = configMaps,
+) {
+  try {
+    const patch = { type, body: Buffer.from(body), isChecked }
+    return textFromTree(applyPatch(kind, treeOf(live), patch).patched)
+  } catch (error) {
+    const { status, code } = error as StatusError
+    if (status === undefined) throw error
+    return `${code} ${status.code} ${status.reason}: ${status.message}`
+  }
+}
+
+const invalid =
+  'invalid_request 422 Invalid: the server rejected our request due to an error in our request'
+const bad = 'invalid_request 400 BadRequest: '
+
+/** The texts of endpoints/handlers/patch.go and of the libraries that it calls. */
+t.test('what is no patch is refused with the texts of the server', async t => {
+  const rows: readonly (readonly [Patch['type'], string, string, string])[] = [
+    [
+      'json',
+      '{}',
+      `${bad}error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp`,
+      `${bad}json: cannot unmarshal object into Go value of type jsonpatch.Patch`,
+    ],
+    [
+      'json',
+      '[1]',
+      `${bad}error decoding patch: json: cannot unmarshal number into Go value of type handlers.jsonPatchOp`,
+      `${bad}json: cannot unmarshal number into Go value of type jsonpatch.Operation`,
+    ],
+    [
+      'json',
+      '[{"op":1}]',
+      `${bad}error decoding patch: json: cannot unmarshal number into Go struct field jsonPatchOp.op of type string`,
+      invalid,
+    ],
+    ['json', '[{"op":"grow","path":"/a"}]', invalid, invalid],
+    ['json', '[{"op":"remove","path":"/nope"}]', invalid, invalid],
+    ['json', '[{"op":"test","path":"/data/a","value":"2"}]', invalid, invalid],
+    ['json', '[{"op":"replace","path":"/list/3","value":"q"}]', invalid, invalid],
+    [
+      'merge',
+      '"x"',
+      `${bad}error decoding patch: json: cannot unmarshal string into Go value of type map[string]interface {}`,
+      `${bad}Invalid JSON Patch`,
+    ],
+    ['merge', 'null', `${bad}Invalid JSON Patch`, `${bad}Invalid JSON Patch`],
+    [
+      'strategic',
+      'true',
+      `${bad}json: cannot unmarshal bool into Go value of type map[string]interface {}`,
+      `${bad}json: cannot unmarshal bool into Go value of type map[string]interface {}`,
+    ],
+  ]
+  for (const [type, body, checked, unchecked] of rows) {
+    t.equal(patched(type, body, true), checked, `${type} ${body}`)
+    t.equal(patched(type, body, false), unchecked, `${type} ${body}, not checked`)
+  }
+  const custom = { ...configMaps, type: undefined }
+  t.equal(
+    patched('strategic', '{}', true, custom),
+    `${bad}strategic merge patch format is not supported`,
+  )
+})
+
+t.test(
+  'a patch of too many operations is refused, and one of as many as may be is not',
+  async t => {
+    const test = '{"op":"test","path":"/data/a","value":"1"}'
+    const most = `[${Array.from({ length: 10_000 }, () => test).join()}]`
+    t.equal(patched('json', most), textFromTree(treeOf(live)))
+    t.equal(
+      patched('json', `[${test},${most.slice(1)}`),
+      'overloaded 413 RequestEntityTooLarge: Request entity is too large: The allowed maximum operations in a JSON patch is 10000, got 10001',
+    )
+  },
+)
+
+t.test('copies that double an object again and again end', async t => {
+  const large = treeOf({ data: { a: 'x'.repeat(1_000_000) } })
+  const copies = ['b', 'c', 'd'].map(name =>
+    treeOf({ op: 'copy', from: '/data/a', path: `/data/${name}` }),
+  )
+  const copied = applyJsonPatch(large, copies) as JsonObject
+  t.equal((copied.get('data') as JsonObject).size, 4)
+  const again = treeOf({ op: 'copy', from: '/data/a', path: '/data/e' })
+  t.throws(
+    () => applyJsonPatch(large, [...copies, again]),
+    new PatchFailure('the copies are too large'),
+  )
+})
