@@ -3,7 +3,7 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
-import { ownProcess, suiteBudgets, wholeBudget } from './budgets.ts'
+import { long, ownProcess, slowest, suiteBudgets, wholeBudget } from './budgets.ts'
 
 /** The rooms of the core, and what each may import beside itself: arrows point down only
  *  (lib/ARCHITECTURE.md). */
@@ -336,6 +336,14 @@ t.test('a file that runs its tests side by side has a process of its own', async
   t.ok(sideBySide.length > 0)
   t.strictSame(
     sideBySide.filter(file => !ownProcess.includes(file)),
+    [],
+  )
+})
+
+t.test('the lists of test files name files that exist', async t => {
+  const built = new Set(tests.map(file => join('dist', file.replace(/\.ts$/, '.js'))))
+  t.strictSame(
+    [...long, ...ownProcess, ...slowest].filter(file => !built.has(file)),
     [],
   )
 })

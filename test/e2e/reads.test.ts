@@ -36,7 +36,7 @@ const seed = Number(process.env['READS_SEED'] ?? Math.floor(Math.random() * 2 **
 
 const readers = 6
 const writers = 3
-const requests = 600 * effort
+const requests = 300 * effort
 const requestsMax = 4 * requests
 /** The kinds of answers of which there must be some. */
 const wanted = ['list', 'exact', 'continued', 'exact, from etcd', 'expired, to go on']

@@ -177,8 +177,8 @@ t.test('a signal before the command begins ends the start', async t => {
   t.strictSame(left, [])
 })
 
-t.test('five starts after one another leave nothing', async t => {
-  for (let i = 0; i < 5; i++) {
+t.test('starts after one another leave nothing', async t => {
+  for (let i = 0; i < 2; i++) {
     t.match(await run(t, ['--', 'true']), { code: 0, out: '', err: '', left: [] })
   }
 })

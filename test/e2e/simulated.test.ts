@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { findKubectl } from '../support/etcd/real-etcd.ts'
+import { patient } from '../support/patience.ts'
 import { startProgram } from '../support/program/program.ts'
 
 const { binary, skip } = await findKubectl()
@@ -29,12 +30,14 @@ async function startCluster(t: Test): Promise<Kubectl> {
 t.test('deployments that were generated are scaled, restarted and drained', { skip }, async t => {
   const kubectl = await startCluster(t)
   const [first = '', second = ''] = (await kubectl('get', 'deployments', '-o', 'name')).split('\n')
-  const rolledOut = (name: string): Promise<string> =>
-    kubectl('rollout', 'status', name, '--timeout=60s')
+  const timeout = `--timeout=${patient(60_000)}ms`
+  const rolledOut = (name: string): Promise<string> => kubectl('rollout', 'status', name, timeout)
 
   await kubectl('scale', first, '--replicas=3')
+  // To kubectl a rollout has succeeded while there are more pods than asked for.
+  const isScaled = '--for=jsonpath={.status.readyReplicas}=3'
+  t.match(await kubectl('wait', first, isScaled, timeout), /condition met/)
   t.match(await rolledOut(first), /successfully rolled out/)
-  t.equal(await kubectl('get', first, '-o', 'jsonpath={.status.readyReplicas}'), '3')
   await kubectl('scale', first, '--replicas=5')
   t.match(await rolledOut(first), /successfully rolled out/)
 

@@ -8,7 +8,7 @@ import { runWorld, simulate, WorldFailure } from './simulate.ts'
 import { effort } from '../support/effort.ts'
 
 /** The number of events in every test run; the seed is new each time, and named by a failure. */
-const events = 84_000 * effort
+const events = 42_000 * effort
 /** Small enough that each profile has its turn. */
 const eventsOfWorld = 12_000
 
@@ -26,7 +26,8 @@ interface Regression {
 
 t.test('every answer of every mirror is right, whatever fails', async t => {
   const seed = Math.floor(Math.random() * 1_000_000_000)
-  const { stats, worlds } = await simulate({ events, seed, eventsOfWorld })
+  // Half as long as the others: each profile has its turn.
+  const { stats, worlds } = await simulate({ events, seed, eventsOfWorld: eventsOfWorld / 2 })
   t.ok(worlds >= profiles.length, 'each profile had its turn')
   for (const type of ['any', 'consistent', 'not-older-than', 'exact']) {
     t.ok(stats.of(`${type} mirror`) > 100, `reads of type ${type} were answered`)
@@ -47,14 +48,17 @@ t.test('faults of every kind were part of it', async t => {
 
 t.test('a client that moves between face threads never sees time go back', async t => {
   const seed = Math.floor(Math.random() * 1_000_000_000)
+  const met = new Map<string, number>()
   for (const threads of [2, 4]) {
-    const { stats } = await simulate({ events: 84_000, seed, eventsOfWorld, world: { threads } })
+    const sizes = { events, eventsOfWorld: eventsOfWorld / 2 }
+    const { stats } = await simulate({ ...sizes, seed, world: { threads } })
     for (const type of ['any', 'consistent', 'not-older-than', 'exact']) {
       t.ok(stats.of(`${type} mirror`) > 100, `reads of type ${type} were answered`)
     }
     const faults = ['fault thread killed', 'fault thread stalled', 'ring was full', 'long record']
-    for (const name of faults) t.ok(stats.of(name) > 0, name)
+    for (const name of faults) met.set(name, (met.get(name) ?? 0) + stats.of(name))
   }
+  for (const [name, count] of met) t.ok(count > 0, name)
 })
 
 t.test('reads are as fresh when an etcd in the process says its revision in memory', async t => {
@@ -68,7 +72,7 @@ t.test('reads are as fresh when an etcd in the process says its revision in memo
 
 t.test("every watch of etcd's API is right, whatever fails", async t => {
   const world = { hasDoor: true }
-  const { stats } = await simulate({ events: 36_000 * effort, seed: 7, eventsOfWorld: 6000, world })
+  const { stats } = await simulate({ events: 18_000 * effort, seed: 7, eventsOfWorld: 6000, world })
   for (const name of ['door event', 'door progress', 'door client left', 'door watch at etcd']) {
     t.ok(stats.of(name) > 10, `${name}: ${stats.of(name)}`)
   }

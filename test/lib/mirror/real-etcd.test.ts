@@ -13,7 +13,7 @@ import { EtcdLoad, pause } from './real-etcd-load.ts'
 // Most of the time is spent waiting for members that are down.
 t.jobs = 3
 
-const writes = 3_000 * effort
+const writes = 2_000 * effort
 const outageMs = 10_000
 
 const etcd35 = await findEtcd('3.5')
@@ -153,6 +153,6 @@ t.test(
     await load.untilReady()
     // Its progress marks may be below what it has sent. Safe mode passes over them; while nobody
     // has told its version yet, such a mark is believed to be a fault.
-    await finish(t, load, 1_500 * effort, ['progress-went-back'])
+    await finish(t, load, 1_000 * effort, ['progress-went-back'])
   },
 )

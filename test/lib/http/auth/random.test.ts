@@ -25,8 +25,8 @@ const seed = Number(process.env['WATCHGLASS_SEED'] ?? 1 + (systemClock.wallMs() 
 
 /** Each round has other rules, and asks so many questions under them. */
 const rounds = 10
-const questions = 120 * effort
-const upstreamQuestions = 30 * effort
+const questions = 60 * effort
+const upstreamQuestions = 15 * effort
 
 const names = ['a', 'b', 'c', 'd']
 const resources = ['configmaps', 'secrets', 'pods', 'namespaces', 'widgets']

@@ -1,6 +1,5 @@
 /** The page in a real browser. */
 
-import assert from 'node:assert/strict'
 import * as http from 'node:http'
 import t from 'tap'
 import type { Test } from 'tap'
@@ -9,10 +8,7 @@ import { count } from '../../../../lib/http/page/format.ts'
 import { Figures } from '../../../../lib/http/page/figures.ts'
 import { Browser, findChromium, type Page } from '../../../support/browser/chromium.ts'
 import { ask, caughtUp, type Served, startServed } from '../../../support/http/served.ts'
-import { startProgram } from '../../../support/program/program.ts'
-import { openWatch } from '../../../support/watch/watch-client.ts'
 import { answeredHere, configMap, startProxied } from '../../../support/upstream/proxied.ts'
-import { lacksThreads } from '../../../support/runner/other-node.ts'
 
 const chromium = await findChromium()
 const { skip } = chromium
@@ -220,29 +216,3 @@ t.test('the switch asks twice', { skip }, async t => {
   const buttons = (await still.spoken()).filter(({ role }) => role === 'button')
   t.strictSame(buttons, [], 'without script there is no button that does nothing')
 })
-
-t.test(
-  'with several threads the page has the figures of the process',
-  { skip: lacksThreads() },
-  async t => {
-    const program = await startProgram(t, ['--generate', 'pods=5', '--threads', '2'])
-    const read = async (): Promise<string> =>
-      (await fetch(`${program.address}/`, { headers: { accept: 'text/html' } })).text()
-    const page = await read()
-    t.match(page, /2 threads serve clients/)
-    const pods =
-      'data-metric="watchglass_keyspace_entries{keyspace=&quot;/registry/pods/&quot;}">5<'
-    t.ok(page.includes(pods))
-    const watches = [1, 2, 3, 4].map(async () =>
-      openWatch(program.port, { path: '/api/v1/pods?watch=1', headers: { 'user-agent': 'w/1' } }),
-    )
-    for (const watch of await Promise.all(watches)) t.teardown(async () => watch.close())
-    const client = /class="client">w\/1<\/span><\/th><td[^>]*>pods<\/td><td[^>]*>4</
-    const latest = Date.now() + 30_000
-    while (!client.test(await read())) {
-      assert.ok(Date.now() < latest, 'watches of all threads are shown together')
-      await new Promise(resolve => setTimeout(resolve, 200))
-    }
-    t.equal(await program.stop(), 0)
-  },
-)

@@ -76,7 +76,7 @@ t.test('what is malformed is told of', async t => {
     [{ fieldsType: undefined }, 'missing fieldsType in managed fields entry 1'],
     [{ fieldsType: '' }, 'missing fieldsType in managed fields entry 1'],
     [{ fieldsType: 'FieldsV2' }, 'invalid fieldsType "FieldsV2" in managed fields entry 1'],
-    [{ fieldsV1: { 'x:a': 1 } }, 'error decoding set in managed fields entry 1'],
+    [{ fieldsV1: { 'k:nokey': {} } }, 'error decoding set in managed fields entry 1'],
   ]
   for (const [change, message] of rows) {
     const read = (): unknown => readManagers(listOf(right, { ...right, ...change }))
