@@ -40,3 +40,7 @@ t.test('rules of definitions say what those of a kube-apiserver say', async t =>
 t.test('admission policies do what those of a kube-apiserver do', async t => {
   await replay(t, 'admission/vap.jsonl.gz')
 })
+
+t.test('mutating policies change what those of a kube-apiserver change', async t => {
+  await replay(t, 'admission/map.jsonl.gz')
+})

@@ -26,6 +26,7 @@ import { taintNodesByCondition } from './plugins/taint-nodes.ts'
 import { unenforced } from './plugins/unenforced.ts'
 import { createMutatingWebhooks, createValidatingWebhooks } from './plugins/webhooks.ts'
 import { holdsConditions } from './policies/conditions.ts'
+import { mutatingAdmissionPolicy } from './policies/mutating.ts'
 import { validatingAdmissionPolicy } from './policies/validating.ts'
 import { StoredObjects } from './stored-objects.ts'
 import { type HookCaller, noCaller } from './webhooks/caller.ts'
@@ -57,6 +58,7 @@ export function createAdmission({ choice, storeOf, caller = noCaller }: Admissio
     certificateSubjectRestriction,
     defaultIngressClass,
     podTopologyLabels,
+    mutatingAdmissionPolicy,
     createMutatingWebhooks({ caller, holdsConditions }),
     validatingAdmissionPolicy,
     createValidatingWebhooks({ caller, holdsConditions }),

@@ -40,7 +40,7 @@ const presences: Readonly<Record<string, Presence>> = {
   NodeDeclaredFeatureValidator: 'none',
   JobValidation: 'none',
   PodResizeValidator: 'none',
-  MutatingAdmissionPolicy: 'none',
+  MutatingAdmissionPolicy: 'on',
   MutatingAdmissionWebhook: 'on',
   ValidatingAdmissionPolicy: 'on',
   ValidatingAdmissionWebhook: 'on',

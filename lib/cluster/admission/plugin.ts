@@ -13,17 +13,33 @@ export interface AdmissionPlugin {
   validate?(attributes: Attributes): Promise<void> | undefined
 }
 
-/** The second round of mutations, for hooks that want to see what later ones have changed. */
+/** The second round of mutations, for hooks and policies that want to see what later ones have
+ *  changed. */
 class Reinvocation {
   /** It is the second round. */
   isSecond = false
   /** An object was changed: there is to be a second round. */
   isNeeded = false
-  /** The object as the hooks left it. */
+  readonly #rounds = new Map<string, Round>()
+
+  /** The part of a plugin. */
+  of(plugin: string): Round {
+    let known = this.#rounds.get(plugin)
+    if (known === undefined) {
+      known = new Round()
+      this.#rounds.set(plugin, known)
+    }
+    return known
+  }
+}
+
+/** The hooks, or the policies, of one plugin. */
+class Round {
+  /** The object as they left it. */
   output = ''
-  /** Hooks that were asked, and want to be again if something changes. */
+  /** Those that were asked, and want to be again if something changes. */
   readonly previous: Set<string> = new Set()
-  /** Hooks that are asked again. */
+  /** Those that are asked again. */
   readonly required: Set<string> = new Set()
 
   requirePrevious(): void {

@@ -51,7 +51,7 @@ export interface Names {
   readonly functions: Functions
   readonly variables: ReadonlyMap<string, CelType>
   /** Types that can be named beside those of the language. */
-  readonly types?: ReadonlyMap<string, CelType>
+  readonly typeNamed?: ((name: string) => CelType | undefined) | undefined
   /** The namespace in which names are looked up first. */
   readonly container?: string
   /** Lists and maps may have items of several types. */
@@ -146,7 +146,7 @@ class Checker {
     for (const candidate of this.#candidates(name)) {
       const variable = this.#names.variables.get(candidate)
       if (variable !== undefined) return [candidate, variable]
-      const type = this.#names.types?.get(candidate) ?? typeNames.get(candidate)
+      const type = this.#names.typeNamed?.(candidate) ?? typeNames.get(candidate)
       if (type !== undefined) return [candidate, typeOfType(type)]
     }
     return undefined

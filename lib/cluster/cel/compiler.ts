@@ -9,10 +9,12 @@ import {
   type List,
   type MapLiteral,
   operators,
+  type Struct,
 } from './ast.ts'
 import { costOfCall } from './cost/actual.ts'
 import type { Implementation } from './declarations.ts'
 import { insertInto, zeros } from './functions/lists.ts'
+import { makeStruct, StructValue } from './functions/patches.ts'
 import { renewPatternWork } from './functions/regexes.ts'
 import { foundAt } from './functions/standard.ts'
 import {
@@ -134,7 +136,7 @@ class Compiler {
       case 'map':
         return this.#map(expr)
       case 'struct':
-        return { run: () => fail(failure(`no such type: ${expr.name}`)) }
+        return { run: this.#struct(expr) }
       case 'comprehension':
         return { run: this.#comprehension(expr) }
     }
@@ -171,6 +173,7 @@ class Compiler {
           return of.value !== undefined && foundAt(of.value, field) !== undefined
         }
         if (of instanceof CelMap) return of.get(field) !== undefined
+        if (of instanceof StructValue) return of.has(field)
         throw failure(`no such key: ${field}`)
       }
     }
@@ -181,6 +184,10 @@ class Compiler {
         const found = of.get(field)
         if (found !== undefined) return found
       } else if (of instanceof Optional) return maybeAt(of, field)
+      else if (of instanceof StructValue) {
+        const found = of.get(field)
+        if (found !== undefined) return found
+      }
       throw failure(`no such key: ${field}`)
     }
   }
@@ -226,6 +233,26 @@ class Compiler {
     }
     const parts = compiled.flatMap(({ key, value }) => [key, value])
     return literal(parts, make, 30)
+  }
+
+  #struct({ name, overloads, entries }: Struct): Run {
+    const fields = entries.map(entry => ({ ...entry, run: this.#run(entry.value) }))
+    return frame => {
+      const values = new Map<string, Value>()
+      for (const { name: field, isOptional, run } of fields) {
+        let value = run(frame)
+        if (isOptional) {
+          if (!(value instanceof Optional)) {
+            throw failure(`cannot initialize optional entry '${field}' from non-optional value`)
+          }
+          if (value.value === undefined) continue
+          value = value.value
+        }
+        values.set(field, value)
+      }
+      frame.spend(40)
+      return makeStruct(overloads[0] ?? name, values)
+    }
   }
 
   #call(expr: Call): Compiled {

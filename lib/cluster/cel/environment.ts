@@ -12,6 +12,7 @@ import { listExtensions, listFunctions, sets, twoVariables } from './functions/l
 import { moments } from './functions/moments.ts'
 import { addresses, prefixes } from './functions/networks.ts'
 import { optionals } from './functions/optionals.ts'
+import { patches, structNamed } from './functions/patches.ts'
 import { quantities, semvers } from './functions/quantities.ts'
 import { standard } from './functions/standard.ts'
 import { regexes, texts } from './functions/texts.ts'
@@ -50,6 +51,8 @@ export interface Parts {
   /** Constants and mixed literals are checked. */
   readonly isStrict: boolean
   readonly container?: string
+  /** Structs that expressions can make. */
+  readonly typeNamed?: (name: string) => CelType | undefined
 }
 
 export class Environment {
@@ -69,13 +72,14 @@ export class Environment {
   /** Compiles an expression in which the variables have these types. */
   compile(source: string, variables: ReadonlyMap<string, CelType>): Compilation {
     const problems = new Problems(source)
-    const { macros, isStrict, container = '' } = this.#parts
+    const { macros, isStrict, container = '', typeNamed } = this.#parts
     const expr = parse(source, macros, problems)
     if (expr === undefined) return { problems: problems.toString() }
     const names: Names = {
       functions: this.#functions,
       variables,
       container,
+      typeNamed,
       areLiteralsMixed: true,
     }
     try {
@@ -129,13 +133,24 @@ const macros: readonly (readonly [minor: number, Macros])[] = [
 /** The language of a server of version 1.`minor`. It accepts in what is new what the version
  *  before accepts, so that either can read what is stored. */
 export function kubernetesEnvironment(minor: number, formats: FormatChecks): Environment {
+  return new Environment(kubernetesParts(minor, formats))
+}
+
+/** The language of mutations: it makes objects and operations of patches, too. */
+export function mutationEnvironment(minor: number, formats: FormatChecks): Environment {
+  const parts = kubernetesParts(minor, formats)
+  const libraries = [...parts.libraries, patches]
+  return new Environment({ ...parts, libraries, typeNamed: structNamed })
+}
+
+function kubernetesParts(minor: number, formats: FormatChecks): Parts {
   const compatible = minor - 1
-  return new Environment({
+  return {
     libraries: [
       ...libraries.flatMap(([since, ...known]) => (since <= compatible ? known : [])),
       formatsOf(formats),
     ],
     macros: new Map(macros.flatMap(([since, known]) => (since <= compatible ? [...known] : []))),
     isStrict: true,
-  })
+  }
 }

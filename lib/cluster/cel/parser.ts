@@ -448,10 +448,16 @@ class Parser {
   #structLiteral(name: string): Expr {
     const { offset } = this.#next
     this.#at++
+    const first = this.#at
     const read = (): StructField => {
+      const isFirst = this.#at === first
       const isOptional = this.#take('?') !== undefined
       const { type, text } = this.#next
-      if (type !== 'IDENTIFIER' && type !== 'ESC_IDENTIFIER') this.#unwanted("'}'")
+      if (type !== 'IDENTIFIER' && type !== 'ESC_IDENTIFIER') {
+        const names = 'IDENTIFIER, ESC_IDENTIFIER}'
+        if (isOptional) this.#unwanted(`{${names}`)
+        this.#unwanted(isFirst ? `{'}', ',', '?', ${names}` : "'}'")
+      }
       this.#at++
       const colon = this.#expect(':')
       const field = type === 'ESC_IDENTIFIER' ? text.slice(1, -1) : text

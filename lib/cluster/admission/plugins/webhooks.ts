@@ -90,19 +90,20 @@ async function mutateInOrder(
   const { reinvocation, object } = attributes
   const hooks = await hooksFor(attributes)
   if (hooks.length === 0) return
+  const round = reinvocation.of('MutatingAdmissionWebhook')
   const text = (): string => (object === undefined ? '' : textInOrder(object))
-  if (reinvocation.isSecond && reinvocation.output !== text()) reinvocation.requirePrevious()
+  if (reinvocation.isSecond && round.output !== text()) round.requirePrevious()
   for (const hook of hooks) {
     const invocation = await invocationOf(attributes, hook, parts)
     if (invocation === undefined) continue
-    if (reinvocation.isSecond && !reinvocation.required.has(hook.id)) continue
+    if (reinvocation.isSecond && !round.required.has(hook.id)) continue
     if (await mutateBy(attributes, invocation, parts.caller)) {
-      reinvocation.requirePrevious()
+      round.requirePrevious()
       reinvocation.isNeeded = true
     }
-    if (hook.isReinvoked) reinvocation.previous.add(hook.id)
+    if (hook.isReinvoked) round.previous.add(hook.id)
   }
-  reinvocation.output = text()
+  round.output = text()
 }
 
 async function validateAtOnce(

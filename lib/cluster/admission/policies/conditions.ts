@@ -6,7 +6,7 @@ import type { Attributes } from '../plugin.ts'
 import { forbidden } from '../refusals.ts'
 import type { Invocation } from '../webhooks/dispatch.ts'
 import type { Hook } from '../webhooks/hooks.ts'
-import { meetsConditions } from './evaluation.ts'
+import { conditionsCostMax, meetsConditions } from './evaluation.ts'
 import { inputOf } from './input.ts'
 
 const compiled = new WeakMap<Hook, CompiledPolicy>()
@@ -24,7 +24,11 @@ export async function holdsConditions(
     policy = compilePolicy(spec)
     compiled.set(hook, policy)
   }
-  const result = meetsConditions(policy, await inputOf(attributes, resource, undefined))
+  const result = meetsConditions(
+    policy,
+    await inputOf(attributes, resource, undefined),
+    conditionsCostMax,
+  )
   if (typeof result === 'boolean') return result
   if (hook.ignoresFailures) return false
   throw forbidden(attributes, result)

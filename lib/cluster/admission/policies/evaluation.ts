@@ -11,9 +11,12 @@ import type {
   PolicyExpression,
   Validation,
 } from '../../write/validation/policy-expressions.ts'
+import { aggregated } from '../refusals.ts'
 
 const callCostMax = 1_000_000
 const totalCostMax = 10_000_000
+/** The budget of the conditions of one hook or mutating policy. */
+export const conditionsCostMax: number = totalCostMax / 4
 const messageMax = 5 * 1024
 
 /** The things that expressions see. */
@@ -49,18 +52,36 @@ export function evaluatePolicy(
 }
 
 /** True if all conditions are met; a text is the problem of one that fails. */
-export function meetsConditions(policy: CompiledPolicy, input: PolicyInput): boolean | string {
-  return new Evaluation(policy, input, false).meetsConditions()
+export function meetsConditions(
+  policy: CompiledPolicy,
+  input: PolicyInput,
+  costMax: number,
+): boolean | string {
+  const evaluation = new Evaluation(policy, input, false)
+  evaluation.left = costMax
+  return evaluation.meetsConditions()
 }
 
-type Answer = { readonly value: Value } | { readonly error: string }
+export type Answer =
+  | { readonly value: Value; readonly error?: undefined }
+  | { readonly error: string }
+
+/** Runs one mutation of a policy, with a budget of its own. */
+export function runMutation(
+  policy: CompiledPolicy,
+  mutation: PolicyExpression,
+  input: PolicyInput,
+): Answer {
+  return new Evaluation(policy, input, false).run(mutation)
+}
 
 class Evaluation {
   readonly #policy: CompiledPolicy
   readonly #inputs: (Value | undefined)[]
   readonly #ignoresFailures: boolean
   readonly #denials: PolicyDenial[] = []
-  #left = totalCostMax
+  /** The cost that is left. */
+  left = totalCostMax
 
   constructor(policy: CompiledPolicy, input: PolicyInput, ignoresFailures: boolean) {
     this.#policy = policy
@@ -87,8 +108,8 @@ class Evaluation {
     if (isMeant !== true) return nothing
     for (const validation of this.#policy.validations) this.#validate(validation)
     const annotations = this.#policy.annotations.flatMap(annotation => {
-      const answer = this.#run(annotation)
-      if ('error' in answer) {
+      const answer = this.run(annotation)
+      if (answer.error !== undefined) {
         this.#fail(answer.error)
         return []
       }
@@ -99,13 +120,13 @@ class Evaluation {
   }
 
   meetsConditions(): boolean | string {
-    let problem: string | undefined
+    const problems: string[] = []
     for (const condition of this.#policy.conditions) {
-      const answer = this.#run(condition)
-      if ('error' in answer) problem ??= answer.error
+      const answer = this.run(condition)
+      if (answer.error !== undefined) problems.push(answer.error)
       else if (answer.value !== true) return false
     }
-    return problem ?? true
+    return problems.length === 0 ? true : aggregated(problems)
   }
 
   #fail(message: string): void {
@@ -113,8 +134,8 @@ class Evaluation {
   }
 
   #validate(validation: Validation): void {
-    const answer = this.#run(validation)
-    if ('error' in answer) this.#fail(answer.error)
+    const answer = this.run(validation)
+    if (answer.error !== undefined) this.#fail(answer.error)
     else if (answer.value !== true) {
       const { reason } = validation
       this.#denials.push({ message: this.#message(validation), reason })
@@ -124,20 +145,21 @@ class Evaluation {
   #message({ source, message, messageExpression }: Validation): string {
     const plain = message.trim() === '' ? `failed expression: ${source.trim()}` : message.trim()
     if (messageExpression === undefined) return plain
-    const answer = this.#run(messageExpression)
-    const text = 'value' in answer && typeof answer.value === 'string' ? answer.value.trim() : ''
+    const answer = this.run(messageExpression)
+    const { value } = answer.error === undefined ? answer : { value: '' }
+    const text = typeof value === 'string' ? value.trim() : ''
     const isFine = text !== '' && !text.includes('\n') && Buffer.byteLength(text) <= messageMax
     return isFine ? text : plain
   }
 
-  #run({ source, program }: PolicyExpression): Answer {
+  run({ source, program }: PolicyExpression): Answer {
     const failed = (error: string): Answer => ({
       error: `expression '${source}' resulted in error: ${error}`,
     })
     if (program === undefined) return failed('compilation error')
-    const { value, error, cost } = program.run(this.#inputs, Math.min(callCostMax, this.#left))
-    this.#left -= cost
-    if (this.#left < 0) {
+    const { value, error, cost } = program.run(this.#inputs, Math.min(callCostMax, this.left))
+    this.left -= cost
+    if (this.left < 0) {
       return {
         error:
           'validation failed due to running out of cost budget, no further validation rules will be run',
@@ -151,8 +173,8 @@ class Evaluation {
     const variable = this.#policy.variables.findLast(one => one.name === name)
     const program = variable?.program
     if (program === undefined) throw failure(`no such key: ${name}`)
-    const { value, error, cost } = program.run(this.#inputs, Math.min(callCostMax, this.#left))
-    this.#left -= cost
+    const { value, error, cost } = program.run(this.#inputs, Math.min(callCostMax, this.left))
+    this.left -= cost
     if (error === undefined) return value
     throw failure(`composited variable ${goQuote(name)} fails to evaluate: ${error}`)
   }

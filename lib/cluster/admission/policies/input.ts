@@ -3,7 +3,7 @@
 import { type JsonObject, memberOf } from '../../../codec/json/tree.ts'
 import type { Resource } from '../../../kube/resources/resource.ts'
 import type { Attributes } from '../plugin.ts'
-import { reviewedAs } from '../webhooks/dispatch.ts'
+import { shownAs } from '../shown-objects.ts'
 import { reviewOf } from '../webhooks/review.ts'
 import { decideBy } from './decide.ts'
 import type { PolicyInput } from './evaluation.ts'
@@ -15,7 +15,7 @@ export async function inputOf(
   params: JsonObject | undefined,
 ): Promise<PolicyInput> {
   const { session } = attributes
-  const reviewed = reviewedAs(attributes, resource)
+  const reviewed = shownAs(attributes, resource)
   const review = reviewOf(attributes, {
     uid: '',
     apiVersion: 'admission.k8s.io/v1',

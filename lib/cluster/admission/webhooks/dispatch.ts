@@ -1,31 +1,22 @@
 /** Asks webhooks: mutating ones one after the other, validating ones at once. */
 
-import { NotExact } from '../../../codec/not-exact.ts'
 import {
-  copyTree,
   itemsOf,
   type JsonObject,
   type JsonValue,
   memberOf,
-  parseTree,
-  textFromTree,
   textInOrder,
 } from '../../../codec/json/tree.ts'
 import { goQuote } from '../../../go/text.ts'
 import type { Resource } from '../../../kube/resources/resource.ts'
 import { badRequest, type StatusDetails, StatusError } from '../../../kube/status.ts'
-import { customRulesOf } from '../../write/custom/custom-rules.ts'
-import { completeBuiltIn } from '../../write/decode/body.ts'
-import { completeTree } from '../../write/decode/complete-tree.ts'
-import { jsonBody, treeDocument } from '../../write/decode/documents.ts'
-import { DecodeError, decodeTyped } from '../../write/decode/typed-decoder.ts'
-import { isEqual, metadataOf, metaText, numberOf, setMeta, textOf } from '../../write/metadata.ts'
-import { entryOf, treeOf } from '../../write/operations/session.ts'
+import { jsonBody } from '../../write/decode/documents.ts'
+import { DecodeError } from '../../write/decode/typed-decoder.ts'
+import { numberOf, textOf } from '../../write/metadata.ts'
 import { applyJsonPatch, PatchFailure } from '../../write/patches/json-patch.ts'
-import { storedBytes } from '../../write/stored-form.ts'
-import { writeKindOf } from '../../write/write-kinds.ts'
-import type { WriteKind } from '../../write/write-kind.ts'
 import type { Attributes } from '../plugin.ts'
+import { internal } from '../refusals.ts'
+import { shownAs, takeChanged } from '../shown-objects.ts'
 import { CallFailure, type HookCaller, statusProblem } from './caller.ts'
 import type { Hook } from './hooks.ts'
 import {
@@ -34,7 +25,6 @@ import {
   type HookAnswer,
   refusalOf,
   reviewOf,
-  type ReviewedObjects,
   reviewVersionOf,
   UnusableAnswer,
 } from './review.ts'
@@ -47,66 +37,6 @@ export interface Invocation {
 
 /** A hook that could not be asked, or whose answer is of no use: its failure policy decides. */
 class HookFailure extends Error {}
-
-/** The object that a hook is sent. */
-export function reviewedAs(attributes: Attributes, resource: Resource): ReviewedObjects {
-  const { session, object, old } = attributes
-  const isSame = resource === session.resource
-  const kind = isSame ? kindOf(attributes) : writeKindOf(resource, session.state.registry.schema)
-  const shown = (one: JsonObject | undefined): JsonObject | undefined => {
-    if (one === undefined) return undefined
-    return isSame ? ordered(kind, one) : converted(attributes, one, resource)
-  }
-  return {
-    kind,
-    requestKind: kindOf(attributes),
-    resource,
-    object: shown(object),
-    old: shown(old),
-  }
-}
-
-/** The kind of the object, which is another one than that of the resource for some subresources:
- *  a Scale, an Eviction, a Binding. */
-function kindOf({ session, object, old }: Attributes): WriteKind {
-  const { kind } = session
-  const shown = object ?? old
-  const [apiVersion, name] = ['apiVersion', 'kind'].map(member => textOf(shown?.get(member)))
-  const isOwn = apiVersion === kind.apiVersion && name === kind.kind
-  if (session.subresource === '' || isOwn || apiVersion === undefined || name === undefined) {
-    return kind
-  }
-  const found = kind.schema.findKind(apiVersion, name)
-  if (found === undefined) return kind
-  const [version = '', group = ''] = apiVersion.split('/').reverse()
-  return {
-    ...kind,
-    group,
-    version,
-    apiVersion,
-    kind: name,
-    type: found.type,
-    definition: undefined,
-  }
-}
-
-/** The members in the order in which a server writes them. */
-function ordered({ type }: WriteKind, object: JsonObject): JsonObject {
-  if (type !== undefined) return completeTree(copyTree(object) as JsonObject, type)
-  const sorted = Buffer.from(textFromTree(object))
-  return parseTree(sorted, 0, sorted.length) as JsonObject
-}
-
-/** The object in another version of its resource, through the bytes that are stored of it. */
-function converted(attributes: Attributes, object: JsonObject, to: Resource): JsonObject {
-  const { session } = attributes
-  const encoder = session.state.encoderOf(to)
-  if (encoder instanceof NotExact) throw internal(encoder.reason)
-  const value = storedBytes(session.resource, session.kind, object)
-  const made = treeOf(encoder, to, entryOf(session.keyOf('-'), value, 1))
-  setMeta(made, 'resourceVersion', memberOf(object.get('metadata'), 'resourceVersion'))
-  return made
-}
 
 /** The time that all mutating hooks of a request have together, as a request has at most with
  *  kube-apiserver; and all validating ones. */
@@ -134,7 +64,7 @@ async function ask(
   const apiVersion = reviewVersionOf(hook.reviewVersions)
   if (apiVersion === undefined) throw new HookFailure('could not create admission objects')
   const uid = session.services.uid()
-  const reviewed = reviewedAs(attributes, resource)
+  const reviewed = shownAs(attributes, resource)
   const review = reviewOf(attributes, { uid, apiVersion, reviewed })
   await session.slice.giveWay()
   const body = Buffer.from(`${textInOrder(review)}\n`)
@@ -194,15 +124,6 @@ function refuseUnlessIgnored(hook: Hook, error: unknown): void {
   throw internal(`failed calling webhook ${goQuote(hook.name)}: ${error.message}`)
 }
 
-function internal(message: string): StatusError {
-  return new StatusError('unsupported', {
-    code: 500,
-    message: `Internal error occurred: ${message}`,
-    reason: 'InternalError',
-    details: { causes: [{ reason: '', message }] },
-  })
-}
-
 /** Asks a validating hook. */
 export async function validateBy(
   attributes: Attributes,
@@ -247,7 +168,7 @@ function change(
   { hook, resource }: Invocation,
   { patch = Buffer.alloc(0), patchType }: HookAnswer,
 ): boolean {
-  const { object, session } = attributes
+  const { object } = attributes
   const operations = operationsOf(patch)
   if (operations.length === 0) return false
   if (object === undefined) {
@@ -258,28 +179,9 @@ function change(
   if (patchType !== 'JSONPatch') {
     throw new HookFailure(`unsupported patch type ${goQuote(patchType)}`)
   }
-  const { object: shown } = reviewedAs(attributes, resource)
-  if (shown === undefined) return false
-  const isSame = resource === session.resource
-  const kind = isSame ? kindOf(attributes) : writeKindOf(resource, session.state.registry.schema)
-  const patched = decoded(kind, patchedBy(shown, operations))
-  const made = isSame ? patched : back(attributes, patched, resource)
-  const version = metadataOf(object).get('resourceVersion')
-  const isChanged = !isEqual(made, object)
-  object.clear()
-  for (const [name, value] of made) object.set(name, value)
-  if (version !== undefined && metaText(object, 'resourceVersion') === '') {
-    setMeta(object, 'resourceVersion', version)
-  }
-  return isChanged
-}
-
-/** An object that was changed in another version, in the version of the request again. */
-function back(attributes: Attributes, object: JsonObject, from: Resource): JsonObject {
-  const { session } = attributes
-  const { schema } = session.state.registry
-  const value = storedBytes(from, writeKindOf(from, schema), object)
-  return session.treeOf(entryOf(session.keyOf('-'), value, 1))
+  const shown = shownAs(attributes, resource)
+  if (shown.object === undefined) return false
+  return takeChanged(attributes, shown, patchedBy(shown.object, operations))
 }
 
 /** Operations of one patch: as many as a client's patch may have. */
@@ -315,22 +217,4 @@ function patchedBy(object: JsonObject, operations: readonly JsonObject[]): JsonO
     throw error
   }
   throw internal('the patch does not make an object')
-}
-
-function decoded(kind: WriteKind, value: JsonObject): JsonObject {
-  const { type } = kind
-  try {
-    if (type !== undefined) {
-      const { object } = decodeTyped(treeDocument(value), type)
-      return completeBuiltIn(object, { ...kind, type })
-    }
-  } catch (error) {
-    if (error instanceof DecodeError) throw internal(error.message)
-    throw error
-  }
-  const copy = copyTree(value) as JsonObject
-  const rules = customRulesOf(kind)
-  rules.prune(copy)
-  rules.applyDefaults(copy)
-  return copy
 }

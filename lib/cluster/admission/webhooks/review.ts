@@ -8,17 +8,7 @@ import { metaText, numberOf, textOf } from '../../write/metadata.ts'
 import { userInfo } from '../../write/operations/reviews.ts'
 import type { WriteKind } from '../../write/write-kind.ts'
 import type { Attributes } from '../plugin.ts'
-
-type ReviewedKind = Pick<WriteKind, 'group' | 'version' | 'kind'>
-
-/** The object in the version that a hook wants. */
-export interface ReviewedObjects {
-  readonly kind: ReviewedKind
-  readonly requestKind: ReviewedKind
-  readonly resource: Resource
-  readonly object: JsonObject | undefined
-  readonly old: JsonObject | undefined
-}
+import type { ShownObjects } from '../shown-objects.ts'
 
 /** The version of reviews that is sent; undefined if none that is known is wanted. */
 export function reviewVersionOf(wanted: readonly string[]): string | undefined {
@@ -36,7 +26,7 @@ export function reviewOf(
   }: {
     readonly uid: string
     readonly apiVersion: string
-    readonly reviewed: ReviewedObjects
+    readonly reviewed: ShownObjects
   },
 ): JsonObject {
   const { session, operation, object, isDryRun, options } = attributes
@@ -74,7 +64,11 @@ function tree(members: Readonly<Record<string, string>>): JsonObject {
   return new Map(Object.entries(members))
 }
 
-function kindTree({ group, version, kind }: ReviewedKind): JsonObject {
+function kindTree({
+  group,
+  version,
+  kind,
+}: Pick<WriteKind, 'group' | 'version' | 'kind'>): JsonObject {
   return tree({ group, version, kind })
 }
 

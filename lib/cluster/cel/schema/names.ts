@@ -24,6 +24,11 @@ const reserved: ReadonlySet<string> = new Set([
   'while',
 ])
 
+/** True for a name that a variable may have. */
+export function isIdentifier(name: string): boolean {
+  return /^[_a-zA-Z][_a-zA-Z0-9]*$/.test(name) && !reserved.has(name)
+}
+
 const replaced: Readonly<Record<string, string>> = {
   __: '__underscores__',
   '.': '__dot__',

@@ -19,6 +19,9 @@ const movedMax = 50_000_000
 /** Thrown where a patch does not apply. */
 export class PatchFailure extends Error {}
 
+/** Thrown where a value is not the one that the patch asks for. */
+export class TestFailure extends PatchFailure {}
+
 /** There is nothing at a path: in the words of the library that kube-apiserver uses. */
 function missing(path: string, operation: string): PatchFailure {
   return new PatchFailure(
@@ -132,7 +135,7 @@ class JsonPatcher {
   #test(path: string, value: JsonValue): void {
     const found = path === '' ? this.#root : (this.#get(path) ?? null)
     if (!isSame(found, value)) {
-      throw new PatchFailure(`testing value ${path} failed: test failed`)
+      throw new TestFailure(`testing value ${path} failed: test failed`)
     }
     // What has been compared is written sorted, too.
     if (path === '') this.#root = this.#openAll(this.#root) as Container

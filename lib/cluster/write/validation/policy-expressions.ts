@@ -1,5 +1,5 @@
-/** The expressions of a ValidatingAdmissionPolicy, compiled: each with what it may name, in the
- *  order in which variables are declared. */
+/** The expressions of an admission policy, compiled: each with what it may name, in the order in
+ *  which variables are declared. */
 
 import { itemsOf, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
 import type { Expression } from '../../cel/environment.ts'
@@ -15,7 +15,7 @@ import {
   timestampType,
 } from '../../cel/types.ts'
 import { tooLarge } from '../refusals.ts'
-import { ruleLanguage } from '../custom/cel/language.ts'
+import { mutationLanguage, ruleLanguage } from '../custom/cel/language.ts'
 
 export interface PolicyExpression {
   readonly source: string
@@ -33,12 +33,18 @@ export interface Validation extends PolicyExpression {
   readonly reason: string
 }
 
+/** One change of an object: an apply configuration, or a JSON patch. */
+export interface Mutation extends PolicyExpression {
+  readonly isApplied: boolean
+}
+
 export interface CompiledPolicy {
   readonly conditions: readonly Condition[]
   /** In the order of their declarations. */
   readonly variables: readonly Condition[]
   readonly validations: readonly Validation[]
   readonly annotations: readonly Condition[]
+  readonly mutations: readonly Mutation[]
   readonly hasParams: boolean
   readonly problems: readonly PolicyProblem[]
 }
@@ -110,6 +116,17 @@ const namespaceType = struct('kubernetes.Namespace', {
 /** Characters of all expressions of a policy. */
 const sourceMax = 300_000
 
+/** The place of an expression, which decides what it may name, and what it must make. */
+interface Use {
+  readonly path: readonly (string | number)[]
+  readonly check: (type: CelType) => string | undefined
+  /** Conditions are asked before there are variables. */
+  readonly hasVariables?: boolean
+  /** Messages are made without asking who may do what. */
+  readonly hasAuthorizer?: boolean
+  readonly isMutation?: boolean
+}
+
 class PolicyCompiler {
   readonly problems: PolicyProblem[] = []
   readonly #declared = new Map<string, CelType>()
@@ -120,35 +137,36 @@ class PolicyCompiler {
     this.#hasParams = hasParams
   }
 
-  /** The names and types; `variables` has those that are declared so far. */
-  #names(): ReadonlyMap<string, CelType> {
+  /** The names and types, in the order of the values that a run is given; `variables` has those
+   *  that are declared so far. What may not be named has a place under a name that cannot be. */
+  #names({ hasVariables = true, hasAuthorizer = true }: Use): ReadonlyMap<string, CelType> {
+    const named = (name: string, isNamed: boolean): string => (isNamed ? name : `@${name}`)
+    const authorizer = named('authorizer', hasAuthorizer)
     const names: [string, CelType][] = [
       ['object', dynType],
       ['oldObject', dynType],
       ['request', requestType],
       ['namespaceObject', namespaceType],
-      ['authorizer', opaqueOf('kubernetes.authorization.Authorizer')],
-      ['authorizer.requestResource', opaqueOf('kubernetes.authorization.ResourceCheck')],
+      [authorizer, opaqueOf('kubernetes.authorization.Authorizer')],
+      [`${authorizer}.requestResource`, opaqueOf('kubernetes.authorization.ResourceCheck')],
     ]
     if (this.#hasParams) names.push(['params', dynType])
-    names.push(['variables', new CelType('struct', 'kubernetes.variables', [], this.#declared)])
+    const variables = new CelType('struct', 'kubernetes.variables', [], this.#declared)
+    names.push([named('variables', hasVariables), variables])
     return new Map(names)
   }
 
-  compile(
-    value: JsonValue | undefined,
-    path: readonly (string | number)[],
-    check: (type: CelType) => string | undefined,
-  ): PolicyExpression {
-    const source = typeof value === 'string' ? value : ''
+  compile(value: JsonValue | undefined, use: Use): PolicyExpression {
+    const source = textOf(value)
     if (source.trim() === '') return { source, program: undefined }
     this.#length += source.length
     if (this.#length > sourceMax) throw tooLarge('the expressions of the policy are too long')
-    const { expression, problems } = ruleLanguage().compile(source, this.#names())
+    const language = use.isMutation === true ? mutationLanguage() : ruleLanguage()
+    const { expression, problems } = language.compile(source, this.#names(use))
     const detail =
-      expression === undefined ? `compilation failed: ${problems}` : check(expression.type)
+      expression === undefined ? `compilation failed: ${problems}` : use.check(expression.type)
     if (detail === undefined) return { source, program: expression }
-    this.problems.push({ path, source, detail })
+    this.problems.push({ path: use.path, source, detail })
     return { source, program: undefined }
   }
 
@@ -172,42 +190,66 @@ function mayBeText({ kind, text }: CelType): string | undefined {
   return isRight ? undefined : `must evaluate to one of [string null_type] but got ${text}`
 }
 
+/** A type with this name and these parameters is what a mutation must make. */
+function mustBe(wanted: string): Use['check'] {
+  return ({ text }) => (text === wanted ? undefined : `must evaluate to ${wanted} but got ${text}`)
+}
+
 const textOf = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '')
 
 /** Compiles all expressions of the spec of a policy. */
 export function compilePolicy(spec: JsonValue | undefined): CompiledPolicy {
   const hasParams = (memberOf(spec, 'paramKind') ?? null) !== null
   const compiler = new PolicyCompiler(hasParams)
-  const named = (
-    list: string,
-    member: string,
-    [name, check]: readonly [string, (type: CelType) => string | undefined],
-  ): Condition[] =>
-    itemsOf(memberOf(spec, list)).map((item, i) => ({
-      name: textOf(memberOf(item, name)),
-      ...compiler.compile(memberOf(item, member), [list, i, member], check),
-    }))
-  const conditions = named('matchConditions', 'expression', ['name', mustBeBool])
-  const variables = itemsOf(memberOf(spec, 'variables')).map((item, i): Condition => {
+  const list = (name: string): readonly JsonValue[] => itemsOf(memberOf(spec, name))
+  const conditions = list('matchConditions').map((item, i): Condition => {
+    const path = ['matchConditions', i, 'expression']
+    const source = textOf(memberOf(item, 'expression')).trim()
+    const use = { path, check: mustBeBool, hasVariables: false }
+    return { name: textOf(memberOf(item, 'name')), ...compiler.compile(source, use) }
+  })
+  const variables = list('variables').map((item, i): Condition => {
     const name = textOf(memberOf(item, 'name'))
     const path = ['variables', i, 'expression']
-    const compiled = compiler.compile(memberOf(item, 'expression'), path, anything)
+    const compiled = compiler.compile(memberOf(item, 'expression'), { path, check: anything })
     compiler.declare(name, compiled.program?.type ?? dynType)
     return { name, ...compiled }
   })
-  const validations = itemsOf(memberOf(spec, 'validations')).map((item, i): Validation => {
-    const path = (member: string): readonly (string | number)[] => ['validations', i, member]
-    const own = memberOf(item, 'messageExpression')
-    return {
-      ...compiler.compile(memberOf(item, 'expression'), path('expression'), mustBeBool),
-      message: textOf(memberOf(item, 'message')),
-      messageExpression:
-        textOf(own) === ''
-          ? undefined
-          : compiler.compile(own, path('messageExpression'), mustBeText),
-      reason: textOf(memberOf(item, 'reason')),
-    }
+  const validations = list('validations').map((item, i) => validationOf(compiler, item, i))
+  const annotations = list('auditAnnotations').map((item, i): Condition => {
+    const path = ['auditAnnotations', i, 'valueExpression']
+    const compiled = compiler.compile(memberOf(item, 'valueExpression'), { path, check: mayBeText })
+    return { name: textOf(memberOf(item, 'key')), ...compiled }
   })
-  const annotations = named('auditAnnotations', 'valueExpression', ['key', mayBeText])
-  return { conditions, variables, validations, annotations, hasParams, problems: compiler.problems }
+  const mutations = list('mutations').map((item, i) => mutationOf(compiler, item, i))
+  const { problems } = compiler
+  return { conditions, variables, validations, annotations, mutations, hasParams, problems }
+}
+
+function validationOf(compiler: PolicyCompiler, item: JsonValue, i: number): Validation {
+  const path = (member: string): Use['path'] => ['validations', i, member]
+  const own = memberOf(item, 'messageExpression')
+  const condition = compiler.compile(memberOf(item, 'expression'), {
+    path: path('expression'),
+    check: mustBeBool,
+  })
+  const use = { path: path('messageExpression'), check: mustBeText, hasAuthorizer: false }
+  return {
+    ...condition,
+    message: textOf(memberOf(item, 'message')),
+    messageExpression: textOf(own) === '' ? undefined : compiler.compile(own, use),
+    reason: textOf(memberOf(item, 'reason')),
+  }
+}
+
+function mutationOf(compiler: PolicyCompiler, item: JsonValue, i: number): Mutation {
+  const isApplied = memberOf(item, 'patchType') === 'ApplyConfiguration'
+  const member = isApplied ? 'applyConfiguration' : 'jsonPatch'
+  const source = textOf(memberOf(memberOf(item, member), 'expression')).trim()
+  const compiled = compiler.compile(source, {
+    path: ['mutations', i, member, 'expression'],
+    check: mustBe(isApplied ? 'Object' : 'list(JSONPatch)'),
+    isMutation: true,
+  })
+  return { ...compiled, isApplied }
 }

@@ -1,6 +1,11 @@
 /** CEL as rules of definitions have it. */
 
-import { type Environment, kubernetesEnvironment } from '../../../cel/environment.ts'
+import {
+  type Environment,
+  kubernetesEnvironment,
+  mutationEnvironment,
+} from '../../../cel/environment.ts'
+import type { FormatChecks } from '../../../cel/functions/formats.ts'
 import { requestUriProblem } from '../../../cel/functions/urls.ts'
 import {
   dns1035Label,
@@ -26,27 +31,34 @@ const textFormat =
   text =>
     hasFormat(text, name) ? [] : [problem]
 
-let made: Environment | undefined
+const formats: FormatChecks = {
+  dns1123Label: dnsLabel,
+  dns1123Subdomain: dnsSubdomain,
+  dns1035Label,
+  qualifiedName,
+  dns1123LabelPrefix: prefixOf(dnsLabel),
+  dns1123SubdomainPrefix: prefixOf(dnsSubdomain),
+  dns1035LabelPrefix: prefixOf(dns1035Label),
+  labelValue,
+  uri: text => {
+    const problem = requestUriProblem(text)
+    return problem === undefined ? [] : [problem]
+  },
+  uuid: textFormat('uuid', 'does not match the UUID format'),
+  byte: textFormat('byte', 'invalid base64'),
+  date: textFormat('date', 'invalid date'),
+  datetime: textFormat('datetime', 'invalid datetime'),
+}
+
+let rules: Environment | undefined
+let mutations: Environment | undefined
 
 /** The language, made when it is needed first: most servers never compile a rule. */
 export function ruleLanguage(): Environment {
-  made ??= kubernetesEnvironment(minor, {
-    dns1123Label: dnsLabel,
-    dns1123Subdomain: dnsSubdomain,
-    dns1035Label,
-    qualifiedName,
-    dns1123LabelPrefix: prefixOf(dnsLabel),
-    dns1123SubdomainPrefix: prefixOf(dnsSubdomain),
-    dns1035LabelPrefix: prefixOf(dns1035Label),
-    labelValue,
-    uri: text => {
-      const problem = requestUriProblem(text)
-      return problem === undefined ? [] : [problem]
-    },
-    uuid: textFormat('uuid', 'does not match the UUID format'),
-    byte: textFormat('byte', 'invalid base64'),
-    date: textFormat('date', 'invalid date'),
-    datetime: textFormat('datetime', 'invalid datetime'),
-  })
-  return made
+  return (rules ??= kubernetesEnvironment(minor, formats))
+}
+
+/** The language of the mutations of policies. */
+export function mutationLanguage(): Environment {
+  return (mutations ??= mutationEnvironment(minor, formats))
 }

@@ -1,6 +1,7 @@
 /** Webhooks and policies of admission, with their expressions. */
 
 import type { JsonValue } from '../../../../codec/json/tree.ts'
+import { isIdentifier } from '../../../cel/schema/names.ts'
 import { fullyQualifiedName } from '../domain-names.ts'
 import { dns1035Label, dnsSubdomain, pathSegment, qualifiedName } from '../formats.ts'
 import type { KindRules } from '../kind-rules.ts'
@@ -38,13 +39,28 @@ export const admissionRules: Readonly<Record<string, KindRules>> = {
       },
     },
   },
-  'ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io': {
-    create: object => checkBinding(object.in('spec')),
-    update: object => {
+  'ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io': bindingRules(spec => {
+    checkBinding(spec)
+    checkActions(spec.in('validationActions'))
+  }),
+  'MutatingAdmissionPolicy.admissionregistration.k8s.io': {
+    create: object => checkMutatingPolicy(object.in('spec')),
+    update: (object, old) => {
       checkNewMeta(object, false)
-      checkBinding(object.in('spec'))
+      checkMutatingPolicy(object.in('spec'), old.in('spec'))
     },
   },
+  'MutatingAdmissionPolicyBinding.admissionregistration.k8s.io': bindingRules(checkBinding),
+}
+
+function bindingRules(check: (spec: Place) => void): KindRules {
+  return {
+    create: object => check(object.in('spec')),
+    update: object => {
+      checkNewMeta(object, false)
+      check(object.in('spec'))
+    },
+  }
 }
 
 const harmless = ['None', 'NoneOnDryRun']
@@ -193,8 +209,12 @@ function checkResources(resources: Place): void {
   }
 }
 
-function checkPolicy(object: Place, old?: Place): void {
-  const spec = object.in('spec')
+/** The part that both kinds of policies have. */
+function checkCommon(
+  spec: Place,
+  old: Place | undefined,
+  checkMore?: (rules: Place) => void,
+): void {
   spec.in('failurePolicy').oneOf(['Fail', 'Ignore'], 'unsupported')
   if (spec.in('paramKind').isSet) checkParamKind(spec.in('paramKind'))
   const constraints = spec.in('matchConstraints')
@@ -202,11 +222,51 @@ function checkPolicy(object: Place, old?: Place): void {
     checkMatch(constraints)
     const rules = constraints.in('resourceRules')
     if (rules.size === 0) rules.required()
+    checkMore?.(rules)
   } else constraints.required()
   const names = ['paramKind', 'matchConditions']
-  const isKept = names.every(name => isSame(spec.in(name).value, old?.in('spec', name).value))
+  const isKept = names.every(name => isSame(spec.in(name).value, old?.in(name).value))
   if (old === undefined || !isKept) checkConditions(spec.in('matchConditions'))
   for (const variable of spec.in('variables').items) checkVariable(variable)
+}
+
+const mutatingOperations = ['*', 'CONNECT', 'CREATE', 'UPDATE']
+
+function checkMutatingPolicy(spec: Place, old?: Place): void {
+  checkCommon(spec, old, rules => {
+    for (const rule of rules.items) {
+      for (const { text } of rule.in('operations').items) {
+        if (!mutatingOperations.includes(text)) {
+          rules.in('operations').notSupported(mutatingOperations, text)
+        }
+      }
+    }
+  })
+  const mutations = spec.in('mutations')
+  if (mutations.size === 0) mutations.required('mutations must contain at least one item')
+  for (const mutation of mutations.items) checkMutation(mutation)
+  checkExpressions(spec)
+  spec.in('reinvocationPolicy').oneOf(['IfNeeded', 'Never'], 'required')
+}
+
+function checkMutation(mutation: Place): void {
+  const type = mutation.in('patchType')
+  const members = { ApplyConfiguration: 'applyConfiguration', JSONPatch: 'jsonPatch' } as const
+  type.oneOf(Object.keys(members), 'required')
+  if (type.text !== 'ApplyConfiguration' && type.text !== 'JSONPatch') return
+  const own = members[type.text]
+  const other = own === 'jsonPatch' ? 'applyConfiguration' : 'jsonPatch'
+  const [place, unwanted] = [mutation.in(own), mutation.in(other)]
+  if (!place.isSet) place.required(`must be specified when patchType is ${type.text}`)
+  else if (place.in('expression').text.trim() === '') place.in('expression').required()
+  if (unwanted.isSet) {
+    unwanted.invalid(`must not be specified when patchType is ${type.text}`, `{${other}}`)
+  }
+}
+
+function checkPolicy(object: Place, old?: Place): void {
+  const spec = object.in('spec')
+  checkCommon(spec, old?.in('spec'))
   const [validations, annotations] = [spec.in('validations'), spec.in('auditAnnotations')]
   if (validations.size === 0 && annotations.size === 0) {
     for (const place of [validations, annotations]) {
@@ -275,9 +335,7 @@ function checkMatch(match: Place): void {
 function checkVariable(variable: Place): void {
   const [name, expression] = [variable.in('name'), variable.in('expression')]
   if (name.text.trim() === '') name.required('name is not specified')
-  else if (!/^[_a-zA-Z][_a-zA-Z0-9]*$/.test(name.text)) {
-    name.invalid('must be a valid CEL identifier')
-  }
+  else if (!isIdentifier(name.text)) name.invalid('must be a valid CEL identifier')
   if (expression.text.trim() === '') expression.required('expression is not specified')
 }
 
@@ -320,7 +378,9 @@ function checkBinding(spec: Place): void {
   else policy.mustBe(dnsSubdomain)
   if (parameters.isSet) checkParameters(parameters)
   if (spec.in('matchResources').isSet) checkMatch(spec.in('matchResources'))
-  const list = spec.in('validationActions')
+}
+
+function checkActions(list: Place): void {
   const seen = new Set<string>()
   for (const action of list.items) {
     action.oneOf(actions, 'unsupported')

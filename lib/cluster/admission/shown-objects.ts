@@ -1,0 +1,146 @@
+/** The object of a request in the version that a hook or a policy is about: as it is shown to it,
+ *  and what its changes make of the object. */
+
+import { NotExact } from '../../codec/not-exact.ts'
+import {
+  copyTree,
+  type JsonObject,
+  memberOf,
+  parseTree,
+  textFromTree,
+} from '../../codec/json/tree.ts'
+import type { Resource } from '../../kube/resources/resource.ts'
+import { customRulesOf } from '../write/custom/custom-rules.ts'
+import { completeBuiltIn } from '../write/decode/body.ts'
+import { completeTree } from '../write/decode/complete-tree.ts'
+import { treeDocument } from '../write/decode/documents.ts'
+import { DecodeError, decodeTyped } from '../write/decode/typed-decoder.ts'
+import { isEqual, metadataOf, metaText, setMeta, textOf } from '../write/metadata.ts'
+import { entryOf, treeOf } from '../write/operations/session.ts'
+import { storedBytes } from '../write/stored-form.ts'
+import { writeKindOf } from '../write/write-kinds.ts'
+import type { WriteKind } from '../write/write-kind.ts'
+import type { Attributes } from './plugin.ts'
+import { internal } from './refusals.ts'
+
+/** The objects of a request in the version of a resource. */
+export interface ShownObjects {
+  readonly kind: WriteKind
+  readonly requestKind: WriteKind
+  readonly resource: Resource
+  readonly object: JsonObject | undefined
+  readonly old: JsonObject | undefined
+}
+
+/** The objects as a hook or a policy sees them that has named this resource. */
+export function shownAs(attributes: Attributes, resource: Resource): ShownObjects {
+  const { session, object, old } = attributes
+  const isSame = resource === session.resource
+  const kind = isSame ? kindOf(attributes) : writeKindOf(resource, session.state.registry.schema)
+  const shown = (one: JsonObject | undefined): JsonObject | undefined => {
+    if (one === undefined) return undefined
+    return isSame ? ordered(kind, one) : converted(attributes, one, resource)
+  }
+  return {
+    kind,
+    requestKind: kindOf(attributes),
+    resource,
+    object: shown(object),
+    old: shown(old),
+  }
+}
+
+/** The kind of the object, which is another one than that of the resource for some subresources:
+ *  a Scale, an Eviction, a Binding. */
+function kindOf({ session, object, old }: Attributes): WriteKind {
+  const { kind } = session
+  const shown = object ?? old
+  const [apiVersion, name] = ['apiVersion', 'kind'].map(member => textOf(shown?.get(member)))
+  const isOwn = apiVersion === kind.apiVersion && name === kind.kind
+  if (session.subresource === '' || isOwn || apiVersion === undefined || name === undefined) {
+    return kind
+  }
+  const found = kind.schema.findKind(apiVersion, name)
+  if (found === undefined) return kind
+  const [version = '', group = ''] = apiVersion.split('/').reverse()
+  return {
+    ...kind,
+    group,
+    version,
+    apiVersion,
+    kind: name,
+    type: found.type,
+    definition: undefined,
+  }
+}
+
+/** The members in the order in which a server writes them. */
+function ordered({ type }: WriteKind, object: JsonObject): JsonObject {
+  if (type !== undefined) return completeTree(copyTree(object) as JsonObject, type)
+  const sorted = Buffer.from(textFromTree(object))
+  return parseTree(sorted, 0, sorted.length) as JsonObject
+}
+
+/** The object in another version of its resource, through the bytes that are stored of it. */
+function converted(attributes: Attributes, object: JsonObject, to: Resource): JsonObject {
+  const { session } = attributes
+  const encoder = session.state.encoderOf(to)
+  if (encoder instanceof NotExact) throw internal(encoder.reason)
+  const value = storedBytes(session.resource, session.kind, object)
+  const made = treeOf(encoder, to, entryOf(session.keyOf('-'), value, 1))
+  setMeta(made, 'resourceVersion', memberOf(object.get('metadata'), 'resourceVersion'))
+  return made
+}
+
+/** Puts a changed object, which is of the kind that was shown, in the place of the one of the
+ *  request: with defaults. Returns true if it is another one. With `isStrict` it is refused where
+ *  it has members that its kind does not know. */
+export function takeChanged(
+  attributes: Attributes,
+  { resource, kind }: Pick<ShownObjects, 'resource' | 'kind'>,
+  changed: JsonObject,
+  isStrict = false,
+): boolean {
+  const { object, session } = attributes
+  if (object === undefined) return false
+  const decodedObject = decoded(kind, changed, isStrict)
+  const made =
+    resource === session.resource ? decodedObject : back(attributes, decodedObject, resource)
+  const version = metadataOf(object).get('resourceVersion')
+  const isChanged = !isEqual(made, object)
+  object.clear()
+  for (const [name, value] of made) object.set(name, value)
+  if (version !== undefined && metaText(object, 'resourceVersion') === '') {
+    setMeta(object, 'resourceVersion', version)
+  }
+  return isChanged
+}
+
+/** An object that was changed in another version, in the version of the request again. */
+function back(attributes: Attributes, object: JsonObject, from: Resource): JsonObject {
+  const { session } = attributes
+  const { schema } = session.state.registry
+  const value = storedBytes(from, writeKindOf(from, schema), object)
+  return session.treeOf(entryOf(session.keyOf('-'), value, 1))
+}
+
+function decoded(kind: WriteKind, value: JsonObject, isStrict: boolean): JsonObject {
+  const { type } = kind
+  try {
+    if (type !== undefined) {
+      const { object, strictErrors } = decodeTyped(treeDocument(value), type)
+      if (isStrict && strictErrors.length > 0) {
+        throw internal(`strict decoding error: ${strictErrors.join(', ')}`)
+      }
+      return completeBuiltIn(object, { ...kind, type })
+    }
+  } catch (error) {
+    if (error instanceof DecodeError) throw internal(error.message)
+    throw error
+  }
+  const copy = copyTree(value) as JsonObject
+  const rules = customRulesOf(kind)
+  rules.prune(copy)
+  rules.applyDefaults(copy)
+  return copy
+}

@@ -1,0 +1,65 @@
+/** An apply configuration merged into an object on behalf of the server: what it sets has no owner,
+ *  and it must not replace a value that is owned as a whole. */
+
+import type { JsonObject, JsonValue } from '../../../codec/json/tree.ts'
+import type { WriteKind } from '../write-kind.ts'
+import { typedObject } from './ownership-context.ts'
+import { memberElement, type PathElement, pathText } from './sets/path-element.ts'
+import { mergeValues } from './typed/merge.ts'
+import { TypeProblems } from './typed/problems.ts'
+import { type FieldType, typeFor } from './types/field-type.ts'
+import type { TypedObject } from './versioned-objects.ts'
+
+/** A configuration that cannot be merged, in the words of kube-apiserver. */
+export class UnusableConfiguration extends Error {}
+
+/** The live object with the configuration in it. Changes neither. */
+export function withConfiguration(
+  kind: WriteKind,
+  live: JsonObject,
+  configuration: JsonObject,
+): JsonObject {
+  const applied = typed(kind, configuration, 'patch')
+  const atomic = atomicsIn(applied.type, applied.value, [])
+  if (atomic.length > 0) {
+    throw new UnusableConfiguration(
+      `invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${atomic.join(', ')}`,
+    )
+  }
+  const { type, value } = typed(kind, live, 'original')
+  const merged = mergeValues(type, value, applied.value)
+  return merged instanceof Map ? merged : live
+}
+
+function typed(kind: WriteKind, object: JsonObject, which: 'patch' | 'original'): TypedObject {
+  try {
+    return typedObject(kind, object, { allowsDuplicates: which === 'original' })
+  } catch (error) {
+    if (!(error instanceof TypeProblems)) throw error
+    throw new UnusableConfiguration(
+      `failed to convert ${which} object to typed object: ${error.message}`,
+    )
+  }
+}
+
+/** The paths of atomic values. Members of maps without fields are not looked into. */
+function atomicsIn(type: FieldType, value: JsonValue, path: readonly PathElement[]): string[] {
+  const { map, list } = typeFor(type, value)
+  const found: string[] = []
+  if (value instanceof Map && map !== undefined) {
+    if (map.isAtomic) found.push(pathText(path))
+    for (const [name, member] of value) {
+      const field = map.fields?.get(name)
+      if (field === undefined) continue
+      found.push(...atomicsIn(field.type, member, [...path, memberElement(name)]))
+    }
+  }
+  if (Array.isArray(value) && list !== undefined) {
+    if (list.isAtomic) found.push(pathText(path))
+    for (const [index, item] of value.entries()) {
+      const element: PathElement = { kind: 'index', id: `i:${String(index)}`, index }
+      found.push(...atomicsIn(list.element, item, [...path, element]))
+    }
+  }
+  return found
+}
