@@ -14,11 +14,13 @@ import type { Gate } from '../http/auth/gate.ts'
 import type { AnswerWrite } from '../http/handler/api.ts'
 import { ClusterAccess, type ClusterAccessOptions } from './access/cluster-access.ts'
 import { createAdmission } from './admission/chain.ts'
+import { ObjectConversions } from './admission/conversion/conversions.ts'
 import type { PluginChoice } from './admission/plugin-names.ts'
 import type { HookCaller } from './admission/webhooks/caller.ts'
 import { createHttpsCaller, type HttpsCallerOptions } from './admission/webhooks/https-caller.ts'
 import { createWriteAnswers } from './api/write.ts'
 import type { WriteServices } from './write/operations/session.ts'
+import type { Conversions } from '../kube/conversions.ts'
 import type { KeyValue } from '../store/event.ts'
 import type { Keyspace } from '../store/keyspace.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
@@ -34,6 +36,8 @@ import { createGenerated, type GeneratedValues } from './write/generated-values.
 
 export interface WriteSide {
   readonly answerWrite: AnswerWrite
+  /** Undefined where no webhooks are called. */
+  readonly conversions: Conversions | undefined
   /** Decides who may do what; undefined if nothing of it is asked for. */
   readonly gate: Gate | undefined
   /** Documents that the server has beside those of its API, by path. */
@@ -85,6 +89,8 @@ export interface WriteSideParts {
   readonly storeOf: (keyspace: Key) => Keyspace | undefined
   readonly clock: Clock
   readonly logger: Logger
+  /** Watches of a keyspace that wait for something may go on. */
+  readonly resumeHeld: (keyspace: Key) => void
   /** Undefined where the time that etcd takes is not counted. */
   readonly onAsked?: OnAsked | undefined
 }
@@ -95,12 +101,15 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
   const abort = new AbortController()
   const contentsOf = (keyspace: Key): Contents => contentsIn(storeOf(keyspace))
   const numbers = new ServiceNumbers(keyFromText(`${prefix}/services/specs/`), contentsOf, clock)
+  const caller = options.webhooks && createHttpsCaller(options.webhooks)
+  const conversions = caller && conversionsBy(caller, parts, abort.signal)
   const forWrites = {
     client,
     storeOf,
     generated: options.generated,
     admission: pluginsOf(options),
-    caller: options.webhooks && createHttpsCaller(options.webhooks),
+    caller,
+    conversions,
     numbers,
     onAsked,
   }
@@ -133,6 +142,7 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
   const forFresh = { state, storeOf, address, uid, store, signal, ...common }
   const fresh = inNamespaces && new FreshCluster({ ...forFresh, basics: inNamespaces })
   return {
+    conversions,
     answerWrite: createWriteAnswers({ ...writes, access }, { hasLogs }),
     gate: access?.gate,
     documents: access && (() => access.documents),
@@ -154,6 +164,23 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
       ending.end()
     },
   }
+}
+
+function conversionsBy(
+  caller: HookCaller,
+  { registry, resumeHeld }: WriteSideParts,
+  signal: AbortSignal,
+): ObjectConversions {
+  const { converted } = registry
+  const state = (): LiveRegistry['state'] => registry.state
+  return new ObjectConversions({
+    state,
+    converted,
+    caller,
+    uid: () => randomUUID(),
+    signal,
+    resumeHeld,
+  })
 }
 
 type Contents = Iterable<KeyValue> | undefined
@@ -231,12 +258,14 @@ export function createWriteServices(
     generated = createGenerated(() => randomUUID(), randomInt),
     admission: choice = { enabled: [], disabled: [] },
     caller,
+    conversions,
     onAsked,
   }: Pick<WriteSideParts, 'client' | 'onAsked'> &
     Partial<Pick<WriteSideParts, 'storeOf'>> &
     Pick<WriteSideOptions, 'generated' | 'admission'> & {
       readonly numbers?: ServiceNumbers | undefined
       readonly caller?: HookCaller | undefined
+      readonly conversions?: ObjectConversions | undefined
     },
   clock: Clock,
 ): WriteServices {
@@ -244,5 +273,5 @@ export function createWriteServices(
   const timed = onAsked ? timedStore(asked, clock, onAsked) : asked
   const admission = createAdmission({ choice, storeOf, caller })
   const store = numbers === undefined ? timed : numbers.notedIn(timed)
-  return { ...generated, store, numbers: numbers ?? noNumbers, clock, admission }
+  return { ...generated, store, numbers: numbers ?? noNumbers, clock, admission, conversions }
 }

@@ -107,14 +107,12 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
   const hubs = new WatchHubs(mirrors, clock)
   const reports = metrics.apiServer?.watches
   const watches = new OpenWatches({ source: hubs, clock, random: systemRandom, reports })
-  const common = { clock, random: systemRandom, logger, registry, mirrors }
+  const resumeHeld = (keyspace: Key): void => hubs.resumeHeld(keyspace)
+  const common = { clock, random: systemRandom, logger, registry, mirrors, resumeHeld }
   const forAccess = { ...common, metrics: metrics.access, askDesk: copies?.askDesk }
   const authorizer = createAuthorizer(options.access?.authorization, forAccess)
-  const upstreamSide = createUpstreamSide(sides, options, kept, {
-    ...common,
-    metrics: metrics.upstream,
-    resumeHeld: keyspace => hubs.resumeHeld(keyspace),
-  })
+  const forUpstream = { ...common, metrics: metrics.upstream }
+  const upstreamSide = createUpstreamSide(sides, options, kept, forUpstream)
   const memory = createMemoryKeeper(options, {
     ...(threads?.kept ?? { segments, indexes }),
     sizes,
@@ -133,7 +131,7 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
   const health = new ServiceHealth(mirrors, own, copies?.checks, missing)
   const onFault = faultLogger(metrics.access, logger)
   const storage = metrics.apiServer?.storage
-  const forWrites = { client, prefix, address, registry, storeOf, clock, logger, storage }
+  const forWrites = { ...common, client, prefix, address, storeOf, storage }
   const writeSide = writeSideOf(wings, sides, forWrites)
   followers.add(
     authorizer && new RuleChanges(prefix, authorizer),
@@ -293,6 +291,7 @@ function handlerOf(options: ServiceOptions, parts: Omit<ServiceParts, 'handler'>
     audit: access?.audit?.(lines => metrics.access.auditLost(lines)),
     onList: (plan, { makeReader }, user) => indexes.asked(plan, { user, makeReader }),
     answerWrite: parts.writeSide?.answerWrite,
+    conversions: parts.writeSide?.conversions,
     documents: parts.writeSide?.documents,
     health,
     requests: metrics.requests,

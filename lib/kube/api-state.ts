@@ -6,6 +6,7 @@ import { createSelectableReader } from '../codec/fields/selectable-reader.ts'
 import type { SelectableField } from '../codec/fields/selectable.ts'
 import type { Digests } from '../base/digests.ts'
 import { customKindOf } from '../codec/served/custom/custom-definition.ts'
+import type { ConvertedObjects } from '../codec/served/custom/converted-objects.ts'
 import { CustomKind } from '../codec/served/custom/custom.ts'
 import { type SelectableReader } from '../codec/fields/selectable.ts'
 import { ObjectEncoder } from '../codec/output/object-encoder.ts'
@@ -25,6 +26,8 @@ export interface ApiStateOptions {
   readonly digests: Digests
   /** The stored CustomResourceDefinition of that name. */
   readonly definitionOf: (name: string) => KeyValue | undefined
+  /** The objects that conversion webhooks have made. */
+  readonly converted: ConvertedObjects
 }
 
 export class ApiState {
@@ -37,6 +40,12 @@ export class ApiState {
   readonly #encoders = new Map<Resource, ObjectEncoder | NotExact>()
   readonly #otherEncoders = new Map<Schema, Map<Resource, ObjectEncoder | NotExact>>()
   readonly #readers = new Map<Resource, Map<string, SelectableReader>>()
+
+  /** The stored CustomResourceDefinition of a resource; undefined for what has none. */
+  definitionOf({ custom }: Resource): KeyValue | undefined {
+    const name = custom?.definition
+    return name === undefined ? undefined : this.#options.definitionOf(name)
+  }
 
   constructor(options: ApiStateOptions) {
     const { registry, serverAddress, digests } = options
@@ -136,7 +145,12 @@ export class ApiState {
 
   #readDefinition(name: string): CustomKind | NotExact {
     const definition = this.#options.definitionOf(name)
-    return definition === undefined ? new NotExact('it is not defined') : customKindOf(definition)
+    if (definition === undefined) return new NotExact('it is not defined')
+    const { converted } = this.#options
+    const definedAt = definition.modRevision
+    return customKindOf(definition, (stored, apiVersion) =>
+      converted.find(stored, { definedAt, apiVersion }),
+    )
   }
 }
 

@@ -103,6 +103,8 @@ export interface DecisionPolicy {
   readonly hasUpstream: boolean
   /** Writes are done here; never with an upstream. */
   readonly isWritable?: boolean | undefined
+  /** Webhooks that convert objects are called here. */
+  readonly canConvert?: boolean | undefined
   /** Pass-through is switched on: all reads pass. */
   readonly isSwitchedOff: boolean
   /** Resources that are not to be answered from the mirror. */
@@ -113,9 +115,7 @@ export interface DecisionPolicy {
 
 /** Decides. Pure, and cheap enough for every request. */
 export function decide(request: DecisionRequest, policy: DecisionPolicy): Decision {
-  return policy.hasUpstream
-    ? decideWithUpstream(request, policy)
-    : decideAlone(request, policy.isWritable === true)
+  return policy.hasUpstream ? decideWithUpstream(request, policy) : decideAlone(request, policy)
 }
 
 function decideWithUpstream(request: DecisionRequest, policy: DecisionPolicy): Decision {
@@ -187,7 +187,7 @@ function hasImpersonation(headerNames: Iterable<string>): boolean {
 
 function decideAlone(
   { route, target, isWatch, contentType }: DecisionRequest,
-  isWritable: boolean,
+  { isWritable = false, canConvert = false }: DecisionPolicy,
 ): Decision {
   switch (route.type) {
     case 'discovery':
@@ -216,8 +216,8 @@ function decideAlone(
       if (isWritable && isInPod(route)) {
         return { type: 'refuse', status: needsKubelet(resource, subresource).status }
       }
-      if (isWritable && isWrite(route)) return { type: 'write' }
-      const lacks = whatIsLacking(route)
+      if (isWritable && isWrite(route, canConvert)) return { type: 'write' }
+      const lacks = whatIsLacking(route, canConvert)
       if (lacks === undefined) return { type: 'mirror' }
       const what = subresource === '' ? lacks : `${lacks} ${subresource}`
       return { type: 'refuse', status: needsUpstream(resource, what).status }
@@ -259,8 +259,9 @@ function isPods({ group, resource }: Resource): boolean {
 const inPods = new Set(['exec', 'attach', 'portforward', 'proxy'])
 
 /** A write of something that is stored, or a review, which is answered and stored nowhere. */
-function isWrite({ resource, verb, subresource }: Route & { readonly type: 'resource' }): boolean {
-  if (readVerbs.has(verb) || resource.storage?.conversion === 'webhook') return false
+function isWrite({ resource, verb, subresource }: ResourceRoute, canConvert: boolean): boolean {
+  const isConverted = resource.storage?.conversion === 'webhook'
+  if (readVerbs.has(verb) || (isConverted && !canConvert)) return false
   if (resource.storage === undefined) return verb === 'create'
   return (
     subresource === '' ||
@@ -270,7 +271,7 @@ function isWrite({ resource, verb, subresource }: Route & { readonly type: 'reso
 }
 
 /** The feature that only an upstream has for a resource; undefined for plain reads. */
-function whatIsLacking(route: Route & { readonly type: 'resource' }): string | undefined {
+function whatIsLacking(route: ResourceRoute, canConvert: boolean): string | undefined {
   const { resource, verb, subresource } = route
   if (!readVerbs.has(verb)) return verb
   if (subresource !== '') {
@@ -278,5 +279,6 @@ function whatIsLacking(route: Route & { readonly type: 'resource' }): string | u
     if (verb !== 'get' || !isMade) return 'subresource'
   }
   if (resource.storage === undefined) return verb
-  return resource.storage.conversion === 'webhook' ? 'conversion' : undefined
+  const isConverted = resource.storage.conversion === 'webhook'
+  return isConverted && !canConvert ? 'conversion' : undefined
 }

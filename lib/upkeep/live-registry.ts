@@ -13,6 +13,7 @@ import type { Logger } from '../base/logger.ts'
 import { ApiState } from '../kube/api-state.ts'
 import { type ApiService, apiService } from '../kube/resources/api-services.ts'
 import { builtInResources } from '../kube/resources/built-ins.ts'
+import { ConvertedObjects } from '../codec/served/custom/converted-objects.ts'
 import { type CustomDefinition, customDefinition } from '../kube/resources/custom-resources.ts'
 import type { Resource } from '../kube/resources/resource.ts'
 import { Registry } from '../kube/resources/registry.ts'
@@ -49,6 +50,8 @@ export interface LiveRegistryOptions {
 
 export class LiveRegistry {
   readonly #options: LiveRegistryOptions
+  /** The objects that conversion webhooks have made. */
+  readonly converted: ConvertedObjects = new ConvertedObjects()
   readonly #definitionsPrefix: Key
   readonly #servicesPrefix: Key
   readonly #mirrored = new Set<Key>()
@@ -176,6 +179,7 @@ export class LiveRegistry {
       serverAddress,
       digests,
       definitionOf: name => this.#definitions.entryOf(name),
+      converted: this.converted,
     })
   }
 

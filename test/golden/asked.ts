@@ -167,6 +167,7 @@ export function masked(text: string): string {
   return (
     text
       .replaceAll(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, 'JWT')
+      .replaceAll(/"continue":"eyJ[\w-]*"/g, '"continue":"TOKEN"')
       .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'UID')
       .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, 'TIME')
       .replaceAll(/("resourceVersion\\*": ?\\*")\d+/g, '$1RV')

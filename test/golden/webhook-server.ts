@@ -7,6 +7,7 @@ import type { Test } from 'tap'
 import { createAuthority } from '../../lib/cluster/authority/authority.ts'
 import { systemClock } from '../../lib/ops/system.ts'
 import type { AskedExchange } from './asked.ts'
+import { convertedAt } from './conversion-webhook.ts'
 
 export interface WebhookCall {
   readonly path: string
@@ -47,6 +48,12 @@ export async function startWebhookServer(t: Test): Promise<WebhookServer> {
       const body = Buffer.concat(pieces).toString()
       const path = request.url ?? ''
       received.push({ path, body })
+      if (path.startsWith('/convert')) {
+        const made = convertedAt(path, body)
+        response.writeHead(made.status, { 'content-type': 'application/json' })
+        response.end(made.body)
+        return
+      }
       const place = expected.findIndex(call => call.path === path)
       const call = place < 0 ? undefined : expected.splice(place, 1)[0]
       const answer = call?.response

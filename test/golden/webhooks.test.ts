@@ -42,6 +42,28 @@ t.test('webhooks are asked what a kube-apiserver asks, and obeyed as by one', as
   t.strictSame(failures, [])
 })
 
+t.test('objects are converted by webhooks as by a kube-apiserver', async t => {
+  const server = await startWebhookServer(t)
+  const served = await startServed(t, {
+    isWritable: true,
+    basics: { rootAuthority: 'none' },
+    access: rbacOf(tokens),
+    webhooks: { services: new Map(), hosts: undefined },
+  })
+  const ca = Buffer.from(server.authority).toString('base64')
+  const asker = new Asker(served, { webhook: server.address, ca })
+  const failures: string[] = []
+  const table = new Table()
+  for (const exchange of readAsked('admission/conversion.jsonl.gz')) {
+    const { id, area, description } = exchange
+    const difference = differenceOf(await asker.ask(exchange), exchange)
+    table.add(area, difference === undefined ? 'passed' : 'failed')
+    if (difference !== undefined) failures.push(`${id} ${description}: ${difference}`)
+  }
+  for (const line of table.lines()) t.comment(line)
+  t.strictSame(failures, [])
+})
+
 type Received = readonly { readonly path: string; readonly body: string }[]
 
 /** The first difference of what webhooks received; undefined if there is none. */

@@ -23,7 +23,6 @@ import { runtimeClass } from './plugins/runtime-class.ts'
 import { serviceAccount } from './plugins/service-account.ts'
 import { storageObjectInUseProtection } from './plugins/storage-protection.ts'
 import { taintNodesByCondition } from './plugins/taint-nodes.ts'
-import { unenforced } from './plugins/unenforced.ts'
 import { createMutatingWebhooks, createValidatingWebhooks } from './plugins/webhooks.ts'
 import { holdsConditions } from './policies/conditions.ts'
 import { mutatingAdmissionPolicy } from './policies/mutating.ts'
@@ -65,8 +64,7 @@ export function createAdmission({ choice, storeOf, caller = noCaller }: Admissio
     createResourceQuota(),
   ]
   const byName = new Map(known.map(plugin => [plugin.name, plugin]))
-  const chosen = chosenPlugins(choice).flatMap(name => byName.get(name) ?? [])
-  const plugins = [unenforced, ...chosen]
+  const plugins = chosenPlugins(choice).flatMap(name => byName.get(name) ?? [])
   return new Chain(plugins, new StoredObjects(storeOf))
 }
 

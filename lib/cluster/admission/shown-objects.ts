@@ -9,7 +9,7 @@ import {
   parseTree,
   textFromTree,
 } from '../../codec/json/tree.ts'
-import type { Resource } from '../../kube/resources/resource.ts'
+import { groupVersionText, type Resource } from '../../kube/resources/resource.ts'
 import { customRulesOf } from '../write/custom/custom-rules.ts'
 import { completeBuiltIn } from '../write/decode/body.ts'
 import { completeTree } from '../write/decode/complete-tree.ts'
@@ -33,11 +33,11 @@ export interface ShownObjects {
 }
 
 /** The objects as a hook or a policy sees them that has named this resource. */
-export function shownAs(attributes: Attributes, resource: Resource): ShownObjects {
+export async function shownAs(attributes: Attributes, resource: Resource): Promise<ShownObjects> {
   const { session, object, old } = attributes
   const isSame = resource === session.resource
   const kind = isSame ? kindOf(attributes) : writeKindOf(resource, session.state.registry.schema)
-  const shown = (one: JsonObject | undefined): JsonObject | undefined => {
+  const shown = async (one: JsonObject | undefined): Promise<JsonObject | undefined> => {
     if (one === undefined) return undefined
     return isSame ? ordered(kind, one) : converted(attributes, one, resource)
   }
@@ -45,8 +45,8 @@ export function shownAs(attributes: Attributes, resource: Resource): ShownObject
     kind,
     requestKind: kindOf(attributes),
     resource,
-    object: shown(object),
-    old: shown(old),
+    object: await shown(object),
+    old: await shown(old),
   }
 }
 
@@ -81,9 +81,15 @@ function ordered({ type }: WriteKind, object: JsonObject): JsonObject {
   return parseTree(sorted, 0, sorted.length) as JsonObject
 }
 
-/** The object in another version of its resource, through the bytes that are stored of it. */
-function converted(attributes: Attributes, object: JsonObject, to: Resource): JsonObject {
+/** The object in another version of its resource: by its webhook, or through the bytes that are
+ *  stored of it. */
+async function converted(
+  attributes: Attributes,
+  object: JsonObject,
+  to: Resource,
+): Promise<JsonObject> {
   const { session } = attributes
+  if (session.conversions !== undefined) return inVersion(session, object, to)
   const encoder = session.state.encoderOf(to)
   if (encoder instanceof NotExact) throw internal(encoder.reason)
   const value = storedBytes(session.resource, session.kind, object)
@@ -92,20 +98,30 @@ function converted(attributes: Attributes, object: JsonObject, to: Resource): Js
   return made
 }
 
+async function inVersion(
+  { conversions, resource }: Attributes['session'],
+  object: JsonObject,
+  { group, version }: Resource,
+): Promise<JsonObject> {
+  const to = groupVersionText(group, version)
+  const [made = object] = (await conversions?.trees(resource, [object], to)) ?? []
+  return made
+}
+
 /** Puts a changed object, which is of the kind that was shown, in the place of the one of the
  *  request: with defaults. Returns true if it is another one. With `isStrict` it is refused where
  *  it has members that its kind does not know. */
-export function takeChanged(
+export async function takeChanged(
   attributes: Attributes,
   { resource, kind }: Pick<ShownObjects, 'resource' | 'kind'>,
   changed: JsonObject,
   isStrict = false,
-): boolean {
+): Promise<boolean> {
   const { object, session } = attributes
   if (object === undefined) return false
   const decodedObject = decoded(kind, changed, isStrict)
-  const made =
-    resource === session.resource ? decodedObject : back(attributes, decodedObject, resource)
+  const isSame = resource === session.resource
+  const made = isSame ? decodedObject : await back(attributes, decodedObject, resource)
   const version = metadataOf(object).get('resourceVersion')
   const isChanged = !isEqual(made, object)
   object.clear()
@@ -117,8 +133,13 @@ export function takeChanged(
 }
 
 /** An object that was changed in another version, in the version of the request again. */
-function back(attributes: Attributes, object: JsonObject, from: Resource): JsonObject {
+async function back(
+  attributes: Attributes,
+  object: JsonObject,
+  from: Resource,
+): Promise<JsonObject> {
   const { session } = attributes
+  if (session.conversions !== undefined) return inVersion(session, object, session.resource)
   const { schema } = session.state.registry
   const value = storedBytes(from, writeKindOf(from, schema), object)
   return session.treeOf(entryOf(session.keyOf('-'), value, 1))

@@ -53,6 +53,7 @@ export async function answerDeleteCollection(
   const page = await readPage(context, { plan, snapshot: found, pace: options.clock })
   if (page === undefined) return
   const entries = [...pageEntries(page)]
+  await session.conversions?.prepare(plan.resource, entries, session.signal)
   const slice = new Slice(options.clock)
   const validate = deleteAdmission(session, deleteOptions)
   for (const { key } of entries) {

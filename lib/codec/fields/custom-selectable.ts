@@ -41,8 +41,10 @@ export class CustomSelectable implements SelectableReader {
     this.#reader = new JsonFieldReader(paths)
   }
 
-  read(value: StoredValue): NotExact | undefined {
+  read(stored: StoredValue): NotExact | undefined {
     this.#tree = undefined
+    const made = this.#kind.custom?.converted(stored, this.#kind.version)
+    const value = made ?? stored
     if (!this.#reader.readStored(value.bytes, value.start, value.end)) {
       return new NotExact('object is malformed')
     }
@@ -52,7 +54,8 @@ export class CustomSelectable implements SelectableReader {
     const { custom, learned, version } = this.#kind
     if (learned !== undefined) return learned.checkMetadata(value)
     const apiVersion = this.#reader.scalarText(apiVersionSlot)
-    if (custom === undefined || !this.#mayChange(apiVersion)) return undefined
+    if (custom === undefined || made !== undefined) return undefined
+    if (!this.#mayChange(apiVersion)) return undefined
     const tree = custom.tree(value, version)
     if (tree instanceof NotExact) return tree
     this.#tree = tree

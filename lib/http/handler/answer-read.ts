@@ -9,6 +9,7 @@ import {
   type Offer,
 } from '../../codec/negotiate/negotiate.ts'
 import type { ApiState } from '../../kube/api-state.ts'
+import type { Conversions } from '../../kube/conversions.ts'
 import type { PassReason } from '../../kube/decide.ts'
 import { type ListPlan, type ReadPlan, type WatchPlan, planAsked } from '../../kube/read-plan.ts'
 import type { Contents, DirectSource } from '../../kube/reads.ts'
@@ -42,6 +43,8 @@ export interface ReadServices extends ContentsServices, ListServices, WatchServi
   /** Objects may be had without their managed fields, whatever an upstream does. */
   readonly hasDrop?: boolean | undefined
   readonly hasCbor: boolean
+  /** Undefined where no conversion webhooks are called. */
+  readonly conversions?: Conversions | undefined
   /** Called for each list, so that an index can be built for the next one. Resolves when one that
    *  is being built will answer the list; undefined if none is. */
   readonly onList: (
@@ -213,6 +216,29 @@ function answerFrom(
   if (services.upstream !== undefined) {
     context.reply.origin = `mirror; revision=${snapshot.revision}`
   }
+  const answer = { plan, snapshot, mediaType }
+  const converting = prepared(context, answer, services)
+  if (converting === undefined) return answerPrepared(context, answer, services)
+  return converting.then(() =>
+    context.isOver ? undefined : answerPrepared(context, answer, services),
+  )
+}
+
+/** Has a webhook convert the objects that are to be shown; undefined if none has to be. */
+function prepared(
+  { signal }: RequestContext,
+  { plan, snapshot }: Pick<SnapshotAnswer<ReadPlan>, 'plan' | 'snapshot'>,
+  { conversions }: ReadServices,
+): Promise<void> | undefined {
+  if (plan.type === 'watch' && plan.start.type !== 'state') return undefined
+  return conversions?.prepare(plan.resource, snapshot.iterate(rangeOf(plan)), signal)
+}
+
+function answerPrepared(
+  context: RequestContext,
+  { plan, snapshot, mediaType }: SnapshotAnswer<ReadPlan>,
+  services: ReadServices,
+): Answer {
   return plan.type === 'get'
     ? answerGet(context, { plan, snapshot, mediaType }, services)
     : answerInTurn(context, { plan, snapshot, mediaType }, services)

@@ -59,6 +59,13 @@ const alone: DecisionPolicy = {
 }
 
 const aloneAndWritable: DecisionPolicy = { ...alone, isWritable: true }
+const aloneAndConverting: DecisionPolicy = { ...aloneAndWritable, canConvert: true }
+
+function policyOf({ upstream, answerWrite, conversions }: ApiOptions): DecisionPolicy {
+  if (upstream !== undefined) return upstream.policy
+  if (answerWrite === undefined) return alone
+  return conversions === undefined ? aloneAndWritable : aloneAndConverting
+}
 
 /** The handler of a server. */
 export function createHandler(options: ApiOptions): Handler {
@@ -191,7 +198,7 @@ function answerDecided(context: RequestContext, route: Route, options: ApiOption
       hasUnknownMediaType: upstream !== undefined && hasUnknownMediaType(accept),
       hasUpgrade: exchange.takeover !== undefined,
     },
-    upstream?.policy ?? (options.answerWrite === undefined ? alone : aloneAndWritable),
+    policyOf(options),
   )
   if (authorizer === undefined) exchange.accept()
   // Requests that pass are authorized by the upstream.

@@ -7,12 +7,14 @@ import type { Key } from '../../base/keys.ts'
 import type { Revision } from '../../base/revision.ts'
 import { Superseded, Unproven } from '../../codec/output/gate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
+import { NeedsConversion } from '../../codec/served/custom/converted-objects.ts'
+import type { Conversions } from '../../kube/conversions.ts'
 import { type Filter, nameOfKey, namespaceOfKey, uidField } from '../../kube/selectors/filter.ts'
 import { indexTerms, indexUses, watchedTerms } from '../../kube/selectors/index-choice.ts'
 import { shardHash } from '../../kube/selectors/shard-hash.ts'
 import type { WatchPlan } from '../../kube/read-plan.ts'
 import { watchEvent } from '../../kube/watch-events.ts'
-import type { KeyValue } from '../../store/event.ts'
+import type { Event, KeyValue } from '../../store/event.ts'
 import type { RequiredShards, RequiredTerms, AudienceSpec } from '../../watch/audience.ts'
 import type { FrameCache } from '../../watch/frame-cache.ts'
 import type { UpstreamSide } from '../exchange/upstream-side.ts'
@@ -24,6 +26,7 @@ import type { WatchFraming } from './watch-framing.ts'
 export interface FrameServices {
   readonly watches: OpenWatches
   readonly upstream?: UpstreamSide | undefined
+  readonly conversions?: Conversions | undefined
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -63,7 +66,7 @@ interface Making {
 }
 
 function frameMaker(
-  { clock, logger, upstream, watches }: FrameServices,
+  { clock, logger, upstream, watches, conversions }: FrameServices,
   { framing, filter, name, keyspace }: Making,
 ): AudienceSpec['frameOf'] {
   const { gate } = framing.shown
@@ -77,15 +80,19 @@ function frameMaker(
   }
   const unproven = (entry: KeyValue, revision: Revision): 'inexact' | 'later' =>
     upstream?.waitsForProof(keyspace, entry, revision) === true ? 'later' : 'inexact'
+  const converting = (event: Event): boolean =>
+    conversions?.waitsFor(framing.resource, keyspace, [event.before, event.after]) === true
   return (event, revision, isAlone) => {
     const told = watchEvent(event, revision, filter)
     if (told === undefined) return undefined
+    if (told instanceof NeedsConversion && converting(event)) return 'later'
     if (told instanceof NotExact) return inexact(told, event.key, revision)
     const kept = frames?.get(event, names[told.type])
     if (kept !== undefined && gate?.objection(told.entry, 'alone') === undefined) return kept
     const made = framing.event(told, clock.wallMs())
     if (made instanceof Unproven) return unproven(told.entry, revision)
     if (made instanceof Superseded) return 'inexact'
+    if (made instanceof NeedsConversion && converting(event)) return 'later'
     if (made instanceof NotExact) return inexact(made, event.key, revision)
     // Kept frames outlive the young generation: 1,000 a second make full collections about twice as
     // frequent.

@@ -15,7 +15,7 @@ export async function inputOf(
   params: JsonObject | undefined,
 ): Promise<PolicyInput> {
   const { session } = attributes
-  const reviewed = shownAs(attributes, resource)
+  const reviewed = await shownAs(attributes, resource)
   const review = reviewOf(attributes, {
     uid: '',
     apiVersion: 'admission.k8s.io/v1',

@@ -159,13 +159,13 @@ async function mutate(
   const input = await inputOf(attributes, resource, param)
   const answer = runMutation(compiled, mutation, input)
   if (answer.error !== undefined) return answer.error
-  const shown = shownAs(attributes, resource)
+  const shown = await shownAs(attributes, resource)
   if (shown.object === undefined) return undefined
   try {
     const changed = mutation.isApplied
       ? merged(shown, shown.object, answer.value)
       : patched(shown.object, answer.value)
-    takeChanged(attributes, shown, changed, !mutation.isApplied)
+    await takeChanged(attributes, shown, changed, !mutation.isApplied)
     return undefined
   } catch (error) {
     if (error instanceof PolicyFailure || error instanceof CelError) return error.message

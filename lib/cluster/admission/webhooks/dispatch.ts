@@ -64,7 +64,7 @@ async function ask(
   const apiVersion = reviewVersionOf(hook.reviewVersions)
   if (apiVersion === undefined) throw new HookFailure('could not create admission objects')
   const uid = session.services.uid()
-  const reviewed = shownAs(attributes, resource)
+  const reviewed = await shownAs(attributes, resource)
   const review = reviewOf(attributes, { uid, apiVersion, reviewed })
   await session.slice.giveWay()
   const body = Buffer.from(`${textInOrder(review)}\n`)
@@ -152,7 +152,7 @@ export async function mutateBy(
   try {
     const answer = await ask(attributes, invocation, caller)
     take(attributes, hook, answer)
-    return answer.patch !== undefined && change(attributes, invocation, answer)
+    return answer.patch !== undefined && (await change(attributes, invocation, answer))
   } catch (error) {
     refuseUnlessIgnored(hook, error)
     attributes.session.annotate(
@@ -163,11 +163,11 @@ export async function mutateBy(
   }
 }
 
-function change(
+async function change(
   attributes: Attributes,
   { hook, resource }: Invocation,
   { patch = Buffer.alloc(0), patchType }: HookAnswer,
-): boolean {
+): Promise<boolean> {
   const { object } = attributes
   const operations = operationsOf(patch)
   if (operations.length === 0) return false
@@ -179,7 +179,7 @@ function change(
   if (patchType !== 'JSONPatch') {
     throw new HookFailure(`unsupported patch type ${goQuote(patchType)}`)
   }
-  const shown = shownAs(attributes, resource)
+  const shown = await shownAs(attributes, resource)
   if (shown.object === undefined) return false
   return takeChanged(attributes, shown, patchedBy(shown.object, operations))
 }

@@ -240,11 +240,11 @@ type Marked =
 async function change(session: WriteSession, marking: Marking): Promise<Marked> {
   const { entry, object, options } = marking
   const { type } = session.kind
-  const value = session.bytesOf(type === undefined ? object : completeTree(object, type))
+  const value = await session.stored(type === undefined ? object : completeTree(object, type))
   const { key, modRevision } = entry
   const isSame = equalBytes(entry.value, 0, entry.valueLength, value)
   if (isSame || options.isDryRun) {
-    const shown = isSame ? entry : entryOf(key, value, modRevision)
+    const shown = isSame ? entry : await session.written(key, value, modRevision)
     return { type: 'written', written: { type: 'object', code: codeOf(options), entry: shown } }
   }
   const commit = await session.store.commit(
@@ -252,7 +252,7 @@ async function change(session: WriteSession, marking: Marking): Promise<Marked> 
     session.signal,
   )
   if (commit.type === 'changed') return commit
-  const shown = entryOf(key, value, commit.revision)
+  const shown = await session.written(key, value, commit.revision)
   return { type: 'written', written: { type: 'object', code: codeOf(options), entry: shown } }
 }
 

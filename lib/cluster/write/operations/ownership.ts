@@ -1,12 +1,13 @@
 /** Updates the field managers of an object during a write. */
 
-import { type JsonObject, memberOf } from '../../../codec/json/tree.ts'
+import { type JsonObject, memberOf, textFromTree } from '../../../codec/json/tree.ts'
 import { NotExact } from '../../../codec/not-exact.ts'
 import { CacheError } from '../../../base/errors.ts'
 import { serverSideApply, updateManagedFields } from '../ownership/managed-fields.ts'
 import type { ConvertedObject, OwnershipContext } from '../ownership/ownership-context.ts'
 import { groupVersionText, type Resource } from '../../../kube/resources/resource.ts'
 import { setMeta, textOf } from '../metadata.ts'
+import { tooLarge } from '../refusals.ts'
 import { storedBytes } from '../stored-form.ts'
 import { managerOf, type WriteOptions } from '../write-options.ts'
 import { writeKindOf } from '../write-kinds.ts'
@@ -23,7 +24,9 @@ export function owned(
   session: WriteSession,
   { live, object, options }: Owned,
 ): Promise<JsonObject> {
-  return session.slice.take(updateManagedFields(contextOf(session, options), live, object))
+  return converting(session, memo =>
+    session.slice.take(updateManagedFields(contextOf(session, options, memo), live, object)),
+  )
 }
 
 /** The object after a server-side apply. */
@@ -32,17 +35,60 @@ export function applied(
   { live, object, options }: Owned,
 ): Promise<JsonObject> {
   const force = options.force === true
-  const steps = serverSideApply({ ...contextOf(session, options), force }, live, object)
-  return session.slice.take(steps)
+  return converting(session, memo =>
+    session.slice.take(
+      serverSideApply({ ...contextOf(session, options, memo), force }, live, object),
+    ),
+  )
 }
 
-function contextOf(session: WriteSession, options: WriteOptions): OwnershipContext {
+/** Objects that a webhook has converted, by their text and the version that was wanted. */
+type Memo = Map<string, JsonObject>
+
+/** The webhook has to be asked before the work can go on. */
+class ConversionWanted extends Error {
+  readonly object: JsonObject
+  readonly to: string
+
+  constructor(object: JsonObject, to: string) {
+    super(`an object is wanted as ${to}`)
+    this.object = object
+    this.to = to
+  }
+}
+
+/** Versions times objects that are compared while the owners of one object are found out. */
+const conversionsMax = 100
+
+/** Does the work, which changes nothing else and cannot wait, from the beginning whenever it has
+ *  come to an object that a webhook must convert: what is converted already is known then. */
+async function converting<T>(session: WriteSession, work: (memo: Memo) => Promise<T>): Promise<T> {
+  const { conversions, resource } = session
+  const memo: Memo = new Map()
+  for (;;) {
+    try {
+      return await work(memo)
+    } catch (error) {
+      if (!(error instanceof ConversionWanted) || conversions === undefined) throw error
+      if (memo.size >= conversionsMax) throw tooLarge('the object has too many managers')
+      const { object, to } = error
+      const [made = object] = await conversions.trees(resource, [object], to)
+      memo.set(memoName(object, to), made)
+    }
+  }
+}
+
+function memoName(object: JsonObject, to: string): string {
+  return `${to} ${textFromTree(object)}`
+}
+
+function contextOf(session: WriteSession, options: WriteOptions, memo: Memo): OwnershipContext {
   return {
     kind: session.kind,
     manager: managerOf(options.fieldManager, session.userAgent),
     subresource: session.subresource,
     now: session.now,
-    convert: (object, apiVersion) => convert(session, object, apiVersion),
+    convert: (object, apiVersion) => convert(session, { object, apiVersion }, memo),
   }
 }
 
@@ -50,8 +96,8 @@ function contextOf(session: WriteSession, options: WriteOptions): OwnershipConte
  *  are stored of it. */
 function convert(
   session: WriteSession,
-  object: JsonObject,
-  apiVersion: string,
+  { object, apiVersion }: { readonly object: JsonObject; readonly apiVersion: string },
+  memo: Memo,
 ): ConvertedObject | undefined {
   const { kind, resource, state } = session
   const { schema } = state.registry
@@ -60,6 +106,11 @@ function convert(
   const [source, target] = [versionOf(session, from) ?? resource, versionOf(session, apiVersion)]
   if (target === undefined) return undefined
   if (apiVersion === from) return { kind: writeKindOf(target, schema), object }
+  if (session.conversions !== undefined) {
+    const made = memo.get(memoName(object, apiVersion))
+    if (made === undefined) throw new ConversionWanted(object, apiVersion)
+    return { kind: writeKindOf(target, schema), object: made }
+  }
   const encoder = state.encoderOf(target)
   if (encoder instanceof NotExact) return undefined
   try {

@@ -12,13 +12,15 @@ import { textFromMilliseconds } from '../../../go/time.ts'
 import { KeyValue, noLease } from '../../../store/event.ts'
 import type { Identity } from '../../../kube/access-review.ts'
 import type { ApiState } from '../../../kube/api-state.ts'
-import type { Resource } from '../../../kube/resources/resource.ts'
+import type { Conversions } from '../../../kube/conversions.ts'
+import { groupVersionText, type Resource } from '../../../kube/resources/resource.ts'
 import { badRequest, notExactly } from '../../../kube/status.ts'
 import { invalidPathName } from '../../../kube/request/request.ts'
 import { goQuote } from '../../../go/text.ts'
 import type { NumbersInUse, ServiceAllocator } from '../strategies/row.ts'
 import type { GeneratedValues } from '../generated-values.ts'
 import type { WriteAccess } from '../write-access.ts'
+import { metadataOf } from '../metadata.ts'
 import { storedBytes } from '../stored-form.ts'
 import { writeKindOf } from '../write-kinds.ts'
 import type { WriteKind } from '../write-kind.ts'
@@ -50,6 +52,17 @@ export interface Admission {
   validate(request: AdmissionRequest): Promise<void>
 }
 
+/** Has objects converted between the versions of a definition by its webhook
+ *  (`cluster/admission/conversion`). */
+export interface WriteConversions extends Pick<Conversions, 'prepare'> {
+  /** The objects in another version, in their order. */
+  trees(
+    resource: Resource,
+    trees: readonly JsonObject[],
+    to: string,
+  ): Promise<readonly JsonObject[]>
+}
+
 /** The services that all writes share. */
 export interface WriteServices extends GeneratedValues {
   readonly store: WriteStore
@@ -58,6 +71,8 @@ export interface WriteServices extends GeneratedValues {
   /** Undefined: everybody may do everything. */
   readonly access?: WriteAccess | undefined
   readonly admission: Admission
+  /** Undefined where no webhooks are called. */
+  readonly conversions?: WriteConversions | undefined
 }
 
 export interface SessionOptions {
@@ -142,8 +157,46 @@ export class WriteSession implements SessionOptions {
     return new WriteSession({ state, resource, namespace, name, ...own, signal }, this.services)
   }
 
+  /** The way to the objects of the resource: where a webhook converts them, those that are read are
+   *  converted at once. */
   get store(): WriteStore {
-    return this.services.store
+    const { store } = this.services
+    return this.conversions === undefined ? store : this.#converting(store)
+  }
+
+  /** Undefined for resources that no webhook converts. */
+  get conversions(): WriteConversions | undefined {
+    const isConverted = this.resource.storage?.conversion === 'webhook'
+    return isConverted ? this.services.conversions : undefined
+  }
+
+  #converting(store: WriteStore): WriteStore {
+    const prepared = async (entry: KeyValue | undefined): Promise<KeyValue | undefined> => {
+      if (entry !== undefined) await this.#prepare([entry])
+      return entry
+    }
+    return {
+      get: async (key, signal) => prepared(await store.get(key, signal)),
+      list: async (range, options, signal) => {
+        const page = await store.list(range, options, signal)
+        await this.#prepare(page.entries)
+        return page
+      },
+      commit: async (change, signal) => {
+        const commit = await store.commit(change, signal)
+        if (commit.type === 'changed') await prepared(commit.current)
+        return commit
+      },
+    }
+  }
+
+  /** Others are read by the same request, too: the namespace, quotas. */
+  async #prepare(entries: readonly KeyValue[]): Promise<void> {
+    const { conversions, resource, signal } = this
+    if (conversions === undefined) return
+    const prefix = keyFromText(resource.storage?.prefix ?? '')
+    const own = entries.filter(({ key }) => key.startsWith(prefix))
+    await conversions.prepare(resource, own, signal)
   }
 
   get allocator(): ServiceAllocator {
@@ -198,6 +251,30 @@ export class WriteSession implements SessionOptions {
   bytesOf(object: JsonObject): Uint8Array {
     return storedBytes(this.resource, this.kind, object)
   }
+
+  /** The same, where a webhook may have to convert the object first. */
+  async stored(object: JsonObject): Promise<Uint8Array> {
+    const { conversions, resource, kind } = this
+    const storage = resource.storage
+    if (conversions === undefined || storage === undefined) return this.bytesOf(object)
+    const to = groupVersionText(storage.group, storage.version)
+    const [converted = object] = await conversions.trees(resource, [bareObject(object)], to)
+    return storedBytes(resource, kind, converted)
+  }
+
+  /** An entry as it is after a write, or would be after a dry run, so that it can be shown. */
+  async written(key: Key, value: Uint8Array, revision: number): Promise<KeyValue> {
+    const entry = entryOf(key, value, revision)
+    await this.#prepare([entry])
+    return entry
+  }
+}
+
+/** The object as a webhook sees it: it has no resourceVersion there. */
+function bareObject(object: JsonObject): JsonObject {
+  const metadata = new Map(metadataOf(object))
+  metadata.delete('resourceVersion')
+  return new Map(object).set('metadata', metadata)
 }
 
 /** Annotations of a request, and characters of each. */

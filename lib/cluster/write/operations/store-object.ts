@@ -27,7 +27,7 @@ import { checkNamespace } from './checks.ts'
 import { removeStored } from './remove.ts'
 import { validateCreate, validateUpdate } from './validation.ts'
 import { withoutNewTimestamps } from '../ownership/managed-fields.ts'
-import { entryOf, type Written, type WriteSession } from './session.ts'
+import type { Written, WriteSession } from './session.ts'
 
 /** Generated names that are taken are made anew so often. */
 const generatedNamesMax = 8
@@ -46,14 +46,17 @@ export async function createObject(
     const { key } = prepared
     const current = isDryRun ? await session.store.get(key, session.signal) : undefined
     if (current === undefined) {
-      if (isDryRun) return { type: 'object', code: 201, entry: entryOf(key, prepared.value, 0) }
+      if (isDryRun) {
+        return { type: 'object', code: 201, entry: await session.written(key, prepared.value, 0) }
+      }
       if (metaText(copy, 'resourceVersion') !== '' && metaText(copy, 'resourceVersion') !== '0') {
         throw plainError('resourceVersion should not be set on objects to be created')
       }
       const change = { key, expected: 0, value: prepared.value, ttlSeconds: ttlOf(session) }
       const commit = await session.store.commit(change, session.signal)
       if (commit.type === 'done') {
-        return { type: 'object', code: 201, entry: entryOf(key, prepared.value, commit.revision) }
+        const entry = await session.written(key, prepared.value, commit.revision)
+        return { type: 'object', code: 201, entry }
       }
       if (isGenerated && attempt < generatedNamesMax) continue
       throw takenName(session, prepared.name, commit.current)
@@ -101,7 +104,7 @@ async function prepareNew(
   refuseTaken(session, complete, undefined)
   await session.slice.giveWay()
   const name = metaText(complete, 'name')
-  return { key: session.keyOf(name), name, value: session.bytesOf(complete) }
+  return { key: session.keyOf(name), name, value: await session.stored(complete) }
 }
 
 function refuseTaken(
@@ -169,7 +172,8 @@ export async function updateObject(
       admission: request.admission,
     })
     if (change === 'delete') {
-      const shown = entryOf(key, session.bytesOf(object), entry.modRevision)
+      const value = await session.stored(object)
+      const shown = await session.written(key, value, entry.modRevision)
       if (!request.admission.isDryRun) await removeStored(session, entry)
       return { type: 'object', code: 200, entry: shown }
     }
@@ -177,14 +181,16 @@ export async function updateObject(
       return { type: 'object', code: 200, entry }
     }
     if (request.admission.isDryRun) {
-      return { type: 'object', code: 200, entry: entryOf(key, change, entry.modRevision) }
+      const shown = await session.written(key, change, entry.modRevision)
+      return { type: 'object', code: 200, entry: shown }
     }
     const commit = await store.commit(
       { key, expected: entry.modRevision, value: change, ttlSeconds: ttlOf(session) },
       signal,
     )
     if (commit.type === 'done') {
-      return { type: 'object', code: 200, entry: entryOf(key, change, commit.revision) }
+      const shown = await session.written(key, change, commit.revision)
+      return { type: 'object', code: 200, entry: shown }
     }
     entry = commit.current
   }
@@ -235,7 +241,7 @@ async function prepareChange(
     for (const [name, value] of members) object.set(name, value)
     return 'delete'
   }
-  return session.bytesOf(final)
+  return session.stored(final)
 }
 
 /** The object has the present resourceVersion, or none where that is allowed. */

@@ -2,7 +2,7 @@
  *  versions have in common stands at the top, or of v1, in which every version has its own. Both
  *  come out alike. */
 
-import { type CustomDefinitionParts, CustomKind } from './custom.ts'
+import { type ConvertedBy, type CustomDefinitionParts, CustomKind } from './custom.ts'
 import { NotExact } from '../../not-exact.ts'
 import type { StoredValue } from '../../stored-value.ts'
 import {
@@ -73,7 +73,7 @@ export function readDefinition({ bytes, start, end }: StoredValue): StoredDefini
 
 /** The reader of the objects that the definition in `value` declares. Costs about as much as
  *  hundreds of objects, so keep it as long as the definition stays the same. */
-export function customKindOf(value: StoredValue): CustomKind | NotExact {
+export function customKindOf(value: StoredValue, converted?: ConvertedBy): CustomKind | NotExact {
   const definition = readDefinition(value)
   if (definition instanceof NotExact) return definition
   const { group, names, versions, preservesUnknownFields, conversion } = definition
@@ -81,7 +81,15 @@ export function customKindOf(value: StoredValue): CustomKind | NotExact {
   if (group === '' || kind === '' || versions.some(({ name }) => name === '')) {
     return new NotExact('stored definition lacks its group, kind or versions')
   }
-  return new CustomKind({ group, kind, versions, preservesUnknownFields, conversion })
+  const isConverted = conversion === 'webhook'
+  return new CustomKind({
+    group,
+    kind,
+    versions,
+    preservesUnknownFields,
+    conversion,
+    converted: isConverted ? converted : undefined,
+  })
 }
 
 function namesInUse(stored: UntypedObject): UntypedObject {

@@ -6,6 +6,7 @@ import { JsonVerifier, type VerifyOptions } from '../../json/verify.ts'
 import { appendSpliced } from '../../json/splice.ts'
 import { type JsonObject, parseTree, textFromTree } from '../../json/tree.ts'
 import { NotExact } from '../../not-exact.ts'
+import { NeedsConversion } from './converted-objects.ts'
 import { applyDefaults, coerceEmbedded, dropNulls, prune } from '../structural/apply.ts'
 import { rootMetadataNode } from '../structural/object-meta-node.ts'
 import { normaliseObjectMeta } from '../structural/object-meta.ts'
@@ -22,7 +23,12 @@ export interface CustomDefinitionParts {
   /** spec.preserveUnknownFields: no schema is applied. */
   readonly preservesUnknownFields: boolean
   readonly conversion: 'none' | 'webhook'
+  /** The objects that its webhook has made; undefined where none is called. */
+  readonly converted?: ConvertedBy | undefined
 }
+
+/** Finds what a webhook has made of a stored object. */
+export type ConvertedBy = (stored: StoredValue, apiVersion: string) => StoredValue | undefined
 
 export interface CustomVersionParts {
   readonly name: string
@@ -76,7 +82,8 @@ export class CustomKind {
     const served = this.#served(options.version)
     if (served === undefined) return new NotExact(`no version ${options.version} is defined`)
     const { resourceVersion } = options
-    if (resourceVersion !== '' && this.#isUnchanged(value, served)) {
+    const isMade = this.#converted(value, served) !== undefined
+    if (resourceVersion !== '' && !isMade && this.#isUnchanged(value, served)) {
       const apiVersion = this.#likely === served ? undefined : served.apiVersion
       appendSpliced(out, this.#verifier, { resourceVersion, apiVersion })
       return undefined
@@ -95,6 +102,17 @@ export class CustomKind {
     const served = this.#served(version)
     if (served === undefined) return new NotExact(`no version ${version} is defined`)
     return this.#readTree(value, served)
+  }
+
+  /** The object that a webhook has made of a stored one for a version; undefined if there is
+   *  none. */
+  converted(value: StoredValue, version: string): StoredValue | undefined {
+    const served = this.#served(version)
+    return served && this.#converted(value, served)
+  }
+
+  #converted(value: StoredValue, { apiVersion }: Version): StoredValue | undefined {
+    return this.#parts.converted?.(value, apiVersion)
   }
 
   /** True if we can make what `version` serves of an object that is stored as `apiVersion`. */
@@ -150,7 +168,9 @@ export class CustomKind {
 
   /** The object as a tree, changed as the server changes it. */
   #readTree(value: StoredValue, served: Version): JsonObject | NotExact {
-    const tree = parseTree(value.bytes, value.start, value.end)
+    const made = this.#converted(value, served)
+    const { bytes, start, end } = made ?? value
+    const tree = parseTree(bytes, start, end)
     if (!(tree instanceof Map)) return new NotExact('value is not a JSON object')
     const apiVersion = tree.get('apiVersion')
     const kind = tree.get('kind')
@@ -158,6 +178,8 @@ export class CustomKind {
       return new NotExact('value has no apiVersion or no kind')
     }
     if (!(tree.get('metadata') instanceof Map)) return new NotExact('value has no metadata')
+    // It gets no defaults: that is for the webhook to do.
+    if (made !== undefined) return decode(tree, served.root) ?? tree
     const stored = this.#storedVersion(apiVersion, kind, served)
     if (stored instanceof NotExact) return stored
     const problem = decode(tree, stored.root)
@@ -174,7 +196,7 @@ export class CustomKind {
     if (stored === undefined) return new NotExact('value is of a version that is not defined')
     this.#likely = stored
     if (stored !== served && this.#parts.conversion !== 'none') {
-      return new NotExact('value needs a conversion webhook')
+      return new NeedsConversion()
     }
     return stored
   }

@@ -1,6 +1,7 @@
 /** Writes in memory: the transactions that writes need, on a map, with a session factory for
  *  built-in resources. */
 
+import { ConvertedObjects } from '../../../../lib/codec/served/custom/converted-objects.ts'
 import type { Clock } from '../../../../lib/base/clock.ts'
 import { type Key, keyFromText } from '../../../../lib/base/keys.ts'
 import type { Random } from '../../../../lib/base/random.ts'
@@ -101,7 +102,8 @@ export function sessionsOver(services: WriteServices): (asking: Asking) => Write
   const schema = schemaOf()
   const registry = new Registry({ schema, installed: builtInResources(schema) })
   const definitionOf = (): undefined => undefined
-  const state = new ApiState({ registry, serverAddress: '', digests, definitionOf })
+  const converted = new ConvertedObjects()
+  const state = new ApiState({ registry, serverAddress: '', digests, definitionOf, converted })
   const user = { user: 'u', uid: '', groups: [], extra: {} }
   const { signal } = new AbortController()
   return ({ group, version, resource: plural, name = '', subresource = '', manager = 'm' }) => {

@@ -1,0 +1,21 @@
+/** Objects of definitions whose versions a webhook converts. Whoever calls webhooks (a wing)
+ *  attaches here; without it such objects are shown in no other version than the one that they are
+ *  stored in. */
+
+import type { Key } from '../base/keys.ts'
+import type { KeyValue } from '../store/event.ts'
+import type { Resource } from './resources/resource.ts'
+
+export interface Conversions {
+  /** Has those of the objects converted that are stored in another version than the resource's, and
+   *  keeps the results where encoders find them. Undefined if none has to be; rejects with the
+   *  Status that the client is told. */
+  prepare(
+    resource: Resource,
+    entries: Iterable<KeyValue>,
+    signal: AbortSignal,
+  ): Promise<void> | undefined
+  /** The same for the objects of an event, for which watches wait meanwhile: whoever is held in the
+   *  keyspace is resumed at the end. False if it was tried, and is of no use. */
+  waitsFor(resource: Resource, keyspace: Key, entries: readonly (KeyValue | undefined)[]): boolean
+}
