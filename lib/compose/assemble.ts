@@ -35,6 +35,7 @@ import type { MemoryKeeper } from '../upkeep/memory-keeper.ts'
 import { KeyspaceChanges } from '../upkeep/keyspace-changes.ts'
 import { MirrorReads } from '../upkeep/mirror-reads.ts'
 import { WatchHubs } from '../upkeep/watch-hubs.ts'
+import { PlainValues } from '../mirror/plain-values.ts'
 import { createMirrors } from '../mirror/create-mirrors.ts'
 import type { ServiceFaults } from './faults.ts'
 import { createPage } from './page.ts'
@@ -238,6 +239,7 @@ function mirrorsOf(
       random: systemRandom,
       logger,
       keyspaceOf: registry.keyspaceOf,
+      plain: new PlainValues(),
       compactRevisionKey,
       onFactsChanged: () => threads?.mirrorSide.factsChanged(),
     },

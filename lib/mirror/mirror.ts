@@ -30,6 +30,7 @@ import {
   MirroredKeyspace,
   type MirrorSink,
 } from './mirrored-keyspace.ts'
+import type { PlainValues } from './plain-values.ts'
 import { RevisionProbe } from './reads/revision-probe.ts'
 import { runSelfChecks } from './self-check.ts'
 import { type KeyspaceStatus, statusOf } from './status.ts'
@@ -48,6 +49,9 @@ export interface MirrorOptions {
   readonly keyspaceOf: KeyspaceOf
   /** The key with etcd's compacted revision. If it is left out, compactions are not followed. */
   readonly compactRevisionKey?: Key | undefined
+  /** Makes values plain that an API server has compressed; undefined: they stay as etcd has
+   *  them. */
+  readonly plain?: PlainValues | undefined
   readonly onLoad?: ((range: KeyRange, report: LoadReport) => void) | undefined
   /** Called when something has changed that the sink is not told: the epoch, the compacted
    *  revision, or whether progress can be trusted. */

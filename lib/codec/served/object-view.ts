@@ -137,9 +137,12 @@ export function formatOf(value: StoredValue): 'protobuf' | 'json' | NotExact {
   return new NotExact('value is neither protobuf nor JSON')
 }
 
-/** gzip, zlib, zstd and snappy frames. */
-function isCompressed({ bytes, start, end }: StoredValue): boolean {
+/** gzip, zlib, zstd and snappy frames, and those of API servers that the mirror cannot read
+ *  (lib/mirror/plain-values.ts). */
+function isCompressed(value: StoredValue): boolean {
+  const { bytes, start, end } = value
   if (end - start < 4) return false
+  if (startsWith(value, '\0k8s')) return true
   const first = bytes[start] as number
   const second = bytes[start + 1] as number
   return (

@@ -18,6 +18,7 @@ import type { Epochs } from './epochs.ts'
 import type { MirrorLimits } from '../limits.ts'
 import type { MirrorMetrics } from '../metrics.ts'
 import type { KeyspaceOf } from '../mirrored-keyspace.ts'
+import { atOnceMaxBytes, type PlainValues } from '../plain-values.ts'
 import { type RangePage, readPages } from './pages.ts'
 import type { RevisionProbe } from '../reads/revision-probe.ts'
 
@@ -41,6 +42,7 @@ export interface LoadOptions {
   readonly epochs: Epochs
   readonly probe: RevisionProbe
   readonly keyspaceOf: KeyspaceOf
+  readonly plain?: PlainValues | undefined
   readonly signal: AbortSignal
   /** Called after each page. */
   readonly onReport: (report: LoadReport) => void
@@ -101,6 +103,7 @@ class Load {
   readonly #request: LoadRequest
   readonly #builders = new Map<string, BTreeBuilder<KeyValue>>()
   readonly #startMs: number
+  readonly #room = { bytes: 0 }
   #entries = 0
   #bytes = 0
   #unmatched = 0
@@ -120,10 +123,10 @@ class Load {
     const slice = new Slice(clock, limits.sliceMaxMs)
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i]!
-      bytes += entry.key.length + entry.valueLength
-      this.#add(entry)
-      if (i % clockCheckEntries !== 0 || i === 0) continue
-      if (!slice.isOver) continue
+      const added = this.#add(entry)
+      bytes += entry.key.length + added.valueLength
+      const isChecked = added !== entry || (i % clockCheckEntries === 0 && i > 0)
+      if (!isChecked || !slice.isOver) continue
       await slice.next()
       if (signal.aborted) throw new CacheError('closed', 'load was abandoned')
     }
@@ -139,16 +142,20 @@ class Load {
     return { revision, trees, unmatched: this.#unmatched }
   }
 
-  #add(entry: KeyValue): void {
+  /** The entry as it is kept. */
+  #add(entry: KeyValue): KeyValue {
     const name = this.#options.keyspaceOf(entry.key)
     const builder = name === undefined ? undefined : this.#builders.get(name)
     if (name === undefined || builder === undefined) {
       this.#unmatched++
-      return
+      return entry
     }
     const known = this.#request.keyspaces.get(name)?.get(entry.key)
     const isUnchanged = known !== undefined && known.modRevision === entry.modRevision
-    builder.add(isUnchanged ? known : entry)
+    this.#room.bytes = atOnceMaxBytes
+    const added = isUnchanged ? known : (this.#options.plain?.of(entry, this.#room) ?? entry)
+    builder.add(added)
+    return added
   }
 
   #report(isDone: boolean, remaining: number): void {

@@ -11,6 +11,7 @@ import type { MirrorLimits } from '../limits.ts'
 import type { MemberVersions } from '../member-versions.ts'
 import type { MirrorMetrics } from '../metrics.ts'
 import type { KeyspaceOf, MirrorSink } from '../mirrored-keyspace.ts'
+import type { PlainValues } from '../plain-values.ts'
 import type { RevisionProbe } from '../reads/revision-probe.ts'
 
 export interface FeedContext {
@@ -25,6 +26,7 @@ export interface FeedContext {
   readonly probe: RevisionProbe
   readonly versions: MemberVersions
   readonly keyspaceOf: KeyspaceOf
+  readonly plain?: PlainValues | undefined
   /** Called with the progress of a bootstrap after each page. */
   readonly onLoad: (range: KeyRange, report: LoadReport) => void
   /** The epoch, the compacted revision, or the trust in progress has changed. */

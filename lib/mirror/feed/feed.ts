@@ -28,6 +28,7 @@ import { Joins } from './join.ts'
 import type { BootstrapReason } from '../metrics.ts'
 import type { MirroredKeyspace, ResetReason } from '../mirrored-keyspace.ts'
 import type { Violation } from './order.ts'
+import { atOnceMaxBytes, type PlainRoom, type PlainValues } from '../plain-values.ts'
 import { Progress } from './progress.ts'
 import { FeedStream, type ProgressTrust, type StreamEnd, type StreamTarget } from './stream.ts'
 
@@ -222,10 +223,12 @@ export class Feed implements StreamTarget {
   }
 
   #distribute(revision: Revision, changes: readonly Change[]): void {
-    const { keyspaceOf, metrics } = this.#context
+    const { keyspaceOf, metrics, plain } = this.#context
     const parts = new Map<string, Change[]>()
+    const room = { bytes: atOnceMaxBytes }
     let unmatched = 0
-    for (const change of changes) {
+    for (const sent of changes) {
+      const change = plain === undefined ? sent : madePlain(sent, plain, room)
       const name = keyspaceOf(change.type === 'put' ? change.entry.key : change.key)
       if (name === undefined || !this.#keyspaces.has(name)) {
         unmatched++
@@ -393,4 +396,10 @@ export class Feed implements StreamTarget {
 
 function isEndpointAtFault({ reason }: StreamEnd): boolean {
   return reason === 'failed' || reason === 'silent' || reason === 'behind' || reason === 'violation'
+}
+
+function madePlain(change: Change, plain: PlainValues, room: PlainRoom): Change {
+  if (change.type !== 'put') return change
+  const entry = plain.of(change.entry, room)
+  return entry === change.entry ? change : { type: 'put', entry }
 }

@@ -7,11 +7,14 @@ import { CacheError } from '../../base/errors.ts'
 import { type KeyRange, singleKey } from '../../base/keys.ts'
 import type { Random } from '../../base/random.ts'
 import type { Revision } from '../../base/revision.ts'
+import { Slice } from '../../base/slice.ts'
 import type { Client } from '../../etcd/client.ts'
 import type { Epochs } from '../feed/epochs.ts'
 import type { MirrorLimits } from '../limits.ts'
 import type { MirrorMetrics } from '../metrics.ts'
 import { type RangePage, readPages } from '../feed/pages.ts'
+import type { KeyValue } from '../../store/event.ts'
+import type { PlainValues } from '../plain-values.ts'
 
 export interface DirectReadRequest {
   readonly range: KeyRange
@@ -30,7 +33,11 @@ export interface DirectReadsOptions {
   readonly limits: MirrorLimits
   readonly metrics: MirrorMetrics
   readonly epochs: Epochs
+  readonly plain?: PlainValues | undefined
 }
+
+/** So much of a page is made plain: what it holds is about a megabyte as it is stored. */
+const plainMaxBytes = 16 * 1024 * 1024
 
 export class DirectReads {
   readonly #options: DirectReadsOptions
@@ -112,7 +119,21 @@ export class DirectReads {
       if (epochs.judge(mark, page.header) !== 'same') {
         throw new CacheError('source_failed', 'etcd answered with another history')
       }
-      yield page
+      yield { ...page, entries: await this.#plain(page.entries) }
     }
+  }
+
+  async #plain(entries: readonly KeyValue[]): Promise<readonly KeyValue[]> {
+    const { plain, clock } = this.#options
+    if (plain === undefined) return entries
+    const room = { bytes: plainMaxBytes }
+    const slice = new Slice(clock)
+    const all: KeyValue[] = []
+    for (const entry of entries) {
+      const one = plain.of(entry, room)
+      all.push(one)
+      if (one !== entry && slice.isOver) await slice.next()
+    }
+    return all
   }
 }
