@@ -11,6 +11,7 @@ import { etcdFaceBench } from './etcd-face/etcd-face.ts'
 import { evidenceBench } from './evidence/evidence.ts'
 import { dropBench } from './fleet/drop.ts'
 import { shardsBench } from './fleet/shards.ts'
+import { streamsBench } from './fleet/streams.ts'
 import { httpBench } from './http/http.ts'
 import { listBench } from './list/list.ts'
 import { coldBench } from './million/cold.ts'
@@ -35,6 +36,7 @@ export const benches: readonly Bench[] = [
   httpBench,
   dropBench,
   shardsBench,
+  streamsBench,
   watchBench,
   writeBench,
   actorsBench,

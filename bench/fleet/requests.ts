@@ -35,6 +35,34 @@ export class Connection {
     })
   }
 
+  /** Resolves when requests can be sent without waiting for the handshake. */
+  get connected(): Promise<void> {
+    if (!this.#session.connecting) return Promise.resolve()
+    return new Promise(resolve => void this.#session.once('connect', () => resolve()))
+  }
+
+  /** The pieces of a stream up to the end of its first gzip member: bytes that are followed by none
+   *  for a while, and whose last eight are a checksum and a length. */
+  async piecesUntilQuiet(
+    path: string,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<Buffer[]> {
+    const stream = this.#session.request({ ':path': path, ...headers })
+    const pieces: Buffer[] = []
+    await new Promise<void>((resolve, reject) => {
+      let quiet: NodeJS.Timeout | undefined
+      stream.on('error', reject)
+      stream.on('data', (piece: Buffer) => {
+        pieces.push(piece)
+        clearTimeout(quiet)
+        // The end of a member has the empty block before its last eight bytes.
+        if (endsMember(pieces)) quiet = setTimeout(resolve, quietMs)
+      })
+    })
+    stream.close()
+    return pieces
+  }
+
   /** The number of bytes of an answer. */
   async bytesOf(path: string, accept: string): Promise<number> {
     let bytes = 0
@@ -60,6 +88,15 @@ export class Connection {
   close(): void {
     this.#session.destroy()
   }
+}
+
+/** A member may seem to end where a piece does. */
+const quietMs = 500
+
+function endsMember(pieces: readonly Buffer[]): boolean {
+  const last = pieces.at(-1)
+  const end = last === undefined || last.length < 10 ? Buffer.concat(pieces.slice(-2)) : last
+  return end.length >= 10 && end[end.length - 10] === 0x03 && end[end.length - 9] === 0
 }
 
 const lineEnd = 0x0a

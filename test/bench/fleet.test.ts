@@ -2,11 +2,12 @@ import t from 'tap'
 import { dropBench } from '../../bench/fleet/drop.ts'
 import { shardSelectors } from '../../bench/fleet/requests.ts'
 import { shardsBench } from '../../bench/fleet/shards.ts'
+import { streamsBench } from '../../bench/fleet/streams.ts'
 
 t.test('the benches of fleets run', async t => {
-  for (const bench of [shardsBench, dropBench]) {
+  for (const bench of [shardsBench, dropBench, streamsBench]) {
     const { tables, floors } = await bench.run({ size: 'small', progress: () => undefined })
-    t.equal(tables.length, 2, bench.name)
+    t.ok(tables.length > 0, bench.name)
     t.ok(floors.every(({ value }) => !Number.isNaN(value)))
   }
 })

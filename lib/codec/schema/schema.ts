@@ -67,6 +67,12 @@ export function minors(): readonly string[] {
   return behaviours().minors
 }
 
+/** The minors of which answers of a real server were recorded and compared with ours
+ *  (test/golden/data). What is known of others is derived from Kubernetes' sources and documents. */
+export function recordedMinors(): readonly string[] {
+  return behaviours().recorded
+}
+
 /** The minor that is answered as when nothing else is chosen. */
 export function defaultMinor(): string {
   return behaviours().whole
@@ -324,6 +330,7 @@ interface BehavioursFile {
   readonly minors: readonly string[]
   /** The minor that the reference data describes whole; of others, it has the differences. */
   readonly whole: string
+  readonly recorded: readonly string[]
   readonly behaviours: readonly (Period & {
     readonly id: Behaviour
     readonly types?: readonly string[]

@@ -6,6 +6,7 @@ import { createServer } from 'node:net'
 import { totalmem } from 'node:os'
 import { dirname } from 'node:path'
 import { CacheError } from '../../base/errors.ts'
+import { basisOf, recordedRange } from '../../codec/schema/basis.ts'
 import { schemaOf } from '../../codec/schema/schema.ts'
 import { etcdPlanOf } from '../plan/etcd-plan.ts'
 import { faultsOf } from '../plan/faults.ts'
@@ -51,8 +52,9 @@ export async function checkOptions(list: CheckList, values: OptionValues): Promi
   const configured = (): ReturnType<typeof readResources> =>
     resourcesFile === undefined ? [] : readResources(resourcesFile)
   await list.try(`--kubernetes-version ${values.text('kubernetes-version')}`, () => {
-    schema()
-    return ''
+    const { minor } = schema()
+    if (basisOf(minor) === 'recorded') return 'compared with recordings of a server of it'
+    return `derived from Kubernetes' sources: there are recordings of ${recordedRange()}`
   })
   if (resourcesFile !== undefined) {
     await list.try(`--resources ${resourcesFile}`, () => `${configured().length} resources`)

@@ -4,6 +4,7 @@
 import { CacheError } from '../../base/errors.ts'
 import { silentLogger } from '../../base/logger.ts'
 import { wings } from '../../compose/sides.ts'
+import { basisOf, recordedRange } from '../../codec/schema/basis.ts'
 import { upstreamFrom } from '../plan/upstream.ts'
 import type { OptionValues } from '../../config/option-values.ts'
 import type { UpstreamOptions } from '../../front/front.ts'
@@ -43,12 +44,28 @@ export async function checkUpstream(
   }
   try {
     const answers = await list.try(`upstream ${url}`, async () => {
-      const version = documentIn(await ask('/version')) as { readonly gitVersion?: string }
-      return version.gitVersion ?? ''
+      const document = documentIn(await ask('/version')) as { readonly gitVersion?: string }
+      const { gitVersion = '' } = document
+      // The version of an aggregated server is its own.
+      return (await ask('/api')).code === 404 ? gitVersion : aboutVersion(gitVersion)
     })
     if (answers) await list.try(`upstream ${url}: what we may list`, () => mayList(ask))
   } finally {
     await servers.stop()
+  }
+}
+
+/** The version, and what answers for it rest on. */
+function aboutVersion(version: string): Finding {
+  switch (basisOf(version)) {
+    case 'recorded':
+      return `${version}: there are recordings of its minor, and it is compared as it runs`
+    case 'derived':
+      return `${version}: it is compared as it runs; there are recordings of ${recordedRange()} only`
+    case 'none':
+      return {
+        warning: `${version}: there is no data of its minor: what depends on that passes, unless --compatible-with names it`,
+      }
   }
 }
 

@@ -1,6 +1,7 @@
 /** The upstream: its servers, what passes to it and why, and what the comparisons with it have
  *  shown. */
 
+import { basisOf, recordedRange } from '../../codec/schema/basis.ts'
 import type { Figures } from './figures.ts'
 import { bytes } from './format.ts'
 import { html, type Html } from './html.ts'
@@ -45,10 +46,13 @@ export function upstream(figures: Figures, source: PageSource): Html | undefined
 function aboutVersions(versions: readonly string[]): Html | undefined {
   if (versions.length === 0) return undefined
   const names = versions.join(', ')
+  const basis = versions.map(basisOf).every(one => one === 'recorded')
+    ? 'Recordings of such servers were compared with answers of this program before it was released.'
+    : `No recordings of such servers were compared before (there are some of ${recordedRange()}): answers rest on the comparisons below.`
   return versions.length === 1
-    ? html`Its servers are of version ${names}.`
+    ? html`Its servers are of version ${names}. ${basis}`
     : html`Its servers are of versions ${names}: what these answer differently passes until they
-      agree.`
+      agree. ${basis}`
 }
 
 export function evidence(figures: Figures, source: PageSource): Html | undefined {

@@ -61,6 +61,7 @@ t.test('check says of everything whether it works', async t => {
   t.equal(good.code, 0)
   for (const line of [
     `ok    --listen ${listen}: free`,
+    'ok    --kubernetes-version 1.36: compared with recordings of a server of it',
     `ok    etcd http://${etcd.address}: 3.5.30`,
     `ok    etcd http://${etcd.address}: read /registry/: 1 keys at revision 2`,
     `ok    etcd http://${etcd.address}: watch /registry/: opened, and progress is answered`,
