@@ -177,6 +177,8 @@ function keepAlive(session: http2.ClientHttp2Session, clock: Clock): void {
   let cancelTimer: CancelTimer
   const pingLater = (): void => {
     cancelTimer = clock.setTimer(pingEveryMs, () => {
+      // It tells that it has ended a moment later.
+      if (session.destroyed) return
       cancelTimer = clock.setTimer(pingMaxMs, () => session.destroy())
       session.ping(() => {
         cancelTimer()

@@ -7,8 +7,10 @@ import * as http2 from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
+import type { Clock } from '../../../lib/base/clock.ts'
 import { EtcdSessions, type SessionKind } from '../../../lib/door/pass/etcd-sessions.ts'
 import { systemClock } from '../../../lib/ops/system.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
 
 const pem = (name: string): Buffer => readFileSync(`test/support/certs/${name}`)
 const ca = pem('ca.pem')
@@ -20,7 +22,7 @@ const certificateOf = (name: string): { cert: Buffer; key: Buffer; ca: Buffer } 
 
 /** Connections with the certificate of alice to something that says whose it was shown, and repeats
  *  what it is sent. */
-async function start(t: Test): Promise<EtcdSessions> {
+async function start(t: Test, clock: Clock = systemClock): Promise<EtcdSessions> {
   const etcd = http2.createSecureServer({
     ...certificateOf('server'),
     requestCert: true,
@@ -38,7 +40,7 @@ async function start(t: Test): Promise<EtcdSessions> {
   const sessions = new EtcdSessions({
     endpoints,
     tls: certificateOf('client'),
-    clock: systemClock,
+    clock,
   })
   t.teardown(async () => {
     sessions.close()
@@ -94,4 +96,17 @@ t.test('connections with something under way close with the others', async t => 
   const closed = once(stream, 'close')
   sessions.close()
   await closed
+})
+
+t.test('a connection that has just ended is not asked whether it is there', async t => {
+  const clock = new FakeClock()
+  const sessions = await start(t, clock)
+  const { stream } = await call(sessions, 'calls')
+  stream.on('error', () => undefined)
+  const session = sessions.ready('calls')!
+  const closed = once(session, 'close')
+  session.destroy()
+  await clock.advance(3_600_000)
+  await closed
+  t.equal(clock.pendingTimers, 0)
 })
