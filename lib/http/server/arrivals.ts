@@ -13,11 +13,9 @@
  *  the turn, when everything that the sockets had was read. So ordinary clients, also a thousand of
  *  them, meet nothing of this.
  *
- *  Node makes the objects of a stream as it reads its headers, before anything of ours runs:
- *  connections that send a hundred requests each in a packet would hold the loop for long. So once
- *  a turn has had its time, connections that have lately sent many at once are not read until the
- *  next. What stops is the socket beneath Node's session, which has no method for it: the bytes
- *  stay with the system.
+ *  A stream costs something before its request begins: connections that send a hundred requests
+ *  each in a packet would hold the loop for long. So once a turn has had its time, connections that
+ *  have lately sent many at once are not read until the next: the bytes stay with the system.
  *
  *  Strangers are connections without an authenticated client. What they do is paid from a purse
  *  that all of them share and that fills slowly: as long as it lasts they are served like
@@ -25,7 +23,6 @@
  *  empty, as it is when somebody floods us with connections, they have a small part of each
  *  turn, and at least one of each kind begins in it. */
 
-import type { ServerHttp2Session } from 'node:http2'
 import { isAccepted } from './accepted.ts'
 import { Lines, type Task } from './lines.ts'
 
@@ -58,7 +55,7 @@ const purseMs = 1_000
 /** The part of all time that goes into the purse. */
 const refill = 0.05
 
-/** The handle below a stream of Node's on a socket. */
+/** The switch that stops a connection from being read. */
 interface Handle {
   readStart(): void
   readStop(): void
@@ -155,12 +152,8 @@ export class Arrivals {
   }
 
   /** An HTTP/2 connection has begun. */
-  add(session: ServerHttp2Session): void {
-    const { _handle } = session.socket as unknown as { readonly _handle: Handle | null }
-    // A connection that is closed already has none.
-    if (_handle !== null && _handle !== undefined) {
-      this.#sources.set(session, { session, handle: _handle, read: 0, burst: 0 })
-    }
+  add(connection: object, handle: Handle): void {
+    this.#sources.set(connection, { session: connection, handle, read: 0, burst: 0 })
   }
 
   /** A connection was closed that had sent so many bytes of frames that carry nothing. Whoever was

@@ -3,28 +3,24 @@
  *  answer. */
 
 import * as http from 'node:http'
-import * as http2 from 'node:http2'
 import * as https from 'node:https'
 import type * as net from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { SecureContextOptions, TlsOptions } from 'node:tls'
 import { Bag } from '../../base/bag.ts'
 import type { Clock } from '../../base/clock.ts'
-import { IdleTimer } from '../../base/timers.ts'
 import { CacheError } from '../../base/errors.ts'
 import { unreachable } from '../../base/assert.ts'
 import type { Exchange, Handler, OnFault } from './exchange.ts'
 import { onFirstBytes } from './first-bytes.ts'
 import { guarded } from './guarded.ts'
 import { closesFlood, Http1Exchange } from './h1.ts'
-import { Http2Exchange } from './h2.ts'
 import { WaitingTakeover } from './takeover.ts'
 import { sendWhole } from './respond.ts'
-import { limitResets } from './h2-session.ts'
 import { headersMaxBytes, refuseMalformed } from './malformed.ts'
 import { Arrivals } from './arrivals.ts'
-import { IdleFrames } from './idle-frames.ts'
 import { BareConnections } from './bare/connections.ts'
+import { Http2Connections } from './http2/connections.ts'
 import { StalledClients } from './stalled.ts'
 import { StreamLimits } from './stream-limits.ts'
 
@@ -60,10 +56,6 @@ const headersTimeoutMs = 30_000
 const checksWithin = 6
 /** Idle connections are kept as long as Go's HTTP server keeps them. */
 const idleTimeoutMs = 90_000
-/** Node counts a session's queued frames against this, in megabytes: thousands of watches each have
- *  a frame or two queued. */
-const sessionMemoryMegabytes = 256
-
 /** TCP keep-alive probes begin after this time without traffic. */
 const vanishedAfterMs = 30_000
 
@@ -89,36 +81,18 @@ function http1Options(times: Times): http.ServerOptions {
   }
 }
 
-const http2Options: http2.ServerOptions = {
-  maxSessionMemory: sessionMemoryMegabytes,
-  settings: {
-    maxHeaderListSize: headersMaxBytes,
-  },
-}
-
-/** The last is in no type of Node 20. */
-type OnStream = (
-  stream: http2.ServerHttp2Stream,
-  headers: http2.IncomingHttpHeaders,
-  flags: number,
-  rawHeaders: string[],
-) => void
-
 /** A running server. */
 export class Server {
   readonly #http1: http.Server
   readonly #secure: https.Server | undefined
   readonly #sockets = new Bag<net.Socket>()
-  readonly #sessions = new Bag<http2.Http2Session>()
+  readonly #http2: Http2Connections
   readonly #bare: BareConnections
   readonly #handler: Handler
   readonly #onFault: OnFault
   readonly #exchanges = new Bag<Exchange>()
   readonly #stalled: StalledClients
   readonly #arrivals: Arrivals
-  readonly #idleFrames: IdleFrames
-  readonly #streamLimits: StreamLimits
-  readonly #clock: Clock
   readonly #times: Times
   #onIdle: (() => void) | undefined
   #isLeaving = false
@@ -128,7 +102,6 @@ export class Server {
     const { listen, handler, tls, clock, takesUpgrades = false } = options
     this.#handler = handler
     this.#onFault = options.onFault
-    this.#clock = clock
     this.#times = {
       idleTimeoutMs: options.idleTimeoutMs ?? idleTimeoutMs,
       headersTimeoutMs: options.headersTimeoutMs ?? headersTimeoutMs,
@@ -142,18 +115,22 @@ export class Server {
     })
     this.#stalled = new StalledClients(this.#exchanges, clock)
     this.#arrivals = new Arrivals(clock)
-    this.#idleFrames = new IdleFrames(clock, bytes => this.#arrivals.wasted(bytes))
-    this.#streamLimits = new StreamLimits(clock)
-    const h2 = this.#withHttp2(http2.createServer(http2Options))
+    this.#http2 = new Http2Connections({
+      clock,
+      onFault: this.#onFault,
+      idleTimeoutMs: this.#times.idleTimeoutMs,
+      arrivals: this.#arrivals,
+      limits: new StreamLimits(clock),
+      begin: (exchange, connection) => this.#beginWellFormed(exchange, connection),
+    })
     switch (listen.protocol) {
       case 'https':
-        this.#secure = this.#createSecure(tls ?? {}, h2)
+        this.#secure = this.#createSecure(tls ?? {})
         this.#http1 = this.#withHttp1(this.#secure)
         break
       case 'http':
         this.#http1 = this.#sniffProtocol(
           this.#withHttp1(http.createServer(http1Options(this.#times))),
-          h2,
         )
         break
       default:
@@ -221,7 +198,7 @@ export class Server {
     this.leave()
     this.#isDraining = true
     this.#http1.close()
-    for (const session of this.#sessions) session.close()
+    this.#http2.drain()
     this.#closeIdle()
     if (this.#exchanges.size > 0) {
       await new Promise<void>(resolve => {
@@ -235,15 +212,14 @@ export class Server {
   close(): void {
     this.#isDraining = true
     this.#stalled.stop()
-    this.#idleFrames.stop()
     this.#http1.close()
-    for (const session of this.#sessions) session.destroy()
+    this.#http2.destroy()
     for (const socket of this.#sockets) socket.destroy()
   }
 
   /** Node's HTTP/1.1 server listens, because only a server that listens times out slow headers and
    *  idle connections. */
-  #createSecure(tls: SecureContextOptions, h2: http2.Http2Server): https.Server {
+  #createSecure(tls: SecureContextOptions): https.Server {
     const verification: TlsOptions =
       tls.ca === undefined ? {} : { requestCert: true, rejectUnauthorized: false }
     const server = https.createServer({
@@ -266,7 +242,7 @@ export class Server {
     server.removeAllListeners('secureConnection')
     server.on('secureConnection', socket => {
       this.#track(socket)
-      if (socket.alpnProtocol === 'h2') this.#openSession(h2, socket)
+      if (socket.alpnProtocol === 'h2') this.#openHttp2(socket)
       else this.#bare.open(socket, taken => call(listeners, server, taken))
     })
     return server
@@ -274,7 +250,7 @@ export class Server {
 
   /** A connection that begins with the HTTP/2 preface goes to the HTTP/2 server, any other to the
    *  HTTP/1.1 server. */
-  #sniffProtocol(http1: http.Server, h2: http2.Http2Server): http.Server {
+  #sniffProtocol(http1: http.Server): http.Server {
     const listeners = http1.listeners('connection')
     http1.removeAllListeners('connection')
     return http1.on('connection', (socket: net.Socket) => {
@@ -283,19 +259,15 @@ export class Server {
         if (start.subarray(0, 4).toString('latin1') === 'PRI ') {
           // The HTTP/1.1 server accepts half-open sockets; an HTTP/2 client that ends has gone.
           socket.allowHalfOpen = false
-          this.#openSession(h2, socket)
+          this.#openHttp2(socket)
         } else this.#bare.open(socket, taken => call(listeners, http1, taken))
       })
     })
   }
 
-  #openSession(h2: http2.Http2Server, socket: net.Socket): void {
+  #openHttp2(socket: net.Socket): void {
     this.#arrivals.session(socket.remoteAddress ?? '', () => {
-      if (socket.destroyed) return
-      h2.updateSettings({
-        maxConcurrentStreams: this.#streamLimits.begin(this.#arrivals.isCrowded),
-      })
-      h2.emit('connection', socket)
+      if (!socket.destroyed) this.#http2.open(socket)
     })
   }
 
@@ -309,48 +281,9 @@ export class Server {
     return server
   }
 
-  #withHttp2(server: http2.Http2Server): http2.Http2Server {
-    server.on('session', (session: http2.ServerHttp2Session) => {
-      const leave = this.#sessions.add(session)
-      this.#arrivals.add(session)
-      const count = this.#idleFrames.add(session)
-      // Node's own timeout of a session stays after the session has ended, and keeps all of it for
-      // its whole time.
-      const idle = new IdleTimer(this.#clock, this.#times.idleTimeoutMs, () => session.close())
-      session.on('close', () => {
-        leave()
-        this.#arrivals.remove(session)
-        idle.stop()
-      })
-      session.on('error', () => {})
-      if (this.#isDraining) session.close()
-      const noteStream = limitResets(session)
-      // The client keeps the connection alive because it may use it.
-      session.on('ping', () => idle.used())
-      const limited = this.#streamLimits.open(session)
-      // One listener each, of sessions and of streams: to tell several takes longer than what they
-      // do.
-      const begun: OnStream = (stream, _headers, _flags, rawHeaders) => {
-        noteStream(stream)
-        count?.(stream, rawHeaders)
-        this.#arrivals.read(session)
-        const leaveLimits = limited(stream)
-        const endUse = idle.begin()
-        stream.on('close', () => {
-          leaveLimits()
-          endUse()
-        })
-      }
-      session.on('stream', begun)
-    })
-    const answer: OnStream = (stream, headers, _flags, rawHeaders) => {
-      const exchange = new Http2Exchange(stream, headers, rawHeaders, this.#onFault)
-      if (isWellFormed(exchange)) this.#begin(exchange, stream.session ?? stream)
-      else refuseStream(exchange)
-    }
-    server.on('stream', answer)
-    server.on('sessionError', () => {})
-    return server
+  #beginWellFormed(exchange: Exchange, connection: object): void {
+    if (isWellFormed(exchange)) this.#begin(exchange, connection)
+    else refuseStream(exchange)
   }
 
   #begin(exchange: Exchange, connection: object): void {

@@ -1,8 +1,8 @@
 /** The number of streams that an HTTP/2 connection may have at once: few at first, and four times
  *  as many whenever half of them have been taken, which means that the client has got all of the
  *  response that there is so far. So a client whose windows are zero, or that does not read, has
- *  few however often it asks. nghttp2 refuses the others before Node makes any object; clients send
- *  such a request again (RFC 9113, 8.7).
+ *  few however often it asks. The others are refused before any object is made; clients send such
+ *  a request again (RFC 9113, 8.7).
  *
  *  ```
  *  strangers          100, or 8 while many connections come ─── stays
@@ -12,7 +12,6 @@
  *  Connections that may need more are looked at every 50 ms: nothing says when a blocked response
  *  begins to move. */
 
-import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
 import { Bag } from '../../base/bag.ts'
 import type { Clock } from '../../base/clock.ts'
 import { Rounds } from '../../base/timers.ts'
@@ -28,13 +27,25 @@ const growth = 4
 const lookEveryMs = 50
 
 /** A stream as its limits see it. */
-type Stream = Pick<
-  ServerHttp2Stream,
-  'headersSent' | 'writableLength' | 'writableFinished' | 'rstCode'
->
+export interface LimitedStream {
+  readonly headersSent: boolean
+  /** Bytes that wait for the client. */
+  readonly writableLength: number
+  readonly writableFinished: boolean
+  readonly rstCode: number
+}
+
+/** A connection as its limits see it. */
+export interface LimitedConnection {
+  readonly destroyed: boolean
+  readonly closed: boolean
+  settings(settings: { readonly maxConcurrentStreams: number }): void
+}
+
+type Stream = LimitedStream
 
 interface Connection {
-  readonly session: ServerHttp2Session
+  readonly session: LimitedConnection
   readonly open: Bag<Stream>
   limit: number
   /** Number of streams that were taken and have ended. */
@@ -60,7 +71,7 @@ export class StreamLimits {
 
   /** A connection has begun. Call the returned function with each stream, and what that returns
    *  when the stream is over. */
-  open(session: ServerHttp2Session): (stream: Stream) => () => void {
+  open(session: LimitedConnection): (stream: Stream) => () => void {
     const one: Connection = {
       session,
       open: new Bag(),

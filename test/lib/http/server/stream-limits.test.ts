@@ -1,4 +1,3 @@
-import type { ServerHttp2Session } from 'node:http2'
 import t from 'tap'
 import { StreamLimits } from '../../../../lib/http/server/stream-limits.ts'
 import { noteAccepted } from '../../../../lib/http/server/accepted.ts'
@@ -26,9 +25,8 @@ class Connection {
   readonly begin: (stream: ReturnType<typeof streamOf>) => () => void
 
   constructor(limits: StreamLimits, isKnown = true) {
-    const session = this.session as unknown as ServerHttp2Session
-    if (isKnown) noteAccepted(session)
-    this.begin = limits.open(session)
+    if (isKnown) noteAccepted(this.session)
+    this.begin = limits.open(this.session)
   }
 
   beginMany(count: number, writableLength = 0): (() => void)[] {

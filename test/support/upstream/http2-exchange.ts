@@ -1,4 +1,5 @@
-/** An exchange over one stream of an HTTP/2 connection. */
+/** An exchange over one stream of Node's HTTP/2: the upstream of tests does not share what it
+ *  tests. */
 
 import {
   type IncomingHttpHeaders,
@@ -7,10 +8,9 @@ import {
   constants,
 } from 'node:http2'
 import type { Readable } from 'node:stream'
-import type { Exchange, OnFault, Peer, ResponseHeaders } from './exchange.ts'
-import { guarded } from './guarded.ts'
-import { acceptSession, refuseSession } from './h2-session.ts'
-import { peerOf } from './peer.ts'
+import type { Exchange, OnFault, Peer, ResponseHeaders } from '../../../lib/http/server/exchange.ts'
+import { guarded } from '../../../lib/http/server/guarded.ts'
+import { peerOf } from '../../../lib/http/server/peer.ts'
 
 const unknownPeer: Peer = {
   address: '',
@@ -90,7 +90,6 @@ export class Http2Exchange implements Exchange {
 
   respond(status: number, headers: ResponseHeaders, length?: number): void {
     if (this.isClosed) return
-    if (status === 401) refuseSession(this.#stream.session)
     // A key that is added after others were spread makes V8 copy the object by a slow way.
     const all: OutgoingHttpHeaders = { ':status': status, ...(headers as OutgoingHttpHeaders) }
     if (length !== undefined) all['content-length'] = length
@@ -103,9 +102,7 @@ export class Http2Exchange implements Exchange {
     }
   }
 
-  accept(): void {
-    acceptSession(this.#stream.session)
-  }
+  accept(): void {}
 
   proceed(): void {
     const { expect } = this.headers
