@@ -11,13 +11,14 @@ import type { EtcdSessions } from './pass/etcd-sessions.ts'
 import { cutOff, type GrpcCall } from './listen/grpc-call.ts'
 import { asSent, type Message, messagePrefix } from './listen/message-reader.ts'
 import type { MirroredEtcd } from './answers/mirrored.ts'
+import { MessageHeads } from './pass/message-heads.ts'
 import { passCall, type PassObserver, passThroughGate } from './pass/pass-call.ts'
 import { hasOnlyFields } from './answers/known-fields.ts'
 import { createTurns } from './answers/turns.ts'
 import { EtcdWatches } from './answers/etcd-watches.ts'
 import { WatchAnswers } from './answers/watch-answers.ts'
 import { RangeAnswers } from './answers/range-answers.ts'
-import { AnsweredRevisions } from './answers/answered-revisions.ts'
+import { AnsweredRevisions, messageHeadBytes } from './answers/answered-revisions.ts'
 import { statusOf, uncompressed } from './statuses.ts'
 import { Access, type AccessRules, type Check, uncheckable } from './access/access.ts'
 import { leasesPath } from './access/leases.ts'
@@ -39,6 +40,7 @@ export interface CallsOptions {
 
 const watchPath = '/etcdserverpb.Watch/Watch'
 const rangePath = '/etcdserverpb.KV/Range'
+const rangeStreamPath = '/etcdserverpb.KV/RangeStream'
 const compactPath = '/etcdserverpb.KV/Compact'
 const keepAlivePath = '/etcdserverpb.Lease/LeaseKeepAlive'
 const usersPaths = new Set(['/etcdserverpb.Auth/AuthEnable', '/etcdserverpb.Auth/AuthDisable'])
@@ -54,6 +56,7 @@ export class Calls {
   readonly #ranges: RangeAnswers | undefined
   readonly #watches: WatchAnswers | undefined
   readonly #pace: StreamPace
+  readonly #seeAnswer: PassObserver = { answered: start => this.#answered.passed(start) }
 
   constructor(options: CallsOptions) {
     const { sessions, mirrored, clock } = options
@@ -142,9 +145,13 @@ export class Calls {
     const ranges = this.#ranges
     if (ranges === undefined) return undefined
     if (call.path === compactPath) return bytes => this.#notedCompaction(bytes)
-    if (call.path !== rangePath || !this.#mayAnswer(call)) return undefined
-    // There may be users by the time that the request has come.
-    return async bytes => (this.#users.areNone ? ranges.answer(call, bytes) : undefined)
+    const isInParts = call.path === rangeStreamPath
+    if ((call.path !== rangePath && !isInParts) || !this.#mayAnswer(call)) return undefined
+    return async bytes => {
+      // There may be users by the time that the request has come.
+      if (!this.#users.areNone) return undefined
+      return isInParts ? ranges.answerInParts(call, bytes) : ranges.answer(call, bytes)
+    }
   }
 
   /** The same for a limited name, who is told of its own leases only. */
@@ -259,9 +266,15 @@ export class Calls {
   #pass(call: GrpcCall, bytes: Buffer = noBytes, observer?: PassObserver): void {
     const { sessions } = this.#options
     passCall(sessions, call, bytes, {
-      answered: start => this.#answered.passed(start),
+      ...(call.path === rangeStreamPath ? this.#seeParts() : this.#seeAnswer),
       ...observer,
     })
+  }
+
+  /** What a passed range says in its last part. */
+  #seeParts(): PassObserver {
+    const heads = new MessageHeads(messageHeadBytes, head => this.#answered.passedPart(head))
+    return { passed: bytes => heads.push(bytes) }
   }
 
   async #notedCompaction(bytes: Buffer): Promise<PassObserver> {

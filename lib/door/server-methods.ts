@@ -2,6 +2,7 @@
  *  their messages are read and written, and who answers. A call that is not here is answered by
  *  gRPC itself, as not implemented. */
 
+import type { Clock } from '../base/clock.ts'
 import type { Admin } from '../etcd/engine/admin.ts'
 import { sizeOfEntry } from '../etcd/engine/fragments.ts'
 import { requestMaxBytes } from '../etcd/engine/request-size.ts'
@@ -37,6 +38,8 @@ import {
 export interface Answerer {
   readonly member: Member
   readonly admin: Admin
+  /** The time that answers of any size are divided by. */
+  readonly clock: Clock
 }
 
 /** A call of one message each way. */

@@ -8,7 +8,10 @@ import { Admin } from '../etcd/engine/admin.ts'
 import type { Engine } from '../etcd/engine/engine.ts'
 import type { Member } from '../etcd/engine/member.ts'
 import { leaseIdCodec, leaseResponseCodec } from '../etcd/proto/admin-messages.ts'
-import { EtcdError } from '../etcd/proto/failures.ts'
+import { unsorted, unstreamable } from '../etcd/engine/range-order.ts'
+import { EtcdError, grpcStatus } from '../etcd/proto/failures.ts'
+import { rangeCodec, type RangeResponseMessage } from '../etcd/proto/kv-messages.ts'
+import { type RangeBody, sendRangeParts } from './answers/range-body.ts'
 import { cutOff, endedEarly, type GrpcCall } from './listen/grpc-call.ts'
 import { GrpcServer } from './listen/grpc-server.ts'
 import { type Answerer, type UnaryMethod, unaryMethods } from './server-methods.ts'
@@ -41,6 +44,7 @@ const handlers = new Map<string, Handler>([
     method.path,
     (answerer, call) => answerUnary(answerer, call, method),
   ]),
+  ['/etcdserverpb.KV/RangeStream', answerRangeStream],
   ['/etcdserverpb.Watch/Watch', answerWatch],
   ['/etcdserverpb.Lease/LeaseKeepAlive', answerKeepAlive],
 ])
@@ -51,11 +55,12 @@ export async function startEtcdServer(options: EtcdServerOptions): Promise<EtcdS
   const [first] = options.engine.members
   const member = options.member ?? first
   if (member === undefined) throw new CacheError('invalid_request', 'the engine has no such member')
-  const answerer = { member, admin: new Admin(options.engine, member) }
+  const { clock } = options.engine
+  const answerer = { member, admin: new Admin(options.engine, member), clock }
   const server = await GrpcServer.listen({
     listen: options.listen,
     tls: options.tls,
-    clock: options.engine.clock,
+    clock,
     handle: call => {
       const handler = handlers.get(call.path)
       if (handler === undefined) call.finish(unimplemented(call.path))
@@ -76,6 +81,20 @@ export async function startEtcdServer(options: EtcdServerOptions): Promise<EtcdS
 }
 
 function answerUnary(answerer: Answerer, call: GrpcCall, method: UnaryMethod): void {
+  readOne(call, bytes =>
+    method.answer(answerer, bytes, outcome => {
+      if (outcome instanceof Error) {
+        call.finish(statusOf(outcome))
+      } else {
+        call.send(outcome)
+        call.finish()
+      }
+    }),
+  )
+}
+
+/** Hands over the only message of a call. */
+function readOne(call: GrpcCall, answer: (bytes: Buffer) => void): void {
   let isAsked = false
   call.read({
     message(message) {
@@ -83,14 +102,7 @@ function answerUnary(answerer: Answerer, call: GrpcCall, method: UnaryMethod): v
       if (isAsked) return
       isAsked = true
       try {
-        method.answer(answerer, uncompressed(message), outcome => {
-          if (outcome instanceof Error) {
-            call.finish(statusOf(outcome))
-          } else {
-            call.send(outcome)
-            call.finish()
-          }
-        })
+        answer(uncompressed(message))
       } catch (error) {
         call.finish(statusOf(malformed(error)))
       }
@@ -100,6 +112,27 @@ function answerUnary(answerer: Answerer, call: GrpcCall, method: UnaryMethod): v
     },
     isSingle: true,
   })
+}
+
+/** Answers a range in parts (KEP-5966). */
+function answerRangeStream({ member, clock }: Answerer, call: GrpcCall): void {
+  readOne(call, bytes => {
+    const request = rangeCodec.decode(bytes)
+    const refusal = unstreamable(request)
+    if (refusal !== undefined) {
+      call.finish({ code: grpcStatus.unimplemented, details: refusal })
+      return
+    }
+    member.readRange(unsorted(request), outcome => {
+      if (outcome instanceof Error) call.finish(statusOf(outcome))
+      else void sendRangeParts(call, bodyOf(outcome), clock)
+    })
+  })
+}
+
+/** The engine's answer. Its entries have no values where only keys are asked for. */
+function bodyOf({ header, entries, more, count }: RangeResponseMessage): RangeBody {
+  return { header, entries: () => entries, withValues: true, more, count }
 }
 
 function answerWatch({ member }: Answerer, call: GrpcCall): void {

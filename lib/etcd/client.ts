@@ -17,6 +17,10 @@ export interface Client {
   readonly ownRevision?: OwnRevision | undefined
   /** Entries of a range in key order. Linearizable unless `serializable` is set. */
   range(request: RangeRequest, signal?: AbortSignal): Promise<RangeResponse>
+  /** The entries of a range in the parts that etcd streams (KEP-5966, etcd 3.7): it counts each key
+   *  once. The next part is waited for when the one before has been taken. Absent where the client
+   *  has no such call; fails with `unsupported` where etcd has none. */
+  rangeParts?(request: RangeRequest, signal?: AbortSignal): AsyncIterable<RangePart>
   /** Compares, then all of one list of operations, at one revision. */
   txn(request: TxnRequest, signal?: AbortSignal): Promise<TxnResponse>
   /** Opens a stream with one watcher on it: a progress request is answered only when every watcher
@@ -52,6 +56,13 @@ export interface RangeRequest {
   readonly countOnly?: boolean | undefined
   /** Answered by any member from what it has, without asking the others. */
   readonly serializable?: boolean | undefined
+}
+
+/** A part of a range that etcd streams. */
+export interface RangePart {
+  /** In the last part only. */
+  readonly header: ResponseHeader | undefined
+  readonly entries: readonly KeyValue[]
 }
 
 export interface RangeResponse {

@@ -50,8 +50,10 @@ export class Access {
       rules && new Map([...rules].map(([name, prefixes]) => [name, new Rights(name, prefixes)]))
     const leases = new Leases(sessions, clock)
     this.#leases = leases
+    const range = checked(rangeCodec, (rights, one) => rights.mayRange(one))
     this.#checks = new Map<string, Check>([
-      ['/etcdserverpb.KV/Range', checked(rangeCodec, (rights, one) => rights.mayRange(one))],
+      ['/etcdserverpb.KV/Range', range],
+      ['/etcdserverpb.KV/RangeStream', range],
       [
         '/etcdserverpb.KV/Put',
         checked(

@@ -19,13 +19,13 @@ import type { Revision } from '../../base/revision.ts'
 import type { KeyValue } from '../../store/event.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
 import { evaluateRange, rangeFromWire, type VersionedContents } from '../../etcd/engine/kv.ts'
-import { needsAll } from '../../etcd/engine/range-order.ts'
+import { needsAll, unsorted, unstreamable } from '../../etcd/engine/range-order.ts'
 import { EtcdError, type FailureName } from '../../etcd/proto/failures.ts'
 import { type HeaderMessage, rangeCodec, type RangeMessage } from '../../etcd/proto/kv-messages.ts'
 import type { GrpcCall } from '../listen/grpc-call.ts'
 import { hasOnlyFields } from './known-fields.ts'
 import type { MirroredEtcd, MirroredPart } from './mirrored.ts'
-import { type RangeBody, sendRange } from './range-body.ts'
+import { type RangeBody, sendRange, sendRangeParts } from './range-body.ts'
 import type { AnsweredRevisions } from './answered-revisions.ts'
 import { SharedChecks } from './shared-checks.ts'
 
@@ -59,7 +59,24 @@ export class RangeAnswers {
   /** Answers a range; `undefined`, with nothing sent, if it must pass. Fails as etcd does. */
   async answer(call: GrpcCall, bytes: Buffer): Promise<'answered' | undefined> {
     const request = requestFrom(bytes)
-    if (request === undefined) return undefined
+    const body = request && (await this.#bodyOf(call, request))
+    if (body === undefined) return undefined
+    call.source = 'mirror'
+    return (await sendRange(call, body, this.#clock)) ? 'answered' : undefined
+  }
+
+  /** Answers a range in parts; what etcd does not stream passes, and is refused there. */
+  async answerInParts(call: GrpcCall, bytes: Buffer): Promise<'answered' | undefined> {
+    const request = requestFrom(bytes)
+    if (request === undefined || unstreamable(request) !== undefined) return undefined
+    const body = await this.#bodyOf(call, unsorted(request))
+    if (body === undefined) return undefined
+    call.source = 'mirror'
+    await sendRangeParts(call, body, this.#clock)
+    return 'answered'
+  }
+
+  async #bodyOf(call: GrpcCall, request: RangeMessage): Promise<RangeBody | undefined> {
     const range = rangeFromWire(request.key, request.rangeEnd)
     const part = this.#etcd.partOf(range ?? singleKey(request.key))
     if (part?.isServed !== true) return undefined
@@ -67,11 +84,7 @@ export class RangeAnswers {
       request.revision > 0
         ? await this.#atRevision(part, request)
         : await this.#newest(part, request.serializable, call)
-    if (found === undefined) return undefined
-    const body = bodyOf(request, range, found)
-    if (body === undefined) return undefined
-    call.source = 'mirror'
-    return (await sendRange(call, body, this.#clock)) ? 'answered' : undefined
+    return found && bodyOf(request, range, found)
   }
 
   async #newest(

@@ -1,18 +1,19 @@
 /** Sends the response of a range: its length first, then the entries as they are written, as
- *  fast as the client reads. Only a few hundred kilobytes of a response are in memory at once,
- *  and other work gets its turn in between. */
+ *  fast as the client reads; or the same in parts (KEP-5966), each a message. Only a few hundred
+ *  kilobytes of a response are in memory at once, and other work gets its turn in between. */
 
 import type { Clock } from '../../base/clock.ts'
 import { Slice } from '../../base/slice.ts'
 import type { KeyValue } from '../../store/event.ts'
 import { EntryPieces, entryLength } from './entry-bytes.ts'
 import { type HeaderMessage, rangeResponseCodec } from '../../etcd/proto/kv-messages.ts'
+import { varintLength, writeVarint } from '../../wire/varint.ts'
 import type { GrpcCall } from '../listen/grpc-call.ts'
 import { messagePrefix } from '../listen/message-reader.ts'
 
 export interface RangeBody {
-  readonly header: HeaderMessage
-  /** The entries; walked twice, with the same result. */
+  readonly header: HeaderMessage | undefined
+  /** The entries; walked twice for a whole response, with the same result. */
   readonly entries: () => Iterable<KeyValue>
   readonly withValues: boolean
   readonly more: boolean
@@ -50,6 +51,37 @@ export async function sendRange(call: GrpcCall, body: RangeBody, clock: Clock): 
   write(call, [...pieces.take(), tail])
   call.finish()
   return true
+}
+
+/** Sends the response in parts and ends the call. The last part has the header and the counts, as
+ *  etcd's has: a client that joins all parts has the response of a range. */
+export async function sendRangeParts(call: GrpcCall, body: RangeBody, clock: Clock): Promise<void> {
+  const pieces = new EntryPieces(body.withValues)
+  const slice = new Slice(clock)
+  let walked = 0
+  for (const entry of body.entries()) {
+    if (pieces.bytes >= sendBytes && !sendPart(call, pieces.take())) await drained(call)
+    pieces.add(entry)
+    walked++
+    if (walked % clockCheckEntries !== 0 || !slice.isOver) continue
+    await slice.next()
+    if (call.isOver) return
+  }
+  const head = rangeResponseCodec.encode({ ...noEntries, header: body.header })
+  const tail = rangeResponseCodec.encode({ ...noEntries, more: body.more, count: body.count })
+  sendPart(call, [head, ...pieces.take(), tail])
+  call.finish()
+}
+
+/** The field of a part that has a piece of the response. */
+const partField = (1 << 3) | 2
+
+function sendPart(call: GrpcCall, pieces: readonly Buffer[]): boolean {
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
+  const head = Buffer.alloc(1 + varintLength(length))
+  head[0] = partField
+  writeVarint(head, 1, length)
+  return call.send(head, ...pieces)
 }
 
 const noEntries = { header: undefined, entries: [], more: false, count: 0 }

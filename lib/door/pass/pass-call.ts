@@ -14,6 +14,8 @@ import { asSent, type Message, MessageReader } from '../listen/message-reader.ts
 export interface PassObserver {
   /** The first bytes of the answer's messages. */
   answered?(bytes: Buffer): void
+  /** All bytes of the answer's messages, in order. */
+  passed?(bytes: Buffer): void
   /** etcd has ended the call with this status. */
   finished?(code: number): void
 }
@@ -174,6 +176,7 @@ function sendBack(call: GrpcCall, there: ClientHttp2Stream, way: WayBack): void 
   there.on('data', (chunk: Buffer) => {
     if (isFirst) observer.answered?.(chunk)
     isFirst = false
+    observer.passed?.(chunk)
     if (!forward(chunk)) there.pause()
   })
   call.stream.on('drain', () => there.resume())

@@ -10,6 +10,20 @@ export function needsAll(request: RangeMessage): boolean {
   return request.sortOrder !== sortOrder.none || hasFilter(request)
 }
 
+/** etcd's words for a range that it does not stream; `undefined` if it does. */
+export function unstreamable(request: RangeMessage): string | undefined {
+  const { sortOrder: order, sortTarget: target } = request
+  const isInOrder =
+    order === sortOrder.none || (order === sortOrder.ascend && target === sortTarget.key)
+  if (!isInOrder) return 'RangeStream does not support custom sort orders'
+  return hasFilter(request) ? 'RangeStream does not support revision filters' : undefined
+}
+
+/** The request without the sort that its entries have anyway: for ranges that are streamed. */
+export function unsorted(request: RangeMessage): RangeMessage {
+  return { ...request, sortOrder: sortOrder.none, sortTarget: sortTarget.key }
+}
+
 /** The entries that pass the bounds on revisions. */
 export function filterEntries(entries: KeyValue[], request: RangeMessage): KeyValue[] {
   if (!hasFilter(request)) return entries

@@ -7,8 +7,8 @@ import {
   type ChannelOptions,
   Client,
   type ClientDuplexStream,
-  type ClientUnaryCall,
   Metadata,
+  type ServiceError,
   connectivityState,
   status,
 } from '@grpc/grpc-js'
@@ -59,7 +59,7 @@ export class Channel {
    *  pings would find out only within 40 s, so it is better to make a new one. */
   isSuspect = false
   readonly #client: Client
-  readonly #calls = new Bag<ClientUnaryCall>()
+  readonly #calls = new Bag<{ cancel(): void }>()
   #connecting: Promise<void> | undefined
   #isClosed = false
 
@@ -112,6 +112,48 @@ export class Channel {
       const leave = this.#calls.add(call)
       signal?.addEventListener('abort', abort, { once: true })
     })
+  }
+
+  /** One message there, any number back. Fails when none comes for `timeoutMs` while one is waited
+   *  for. */
+  async *parts(
+    path: string,
+    request: Buffer,
+    { metadata, timeoutMs, signal }: CallOptions,
+  ): AsyncGenerator<Buffer, void, undefined> {
+    if (this.#isClosed || isAborted(signal)) throw this.#cancelled()
+    const stream = this.#client.makeServerStreamRequest<Buffer, Buffer>(
+      path,
+      asIs,
+      asIs,
+      request,
+      metadata,
+    )
+    const leave = this.#calls.add(stream)
+    const cancel = (): void => stream.cancel()
+    signal?.addEventListener('abort', cancel, { once: true })
+    let failure: CacheError | undefined
+    const late = (): void => {
+      failure = failureFromStatus(tooLate, this.endpoint)
+      this.isSuspect = true
+      cancel()
+    }
+    let timer = setTimeout(late, timeoutMs)
+    try {
+      for await (const message of stream as AsyncIterable<Buffer>) {
+        clearTimeout(timer)
+        yield message
+        timer = setTimeout(late, timeoutMs)
+      }
+    } catch (error) {
+      if (this.#isClosed || isAborted(signal)) failure = this.#cancelled()
+      throw failure ?? failureFromStatus(error as ServiceError, this.endpoint)
+    } finally {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', cancel)
+      leave()
+      cancel()
+    }
   }
 
   /** Opens a stream. Its end is its `status` event, whatever the reason. */
@@ -191,7 +233,13 @@ export class Channel {
 }
 
 const noAnswer = { code: status.UNAVAILABLE, details: 'answered nothing' }
+const tooLate = { code: status.DEADLINE_EXCEEDED, details: 'nothing more has come' }
 const notConnected = { code: status.UNAVAILABLE, details: 'no connection in time' }
+
+/** Asked again: it may have been aborted meanwhile. */
+function isAborted(signal: AbortSignal | undefined): boolean {
+  return signal?.aborted === true
+}
 
 function asIs(message: Buffer): Buffer {
   return message

@@ -12,6 +12,7 @@ import type {
   Client,
   Lease,
   MemberStatus,
+  RangePart,
   RangeRequest,
   RangeResponse,
   TxnRequest,
@@ -26,6 +27,7 @@ import {
   type Method,
   compactMethod,
   createRangeMethod,
+  createRangePartsMethod,
   leaseGrantMethod,
   leaseKeepAliveMethod,
   leaseRevokeMethod,
@@ -85,6 +87,7 @@ export class GrpcClient implements Client {
   readonly #tokens: TokenSource | undefined
   readonly #timeouts: Timeouts
   readonly #rangeMethod = createRangeMethod()
+  readonly #rangePartsMethod = createRangePartsMethod()
   readonly #streams = new Set<GrpcWatchStream>()
   #isClosed = false
 
@@ -113,6 +116,36 @@ export class GrpcClient implements Client {
       signal,
     })
     return rangeFromMessage(response)
+  }
+
+  async *rangeParts(
+    request: RangeRequest,
+    signal?: AbortSignal,
+  ): AsyncGenerator<RangePart, void, undefined> {
+    if (this.#isClosed) throw closedFailure()
+    const [endpoint] = this.#endpoints.inOrder() as [Endpoint]
+    const { path, request: codec } = this.#rangePartsMethod
+    let last: RangePart | undefined
+    try {
+      await this.#connect(endpoint, signal)
+      const token = await this.#tokens?.get(endpoint.reads)
+      const options = {
+        metadata: metadataOf(token, true),
+        timeoutMs: this.#timeouts.pageMs,
+        signal,
+      }
+      const messages = endpoint.reads.parts(path, codec.encode(messageFromRange(request)), options)
+      for await (const message of messages) {
+        last = this.#partFrom(message, endpoint)
+        yield last
+      }
+    } catch (error) {
+      const failure = CacheError.from(error, 'source_failed')
+      if (failure.code === 'source_failed') this.#endpoints.failed(endpoint)
+      throw failure
+    }
+    if (last?.header !== undefined) return
+    throw new CacheError('source_failed', `etcd ${endpoint.url} has ended a range too early`)
   }
 
   async txn(request: TxnRequest, signal?: AbortSignal): Promise<TxnResponse> {
@@ -189,6 +222,16 @@ export class GrpcClient implements Client {
     const { version, leader, databaseBytes } = response
     const header = headerFromMessage(response.header)
     return { endpoint: endpoint.url, header, version, leader, databaseBytes }
+  }
+
+  #partFrom(message: Buffer, { url }: Endpoint): RangePart {
+    try {
+      const { part } = this.#rangePartsMethod.response.decode(message)
+      const header = part?.header && headerFromMessage(part.header)
+      return { header, entries: part?.entries ?? [] }
+    } catch (error) {
+      throw unreadable(error, url)
+    }
   }
 
   #change(signal: AbortSignal | undefined): CallOptions {

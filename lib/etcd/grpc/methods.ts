@@ -23,10 +23,12 @@ import {
   type CompactionMessage,
   type HeaderResponseMessage,
   type RangeMessage,
+  type RangePartMessage,
   type RangeResponseMessage,
   type TxnMessage,
   type TxnResponseMessage,
   compactionCodec,
+  createRangePartCodec,
   createRangeResponseCodec,
   headerResponseCodec,
   rangeCodec,
@@ -96,6 +98,15 @@ export function createRangeMethod(): Method<RangeMessage, RangeResponseMessage> 
     path: '/etcdserverpb.KV/Range',
     request: rangeCodec,
     response: createRangeResponseCodec(keyValueCodec(placeInSlabs())),
+  }
+}
+
+/** A range in parts, with values copied into slabs likewise. */
+export function createRangePartsMethod(): Method<RangeMessage, RangePartMessage> {
+  return {
+    path: '/etcdserverpb.KV/RangeStream',
+    request: rangeCodec,
+    response: createRangePartCodec(keyValueCodec(placeInSlabs())),
   }
 }
 

@@ -92,6 +92,17 @@ const entryCodec = keyValueCodec(leaveInMessage)
 
 export const rangeResponseCodec: Codec<RangeResponseMessage> = createRangeResponseCodec(entryCodec)
 
+/** A part of the answer to a streamed range (KEP-5966, etcd 3.7): the parts one after the other make
+ *  what a range is answered with. The last one has the header, `more` and `count`. */
+export interface RangePartMessage {
+  readonly part: RangeResponseMessage | undefined
+}
+
+/** The codec of parts whose entries are read by `entries`. */
+export function createRangePartCodec(entries: Codec<KeyValue>): Codec<RangePartMessage> {
+  return message<RangePartMessage>({ part: embedded(1, createRangeResponseCodec(entries)) })
+}
+
 export interface PutMessage {
   readonly key: Key
   readonly value: Uint8Array

@@ -1,8 +1,7 @@
 /** Paged reads: a range of any size, all at one revision. Only two pages are in memory, the current
  *  one and the next one, unless parts of the range are read in parallel. */
 
-import { Backoff } from '../../base/backoff.ts'
-import { type Clock, sleep } from '../../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import { type Key, type KeyRange, keyAfter } from '../../base/keys.ts'
 import { LinkedAbort } from '../../base/linked-abort.ts'
@@ -11,8 +10,10 @@ import type { Revision } from '../../base/revision.ts'
 import type { Client, RangeRequest, RangeResponse, ResponseHeader } from '../../etcd/client.ts'
 import type { KeyValue } from '../../store/event.ts'
 import type { MirrorLimits } from '../limits.ts'
+import { Attempts } from './attempts.ts'
 import { PartReads } from './part-reads.ts'
 import { type NextPart, type RangePart, RangeParts } from './range-parts.ts'
+import { streamedPages } from './streamed-pages.ts'
 
 export interface RangePage {
   /** The revision of all pages: that of the first one's header, or the one that was asked for. */
@@ -65,7 +66,8 @@ export async function* readPages(
     const { page, next } = await asker.ask(request.range, 0)
     if (next !== undefined && request.isSinglePage !== true) {
       const range = { start: next, end: request.range.end }
-      rest = asker.readRest({ range, count: page.remaining })
+      const part = { range, count: page.remaining }
+      rest = (await asker.streamRest(part, page.header)) ?? asker.readRest(part)
       rest.begin()
     }
     yield page
@@ -132,6 +134,39 @@ class PageAsker {
     })
   }
 
+  /** The pages after the first one, as etcd streams them; `undefined` where it does not, and for
+   *  what is not worth the question. */
+  async streamRest(
+    { range, count }: RangePart,
+    header: ResponseHeader,
+  ): Promise<PartReads<RangePage> | undefined> {
+    const { client, limits } = this.#options
+    const { partsAtOnce, keysOnly, attemptsMax } = this.#request
+    const isLarge = partsAtOnce !== undefined && count > limits.partMaxEntries
+    if (!isLarge || client.rangeParts === undefined) return undefined
+    const whole = { range, count, revision: this.#revision ?? header.revision, header, keysOnly }
+    const pages = streamedPages(this.#options, whole, attemptsMax)
+    const first = await pages.next().catch((error: unknown) => {
+      if (CacheError.from(error, 'source_failed').code === 'unsupported') return undefined
+      throw error
+    })
+    if (first === undefined) return undefined
+    let part: NextPart | undefined = { range, count, after: 0 }
+    return new PartReads({
+      nextPart: async () => {
+        const next = part
+        part = undefined
+        return next
+      },
+      async *readPart() {
+        if (first.done !== true) yield first.value
+        yield* pages
+      },
+      partsAtOnce: 1,
+      aheadMaxBytes: limits.readAheadMaxBytes,
+    })
+  }
+
   async *#readPart({ range, after }: NextPart): AsyncGenerator<RangePage, void, undefined> {
     for (let start: Key | undefined = range.start; start !== undefined;) {
       const { page, next }: Awaited<ReturnType<PageAsker['ask']>> = await this.ask(
@@ -154,21 +189,17 @@ class PageAsker {
 }
 
 async function askPage(
-  { client, clock, random, limits, signal }: PagesOptions,
+  options: PagesOptions,
   attemptsMax: number,
   request: RangeRequest,
 ): Promise<RangeResponse> {
-  const backoff = new Backoff(limits.reconnectBackoff, random)
-  for (let attempt = 1; ; attempt++) {
+  const attempts = new Attempts(options, attemptsMax)
+  for (;;) {
     try {
-      return await client.range(request, signal)
+      return await options.client.range(request, options.signal)
     } catch (error) {
-      const failure = CacheError.from(error, 'source_failed')
-      const isWorthwhile = failure.code === 'source_failed' || failure.code === 'overloaded'
-      if (signal.aborted) throw new CacheError('closed', 'paged read was abandoned')
-      if (!isWorthwhile || attempt >= attemptsMax) throw failure
+      await attempts.failed(error)
     }
-    await sleep(clock, backoff.nextMs(), signal)
   }
 }
 
