@@ -271,7 +271,7 @@ export class Calls {
     })
   }
 
-  /** What a passed range says in its last part. */
+  /** The observer of a range in parts that passes: its last part has the header. */
   #seeParts(): PassObserver {
     const heads = new MessageHeads(messageHeadBytes, head => this.#answered.passedPart(head))
     return { passed: bytes => heads.push(bytes) }

@@ -4,7 +4,7 @@
 
 import type { KeyRange } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
-import type { RangePage } from './feed/pages.ts'
+import type { RangePage } from './feed/page.ts'
 import type { KeyspaceDescription, MirroredKeyspace } from './mirrored-keyspace.ts'
 import type { DirectReadRequest } from './reads/direct-reads.ts'
 import type { ReadOptions, ReadOutcome } from './reads/read.ts'

@@ -3,7 +3,7 @@
 import { Backoff } from '../../base/backoff.ts'
 import { sleep } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
-import type { PagesOptions } from './pages.ts'
+import type { PagesOptions } from './page.ts'
 
 export class Attempts {
   readonly #options: PagesOptions

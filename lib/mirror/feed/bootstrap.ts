@@ -19,7 +19,8 @@ import type { MirrorLimits } from '../limits.ts'
 import type { MirrorMetrics } from '../metrics.ts'
 import type { KeyspaceOf } from '../mirrored-keyspace.ts'
 import { atOnceMaxBytes, type PlainValues } from '../plain-values.ts'
-import { type RangePage, readPages } from './pages.ts'
+import type { RangePage } from './page.ts'
+import { readPages } from './pages.ts'
 import type { RevisionProbe } from '../reads/revision-probe.ts'
 
 /** The progress of a bootstrap. */

@@ -1,31 +1,17 @@
 /** Paged reads: a range of any size, all at one revision. Only two pages are in memory, the current
  *  one and the next one, unless parts of the range are read in parallel. */
 
-import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import { type Key, type KeyRange, keyAfter } from '../../base/keys.ts'
 import { LinkedAbort } from '../../base/linked-abort.ts'
-import type { Random } from '../../base/random.ts'
 import type { Revision } from '../../base/revision.ts'
-import type { Client, RangeRequest, RangeResponse, ResponseHeader } from '../../etcd/client.ts'
-import type { KeyValue } from '../../store/event.ts'
+import type { RangeRequest, RangeResponse, ResponseHeader } from '../../etcd/client.ts'
 import type { MirrorLimits } from '../limits.ts'
 import { Attempts } from './attempts.ts'
+import type { PagesOptions, RangePage } from './page.ts'
 import { PartReads } from './part-reads.ts'
 import { type NextPart, type RangePart, RangeParts } from './range-parts.ts'
 import { streamedPages } from './streamed-pages.ts'
-
-export interface RangePage {
-  /** The revision of all pages: that of the first one's header, or the one that was asked for. */
-  readonly revision: Revision
-  readonly header: ResponseHeader
-  readonly entries: readonly KeyValue[]
-  /** Size of keys and values. */
-  readonly bytes: number
-  /** Number of the range's entries after it. */
-  readonly remaining: number
-  readonly isLast: boolean
-}
 
 export interface PagesRequest {
   readonly range: KeyRange
@@ -41,14 +27,6 @@ export interface PagesRequest {
   readonly partsAtOnce?: number | undefined
   /** Number of attempts for a page, with growing pauses. */
   readonly attemptsMax: number
-}
-
-export interface PagesOptions {
-  readonly client: Client
-  readonly clock: Clock
-  readonly random: Random
-  readonly limits: MirrorLimits
-  readonly signal: AbortSignal
 }
 
 /** The pages of a range in key order. Fails with `expired` when the revision is compacted

@@ -7,7 +7,7 @@ import { type Key, type KeyRange, keyAfter } from '../../base/keys.ts'
 import type { Revision } from '../../base/revision.ts'
 import type { ResponseHeader } from '../../etcd/client.ts'
 import { Attempts } from './attempts.ts'
-import type { PagesOptions, RangePage } from './pages.ts'
+import type { PagesOptions, RangePage } from './page.ts'
 
 /** A range at a revision, and what is known of it. */
 export interface StreamedRange {

@@ -12,9 +12,10 @@ import type { Client } from '../../etcd/client.ts'
 import type { Epochs } from '../feed/epochs.ts'
 import type { MirrorLimits } from '../limits.ts'
 import type { MirrorMetrics } from '../metrics.ts'
-import { type RangePage, readPages } from '../feed/pages.ts'
 import type { KeyValue } from '../../store/event.ts'
 import type { PlainValues } from '../plain-values.ts'
+import type { RangePage } from '../feed/page.ts'
+import { readPages } from '../feed/pages.ts'
 
 export interface DirectReadRequest {
   readonly range: KeyRange

@@ -13,7 +13,7 @@ import type {
   TxnRequest,
   TxnResponse,
 } from '../../etcd/client.ts'
-import type { RangePage } from '../../mirror/feed/pages.ts'
+import type { RangePage } from '../../mirror/feed/page.ts'
 
 /** To the thread with the mirrors. */
 export type Question =

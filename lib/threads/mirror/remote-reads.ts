@@ -2,7 +2,7 @@
  *  time. */
 
 import { CacheError } from '../../base/errors.ts'
-import type { RangePage } from '../../mirror/feed/pages.ts'
+import type { RangePage } from '../../mirror/feed/page.ts'
 import type { DirectReadRequest } from '../../mirror/reads/direct-reads.ts'
 import type { KeyValue } from '../../store/event.ts'
 import { EntryReader } from './entries.ts'

@@ -81,7 +81,7 @@ interface Joined {
   readonly count: number
 }
 
-/** What `proto.Merge` makes of the parts. */
+/** The parts as `proto.Merge` joins them. */
 function joined(parts: readonly RangeResponseMessage[]): Joined {
   const last = parts.at(-1)
   const { header, more = false, count = 0 } = last ?? { header: undefined }

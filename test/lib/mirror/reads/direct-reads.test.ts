@@ -3,7 +3,7 @@ import { prefixRange, keyFromText } from '../../../../lib/base/keys.ts'
 import { revision } from '../../../../lib/base/revision.ts'
 import type { DirectReadRequest } from '../../../../lib/mirror/reads/direct-reads.ts'
 import type { Mirror } from '../../../../lib/mirror/mirror.ts'
-import type { RangePage } from '../../../../lib/mirror/feed/pages.ts'
+import type { RangePage } from '../../../../lib/mirror/feed/page.ts'
 import { createReadyFixture, type MirrorFixture } from '../../../support/mirror/mirror-builders.ts'
 
 const range = prefixRange(keyFromText('/r/a/'))

@@ -1,0 +1,28 @@
+/** A page of a paged read, and what such reads need. */
+
+import type { Clock } from '../../base/clock.ts'
+import type { Random } from '../../base/random.ts'
+import type { Revision } from '../../base/revision.ts'
+import type { Client, ResponseHeader } from '../../etcd/client.ts'
+import type { KeyValue } from '../../store/event.ts'
+import type { MirrorLimits } from '../limits.ts'
+
+export interface RangePage {
+  /** The revision of all pages: that of the first one's header, or the one that was asked for. */
+  readonly revision: Revision
+  readonly header: ResponseHeader
+  readonly entries: readonly KeyValue[]
+  /** Size of keys and values. */
+  readonly bytes: number
+  /** Number of the range's entries after it. */
+  readonly remaining: number
+  readonly isLast: boolean
+}
+
+export interface PagesOptions {
+  readonly client: Client
+  readonly clock: Clock
+  readonly random: Random
+  readonly limits: MirrorLimits
+  readonly signal: AbortSignal
+}
