@@ -15,6 +15,7 @@ const runners: Readonly<Record<CommandName, () => Promise<CommandRunner>>> = {
   run: async () => (await import('./test-cluster/run-in-cluster.ts')).runInCluster,
   save: async () => (await import('./record.ts')).save,
   serve: async () => (await import('./serve.ts')).serve,
+  stages: async () => (await import('./stages.ts')).stages,
 }
 
 /** The function that runs a command of the table. */

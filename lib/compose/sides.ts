@@ -13,6 +13,8 @@ import type * as anonymizer from '../cluster/generate/anonymize.ts'
 import type * as dataFolder from '../cluster/journal/data-folder.ts'
 import type * as generator from '../cluster/generate/generator.ts'
 import type * as movedTimes from '../cluster/generate/move-times.ts'
+import type * as stages from '../cluster/stages/stage.ts'
+import type * as builtInStages from '../cluster/stages/built-in.ts'
 import type * as writeSide from '../cluster/write-side.ts'
 import type * as etcdDoor from '../door/etcd-door.ts'
 import type * as etcdServer from '../door/server.ts'
@@ -37,6 +39,8 @@ export const wings = {
   generator: (): Promise<typeof generator> => import('../cluster/generate/generator.ts'),
   anonymizer: (): Promise<typeof anonymizer> => import('../cluster/generate/anonymize.ts'),
   movedTimes: (): Promise<typeof movedTimes> => import('../cluster/generate/move-times.ts'),
+  stages: (): Promise<typeof stages> => import('../cluster/stages/stage.ts'),
+  builtInStages: (): Promise<typeof builtInStages> => import('../cluster/stages/built-in.ts'),
   // front
   upstreamSide: (): Promise<typeof upstreamSide> => import('../front/front.ts'),
   upstreamServers: (): Promise<typeof upstreamServers> => import('../front/upstream/connect.ts'),

@@ -126,6 +126,12 @@ const serveOptions: readonly Option[] = [
     help: 'Made-up controllers: all, or any of nodes (pods are placed and run, leases are renewed), deployments (with replica sets and replication controllers), statefulsets, daemonsets, jobs, cronjobs, services (their endpoints), volumes (claims are bound), budgets (their status) and autoscalers, with commas. They write Events of what they do. Of several processes on one etcd, one runs them. Times are drawn from --seed. Needs a server that takes writes.',
   },
   {
+    name: 'stages',
+    value: 'FILE|FOLDER',
+    many: true,
+    help: "Lifecycles of one's own: kwok's Stage objects in files of YAML or JSON. They say what goes on with the objects of their kinds, in place of --simulate; watchglass stages prints those that do the same. Stage objects in etcd count, too, with --simulate or --stages. Needs a server that takes writes.",
+  },
+  {
     name: 'enable-admission-plugins',
     value: 'NAMES',
     help: "Admission plugins to switch on, with commas, by kube-apiserver's names. What a kube-apiserver has on and this server knows is on without it; ServiceAccount where namespaces have accounts.",
@@ -205,6 +211,7 @@ const allServeOptions: readonly Option[] = [
 /** The options that `run` and `serve` share. */
 const sharedWithRun = [
   'simulate',
+  'stages',
   'enable-admission-plugins',
   'disable-admission-plugins',
   'webhook-service',
@@ -244,6 +251,7 @@ export type CommandName =
   | 'run'
   | 'save'
   | 'serve'
+  | 'stages'
 
 /** The options of `record` and `save`. */
 const recordingOptions: readonly Option[] = [
@@ -363,5 +371,11 @@ export const commands: Readonly<Record<CommandName, Command>> = {
     operands: '',
     summary: 'Mirrors an etcd and serves the Kubernetes API from it: lists, gets and watches.',
     options: allServeOptions,
+  },
+  stages: {
+    operands: '',
+    summary:
+      'Prints what --simulate does with pods and nodes as Stage objects, to change and give to --stages.',
+    options: [...logOptions],
   },
 }

@@ -6,7 +6,7 @@ import type { Random } from '../../base/random.ts'
 import { textFromMilliseconds } from '../../go/time.ts'
 import { StatusError } from '../../kube/status.ts'
 import type { KeyValue } from '../../store/event.ts'
-import type { ApiCluster } from '../controllers/api-cluster.ts'
+import type { ApiCluster, PatchAs } from '../controllers/api-cluster.ts'
 import type { ObjectPlace } from '../controllers/cluster.ts'
 
 export interface ActorApiOptions {
@@ -23,6 +23,15 @@ export interface Creation {
   readonly resource: string
   readonly namespace: string
   readonly object: object
+}
+
+/** An object to apply. */
+export interface Applied {
+  readonly apiVersion: string
+  readonly kind: string
+  /** That of a namespaced object. */
+  readonly namespace: string
+  readonly object: { readonly metadata?: { readonly name?: string } }
 }
 
 export class ActorApi {
@@ -79,6 +88,22 @@ export class ActorApi {
     }
   }
 
+  /** Applies an object: it is made, or changed if it is there. A part of it, if a subresource is
+   *  named, for which it must be there. */
+  async apply(
+    { apiVersion, kind, namespace, object }: Applied,
+    { type, subresource = '' }: Pick<PatchAs, 'type' | 'subresource'>,
+  ): Promise<void> {
+    const { cluster, onWritten } = this.#options
+    const resource = cluster.resourceOfKind(apiVersion, kind)
+    if (resource === undefined) throw new Error(`nothing of kind ${apiVersion} ${kind} is served`)
+    const name = object.metadata?.name ?? ''
+    const place = { resource, namespace: resource.isNamespaced ? namespace : '', name }
+    if (subresource === '' && (await cluster.createIfMissing(place, object))) return
+    const entry = await cluster.patchAs(place, { type, body: JSON.stringify(object), subresource })
+    if (entry !== undefined) onWritten(entry)
+  }
+
   nameOf(key: Key): string {
     return this.#options.cluster.placeOf(key)?.name ?? ''
   }
@@ -91,12 +116,17 @@ export class ActorApi {
   }
 
   /** False if the object is gone. */
-  async patch(key: Key, patch: object, subresource = ''): Promise<boolean> {
+  patch(key: Key, patch: object, subresource = ''): Promise<boolean> {
+    return this.patchAs(key, { type: 'merge', body: JSON.stringify(patch), subresource })
+  }
+
+  /** The same for a patch of any kind. */
+  async patchAs(key: Key, patch: PatchAs): Promise<boolean> {
     const { cluster, onWritten } = this.#options
     const place = cluster.placeOf(key)
     if (place === undefined) return false
     try {
-      const entry = await cluster.patch(place, patch, subresource)
+      const entry = await cluster.patchAs(place, patch)
       if (entry !== undefined) onWritten(entry)
       return true
     } catch (error) {

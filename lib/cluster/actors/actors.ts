@@ -6,7 +6,10 @@ import type { Key } from '../../base/keys.ts'
 import type { Random } from '../../base/random.ts'
 import type { Batch } from '../../store/event.ts'
 import type { WorkQueue } from '../controllers/work-queue.ts'
+import type { Stage } from '../stages/stage.ts'
+import type { ActorApi } from './actor-api.ts'
 import type { ActorName } from './actor-names.ts'
+import { Addresses } from './addresses.ts'
 import { Deployments } from './deployments.ts'
 import {
   deploymentFact,
@@ -34,6 +37,7 @@ import { wireStatefulSets } from './reconcilers/stateful-sets.ts'
 import { VolumeWiring } from './reconcilers/volume-wiring.ts'
 import { ReplicaSets } from './replica-sets.ts'
 import { selects } from './selectors.ts'
+import { StagePlayer } from './stage-player.ts'
 import { lookAtPodOwners } from './wiring.ts'
 import { World, type WorldOptions } from './world.ts'
 
@@ -42,10 +46,18 @@ export interface Simulation {
   readonly actors: ReadonlySet<ActorName>
   /** Source of all times that are drawn. */
   readonly random: Random
+  /** Lifecycles that users have declared. */
+  readonly stages?: readonly Stage[]
 }
 
 export interface ActorsOptions extends Omit<WorldOptions, 'random' | 'onComplete'> {
   readonly simulation: Simulation
+}
+
+interface NodeActors {
+  readonly player: StagePlayer
+  readonly kubelets: Pods
+  readonly nodeKeeper: Nodes
 }
 
 /** The number of nodes of a cluster that has none. */
@@ -62,6 +74,7 @@ export class Actors {
   readonly #places = new Places()
   readonly #kubelets: Pods
   readonly #nodeKeeper: Nodes
+  readonly #player: StagePlayer
   /** Makes what a cluster has that has none. */
   readonly #makers: (() => Promise<void>)[] = []
   readonly #queues: Readonly<
@@ -70,7 +83,7 @@ export class Actors {
 
   constructor(options: ActorsOptions) {
     this.#options = options
-    const { clock, prefix, clusterOf, simulation } = options
+    const { clock, simulation } = options
     const world = new World({
       ...options,
       random: simulation.random,
@@ -99,21 +112,10 @@ export class Actors {
       events,
       lookAt: key => this.#queues.jobs.add(key),
     })
-    this.#kubelets = new Pods({
-      api: kubelet,
-      places: this.#places,
-      clock,
-      events,
-      lookAt: key => this.#queues.pods.add(key),
-    })
-    this.#nodeKeeper = new Nodes({
-      api: kubelet,
-      nodes: world.nodes.index,
-      leases: `${prefix}/leases/`,
-      clock,
-      version: () => clusterOf('kubelet').gitVersion,
-      lookAt: key => this.#queues.nodes.add(key),
-    })
+    const { player, kubelets, nodeKeeper } = this.#nodeActors(kubelet)
+    this.#player = player
+    this.#kubelets = kubelets
+    this.#nodeKeeper = nodeKeeper
     for (const actor of [jobs, this.#kubelets, this.#nodeKeeper]) world.atEnd(() => actor.stop())
     this.#queues = {
       deployments: world.queue('a simulated deployment', key =>
@@ -125,6 +127,41 @@ export class Actors {
       nodes: world.queue('a simulated node', key => this.#nodeKeeper.work(key)),
     }
     this.#wire()
+  }
+
+  /** Whatever goes on with pods and nodes. */
+  #nodeActors(kubelet: ActorApi): NodeActors {
+    const world = this.#world
+    const { clock, prefix, clusterOf, simulation } = this.#options
+    const addresses = new Addresses(kubelet.draw(0, 2 ** 16))
+    const player = new StagePlayer({
+      ...this.#options,
+      world,
+      cluster: clusterOf('watchglass'),
+      stages: simulation.stages ?? [],
+      places: this.#places,
+      addresses,
+      onKinds: () => this.#kindsChanged(),
+    })
+    const kubelets = new Pods({
+      api: kubelet,
+      addresses,
+      isLeft: () => player.plays('v1', 'Pod'),
+      places: this.#places,
+      clock,
+      events: world.events,
+      lookAt: key => this.#queues.pods.add(key),
+    })
+    const nodeKeeper = new Nodes({
+      api: kubelet,
+      nodes: world.nodes.index,
+      leases: `${prefix}/leases/`,
+      clock,
+      version: () => clusterOf('kubelet').gitVersion,
+      isLeft: () => player.plays('v1', 'Node'),
+      lookAt: key => this.#queues.nodes.add(key),
+    })
+    return { player, kubelets, nodeKeeper }
   }
 
   /** Everything is mirrored. */
@@ -207,6 +244,7 @@ export class Actors {
 
   /** All that there was at the start is known. */
   #begin(): void {
+    this.#player.begin()
     for (const make of this.#makers) {
       make().catch((error: unknown) => {
         if (this.#world.signal.aborted) return
@@ -214,6 +252,13 @@ export class Actors {
         this.#options.logger.warn('what a simulated cluster needs could not be created', { reason })
       })
     }
+  }
+
+  /** Whatever runs pods and nodes looks at all of them again. */
+  #kindsChanged(): void {
+    if (!this.#world.isComplete) return
+    for (const pod of this.#world.pods.index.values()) this.#podChanged(pod)
+    for (const node of this.#world.nodes.index.values()) this.#nodeNoted(node)
   }
 
   async #makeNodes(): Promise<void> {

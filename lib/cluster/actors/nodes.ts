@@ -9,6 +9,7 @@ import type { ActorApi } from './actor-api.ts'
 import type { FactIndex } from './fact-index.ts'
 import type { NodeFact } from './facts.ts'
 import type { Condition, Node } from './objects.ts'
+import { isOfState, taintsOf } from './reconcilers/node-taints.ts'
 
 const renewMs = 10_000
 const heartbeatMs = 5 * 60_000
@@ -23,6 +24,8 @@ export interface NodesOptions {
   /** The version of Kubernetes that is answered as. */
   readonly version: () => string
   readonly lookAt: (key: Key) => void
+  /** Declared stages say how nodes are: they only renew their leases here. */
+  readonly isLeft: () => boolean
 }
 
 export class Nodes {
@@ -34,8 +37,9 @@ export class Nodes {
     this.#timers = new KeyedTimers(options.clock)
   }
 
-  changed({ key, isReady }: NodeFact): void {
-    if (!isReady) this.#options.lookAt(key)
+  changed({ key, isReady, taints }: NodeFact): void {
+    // Either it is to say how it is, or its taints follow from that.
+    if (!isReady || taints.some(isOfState)) this.#options.lookAt(key)
     // At some time of the period, so that not all renew at once.
     if (!this.#timers.has(key)) this.#wait(key, this.#options.api.draw(0, renewMs))
   }
@@ -48,7 +52,9 @@ export class Nodes {
     const { nodes, clock } = this.#options
     const node = nodes.get(key)
     if (node === undefined || node.isDeleting) return
-    if (!node.isReady || clock.wallMs() - node.heartbeatMs >= heartbeatMs) await this.#report(key)
+    const isDue = !node.isReady || clock.wallMs() - node.heartbeatMs >= heartbeatMs
+    if (isDue && !this.#options.isLeft()) await this.#report(key)
+    if (!node.isReady || node.taints.some(isOfState)) await this.#taint(key)
     await this.#renew(node)
   }
 
@@ -106,15 +112,20 @@ export class Nodes {
     const { api } = this.#options
     const found = await api.read<Node>(key)
     if (found === undefined) return
-    const { metadata, spec, status } = found.object
+    const { metadata, status } = found.object
     const conditions = conditionsOf(status?.conditions, api.now)
     const hasSize = status?.addresses !== undefined
     const about = { name: metadata.name, number: 1, version: this.#options.version() }
     const whole = hasSize ? { conditions } : statusOf(conditions, about)
     await api.patch(key, { status: { ...whole, conditions } }, 'status')
-    const kept = spec?.taints?.filter(taint => taint.key !== 'node.kubernetes.io/not-ready') ?? []
-    if (kept.length === (spec?.taints?.length ?? 0)) return
-    await api.patch(key, { spec: { taints: kept.length === 0 ? null : kept } })
+  }
+
+  async #taint(key: Key): Promise<void> {
+    const { api } = this.#options
+    const found = await api.read<Node>(key)
+    const taints = found && taintsOf(found.object, api.now)
+    if (taints === undefined) return
+    await api.patch(key, { spec: { taints: taints.length === 0 ? null : taints } })
   }
 }
 

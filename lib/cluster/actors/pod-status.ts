@@ -1,7 +1,7 @@
 /** The statuses of pods, as a kubelet reports them. */
 
-import { createRandom } from '../../base/random.ts'
-import { type Condition, type Container, hashOf, type Pod } from './objects.ts'
+import { createHash } from 'node:crypto'
+import { type Condition, type Container, type Pod } from './objects.ts'
 
 interface Running {
   readonly now: string
@@ -191,6 +191,5 @@ function containerId({ metadata }: Pod, container: string): string {
 
 /** 64 hexadecimal digits that are always the same for the same text. */
 function digits(text: string): string {
-  const random = createRandom(hashOf(text))
-  return Array.from({ length: 64 }, () => Math.floor(random.next() * 16).toString(16)).join('')
+  return createHash('sha256').update(text).digest('hex')
 }

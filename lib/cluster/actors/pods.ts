@@ -6,8 +6,10 @@ import type { Key } from '../../base/keys.ts'
 import type { ObjectPlace } from '../controllers/cluster.ts'
 import { KeyedTimers } from '../controllers/keyed-timers.ts'
 import type { ActorApi } from './actor-api.ts'
+import type { Addresses } from './addresses.ts'
 import type { EventRecorder, EventSource, Note } from './event-recorder.ts'
 import { type PodFact, podFact } from './facts.ts'
+import { evictedShare, podDurationsMs, type PodStage } from '../stages/pod-durations.ts'
 import type { Places } from './places.ts'
 import type { Container, Pod } from './objects.ts'
 import { leavesAfterMs } from './reconcilers/taints.ts'
@@ -21,22 +23,6 @@ import {
   unplacedConditions,
 } from './pod-status.ts'
 
-type Stage = 'schedule' | 'start' | 'attach' | 'recover' | 'disturb' | 'finish' | 'end'
-
-/** The durations of each stage, at least and at most. */
-const durationsMs: Readonly<Record<Stage, readonly [number, number]>> = {
-  schedule: [20, 200],
-  start: [500, 2_500],
-  attach: [100, 500],
-  recover: [500, 2_500],
-  disturb: [600_000, 3_600_000],
-  finish: [2_000, 8_000],
-  end: [500, 2_000],
-}
-
-/** The share of disturbed pods that are evicted; a container of the others is restarted. */
-const evictedShare = 0.2
-
 const scheduler = { component: 'default-scheduler' }
 
 export interface PodsOptions {
@@ -45,13 +31,16 @@ export interface PodsOptions {
   readonly clock: Clock
   readonly events: Pick<EventRecorder, 'tell'>
   readonly lookAt: (key: Key) => void
+  readonly addresses: Addresses
+  /** Declared stages run the pods: they are only given their nodes here, and driven from them. */
+  readonly isLeft: () => boolean
 }
 
 export class Pods {
   readonly #options: PodsOptions
   readonly #timers: KeyedTimers
   /** The stage that each timer is to begin. */
-  readonly #awaited = new Map<Key, Stage>()
+  readonly #awaited = new Map<Key, PodStage>()
   /** Pods that run because of us: those of a generated cluster are left as they are. */
   readonly #started = new Set<Key>()
   /** Pods that nobody ran before, and that are to run now. */
@@ -61,14 +50,10 @@ export class Pods {
   /** Pods that leave their nodes after a while, because of taints that came at that time. */
   readonly #leaving: KeyedTimers
   readonly #leavingSince = new Map<Key, number>()
-  /** Counts up, so that addresses are hardly ever given twice. */
-  #addresses: number
-
   constructor(options: PodsOptions) {
     this.#options = options
     this.#timers = new KeyedTimers(options.clock)
     this.#leaving = new KeyedTimers(options.clock)
-    this.#addresses = Math.floor(options.api.draw(0, 2 ** 16))
   }
 
   /** Pods that have waited for a node that takes them: there is another one, or it has changed. */
@@ -104,7 +89,7 @@ export class Pods {
     this.#stop(key)
     if (stage === undefined) return
     this.#awaited.set(key, stage)
-    const [leastMs, mostMs] = durationsMs[stage]
+    const [leastMs, mostMs] = podDurationsMs[stage]
     const drawnMs = api.draw(leastMs, mostMs)
     const delayMs = stage === 'end' ? Math.min(drawnMs, pod.graceSeconds * 1_000) : drawnMs
     this.#timers.set(key, delayMs, () => {
@@ -123,7 +108,7 @@ export class Pods {
   }
 
   async work(key: Key): Promise<void> {
-    const { api, places } = this.#options
+    const { api, places, addresses: given } = this.#options
     const found = await api.read<Pod>(key)
     if (found === undefined) return
     const { object: pod, place, revision } = found
@@ -140,7 +125,7 @@ export class Pods {
         // The change comes back before the answer.
         this.#started.add(key)
         const now = api.now
-        const addresses = { podAddress: this.#nextAddress(), nodeAddress: node.address }
+        const addresses = { podAddress: given.next(), nodeAddress: node.address }
         await api.patch(key, { status: runningStatus(pod, { now, ...addresses }) }, 'status')
         this.#tellEach(pod, 'Pulled', ({ image = '' }) => {
           const where = 'already present on machine and can be accessed by the pod'
@@ -198,7 +183,8 @@ export class Pods {
     }
   }
 
-  #stageOf(pod: PodFact): Stage | undefined {
+  #stageOf(pod: PodFact): PodStage | undefined {
+    if (this.#options.isLeft() && (pod.node !== '' || pod.isDeleting)) return undefined
     const runsOn = pod.phase === 'Running' && pod.runsForEver && !pod.isDeleting
     if (pod.phase === 'Running' && pod.hasNewContainers && !pod.isDeleting) return 'attach'
     if (runsOn && !pod.isReady && this.#adopted.has(pod.key)) return 'recover'
@@ -272,12 +258,6 @@ export class Pods {
     }
   }
 
-  #nextAddress(): string {
-    this.#addresses = (this.#addresses + 1) % 2 ** 22
-    const rest = this.#addresses
-    return `10.${128 + (rest >> 16)}.${(rest >> 8) & 0xff}.${rest & 0xff}`
-  }
-
   #stop(key: Key): void {
     this.#timers.cancel(key)
     this.#awaited.delete(key)
@@ -288,7 +268,7 @@ function hasEnded({ phase }: PodFact): boolean {
   return phase === 'Succeeded' || phase === 'Failed'
 }
 
-function stageOf(pod: PodFact): Stage | undefined {
+function stageOf(pod: PodFact): PodStage | undefined {
   if (pod.isDeleting) return pod.node !== '' && pod.graceSeconds > 0 ? 'end' : undefined
   if (pod.phase === 'Running' && !pod.runsForEver) return 'finish'
   if (pod.phase !== 'Pending') return undefined

@@ -52,6 +52,13 @@ export class Source {
     for (const keyspace of this.#options.keyspaces) this.reset(keyspace)
   }
 
+  /** Follows another keyspace from now on. */
+  add(keyspace: Key): void {
+    if (this.#known.has(keyspace)) return
+    this.#known.set(keyspace, new Set())
+    this.reset(keyspace)
+  }
+
   applied(keyspace: Key, { events, revision }: Batch): void {
     if (!this.#known.has(keyspace)) return
     this.#applied.set(keyspace, revision)
@@ -75,11 +82,16 @@ export class Source {
   /** An object as we have written it, which the mirror may not have told yet. */
   written(entry: KeyValue): void {
     const { key, modRevision } = entry
-    const keyspace = this.#options.keyspaces.find(prefix => key.startsWith(prefix))
+    const keyspace = this.#keyspaceOf(key)
     if (keyspace === undefined) return
     const isNews = modRevision > (this.#applied.get(keyspace) ?? 0)
     if (isNews) this.#hand(key, { keyspace, entry, revision: modRevision })
     else this.#handPending(key)
+  }
+
+  #keyspaceOf(key: Key): Key | undefined {
+    for (const keyspace of this.#known.keys()) if (key.startsWith(keyspace)) return keyspace
+    return undefined
   }
 
   #handPending(key: Key): void {

@@ -47,8 +47,7 @@ export class World {
   readonly nodes: Follow<NodeFact, Node>
   readonly #options: WorldOptions
   readonly #abort = new AbortController()
-  readonly #follows = new Map<string, AnyFollow>()
-  readonly #byKeyspace = new Map<Key, AnyFollow>()
+  readonly #follows = new Map<Key, AnyFollow>()
   readonly #owners = new Map<string, (namespace: string, name: string) => void>()
   readonly #ends: (() => void)[] = []
   #source: Source | undefined
@@ -73,13 +72,17 @@ export class World {
 
   /** The objects below a folder of etcd's keys; the same for all who ask. */
   follow<F extends Fact, T>(folder: string, factOf: FactOf<F, T>): Follow<F, T> {
-    const known = this.#follows.get(folder)
-    // A folder has one kind of fact.
+    return this.followAt(keyFromText(`${this.#options.prefix}/${folder}/`), factOf)
+  }
+
+  /** The same for a keyspace, which may be one that nobody followed before. */
+  followAt<F extends Fact, T>(keyspace: Key, factOf: FactOf<F, T>): Follow<F, T> {
+    const known = this.#follows.get(keyspace)
+    // A keyspace has one kind of fact, of which others ask for a part.
     if (known !== undefined) return known as Follow<F, T>
-    const keyspace = keyFromText(`${this.#options.prefix}/${folder}/`)
     const follow = new Follow(keyspace, factOf)
-    this.#follows.set(folder, follow)
-    this.#byKeyspace.set(keyspace, follow)
+    this.#follows.set(keyspace, follow)
+    this.#source?.add(keyspace)
     return follow
   }
 
@@ -139,12 +142,12 @@ export class World {
   start(): void {
     const { contentsOf, clock, onComplete } = this.#options
     this.#source = new Source({
-      keyspaces: [...this.#byKeyspace.keys()],
+      keyspaces: [...this.#follows.keys()],
       contentsOf,
       clock,
       signal: this.signal,
       onEntry: (keyspace, entry) => this.#found(keyspace, entry),
-      onGone: (keyspace, key, revision) => this.#byKeyspace.get(keyspace)?.lost(key, revision),
+      onGone: (keyspace, key, revision) => this.#follows.get(keyspace)?.lost(key, revision),
       onComplete: () => {
         for (const follow of this.#follows.values()) follow.tellAll()
         onComplete()
@@ -176,6 +179,6 @@ export class World {
     const place = cluster.placeOf(key)
     const object = place && cluster.plainOf(place.resource, entry)
     if (object === undefined) return
-    this.#byKeyspace.get(keyspace)?.found(key, modRevision, object, this.isComplete)
+    this.#follows.get(keyspace)?.found(key, modRevision, object, this.isComplete)
   }
 }

@@ -38,9 +38,22 @@ const user = {
 /** Entries of one read. */
 const pageEntries = 500
 
-const mergePatch = 'application/merge-patch+json'
 const applyPatch = 'application/apply-patch+yaml'
 const json = 'application/json'
+
+/** The content types of patches. */
+const patchTypes: Readonly<Record<'json' | 'merge' | 'strategic' | 'apply', string>> = {
+  json: 'application/json-patch+json',
+  merge: 'application/merge-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+  apply: applyPatch,
+}
+
+export interface PatchAs {
+  readonly type: keyof typeof patchTypes
+  readonly body: string
+  readonly subresource?: string
+}
 
 interface Send {
   readonly verb: Verb
@@ -77,6 +90,16 @@ export class ApiCluster implements Cluster {
     return { resource, namespace: rest.slice(0, Math.max(0, slash)), name: rest.slice(slash + 1) }
   }
 
+  /** The resource of a kind; undefined if it is not served. */
+  resourceOfKind(apiVersion: string, kind: string): Resource | undefined {
+    const [version = '', group = ''] = apiVersion.split('/').reverse()
+    return this.#options
+      .state()
+      .registry.resources.find(
+        one => one.group === group && one.version === version && one.kind === kind,
+      )
+  }
+
   keyOf({
     apiVersion,
     kind,
@@ -88,12 +111,7 @@ export class ApiCluster implements Cluster {
     readonly name: string
     readonly namespace: string
   }): Key | undefined {
-    const [version = '', group = ''] = apiVersion.split('/').reverse()
-    const resource = this.#options
-      .state()
-      .registry.resources.find(
-        one => one.group === group && one.version === version && one.kind === kind,
-      )
+    const resource = this.resourceOfKind(apiVersion, kind)
     if (resource?.storage === undefined) return undefined
     const place = resource.isNamespaced ? `${namespace}/` : ''
     return keyFromText(`${resource.storage.prefix}${place}${name}`)
@@ -137,11 +155,21 @@ export class ApiCluster implements Cluster {
   }
 
   async patch(place: ObjectPlace, patch: object, subresource = ''): Promise<KeyValue | undefined> {
+    return this.patchAs(place, { type: 'merge', body: JSON.stringify(patch), subresource })
+  }
+
+  /** A patch of another kind. One that is applied is applied by force. */
+  async patchAs(
+    place: ObjectPlace,
+    { type, body, subresource = '' }: PatchAs,
+  ): Promise<KeyValue | undefined> {
+    const { manager = 'kube-controller-manager' } = this.#options
     const written = await this.#send(place, {
       verb: 'patch',
-      contentType: mergePatch,
-      body: JSON.stringify(patch),
+      contentType: patchTypes[type],
+      body,
       subresource,
+      ...(type === 'apply' ? { query: parseQuery(`fieldManager=${manager}&force=true`) } : {}),
     })
     return written.type === 'object' ? written.entry : undefined
   }

@@ -4,8 +4,10 @@ import { CacheError } from '../../base/errors.ts'
 import { createRandom } from '../../base/random.ts'
 import type { OptionValues } from '../../config/option-values.ts'
 import type { Simulation } from '../../cluster/actors/actors.ts'
+import type { ActorName } from '../../cluster/actors/actor-names.ts'
 import { wings } from '../../compose/sides.ts'
 import { seedOf } from '../../config/generated.ts'
+import { stagesFrom } from './stages.ts'
 
 /** Undefined if nothing is. */
 export async function simulationOf(
@@ -13,10 +15,22 @@ export async function simulationOf(
   isWritable: boolean,
 ): Promise<Simulation | undefined> {
   const text = values.text('simulate')
-  if (text === undefined) return undefined
+  const paths = values.all('stages')
+  if (text === undefined && paths.length === 0) return undefined
+  const actors = await actorsNamed(text)
+  if (!isWritable) {
+    const option = text === undefined ? 'stages' : 'simulate'
+    throw invalid(
+      `--${option} needs a server that takes writes: add --writable, without --upstream`,
+    )
+  }
+  return { actors, random: createRandom(seedOf(values)), stages: await stagesFrom(paths) }
+}
+
+async function actorsNamed(text: string | undefined): Promise<ReadonlySet<ActorName>> {
+  if (text === undefined) return new Set()
   const { actorNames } = await wings.actorNames()
   const names = text.split(',').map(name => name.trim())
-  const actors = actorNames.filter(name => names.includes('all') || names.includes(name))
   const known = ['all', ...actorNames] as readonly string[]
   const unknown = names.find(name => !known.includes(name))
   if (unknown !== undefined) {
@@ -24,10 +38,7 @@ export async function simulationOf(
       `--simulate "${text}": "${unknown}" cannot be simulated; it takes ${known.join(', ')}`,
     )
   }
-  if (!isWritable) {
-    throw invalid('--simulate needs a server that takes writes: add --writable, without --upstream')
-  }
-  return { actors: new Set(actors), random: createRandom(seedOf(values)) }
+  return new Set(actorNames.filter(name => names.includes('all') || names.includes(name)))
 }
 
 function invalid(message: string): CacheError {

@@ -4,6 +4,7 @@
 import type { Test } from 'tap'
 import { createRandom } from '../../../lib/base/random.ts'
 import { actorNames } from '../../../lib/cluster/actors/actor-names.ts'
+import { stageOf } from '../../../lib/cluster/stages/stage.ts'
 import { systemClock } from '../../../lib/ops/system.ts'
 import { ask, startServed } from './served.ts'
 
@@ -20,12 +21,14 @@ export interface SimulatedCluster<T> {
 export async function startSimulatedCluster<T>(
   t: Test,
   shortened: (delayMs: number) => number = delayMs => delayMs / 50,
+  declared: readonly unknown[] = [],
 ): Promise<SimulatedCluster<T>> {
+  const stages = declared.flatMap(object => stageOf(object) ?? [])
   const served = await startServed(t, {
     isWritable: true,
     hasControllers: true,
     basics: { rootAuthority: 'none' },
-    simulation: { actors: new Set(actorNames), random: createRandom(1) },
+    simulation: { actors: new Set(actorNames), random: createRandom(1), stages },
     clock: {
       ...systemClock,
       setTimer: (delayMs, task) => systemClock.setTimer(shortened(delayMs), task),

@@ -3,6 +3,7 @@ import { type Key, keyFromText } from '../../../../lib/base/keys.ts'
 import type { ActorApi } from '../../../../lib/cluster/actors/actor-api.ts'
 import type { NodeFact } from '../../../../lib/cluster/actors/facts.ts'
 import { Places } from '../../../../lib/cluster/actors/places.ts'
+import { Addresses } from '../../../../lib/cluster/actors/addresses.ts'
 import { Pods } from '../../../../lib/cluster/actors/pods.ts'
 import { FakeClock, settle } from '../../../support/fake-clock.ts'
 
@@ -32,6 +33,8 @@ function waitingPods(bind: (node: string) => Promise<void>): Pods {
     places,
     clock,
     events: { tell: () => {} },
+    addresses: new Addresses(0),
+    isLeft: () => false,
     lookAt: () => {},
   })
 }

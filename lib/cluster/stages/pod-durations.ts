@@ -1,0 +1,16 @@
+/** The durations of what goes on with a made-up pod, at least and at most. */
+
+export type PodStage = 'schedule' | 'start' | 'attach' | 'recover' | 'disturb' | 'finish' | 'end'
+
+export const podDurationsMs: Readonly<Record<PodStage, readonly [number, number]>> = {
+  schedule: [20, 200],
+  start: [500, 2_500],
+  attach: [100, 500],
+  recover: [500, 2_500],
+  disturb: [600_000, 3_600_000],
+  finish: [2_000, 8_000],
+  end: [500, 2_000],
+}
+
+/** The share of disturbed pods that are evicted; a container of the others is restarted. */
+export const evictedShare = 0.2
