@@ -255,7 +255,9 @@ async function listenHere(options: ServiceOptions, sides: Sides): Promise<Assemb
     onFault: error => onFault(error),
     tls,
     clock,
-    takesUpgrades: options.wings?.upstream !== undefined,
+    // An upstream takes them, and so do made-up pods.
+    takesUpgrades:
+      options.wings?.upstream !== undefined || options.wings?.writes?.simulation !== undefined,
   })
   const parts = assemble(options, address ?? `${listen.host}:${server.port}`, sides)
   handler = guardedHosts === undefined ? parts.handler : withHostGuard(parts.handler, guardedHosts)

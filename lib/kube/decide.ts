@@ -186,7 +186,7 @@ function hasImpersonation(headerNames: Iterable<string>): boolean {
 }
 
 function decideAlone(
-  { route, target, isWatch, contentType }: DecisionRequest,
+  { route, target, isWatch, contentType, hasUpgrade }: DecisionRequest,
   { isWritable = false, canConvert = false }: DecisionPolicy,
 ): Decision {
   switch (route.type) {
@@ -213,6 +213,7 @@ function decideAlone(
         return { type: 'refuse', status: badRequest(`${long} is longer than ${limits}`).status }
       }
       if (isWritable && isLog(route)) return { type: 'write' }
+      if (isWritable && isStream(route) && hasUpgrade === true) return { type: 'write' }
       if (isWritable && isInPod(route)) {
         return { type: 'refuse', status: needsKubelet(resource, subresource).status }
       }
@@ -245,6 +246,11 @@ const writtenSubresources = new Set(['scale', 'binding', 'eviction', 'finalize',
 /** A log is written by whoever runs pods, so the side that takes writes answers it. */
 function isLog({ resource, verb, subresource }: ResourceRoute): boolean {
   return isPods(resource) && subresource === 'log' && verb === 'get'
+}
+
+/** The streams that whoever makes pods up may answer. */
+function isStream({ resource, subresource }: ResourceRoute): boolean {
+  return isPods(resource) && (subresource === 'exec' || subresource === 'attach')
 }
 
 function isInPod({ resource, subresource }: ResourceRoute): boolean {

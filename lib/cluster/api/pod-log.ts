@@ -10,6 +10,7 @@ const annotation = 'watchglass.local/logs'
 interface Container {
   readonly name: string
   readonly image?: string
+  readonly env?: readonly { readonly name: string; readonly value?: string }[]
 }
 
 interface ContainerStatus {
@@ -51,7 +52,7 @@ interface Line {
 
 /** Refusals are those of kube-apiserver and of kubelets, in their words. */
 export function podLog(pod: LoggedPod, query: Query): string {
-  const container = chosen(pod, query.text('container'))
+  const container = chosenContainer(pod, query.text('container'))
   const status = statusOf(pod, container.name)
   const isPrevious = query.text('previous') === 'true'
   const { running, terminated } = status?.state ?? {}
@@ -66,7 +67,8 @@ export function podLog(pod: LoggedPod, query: Query): string {
   return limit === undefined ? text : Buffer.from(text).subarray(0, limit).toString()
 }
 
-function chosen({ metadata, spec }: LoggedPod, name: string): Container {
+/** Of several containers one must be named. */
+export function chosenContainer({ metadata, spec }: LoggedPod, name: string): Container {
   const { containers, initContainers = [], ephemeralContainers = [] } = spec
   const [first, second] = containers
   if (name === '' && first !== undefined && second === undefined) return first
@@ -79,6 +81,10 @@ function chosen({ metadata, spec }: LoggedPod, name: string): Container {
   const found = all.find(one => one.name === name)
   if (found !== undefined) return found
   throw badRequest(`container ${name} is not valid for pod ${metadata.name}`)
+}
+
+export function isRunning(pod: LoggedPod, container: string): boolean {
+  return statusOf(pod, container)?.state?.running !== undefined
 }
 
 function statusOf({ status }: LoggedPod, name: string): ContainerStatus | undefined {

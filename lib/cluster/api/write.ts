@@ -18,6 +18,7 @@ import {
 } from '../../kube/status.ts'
 import { textInOrder } from '../../codec/json/tree.ts'
 import { type LoggedPod, podLog } from './pod-log.ts'
+import { PodStreams } from './pod-stream.ts'
 import { runWrite } from '../write/operations/run-write.ts'
 import { type Written, type WriteServices, WriteSession } from '../write/operations/session.ts'
 import { jsonFromCbor } from '../write/decode/cbor-body.ts'
@@ -50,20 +51,27 @@ export function createWriteAnswers(
   services: WriteServices,
   { hasLogs = false }: WriteAnswerOptions = {},
 ): AnswerWrite {
-  return (context, route, options) => {
-    if (route.subresource !== 'log') return answerWrite(context, { route, services }, options)
-    if (!hasLogs) throw needsKubelet(route.resource, 'log')
-    return answerLog(context, { route, services })
+  const streams = new PodStreams()
+  return async (context, route, options) => {
+    const { subresource, resource } = route
+    if (!inPods.has(subresource)) return answerWrite(context, { route, services }, options)
+    if (!hasLogs) throw needsKubelet(resource, subresource)
+    const pod = await readPod(context, { route, services })
+    if (subresource !== 'log') return streams.answer(context, route, pod, options.clock)
+    return context.reply.text(200, podLog(pod, context.target.query), {})
   }
 }
+
+/** Subresources that are answered from what is made up. */
+const inPods: ReadonlySet<string> = new Set(['log', 'exec', 'attach'])
 
 export interface WriteAnswerOptions {
   /** Pods are made up, and so are their logs. */
   readonly hasLogs?: boolean | undefined
 }
 
-async function answerLog(context: RequestContext, { route, services }: Asked): Promise<undefined> {
-  const { reply, exchange, target, state, signal } = context
+async function readPod(context: RequestContext, { route, services }: Asked): Promise<LoggedPod> {
+  const { exchange, state, signal } = context
   const { resource, name } = route
   context.facts = { ...context.facts, source: 'etcd' }
   const userAgent = exchange.headers['user-agent'] ?? ''
@@ -73,8 +81,7 @@ async function answerLog(context: RequestContext, { route, services }: Asked): P
   )
   const entry = await services.store.get(session.keyOf(name), signal)
   if (entry === undefined) throw objectNotFound(resource, name)
-  const pod = JSON.parse(textInOrder(session.treeOf(entry))) as LoggedPod
-  return reply.text(200, podLog(pod, target.query), {})
+  return JSON.parse(textInOrder(session.treeOf(entry))) as LoggedPod
 }
 
 interface Asked {

@@ -12,6 +12,7 @@ import { ask, startServed } from './served.ts'
 export type ApiAnswer<T> = T & { readonly code: number }
 
 export interface SimulatedCluster<T> {
+  readonly port: number
   readonly send: (method: string, path: string, body?: object) => Promise<ApiAnswer<T>>
   /** Asks until the answer is as it should be; the test's own limit ends it. */
   readonly until: (path: string, isDone: (answer: ApiAnswer<T>) => boolean) => Promise<ApiAnswer<T>>
@@ -53,5 +54,5 @@ export async function startSimulatedCluster<T>(
       await new Promise(resolve => setTimeout(resolve, 10))
     }
   }
-  return { send, until }
+  return { port: served.service.port, send, until }
 }
