@@ -1,6 +1,6 @@
-/** Plays lifecycles that users have declared: a stage that fits an object waits, and does its steps,
- *  after which the next one is chosen for what the object is then. Stages come from the options, and
- *  from kwok's Stage objects, where a definition of them is stored. */
+/** Plays lifecycles that users have declared: a stage that fits an object waits, and does its
+ *  steps, after which the next one is chosen for what the object is then. Stages come from the
+ *  options, and from kwok's Stage objects, where a definition of them is stored. */
 
 import type { Clock } from '../../base/clock.ts'
 import type { Key } from '../../base/keys.ts'
@@ -111,7 +111,7 @@ export class StagePlayer {
     return this.#byKind.has(`${apiVersion} ${kind}`)
   }
 
-  /** What was stored at the start is known. */
+  /** All that was stored at the start is known. */
   begin(): void {
     this.#sync()
   }

@@ -67,7 +67,7 @@ export function podLog(pod: LoggedPod, query: Query): string {
   return limit === undefined ? text : Buffer.from(text).subarray(0, limit).toString()
 }
 
-/** Of several containers one must be named. */
+/** The container that is meant. Of several, one must be named. */
 export function chosenContainer({ metadata, spec }: LoggedPod, name: string): Container {
   const { containers, initContainers = [], ephemeralContainers = [] } = spec
   const [first, second] = containers

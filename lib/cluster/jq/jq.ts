@@ -1,6 +1,6 @@
 /** The part of jq's language that selects and computes: paths, `select`, pipes, comparisons,
- *  arithmetic, conditions and the functions of `functions.ts`. An expression becomes a function that
- *  hands on each of its values. What is not understood is refused when it is read, not when it
+ *  arithmetic, conditions and the functions of `functions.ts`. An expression becomes a function
+ *  that hands on each of its values. What is not understood is refused when it is read, not when it
  *  runs. A run is bounded: expressions may multiply their values. */
 
 import { functions, operators } from './functions.ts'
@@ -274,7 +274,7 @@ class Parser {
     return JSON.parse(text) as string
   }
 
-  /** What follows `[`, applied to the values of a filter. */
+  /** The rest behind `[`, applied to the values of a filter. */
   #index(of: Filter): Filter {
     if (this.#takes(']')) return piped(of, iterated)
     if (this.#takes(':')) return this.#slice(of, constant(null))
@@ -347,7 +347,7 @@ class Parser {
     throw new JqProblem(`the function ${signature} is not known here`, this.#source)
   }
 
-  /** What follows `if` or `elif`. */
+  /** The rest behind `if` or `elif`. */
   #conditional(): Filter {
     const test = this.#pipe()
     this.#expect('then')
@@ -358,7 +358,7 @@ class Parser {
     return conditional(test, yes, no)
   }
 
-  /** What follows `{`. */
+  /** The rest behind `{`. */
   #object(): Filter {
     const keys: Filter[] = []
     const values: Filter[] = []

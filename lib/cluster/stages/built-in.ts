@@ -1,6 +1,6 @@
-/** The lifecycles of `--simulate` as Stage objects, for people to read, change and load. The actors do
- *  the same without templates: rendering one takes as long as all else that a pod costs. A test loads
- *  these, and compares. */
+/** The lifecycles of `--simulate` as Stage objects, for people to read, change and load. The actors
+ *  do the same without templates: rendering one takes as long as all else that a pod costs. A test
+ *  loads these, and compares. */
 
 import { evictedShare, podDurationsMs, type PodStage } from './pod-durations.ts'
 import { stageApiVersion } from './stage.ts'

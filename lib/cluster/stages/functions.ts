@@ -3,7 +3,7 @@
 import { healthyNodeConditions } from '../node-conditions.ts'
 import type { GivenFunctions } from '../templates/template.ts'
 
-/** What a rendering is told of the world. */
+/** The world as a rendering is told of it. */
 export interface StageWorld {
   readonly nowMs: number
   readonly startedMs: number

@@ -1,5 +1,5 @@
-/** A lifecycle that a user has declared, a step of it each: kwok's `Stage`. It says which objects it
- *  is for, how likely it is among others, how long it waits, and what it then does. */
+/** A lifecycle that a user has declared, a step of it each: kwok's `Stage`. It says which objects
+ *  it is for, how likely it is among others, how long it waits, and what it then does. */
 
 import { parseDuration } from '../cel/values/times.ts'
 import { isObject, listOf, memberAt, objectOf, textOf, textsOf } from '../../base/untyped.ts'
@@ -25,8 +25,8 @@ export interface Stage {
   readonly steps: readonly Step[]
 }
 
-/** The stage that an object declares; undefined if it has no selector, and so is for nothing. Throws
- *  `StageProblem`. */
+/** The stage that an object declares; undefined if it has no selector, and so is for nothing.
+ *  Throws `StageProblem`. */
 export function stageOf(object: unknown): Stage | undefined {
   const name = textOf(memberAt(object, ['metadata', 'name']))
   try {

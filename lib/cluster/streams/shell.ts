@@ -3,7 +3,7 @@
 
 import { isObject, listOf, textOf } from '../../base/untyped.ts'
 
-/** What a command may know of its container. */
+/** The container, as a command may know it. */
 export interface Container {
   readonly pod: string
   readonly name: string

@@ -1,5 +1,5 @@
-/** The functions of templates: those of Go, and those of sprig that lifecycles use. Times, chance and
- *  names come from whoever renders. */
+/** The functions of templates: those of Go, and those of sprig that lifecycles use. Times, chance
+ *  and names come from whoever renders. */
 
 import { createHash } from 'node:crypto'
 import { yamlFromJson } from '../../codec/output/yaml.ts'

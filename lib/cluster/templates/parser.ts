@@ -93,7 +93,7 @@ class Parser {
     return { kind, pipe, body, otherwise }
   }
 
-  /** What follows `else`, given the action that ended the block before. */
+  /** The nodes behind `else`, given the action that ended the block before. */
   #otherwise(kind: string, end: readonly Word[]): readonly Node[] {
     const [first, , second] = end
     if (first === undefined) throw new TemplateProblem(`unexpected EOF: {{${kind}}} has no {{end}}`)

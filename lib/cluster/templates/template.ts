@@ -199,7 +199,7 @@ function fields(value: Value, names: readonly string[]): Value {
   return names.reduce(fieldOf, value)
 }
 
-/** What `range` goes through: keys in their order. */
+/** The entries that `range` goes through: keys in their order. */
 function entriesOf(value: Value): readonly (readonly [key: Value, value: Value])[] {
   if (value === undefined || value === null) return []
   if (Array.isArray(value)) return value.map((item: Value, i) => [i, item] as const)

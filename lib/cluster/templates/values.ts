@@ -73,7 +73,7 @@ export function itemAt(of: Value, key: Value): Value {
   throw new TemplateProblem(`can't index item of type ${kindOf(of)}`)
 }
 
-/** Whether two values are the same; nothing is equal to what is not there. */
+/** True if two values are the same; nothing is equal to what is not there. */
 export function areEqual(a: Value, b: Value): boolean {
   const [one, other] = [a ?? undefined, b ?? undefined]
   if (one === undefined || other === undefined) return one === other

@@ -8,8 +8,8 @@ import { isObject, listOf } from '../../base/untyped.ts'
 import type { Stage } from '../../cluster/stages/stage.ts'
 import { wings } from '../../compose/sides.ts'
 
-/** The stages in files of YAML or JSON, or in those of folders. Other objects in them are left alone:
- *  kwok keeps what it needs for them beside its stages. */
+/** The stages in files of YAML or JSON, or in those of folders. Other objects in them are left
+ *  alone: kwok keeps what it needs for them beside its stages. */
 export async function stagesFrom(paths: readonly string[]): Promise<readonly Stage[]> {
   if (paths.length === 0) return []
   const { stageOf, stageApiVersion } = await wings.stages()

@@ -11,8 +11,8 @@ export function isOfState({ key }: Taint): boolean {
   return key === notReady || key === unreachable
 }
 
-/** The taints of the node; undefined if it has them. A node that has never said how it is keeps what
- *  it was created with. */
+/** The taints of the node; undefined if it has them. A node that has never said how it is keeps
+ *  those that it was created with. */
 export function taintsOf({ spec, status }: Node, now: string): readonly Taint[] | undefined {
   const ready = status?.conditions?.find(({ type }) => type === 'Ready')?.status
   if (ready === undefined) return undefined

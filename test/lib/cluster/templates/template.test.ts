@@ -18,7 +18,7 @@ function rendered(text: string): string {
   return new Template(text, new Set(Object.keys(given))).render(pod, given)
 }
 
-/** What Go's text/template prints of them, with sprig's functions and kwok's. */
+/** The texts that Go's text/template prints of them, with sprig's functions and kwok's. */
 const rows: readonly (readonly [template: string, text: string])[] = [
   ['plain', 'plain'],
   ['{{ .metadata.name }}', 'web'],
