@@ -25,11 +25,13 @@ import type { KeyValue } from '../store/event.ts'
 import type { Keyspace } from '../store/keyspace.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
 import type { Follower } from '../upkeep/followers.ts'
+import type { ServerChecks } from '../upkeep/service-health.ts'
 import { ApiCluster, type ApiClusterOptions } from './controllers/api-cluster.ts'
 import { NamespaceBasics } from './controllers/namespace-basics.ts'
 import { FreshCluster } from './fresh/fresh-cluster.ts'
 import { type OnAsked, timedStore } from './timed-store.ts'
 import type { NumbersInUse } from './write/strategies/row.ts'
+import { serverChecks } from './server-checks.ts'
 import { ServiceNumbers } from './service-numbers.ts'
 import { createWriteStore } from './write-store.ts'
 import { createGenerated, type GeneratedValues } from './write/generated-values.ts'
@@ -44,6 +46,8 @@ export interface WriteSide {
   readonly documents: (() => ReadonlyMap<string, OwnDocument>) | undefined
   /** In the order in which they are told of changes. */
   readonly followers: readonly (Follower | undefined)[]
+  /** Names of the checks of a server that takes writes. */
+  readonly checks: ServerChecks
   start(): Promise<void>
   /** Objects that are to be there before anybody is served, in words; undefined once they are. */
   missing(): string | undefined
@@ -147,6 +151,7 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
     gate: access?.gate,
     documents: access && (() => access.documents),
     followers: [numbers, controllers, actors],
+    checks: serverChecks,
     start: async () => fresh?.fill(),
     missing: () => fresh?.missing(),
     mirrored() {

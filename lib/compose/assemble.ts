@@ -27,7 +27,7 @@ import type { Keyspace } from '../store/keyspace.ts'
 import { SegmentCache } from '../store/segments.ts'
 import { createAuthorizer, RuleChanges } from '../http/auth/authorization.ts'
 import { Followers, onAnyChange } from '../upkeep/followers.ts'
-import { ServiceHealth } from '../upkeep/service-health.ts'
+import { ServiceHealth, type ServiceHealthOptions } from '../upkeep/service-health.ts'
 import { IndexKeeper } from '../upkeep/index-keeper.ts'
 import { KeyspaceSizes, type KeyspaceSizesOptions } from '../upkeep/keyspace-sizes.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
@@ -127,9 +127,7 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
     },
   })
   const own = [...(upstreamSide?.checks ?? []), memory?.healthCheck, threads?.check]
-  // Face threads begin when everything is there.
-  const missing = copies === undefined ? (): string | undefined => writeSide?.missing() : undefined
-  const health = new ServiceHealth(mirrors, own, copies?.checks, missing)
+  const health = healthOf(mirrors, { own, copies, writeSide: () => writeSide })
   const onFault = faultLogger(metrics.access, logger)
   const storage = metrics.apiServer?.storage
   const forWrites = { ...common, client, prefix, address, storeOf, storage }
@@ -159,6 +157,24 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
   const parts = { ...shared, ...shown, ...sized, indexes, memory, writeSide, onFault }
   watchAll(metrics, parts, options)
   return { ...parts, handler: handlerOf(options, parts) }
+}
+
+function healthOf(
+  mirrors: Mirrors,
+  {
+    own,
+    copies,
+    writeSide,
+  }: Pick<WingOptions, 'copies'> &
+    Pick<ServiceHealthOptions, 'own'> & { readonly writeSide: () => WriteSide | undefined },
+): ServiceHealth {
+  return new ServiceHealth(mirrors, {
+    own,
+    others: copies?.checks,
+    // Face threads begin when everything is there.
+    missing: copies === undefined ? () => writeSide()?.missing() : undefined,
+    serverChecks: () => writeSide()?.checks,
+  })
 }
 
 function slabsOf({

@@ -5,47 +5,81 @@ import { type LoadReport, secondsLeft } from '../mirror/feed/bootstrap.ts'
 import type { Mirrors } from '../mirror/mirrors.ts'
 import type { Follower } from './followers.ts'
 
+/** The checks of a server by name, where other programs look for those of kube-apiserver. */
+export interface ServerChecks {
+  /** Those of /livez, and of /healthz. */
+  readonly livez: readonly string[]
+  readonly readyz: readonly string[]
+  /** Those that say whether everything is mirrored. */
+  readonly mirrored: readonly string[]
+}
+
+export interface ServiceHealthOptions {
+  /** Checks of this thread beside the mirrors. */
+  readonly own?: readonly (HealthCheck | undefined)[] | undefined
+  /** Those of another thread. */
+  readonly others?: readonly HealthCheck[] | undefined
+  /** What the mirrors do not have yet, although they follow etcd. */
+  readonly missing?: HealthCheck['problem'] | undefined
+  /** Undefined for our own names. */
+  readonly serverChecks?: () => ServerChecks | undefined
+}
+
 /** The checks of /livez and /readyz. */
 export class ServiceHealth implements Follower {
-  readonly livez: readonly HealthCheck[]
   /** Resolves when everything is mirrored for the first time. */
   readonly ready: Promise<void>
+  /** Checks of this thread beside the mirrors. */
+  readonly own: readonly HealthCheck[]
   readonly #mirrors: Mirrors
-  readonly #before: readonly HealthCheck[]
-  readonly #others: readonly HealthCheck[]
+  readonly #options: ServiceHealthOptions
   readonly #shutdown: HealthCheck
   #onReady: () => void = () => {}
   #isStopping = false
 
-  /** Checks of this thread beside the mirrors. */
-  readonly own: readonly HealthCheck[]
-
-  /** @param missing what the mirrors do not have yet, although they follow etcd */
-  constructor(
-    mirrors: Mirrors,
-    own: readonly (HealthCheck | undefined)[] = [],
-    others: readonly HealthCheck[] = [],
-    missing: HealthCheck['problem'] = () => undefined,
-  ) {
+  constructor(mirrors: Mirrors, options: ServiceHealthOptions = {}) {
+    const { own = [] } = options
     this.#mirrors = mirrors
+    this.#options = options
     this.own = own.filter(check => check !== undefined)
     this.ready = new Promise(resolve => (this.#onReady = resolve))
-    const ping: HealthCheck = { name: 'ping', problem: () => undefined }
-    const mirror: HealthCheck = { name: 'mirror', problem: () => problemOf(mirrors) ?? missing() }
     // In the words of kube-apiserver.
-    const shutdown: HealthCheck = {
+    this.#shutdown = {
       name: 'shutdown',
       problem: () => (this.#isStopping ? 'process is shutting down' : undefined),
     }
-    this.livez = [ping]
-    this.#before = [ping, mirror, ...this.own]
-    this.#others = others
-    this.#shutdown = shutdown
+  }
+
+  /** A process that answers lives: to start it again would mirror nothing sooner. */
+  get livez(): readonly HealthCheck[] {
+    const names = this.#options.serverChecks?.()?.livez ?? ['ping']
+    return names.map(name => ({ name, problem: () => undefined }))
   }
 
   /** Those of another thread become known later. */
   get readyz(): readonly HealthCheck[] {
-    return [...this.#before, ...this.#others, this.#shutdown]
+    const checks = this.#options.serverChecks?.()
+    return [...this.#before(checks?.readyz, checks), this.#shutdown]
+  }
+
+  get healthz(): readonly HealthCheck[] {
+    const checks = this.#options.serverChecks?.()
+    // Under kube-apiserver's names, only /readyz speaks of the end.
+    return checks === undefined ? this.readyz : this.#before(checks.livez, checks)
+  }
+
+  #before(names: readonly string[] | undefined, checks: ServerChecks | undefined): HealthCheck[] {
+    const { missing = () => undefined, others = [] } = this.#options
+    const mirrored = (): string | undefined => problemOf(this.#mirrors)
+    const ping: HealthCheck = { name: 'ping', problem: () => undefined }
+    const own =
+      names === undefined || checks === undefined
+        ? [ping, { name: 'mirror', problem: () => mirrored() ?? missing() }]
+        : names.map(name => {
+            if (name === 'ping') return ping
+            return { name, problem: checks.mirrored.includes(name) ? mirrored : missing }
+          })
+    return [...own, ...this.own, ...others]
   }
 
   /** Everything is mirrored. */

@@ -26,7 +26,7 @@ import {
   unknownPathText,
 } from '../../kube/request/routes.ts'
 import { methodNotAllowed, notAcceptable } from '../../kube/status.ts'
-import { answerHealth, type Health } from './health.ts'
+import { answerHealth, checkPaths, type Health } from './health.ts'
 import { healthPaths } from '../auth/admit.ts'
 import { isForPage, pageAnswer } from '../page/answer-page.ts'
 import type { PageSource } from '../page/page-source.ts'
@@ -222,7 +222,7 @@ export async function answerPath(
     reply.text(health.status, health.body, health.isPlain ? {} : undefined)
   } else if (path === '/') {
     const own = documents === undefined ? [] : [...documents().keys()]
-    await json(context, state.discovery.paths([...ownPaths, ...own]))
+    await json(context, state.discovery.paths([...ownPaths, ...checkPaths(checks), ...own]))
   } else if (path === '/metrics') {
     const text = await metrics.text()
     await reply.body(reply.response(200, metrics.contentType), Buffer.from(text))

@@ -9,6 +9,8 @@ import type { Query } from '../../kube/request/request.ts'
 export interface Health {
   readonly livez: readonly HealthCheck[]
   readonly readyz: readonly HealthCheck[]
+  /** As /readyz where it is left out. */
+  readonly healthz?: readonly HealthCheck[] | undefined
 }
 
 export interface HealthAnswer {
@@ -20,10 +22,11 @@ export interface HealthAnswer {
 
 /** The answer at a path; undefined if there is no such endpoint or check. */
 export function answerHealth(health: Health, path: string, query: Query): HealthAnswer | undefined {
-  const [, endpoint = '', name, ...rest] = path.split('/')
+  const [, endpoint = '', ...rest] = path.split('/')
   const checks = checksOf(health, endpoint)
-  if (checks === undefined || rest.length > 0) return undefined
-  if (name !== undefined) {
+  if (checks === undefined) return undefined
+  if (rest.length > 0) {
+    const name = rest.join('/')
     const check = checks.find(one => one.name === name)
     return check === undefined ? undefined : answerOne(check)
   }
@@ -47,13 +50,21 @@ export function answerHealth(health: Health, path: string, query: Query): Health
   return { status: hasFailed ? 500 : 200, body, isPlain: false }
 }
 
+/** The paths of all checks, as a server that lists its paths shows them. */
+export function checkPaths(health: Health): string[] {
+  return ['healthz', 'livez', 'readyz'].flatMap(endpoint =>
+    (checksOf(health, endpoint) ?? []).map(({ name }) => `/${endpoint}/${name}`),
+  )
+}
+
 function checksOf(health: Health, endpoint: string): readonly HealthCheck[] | undefined {
   switch (endpoint) {
     case 'livez':
       return health.livez
     case 'readyz':
-    case 'healthz':
       return health.readyz
+    case 'healthz':
+      return health.healthz ?? health.readyz
     default:
       return undefined
   }
