@@ -63,27 +63,14 @@ export async function answerOpenApi(
 function* documentAt(openApi: OpenApi, path: string): Steps<Document | undefined> {
   if (path === '/openapi/v2') return tagged(openApi, yield* openApi.all())
   if (path === '/openapi/v3') return tagged(openApi, yield* openApi.index())
-  const [, , , root, ...rest] = path.split('/')
-  if (root === 'api' && rest.length === 1) {
-    return yield* versionDocument(openApi, '', rest[0] ?? '')
-  }
-  const [group = '', version = ''] = rest
-  if (root !== 'apis' || rest.length !== 2) return undefined
-  return yield* versionDocument(openApi, group, version)
+  const name = path.slice('/openapi/v3/'.length)
+  const text = yield* openApi.document(name)
+  if (text === undefined) return undefined
+  return { ...tagged(openApi, text), url: openApi.url(name, text) }
 }
 
 function tagged(openApi: OpenApi, text: string): Document {
   return { text, etag: `"${openApi.hashOf(text)}"` }
-}
-
-function* versionDocument(
-  openApi: OpenApi,
-  group: string,
-  version: string,
-): Steps<Document | undefined> {
-  const text = yield* openApi.document(group, version)
-  if (text === undefined) return undefined
-  return { ...tagged(openApi, text), url: openApi.url(group, version, text) }
 }
 
 /** A document with a hash in its address never changes, so clients may cache it for ever. */

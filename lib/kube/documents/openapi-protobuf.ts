@@ -1,6 +1,6 @@
 /** OpenAPI version 2 as protobuf, which Kubernetes clients ask for: those messages of
- *  google/gnostic's OpenAPIv2.proto that a document about reads needs. Members for which a message
- *  has no field are left out, as upstream prunes its schemas before it writes them. */
+ *  google/gnostic's OpenAPIv2.proto that such a document needs. Members for which a message has no
+ *  field are left out, as upstream prunes its schemas before it writes them. */
 
 import type { Steps } from '../../base/slice.ts'
 import { appendVarint, ByteWriter } from '../../wire/byte-writer.ts'
@@ -202,12 +202,76 @@ const response = holder(
   })),
 )
 
+const bodyParameter = message(() => ({
+  fields: {
+    description: [1, text],
+    name: [2, text],
+    in: [3, text],
+    required: [4, flag],
+    schema: [5, schema],
+  },
+  extensions: 6,
+}))
+
+const queryParameter = message(() => ({
+  fields: {
+    required: [1, flag],
+    in: [2, text],
+    description: [3, text],
+    name: [4, text],
+    type: [6, text],
+    uniqueItems: [20, flag],
+  },
+  extensions: 23,
+}))
+
+const pathParameter = message(() => ({
+  fields: {
+    required: [1, flag],
+    in: [2, text],
+    description: [3, text],
+    name: [4, text],
+    type: [5, text],
+    uniqueItems: [19, flag],
+  },
+  extensions: 22,
+}))
+
+/** A parameter of one of the places that upstream has; its message says which. */
+const parameter: Append = (out, number, value) => {
+  appendMessage(out, number, inner => {
+    switch (objectOf(value)['in']) {
+      case 'body':
+        return bodyParameter(inner, 1, value)
+      case 'query':
+        return holder(3, queryParameter)(inner, 2, value)
+      default:
+        return holder(4, pathParameter)(inner, 2, value)
+    }
+  })
+}
+
+/** A parameter, or a reference to a shared one. */
+const parameterItem: Append = (out, number, value) => {
+  const isReference = objectOf(value)['$ref'] !== undefined
+  appendMessage(out, number, inner =>
+    isReference ? reference(inner, 2, value) : parameter(inner, 1, value),
+  )
+}
+
+const reference = message(() => ({ fields: { $ref: [1, text] } }))
+
 const operation = message(() => ({
   fields: {
+    tags: [1, repeated(text)],
     summary: [2, text],
     description: [3, text],
     operationId: [5, text],
+    produces: [6, repeated(text)],
+    consumes: [7, repeated(text)],
+    parameters: [8, repeated(parameterItem)],
     responses: [9, message(() => ({ fields: {}, others: [1, response] }))],
+    schemes: [10, repeated(text)],
   },
   extensions: 13,
 }))
@@ -218,16 +282,32 @@ const pathItem = message(() => ({
     put: [3, operation],
     post: [4, operation],
     delete: [5, operation],
+    options: [6, operation],
+    head: [7, operation],
     patch: [8, operation],
+    parameters: [9, repeated(parameterItem)],
   },
   extensions: 10,
 }))
+
+/** The scopes that a kind of authentication needs: none. */
+const requirement: Append = message(() => ({ fields: {} }))
+
+const securityItem = holder(
+  2,
+  message(() => ({
+    fields: { type: [1, text], name: [2, text], in: [3, text], description: [4, text] },
+    extensions: 5,
+  })),
+)
 
 /** A document without its `parts`. */
 const document: Message = {
   fields: {
     swagger: [1, text],
     info: [2, message(() => ({ fields: { title: [1, text], version: [2, text] } }))],
+    security: [12, repeated(message(() => ({ fields: {}, others: [1, requirement] })))],
+    securityDefinitions: [13, message(() => ({ fields: {}, others: [1, securityItem] }))],
   },
 }
 
@@ -241,4 +321,5 @@ interface Part {
 const parts: Readonly<Record<string, Part>> = {
   paths: { number: 8, itemNumber: 2, item: pathItem },
   definitions: { number: 9, itemNumber: 1, item: schema },
+  parameters: { number: 10, itemNumber: 1, item: parameter },
 }

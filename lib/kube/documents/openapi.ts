@@ -1,13 +1,17 @@
-/** OpenAPI documents without an upstream: version 3, one document for each group and version, and
- *  version 2, one for all. They have what clients look up in them: the kinds with their fields, the
- *  selectable fields, and the paths for reads. */
+/** OpenAPI documents without an upstream, as kube-apiserver has them: version 3, one document for each
+ *  group and version, and version 2, one for all. Kinds with descriptions, and all verbs with their
+ *  parameters. */
 
 import type { Steps } from '../../base/slice.ts'
 import type { Digests } from '../../base/digests.ts'
 import { openApiProtobuf } from './openapi-protobuf.ts'
 import type { Registry } from '../resources/registry.ts'
-import { type ReferencePrefix, type OpenApiSchema, SchemaSet } from './openapi-schemas.ts'
 import { groupVersionText, type Resource } from '../resources/resource.ts'
+import { corePath, groupPath, groupsPath, ownPaths, versionPath } from './openapi-discovery.ts'
+import { type PathOperations, pathsOf } from './openapi-operations.ts'
+import { PathWriter } from './openapi-paths.ts'
+import type { OpenApiSchema } from './openapi-schema.ts'
+import { type GroupVersion, SchemaSet } from './openapi-schemas.ts'
 
 export interface OpenApiOptions {
   readonly registry: Registry
@@ -35,25 +39,66 @@ export class OpenApi {
 
   *#makeIndex(): Steps<string> {
     const paths: Record<string, OpenApiSchema> = {}
-    for (const [group, version] of this.#groupVersions()) {
-      const text = yield* this.document(group, version)
+    for (const name of this.#names().sort()) {
+      const text = yield* this.document(name)
       if (text === undefined) continue
-      paths[documentPath(group, version)] = { serverRelativeURL: this.url(group, version, text) }
+      paths[name] = { serverRelativeURL: this.url(name, text) }
       yield
     }
     return JSON.stringify({ paths })
   }
 
-  /** /openapi/v3/apis/GROUP/VERSION; undefined if there is no such version. */
-  *document(group: string, version: string): Steps<string | undefined> {
-    const resources = this.#resourcesOf(group, version)
-    if (resources.length === 0) return undefined
-    return yield* this.#document(`${group}/${version}`, () => this.#makeDocument(resources))
+  /** /openapi/v3/NAME, as `apis/apps/v1`; undefined if there is no such document. */
+  *document(name: string): Steps<string | undefined> {
+    const isThere = this.#names().includes(name)
+    return isThere ? yield* this.#document(name, () => this.#makeDocument(name)) : undefined
   }
 
-  *#makeDocument(resources: readonly Resource[]): Steps<string> {
-    const { schemas, paths } = yield* this.#describe(resources, '#/components/schemas/')
-    return JSON.stringify({ openapi: '3.0.0', info: this.#info(), paths, components: { schemas } })
+  *#makeDocument(name: string): Steps<string> {
+    const [root, group = '', version = ''] = name.split('/')
+    const ofVersion: GroupVersion | undefined =
+      root === 'api' && group !== ''
+        ? { group: '', version: group }
+        : version === '' || root !== 'apis'
+          ? undefined
+          : { group, version }
+    const kinds = [{ group: '', version: 'v1' }]
+    if (ofVersion !== undefined && ofVersion.group !== '') kinds.push(ofVersion)
+    const set = new SchemaSet(this.#options.registry.schema, 3, kinds)
+    const writer = new PathWriter(set)
+    for (const path of this.#otherPaths(name, ofVersion)) writer.add(path)
+    if (ofVersion !== undefined) yield* this.#addResources(writer, this.#resourcesOf(ofVersion))
+    const { paths } = writer.written
+    return JSON.stringify({
+      openapi: '3.0.0',
+      info: this.#info(),
+      paths: byName(paths),
+      components: {
+        ...(Object.keys(set.schemas).length === 0 ? {} : { schemas: byName(set.schemas) }),
+        securitySchemes: { BearerToken: bearerToken },
+      },
+    })
+  }
+
+  /** The paths of a document that are not those of resources. */
+  #otherPaths(name: string, ofVersion: GroupVersion | undefined): PathOperations[] {
+    if (ofVersion !== undefined) {
+      const { group, version } = ofVersion
+      // Definitions have no path of their own for discovery.
+      const isCustom = this.#resourcesOf(ofVersion).every(({ custom }) => custom !== undefined)
+      return isCustom ? [] : [versionPath(group, version)]
+    }
+    if (name === 'api') return [corePath()]
+    if (name === 'apis') return [groupsPath()]
+    const own = ownPaths[name]
+    return own === undefined ? [groupPath(name.split('/')[1] ?? '')] : [own]
+  }
+
+  *#addResources(writer: PathWriter, resources: readonly Resource[]): Steps<void> {
+    for (const resource of resources) {
+      for (const path of pathsOf(resource)) writer.add(path)
+      yield
+    }
   }
 
   /** /openapi/v2 */
@@ -62,15 +107,26 @@ export class OpenApi {
   }
 
   *#makeAll(): Steps<string> {
-    const { schemas, paths } = yield* this.#describe(
-      this.#options.registry.resources,
-      '#/definitions/',
-    )
-    return JSON.stringify({ swagger: '2.0', info: this.#info(), paths, definitions: schemas })
-  }
-
-  #describe(resources: readonly Resource[], prefix: ReferencePrefix): Steps<Described> {
-    return describe(resources, prefix, new SchemaSet(this.#options.registry.schema, prefix))
+    const { resources, schema } = this.#options.registry
+    const set = new SchemaSet(schema, 2)
+    const writer = new PathWriter(set)
+    for (const name of this.#names()) {
+      const [root, group = '', version = ''] = name.split('/')
+      const ofVersion = root === 'api' ? { group: '', version: group } : { group, version }
+      const isVersion = root === 'api' ? group !== '' : root === 'apis' && version !== ''
+      for (const path of this.#otherPaths(name, isVersion ? ofVersion : undefined)) writer.add(path)
+    }
+    yield* this.#addResources(writer, resources)
+    const { paths, parameters } = writer.written
+    return JSON.stringify({
+      swagger: '2.0',
+      info: this.#info(),
+      paths: byName(paths),
+      definitions: byName(set.schemas),
+      parameters: byName(parameters),
+      securityDefinitions: { BearerToken: bearerToken },
+      security: [{ BearerToken: [] }],
+    })
   }
 
   /** /openapi/v2 as protobuf. */
@@ -89,23 +145,39 @@ export class OpenApi {
     return text
   }
 
-  #resourcesOf(group: string, version: string): Resource[] {
+  #resourcesOf({ group, version }: GroupVersion): Resource[] {
     return this.#options.registry.resources.filter(
       resource => resource.group === group && resource.version === version,
     )
   }
 
-  #groupVersions(): [string, string][] {
-    const found = new Map<string, [string, string]>()
+  #groupVersions(): GroupVersion[] {
+    const found = new Map<string, GroupVersion>()
     for (const { group, version } of this.#options.registry.resources) {
-      found.set(groupVersionText(group, version), [group, version])
+      found.set(groupVersionText(group, version), { group, version })
     }
     return [...found.values()]
   }
 
-  /** Address of a version's document, with its hash. */
-  url(group: string, version: string, text: string): string {
-    return `/openapi/v3/${documentPath(group, version)}?hash=${this.hashOf(text)}`
+  /** The documents of version 3, as their addresses name them. */
+  #names(): string[] {
+    const versions = this.#groupVersions()
+    const builtIn = this.#options.registry.resources.filter(({ custom }) => custom === undefined)
+    const groups = new Set(builtIn.map(({ group }) => group).filter(group => group !== ''))
+    return [
+      'api',
+      'apis',
+      ...Object.keys(ownPaths),
+      ...[...groups].map(group => `apis/${group}`),
+      ...versions.map(({ group, version }) =>
+        group === '' ? `api/${version}` : `apis/${group}/${version}`,
+      ),
+    ]
+  }
+
+  /** Address of a document, with its hash. */
+  url(name: string, text: string): string {
+    return `/openapi/v3/${name}?hash=${this.hashOf(text)}`
   }
 
   /** The hash of a document's bytes. Clients cache a document as long as its hash stays the same,
@@ -122,66 +194,13 @@ function hexOf(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('hex').toUpperCase()
 }
 
-/** The path of a version's document below /openapi/v3/. */
-function documentPath(group: string, version: string): string {
-  return group === '' ? `api/${version}` : `apis/${group}/${version}`
+const bearerToken = {
+  description: 'Bearer Token authentication',
+  type: 'apiKey',
+  name: 'authorization',
+  in: 'header',
 }
 
-interface Described {
-  readonly schemas: OpenApiSchema
-  readonly paths: OpenApiSchema
-}
-
-function* describe(
-  resources: readonly Resource[],
-  prefix: ReferencePrefix,
-  set: SchemaSet,
-): Steps<Described> {
-  const paths: Record<string, OpenApiSchema> = {}
-  for (const resource of resources) {
-    const { object, list } = set.addResource(resource)
-    const answer = (name: string): OpenApiSchema => responses(prefix, set.reference(name))
-    const collection = collectionPath(resource)
-    if (resource.verbs.includes('list')) {
-      paths[collection] = operation(resource, 'list', answer(list))
-      if (resource.isNamespaced) {
-        paths[everywherePath(resource)] = operation(resource, 'list', answer(list))
-      }
-    } else {
-      paths[collection] = { ...kindOf(resource), post: { ...kindOf(resource), ...answer(object) } }
-    }
-    if (resource.verbs.includes('get')) {
-      paths[`${collection}/{name}`] = operation(resource, 'get', answer(object))
-    }
-    yield
-  }
-  return { schemas: set.schemas, paths }
-}
-
-function responses(prefix: ReferencePrefix, schema: OpenApiSchema): OpenApiSchema {
-  const content =
-    prefix === '#/definitions/' ? { schema } : { content: { 'application/json': { schema } } }
-  return { responses: { '200': { description: 'OK', ...content } } }
-}
-
-function operation(resource: Resource, action: string, answer: OpenApiSchema): OpenApiSchema {
-  return {
-    get: { ...answer, 'x-kubernetes-action': action, ...kindOf(resource) },
-    ...kindOf(resource),
-  }
-}
-
-function kindOf({ group, version, kind }: Resource): OpenApiSchema {
-  return { 'x-kubernetes-group-version-kind': { group, kind, version } }
-}
-
-function everywherePath({ group, version, resource }: Resource): string {
-  return `/${documentPath(group, version)}/${resource}`
-}
-
-function collectionPath(resource: Resource): string {
-  const root = `/${documentPath(resource.group, resource.version)}`
-  return resource.isNamespaced
-    ? `${root}/namespaces/{namespace}/${resource.resource}`
-    : `${root}/${resource.resource}`
+function byName(table: Readonly<Record<string, OpenApiSchema>>): OpenApiSchema {
+  return Object.fromEntries(Object.entries(table).sort(([a], [b]) => (a < b ? -1 : 1)))
 }

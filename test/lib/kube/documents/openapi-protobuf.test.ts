@@ -4,6 +4,7 @@ import { openApiProtobuf } from '../../../../lib/kube/documents/openapi-protobuf
 import { OpenApi } from '../../../../lib/kube/documents/openapi.ts'
 import { digests } from '../../../../lib/ops/digests.ts'
 import { registryAt } from '../../../support/kube/kube-golden.ts'
+import { readAsked } from '../../../golden/asked.ts'
 import { allSteps } from '../../../support/steps.ts'
 
 /** The used part of google/gnostic's OpenAPIv2.proto. */
@@ -51,12 +52,17 @@ function decoded(bytes: Uint8Array): Decoded {
 
 t.test('no step makes more than one path or definition', async t => {
   const openApi = new OpenApi({ registry: registryAt(708), digests, gitVersion: 'v1.36.2' })
-  const { paths, definitions } = JSON.parse(allSteps(openApi.all())) as {
+  const { paths, definitions, parameters } = JSON.parse(allSteps(openApi.all())) as {
     paths: object
     definitions: object
+    parameters: object
   }
   const steps = [...openApi.allAsProtobuf()].length
-  t.equal(steps, Object.keys(paths).length + Object.keys(definitions).length)
+  const parts = [paths, definitions, parameters].map(part => Object.keys(part).length)
+  t.equal(
+    steps,
+    parts.reduce((sum, count) => sum + count, 0),
+  )
   t.equal([...openApi.allAsProtobuf()].length, 0, 'it is kept')
 })
 
@@ -159,3 +165,15 @@ t.test(
     })
   },
 )
+
+t.test('a document has the bytes that a server wrote, in another order', async t => {
+  const asked = readAsked('aggregated/exchanges.jsonl.gz').filter(
+    ({ request }) => request.path === '/openapi/v2',
+  )
+  const json = asked.find(({ response }) => response.body?.startsWith('{"swagger"') === true)
+  const binary = asked.find(({ response }) => response.body_base64 !== undefined)
+  const theirs = Buffer.from(binary!.response.body_base64!, 'base64')
+  const ours = Buffer.from(allSteps(openApiProtobuf(json!.response.body!)))
+  // Neither maps nor messages have an order that counts.
+  t.ok(Buffer.from(ours.toSorted()).equals(Buffer.from(theirs.toSorted())))
+})

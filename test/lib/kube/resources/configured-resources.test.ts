@@ -42,7 +42,7 @@ t.test('a configured resource is listed and described', async t => {
   t.match(discovery.resources('wardle.example.com', 'v1'), '"name":"flunders"')
   t.match(discovery.aggregated('/apis').body, '"resource":"flunders"')
   const openApi = new OpenApi({ registry, digests, gitVersion: 'v1' })
-  t.match(allSteps(openApi.document('wardle.example.com', 'v1')), 'com.example.wardle.v1.Flunder')
+  t.match(allSteps(openApi.document('apis/wardle.example.com/v1')), 'com.example.wardle.v1.Flunder')
 })
 
 t.test('a declaration that cannot work is refused', async t => {
