@@ -59,7 +59,7 @@ export function createRegistry(
   served: ServedOptions,
   serverAddress: string,
 ): LiveRegistry {
-  const { schema = schemaOf(), configured = [], excluded = [] } = served
+  const { schema = schemaOf(), configured = [], excluded = [], hasCbor } = served
   return new LiveRegistry({
     schema,
     prefix,
@@ -69,6 +69,7 @@ export function createRegistry(
     history: defaultHistory,
     serverAddress,
     digests,
+    hasCbor,
     logger,
   })
 }

@@ -24,6 +24,8 @@ export interface ApiStateOptions {
   /** HOST:PORT for clients that ask where the server is. */
   readonly serverAddress: string
   readonly digests: Digests
+  /** CBOR is served, which OpenAPI says. */
+  readonly hasCbor?: boolean | undefined
   /** The stored CustomResourceDefinition of that name. */
   readonly definitionOf: (name: string) => KeyValue | undefined
   /** The objects that conversion webhooks have made. */
@@ -48,12 +50,12 @@ export class ApiState {
   }
 
   constructor(options: ApiStateOptions) {
-    const { registry, serverAddress, digests } = options
+    const { registry, serverAddress, digests, hasCbor } = options
     this.#options = options
     this.registry = registry
     this.discovery = new Discovery({ registry, digests, serverAddress })
     const { gitVersion } = JSON.parse(this.discovery.version()) as { gitVersion: string }
-    this.openApi = new OpenApi({ registry, digests, gitVersion })
+    this.openApi = new OpenApi({ registry, digests, gitVersion, hasCbor })
   }
 
   /** Reads labels and fields, for selectors and indexes. Readers are shared, because thousands of

@@ -45,6 +45,8 @@ export interface LiveRegistryOptions {
   readonly history: HistoryBounds
   readonly serverAddress: string
   readonly digests: Digests
+  /** CBOR is served. */
+  readonly hasCbor?: boolean | undefined
   readonly logger: Logger
 }
 
@@ -161,7 +163,7 @@ export class LiveRegistry {
   }
 
   #makeState(): ApiState {
-    const { prefix, serverAddress, digests, excluded } = this.#options
+    const { prefix, serverAddress, digests, hasCbor, excluded } = this.#options
     const schema = this.#schema
     const declared = [...builtInResources(schema, prefix), ...this.#options.configured]
     const installed = [...declared, ...this.#aggregated].filter(
@@ -178,6 +180,7 @@ export class LiveRegistry {
       registry,
       serverAddress,
       digests,
+      hasCbor,
       definitionOf: name => this.#definitions.entryOf(name),
       converted: this.converted,
     })

@@ -28,9 +28,11 @@ interface Parameter {
 export class PathWriter {
   readonly written: WrittenPaths = { paths: {}, parameters: {} }
   readonly #set: SchemaSet
+  readonly #hasCbor: boolean
 
-  constructor(set: SchemaSet) {
+  constructor(set: SchemaSet, { hasCbor = false }: { readonly hasCbor?: boolean | undefined }) {
     this.#set = set
+    this.#hasCbor = hasCbor
   }
 
   add({ path, places, operations }: PathOperations): void {
@@ -92,14 +94,17 @@ export class PathWriter {
     common: ReadonlyMap<string, Parameter>,
     places: Readonly<Record<string, string>>,
   ): OpenApiSchema {
-    const { description, id, tag, action, kind, consumes, produces } = operation
+    const { description, id, tag, action, kind } = operation
+    const [consumes, produces] = [operation.consumes, operation.produces].map(types =>
+      this.#served(types),
+    )
     const own = [...this.#parametersOf(operation, places)].filter(([key]) => !common.has(key))
     const parameters = this.#parameters(own.map(([, parameter]) => parameter))
     const isVersion2 = this.#set.version === 2
     return {
       ...(isVersion2 ? {} : { tags: [tag] }),
       ...(description === '' ? {} : { description }),
-      ...(isVersion2 ? media(consumes, produces) : {}),
+      ...(isVersion2 ? media({ consumes, produces }) : {}),
       ...(isVersion2 ? { schemes: ['https'], tags: [tag] } : {}),
       operationId: id,
       ...(parameters.length === 0 ? {} : { parameters }),
@@ -140,15 +145,25 @@ export class PathWriter {
     return { $ref: `#/parameters/${key}` }
   }
 
+  /** CBOR is said where it is switched on. */
+  #served(types: readonly string[]): readonly string[] {
+    return this.#hasCbor ? types : types.filter(type => !type.includes('cbor'))
+  }
+
   #requestBody({ body, consumes }: Operation): OpenApiSchema {
     if (body === undefined) return {}
     const schema = this.#schema(body.shape)
-    const content = Object.fromEntries(consumes.toSorted().map(type => [type, { schema }]))
+    const content = Object.fromEntries(
+      this.#served(consumes)
+        .toSorted()
+        .map(type => [type, { schema }]),
+    )
     return { requestBody: { content, ...(body.isRequired ? { required: true } : {}) } }
   }
 
   #responses({ answers, produces }: Operation): OpenApiSchema {
     const responses: Record<string, OpenApiSchema> = {}
+    const types = this.#served(produces).toSorted()
     for (const [code, shape] of Object.entries(answers)) {
       const schema = this.#schema(shape)
       const description = descriptions[code] ?? ''
@@ -157,7 +172,7 @@ export class PathWriter {
           ? { description, schema }
           : {
               description,
-              content: Object.fromEntries(produces.toSorted().map(type => [type, { schema }])),
+              content: Object.fromEntries(types.map(type => [type, { schema }])),
             }
     }
     responses['401'] = { description: 'Unauthorized' }
@@ -189,11 +204,11 @@ const descriptions: Readonly<Record<string, string>> = {
   '202': 'Accepted',
 }
 
-function media(consumes: readonly string[], produces: readonly string[]): OpenApiSchema {
-  return {
-    ...(consumes.length === 0 ? {} : { consumes }),
-    ...(produces.length === 0 ? {} : { produces }),
-  }
+/** Members that are not empty. */
+function media(types: Readonly<Record<string, readonly string[] | undefined>>): OpenApiSchema {
+  return Object.fromEntries(
+    Object.entries(types).filter(([, list]) => list !== undefined && list.length > 0),
+  )
 }
 
 function inVersion3({ name, in: place, text, type, isRequired }: Parameter): OpenApiSchema {

@@ -138,7 +138,10 @@ export class SchemaSet implements TypeReferences {
     }
   }
 
-  #property({ f: texts = {}, x: defaults = {} }: TypeTexts, field: Field): OpenApiSchema {
+  #property(
+    { f: texts = {}, x: defaults = {}, e: enums = {} }: TypeTexts,
+    field: Field,
+  ): OpenApiSchema {
     const name = field.jsonName
     const description = this.#text(Object.hasOwn(texts, name) ? texts[name] : undefined)
     const isWrapped = this.#schema.findMessageType(field.type)?.form === 'wrap'
@@ -148,7 +151,7 @@ export class SchemaSet implements TypeReferences {
       ...(description === undefined ? {} : { description }),
       ...(this.version === 2 || value === undefined ? {} : { default: value }),
     }
-    const schema = this.#fieldSchema(field)
+    const schema = this.#fieldSchema(field, Object.hasOwn(enums, name) ? enums[name] : undefined)
     const { merging } = field
     return {
       ...(this.version === 3 && '$ref' in schema && Object.keys(beside).length > 0
@@ -166,8 +169,9 @@ export class SchemaSet implements TypeReferences {
     }
   }
 
-  #fieldSchema({ type, container }: Field): OpenApiSchema {
-    const schema = scalarSchemas[type] ?? this.typeReference(type)
+  #fieldSchema({ type, container }: Field, values: readonly unknown[] | undefined): OpenApiSchema {
+    const bare = scalarSchemas[type] ?? this.typeReference(type)
+    const schema = values === undefined ? bare : { ...bare, enum: values }
     if (container === 'list') return { type: 'array', items: schema }
     return container === 'map' ? { type: 'object', additionalProperties: schema } : schema
   }

@@ -4,6 +4,7 @@
 
 import type { Steps } from '../../base/slice.ts'
 import type { Digests } from '../../base/digests.ts'
+import { perSchema } from '../../codec/schema/schema.ts'
 import { openApiProtobuf } from './openapi-protobuf.ts'
 import type { Registry } from '../resources/registry.ts'
 import { groupVersionText, type Resource } from '../resources/resource.ts'
@@ -18,6 +19,8 @@ export interface OpenApiOptions {
   readonly digests: Digests
   /** As in /version: `v1.36.2`. */
   readonly gitVersion: string
+  /** CBOR is served. */
+  readonly hasCbor?: boolean | undefined
 }
 
 /** The documents of one registry, made when they are first asked for. They are made in steps,
@@ -51,21 +54,27 @@ export class OpenApi {
   /** /openapi/v3/NAME, as `apis/apps/v1`; undefined if there is no such document. */
   *document(name: string): Steps<string | undefined> {
     const isThere = this.#names().includes(name)
-    return isThere ? yield* this.#document(name, () => this.#makeDocument(name)) : undefined
+    if (!isThere) return undefined
+    const { registry, gitVersion, hasCbor } = this.#options
+    const resources = this.#resourcesOf(versionOf(name))
+    if (resources.some(({ custom }) => custom !== undefined)) {
+      return yield* this.#document(name, () => this.#makeDocument(name))
+    }
+    // Definitions come and go, and what is built in stays.
+    const known = builtInDocuments(registry.schema)
+    const names = resources.map(({ resource }) => resource).join()
+    const key = `${name} ${names} ${gitVersion} ${hasCbor}`
+    const text = known.get(key) ?? (yield* this.#makeDocument(name))
+    known.set(key, text)
+    return text
   }
 
   *#makeDocument(name: string): Steps<string> {
-    const [root, group = '', version = ''] = name.split('/')
-    const ofVersion: GroupVersion | undefined =
-      root === 'api' && group !== ''
-        ? { group: '', version: group }
-        : version === '' || root !== 'apis'
-          ? undefined
-          : { group, version }
+    const ofVersion = versionOf(name)
     const kinds = [{ group: '', version: 'v1' }]
     if (ofVersion !== undefined && ofVersion.group !== '') kinds.push(ofVersion)
     const set = new SchemaSet(this.#options.registry.schema, 3, kinds)
-    const writer = new PathWriter(set)
+    const writer = new PathWriter(set, this.#options)
     for (const path of this.#otherPaths(name, ofVersion)) writer.add(path)
     if (ofVersion !== undefined) yield* this.#addResources(writer, this.#resourcesOf(ofVersion))
     const { paths } = writer.written
@@ -96,8 +105,10 @@ export class OpenApi {
 
   *#addResources(writer: PathWriter, resources: readonly Resource[]): Steps<void> {
     for (const resource of resources) {
-      for (const path of pathsOf(resource)) writer.add(path)
-      yield
+      for (const path of pathsOf(resource)) {
+        writer.add(path)
+        yield
+      }
     }
   }
 
@@ -109,12 +120,9 @@ export class OpenApi {
   *#makeAll(): Steps<string> {
     const { resources, schema } = this.#options.registry
     const set = new SchemaSet(schema, 2)
-    const writer = new PathWriter(set)
+    const writer = new PathWriter(set, this.#options)
     for (const name of this.#names()) {
-      const [root, group = '', version = ''] = name.split('/')
-      const ofVersion = root === 'api' ? { group: '', version: group } : { group, version }
-      const isVersion = root === 'api' ? group !== '' : root === 'apis' && version !== ''
-      for (const path of this.#otherPaths(name, isVersion ? ofVersion : undefined)) writer.add(path)
+      for (const path of this.#otherPaths(name, versionOf(name))) writer.add(path)
     }
     yield* this.#addResources(writer, resources)
     const { paths, parameters } = writer.written
@@ -145,9 +153,9 @@ export class OpenApi {
     return text
   }
 
-  #resourcesOf({ group, version }: GroupVersion): Resource[] {
+  #resourcesOf(of: GroupVersion | undefined): Resource[] {
     return this.#options.registry.resources.filter(
-      resource => resource.group === group && resource.version === version,
+      ({ group, version }) => group === of?.group && version === of.version,
     )
   }
 
@@ -193,6 +201,17 @@ export class OpenApi {
 function hexOf(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('hex').toUpperCase()
 }
+
+/** The group and version that a document is about; undefined if it is another one. */
+function versionOf(name: string): GroupVersion | undefined {
+  const [root, group = '', version = ''] = name.split('/')
+  if (root === 'api' && group !== '') return { group: '', version: group }
+  return root === 'apis' && version !== '' ? { group, version } : undefined
+}
+
+/** Documents of version 3 in which nothing is custom. Bounded by what a server can be: a process
+ *  answers as one version, with CBOR or without. */
+const builtInDocuments = perSchema(() => new Map<string, string>())
 
 const bearerToken = {
   description: 'Bearer Token authentication',

@@ -93,6 +93,7 @@ function typeTexts(name: string): TypeTexts | undefined {
   if (described.length === 0) return undefined
   const texts: Record<string, Rows> = {}
   const defaults: Record<string, unknown> = {}
+  const enums: Record<string, readonly unknown[]> = {}
   const flipped = new Set<string>()
   for (const { minor, schemas } of described) {
     const properties = objectOf(schemas.get(full)?.['properties'])
@@ -107,6 +108,9 @@ function typeTexts(name: string): TypeTexts | undefined {
       )!
       if (texts[jsonName] === undefined) delete texts[jsonName]
       if (required.includes(jsonName) === field.isOmittedWhenEmpty) flipped.add(jsonName)
+      const inner = property['items'] ?? property['additionalProperties']
+      const values = listOf(property['enum'] ?? objectOf(inner)['enum'])
+      if (values.length > 0) enums[jsonName] = values
       const value = property['default']
       if (value !== undefined && isOfItsOwn(value, field)) defaults[jsonName] = value
     }
@@ -120,6 +124,7 @@ function typeTexts(name: string): TypeTexts | undefined {
     ...optional('f', Object.keys(texts).length === 0 ? undefined : texts),
     ...optional('r', flipped.size === 0 ? undefined : [...flipped]),
     ...optional('x', Object.keys(defaults).length === 0 ? undefined : defaults),
+    ...optional('e', Object.keys(enums).length === 0 ? undefined : enums),
     ...optional('u', last?.['x-kubernetes-unions']),
   }
 }
