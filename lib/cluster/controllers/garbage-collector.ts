@@ -137,10 +137,28 @@ export class GarbageCollector {
     }
     const request = { uid: facts.uid }
     if (all.includes('waiting') && this.#dependents.has(facts.uid)) {
+      if (await this.#isInCycle(facts)) await this.#unblock(place, facts)
       await this.#cluster.delete(place, { ...request, propagation: 'Foreground' })
     } else {
       await this.#cluster.delete(place, { ...request, propagation: policyOf(facts) })
     }
+  }
+
+  /** Whether what depends on the object waits for its own dependents: perhaps, in the end, for
+   *  this one. */
+  async #isInCycle({ uid }: ObjectFacts): Promise<boolean> {
+    for (const key of this.#dependents.of(uid)) {
+      const facts = await this.#factsOf(key)
+      if (facts !== undefined && isDeletingDependents(facts)) return true
+    }
+    return false
+  }
+
+  /** No owner waits for the object any more. */
+  async #unblock(place: ObjectPlace, { resourceVersion, owners }: ObjectFacts): Promise<void> {
+    if (!owners.some(({ blockOwnerDeletion }) => blockOwnerDeletion === true)) return
+    const ownerReferences = owners.map(owner => ({ ...owner, blockOwnerDeletion: false }))
+    await this.#cluster.patch(place, { metadata: { resourceVersion, ownerReferences } })
   }
 
   async #stateOf(

@@ -219,6 +219,23 @@ t.test(
   },
 )
 
+t.test('owners that block each other in a circle go all the same', async t => {
+  const world = new World()
+  for (const [name, owner] of [
+    ['a', 'c'],
+    ['b', 'a'],
+    ['c', 'b'],
+  ] as const) {
+    const reference = { name: owner, uid: uidOf(owner), blockOwnerDeletion: true }
+    world.put({ name, uid: uidOf(name), ownerReferences: [reference], finalizers: [] })
+  }
+  await world.settle()
+  t.equal(world.objects.size, 3)
+  world.remove('a', 'Foreground')
+  await world.settle()
+  t.strictSame([...world.objects.keys()], [])
+})
+
 t.test('dependents of owners that were never there stay, those of deleted ones go', async t => {
   const world = new World()
   const dependent = (name: string, uid: string): Metadata => ({
