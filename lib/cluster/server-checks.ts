@@ -1,6 +1,6 @@
 /** The checks of kube-apiserver's health endpoints, by the names that monitoring and upstream's own
- *  tests look for, in its order. Each names what is started by a hook; here a start is one thing, so
- *  that they fail and pass together. */
+ *  tests look for, in its order. Each names what is started by a hook; here a start is one thing,
+ *  so that they fail and pass together. */
 
 import type { ServerChecks } from '../upkeep/service-health.ts'
 

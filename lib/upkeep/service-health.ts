@@ -19,7 +19,7 @@ export interface ServiceHealthOptions {
   readonly own?: readonly (HealthCheck | undefined)[] | undefined
   /** Those of another thread. */
   readonly others?: readonly HealthCheck[] | undefined
-  /** What the mirrors do not have yet, although they follow etcd. */
+  /** Objects that the mirrors do not have yet, although they follow etcd. */
   readonly missing?: HealthCheck['problem'] | undefined
   /** Undefined for our own names. */
   readonly serverChecks?: () => ServerChecks | undefined

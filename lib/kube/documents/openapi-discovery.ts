@@ -1,5 +1,5 @@
-/** The paths of a server beside those of its resources, for OpenAPI: discovery, the version, and the
- *  keys of service account tokens. */
+/** The paths of a server beside those of its resources, for OpenAPI: discovery, the version, and
+ *  the keys of service account tokens. */
 
 import { groupVersionText } from '../resources/resource.ts'
 import {

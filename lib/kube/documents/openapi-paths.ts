@@ -1,7 +1,8 @@
 /** The operations of a resource, written as OpenAPI 2 or 3.
  *
  *  Parameters that all operations of a path have stand beside them, as kube-openapi puts them. In
- *  version 2, those that are the same all over are written once and named by a hash of their text. */
+ *  version 2, those that are the same all over are written once and named by a hash of their text.
+ */
 
 import { goJsonString } from '../../go/text.ts'
 import type { OpenApiSchema } from './openapi-schema.ts'

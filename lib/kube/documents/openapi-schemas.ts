@@ -1,5 +1,6 @@
-/** Schemas for OpenAPI, as kube-apiserver has them: of built-in kinds from the wire schema, with the
- *  descriptions of openapi-texts.json, and of custom kinds from their definitions (custom-schemas.ts).
+/** Schemas for OpenAPI, as kube-apiserver has them: of built-in kinds from the wire schema, with
+ *  the descriptions of openapi-texts.json, and of custom kinds from their definitions
+ *  (custom-schemas.ts).
  *
  *  The two versions differ: version 3 has defaults, and wraps a reference beside which something
  *  stands in `allOf`; version 2 has neither. */
@@ -112,7 +113,7 @@ export class SchemaSet implements TypeReferences {
     }
   }
 
-  /** What an object of the type says that it is; empty for parts of objects. */
+  /** The kinds that an object of the type can say it is; empty for parts of objects. */
   #kindsOf(name: string): readonly OpenApiSchema[] {
     const [, kind = ''] = name.split('.')
     if (name.startsWith('meta/v1.') && everywhere.has(kind)) {
@@ -123,8 +124,8 @@ export class SchemaSet implements TypeReferences {
     return kindNames(schema).get(name) ?? []
   }
 
-  /** Adds the fields of a type, and those of the types that are inlined in it, of which the texts of
-   *  the outer type tell. */
+  /** Adds the fields of a type, and those of the types that are inlined in it, of which the texts
+   *  of the outer type tell. */
   #addProperties(type: MessageType, texts: TypeTexts, to: Properties): void {
     for (const field of type.fields) {
       const inner = field.isInline ? this.#schema.findMessageType(field.type) : undefined

@@ -38,8 +38,8 @@ export function textsOfType(name: string): TypeTexts {
   return (Object.hasOwn(types, name) ? types[name] : undefined) ?? {}
 }
 
-/** The type and the description of a query parameter; undefined if the minor has none of that
- *  name. */
+/** The type and the description of a query parameter; undefined if the minor has none of that name.
+ */
 export function parameterTexts(
   name: string,
   minor: string,

@@ -1,6 +1,6 @@
-/** OpenAPI documents without an upstream, as kube-apiserver has them: version 3, one document for each
- *  group and version, and version 2, one for all. Kinds with descriptions, and all verbs with their
- *  parameters. */
+/** OpenAPI documents without an upstream, as kube-apiserver has them: version 3, one document for
+ *  each group and version, and version 2, one for all. Kinds with descriptions, and all verbs with
+ *  their parameters. */
 
 import type { Steps } from '../../base/slice.ts'
 import type { Digests } from '../../base/digests.ts'
