@@ -6,10 +6,12 @@
  *  V8 writes what each process has run when it ends; a program that is killed has said nothing. So
  *  the figures are a little too low, never too high. */
 
-import { spawnSync } from 'node:child_process'
-import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import { Report } from 'c8'
+import { CoverageDumps } from './dumps.ts'
 import { floorOf } from './floors.ts'
 
 /** The lines of a room, or of a file. */
@@ -22,12 +24,17 @@ const files = process.argv.slice(2)
 const folder = '.cache/coverage'
 rmSync(folder, { recursive: true, force: true })
 mkdirSync(folder, { recursive: true })
-const { status } = spawnSync(
-  process.execPath,
-  ['--enable-source-maps', 'dist/test/run.js', ...files],
-  { stdio: 'inherit', env: { ...process.env, NODE_V8_COVERAGE: folder } },
-)
-process.stdout.write(`# reading what ${readdirSync(folder).length} processes have run\n`)
+const tests = spawn(process.execPath, ['--enable-source-maps', 'dist/test/run.js', ...files], {
+  stdio: 'inherit',
+  env: { ...process.env, NODE_V8_COVERAGE: folder },
+})
+const dumps = new CoverageDumps(folder, url => url.includes('/dist/lib/'))
+const looks = setInterval(() => dumps.take(false), 5_000)
+const [status] = (await once(tests, 'close')) as [number | null]
+clearInterval(looks)
+dumps.take(true)
+dumps.write()
+process.stdout.write(`# ${dumps.count} processes have said what they have run\n`)
 const byFile = await linesByFile()
 if (files.length > 0) showFiles()
 else showRooms()
@@ -48,8 +55,6 @@ async function linesByFile(): Promise<Map<string, Lines>> {
     all: true,
     src: ['dist/lib'],
     omitRelative: true,
-    // One process after the other: together they are too much for the memory.
-    mergeAsync: true,
   }
   await new Report(options).run()
   const text = readFileSync(`${folder}/report/coverage-summary.json`, 'utf8')

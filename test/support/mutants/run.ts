@@ -36,9 +36,10 @@ const rooms = ['cluster/write', 'cluster/rbac', 'cluster/controllers', 'kube', '
   join('dist/lib', room),
 )
 
-/** The tests that are asked: of these rooms, and recorded writes and objects. */
+/** The tests that are asked: of these rooms, of controllers and definitions in a service, and
+ *  recorded writes and objects. */
 const asked =
-  /^dist\/test\/(?:lib\/(?:cluster|codec|kube)\/|golden\/(?:objects|outputs|write-replay)\.)/
+  /^dist\/test\/(?:lib\/(?:cluster|codec|kube|compose\/(?:controllers|definitions|applied-custom))\b|golden\/(?:objects|outputs|write-replay)\.)/
 
 /** Tests that take longer are not asked: they would be, for each mutant that nothing else
  *  notices. */
