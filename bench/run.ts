@@ -1,10 +1,12 @@
-/** `npm run bench -- NAME [WORD...] [--check] [--small] [--json FILE]`: runs one benchmark, or what
- *  of it has one of the words in its name, and prints its tables. `--against URL --pid PID` has the
- *  bench `http` measure another server, too.
+/** `npm run bench -- NAME [WORD...] [--check] [--small] [--json [FILE]]`: runs one benchmark, or
+ *  what of it has one of the words in its name, and prints its tables. `all` runs every one, each
+ *  in a process of its own. `--against URL --pid PID` has the bench `http` measure another server,
+ *  too. `--json` without a file writes bench/results/NAME.json.
  *
  *  With `--check` the last line says how many floors are met, and the exit code is 1 if one is
  *  missed. */
 
+import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
 import { ToolOptions } from '../test/support/runner/tool-options.ts'
@@ -13,9 +15,13 @@ import { benches } from './benches.ts'
 
 const list = benches.map(({ name, summary }) => `\n  ${name.padEnd(10)} ${summary}`).join('')
 const tool = new ToolOptions(
-  `npm run bench -- NAME [WORD...] [--check] [--small] [--json FILE] [--against URL [--pid PID]]${list}`,
+  `npm run bench -- NAME [WORD...] [--check] [--small] [--json [FILE]] [--against URL [--pid PID]]
+  all        every one of these${list}`,
 )
+const given = process.argv.slice(2)
 const { values, positionals } = tool.read({
+  // An option that ends the line has no value.
+  args: given.at(-1) === '--json' ? [...given, ''] : given,
   allowPositionals: true,
   options: {
     check: { type: 'boolean' },
@@ -26,6 +32,7 @@ const { values, positionals } = tool.read({
   },
 })
 const [benchName, ...only] = positionals
+if (benchName === 'all') process.exit(runAll())
 const bench = benches.find(({ name }) => name === benchName) ?? unknownBench()
 const size = values.small === true ? 'small' : 'full'
 const result = await bench.run({
@@ -45,14 +52,38 @@ const machine = {
 const measuredOn = new Date().toISOString().slice(0, 10)
 process.stdout.write(report(result))
 if (values.json !== undefined) {
-  writeFileSync(
-    values.json,
-    `${JSON.stringify({ bench: bench.name, size, measuredOn, machine, ...result }, undefined, 2)}\n`,
-  )
+  const file = values.json === '' ? `bench/results/${bench.name}.json` : values.json
+  const saved = { bench: bench.name, size, commit: commit(), measuredOn, machine, ...result }
+  writeFileSync(file, `${JSON.stringify(saved, undefined, 2)}\n`)
 }
 if (values.check === true) {
   process.stdout.write(`${bench.name}: ${met} of ${result.floors.length} floors met\n`)
   process.exitCode = met === result.floors.length ? 0 : 1
+}
+
+/** Runs each bench as a command of its own, so that none measures what another one has left;
+ *  answers the exit code. */
+function runAll(): number {
+  if (only.length > 0) tool.refuse(`all takes no words, such as "${only.join(' ')}"`)
+  if (values.json !== undefined && values.json !== '') tool.refuse('all names its files itself')
+  const options = given.filter(word => word.startsWith('--'))
+  const failed = benches.filter(({ name }) => {
+    process.stdout.write(`\n# ${name}\n`)
+    // --json has to be the last one.
+    const last = options.filter(word => word !== '--json')
+    const args = [name, ...last, ...(values.json === undefined ? [] : ['--json'])]
+    const command = [...process.execArgv, process.argv[1] ?? '', ...args]
+    return spawnSync(process.execPath, command, { stdio: 'inherit' }).status !== 0
+  })
+  for (const { name } of failed) process.stdout.write(`# ${name} has failed, or missed a floor\n`)
+  return failed.length > 0 ? 1 : 0
+}
+
+/** The commit that was measured, and whether code was changed since. */
+function commit(): string {
+  const git = (...args: string[]): string => spawnSync('git', args, { encoding: 'utf8' }).stdout
+  const changed = git('status', '--porcelain', '--', 'lib', 'bench', ':!bench/results')
+  return `${git('rev-parse', '--short=8', 'HEAD').trim()}${changed === '' ? '' : ', changed'}`
 }
 
 function against(): BenchOptions['against'] {

@@ -86,6 +86,35 @@ t.test('paths that documents name exist', async t => {
   }
 })
 
+t.test('figures have a file, or the commit at which they were measured', async t => {
+  const known = (commit: string): boolean =>
+    spawnSync('git', ['cat-file', '-e', `${commit}^{commit}`]).status === 0
+  // A checkout without its history cannot tell.
+  const hasHistory = known('9656c7e2')
+  const results = readdirSync('bench/results').filter(name => name.endsWith('.json'))
+  for (const name of results) {
+    const { size, commit } = JSON.parse(textOf(`bench/results/${name}`)) as Record<string, string>
+    t.equal(size, 'full', name)
+    t.match(commit, /^[0-9a-f]{8}$/, `${name}: of a commit, with nothing changed`)
+    if (hasHistory) t.ok(known(commit ?? ''), `${name}: ${commit}`)
+  }
+  const [, ...sections] = textOf('bench/README.md').split(/^### /m)
+  t.ok(sections.length > 5)
+  for (const section of sections) {
+    const [title = ''] = section.split('\n')
+    const [, commit] = /^Measured at `([0-9a-f]{8})`/m.exec(section) ?? []
+    const file = results.find(name => section.includes(`bench/results/${name}`))
+    t.ok(commit ?? file, `${title}: bench/results/NAME.json, or "Measured at" and a commit`)
+    if (hasHistory && commit !== undefined) t.ok(known(commit), `${title}: ${commit}`)
+  }
+  // The plots of README are those of the file that it names.
+  const readme = textOf('README.md')
+  for (const [, plot = ''] of readme.matchAll(/bench\/results\/(\w+)\.svg/g)) {
+    const file = plot === 'overview' ? 'list' : plot
+    t.ok(readme.includes(`--json bench/results/${file}.json`), `${plot}.svg is of ${file}.json`)
+  }
+})
+
 t.test('tests that CONTRIBUTING.md names exist, as do the files that show a bug', async t => {
   const rows = textOf('CONTRIBUTING.md').matchAll(
     /`npm test -- dist\/(test\/[\w./-]+)\.js` *\| ([^|]*?) … *\|/g,

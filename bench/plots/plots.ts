@@ -8,6 +8,7 @@ import { type BarGroup, barChart } from './bars.ts'
 export interface SavedResult extends BenchResult {
   readonly bench: string
   readonly size: 'small' | 'full'
+  readonly commit: string
   readonly measuredOn: string
   readonly machine: { readonly cpu: string; readonly cores: number; readonly node: string }
 }

@@ -19,6 +19,7 @@ import {
   historyBounds,
   nameOf,
 } from '../../support/mirror/mirror-builders.ts'
+import { patient } from '../../support/patience.ts'
 
 const keyspaces = ['a', 'b']
 const keysPerWriter = 20
@@ -101,7 +102,7 @@ export class EtcdLoad {
 
   /** Waits until every keyspace is ready and something newer than now has been read. */
   async untilReady(): Promise<void> {
-    const deadline = Date.now() + 60_000
+    const deadline = Date.now() + patient(60_000)
     const reads = this.#reads['consistent'] ?? 0
     for (;;) {
       const isReady = this.mirror.statuses().every(({ state }) => state === 'ready')

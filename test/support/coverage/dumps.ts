@@ -1,5 +1,5 @@
-/** The dumps of coverage that V8 writes when a process ends: read one by one, while others still run,
- *  and thrown away. The processes of all tests write gigabytes of them. */
+/** The dumps of coverage that V8 writes when a process ends: read one by one, while others still
+ *  run, and thrown away. The processes of all tests write gigabytes of them. */
 
 import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

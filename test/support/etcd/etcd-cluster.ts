@@ -211,7 +211,7 @@ class Member implements EtcdMember {
 
   /** The health page answers true once a linearizable read has succeeded. */
   async waitUntilHealthy(): Promise<void> {
-    for (const deadline = Date.now() + 60_000; ;) {
+    for (const deadline = Date.now() + patient(60_000); ;) {
       if (await isHealthy(this.#settings.metrics)) return
       const hasExited = !isRunning(this.#processId)
       if (hasExited || Date.now() > deadline) {

@@ -165,11 +165,12 @@ t.test('late answers fail, and idle connections are closed before the server doe
   )
   t.equal(await get('/'), 'hello')
   t.equal(await get('/never'), 'late')
+  // Before it is idle: on a busy machine a part of that time has passed when this is known.
+  const fromMs = performance.now()
   t.equal(await get('/'), 'hello')
   t.ok(opened() >= 2, 'not on the connection of which an answer was late')
-  const idle = sockets.at(-1)
-  const fromMs = performance.now()
-  await once(idle as net.Socket, 'close')
+  const idle = sockets.at(-1) as net.Socket
+  if (!idle.closed) await once(idle, 'close')
   t.ok(performance.now() - fromMs > 500, 'it is kept for a while')
 })
 
