@@ -3,6 +3,11 @@
 import t from 'tap'
 import { hasFormat, isKnownFormat } from '../../../../../lib/cluster/write/custom/text-formats.ts'
 
+const lastDays = [
+  ...['2023-01-31', '2023-03-31', '2023-04-30', '2023-05-31', '2023-06-30', '2023-07-31'],
+  ...['2023-08-31', '2023-09-30', '2023-10-31', '2023-11-30', '2023-12-31'],
+]
+
 /** Texts that have the format, and texts that have not. */
 const formats: Readonly<Record<string, readonly [right: string[], wrong: string[]]>> = {
   bsonobjectid: [
@@ -72,8 +77,12 @@ const formats: Readonly<Record<string, readonly [right: string[], wrong: string[
   ],
   password: [['', 'anything'], []],
   date: [
-    ['2024-02-29', '2000-02-29', '2023-12-31'],
-    ['2023-02-29', '1900-02-29', '2024-13-01', '2024-00-01', '2024-04-31', '2024-04-00', '24-1-1'],
+    ['2024-02-29', '2000-02-29', '2023-02-28', '2023-01-01', ...lastDays],
+    [
+      ...['2023-02-29', '1900-02-29', '2024-02-30', '2024-13-01', '2024-00-01', '2024-04-00'],
+      ...lastDays.map(day => `${day.slice(0, 8)}${Number(day.slice(8)) + 1}`),
+      ...['24-1-1', '2024-1-01', '2024-01-1', '2024-01-01T', ' 2024-01-01'],
+    ],
   ],
   duration: [
     ['1h', '1h2m', '3 days', '1w', '5 MIN'],

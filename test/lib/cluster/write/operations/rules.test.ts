@@ -1,69 +1,11 @@
 /** Rules of deletes and of token requests, on one object each, without a server. */
 
 import t from 'tap'
-import { type Key, keyFromText } from '../../../../../lib/base/keys.ts'
-import { runWrite } from '../../../../../lib/cluster/write/operations/run-write.ts'
+import { keyFromText } from '../../../../../lib/base/keys.ts'
 import type { TokenOrder, WriteAccess } from '../../../../../lib/cluster/write/write-access.ts'
-import { textFromTree } from '../../../../../lib/codec/json/tree.ts'
-import { protobufFromJson } from '../../../../../lib/codec/transcode/transcode.ts'
-import { type Verb, parseQuery } from '../../../../../lib/kube/request/request.ts'
-import type { StatusError } from '../../../../../lib/kube/status.ts'
-import {
-  type Asking,
-  MemoryStore,
-  namespaceKey,
-  writesOver,
-} from '../../../../support/kube/writes/memory-store.ts'
+import { type Shown, WriteWorld } from '../../../../support/kube/writes/write-world.ts'
 
 const uid = '11111111-2222-3333-4444-555555555555'
-
-type Shown = Readonly<Record<string, unknown>>
-
-class World {
-  readonly store = new MemoryStore()
-  readonly #access: WriteAccess | undefined
-  readonly #open: ReturnType<typeof writesOver>
-
-  constructor(access?: WriteAccess) {
-    this.#access = access
-    this.#open = writesOver(this.store, { next: () => 0.5 })
-    this.put(namespaceKey, {
-      kind: 'Namespace',
-      apiVersion: 'v1',
-      metadata: { name: 'ns' },
-      status: { phase: 'Active' },
-    })
-  }
-
-  put(key: Key, object: object): void {
-    const stored = protobufFromJson(Buffer.from(JSON.stringify(object)))
-    this.store.put(key, stored as Uint8Array)
-  }
-
-  /** The answer, or the code and message of the refusal. */
-  async ask(verb: Verb, asking: Asking, body: object = {}): Promise<Shown | string> {
-    let session = this.#open(asking)
-    const services = { ...session.services, access: this.#access }
-    session = Object.assign(session, { services })
-    const readBody = async (): Promise<Buffer> => Buffer.from(JSON.stringify(body))
-    const query = parseQuery('')
-    try {
-      const request = { verb, query, contentType: 'application/json', readBody }
-      const written = await runWrite(session, request)
-      if (written.type === 'tree') return JSON.parse(textFromTree(written.object)) as Shown
-      if (written.type !== 'object') return written.type
-      return JSON.parse(textFromTree(session.treeOf(written.entry))) as Shown
-    } catch (error) {
-      const { status } = error as StatusError
-      if (status === undefined) throw error
-      return `${status.code}: ${status.message}`
-    }
-  }
-
-  has(key: Key): boolean {
-    return this.store.entries.has(key)
-  }
-}
 
 const podKey = keyFromText('/registry/pods/ns/a')
 const pods = { group: '', version: 'v1', resource: 'pods', name: 'a' } as const
@@ -99,7 +41,7 @@ t.test('a pod that runs on a node has its grace period, others go at once', asyn
     ['pending', pod(onNode, { phase: 'Pending' }), {}, 30],
   ]
   for (const [name, object, options, expected] of rows) {
-    const world = new World()
+    const world = new WriteWorld()
     world.put(podKey, object)
     const answer = await world.ask('delete', pods, { kind: 'DeleteOptions', ...options })
     t.equal(world.has(podKey), expected !== 'gone', name)
@@ -116,7 +58,7 @@ t.test('a period can be shortened while a pod goes, not made longer', async t =>
     [0, 'gone'],
   ]
   for (const [asked, expected] of rows) {
-    const world = new World()
+    const world = new WriteWorld()
     world.put(podKey, pod({ nodeName: 'n', terminationGracePeriodSeconds: 30 }))
     await world.ask('delete', pods)
     const answer = await world.ask('delete', pods, { gracePeriodSeconds: asked })
@@ -127,7 +69,7 @@ t.test('a period can be shortened while a pod goes, not made longer', async t =>
 })
 
 t.test('a delete that expects another object is refused', async t => {
-  const world = new World()
+  const world = new WriteWorld()
   world.put(podKey, pod({}))
   const expecting = (preconditions: object): Promise<unknown> =>
     world.ask('delete', pods, { preconditions })
@@ -146,7 +88,7 @@ t.test('a delete that expects another object is refused', async t => {
 })
 
 t.test('an event of events.k8s.io is named as one of the core group', async t => {
-  const world = new World()
+  const world = new WriteWorld()
   world.put(keyFromText('/registry/events/ns/a'), {
     kind: 'Event',
     apiVersion: 'v1',
@@ -171,7 +113,7 @@ const tokens = {
   subresource: 'token',
 } as const
 
-function tokenWorld(): { readonly world: World; readonly orders: TokenOrder[] } {
+function tokenWorld(): { readonly world: WriteWorld; readonly orders: TokenOrder[] } {
   const orders: TokenOrder[] = []
   const access = {
     audiences: ['https://here'],
@@ -180,7 +122,7 @@ function tokenWorld(): { readonly world: World; readonly orders: TokenOrder[] } 
       return { token: 'a.b.c', expiresAtMs: Date.parse('2026-01-02T00:00:00Z') }
     },
   } as unknown as WriteAccess
-  const world = new World(access)
+  const world = new WriteWorld(access)
   const metadata = { name: 'acc', namespace: 'ns', uid }
   world.put(keyFromText('/registry/serviceaccounts/ns/acc'), {
     kind: 'ServiceAccount',
@@ -269,6 +211,6 @@ t.test('a token is as the request says, or the request is refused', async t => {
 })
 
 t.test('a server that authorizes nobody makes no tokens', async t => {
-  const answer = await new World().ask('create', tokens, request({}))
+  const answer = await new WriteWorld().ask('create', tokens, request({}))
   t.match(answer, /^405: /)
 })
