@@ -157,14 +157,16 @@ for (const [what, { objects, lie, path, accept = 'application/json', at }] of Ob
   t.test(`${what}: nothing of that form is answered here`, async t => {
     const lying = await startLying(t, objects, lie)
     const headers = { accept }
-    let answers = 0
-    while (lying.logged.length === 0) {
-      const answer = await lying.get(path, headers)
-      t.match(originOf(answer), /^pass/)
-      if (++answers > 2_000) break
+    // A difference in another form may be found, and said, before this one is compared.
+    const answers: string[] = []
+    do {
+      answers.push(originOf(await lying.get(path, headers)))
       await moment()
-    }
-    t.equal(originOf(await lying.get(path, headers)), 'pass; reason=differs')
+    } while (answers.at(-1) !== 'pass; reason=differs')
+    t.strictSame(
+      answers.filter(origin => !origin.startsWith('pass')),
+      [],
+    )
     t.ok(
       lying.logged.some(line => line.includes(`"at":"${at}"`)),
       lying.logged.join(),
@@ -172,7 +174,7 @@ for (const [what, { objects, lie, path, accept = 'application/json', at }] of Ob
     t.notMatch(lying.logged.join(), /planted/, 'nothing of its contents is logged')
     t.ok((await metricOf(lying, 'watchglass_evidence_comparisons_total{outcome="differs"}')) >= 2)
     t.ok((await metricOf(lying, 'watchglass_evidence_forms{state="closed"}')) >= 1)
-    t.comment(`${answers} answers, all of the upstream`)
+    t.comment(`${answers.length} answers, all of the upstream`)
   })
 }
 
