@@ -5,6 +5,7 @@ import { startServed } from '../support/http/served.ts'
 import { type Recorded, recordingOf } from './load.ts'
 import { HistoryWriter, readsOf, replayReads } from './replay.ts'
 import { replayWatches } from './watch-replay.ts'
+import { patient } from '../support/patience.ts'
 
 /** The recorded requests that are answered differently here, each with the reason. */
 const exceptions: readonly (readonly [of: (recorded: Recorded) => boolean, reason: string])[] = [
@@ -34,7 +35,7 @@ function exceptionsAmong(recorded: readonly Recorded[]): Record<string, string> 
 }
 
 /** A revision that never comes is waited for: not as long as in earnest. */
-const limits = { ...defaultLimits, readWaitMaxMs: 300 }
+const limits = { ...defaultLimits, readWaitMaxMs: patient(300) }
 
 for (const minor of ['1.33', '1.34', '1.35']) {
   const recording = recordingOf(minor)

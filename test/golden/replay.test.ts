@@ -7,6 +7,7 @@ import { startTestDoor } from '../support/etcd/test-door.ts'
 import { startServed } from '../support/http/served.ts'
 import { golden } from './load.ts'
 import { readsOf, replayReads } from './replay.ts'
+import { patient } from '../support/patience.ts'
 
 /** Other parts of the server. */
 const otherAreas = new Set(['write', 'auth'])
@@ -29,7 +30,7 @@ const realEtcdShare = 4
 const reads = readsOf(golden, otherAreas)
 
 /** A revision that never comes is waited for: not as long as in earnest. */
-const limits = { ...defaultLimits, readWaitMaxMs: 300 }
+const limits = { ...defaultLimits, readWaitMaxMs: patient(300) }
 const address = '127.0.0.1:16443'
 
 t.test('a kube-apiserver and we answer every recorded read with the same bytes', async t => {

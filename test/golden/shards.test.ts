@@ -5,6 +5,7 @@ import { recordingOf } from './load.ts'
 import { HistoryWriter, readsOf, replayReads } from './replay.ts'
 import { replayWatches } from './watch-replay.ts'
 import { replayWrites } from './write-replay.ts'
+import { patient } from '../support/patience.ts'
 
 /** Recorded requests that are answered differently, and why that is right. */
 const exceptions: Readonly<Record<string, string>> = {
@@ -20,7 +21,7 @@ const exceptions: Readonly<Record<string, string>> = {
 }
 
 /** A revision that never comes is waited for: not as long as in earnest. */
-const limits = { ...defaultLimits, readWaitMaxMs: 300 }
+const limits = { ...defaultLimits, readWaitMaxMs: patient(300) }
 
 for (const { name, hasShards } of [
   { name: 'shards', hasShards: true },

@@ -4,6 +4,7 @@ import { startServed } from '../support/http/served.ts'
 import { golden } from './load.ts'
 import { HistoryWriter } from './replay.ts'
 import { replayWatches } from './watch-replay.ts'
+import { patient } from '../support/patience.ts'
 
 /** The recorded requests that are answered differently here, each with the reason. */
 const exceptions: Readonly<Record<string, string>> = {
@@ -20,7 +21,7 @@ const restartedAt = 796
 t.test(
   'a kube-apiserver and we send every recorded watch the same frames in the same order',
   async t => {
-    const limits = { ...defaultLimits, readWaitMaxMs: 500 }
+    const limits = { ...defaultLimits, readWaitMaxMs: patient(500) }
     const first = await startServed(t, { limits })
     const start = () => startServed(t, { limits, client: first.client })
     const restart = { at: restartedAt, start }

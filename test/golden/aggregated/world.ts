@@ -19,6 +19,7 @@ import { silentLogger } from '../../support/silent-logger.ts'
 import type { Exchange, RecordedResponse, RecordedWatch } from '../load.ts'
 import { type Recording, RecordedWriter } from './recording.ts'
 import { moment } from '../../support/http/moment.ts'
+import { patient } from '../../support/patience.ts'
 
 export interface World {
   readonly service: Service
@@ -62,7 +63,7 @@ export async function startWorld(
       client: new EngineClient({ engine, network }),
       clock,
       // A revision that never comes is waited for: not as long as in earnest.
-      limits: { ...defaultLimits, readWaitMaxMs: 100 },
+      limits: { ...defaultLimits, readWaitMaxMs: patient(100) },
       upstream: {
         // What is asked for here would be compared over minutes otherwise.
         evidencePace: { perSecond: 1_000, bytesPerSecond: 2 ** 30 },

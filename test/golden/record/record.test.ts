@@ -17,6 +17,7 @@ import { type Recording, recordingIn } from '../load.ts'
 import { HistoryWriter, readsOf, replayReads } from '../replay.ts'
 import { replayWatches } from '../watch-replay.ts'
 import { replayWrites } from '../write-replay.ts'
+import { patient } from '../../support/patience.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'watchglass-record-test-'))
 t.teardown(() => rmSync(folder, { recursive: true, force: true }))
@@ -89,7 +90,7 @@ function recordedFrom(recording: Recording): readonly number[] {
 
 async function replayed(t: Test, recording: Recording): Promise<void> {
   const address = String(recording.exchanges()[0]?.request.headers['Host'])
-  const limits = { ...defaultLimits, readWaitMaxMs: 300 }
+  const limits = { ...defaultLimits, readWaitMaxMs: patient(300) }
   const options = { schema: schemaOf('1.36'), address, limits }
   const asked = readsOf(recording, new Set(['write', 'auth']))
   const reads = await replayReads(t, await startServed(t, options), {
