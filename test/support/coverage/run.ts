@@ -1,7 +1,8 @@
 /** `npm run coverage`: runs the tests, counts which lines of lib/ they reach in whatever process,
  *  and fails where a room has fewer than its floor. `npm run coverage -- FILE...` runs these files
- *  only, and shows their share of each file instead. The table of the last whole run is kept in
- *  test/coverage.json.
+ *  only, and shows their share of each file instead; `-- --quick` those that start no other
+ *  process, which takes minutes less and reaches less. The table of the last run of either is kept
+ *  in test/coverage.json.
  *
  *  V8 writes what each process has run when it ends; a program that is killed has said nothing. So
  *  the figures are a little too low, never too high. */
@@ -20,11 +21,13 @@ interface Lines {
   total: number
 }
 
-const files = process.argv.slice(2)
+const given = process.argv.slice(2)
+const isQuick = given.includes('--quick')
+const files = given.filter(word => word !== '--quick')
 const folder = '.cache/coverage'
 rmSync(folder, { recursive: true, force: true })
 mkdirSync(folder, { recursive: true })
-const tests = spawn(process.execPath, ['--enable-source-maps', 'dist/test/run.js', ...files], {
+const tests = spawn(process.execPath, ['--enable-source-maps', 'dist/test/run.js', ...given], {
   stdio: 'inherit',
   env: { ...process.env, NODE_V8_COVERAGE: folder },
 })
@@ -96,10 +99,8 @@ function showRooms(): void {
     .slice(0, 20)
   process.stdout.write('# the files that tests reach least\n')
   for (const [file, lines] of lowest) process.stdout.write(`${share(lines).padStart(6)} ${file}\n`)
-  writeFileSync(
-    'test/coverage.json',
-    `${JSON.stringify({ commit: commit(), rooms: table }, null, 2)}\n`,
-  )
+  const result = { commit: commit(), tests: isQuick ? 'quick' : 'all', rooms: table }
+  writeFileSync('test/coverage.json', `${JSON.stringify(result, null, 2)}\n`)
 }
 
 function share({ covered, total }: Lines): string {
