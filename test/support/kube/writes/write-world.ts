@@ -1,5 +1,5 @@
-/** A server of writes in memory, with a namespace `ns`: tests put objects into it, ask, and see what
- *  is answered and what is stored. */
+/** A server of writes in memory, with a namespace `ns`: tests put objects into it, ask, and see
+ *  what is answered and what is stored. */
 
 import type { Key } from '../../../../lib/base/keys.ts'
 import { runWrite } from '../../../../lib/cluster/write/operations/run-write.ts'

@@ -3,10 +3,9 @@
 import t from 'tap'
 import { hasFormat, isKnownFormat } from '../../../../../lib/cluster/write/custom/text-formats.ts'
 
-const lastDays = [
-  ...['2023-01-31', '2023-03-31', '2023-04-30', '2023-05-31', '2023-06-30', '2023-07-31'],
-  ...['2023-08-31', '2023-09-30', '2023-10-31', '2023-11-30', '2023-12-31'],
-]
+const lastDays = '01-31 03-31 04-30 05-31 06-30 07-31 08-31 09-30 10-31 11-30 12-31'
+  .split(' ')
+  .map(day => `2023-${day}`)
 
 /** Texts that have the format, and texts that have not. */
 const formats: Readonly<Record<string, readonly [right: string[], wrong: string[]]>> = {
@@ -79,9 +78,10 @@ const formats: Readonly<Record<string, readonly [right: string[], wrong: string[
   date: [
     ['2024-02-29', '2000-02-29', '2023-02-28', '2023-01-01', ...lastDays],
     [
-      ...['2023-02-29', '1900-02-29', '2024-02-30', '2024-13-01', '2024-00-01', '2024-04-00'],
+      ...'2023-02-29 1900-02-29 2024-02-30 2024-13-01 2024-00-01 2024-04-00'.split(' '),
       ...lastDays.map(day => `${day.slice(0, 8)}${Number(day.slice(8)) + 1}`),
-      ...['24-1-1', '2024-1-01', '2024-01-1', '2024-01-01T', ' 2024-01-01'],
+      ...'24-1-1 2024-1-01 2024-01-1 2024-01-01T'.split(' '),
+      ' 2024-01-01',
     ],
   ],
   duration: [

@@ -63,6 +63,27 @@ t.test('everything is allowed to everybody', async t => {
       /"status":{"allowed":true}}$/,
     )
   }
+  // Fields are owned of a review, too.
+  t.match(
+    answered('SelfSubjectAccessReview', {
+      metadata: { managedFields: [] },
+      spec: { resourceAttributes },
+    }),
+    /"status":{"allowed":true}}$/,
+  )
+  for (const [kind, metadata, namespace, problem] of [
+    ['SelfSubjectAccessReview', { name: 'a' }, undefined, 'must be empty'],
+    ['SelfSubjectAccessReview', { namespace: 'x' }, undefined, 'must be empty'],
+    [
+      'LocalSubjectAccessReview',
+      { namespace: 'x', name: 'a' },
+      'x',
+      'must be empty except for namespace',
+    ],
+  ] as const) {
+    const refused = answered(kind, { metadata, spec: { user: 'u', resourceAttributes } }, namespace)
+    t.match(refused, new RegExp(`^422 .*metadata: Invalid value: .*: ${problem}`))
+  }
   t.equal(
     answered('SelfSubjectRulesReview', { spec: { namespace: 'x' } }),
     '{"metadata":{},"spec":{},"status":{"resourceRules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"]}],"nonResourceRules":[{"verbs":["*"],"nonResourceURLs":["*"]}],"incomplete":false}}',

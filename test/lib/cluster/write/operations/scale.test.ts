@@ -84,10 +84,7 @@ t.test('a Scale of something else is refused, and changes nothing', async t => {
       scale({ resourceVersion: '1' }, { replicas: 1 }),
       '409: Operation cannot be fulfilled on deployments.apps "a": the object has been modified; please apply your changes to the latest version and try again',
     ],
-    [
-      { ...scale({}, {}), kind: 'Deployment', apiVersion: 'apps/v1' },
-      /^400: /,
-    ],
+    [{ ...scale({}, {}), kind: 'Deployment', apiVersion: 'apps/v1' }, /^400: /],
   ]
   for (const [sent, refusal] of rows) {
     const world = worldWith({ replicas: 3 })

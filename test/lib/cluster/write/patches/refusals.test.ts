@@ -1,4 +1,7 @@
 import t from 'tap'
+import { StrategicFailure } from '../../../../../lib/cluster/write/patches/strategic/failures.ts'
+import { patchTypeOf } from '../../../../../lib/cluster/write/patches/strategic/patch-schema.ts'
+import { strategicMerge } from '../../../../../lib/cluster/write/patches/strategic/strategic-merge.ts'
 import { type Patch, applyPatch } from '../../../../../lib/cluster/write/patches/apply-patch.ts'
 import {
   applyJsonPatch,
@@ -120,4 +123,44 @@ t.test('copies that double an object again and again end', async t => {
     () => applyJsonPatch(large, [...copies, again]),
     new PatchFailure('the copies are too large'),
   )
+})
+
+t.test('directives of a strategic patch that do not fit are refused', async t => {
+  const type = patchTypeOf(schema.messageType('core/v1.Pod'))
+  const pod = { spec: { containers: [{ name: 'a', image: 'i' }], nodeName: 'n' } }
+  const of = (spec: object): string => {
+    try {
+      return textFromTree(strategicMerge(treeOf(pod), treeOf({ spec }), type))
+    } catch (error) {
+      if (error instanceof StrategicFailure) return `${error.kind}: ${error.message}`
+      throw error
+    }
+  }
+  const order = '$setElementOrder/containers'
+  const rows: readonly (readonly [string, object, RegExp])[] = [
+    [
+      'an order that is no list',
+      { [order]: 1 },
+      /^internal: expected a \[\]interface \{\}, but received a int64$/,
+    ],
+    [
+      'a list that is none',
+      { [order]: [{ name: 'a' }], containers: 1 },
+      /^internal: expected a \[\]interface \{\}, but received a int64$/,
+    ],
+    [
+      'an order without the key',
+      { [order]: [{ image: 'a' }], containers: [{ name: 'a' }] },
+      /^\w+: /,
+    ],
+    [
+      'an order that lacks an item',
+      { [order]: [{ name: 'b' }], containers: [{ name: 'a' }] },
+      /^\w+: /,
+    ],
+    ['an unknown directive', { containers: [{ $patch: 'grow', name: 'a' }] }, /^\w+: /],
+    ['an item without its key', { containers: [{ image: 'a' }] }, /^\w+: .*name/],
+    ['an order of what is there', { [order]: [{ name: 'a' }] }, /^{"spec":/],
+  ]
+  for (const [what, spec, answer] of rows) t.match(of(spec), answer, what)
 })
