@@ -34,9 +34,9 @@ for (const file of files) {
   } catch (error) {
     t.fail(`${file} cannot be loaded: ${error instanceof Error ? error.stack : String(error)}`)
   }
-  t.comment(processorComment())
   await t.test(file, async t => {
     t.pass('all of its tests have ended')
+    t.comment(processorComment())
   })
   for (const task of teardowns.splice(0).reverse()) await task()
 }

@@ -30,6 +30,6 @@ export function processorComment(): string {
 
 /** The milliseconds that such a line tells; undefined of any other. */
 export function processorMsIn(line: string): number | undefined {
-  const [, ms] = /^# processor=(\d+)ms$/.exec(line) ?? []
+  const [, ms] = /^\s*# processor=(\d+)ms$/.exec(line) ?? []
   return ms === undefined ? undefined : Number(ms)
 }
