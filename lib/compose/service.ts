@@ -247,11 +247,10 @@ async function listenHere(options: ServiceOptions, sides: Sides): Promise<Assemb
   const { listen, tls: files, address, guardedHosts } = listening
   const tls = files === undefined ? undefined : await readTls(files)
   // The API tells clients its address, which is known only once the system has chosen the port.
-  let handler: Handler = exchange => exchange.abort()
   let onFault: OnFault = () => {}
   const server = await Server.listen({
     listen,
-    handler: exchange => handler(exchange),
+    handler: exchange => exchange.abort(),
     onFault: error => onFault(error),
     tls,
     clock,
@@ -260,7 +259,8 @@ async function listenHere(options: ServiceOptions, sides: Sides): Promise<Assemb
       options.wings?.upstream !== undefined || options.wings?.writes?.simulation !== undefined,
   })
   const parts = assemble(options, address ?? `${listen.host}:${server.port}`, sides)
-  handler = guardedHosts === undefined ? parts.handler : withHostGuard(parts.handler, guardedHosts)
+  server.handler =
+    guardedHosts === undefined ? parts.handler : withHostGuard(parts.handler, guardedHosts)
   onFault = parts.onFault
   const stopTls = followTls({
     files,

@@ -2,7 +2,7 @@
  *  written before a write is acknowledged, so whoever reads it after that reads at least the
  *  write's revision: what a linearizable request would say, without a request. */
 
-import { type Revision, revision } from '../base/revision.ts'
+import type { Revision } from '../base/revision.ts'
 
 export class OwnRevision {
   /** Can be sent to threads. */
@@ -15,7 +15,8 @@ export class OwnRevision {
   }
 
   get revision(): Revision {
-    return revision(Number(Atomics.load(this.#words, 0)))
+    // It was one when it was written.
+    return Number(Atomics.load(this.#words, 0)) as Revision
   }
 
   /** Only for the etcd itself. */

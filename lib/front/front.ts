@@ -226,9 +226,7 @@ function policyOf(
 ): DecisionPolicy {
   return {
     hasUpstream: true,
-    get isSwitchedOff() {
-      return readSwitch.isSwitchedOff
-    },
+    readSwitch,
     isExcluded,
     objection,
   }

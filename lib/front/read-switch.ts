@@ -4,16 +4,12 @@ import type { Logger } from '../base/logger.ts'
 
 export class ReadSwitch {
   readonly #logger: Logger
-  #isSwitchedOff = false
+  /** No read is answered from the mirror. The admin listener and the log call this pass-through. */
+  isSwitchedOff = false
   #onChange: (isSwitchedOff: boolean) => void = () => {}
 
   constructor(logger: Logger) {
     this.#logger = logger
-  }
-
-  /** No read is answered from the mirror. The admin listener and the log call this pass-through. */
-  get isSwitchedOff(): boolean {
-    return this.#isSwitchedOff
   }
 
   /** Calls `task` with each new state: other threads have switches of their own. */
@@ -22,8 +18,8 @@ export class ReadSwitch {
   }
 
   set(isSwitchedOff: boolean): void {
-    if (isSwitchedOff === this.#isSwitchedOff) return
-    this.#isSwitchedOff = isSwitchedOff
+    if (isSwitchedOff === this.isSwitchedOff) return
+    this.isSwitchedOff = isSwitchedOff
     this.#onChange(isSwitchedOff)
     this.#logger.warn(
       isSwitchedOff
@@ -33,6 +29,6 @@ export class ReadSwitch {
   }
 
   toggle(): void {
-    this.set(!this.#isSwitchedOff)
+    this.set(!this.isSwitchedOff)
   }
 }

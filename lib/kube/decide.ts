@@ -7,6 +7,7 @@
  *  and unknown paths always pass. */
 
 import { knownParameters } from './request/list-options.ts'
+import { hasUnknownMediaType } from '../codec/negotiate/accept.ts'
 import type { RequestTarget } from './request/request.ts'
 import { readsAsObject } from './resources/object-reads.ts'
 import type { Resource } from './resources/resource.ts'
@@ -85,18 +86,24 @@ export type Decision =
 
 /** The part of a request that the decision is made from. */
 export interface DecisionRequest {
+  readonly known: DecidedLine
+  readonly exchange: DecidedExchange
+  /** The Accept header that counts. */
+  readonly accept: string
+}
+
+/** A request line, understood. */
+export interface DecidedLine {
   readonly route: Route
   readonly target: RequestTarget
-  /** Type of the body; undefined or empty where there is none. */
-  readonly contentType?: string | undefined
   /** It asks for a watch. */
   readonly isWatch: boolean
-  /** Names in any case. Only an upstream is asked about them. */
-  readonly headerNames: Iterable<string>
-  /** The Accept header asks for something that may be of a later version. */
-  readonly hasUnknownMediaType: boolean
-  /** The client wants another protocol on its connection. */
-  readonly hasUpgrade?: boolean | undefined
+}
+
+export interface DecidedExchange {
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+  /** There where the client wants another protocol on its connection. */
+  readonly takeover?: unknown
 }
 
 export interface DecisionPolicy {
@@ -105,8 +112,8 @@ export interface DecisionPolicy {
   readonly isWritable?: boolean | undefined
   /** Webhooks that convert objects are called here. */
   readonly canConvert?: boolean | undefined
-  /** Pass-through is switched on: all reads pass. */
-  readonly isSwitchedOff: boolean
+  /** With an upstream: pass-through can be switched on, and all reads pass then. */
+  readonly readSwitch?: { readonly isSwitchedOff: boolean } | undefined
   /** Resources that are not to be answered from the mirror. */
   readonly isExcluded: (resource: Resource) => boolean
   /** Why a resource is not answered from the mirror now; undefined if it is. */
@@ -119,55 +126,38 @@ export function decide(request: DecisionRequest, policy: DecisionPolicy): Decisi
 }
 
 function decideWithUpstream(request: DecisionRequest, policy: DecisionPolicy): Decision {
-  const found = passRules.find(([, applies]) => applies(request, policy))
-  if (found !== undefined) return { type: 'pass', reason: found[0] }
-  const { route } = request
-  const reason = route.type === 'resource' ? policy.objection?.(route.resource) : undefined
+  const reason = reasonToPass(request, policy)
   return reason === undefined ? { type: 'mirror' } : { type: 'pass', reason }
 }
 
-type PassRule = readonly [
-  reason: PassReason,
-  applies: (request: DecisionRequest, policy: DecisionPolicy) => boolean,
-]
+/** The first rule that applies is the reason. */
+function reasonToPass(
+  { known: { route, target }, exchange, accept }: DecisionRequest,
+  { readSwitch, isExcluded, objection }: DecisionPolicy,
+): PassReason | undefined {
+  if (!target.isCanonical) return 'path'
+  if (route.type === 'remote') return 'other-server'
+  if (route.type === 'failure' || route.type === 'unknown') return 'unknown-resource'
+  if (route.type !== 'resource') return 'not-a-resource'
+  if (exchange.takeover !== undefined) return 'upgrade'
+  if (readSwitch?.isSwitchedOff === true) return 'switched-off'
+  if (!readVerbs.has(route.verb)) return 'write'
+  if (isOnlyUpstream(route)) return 'subresource'
+  if (hasImpersonation(exchange.headers)) return 'impersonation'
+  if (target.query.names().some(name => !knownParameters.has(name))) return 'parameter'
+  if (longSelector(target) !== undefined) return 'parameter'
+  if (hasUnknownMediaType(accept)) return 'media-type'
+  const { resource } = route
+  if (resource.learned === undefined && resource.storage === undefined) return 'not-stored'
+  if (resource.storage?.conversion === 'webhook') return 'conversion'
+  return isExcluded(resource) ? 'excluded' : objection?.(resource)
+}
 
 const readVerbs = new Set(['get', 'list', 'watch'])
-
-/** In the order in which they are checked. The first that applies is the reason. */
-const passRules: readonly PassRule[] = [
-  ['path', ({ target }) => !target.isCanonical],
-  ['other-server', ({ route }) => route.type === 'remote'],
-  ['unknown-resource', ({ route }) => route.type === 'failure' || route.type === 'unknown'],
-  ['not-a-resource', ({ route }) => route.type !== 'resource'],
-  ['upgrade', ({ hasUpgrade }) => hasUpgrade === true],
-  ['switched-off', (_, { isSwitchedOff }) => isSwitchedOff],
-  ['write', ({ route }) => route.type === 'resource' && !readVerbs.has(route.verb)],
-  ['subresource', ({ route }) => route.type === 'resource' && isOnlyUpstream(route)],
-  ['impersonation', ({ headerNames }) => hasImpersonation(headerNames)],
-  ['parameter', ({ target }) => target.query.names().some(name => !knownParameters.has(name))],
-  ['parameter', ({ target }) => longSelector(target) !== undefined],
-  ['media-type', ({ hasUnknownMediaType }) => hasUnknownMediaType],
-  [
-    'not-stored',
-    ({ route }) =>
-      route.type === 'resource' &&
-      route.resource.learned === undefined &&
-      route.resource.storage === undefined,
-  ],
-  ['conversion', ({ route }) => storageOf(route)?.conversion === 'webhook'],
-  [
-    'excluded',
-    ({ route }, { isExcluded }) => route.type === 'resource' && isExcluded(route.resource),
-  ],
-]
 
 /** A subresource that is read of more than what is stored, or in another way. */
 function isOnlyUpstream({ verb, subresource }: ResourceRoute): boolean {
   return subresource !== '' && (subresource !== 'scale' || verb !== 'get')
-}
-
-function storageOf(route: Route): { readonly conversion: string } | undefined {
-  return route.type === 'resource' ? route.resource.storage : undefined
 }
 
 /** The parameter whose selector is longer than is parsed for anybody; undefined if none is. */
@@ -178,15 +168,15 @@ function longSelector({ query }: RequestTarget): string | undefined {
   })
 }
 
-function hasImpersonation(headerNames: Iterable<string>): boolean {
-  for (const name of headerNames) {
+function hasImpersonation(headers: DecidedExchange['headers']): boolean {
+  for (const name of Object.keys(headers)) {
     if (name.toLowerCase().replaceAll('_', '-').startsWith('impersonate-')) return true
   }
   return false
 }
 
 function decideAlone(
-  { route, target, isWatch, contentType, hasUpgrade }: DecisionRequest,
+  { known: { route, target, isWatch }, exchange }: DecisionRequest,
   { isWritable = false, canConvert = false }: DecisionPolicy,
 ): Decision {
   switch (route.type) {
@@ -204,7 +194,7 @@ function decideAlone(
       if (isWatch && !resource.verbs.includes('watch')) {
         return { type: 'refuse', status: verbNotSupported(resource, 'watch').status }
       }
-      if (route.verb === 'patch' && !isPatchType(route.resource, contentType)) {
+      if (route.verb === 'patch' && !isPatchType(resource, exchange.headers['content-type'])) {
         return { type: 'refuse', status: unsupportedMediaType }
       }
       const long = longSelector(target)
@@ -213,7 +203,7 @@ function decideAlone(
         return { type: 'refuse', status: badRequest(`${long} is longer than ${limits}`).status }
       }
       if (isWritable && isLog(route)) return { type: 'write' }
-      if (isWritable && isStream(route) && hasUpgrade === true) return { type: 'write' }
+      if (isWritable && isStream(route) && exchange.takeover !== undefined) return { type: 'write' }
       if (isWritable && isInPod(route)) {
         return { type: 'refuse', status: needsKubelet(resource, subresource).status }
       }
@@ -228,9 +218,11 @@ function decideAlone(
 
 /** The router of built-in resources knows what a patch may be; handlers of others have their own
  *  words. */
-function isPatchType({ routing }: Resource, contentType = ''): boolean {
+function isPatchType({ routing }: Resource, contentType: unknown = ''): boolean {
   if (routing !== 'installed') return true
-  return contentType.split(',').some(type => patchTypes.has(type.replace(/;.*$/s, '').trim()))
+  return String(contentType)
+    .split(',')
+    .some(type => patchTypes.has(type.replace(/;.*$/s, '').trim()))
 }
 
 const patchTypes: ReadonlySet<string> = new Set([

@@ -142,12 +142,6 @@ export function planRead(
   return isWatch ? planWatch(target) : planList(target, encryption)
 }
 
-/** True if the request is a watch, by its path or by its query. Never fails: it is called before
- *  the query is checked. */
-export function isWatchRequest({ verb }: ResourceRoute, query: Query): boolean {
-  return verb === 'watch' || (verb === 'list' && query.flag('watch'))
-}
-
 function planGet(
   {
     resource,

@@ -5,7 +5,7 @@
  *  a single one for the whole prefix, so that events of busy keyspaces raise the revision of quiet
  *  ones, too. The clock, the client and everything else is passed in. */
 
-import { provenOf, type ReadOptions, type ReadOutcome } from './reads/read.ts'
+import { type ReadOptions, type ReadOutcome } from './reads/read.ts'
 import type { Clock } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
 import { type Key, type KeyRange, inRange } from '../base/keys.ts'
@@ -221,7 +221,7 @@ export class Mirror {
   /** The revision up to which nothing is missing in a keyspace. */
   proven(name: string): Revision {
     const { keyspace, feed } = this.#place(name)
-    return provenOf(keyspace, feed)
+    return keyspace.proven(feed.progress)
   }
 
   /** Requests a progress mark on each stream, for bookmarks that are due. The sink gets the

@@ -192,6 +192,12 @@ export class MirroredKeyspace {
     for (const batch of kept) this.apply(batch.revision, batch.changes)
   }
 
+  /** The revision up to which nothing is missing, by the progress of its stream. A keyspace that
+   *  was joined may be ahead of that. */
+  proven({ revision }: { readonly revision: Revision }): Revision {
+    return this.store.revision > revision ? this.store.revision : revision
+  }
+
   /** Nothing is missing up to `revision`. */
   advance(revision: Revision): void {
     if (this.#isRestored && revision > this.store.revision) {

@@ -11,11 +11,17 @@ import type { PassReason } from '../kube/decide.ts'
 import type { Mirrors } from '../mirror/mirrors.ts'
 import type { Snapshot } from '../store/snapshot.ts'
 
+/** A read that required a revision, and who answered it. */
+export interface WaitedRead {
+  readonly waitedMs: number
+  readonly from: 'mirror' | 'elsewhere' | 'failed'
+  readonly isConsistent: boolean
+}
+
 /** Counts reads as the metrics of kube-apiserver do. */
 export interface ReadReports {
   /** A read that requires a revision has waited for it. */
-  waited(keyspace: string, waitedMs: number): void
-  consistentRead(keyspace: string, from: 'mirror' | 'elsewhere' | 'failed'): void
+  waited(keyspace: string, read: WaitedRead): void
 }
 
 export interface MirrorReadsOptions {
@@ -67,10 +73,9 @@ export class MirrorReads implements Reads {
     from: 'mirror' | 'elsewhere' | 'failed',
     waitedMs: number,
   ): void {
-    const reports = this.#reports
-    if (reports === undefined || freshness.type === 'any') return
-    reports.waited(keyspace, waitedMs)
-    if (freshness.type === 'consistent') reports.consistentRead(keyspace, from)
+    if (freshness.type === 'any') return
+    const isConsistent = freshness.type === 'consistent'
+    this.#reports?.waited(keyspace, { waitedMs, from, isConsistent })
   }
 
   #contentsOf(outcome: ReadOutcome, request: ReadRequest): Contents | PassReason {

@@ -66,8 +66,12 @@ export async function startGuarded(
     if (!isLoopback(host)) {
       logger.warn('authentication is off: anyone who can connect can read everything', { host })
     }
-    const names = headerNames(identityHeadersOf(values))
-    const isIdentity = (name: string): boolean => isIdentityHeader(name, names)
+    const configured = identityHeadersOf(values)
+    const names = headerNames(configured)
+    // X-Remote-* never passes, whatever is configured.
+    const isIdentity = Object.values(configured).some(({ length }) => length > 0)
+      ? (name: string): boolean => isIdentityHeader(name, names)
+      : undefined
     return {
       upstream: upstream && { ...upstream, isIdentityHeader: isIdentity },
       authorization: undefined,

@@ -19,6 +19,7 @@ import { CollectedExchange } from './collected-exchange.ts'
 import { firstDifference } from '../evidence/difference.ts'
 import { withDecryptedToken } from './decrypted-token.ts'
 import { offerOf } from '../../http/exchange/offers.ts'
+import { KnownRequest } from '../../kube/recent-requests.ts'
 import { Reply } from '../../http/exchange/reply.ts'
 import { RequestContext } from '../../http/exchange/request-context.ts'
 import type { Answer } from '../../http/exchange/upstream-side.ts'
@@ -113,7 +114,7 @@ export class Comparison {
   }
 
   async #ourAnswer(
-    { state, exchange, isWatch }: RequestContext,
+    { state, exchange }: RequestContext,
     { route, target, answerAgain }: AnsweredRead & { readonly target: RequestTarget },
     services: ComparedServices,
   ): Promise<CollectedExchange> {
@@ -123,17 +124,18 @@ export class Comparison {
       exchange.peer,
     )
     const { clock, segments, hasCbor } = services
-    const reply = new Reply(collected, target, {
+    const known = new KnownRequest(target, route)
+    const reply = new Reply(collected, {
       auditId: services.auditId(),
       clock,
       zipper: new Zipper(segments),
-      offer: offerOf(route, { hasCbor }),
+      offer: () => offerOf(route, { hasCbor }),
+      pretty: known.pretty,
     })
     const context = new RequestContext({
       exchange: collected,
-      target,
+      known,
       reply,
-      isWatch,
       startMs: clock.monotonicMs(),
       state,
       facts: {
@@ -187,7 +189,10 @@ function exactTarget(
 ): RequestTarget | undefined {
   const { target, facts, reply } = context
   const revision = /revision=(\d+)/.exec(reply.origin ?? '')?.[1]
-  const raw = withDecryptedToken(context, tokenEncryption)
+  const raw =
+    tokenEncryption === undefined
+      ? context.target.raw
+      : withDecryptedToken(context, tokenEncryption)
   if (facts.verb === 'get' || target.query.text('continue') !== '') return parseTarget(raw)
   const [path = '', query = ''] = raw.split('?')
   const kept = query.split('&').filter(pair => pair !== '' && !pair.startsWith('resourceVersion'))

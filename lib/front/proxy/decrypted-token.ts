@@ -11,10 +11,10 @@ import type { RequestContext } from '../../http/exchange/request-context.ts'
  *  it, for example in a pod of its own behind pods/proxy. */
 export function withDecryptedToken(
   { target, exchange, state }: RequestContext,
-  encryption: TokenEncryption | undefined,
+  encryption: TokenEncryption,
 ): string {
   const { raw, path } = target
-  if (encryption === undefined || !raw.includes('continue=')) return raw
+  if (!raw.includes('continue=')) return raw
   const route = routeRequest(exchange.method, path, state.registry)
   const prefix = route.type === 'resource' ? prefixOfList(route) : undefined
   if (prefix === undefined || exchange.method !== 'GET') return raw

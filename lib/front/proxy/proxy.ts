@@ -20,7 +20,7 @@ import type { PassedKind } from '../../http/limits/fairness.ts'
 import { holdPassed, nameForPass, type PassShares } from '../../http/limits/fair-share.ts'
 import type { Slots } from './slots.ts'
 import { beginBody } from '../../http/exchange/read-body.ts'
-import { passTunnel, wantsTunnel } from './tunnel.ts'
+import { isTunnel, passTunnel } from './tunnel.ts'
 import { defaultUpstreamTimeouts } from '../upstream/server.ts'
 import type { ForwardBody, ForwardRequest, Upstream } from '../upstream/upstream.ts'
 
@@ -83,7 +83,7 @@ export async function passOn(
 }
 
 function kindOf({ exchange, target }: RequestContext): PassedKind {
-  if (wantsTunnel(exchange)) return 'upgrade'
+  if (exchange.takeover !== undefined && isTunnel(exchange.headers.upgrade)) return 'upgrade'
   return isLongRunning(exchange.method, target) ? 'long' : 'short'
 }
 
@@ -127,7 +127,7 @@ async function requestOf(
   const endsAtMs = isLong ? Infinity : clock.monotonicMs() + bodyMaxMs
   return {
     method,
-    path: withDecryptedToken(context, tokenEncryption),
+    path: tokenEncryption === undefined ? target.raw : withDecryptedToken(context, tokenEncryption),
     headers,
     // Nothing of the upstream's is taken before there is something to send.
     body: hasBody ? await bodyOf(exchange, isIdentity, { clock, endsAtMs }) : undefined,

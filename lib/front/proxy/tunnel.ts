@@ -7,7 +7,6 @@ import type { Clock } from '../../base/clock.ts'
 import { UpstreamFailure } from '../upstream/failure.ts'
 import type { ForwardRequest, Upstream } from '../upstream/upstream.ts'
 import type { RequestContext } from '../../http/exchange/request-context.ts'
-import type { Exchange } from '../../http/server/exchange.ts'
 import { slowReaderTimeoutMs } from '../../http/server/respond.ts'
 import { answerHeaders } from './forwarded-headers.ts'
 import { Relay, type RelayHooks } from './relay.ts'
@@ -16,9 +15,9 @@ import { Relay, type RelayHooks } from './relay.ts'
  *  request. */
 const protocols: ReadonlySet<string> = new Set(['spdy/3.1', 'websocket'])
 
-/** True if the client asks for one of them. */
-export function wantsTunnel({ takeover, headers }: Exchange): boolean {
-  return takeover !== undefined && protocols.has((headers.upgrade ?? '').toLowerCase())
+/** True for one of them. */
+export function isTunnel(protocol: string | undefined): boolean {
+  return protocols.has((protocol ?? '').toLowerCase())
 }
 
 /** Asks the upstream for the upgrade. Resolves when the connections have ended. */

@@ -10,7 +10,6 @@ import {
   type Preference,
 } from '../../codec/negotiate/negotiate.ts'
 import { statusBody } from '../../codec/output/object-body.ts'
-import type { RequestTarget } from '../../kube/request/request.ts'
 import { type Status, statusJson } from '../../kube/status.ts'
 import { warningHeaders } from '../../kube/resources/warning-headers.ts'
 import type { Exchange, ResponseHeaders } from '../server/exchange.ts'
@@ -34,8 +33,11 @@ export interface ReplyOptions {
   readonly auditId: string
   readonly clock: Clock
   readonly zipper: Zipper
-  /** The offer to negotiate with until the resource is known. */
-  readonly offer: Offer
+  /** The media types in which this may be answered. Asked when there is something to answer: what
+   *  passes needs none. */
+  readonly offer: () => Offer
+  /** The parameter `pretty`. */
+  readonly pretty?: string | undefined
 }
 
 /** The first Accept header: of several only it counts. */
@@ -49,30 +51,37 @@ function firstAccept({ headers, rawHeaders }: Exchange): string | undefined {
 export class Reply {
   readonly exchange: Exchange
   readonly preference: Preference
-  /** The media types in which this may be answered; set once it is known what is asked for. */
-  offer: Offer
   /** Texts of Warning headers. */
   warnings: readonly string[] = []
   /** The X-Watchglass header, which says who answers and why. It is sent only with an upstream. */
   origin: string | undefined = undefined
   readonly #options: ReplyOptions
+  #offer: Offer | undefined = undefined
   #code = 0
 
-  constructor(exchange: Exchange, target: RequestTarget | undefined, options: ReplyOptions) {
+  constructor(exchange: Exchange, options: ReplyOptions) {
     const { headers } = exchange
     this.exchange = exchange
     this.#options = options
-    this.offer = options.offer
     this.preference = {
       accept: firstAccept(exchange),
       userAgent: headers['user-agent'],
-      pretty: target?.query.first('pretty'),
+      pretty: options.pretty,
     }
   }
 
   /** The status code; 0 before there is one. */
   get code(): number {
     return this.#code
+  }
+
+  /** The media types in which this may be answered. */
+  get offer(): Offer {
+    return (this.#offer ??= this.#options.offer())
+  }
+
+  set offer(offer: Offer) {
+    this.#offer = offer
   }
 
   get auditId(): string {

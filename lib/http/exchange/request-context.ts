@@ -4,6 +4,7 @@
 import { CacheError } from '../../base/errors.ts'
 import type { RequestTarget } from '../../kube/request/request.ts'
 import type { ApiState } from '../../kube/api-state.ts'
+import type { KnownRequest } from '../../kube/recent-requests.ts'
 import type { Grant } from './grant.ts'
 import type { RequestFaults } from './faults.ts'
 import type { Exchange } from '../server/exchange.ts'
@@ -28,10 +29,8 @@ export interface IncomingRequest {
   /** The state of the API when the request arrived. */
   readonly state: ApiState
   readonly exchange: Exchange
-  readonly target: RequestTarget
+  readonly known: KnownRequest
   readonly reply: Reply
-  /** It asks for a watch: by its path, or by its query. */
-  readonly isWatch: boolean
   /** When it arrived. */
   readonly startMs: number
   /** For metrics; filled in as it becomes known. */
@@ -46,6 +45,7 @@ const clientLeft = new CacheError('closed', 'the client has left')
 export class RequestContext implements IncomingRequest {
   readonly state: ApiState
   readonly exchange: Exchange
+  readonly known: KnownRequest
   readonly target: RequestTarget
   readonly reply: Reply
   readonly isWatch: boolean
@@ -70,12 +70,13 @@ export class RequestContext implements IncomingRequest {
   #ignoreClose: (() => void) | undefined = undefined
 
   constructor(incoming: IncomingRequest) {
-    const { state, exchange, target, reply, isWatch, startMs, facts, faults } = incoming
+    const { state, exchange, known, reply, startMs, facts, faults } = incoming
     this.state = state
     this.exchange = exchange
-    this.target = target
+    this.known = known
+    this.target = known.target
     this.reply = reply
-    this.isWatch = isWatch
+    this.isWatch = known.isWatch
     this.startMs = startMs
     this.facts = facts
     this.faults = faults

@@ -20,7 +20,7 @@ import { Snapshot } from '../../store/snapshot.ts'
 import { offerOf } from '../exchange/offers.ts'
 import { refuseLate, withDeadline } from '../exchange/deadline.ts'
 import type { RequestContext } from '../exchange/request-context.ts'
-import type { Answer } from '../exchange/upstream-side.ts'
+import type { Answer, UpstreamSide } from '../exchange/upstream-side.ts'
 import { takeTurn } from '../limits/fair-share.ts'
 import { directList, directSnapshot } from '../read/direct-contents.ts'
 import { answerGet } from '../read/get.ts'
@@ -82,11 +82,14 @@ function answerPlanned(
   route: ResourceRoute,
   services: ReadServices,
 ): Answer {
-  const { reply, target, isWatch } = context
-  const { upstream } = services
+  const { known, reply, target, isWatch } = context
+  const { upstream, hasShards: hasOwnShards = false } = services
   const { query } = target
-  const timeoutMs = isWatch ? undefined : requestTimeoutMs(query)
-  const features = featuresOf(context, route, services)
+  const timeoutMs = isWatch || !known.hasTimeout ? undefined : requestTimeoutMs(query)
+  const features =
+    upstream === undefined
+      ? { hasShards: hasOwnShards, offer: reply.offer }
+      : featuresOf(context, route, services, upstream)
   if (features === undefined) return 'unproven'
   const { offer, hasShards } = features
   reply.offer = offer
@@ -104,15 +107,19 @@ function answerPlanned(
   }
   const mixed = upstream?.objectionToRead(route, asked)
   if (mixed !== undefined) return mixed
-  const { plan, mediaType } = planAsked(route, asked, negotiated)
+  const { plan, mediaType } =
+    known.plan === undefined || 'refusal' in negotiated
+      ? planAsked(route, asked, negotiated)
+      : { plan: known.plan, mediaType: negotiated }
+  if (plan.type === 'get') known.plan = plan
   const objection = upstream?.objectionToPlan(route.resource, { plan, mediaType, query })
   if (objection !== undefined) return objection
   context.facts = {
     ...context.facts,
     verb: plan.type,
     source: 'mirror',
-    hasLabelSelector: query.text('labelSelector') !== '',
-    hasFieldSelector: query.text('fieldSelector') !== '',
+    hasLabelSelector: known.hasLabelSelector,
+    hasFieldSelector: known.hasFieldSelector,
   }
   return answerWanted(context, { plan, timeoutMs, mediaType }, services)
 }
@@ -128,11 +135,11 @@ interface Features {
 function featuresOf(
   { reply, target: { query } }: RequestContext,
   route: ResourceRoute,
-  { upstream, hasShards = false, hasDrop = false, hasCbor }: ReadServices,
+  { hasShards = false, hasDrop = false, hasCbor }: ReadServices,
+  upstream: UpstreamSide,
 ): Features | undefined {
   const { offer, preference } = reply
   const on = { hasShards, offer }
-  if (upstream === undefined) return on
   const mayShard = !hasShards && route.verb !== 'get' && query.text(shardParameter) !== ''
   const mayDrop = !hasDrop && preference.accept?.includes('drop') === true
   if (!mayShard && !mayDrop) return on
@@ -166,20 +173,19 @@ function answerWanted(context: RequestContext, wanted: WantedBy, services: ReadS
     if (plan.type !== 'watch' || !isToldInStream(error)) throw error
     refuseWatch(context, { plan, mediaType }, { failure: error, upstream: services.upstream })
   }
-  const answer = (found: Found): Answer => answerFound(context, wanted, found, services)
   let found: ReturnType<typeof contentsFor>
   try {
     found = contentsFor(context, wanted, services)
   } catch (error) {
     return expired(error)
   }
-  if (!(found instanceof Promise)) return answer(found)
+  if (!(found instanceof Promise)) return answerFound(context, wanted, found, services)
   const { clock } = services
   const startMs = clock.monotonicMs()
   const noted = found.catch(expired).finally(() => {
     context.etcdMs = clock.monotonicMs() - startMs
   })
-  return noted.then(answer)
+  return noted.then(contents => answerFound(context, wanted, contents, services))
 }
 
 function isToldInStream(error: unknown): error is CacheError {
@@ -252,7 +258,8 @@ async function answerInTurn(
   const { clock } = services
   const waitsFromMs = clock.monotonicMs()
   const wanted = { plan, mediaType, timeoutMs: undefined }
-  const newer = await indexedContents(context, wanted, services)
+  const isIndexed = plan.type === 'list' && !(plan.labels.isEmpty && plan.fields.isEmpty)
+  const newer = isIndexed ? await indexedContents(context, { plan }, services) : 'none'
   if (newer !== 'none' && !(newer instanceof Snapshot)) {
     return answerFound(context, wanted, newer, services)
   }
@@ -274,14 +281,13 @@ async function answerInTurn(
  *  revision. */
 async function indexedContents(
   context: RequestContext,
-  { plan, timeoutMs }: WantedBy,
+  { plan }: { readonly plan: ListPlan },
   services: ReadServices,
 ): Promise<Found | 'none'> {
-  if (plan.type !== 'list' || (plan.labels.isEmpty && plan.fields.isEmpty)) return 'none'
   const indexing = services.onList(plan, context.state, context.grant?.user())
   if (indexing === undefined || plan.freshness.type === 'exact') return 'none'
   await indexing
-  return context.isOver ? undefined : contentsFor(context, { plan, timeoutMs }, services)
+  return context.isOver ? undefined : contentsFor(context, { plan, timeoutMs: undefined }, services)
 }
 
 interface DirectAnswer extends WantedBy {

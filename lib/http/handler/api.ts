@@ -17,9 +17,11 @@ export interface RequestMetrics {
 
 /** Counts requests as the metrics of kube-apiserver do. */
 export interface RequestReports {
-  /** A request has come that does not last. */
-  began(isMutating: boolean, nowMs: number): void
-  ended(isMutating: boolean): void
+  /** Requests that do not last, while they are under way. */
+  readonly inFlight: {
+    began(isMutating: boolean, nowMs: number): void
+    ended(isMutating: boolean): void
+  }
   answered(
     request: Reported,
     figures: { readonly code: number; readonly tookMs: number; readonly bytes: number },

@@ -5,23 +5,14 @@ import { unreachable } from '../../base/assert.ts'
 import { sleep } from '../../base/clock.ts'
 import { soon } from '../../base/soon.ts'
 import { CacheError } from '../../base/errors.ts'
-import { acceptMaxLength, hasUnknownMediaType } from '../../codec/negotiate/accept.ts'
+import { acceptMaxLength } from '../../codec/negotiate/accept.ts'
+import type { Offer } from '../../codec/negotiate/negotiate.ts'
 import type { ApiState } from '../../kube/api-state.ts'
 import { decide, type Decision, type DecisionPolicy, type PassReason } from '../../kube/decide.ts'
-import { isWatchRequest } from '../../kube/read-plan.ts'
+import { type KnownRequest, RecentRequests } from '../../kube/recent-requests.ts'
 import { attributesOf } from '../../kube/request/attributes.ts'
-import {
-  requestTimeoutMs,
-  longSubresources,
-  type RequestTarget,
-} from '../../kube/request/request.ts'
-import {
-  type KnownRequest,
-  RecentRequests,
-  type ResourceRoute,
-  type Route,
-  unknownPathText,
-} from '../../kube/request/routes.ts'
+import { requestTimeoutMs, type RequestTarget } from '../../kube/request/request.ts'
+import { type ResourceRoute, type Route, unknownPathText } from '../../kube/request/routes.ts'
 import { badRequest, internalError, statusFromError } from '../../kube/status.ts'
 import type { ApiOptions } from './api.ts'
 import { recordAnswer } from '../audit/audit.ts'
@@ -35,10 +26,10 @@ import { builtinOffer, offerOf } from '../exchange/offers.ts'
 import type { Answer } from '../exchange/upstream-side.ts'
 import { refuseLate } from '../exchange/deadline.ts'
 import { answerRead } from './answer-read.ts'
-import { isMutating, lasts, report } from './report.ts'
+import { isMutating, report } from './report.ts'
 import { Reply } from '../exchange/reply.ts'
 import { RequestContext, type RequestFacts } from '../exchange/request-context.ts'
-import { SlowRequests } from './slow-requests.ts'
+import { slowMs, SlowRequests } from './slow-requests.ts'
 import { Zipper } from '../exchange/zipper.ts'
 
 const noResource: RequestFacts = {
@@ -54,7 +45,6 @@ const noResource: RequestFacts = {
 /** The policy without an upstream. */
 const alone: DecisionPolicy = {
   hasUpstream: false,
-  isSwitchedOff: false,
   isExcluded: () => false,
 }
 
@@ -80,11 +70,12 @@ export function createHandler(options: ApiOptions): Handler {
     const rules = options.faults?.faults
     const faults = target && rules && faultsOf(received, target, rules)
     const exchange = faults === undefined ? received : faults.exchange(received, options.clock)
-    const reply = new Reply(exchange, target, {
+    const reply = new Reply(exchange, {
       auditId: options.auditId(),
       clock: options.clock,
       zipper,
-      offer: builtinOffer(options.hasCbor),
+      offer: () => offerFor(known, options),
+      pretty: known?.pretty,
     })
     if (known === undefined) {
       reply.badRequest()
@@ -107,15 +98,11 @@ interface Incoming {
 
 function handle(options: ApiOptions, incoming: Incoming): void {
   const { exchange, state, known, reply, startMs } = incoming
-  const { target, route } = known
-  const isWatch = route.type === 'resource' && isWatchRequest(route, target.query)
+  const { route } = known
   const { faults } = incoming
-  const parts = { exchange, target, reply, startMs, faults, isWatch, state, facts: factsOf(route) }
+  const parts = { exchange, known, reply, startMs, faults, state, facts: factsOf(route) }
   const context = new RequestContext(parts)
-  if (!lasts(context, route)) options.reports?.began(isMutating(exchange.method), startMs)
-  if (route.type === 'resource') {
-    reply.offer = offerOf(route, options)
-  }
+  if (!known.lasts) options.reports?.inFlight.began(isMutating(exchange.method), startMs)
   let answer: Answer = undefined
   try {
     answer = answerDecided(context, route, options)
@@ -159,11 +146,18 @@ function end(
   const tookMs = nowMs - startMs
   options.requests.request(context.facts, code, tookMs)
   if (reports !== undefined) {
-    if (!lasts(context, known.route)) reports.ended(isMutating(context.exchange.method))
+    if (!known.lasts) reports.inFlight.ended(isMutating(context.exchange.method))
     const { clock } = options
     report(context, { route: known.route, code, startMs, nowMs }, { reports, clock })
   }
-  slow.ended(context, code, tookMs)
+  if (tookMs >= slowMs) slow.ended(context, code, tookMs)
+}
+
+/** The media types in which the request may be answered; of all requests, until it is known what is
+ *  asked for. */
+function offerFor(known: KnownRequest | undefined, options: ApiOptions): Offer {
+  if (known?.route.type !== 'resource') return builtinOffer(options.hasCbor)
+  return (known.offer ??= offerOf(known.route, options))
 }
 
 /** The faults that are switched on and concern the request. */
@@ -182,24 +176,17 @@ function faultsOf(
 const clientLeftCode = 499
 
 function answerDecided(context: RequestContext, route: Route, options: ApiOptions): Answer {
-  const { target, exchange, reply, isWatch } = context
+  const { known, target, exchange, reply } = context
   const { upstream, authorizer } = options
   const { accept = '' } = reply.preference
   if (upstream === undefined && accept.length > acceptMaxLength) {
     throw badRequest(`the Accept header is longer than ${acceptMaxLength} characters`)
   }
-  const decision = decide(
-    {
-      route,
-      target,
-      isWatch,
-      contentType: exchange.headers['content-type'],
-      headerNames: upstream === undefined ? [] : Object.keys(exchange.headers),
-      hasUnknownMediaType: upstream !== undefined && hasUnknownMediaType(accept),
-      hasUpgrade: exchange.takeover !== undefined,
-    },
-    policyOf(options),
-  )
+  // Without an upstream and an upgrade, nothing but the line decides about those that are remembered.
+  const isByLine = upstream === undefined && exchange.takeover === undefined
+  const remembered = isByLine ? known.decision : undefined
+  const decision = remembered ?? decide({ known, exchange, accept }, policyOf(options))
+  if (isByLine) known.decision = decision
   if (authorizer === undefined) exchange.accept()
   // Requests that pass are authorized by the upstream.
   if (decision.type === 'pass') return decision.reason
@@ -220,7 +207,8 @@ function answerAdmitted(context: RequestContext, decided: Decided, options: ApiO
   const { route, decision } = decided
   const { reply, faults } = context
   context.isAdmitted = true
-  const isOver = isTimeOver(context, route, options)
+  const { known } = context
+  const isOver = known.hasTimeout && !known.lasts && isTimeOver(context, options)
   // With an upstream only reads get here. They find it themselves, and say who has answered.
   if (isOver && options.upstream === undefined) return refuseLate(reply)
   if (decision.type === 'refuse') reply.warnings = warningsOfRefusal(route)
@@ -264,12 +252,9 @@ const answeredAfterMs = 0.01
 /** True if the time that the client allows is over before anything was answered. Refuses a timeout
  *  that is none, wherever it stands: only long requests may have any. */
 function isTimeOver(
-  { target, reply, isWatch, startMs }: RequestContext,
-  route: Route,
+  { target, reply, startMs }: RequestContext,
   { clock }: Pick<ApiOptions, 'clock'>,
 ): boolean {
-  const isLong = route.type === 'resource' && longSubresources.has(route.subresource)
-  if (isWatch || isLong) return false
   try {
     const timeoutMs = requestTimeoutMs(target.query)
     if (timeoutMs === undefined) return false

@@ -4,7 +4,6 @@
 
 import type { Clock } from '../../base/clock.ts'
 import { reportedOf, reportedPath, type Reported } from '../../kube/request/reported.ts'
-import { longSubresources } from '../../kube/request/request.ts'
 import type { Route } from '../../kube/request/routes.ts'
 import type { RequestContext } from '../exchange/request-context.ts'
 import type { Exchange } from '../server/exchange.ts'
@@ -13,11 +12,6 @@ import type { RequestReports } from './api.ts'
 /** True for requests that kube-apiserver takes for changes. */
 export function isMutating(method: string): boolean {
   return method !== 'GET' && method !== 'HEAD'
-}
-
-/** True for requests that may last for as long as their clients like. */
-export function lasts({ isWatch }: Pick<RequestContext, 'isWatch'>, route: Route): boolean {
-  return isWatch || (route.type === 'resource' && longSubresources.has(route.subresource))
 }
 
 /** A request was refused because there are too many. */
@@ -63,10 +57,11 @@ function reportEnd(
 }
 
 function requestOf(context: RequestContext, route: Route): Reported | undefined {
-  const { exchange, target, ownPath } = context
+  const { exchange, known, target, ownPath } = context
   if (route.type === 'resource') {
     const contentType = exchange.headers['content-type']
-    return reportedOf(route, { method: exchange.method, contentType, target })
+    // The type of a body is nothing to the lines that are remembered: those of GET.
+    return (known.reported ??= reportedOf(route, { method: exchange.method, contentType, target }))
   }
   return ownPath && reportedPath(ownPath.path, ownPath.component)
 }

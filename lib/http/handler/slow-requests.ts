@@ -8,7 +8,7 @@ import { traceIdOf } from '../audit/trace.ts'
 import type { RequestContext } from '../exchange/request-context.ts'
 
 /** A request that takes longer is slow. */
-const slowMs = 1_000
+export const slowMs = 1_000
 /** So many are logged in a minute: when everything is slow, the log must not be slow too. */
 const loggedMax = 60
 const windowMs = 60_000
@@ -25,12 +25,11 @@ export class SlowRequests {
     this.#logger = logger
   }
 
-  /** Takes a request that is over, or a watch that has begun. What passes is the upstream's to
-   *  explain. */
+  /** Takes a slow request that is over, or a watch that has begun. What passes is the upstream's
+   *  to explain. */
   ended(context: RequestContext, code: number, tookMs: number): void {
     const { facts } = context
-    if (tookMs < slowMs || facts.source === 'upstream') return
-    if (!this.#mayLog()) return
+    if (facts.source === 'upstream' || !this.#mayLog()) return
     const { reviewMs, etcdMs, turnMs, reply, exchange } = context
     const socketMs = exchange.socketMs ?? 0
     const rest = tookMs - reviewMs - etcdMs - turnMs - socketMs

@@ -28,7 +28,8 @@ export interface SharedRequest {
 export function enter(request: SharedRequest, fairness: Fairness | undefined): () => void {
   if (fairness === undefined) return nothing
   const user = userOf(request)
-  if (fairness.isCrowded(user)) request.grant?.learnName()
+  const { grant } = request
+  if (grant !== undefined && fairness.isCrowded(user)) grant.learnName()
   return fairness.enter(user)
 }
 

@@ -88,7 +88,7 @@ export class Server {
   readonly #sockets = new Bag<net.Socket>()
   readonly #http2: Http2Connections
   readonly #bare: BareConnections
-  readonly #handler: Handler
+  #handler: Handler
   readonly #onFault: OnFault
   readonly #exchanges = new Bag<Exchange>()
   readonly #stalled: StalledClients
@@ -179,6 +179,11 @@ export class Server {
   /** Requests under way, watches and tunnels among them. */
   get exchanges(): number {
     return this.#exchanges.size
+  }
+
+  /** Answers what begins from now on. */
+  set handler(handler: Handler) {
+    this.#handler = handler
   }
 
   /** Uses another certificate for new connections. */

@@ -18,8 +18,7 @@ import {
   type Status,
   verbNotSupported,
 } from '../status.ts'
-import { requestInfo, splitPath, type Verb, parseTarget, type RequestTarget } from './request.ts'
-import { LRUCache } from 'lru-cache'
+import { requestInfo, splitPath, type Verb } from './request.ts'
 import type { Registry } from '../resources/registry.ts'
 
 /** A request for a resource. Texts that are not there are empty. */
@@ -276,45 +275,4 @@ function routeCustomDocument(path: string, registry: Registry): Route {
   return version === ''
     ? { type: 'discovery', document: 'group', group }
     : { type: 'discovery', document: 'resources', group, version }
-}
-
-/** A request line once it is understood. */
-export interface KnownRequest {
-  readonly target: RequestTarget
-  readonly route: Route
-}
-
-const keptLinesMax = 2_000
-/** Longer ones are seldom asked for twice, and a client could fill much memory with them. */
-const keptLineMaxLength = 256
-
-/** The meaning of the request lines of late: clients ask for the same things again and again, and
- *  to take a line apart costs as much as to find what it asks for. */
-export class RecentRequests {
-  #registry: Registry | undefined = undefined
-  readonly #kept = new LRUCache<string, KnownRequest>({ max: keptLinesMax })
-
-  /** Undefined where `parseTarget` is. */
-  find(method: string, target: string, registry: Registry): KnownRequest | undefined {
-    if (method !== 'GET' || target.length > keptLineMaxLength) {
-      return readLine(method, target, registry)
-    }
-    if (registry !== this.#registry) {
-      this.#registry = registry
-      this.#kept.clear()
-    }
-    const recent = this.#kept.get(target)
-    if (recent !== undefined) return recent
-    // V8 has a part of a text keep the whole of it, which may be a request with its token.
-    const own = Buffer.from(target, 'latin1').toString('latin1')
-    if (own !== target) return readLine(method, target, registry)
-    const known = readLine(method, own, registry)
-    if (known !== undefined) this.#kept.set(own, known)
-    return known
-  }
-}
-
-function readLine(method: string, raw: string, registry: Registry): KnownRequest | undefined {
-  const target = parseTarget(raw)
-  return target && { target, route: routeRequest(method, target.path, registry) }
 }

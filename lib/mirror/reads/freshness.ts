@@ -12,7 +12,7 @@
  *  everything again from the start. A read that has waited for its limit is refused and not sent
  *  to etcd: large reads from an etcd that is already slow have made API servers fail. */
 
-import { type GateFeed, provenOf, type ReadOptions, type ReadOutcome } from './read.ts'
+import { type GateFeed, type ReadOptions, type ReadOutcome } from './read.ts'
 import type { Freshness } from '../../base/freshness.ts'
 import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
@@ -78,7 +78,7 @@ export class FreshnessGate {
   ): ReadOutcome | undefined {
     const wanted = this.#wantedNow(freshness)
     if (wanted === undefined || !keyspace.isServed || keyspace.isDropped) return undefined
-    const proven = provenOf(keyspace, feed)
+    const proven = keyspace.proven(feed.progress)
     if (wanted > proven) return undefined
     const { metrics } = this.#options
     keyspace.advance(proven)

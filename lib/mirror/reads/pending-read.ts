@@ -1,13 +1,7 @@
 /** A read in the freshness gate: what it asks for, what is known for it, and how it ends, exactly
  *  once. */
 
-import {
-  type ElsewhereReason,
-  type GateFeed,
-  provenOf,
-  type ReadOptions,
-  type ReadOutcome,
-} from './read.ts'
+import { type ElsewhereReason, type GateFeed, type ReadOptions, type ReadOutcome } from './read.ts'
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import { revision, type Revision } from '../../base/revision.ts'
@@ -65,7 +59,7 @@ export class PendingRead extends Perishable implements ServedWaiter, ProgressWai
   }
 
   get proven(): Revision {
-    return provenOf(this.keyspace, this.feed)
+    return this.keyspace.proven(this.feed.progress)
   }
 
   /** etcd's revision at some moment after the read began. */

@@ -3,7 +3,6 @@
 import type { Elsewhere, Freshness } from '../../base/freshness.ts'
 import type { Revision } from '../../base/revision.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
-import type { MirroredKeyspace } from '../mirrored-keyspace.ts'
 import type { Progress } from '../feed/progress.ts'
 import type { ProgressTrust } from '../feed/stream.ts'
 
@@ -36,13 +35,4 @@ export interface GateFeed {
   readonly trust: ProgressTrust
   /** A read waits for `revision`. */
   need(revision: Revision): void
-}
-
-/** The revision up to which nothing is missing in a keyspace. One that was joined may be ahead of
- *  its stream. */
-export function provenOf(
-  { store }: Pick<MirroredKeyspace, 'store'>,
-  { progress }: Pick<GateFeed, 'progress'>,
-): Revision {
-  return store.revision > progress.revision ? store.revision : progress.revision
 }

@@ -23,7 +23,7 @@ import {
   type MirrorSink,
 } from '../../mirror/mirrored-keyspace.ts'
 import type { DirectReadRequest } from '../../mirror/reads/direct-reads.ts'
-import { provenOf, type ReadOptions, type ReadOutcome } from '../../mirror/reads/read.ts'
+import { type ReadOptions, type ReadOutcome } from '../../mirror/reads/read.ts'
 import type { KeyspaceStatus } from '../../mirror/status.ts'
 import type { HistoryBounds } from '../../store/history.ts'
 import { CopyReader, type CopyTarget } from './copy-reader.ts'
@@ -159,7 +159,7 @@ export class FaceMirrors implements Mirrors, CopyTarget {
 
   proven(name: string): Revision {
     const { keyspace, feed } = this.#copy(name)
-    return provenOf(keyspace, feed)
+    return keyspace.proven(feed.progress)
   }
 
   refresh(names: Iterable<string>): void {
@@ -182,7 +182,7 @@ export class FaceMirrors implements Mirrors, CopyTarget {
   statuses(): KeyspaceStatus[] {
     const nowMs = this.#options.clock.monotonicMs()
     return [...this.#copies.values()].map(({ keyspace, feed }) => {
-      const at = provenOf(keyspace, feed)
+      const at = keyspace.proven(feed.progress)
       return {
         name: keyspace.name,
         state: keyspace.state,
@@ -336,7 +336,7 @@ export class FaceMirrors implements Mirrors, CopyTarget {
     if (freshness.type === 'exact' || freshness.type === 'consistent') return undefined
     const shown = this.#shown.revision(feed.id, feed.mirror.epoch)
     const wanted = freshness.type === 'any' ? revision(0) : freshness.revision
-    return shown <= wanted || shown <= provenOf(keyspace, feed) ? undefined : shown
+    return shown <= wanted || shown <= keyspace.proven(feed.progress) ? undefined : shown
   }
 
   /** Another thread has shown a newer epoch: waits until this one has been told of it, for no

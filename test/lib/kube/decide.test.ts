@@ -1,6 +1,6 @@
 import t from 'tap'
 import { decide, type Decision, type DecisionPolicy } from '../../../lib/kube/decide.ts'
-import { isWatchRequest } from '../../../lib/kube/read-plan.ts'
+import { KnownRequest } from '../../../lib/kube/recent-requests.ts'
 import { parseTarget } from '../../../lib/kube/request/request.ts'
 import { routeRequest } from '../../../lib/kube/request/routes.ts'
 import { registryAt } from '../../support/kube/kube-golden.ts'
@@ -10,7 +10,7 @@ const registry = registryAt(708)
 interface Asked {
   readonly method?: string
   readonly headers?: readonly string[]
-  readonly hasUnknownMediaType?: boolean
+  readonly accept?: string
   readonly policy?: Partial<DecisionPolicy>
 }
 
@@ -19,13 +19,11 @@ function decided(target: string, asked: Asked = {}): Decision {
   const route = routeRequest(asked.method ?? 'GET', parsed.path, registry)
   return decide(
     {
-      route,
-      isWatch: route.type === 'resource' && isWatchRequest(route, parsed.query),
-      target: parsed,
-      headerNames: asked.headers ?? [],
-      hasUnknownMediaType: asked.hasUnknownMediaType ?? false,
+      known: new KnownRequest(parsed, route),
+      exchange: { headers: Object.fromEntries((asked.headers ?? []).map(name => [name, 'x'])) },
+      accept: asked.accept ?? '',
     },
-    { hasUpstream: true, isSwitchedOff: false, isExcluded: () => false, ...asked.policy },
+    { hasUpstream: true, isExcluded: () => false, ...asked.policy },
   )
 }
 
@@ -44,8 +42,8 @@ t.test('in front of an upstream only exact reads are answered from the mirror', 
     ['/api/v1/pods?shardSelectors=x', 'parameter'],
     ['/api/v1/pods', 'impersonation', { headers: ['Impersonate-User'] }],
     ['/api/v1/pods', 'impersonation', { headers: ['impersonate_group'] }],
-    ['/api/v1/pods', 'media-type', { hasUnknownMediaType: true }],
-    ['/api/v1/pods', 'switched-off', { policy: { isSwitchedOff: true } }],
+    ['/api/v1/pods', 'media-type', { accept: 'text/html' }],
+    ['/api/v1/pods', 'switched-off', { policy: { readSwitch: { isSwitchedOff: true } } }],
     [
       '/api/v1/secrets',
       'excluded',

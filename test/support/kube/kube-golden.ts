@@ -15,7 +15,8 @@ import { customDefinition } from '../../../lib/kube/resources/custom-resources.t
 import { nameOfKey } from '../../../lib/kube/selectors/filter.ts'
 import { listMeta, pageEntries } from '../../../lib/kube/list.ts'
 import { requestTimeoutMs, parseTarget } from '../../../lib/kube/request/request.ts'
-import { isWatchRequest, planRead, type ReadPlan } from '../../../lib/kube/read-plan.ts'
+import { planRead, type ReadPlan } from '../../../lib/kube/read-plan.ts'
+import { KnownRequest } from '../../../lib/kube/recent-requests.ts'
 import { readFailure } from '../../../lib/kube/read-failure.ts'
 import { Registry } from '../../../lib/kube/resources/registry.ts'
 import { routeRequest, unknownPathText } from '../../../lib/kube/request/routes.ts'
@@ -122,7 +123,7 @@ export function answer(
   }
   if (route.type !== 'resource') return { type: 'other', what: route.type }
   if (!['get', 'list', 'watch'].includes(route.verb)) return { type: 'other', what: 'write' }
-  if (!isWatchRequest(route, parsed.query)) requestTimeoutMs(parsed.query)
+  if (!new KnownRequest(parsed, route).isWatch) requestTimeoutMs(parsed.query)
   if (route.subresource !== '') return { type: 'other', what: 'subresource' }
   if (route.resource.storage === undefined) return { type: 'other', what: 'computed' }
   const plan = planRead(route, parsed.query)

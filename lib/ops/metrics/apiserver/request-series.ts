@@ -43,19 +43,11 @@ export class RequestSeriesTable {
    *  of the time of a key made of all labels. */
   readonly #series = new Map<string, RequestSeries[]>()
   #size = 0
-  readonly #inFlight: InFlight
+  /** Requests that do not last, while they are under way. */
+  readonly inFlight: InFlight
 
   constructor(monotonicMs: () => number) {
-    this.#inFlight = new InFlight(monotonicMs)
-  }
-
-  /** A request has come that does not last. */
-  began(isMutating: boolean, nowMs: number): void {
-    this.#inFlight.began(isMutating, nowMs)
-  }
-
-  ended(isMutating: boolean): void {
-    this.#inFlight.ended(isMutating)
+    this.inFlight = new InFlight(monotonicMs)
   }
 
   /** A request has ended. */
@@ -112,7 +104,7 @@ export class RequestSeriesTable {
         'apiserver_registered_watchers',
         watched.map(({ labels: { group, version, kind }, open }) => [[group, version, kind], open]),
       ),
-      familyText('apiserver_current_inflight_requests', this.#inFlight.most()),
+      familyText('apiserver_current_inflight_requests', this.inFlight.most()),
     ].join('\n')
   }
 

@@ -25,6 +25,13 @@ interface StorageCounts {
   readonly etcd: Map<EtcdOperation, Buckets>
 }
 
+/** A read that required a revision, and who answered it. */
+export interface WaitedRead {
+  readonly waitedMs: number
+  readonly from: 'mirror' | 'elsewhere' | 'failed'
+  readonly isConsistent: boolean
+}
+
 export interface ShownStorage {
   /** Undefined in a thread that does not mirror them itself. */
   readonly keyspaces: (() => readonly KeyspaceFacts[]) | undefined
@@ -55,12 +62,10 @@ export class StorageSeriesTable {
   }
 
   /** A read that requires a revision has waited for it. */
-  waited(keyspace: string, waitedMs: number): void {
-    this.#of(keyspace).waits.observe(waitedMs / 1000)
-  }
-
-  consistentRead(keyspace: string, from: 'mirror' | 'elsewhere' | 'failed'): void {
-    this.#of(keyspace).consistent[from]++
+  waited(keyspace: string, { waitedMs, from, isConsistent }: WaitedRead): void {
+    const { waits, consistent } = this.#of(keyspace)
+    waits.observe(waitedMs / 1000)
+    if (isConsistent) consistent[from]++
   }
 
   /** etcd has answered. */

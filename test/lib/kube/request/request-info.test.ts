@@ -142,13 +142,13 @@ t.test('attributes are those of RequestInfo', async () => {
 
 t.test('what is read is what was asked about, whatever it is called', async t => {
   let read = 0
-  const alone = { hasUpstream: false, isSwitchedOff: false, isExcluded: () => false }
+  const alone = { hasUpstream: false, isExcluded: () => false }
   const property = fc.property(requests, ({ method, prefix, tail, query }) => {
     const target = parseTarget(prefix + tail.join('/') + query.text)
     if (target === undefined) return
     const route = routeRequest(method, target.path, registry)
     const decision = decide(
-      { route, target, headerNames: [], hasUnknownMediaType: false, isWatch: false },
+      { known: { route, target, isWatch: false }, exchange: { headers: {} }, accept: '' },
       alone,
     )
     if (decision.type !== 'mirror' || route.type !== 'resource') return

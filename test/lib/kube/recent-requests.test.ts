@@ -1,9 +1,10 @@
 import t from 'tap'
-import { createRandom, randomInt, randomItem } from '../../../../lib/base/random.ts'
-import { RecentRequests, routeRequest } from '../../../../lib/kube/request/routes.ts'
-import { parseTarget } from '../../../../lib/kube/request/request.ts'
-import { registryAt } from '../../../support/kube/kube-golden.ts'
-import { collector } from '../../../support/program/collector.ts'
+import { createRandom, randomInt, randomItem } from '../../../lib/base/random.ts'
+import { RecentRequests } from '../../../lib/kube/recent-requests.ts'
+import { routeRequest } from '../../../lib/kube/request/routes.ts'
+import { parseTarget } from '../../../lib/kube/request/request.ts'
+import { registryAt } from '../../support/kube/kube-golden.ts'
+import { collector } from '../../support/program/collector.ts'
 
 const [before, after] = [registryAt(1), registryAt(708)]
 
