@@ -4,7 +4,7 @@
 
 import { LRUCache } from 'lru-cache'
 import type { Offer } from '../codec/negotiate/negotiate.ts'
-import type { Decision } from './decide.ts'
+import { decide, type DecidedExchange, type Decision, type DecisionPolicy } from './decide.ts'
 import type { GetPlan } from './read-plan.ts'
 import type { Reported } from './request/reported.ts'
 import { longSubresources, parseTarget, type RequestTarget } from './request/request.ts'
@@ -26,14 +26,13 @@ export class KnownRequest {
   readonly hasFieldSelector: boolean
   /** The parameter `pretty`. */
   readonly pretty: string | undefined
-  /** Who answers it where there is no upstream. */
-  decision: Decision | undefined = undefined
   /** The plan of a get, which depends on nothing else. */
   plan: GetPlan | undefined = undefined
   /** The media types in which it may be answered. */
   offer: Offer | undefined = undefined
   /** Its labels in the metrics of kube-apiserver. */
   reported: Reported | undefined = undefined
+  #decision: Decision | undefined = undefined
 
   constructor(target: RequestTarget, route: Route) {
     const { query } = target
@@ -46,6 +45,16 @@ export class KnownRequest {
     this.hasLabelSelector = query.text('labelSelector') !== ''
     this.hasFieldSelector = query.text('fieldSelector') !== ''
     this.pretty = query.first('pretty')
+  }
+
+  /** Who answers. Without an upstream and an upgrade, nothing but the line decides about a GET, and
+   *  the policy is always the same. */
+  decide(exchange: DecidedExchange, accept: string, policy: DecisionPolicy): Decision {
+    const isByLine = !policy.hasUpstream && exchange.takeover === undefined
+    if (isByLine && this.#decision !== undefined) return this.#decision
+    const decision = decide({ known: this, exchange, accept }, policy)
+    if (isByLine) this.#decision = decision
+    return decision
   }
 }
 

@@ -8,14 +8,19 @@ import { CacheError } from '../base/errors.ts'
 import type { KeyRange } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
 import type { RangePage } from './feed/page.ts'
-import type { Mirror } from './mirror.ts'
+import type { Mirror, MirroredPlace } from './mirror.ts'
 import type { Mirrors } from './mirrors.ts'
 import type { KeyspaceDescription, MirroredKeyspace } from './mirrored-keyspace.ts'
 import type { KeyspaceStatus } from './status.ts'
 
+interface Mirrored {
+  readonly mirror: Mirror
+  readonly place: MirroredPlace
+}
+
 export class MirrorSet implements Mirrors {
   readonly mirrors: readonly Mirror[]
-  readonly #byKeyspace = new Map<string, Mirror>()
+  readonly #byKeyspace = new Map<string, Mirrored>()
 
   constructor(mirrors: readonly Mirror[]) {
     this.mirrors = mirrors
@@ -23,11 +28,9 @@ export class MirrorSet implements Mirrors {
 
   /** The mirror of a keyspace. Fails with `not_found`. */
   of(keyspace: string): Mirror {
-    const mirror = this.#byKeyspace.get(keyspace)
-    if (mirror === undefined) {
-      throw new CacheError('not_found', `keyspace ${keyspace} is not mirrored`)
-    }
-    return mirror
+    const mirrored = this.#byKeyspace.get(keyspace)
+    if (mirrored === undefined) throw notMirrored(keyspace)
+    return mirrored.mirror
   }
 
   has(keyspace: string): boolean {
@@ -38,12 +41,11 @@ export class MirrorSet implements Mirrors {
    *  it is mirrored already. */
   add(description: KeyspaceDescription): void {
     const { name, range } = description
-    const mirror = this.#byKeyspace.get(name) ?? this.mirrors.find(one => one.covers(range))
+    const mirror = this.#byKeyspace.get(name)?.mirror ?? this.mirrors.find(one => one.covers(range))
     if (mirror === undefined) {
       throw new CacheError('invalid_request', `keyspace ${name} lies outside of what is mirrored`)
     }
-    mirror.add(description)
-    this.#byKeyspace.set(name, mirror)
+    this.#byKeyspace.set(name, { mirror, place: mirror.add(description) })
   }
 
   /** Whether a mirror follows all of a range. */
@@ -66,9 +68,10 @@ export class MirrorSet implements Mirrors {
 
   /** The contents of a keyspace, fresh as asked for: see `FreshnessGate`. */
   read(keyspace: string, options: ReadOptions): ReadOutcome | Promise<ReadOutcome> {
-    const mirror = this.#byKeyspace.get(keyspace)
-    if (mirror !== undefined) return mirror.read(keyspace, options)
-    return Promise.reject(new CacheError('not_found', `keyspace ${keyspace} is not mirrored`))
+    const mirrored = this.#byKeyspace.get(keyspace)
+    if (mirrored === undefined) return Promise.reject(notMirrored(keyspace))
+    const { mirror, place } = mirrored
+    return mirror.gate.read(place.keyspace, place.feed, options)
   }
 
   /** The keyspace with its history: see `Mirror.keyspace`. */
@@ -98,7 +101,7 @@ export class MirrorSet implements Mirrors {
   refresh(names: Iterable<string>): void {
     const wanted = [...names]
     for (const mirror of this.mirrors) {
-      mirror.refresh(wanted.filter(name => this.#byKeyspace.get(name) === mirror))
+      mirror.refresh(wanted.filter(name => this.#byKeyspace.get(name)?.mirror === mirror))
     }
   }
 
@@ -109,4 +112,8 @@ export class MirrorSet implements Mirrors {
   get waitingReads(): number {
     return this.mirrors.reduce((sum, mirror) => sum + mirror.waitingReads, 0)
   }
+}
+
+function notMirrored(keyspace: string): CacheError {
+  return new CacheError('not_found', `keyspace ${keyspace} is not mirrored`)
 }

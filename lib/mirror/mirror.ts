@@ -60,7 +60,8 @@ export interface MirrorOptions {
   readonly isCheckingVersions?: boolean | undefined
 }
 
-interface Place {
+/** A keyspace that is mirrored, and the stream that it follows. */
+export interface MirroredPlace {
   readonly keyspace: MirroredKeyspace
   readonly feed: Feed
 }
@@ -75,8 +76,9 @@ export class Mirror {
   readonly #epochs = new Epochs()
   readonly #probe: RevisionProbe
   readonly #feeds: readonly Feed[]
-  readonly #places = new Map<string, Place>()
-  readonly #gate: FreshnessGate
+  readonly #places = new Map<string, MirroredPlace>()
+  /** Answers reads. */
+  readonly gate: FreshnessGate
   readonly #compaction: CompactionFollower | undefined
   #running: Promise<unknown> | undefined = undefined
 
@@ -109,7 +111,7 @@ export class Mirror {
       options.compactRevisionKey === undefined
         ? undefined
         : new CompactionFollower(this.#context, options.compactRevisionKey)
-    this.#gate = new FreshnessGate({
+    this.gate = new FreshnessGate({
       clock,
       limits,
       metrics,
@@ -166,7 +168,7 @@ export class Mirror {
 
   /** Starts to mirror a keyspace, at once or, when the mirror runs already, as soon as it has been
    *  read. */
-  add(description: KeyspaceDescription): void {
+  add(description: KeyspaceDescription): MirroredPlace {
     const { clock, sink } = this.#context
     const { name, range } = description
     if (this.#places.has(name)) {
@@ -177,8 +179,10 @@ export class Mirror {
       throw new CacheError('invalid_request', `keyspace ${name} lies outside of what is mirrored`)
     }
     const keyspace = new MirroredKeyspace(description, clock, sink)
-    this.#places.set(name, { keyspace, feed })
+    const place = { keyspace, feed }
+    this.#places.set(name, place)
     feed.add(keyspace)
+    return place
   }
 
   /** Stops mirroring a keyspace and drops its contents. */
@@ -199,7 +203,7 @@ export class Mirror {
   /** Ends streams and waiting reads. The client is not closed: it is the caller's. */
   async stop(): Promise<void> {
     this.#stopped.abort()
-    this.#gate.close()
+    this.gate.close()
     await this.#running
   }
 
@@ -209,7 +213,7 @@ export class Mirror {
     if (place === undefined) {
       return Promise.reject(new CacheError('not_found', `keyspace ${name} is not mirrored`))
     }
-    return this.#gate.read(place.keyspace, place.feed, options)
+    return this.gate.read(place.keyspace, place.feed, options)
   }
 
   /** The keyspace with its history, for the hub. Its contents may be shown only while it is served
@@ -246,10 +250,10 @@ export class Mirror {
 
   /** Reads that wait for the mirror now. */
   get waitingReads(): number {
-    return this.#gate.waiting
+    return this.gate.waiting
   }
 
-  #place(name: string): Place {
+  #place(name: string): MirroredPlace {
     const place = this.#places.get(name)
     if (place === undefined) throw new CacheError('not_found', `keyspace ${name} is not mirrored`)
     return place

@@ -51,7 +51,8 @@ export class MirrorReads implements Reads {
     const outcome = this.#mirrors.read(keyspace, request)
     if (!(outcome instanceof Promise)) {
       this.#report(request, outcome.from, 0)
-      return this.#contentsOf(outcome, request)
+      const isNewest = outcome.from === 'mirror' && request.staleMs === undefined
+      return isNewest ? outcome.snapshot : this.#contentsOf(outcome, request)
     }
     const startMs = this.#clock.monotonicMs()
     const settle = (from: 'mirror' | 'elsewhere' | 'failed'): void =>

@@ -7,7 +7,7 @@ import { parseAllDocuments } from 'yaml'
 import { commands } from '../../lib/config/commands.ts'
 import { load } from '../../lib/config/load.ts'
 import { variableOf } from '../../lib/config/option.ts'
-import { configuredResource } from '../../lib/kube/resources/configured-resources.ts'
+import { configuredResource } from '../../lib/commands/plan/configured-resources.ts'
 import { startServed } from '../support/http/served.ts'
 
 interface Container {

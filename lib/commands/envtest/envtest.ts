@@ -9,13 +9,7 @@ import { createServer } from 'node:http'
 import { delimiter, join, resolve } from 'node:path'
 import { CacheError } from '../../base/errors.ts'
 import { commands } from '../../config/commands.ts'
-import {
-  apiServerFlags,
-  clientAddress,
-  etcdFlags,
-  parseFlags,
-  serveArguments,
-} from '../../config/envtest.ts'
+import { apiServerFlags, clientAddress, etcdFlags, parseFlags, serveArguments } from './flags.ts'
 import { OptionValues } from '../../config/option-values.ts'
 import type { CommandContext } from '../context.ts'
 import { serve } from '../serve.ts'

@@ -3,11 +3,11 @@
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
 import { CacheError } from '../../base/errors.ts'
-import { configuredResource } from '../../kube/resources/configured-resources.ts'
+import { configuredResource } from './configured-resources.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 
 /** The declared resources: a YAML or JSON list, each item as
- *  lib/kube/resources/configured-resources.ts says. */
+ *  lib/commands/plan/configured-resources.ts says. */
 export function readResources(file: string): Resource[] {
   let declared: unknown
   try {

@@ -8,7 +8,7 @@ import { CacheError } from '../../base/errors.ts'
 import { acceptMaxLength } from '../../codec/negotiate/accept.ts'
 import type { Offer } from '../../codec/negotiate/negotiate.ts'
 import type { ApiState } from '../../kube/api-state.ts'
-import { decide, type Decision, type DecisionPolicy, type PassReason } from '../../kube/decide.ts'
+import type { Decision, DecisionPolicy, PassReason } from '../../kube/decide.ts'
 import { type KnownRequest, RecentRequests } from '../../kube/recent-requests.ts'
 import { attributesOf } from '../../kube/request/attributes.ts'
 import { requestTimeoutMs, type RequestTarget } from '../../kube/request/request.ts'
@@ -182,11 +182,7 @@ function answerDecided(context: RequestContext, route: Route, options: ApiOption
   if (upstream === undefined && accept.length > acceptMaxLength) {
     throw badRequest(`the Accept header is longer than ${acceptMaxLength} characters`)
   }
-  // Without an upstream and an upgrade, nothing but the line decides about those that are remembered.
-  const isByLine = upstream === undefined && exchange.takeover === undefined
-  const remembered = isByLine ? known.decision : undefined
-  const decision = remembered ?? decide({ known, exchange, accept }, policyOf(options))
-  if (isByLine) known.decision = decision
+  const decision = known.decide(exchange, accept, policyOf(options))
   if (authorizer === undefined) exchange.accept()
   // Requests that pass are authorized by the upstream.
   if (decision.type === 'pass') return decision.reason

@@ -54,6 +54,8 @@ const probesMax = 2
 export class RevisionProbe {
   readonly #options: RevisionProbeOptions
   readonly #own: OwnRevision | undefined
+  /** Which cluster it is has been said. */
+  #isIdentified = false
   readonly #request: RangeRequest
   readonly #backoff: Backoff
   #next: RevisionAsker[] = []
@@ -85,7 +87,8 @@ export class RevisionProbe {
   /** The revision of an etcd in this process; undefined if etcd has to be asked. The first answer
    *  says which cluster it is. */
   known(): Revision | undefined {
-    return this.#options.epochs.clusterId === undefined ? undefined : this.#own?.revision
+    this.#isIdentified ||= this.#options.epochs.clusterId !== undefined
+    return this.#isIdentified ? this.#own?.revision : undefined
   }
 
   /** Why the last probe failed; `undefined` after one that was answered. */

@@ -3,7 +3,7 @@
 
 import t, { type Test } from 'tap'
 import { keyFromText } from '../../../lib/base/keys.ts'
-import { configuredResource } from '../../../lib/kube/resources/configured-resources.ts'
+import { configuredResource } from '../../../lib/commands/plan/configured-resources.ts'
 import { ask, type HttpAnswer } from '../../support/http/served.ts'
 import {
   answeredHere,

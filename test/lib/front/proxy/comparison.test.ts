@@ -2,7 +2,7 @@ import { silentLogger } from '../../../support/silent-logger.ts'
 import t from 'tap'
 import { type Logger } from '../../../../lib/base/logger.ts'
 import { firstDifference } from '../../../../lib/front/evidence/difference.ts'
-import { createTokenEncryption } from '../../../../lib/http/read/token-encryption.ts'
+import { createTokenEncryption } from '../../../../lib/commands/plan/token-encryption.ts'
 import { ask } from '../../../support/http/served.ts'
 import {
   answeredHere,

@@ -4,7 +4,7 @@
 import * as http from 'node:http'
 import t from 'tap'
 import { keyFromText, singleKey } from '../../../../lib/base/keys.ts'
-import { createTokenEncryption } from '../../../../lib/http/read/token-encryption.ts'
+import { createTokenEncryption } from '../../../../lib/commands/plan/token-encryption.ts'
 import { ask, type HttpAnswer } from '../../../support/http/served.ts'
 import {
   answeredHere,

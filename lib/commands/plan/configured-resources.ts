@@ -9,9 +9,13 @@
  *  ``` */
 
 import { CacheError } from '../../base/errors.ts'
-import { printerColumns } from './printer-columns.ts'
-import type { Resource } from './resource.ts'
-import { anySchema, metadataFields, selectableFields } from './selectable-fields.ts'
+import { printerColumns } from '../../kube/resources/printer-columns.ts'
+import type { Resource } from '../../kube/resources/resource.ts'
+import {
+  anySchema,
+  metadataFields,
+  selectableFields,
+} from '../../kube/resources/selectable-fields.ts'
 import { objectOf, textOf, textsOf, type UntypedObject } from '../../base/untyped.ts'
 
 /** Names in paths and in keys: no slash, no percent sign, no dot segment. */

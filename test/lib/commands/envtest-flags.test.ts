@@ -1,5 +1,5 @@
 import t from 'tap'
-import { clientAddress, parseFlags, serveArguments } from '../../../lib/config/envtest.ts'
+import { clientAddress, parseFlags, serveArguments } from '../../../lib/commands/envtest/flags.ts'
 
 t.test('flags are read as Go reads them', async t => {
   const flags = parseFlags(['--a=1', '-b', '2', '--c', '--d=', '--a=x=y', '--e', '--f', 'z'])

@@ -1,11 +1,11 @@
 import t from 'tap'
-import { keyFromText } from '../../../../lib/base/keys.ts'
-import { type TokenEncryption, decodeContinuation } from '../../../../lib/kube/continuation.ts'
-import { refusalOf } from '../../../support/kube/kube-builders.ts'
+import { keyFromText } from '../../../lib/base/keys.ts'
+import { type TokenEncryption, decodeContinuation } from '../../../lib/kube/continuation.ts'
+import { refusalOf } from '../../support/kube/kube-builders.ts'
 import {
   createTokenEncryption,
   readTokenEncryption,
-} from '../../../../lib/http/read/token-encryption.ts'
+} from '../../../lib/commands/plan/token-encryption.ts'
 
 const [a, b] = [1, 2].map(byte => Buffer.alloc(32, byte).toString('base64'))
 

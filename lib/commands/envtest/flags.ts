@@ -1,6 +1,6 @@
 /** The flags of kube-apiserver that controller-runtime's envtest passes, and their meaning here. */
 
-import { CacheError } from '../base/errors.ts'
+import { CacheError } from '../../base/errors.ts'
 
 /** Flags by name, as they were given. */
 export type GivenFlags = ReadonlyMap<string, readonly string[]>
