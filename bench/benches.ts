@@ -2,6 +2,7 @@
 
 import type { Bench } from './bench.ts'
 import { actorsBench } from './actors/actors.ts'
+import { admissionBench } from './admission/admission.ts'
 import { attacksBench } from './attacks/attacks.ts'
 import { authBench } from './auth/auth.ts'
 import { codecBench } from './codec/codec.ts'
@@ -39,6 +40,7 @@ export const benches: readonly Bench[] = [
   streamsBench,
   watchBench,
   writeBench,
+  admissionBench,
   actorsBench,
   proxyBench,
   evidenceBench,

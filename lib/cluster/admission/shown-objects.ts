@@ -32,7 +32,8 @@ export interface ShownObjects {
   readonly old: JsonObject | undefined
 }
 
-/** The objects as a hook or a policy sees them that has named this resource. */
+/** The objects as a hook or a policy sees them that has named this resource, with their members in
+ *  the order in which a server writes them. */
 export async function shownAs(attributes: Attributes, resource: Resource): Promise<ShownObjects> {
   const { session, object, old } = attributes
   const isSame = resource === session.resource
@@ -48,6 +49,13 @@ export async function shownAs(attributes: Attributes, resource: Resource): Promi
     object: await shown(object),
     old: await shown(old),
   }
+}
+
+/** The objects of the request as they are. */
+export function plainlyShown(attributes: Attributes): ShownObjects {
+  const { session, object, old } = attributes
+  const kind = kindOf(attributes)
+  return { kind, requestKind: kind, resource: session.resource, object, old }
 }
 
 /** The kind of the object, which is another one than that of the resource for some subresources:

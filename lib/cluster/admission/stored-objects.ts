@@ -9,6 +9,7 @@ import type { ObjectEncoder } from '../../codec/output/object-encoder.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import type { KeyValue } from '../../store/event.ts'
 import type { Keyspace } from '../../store/keyspace.ts'
+import type { Snapshot } from '../../store/snapshot.ts'
 import { treeOf, type WriteSession } from '../write/operations/session.ts'
 
 /** The group, version and plural name of a resource. */
@@ -31,6 +32,11 @@ interface Known {
 export class StoredObjects {
   readonly #storeOf: (keyspace: Key) => Keyspace | undefined
   readonly #trees = new WeakMap<KeyValue, JsonObject>()
+  /** Lists of the whole cluster, as long as nothing of them changes. */
+  readonly #lists = new WeakMap<
+    Snapshot,
+    { readonly encoder: ObjectEncoder; readonly trees: readonly JsonObject[] }
+  >()
 
   /** @param storeOf the mirrored contents of a keyspace; undefined where there is no mirror */
   constructor(storeOf: (keyspace: Key) => Keyspace | undefined) {
@@ -59,12 +65,25 @@ export class StoredObjects {
   ): Promise<readonly JsonObject[]> {
     const known = find(asking, resource)
     if (known === undefined) return []
+    const snapshot = namespace === '' ? this.#snapshotOf(known) : undefined
+    const kept = snapshot && this.#lists.get(snapshot)
+    if (kept?.encoder === known.encoder) return kept.trees
     const found: JsonObject[] = []
-    for (const entry of await this.#entries(asking, known, namespace)) {
+    const entries = snapshot?.iterate(prefixRange(keyFromText(known.prefix)))
+    for (const entry of entries ?? (await this.#entries(asking, known, namespace))) {
       found.push(this.#treeOf(known, entry))
-      await asking.slice.giveWay()
+      if (asking.slice.isOver) await asking.slice.next()
+    }
+    if (snapshot !== undefined) {
+      this.#lists.set(snapshot, { encoder: known.encoder, trees: found })
     }
     return found
+  }
+
+  /** The mirrored contents of now; undefined if there are none. */
+  #snapshotOf({ prefix }: Known): Snapshot | undefined {
+    const snapshot = this.#storeOf(keyFromText(prefix))?.latest()
+    return snapshot?.revision === 0 ? undefined : snapshot
   }
 
   /** Looks at the objects of a namespace, however many, one after the other. */
@@ -84,13 +103,13 @@ export class StoredObjects {
 
   async #entries(
     { store, signal }: Asking,
-    { prefix }: Known,
+    known: Known,
     namespace: string,
   ): Promise<Iterable<KeyValue>> {
     const place = namespace === '' ? '' : `${namespace}/`
-    const range = prefixRange(keyFromText(prefix + place))
-    const snapshot = this.#storeOf(keyFromText(prefix))?.latest()
-    if (snapshot !== undefined && snapshot.revision !== 0) return snapshot.iterate(range)
+    const range = prefixRange(keyFromText(known.prefix + place))
+    const snapshot = this.#snapshotOf(known)
+    if (snapshot !== undefined) return snapshot.iterate(range)
     return (await store.list(range, { limit: 0 }, signal)).entries
   }
 

@@ -9,7 +9,7 @@ import { type CompiledPolicy, compilePolicy } from '../../write/validation/polic
 import { labelsOf, partOf, partsOf } from '../pod-parts.ts'
 import type { Attributes } from '../plugin.ts'
 import type { ResourceName } from '../stored-objects.ts'
-import { ruleOf } from '../webhooks/hooks.ts'
+import { type HookRule, ruleOf } from '../webhooks/hooks.ts'
 import { matchedResource, type Matching } from '../webhooks/matching.ts'
 
 export const policyGroup = 'admissionregistration.k8s.io'
@@ -54,18 +54,30 @@ export async function visitBound(
   const { objects, session } = attributes
   const all = await objects.list(session, kind.policies)
   if (all.length === 0) return
-  const byPolicy = new Map<string, JsonObject[]>()
-  for (const binding of await objects.list(session, kind.bindings)) {
-    const name = textOf(partOf(binding, 'spec').get('policyName'))
-    const known = byPolicy.get(name)
-    if (known === undefined) byPolicy.set(name, [binding])
-    else known.push(binding)
-  }
+  const byPolicy = bindingsByPolicy(await objects.list(session, kind.bindings))
   for (const policy of all) {
     const own = byPolicy.get(metaText(policy, 'name'))
     if (own !== undefined) await new PolicyVisit(attributes, policy, visitor).visitAll(own)
-    await session.slice.giveWay()
+    if (session.slice.isOver) await session.slice.next()
   }
+}
+
+const grouped = new WeakMap<readonly JsonObject[], ReadonlyMap<string, readonly JsonObject[]>>()
+
+function bindingsByPolicy(
+  bindings: readonly JsonObject[],
+): ReadonlyMap<string, readonly JsonObject[]> {
+  const known = grouped.get(bindings)
+  if (known !== undefined) return known
+  const byPolicy = new Map<string, JsonObject[]>()
+  for (const binding of bindings) {
+    const name = textOf(partOf(binding, 'spec').get('policyName'))
+    const own = byPolicy.get(name)
+    if (own === undefined) byPolicy.set(name, [binding])
+    else own.push(binding)
+  }
+  grouped.set(bindings, byPolicy)
+  return byPolicy
 }
 
 const compiled = new WeakMap<JsonObject, CompiledPolicy>()
@@ -78,6 +90,9 @@ function compiledFor(policy: JsonObject): CompiledPolicy {
   }
   return known
 }
+
+/** One parameter that is none. */
+const noParams: BoundPolicy['params'] = [undefined]
 
 class PolicyVisit {
   readonly #attributes: Attributes
@@ -95,7 +110,8 @@ class PolicyVisit {
   }
 
   async visitAll(own: readonly JsonObject[]): Promise<void> {
-    const resource = await matches(this.#attributes, partOf(this.#spec, 'matchConstraints'))
+    const matched = matches(this.#attributes, partOf(this.#spec, 'matchConstraints'))
+    const resource = matched instanceof Promise ? await matched : matched
     if (resource === undefined) return
     const kind = this.#spec.get('paramKind')
     const paramResource = kind instanceof Map ? this.#resourceOf(kind) : undefined
@@ -107,7 +123,15 @@ class PolicyVisit {
       )
       return
     }
-    for (const binding of own) await this.#visit(binding, resource, paramResource)
+    for (const binding of own) {
+      const spec = partOf(binding, 'spec')
+      const hasParams = paramResource !== undefined && spec.get('paramRef') instanceof Map
+      const work =
+        hasParams || spec.get('matchResources') instanceof Map
+          ? this.#visitMatching(binding, resource, paramResource)
+          : this.#visit(binding, resource, noParams)
+      if (work !== undefined) await work
+    }
   }
 
   #fail(binding: string | undefined, message: string): void {
@@ -127,7 +151,7 @@ class PolicyVisit {
     )
   }
 
-  async #visit(
+  async #visitMatching(
     binding: JsonObject,
     resource: Resource,
     paramResource: Resource | undefined,
@@ -141,14 +165,22 @@ class PolicyVisit {
       this.#fail(name, `failed to configure binding: ${params}`)
       return
     }
-    await this.#visitor.visit({
+    await this.#visit(binding, resource, params)
+  }
+
+  #visit(
+    binding: JsonObject,
+    resource: Resource,
+    params: BoundPolicy['params'],
+  ): Promise<void> | undefined {
+    return this.#visitor.visit({
       policy: this.#name,
-      binding: name,
+      binding: metaText(binding, 'name'),
       spec: this.#spec,
       compiled: compiledFor(this.#policy),
       resource,
       params,
-      actions: itemsOf(spec.get('validationActions')).map(textOf),
+      actions: itemsOf(partOf(binding, 'spec').get('validationActions')).map(textOf),
     })
   }
 
@@ -158,7 +190,7 @@ class PolicyVisit {
     resource: Resource | undefined,
   ): Promise<readonly (JsonObject | undefined)[] | string> {
     const reference = spec.get('paramRef')
-    if (resource === undefined || !(reference instanceof Map)) return [undefined]
+    if (resource === undefined || !(reference instanceof Map)) return noParams
     const { objects, session } = this.#attributes
     const given = textOf(reference.get('namespace'))
     const namespace = resource.isNamespaced ? given || session.namespace : ''
@@ -191,35 +223,50 @@ export function ignoresFailures(spec: JsonObject): boolean {
 }
 
 /** The resource as the constraints have it; undefined if they are about others. */
-async function matches(
+function matches(
   attributes: Attributes,
   constraints: JsonObject,
-): Promise<Resource | undefined> {
+): Promise<Resource | undefined> | Resource | undefined {
+  const { included, excluded } = matchingOf(constraints)
+  if (excluded === undefined) return matchedResource(attributes, included)
+  return Promise.resolve(matchedResource(attributes, excluded)).then(found =>
+    found === undefined ? matchedResource(attributes, included) : undefined,
+  )
+}
+
+interface Constraints {
+  readonly included: Matching
+  readonly excluded: Matching | undefined
+}
+
+const readConstraints = new WeakMap<JsonObject, Constraints>()
+
+function matchingOf(constraints: JsonObject): Constraints {
+  const known = readConstraints.get(constraints)
+  if (known !== undefined) return known
   const common = {
     matchesEquivalents: constraints.get('matchPolicy') !== 'Exact',
     namespaceSelector: partOf(constraints, 'namespaceSelector'),
     objectSelector: partOf(constraints, 'objectSelector'),
   }
-  const rules = (name: string): Matching => ({
-    ...common,
-    rules: partsOf(constraints, name).map(ruleOf),
-  })
-  const excluded = rules('excludeResourceRules')
-  const isExcluded =
-    excluded.rules.length > 0 && (await matchedResource(attributes, excluded)) !== undefined
-  if (isExcluded) return undefined
-  const included = rules('resourceRules')
-  if (included.rules.length > 0) return matchedResource(attributes, included)
-  // Without rules everything is meant.
-  const everything = ['*']
-  const all = {
-    groups: everything,
-    versions: everything,
-    resources: ['*', '*/*'],
-    operations: everything,
-    scope: '*',
+  const rules = (name: string): HookRule[] => partsOf(constraints, name).map(ruleOf)
+  const [own, excluded] = [rules('resourceRules'), rules('excludeResourceRules')]
+  const made: Constraints = {
+    included: { ...common, rules: own.length === 0 ? [everything] : own },
+    excluded: excluded.length === 0 ? undefined : { ...common, rules: excluded },
   }
-  return matchedResource(attributes, { ...common, rules: [all] })
+  readConstraints.set(constraints, made)
+  return made
+}
+
+/** Without rules everything is meant. */
+const everything: HookRule = {
+  groups: ['*'],
+  versions: ['*'],
+  resources: ['*', '*/*'],
+  operations: ['*'],
+  scope: '*',
+  names: [],
 }
 
 /** The request is about a policy: whoever has locked themselves out can still change these. */

@@ -26,7 +26,7 @@ export async function holdsConditions(
   }
   const result = meetsConditions(
     policy,
-    await inputOf(attributes, resource, undefined),
+    await inputOf(attributes, { resource, compiled: policy }, undefined),
     conditionsCostMax,
   )
   if (typeof result === 'boolean') return result

@@ -57,7 +57,8 @@ export function meetsConditions(
   input: PolicyInput,
   costMax: number,
 ): boolean | string {
-  const evaluation = new Evaluation(policy, input, false)
+  // They see no namespace.
+  const evaluation = new Evaluation(policy, { ...input, namespace: undefined }, false)
   evaluation.left = costMax
   return evaluation.meetsConditions()
 }
@@ -75,6 +76,32 @@ export function runMutation(
   return new Evaluation(policy, input, false).run(mutation)
 }
 
+function shownValue(object: JsonObject | undefined): Value {
+  return object === undefined ? null : freeValue(object)
+}
+
+/** The place of the namespace among the values. */
+const namespacePlace = 3
+
+const common = new WeakMap<JsonObject, readonly Value[]>()
+
+/** The values that all policies see of a request: made once for all that see the same objects. */
+function commonValues({ object, old, request, decide, resource }: PolicyInput): readonly Value[] {
+  let values = common.get(request)
+  if (values === undefined) {
+    values = [
+      shownValue(object),
+      shownValue(old),
+      freeValue(request),
+      null,
+      new Check('Authorizer', {}, decide),
+      new Check('ResourceCheck', resource, decide),
+    ]
+    common.set(request, values)
+  }
+  return values
+}
+
 class Evaluation {
   readonly #policy: CompiledPolicy
   readonly #inputs: (Value | undefined)[]
@@ -86,19 +113,12 @@ class Evaluation {
   constructor(policy: CompiledPolicy, input: PolicyInput, ignoresFailures: boolean) {
     this.#policy = policy
     this.#ignoresFailures = ignoresFailures
-    const { object, old, request, namespace, params, decide, resource } = input
-    const shown = (one: JsonObject | undefined): Value =>
-      one === undefined ? null : freeValue(one)
-    this.#inputs = [
-      shown(object),
-      shown(old),
-      freeValue(request),
-      shown(namespace),
-      new Check('Authorizer', {}, decide),
-      new Check('ResourceCheck', resource, decide),
-    ]
-    if (policy.hasParams) this.#inputs.push(shown(params))
-    this.#inputs.push(new Variables(name => this.#variable(name)))
+    const { namespace, params } = input
+    const inputs: (Value | undefined)[] = [...commonValues(input)]
+    if (namespace !== undefined) inputs[namespacePlace] = freeValue(namespace)
+    if (policy.hasParams) inputs.push(shownValue(params))
+    if (policy.variables.length > 0) inputs.push(new Variables(name => this.#variable(name)))
+    this.#inputs = inputs
   }
 
   result(): PolicyResult {

@@ -3,6 +3,7 @@
  *  plugins have changed. */
 
 import { type JsonObject, textInOrder } from '../../../codec/json/tree.ts'
+import type { ApiState } from '../../../kube/api-state.ts'
 import { StatusError } from '../../../kube/status.ts'
 import { jsonOf } from '../../cel/functions/json.ts'
 import { operationName, StructValue } from '../../cel/functions/patches.ts'
@@ -38,7 +39,15 @@ export const mutatingAdmissionPolicy: AdmissionPlugin = {
 
 /** The kind in the newest version in which it is served. */
 function servedKind({ session }: Attributes): PolicyKind | undefined {
-  const { registry } = session.state
+  const { state } = session
+  let known = kinds.get(state)
+  if (known === undefined) kinds.set(state, (known = { kind: kindIn(state) }))
+  return known.kind
+}
+
+const kinds = new WeakMap<ApiState, { readonly kind: PolicyKind | undefined }>()
+
+function kindIn({ registry }: ApiState): PolicyKind | undefined {
   const version = ['v1', 'v1beta1', 'v1alpha1'].find(
     one => registry.find(policyGroup, one, 'mutatingadmissionpolicies') !== undefined,
   )
@@ -141,12 +150,13 @@ function idOf({ policy, binding }: BoundPolicy, param: JsonObject | undefined): 
 
 async function meets(
   attributes: Attributes,
-  { compiled, resource }: BoundPolicy,
+  policy: BoundPolicy,
   param: JsonObject | undefined,
 ): Promise<boolean | string> {
+  const { compiled } = policy
   if (compiled.conditions.length === 0) return true
-  const input = await inputOf(attributes, resource, param)
-  return meetsConditions(compiled, { ...input, namespace: undefined }, conditionsCostMax)
+  const input = await inputOf(attributes, policy, param)
+  return meetsConditions(compiled, input, conditionsCostMax)
 }
 
 /** Makes one change; returns the problem if it cannot. */
@@ -156,7 +166,7 @@ async function mutate(
   mutation: Mutation,
 ): Promise<string | undefined> {
   const { compiled, resource } = policy
-  const input = await inputOf(attributes, resource, param)
+  const input = await inputOf(attributes, policy, param)
   const answer = runMutation(compiled, mutation, input)
   if (answer.error !== undefined) return answer.error
   const shown = await shownAs(attributes, resource)

@@ -4,8 +4,8 @@ import { StatusError } from '../../../kube/status.ts'
 import type { AdmissionPlugin, Attributes } from '../plugin.ts'
 import { nameOf } from '../refusals.ts'
 import { type BoundPolicy, ignoresFailures, isPolicy, policyGroup, visitBound } from './bound.ts'
-import { evaluatePolicy, type PolicyDenial } from './evaluation.ts'
-import { inputOf } from './input.ts'
+import { evaluatePolicy, type PolicyDenial, type PolicyInput } from './evaluation.ts'
+import { validatedInput } from './input.ts'
 
 const kind = {
   policies: [policyGroup, 'v1', 'validatingadmissionpolicies'],
@@ -59,29 +59,50 @@ function refused(attributes: Attributes, { words, message, reason }: Refusal): S
   })
 }
 
-async function check(
+function check(
+  attributes: Attributes,
+  policy: BoundPolicy,
+  refusals: Refusal[],
+): Promise<void> | undefined {
+  if (policy.params.length !== 1) return checkEach(attributes, policy, refusals)
+  const input = validatedInput(attributes, policy, policy.params[0])
+  if (input instanceof Promise) {
+    return input.then(made => judge(attributes, policy, made, refusals))
+  }
+  judge(attributes, policy, input, refusals)
+  return undefined
+}
+
+async function checkEach(
   attributes: Attributes,
   policy: BoundPolicy,
   refusals: Refusal[],
 ): Promise<void> {
-  const { compiled, spec, resource, actions } = policy
-  const { session } = attributes
-  const words = wordsOf(policy)
   for (const param of policy.params) {
-    const input = await inputOf(attributes, resource, param)
-    const { denials, annotations } = evaluatePolicy(compiled, input, ignoresFailures(spec))
-    for (const denial of denials) {
-      const { message } = denial
-      if (actions.includes('Deny')) refusals.push({ ...denial, words })
-      if (actions.includes('Audit')) {
-        session.annotate('validation.policy.admission.k8s.io/validation_failure', message)
-      }
-      if (actions.includes('Warn')) {
-        session.warn([`Validation failed for ValidatingAdmissionPolicy ${words}: ${message}`])
-      }
+    judge(attributes, policy, await validatedInput(attributes, policy, param), refusals)
+    await attributes.session.slice.giveWay()
+  }
+}
+
+/** Evaluates a policy with one parameter. */
+function judge(
+  { session }: Attributes,
+  policy: BoundPolicy,
+  input: PolicyInput,
+  refusals: Refusal[],
+): void {
+  const { compiled, spec, actions } = policy
+  const { denials, annotations } = evaluatePolicy(compiled, input, ignoresFailures(spec))
+  for (const denial of denials) {
+    const words = wordsOf(policy)
+    const { message } = denial
+    if (actions.includes('Deny')) refusals.push({ ...denial, words })
+    if (actions.includes('Audit')) {
+      session.annotate('validation.policy.admission.k8s.io/validation_failure', message)
     }
-    for (const [key, value] of annotations) {
-      session.annotate(`${policy.policy}/${key}`, value)
+    if (actions.includes('Warn')) {
+      session.warn([`Validation failed for ValidatingAdmissionPolicy ${words}: ${message}`])
     }
   }
+  for (const [key, value] of annotations) session.annotate(`${policy.policy}/${key}`, value)
 }

@@ -12,6 +12,8 @@ export interface HookRule {
   readonly operations: readonly string[]
   /** Cluster, Namespaced or `*`. */
   readonly scope: string
+  /** Names of objects; empty: all. Only rules of policies have some. */
+  readonly names: readonly string[]
 }
 
 export interface HookClient {
@@ -101,5 +103,6 @@ export function ruleOf(rule: JsonObject): HookRule {
     resources: texts('resources'),
     operations: texts('operations'),
     scope: textOf(rule.get('scope')) || '*',
+    names: texts('resourceNames'),
   }
 }

@@ -6,6 +6,7 @@ import type { Resource } from '../../../kube/resources/resource.ts'
 import { matchesSelector } from '../../write/label-match.ts'
 import { labelsOf } from '../pod-parts.ts'
 import type { Attributes } from '../plugin.ts'
+import { nameOf } from '../refusals.ts'
 import type { Hook, HookRule } from './hooks.ts'
 
 /** The parts of a hook that say what it is about; policies have them, too. */
@@ -14,36 +15,40 @@ export type Matching = Pick<
   'rules' | 'matchesEquivalents' | 'namespaceSelector' | 'objectSelector'
 >
 
-/** The resource as the hook has it in its rules; undefined if it is not about the request. */
-export async function matchedResource(
+/** The resource as the hook has it in its rules; undefined if it is not about the request. A
+ *  promise only where the namespace has to be looked at. */
+export function matchedResource(
   attributes: Attributes,
   hook: Matching,
-): Promise<Resource | undefined> {
+): Promise<Resource | undefined> | Resource | undefined {
+  const found = namedResource(attributes, hook)
+  if (found === undefined || !matchesObjects(attributes, hook)) return undefined
+  if (isEmpty(hook.namespaceSelector)) return found
+  return matchesNamespace(attributes, hook).then(matches => (matches ? found : undefined))
+}
+
+function namedResource(attributes: Attributes, hook: Matching): Resource | undefined {
   const { session } = attributes
   const { resource, state } = session
-  let found: Resource | undefined
-  if (hook.rules.some(rule => covers(rule, attributes, resource))) found = resource
-  else if (hook.matchesEquivalents && resource.storage !== undefined) {
-    const others = state.registry
-      .resourcesAt(keyFromText(resource.storage.prefix))
-      .filter(other => other !== resource)
-    found = hook.rules
-      .flatMap(rule => others.filter(other => covers(rule, attributes, other)))
-      .at(0)
-  }
-  if (found === undefined || !matchesObjects(attributes, hook)) return undefined
-  return (await matchesNamespace(attributes, hook)) ? found : undefined
+  if (hook.rules.some(rule => covers(rule, attributes, resource))) return resource
+  if (!hook.matchesEquivalents || resource.storage === undefined) return undefined
+  const others = state.registry
+    .resourcesAt(keyFromText(resource.storage.prefix))
+    .filter(other => other !== resource)
+  return hook.rules.flatMap(rule => others.filter(other => covers(rule, attributes, other))).at(0)
 }
 
 function covers(
-  { groups, versions, resources, operations, scope }: HookRule,
-  { operation, session }: Attributes,
+  { groups, versions, resources, operations, scope, names }: HookRule,
+  attributes: Attributes,
   resource: Resource,
 ): boolean {
+  const { operation, session } = attributes
   const has = (list: readonly string[], name: string): boolean =>
     list.includes('*') || list.includes(name)
   if (!has(groups, resource.group) || !has(versions, resource.version)) return false
   if (!has(operations, operation) || !isInScope(scope, session.kind)) return false
+  if (names.length > 0 && !names.includes(nameOf(attributes))) return false
   const { subresource } = session
   return resources.some(text => {
     const [name = '', part = ''] = text.split('/')
@@ -67,7 +72,6 @@ function matchesObjects({ object, old }: Attributes, { objectSelector }: Matchin
 async function matchesNamespace(attributes: Attributes, hook: Matching): Promise<boolean> {
   const { session, object, old, operation } = attributes
   const { namespaceSelector } = hook
-  if (isEmpty(namespaceSelector)) return true
   const isNamespace = session.kind.group === '' && session.kind.resource === 'namespaces'
   if (!isNamespace && !session.kind.isNamespaced) return true
   // A namespace that is created, or changed, is selected by its own labels.

@@ -46,6 +46,8 @@ export interface CompiledPolicy {
   readonly annotations: readonly Condition[]
   readonly mutations: readonly Mutation[]
   readonly hasParams: boolean
+  /** An expression names `namespaceObject`. */
+  readonly usesNamespace: boolean
   readonly problems: readonly PolicyProblem[]
 }
 
@@ -129,6 +131,7 @@ interface Use {
 
 class PolicyCompiler {
   readonly problems: PolicyProblem[] = []
+  usesNamespace = false
   readonly #declared = new Map<string, CelType>()
   readonly #hasParams: boolean
   #length = 0
@@ -163,6 +166,7 @@ class PolicyCompiler {
     if (this.#length > sourceMax) throw tooLarge('the expressions of the policy are too long')
     const language = use.isMutation === true ? mutationLanguage() : ruleLanguage()
     const { expression, problems } = language.compile(source, this.#names(use))
+    if (expression?.uses('namespaceObject') === true) this.usesNamespace = true
     const detail =
       expression === undefined ? `compilation failed: ${problems}` : use.check(expression.type)
     if (detail === undefined) return { source, program: expression }
@@ -222,8 +226,9 @@ export function compilePolicy(spec: JsonValue | undefined): CompiledPolicy {
     return { name: textOf(memberOf(item, 'key')), ...compiled }
   })
   const mutations = list('mutations').map((item, i) => mutationOf(compiler, item, i))
-  const { problems } = compiler
-  return { conditions, variables, validations, annotations, mutations, hasParams, problems }
+  const { problems, usesNamespace } = compiler
+  const expressions = { conditions, variables, validations, annotations, mutations }
+  return { ...expressions, hasParams, usesNamespace, problems }
 }
 
 function validationOf(compiler: PolicyCompiler, item: JsonValue, i: number): Validation {
