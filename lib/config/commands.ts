@@ -253,6 +253,11 @@ export type CommandName =
   | 'serve'
   | 'stages'
 
+const tryWritesOption: Option = {
+  name: 'try-writes',
+  help: 'Also tries what etcd promises about writes: order, progress, transactions, large events, leases. Writes some 5 MB below /watchglass-check/, and deletes them.',
+}
+
 /** The options of `record` and `save`. */
 const recordingOptions: readonly Option[] = [
   {
@@ -275,7 +280,7 @@ export const commands: Readonly<Record<CommandName, Command>> = {
   check: {
     operands: '',
     summary: 'Tries what serve would use, a line each: options, files, endpoints, permissions.',
-    options: allServeOptions,
+    options: [...allServeOptions, tryWritesOption],
   },
   completion: {
     operands: 'bash|zsh|fish',

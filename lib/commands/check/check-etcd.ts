@@ -1,6 +1,7 @@
 /** Asks each etcd for its version, reads below the prefix, and opens a watch, as the mirror
  *  would. */
 
+import { randomUUID } from 'node:crypto'
 import { CacheError } from '../../base/errors.ts'
 import { keyFromText, prefixRange } from '../../base/keys.ts'
 import { type EtcdConnection, etcdConnection } from '../../config/etcd.ts'
@@ -9,9 +10,13 @@ import type { Client } from '../../etcd/client.ts'
 import { GrpcClient } from '../../etcd/grpc/client.ts'
 import { judgeVersions } from '../../mirror/versions.ts'
 import type { CheckList, Finding } from './check-list.ts'
+import { storePromises } from './promises/store-promises.ts'
+import { TriedStore } from './promises/tried-store.ts'
 
 export interface EtcdCheck {
   readonly prefix: string
+  /** Promises are tried that need writes. */
+  readonly mayWrite: boolean
   readonly signal: AbortSignal
 }
 
@@ -48,7 +53,7 @@ function connectionTo(
 async function checkOne(
   list: CheckList,
   client: Client,
-  { connection, prefix, signal }: EtcdCheck & { readonly connection: EtcdConnection },
+  { connection, prefix, mayWrite, signal }: EtcdCheck & { readonly connection: EtcdConnection },
 ): Promise<void> {
   const statuses = await client.status(AbortSignal.any([signal, AbortSignal.timeout(maxMs)]))
   const { endpoints } = judgeVersions(statuses)
@@ -75,10 +80,49 @@ async function checkOne(
   const canRead = await list.try(`etcd ${name}: read ${prefix}/`, () =>
     countBelow(client, prefix, signal),
   )
-  if (canRead) await list.try(`etcd ${name}: watch ${prefix}/`, () => watchBelow(client, prefix))
+  if (!canRead) return
+  await list.try(`etcd ${name}: watch ${prefix}/`, () => watchBelow(client, prefix))
+  await checkPromises(list, { name, connection, mayWrite, signal })
+}
+
+interface PromisesCheck {
+  readonly name: string
+  readonly connection: EtcdConnection
+  readonly mayWrite: boolean
+  readonly signal: AbortSignal
+}
+
+/** Tries the promises of whatever speaks etcd's API; those that need writes if it may. */
+async function checkPromises(
+  list: CheckList,
+  { name, connection, mayWrite, signal }: PromisesCheck,
+): Promise<void> {
+  const [first, ...others] = connection.endpoints.map(
+    endpoint => new GrpcClient({ ...connection, endpoints: [endpoint] }),
+  )
+  if (first === undefined) return
+  const folder = `/watchglass-check/${randomUUID()}/`
+  const store = new TriedStore({ clients: [first, ...others], folder, stepMaxMs, signal })
+  try {
+    for (const { name: promise, needsWrites, otherwise, attempt } of storePromises) {
+      if (needsWrites && !mayWrite) continue
+      const task = (): Promise<string> => attempt(store)
+      await list.tryPromise(`etcd ${name}: ${promise}`, otherwise, task)
+    }
+  } finally {
+    if (mayWrite) await list.try(`etcd ${name}: ${folder} emptied`, async () => cleared(store))
+    await Promise.all([first, ...others].map(client => client.close()))
+  }
+}
+
+async function cleared(store: TriedStore): Promise<string> {
+  await store.clear()
+  return ''
 }
 
 const maxMs = 10_000
+/** The time that a step of a promise may take. */
+const stepMaxMs = 5_000
 
 async function countBelow(client: Client, prefix: string, signal: AbortSignal): Promise<Finding> {
   const range = prefixRange(keyFromText(`${prefix}/`))

@@ -41,6 +41,18 @@ export class CheckList {
     }
   }
 
+  /** Tries what a store promises: where it does not keep the promise, something else follows. */
+  async tryPromise(what: string, otherwise: string, task: () => Promise<string>): Promise<void> {
+    await this.try(what, async () => {
+      try {
+        return await task()
+      } catch (error) {
+        const { message } = CacheError.from(error, 'source_failed')
+        return { warning: `not kept (${message}): ${otherwise}` }
+      }
+    })
+  }
+
   /** A line with the sum. */
   end(): void {
     const sum = `${this.#failures} failed, ${this.#warnings} warned`

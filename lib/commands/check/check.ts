@@ -30,7 +30,8 @@ export async function check({ values, signal }: CommandContext): Promise<number>
       }
     })
   } else {
-    await checkEtcd(list, values, { prefix: validPrefix(values), signal })
+    const mayWrite = values.switch('try-writes')
+    await checkEtcd(list, values, { prefix: validPrefix(values), mayWrite, signal })
   }
   for (const url of listed(values, 'upstream')) await checkUpstream(list, values, { url, signal })
   // Who may use etcd's API is said by its own options.
