@@ -12,9 +12,9 @@ export interface StorePromise {
   readonly name: string
   /** It is tried with writes. */
   readonly needsWrites: boolean
-  /** What follows where it is not kept. */
+  /** The consequence where it is not kept. */
   readonly otherwise: string
-  /** What was seen; fails if the promise is not kept. */
+  /** Tries it: a text of what was seen, or a failure if the promise is not kept. */
   readonly attempt: (store: TriedStore) => Promise<string>
 }
 

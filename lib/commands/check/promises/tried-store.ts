@@ -16,7 +16,7 @@ export interface TriedStoreOptions {
   readonly signal: AbortSignal
 }
 
-/** What a watch has told of. */
+/** An open watch, and all that it has told of. */
 export interface WatchLog {
   readonly batches: readonly RevisionChanges[]
   /** Revisions of progress marks, each with how many batches had come before it. */
