@@ -1,5 +1,5 @@
-/** Promises of etcd, tried on the embedded engine, which keeps them, and on stores that do not: each
- *  lie is told by the promise that it breaks. */
+/** Promises of etcd, tried on the embedded engine, which keeps them, and on stores that do not:
+ *  each lie is told by the promise that it breaks. */
 
 import t from 'tap'
 import { CacheError } from '../../../lib/base/errors.ts'
