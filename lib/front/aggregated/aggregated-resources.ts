@@ -346,9 +346,12 @@ function resourcesOf({ listed, versions }: Entry): Resource[] {
   return listed.map(one => versions.get(one.version)?.resource ?? unlocatedResource(one))
 }
 
+/** A version that no object is served in as it is stored may have such objects later. */
 function isComplete({ versions }: Entry): boolean {
-  const answered = [...versions.values()].filter(({ standing }) => standing === undefined)
-  return answered.every(({ resource }) => resource.learned?.isWatchCacheKnown !== false)
+  return [...versions.values()].every(
+    ({ resource, standing }) =>
+      standing?.reason !== 'conversion' && resource.learned?.isWatchCacheKnown !== false,
+  )
 }
 
 /** A text that changes when the resources change. */

@@ -74,7 +74,8 @@ export class Form implements Gate {
     this.#onTask = onTask
     // The selector of a scale is made of several texts, too.
     const hasCells = shown.rendering === 'Table' || this.isScale
-    this.proven = new ProvenForm({ shapes, hasCells })
+    const isConverted = resource.learned !== undefined && resource.storage?.conversion === 'relabel'
+    this.proven = new ProvenForm({ shapes, hasCells, isConverted })
     this.hasPage = !this.isScale
   }
 
@@ -96,9 +97,11 @@ export class Form implements Gate {
   objection(entry: KeyValue, place: ShownPlace): NotExact | undefined {
     if (this.#isDropped) return superseded
     const shape = this.#shapes.shapeOf(entry)
+    // All of its rows may have been proven since, by other objects.
+    if (this.#isExcepted(shape)) return closed
     const isKnown = place === 'item' || this.hasAlone
     if (isKnown && this.proven.isProven(shape)) return undefined
-    if (this.proven.difference !== undefined || this.#isExcepted(shape)) return closed
+    if (this.proven.difference !== undefined) return closed
     this.want(entry, 'urgent')
     return unproven
   }

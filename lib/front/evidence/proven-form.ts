@@ -12,7 +12,13 @@ export interface ProvenFormOptions {
   readonly shapes: Shapes
   /** Cells are made from several texts together, so their combination matters. */
   readonly hasCells: boolean
+  /** Objects are converted before they are shown, by rules that may look at several places at once:
+   *  each shape is compared as a whole. */
+  readonly isConverted?: boolean | undefined
 }
+
+/** Shapes as rows lie below all others. */
+const firstShapeRow = -(2 ** 40)
 
 export class ProvenForm {
   readonly #options: ProvenFormOptions
@@ -62,6 +68,7 @@ export class ProvenForm {
   learn(shape: number, place: ShownPlace): void {
     this.#places.add(place)
     if (shape === noShape) return
+    this.#knownOf(shape)
     if (this.#proven.size > rowsMax) {
       this.#proven.clear()
       this.#known.fill(0)
@@ -90,8 +97,11 @@ export class ProvenForm {
 
   /** All rows that count in this form. */
   #rowsOf(shape: number): number[] {
-    const { rows, order } = this.#options.shapes.rowsOf(shape)
-    return this.#options.hasCells ? [...rows, -1 - order] : [...rows]
+    const { shapes, hasCells, isConverted = false } = this.#options
+    const { rows, order } = shapes.rowsOf(shape)
+    const all = hasCells ? [...rows, -1 - order] : [...rows]
+    if (isConverted) all.push(firstShapeRow - shape)
+    return all
   }
 
   #knownOf(shape: number): number {
@@ -99,6 +109,8 @@ export class ProvenForm {
     if (epoch !== this.#epoch) {
       this.#epoch = epoch
       this.#known.fill(0)
+      // Shapes have other numbers now.
+      if (this.#options.isConverted === true) this.#proven.clear()
     }
     if (shape >= this.#known.length) {
       const longer = new Int32Array(Math.max(256, 2 ** Math.ceil(Math.log2(shape + 1))))

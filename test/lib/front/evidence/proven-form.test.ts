@@ -4,12 +4,18 @@ import { ProvenForm } from '../../../../lib/front/evidence/proven-form.ts'
 import type { Shapes } from '../../../../lib/front/evidence/rows/shapes.ts'
 
 /** Shapes by their rows. */
-function formOf(rows: readonly number[][], hasCells = false): ProvenForm {
+function formOf(
+  rows: readonly number[][],
+  hasCells = false,
+  { isConverted = false, state = { epoch: 1 } } = {},
+): ProvenForm {
   const shapes = {
-    epoch: 1,
+    get epoch() {
+      return state.epoch
+    },
     rowsOf: (shape: number) => ({ rows: Float64Array.from(rows[shape] ?? []), order: shape }),
   } as unknown as Shapes
-  return new ProvenForm({ shapes, hasCells })
+  return new ProvenForm({ shapes, hasCells, isConverted })
 }
 
 t.test('an object is proven when all of its rows are', async t => {
@@ -24,6 +30,28 @@ t.test('an object is proven when all of its rows are', async t => {
   t.notOk(form.isProven(-1), 'what has no shape')
   t.ok(form.isKnown('item'))
   t.notOk(form.isKnown('alone'))
+})
+
+t.test('where objects are converted, one is proven by others of the same shape only', async t => {
+  const state = { epoch: 1 }
+  const form = formOf(
+    [
+      [1, 2],
+      [2, 3],
+      [1, 3],
+    ],
+    false,
+    { isConverted: true, state },
+  )
+  form.learn(0, 'item')
+  form.learn(1, 'item')
+  t.ok(form.isProven(0))
+  t.notOk(form.isProven(2))
+  // All shapes have other numbers.
+  state.epoch++
+  t.notOk(form.isProven(0))
+  form.learn(2, 'item')
+  t.ok(form.isProven(2))
 })
 
 t.test('in a Table it counts as well which names come together', async t => {
