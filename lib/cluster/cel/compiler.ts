@@ -78,12 +78,16 @@ export function compileChecked(
       try {
         return { value: run(frame), cost: frame.cost }
       } catch (error) {
+        // Variables of policies can nest values deeper than the stack is.
+        if (error instanceof RangeError) return { error: tooDeep, cost: frame.cost }
         if (!(error instanceof CelError) && !(error instanceof CostExceeded)) throw error
         return { error: error.message, cost: frame.cost }
       }
     },
   }
 }
+
+const tooDeep = 'values or variables are nested too deeply'
 
 /** An expression as a function; a constant needs no run. */
 interface Compiled {

@@ -20,6 +20,13 @@ const keyed = {
 const byPolicy = (problem: string): string =>
   `policy 'p' with binding 'p' denied request: ${problem}`
 
+const creates = {
+  apiGroups: [''],
+  apiVersions: ['v1'],
+  operations: ['CREATE'],
+  resources: ['pods'],
+}
+
 const rows: readonly Row[] = [
   {
     says: 'a configuration is merged in, items of lists by their keys',
@@ -113,6 +120,18 @@ const rows: readonly Row[] = [
     expected: {},
   },
   {
+    says: 'rules may name objects, and this one is not named',
+    mutations: ["Object{spec: Object.spec{nodeName: 'n'}}"],
+    spec: { matchConstraints: { resourceRules: [{ ...creates, resourceNames: ['other'] }] } },
+    expected: {},
+  },
+  {
+    says: 'rules may name objects, and this one is named',
+    mutations: ["Object{spec: Object.spec{hostname: 'named'}}"],
+    spec: { matchConstraints: { resourceRules: [{ ...creates, resourceNames: ['pod'] }] } },
+    expected: { spec: { hostname: 'named' } },
+  },
+  {
     says: 'variables are evaluated anew for each mutation',
     mutations: [
       "Object{metadata: Object.metadata{annotations: {'a': variables.count}}}",
@@ -160,11 +179,7 @@ t.test('mutating policies change pods by what their expressions make', async t =
       spec: {
         failurePolicy: 'Fail',
         reinvocationPolicy: 'Never',
-        matchConstraints: {
-          resourceRules: [
-            { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] },
-          ],
-        },
+        matchConstraints: { resourceRules: [creates] },
         mutations: mutations.map(expression =>
           expression.startsWith('[')
             ? { patchType: 'JSONPatch', jsonPatch: { expression } }
@@ -180,6 +195,7 @@ t.test('mutating policies change pods by what their expressions make', async t =
     const body = JSON.parse(answer.body.toString()) as { message?: string }
     if (typeof expected === 'string') t.match(body.message, expected, says)
     else t.match(body, { kind: 'Pod', ...expected }, says)
+    if (JSON.stringify(expected) === '{}') t.notMatch(body, { spec: { nodeName: /./ } }, says)
     await send('DELETE', `${group}/mutatingadmissionpolicies/p`)
   }
 })

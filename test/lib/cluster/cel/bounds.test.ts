@@ -114,3 +114,17 @@ t.test('patterns find what Go finds', async t => {
   t.equal(outcomeOf("'a1b22'.findAll('[0-9]*', 2) == ['', '1']"), 'true')
   t.equal(outcomeOf("'line1\\nline2'.find('(?m)^line2$')"), 'line2')
 })
+
+t.test('values that are nested deeper than the stack is end the run with an error', async t => {
+  let [a, b] = [new ArrayList([1]), new ArrayList([1])]
+  for (let i = 0; i < 100_000; i++) [a, b] = [new ArrayList([a]), new ArrayList([b])]
+  const { expression } = environment.compile(
+    'self == other',
+    new Map([
+      ['self', dynType],
+      ['other', dynType],
+    ]),
+  )
+  const outcome = expression?.run([a, b], 1_000_000)
+  t.equal(outcome?.error, 'values or variables are nested too deeply')
+})
