@@ -27,6 +27,15 @@ t.test('the scale of a built-in object has its numbers and its selector as a tex
     scaleOf({ spec: { replicas: 3, selector: { b: '2', a: '1' } } }),
     `${head},"spec":{"replicas":3},"status":{"replicas":0,"selector":"a=1,b=2"}}\n`,
   )
+  for (const [one, shown] of [
+    [{ matchLabels: { a: '1' } }, 'a=1'],
+    [{ matchExpressions: [{ key: 'c', operator: 'Exists' }] }, 'c'],
+  ] as const) {
+    t.equal(
+      scaleOf({ spec: { replicas: 3, selector: one } }),
+      `${head},"spec":{"replicas":3},"status":{"replicas":0,"selector":"${shown}"}}\n`,
+    )
+  }
 })
 
 t.test('a custom resource says where its numbers are', async t => {

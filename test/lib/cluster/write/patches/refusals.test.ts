@@ -164,3 +164,20 @@ t.test('directives of a strategic patch that do not fit are refused', async t =>
   ]
   for (const [what, spec, answer] of rows) t.match(of(spec), answer, what)
 })
+
+t.test('a test of a JSON patch compares whole values', async t => {
+  const holds = (path: string, value: unknown): boolean => {
+    const body = JSON.stringify([{ op: 'test', path, value }])
+    return patched('json', body) === textFromTree(treeOf(live))
+  }
+  t.ok(holds('/list', ['x', 'y', 'z']))
+  for (const other of [['x'], ['x', 'y', 'q'], ['x', 'y', 'z', 'z'], [], {}, 'x', null]) {
+    t.notOk(holds('/list', other), JSON.stringify(other))
+  }
+  t.ok(holds('/data', { b: '2', a: '1' }))
+  for (const other of [{ a: '1' }, { a: '1', c: '2' }, { a: '1', b: '3' }, {}, [], '1', null]) {
+    t.notOk(holds('/data', other), JSON.stringify(other))
+  }
+  t.ok(holds('/data/a', '1'))
+  for (const other of [1, '2', true, null]) t.notOk(holds('/data/a', other), String(other))
+})

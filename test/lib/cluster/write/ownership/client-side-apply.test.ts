@@ -1,0 +1,34 @@
+import t from 'tap'
+import { withLastApplied } from '../../../../../lib/cluster/write/ownership/client-side-apply.ts'
+import { textFromTree } from '../../../../../lib/codec/json/tree.ts'
+import { treeOf } from '../recorded/load.ts'
+
+const name = 'kubectl.kubernetes.io/last-applied-configuration'
+const applied = {
+  kind: 'ConfigMap',
+  metadata: { annotations: { [name]: 'before', b: 'c' }, name: 'a' },
+}
+
+/** The annotations of the object after an apply. */
+function annotationsOf(metadata: object): unknown {
+  const updated = withLastApplied(treeOf({ metadata }), treeOf(applied))
+  return (JSON.parse(textFromTree(updated)) as { metadata: { annotations?: unknown } }).metadata
+    .annotations
+}
+
+/** lastAppliedUpdater of structured-merge-diff's manager in apimachinery. */
+t.test('the annotation of kubectl is kept up to date, if there is one', async t => {
+  const annotations = { [name]: '{}', other: 'x' }
+  t.strictSame(annotationsOf({ annotations }), {
+    other: 'x',
+    [name]: '{"kind":"ConfigMap","metadata":{"annotations":{"b":"c"},"name":"a"}}\n',
+  })
+  t.equal(annotationsOf({}), undefined)
+  t.strictSame(annotationsOf({ annotations: { other: 'x' } }), { other: 'x' })
+  t.strictSame(annotationsOf({ annotations: { [name]: '' } }), { [name]: '' })
+})
+
+t.test('it goes when the annotations would be too large with it', async t => {
+  const large = { [name]: '{}', other: 'x'.repeat(256 * 1024 - 5) }
+  t.strictSame(Object.keys(annotationsOf({ annotations: large }) as object), ['other'])
+})
