@@ -39,8 +39,9 @@ export function sitesOf(file: string, source: string): Site[] {
     const start = index + 'return '.length
     found.push(site(start, start + text.length, String(text === 'false')))
   }
+  // The last letter becomes another: a longer text would match the same pattern.
   for (const { start, end } of texts) {
-    if (end - start > 4) found.push(site(start, end, `${source.slice(start, end - 1)}x'`))
+    if (end - start > 4) found.push(site(start, end, `${source.slice(start, end - 2)}~'`))
   }
   return found.sort((a, b) => a.start - b.start)
 }

@@ -256,3 +256,20 @@ t.test('a role of many names is refused by its count, before it is broken down',
   const text = escalation(user('carol'), { rules: huge, problems: [] }, huge)
   t.match(text, /more than 10000 single permissions/)
 })
+
+t.test(
+  'a role of more permissions than a real one has is refused before they are compared',
+  async t => {
+    const names = (count: number, prefix: string): string[] =>
+      Array.from({ length: count }, (_, i) => `${prefix}${i}`)
+    const granted = (verbs: number): PolicyRule =>
+      rule({ apiGroups: [''], resources: names(100, 'r'), verbs: names(verbs, 'v') })
+    const everything = rule({ apiGroups: ['*'], resources: ['*'], verbs: ['*'] })
+    const held = { rules: [everything], problems: [] }
+    t.equal(escalation(user('u'), held, [granted(100)]), undefined)
+    t.match(
+      escalation(user('u'), held, [granted(100), rule({ ...pods, verbs: ['get'] })]),
+      /attempting to grant more than 10000 single permissions$/,
+    )
+  },
+)

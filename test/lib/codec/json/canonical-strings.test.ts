@@ -12,7 +12,20 @@ const escaped = 'bfnrt"\\'.split('').map(letter => `\\${letter}`)
 const unicode = ['0000', '0001', '001f', '003c', '003e', '0026', '2028', '2029', '000b', '001b']
 
 t.test('a string is taken as it is if Go would write it so', async t => {
-  for (const text of ['', 'a', 'abcd', 'abcdefgh', '\u007f', 'é', '日', '😀', '\u2027', '\u202a']) {
+  for (const text of [
+    '',
+    'a',
+    'abcd',
+    'abcdefgh',
+    '\u007f',
+    'é',
+    '日',
+    '😀',
+    '\u2027',
+    '\u202a',
+    '\u3028',
+    '\u1029',
+  ]) {
     t.ok(isCanonical(text), Buffer.from(text).toString('hex'))
   }
   for (const escape of [...escaped, ...unicode.map(digits => `\\u${digits}`)]) {

@@ -65,6 +65,14 @@ t.test('everything is allowed to everybody', async t => {
   }
   // Fields are owned of a review, too.
   t.match(
+    answered(
+      'LocalSubjectAccessReview',
+      { metadata: { namespace: 'x', managedFields: [] }, spec: { user: 'u', resourceAttributes } },
+      'x',
+    ),
+    /"status":{"allowed":true}}$/,
+  )
+  t.match(
     answered('SelfSubjectAccessReview', {
       metadata: { managedFields: [] },
       spec: { resourceAttributes },

@@ -68,6 +68,36 @@ t.test('a period can be shortened while a pod goes, not made longer', async t =>
   }
 })
 
+/** deletionFinalizersForGarbageCollection of registry/generic. */
+t.test(
+  'the finalizers of the collector are those that the propagation policy asks for',
+  async t => {
+    const own = ['example.com/f']
+    const rows: readonly (readonly [object, readonly string[], readonly string[]])[] = [
+      [{ propagationPolicy: 'Background' }, [...own, 'orphan'], own],
+      [{ propagationPolicy: 'Background' }, [...own, 'foregroundDeletion'], own],
+      [{ propagationPolicy: 'Orphan' }, own, [...own, 'orphan']],
+      [{ propagationPolicy: 'Orphan' }, [...own, 'foregroundDeletion'], [...own, 'orphan']],
+      [{ propagationPolicy: 'Foreground' }, [...own, 'orphan'], [...own, 'foregroundDeletion']],
+      [{ orphanDependents: true }, own, [...own, 'orphan']],
+      [{ orphanDependents: false }, [...own, 'orphan'], own],
+      [{}, [...own, 'orphan'], [...own, 'orphan']],
+      [{}, own, own],
+    ]
+    for (const [options, finalizers, left] of rows) {
+      const world = new WriteWorld()
+      world.put(podKey, pod({}, {}, { finalizers }))
+      await world.ask('delete', pods, options)
+      const { metadata } = world.stored(podKey) as { readonly metadata: Shown }
+      t.strictSame(
+        (metadata['finalizers'] as string[]).toSorted(),
+        left.toSorted(),
+        JSON.stringify([options, finalizers]),
+      )
+    }
+  },
+)
+
 t.test('a delete that expects another object is refused', async t => {
   const world = new WriteWorld()
   world.put(podKey, pod({}))
