@@ -13,7 +13,6 @@ const exceptions: Readonly<Record<string, string>> = {
   'pub-adm-1609': 'the ages of objects',
   'pub-adm-1612': 'repeated members of YAML are told in the words of another version',
   'pub-adm-1617': 'repeated members of YAML are told in the words of another version',
-  'pub-adm-1694': 'a dry run of a create with a resourceVersion shows it',
   'pub-adm-1696': "the path of a file in the recorded server's tree",
   'pub-adm-1708': 'an error without a field is shown in the words of another version',
   'pub-adm-1729': 'too many operations of a patch are told in the words of another version',

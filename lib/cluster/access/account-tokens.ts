@@ -48,6 +48,7 @@ export class AccountTokens {
       'kubernetes.io': {
         namespace,
         ...(bound === undefined ? {} : { [bound.kind]: { name: bound.name, uid: bound.uid } }),
+        ...(bound?.node === undefined ? {} : { node: claimOf(bound.node) }),
         serviceaccount: account,
       },
       nbf: now,
@@ -94,13 +95,17 @@ export class AccountTokens {
     const extra: Record<string, readonly string[]> = {
       'authentication.kubernetes.io/credential-id': [`JTI=${textOf(memberOf(claims, 'jti'))}`],
     }
-    for (const kind of ['pod', 'secret'] as const) {
+    for (const kind of ['node', 'pod', 'secret'] as const) {
       const bound = memberOf(own, kind)
       if (bound === undefined) continue
-      if (!isThere(`${kind}s`, bound)) return undefined
-      if (kind !== 'pod') continue
-      extra['authentication.kubernetes.io/pod-name'] = [textOf(memberOf(bound, 'name'))]
-      extra['authentication.kubernetes.io/pod-uid'] = [textOf(memberOf(bound, 'uid'))]
+      // A pod's token outlives the node that the pod was on.
+      const isTold = kind === 'node' && memberOf(own, 'pod') !== undefined
+      if (!isTold && !isThere(`${kind}s`, bound)) return undefined
+      if (kind === 'secret') continue
+      for (const part of ['name', 'uid']) {
+        const text = textOf(memberOf(bound, part))
+        if (text !== '') extra[`authentication.kubernetes.io/${kind}-${part}`] = [text]
+      }
     }
     return {
       user: textOf(memberOf(claims, 'sub')),
@@ -135,6 +140,11 @@ export class AccountTokens {
     this.#verified.set(token, claims)
     return claims
   }
+}
+
+/** A node that is not there has no uid. */
+function claimOf({ name, uid }: { readonly name: string; readonly uid: string }): object {
+  return uid === '' ? { name } : { name, uid }
 }
 
 /** A part of a token; undefined if it is none. */

@@ -153,7 +153,8 @@ function uidOf(
   }
   const { prefix } = resource.storage
   const snapshot = storeOf(keyFromText(prefix))?.latest()
-  const entry = snapshot?.get(keyFromText(`${prefix}${namespace}/${name}`))
+  const place = resource.isNamespaced ? `${namespace}/${name}` : name
+  const entry = snapshot?.get(keyFromText(prefix + place))
   if (entry === undefined) return undefined
   const object: unknown = JSON.parse(textInOrder(treeOf(encoder, resource, entry)))
   return textOf(memberAt(object, ['metadata', 'uid']))

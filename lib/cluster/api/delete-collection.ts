@@ -10,7 +10,7 @@ import type { ResourceRoute } from '../../kube/request/routes.ts'
 import { nameOfKey, namespaceOfKey } from '../../kube/selectors/filter.ts'
 import { serviceUnavailable, StatusError } from '../../kube/status.ts'
 import { deleteAdmission } from '../write/operations/admission.ts'
-import { deleteObject } from '../write/operations/delete-object.ts'
+import { deleteObject, warningsOfDelete } from '../write/operations/delete-object.ts'
 import { readDeleteOptions } from '../write/operations/delete-options-body.ts'
 import type { WriteSession } from '../write/operations/session.ts'
 import { Snapshot } from '../../store/snapshot.ts'
@@ -42,6 +42,10 @@ export async function answerDeleteCollection(
   const planned = planRead(asList, query, { encryption })
   const body = await readBody()
   const deleteOptions = await readDeleteOptions(session, { query, contentType, body })
+  context.reply.warnings = [
+    ...route.resource.warnings,
+    ...warningsOfDelete(session.kind, deleteOptions),
+  ]
   // The storage finds what is wrong with a shard, after the handler has read everything.
   const plan = hasShards === true ? planRead(asList, query, { encryption, hasShards }) : planned
   if (plan.type !== 'list') return

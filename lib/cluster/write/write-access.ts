@@ -31,9 +31,11 @@ export interface TokenOrder {
 }
 
 export interface BoundObject {
-  readonly kind: 'pod' | 'secret'
+  readonly kind: 'pod' | 'secret' | 'node'
   readonly name: string
   readonly uid: string
+  /** The node of a pod; without a uid if there is no such node. */
+  readonly node?: { readonly name: string; readonly uid: string } | undefined
 }
 
 export interface IssuedToken {

@@ -22,7 +22,8 @@ export function typedMeta({
   remainingItemCount,
   shardSelector,
 }: ListMeta): string {
-  const members = [`"resourceVersion":"${resourceVersion}"`]
+  // A dry run has none.
+  const members = resourceVersion === '' ? [] : [`"resourceVersion":"${resourceVersion}"`]
   if (token !== '') members.push(`"continue":${jsonString(token)}`)
   if (remainingItemCount !== undefined) members.push(`"remainingItemCount":${remainingItemCount}`)
   if (shardSelector !== undefined) {

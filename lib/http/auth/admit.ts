@@ -45,5 +45,5 @@ function follow(verdict: Verdict, context: RequestContext): true | PassReason | 
 export const healthPaths: readonly string[] = ['/healthz', '/livez', '/readyz']
 
 export function isPublic(path: string): boolean {
-  return healthPaths.some(open => path === open || path.startsWith(`${open}/`))
+  return healthPaths.includes(path)
 }

@@ -17,15 +17,15 @@ export interface OfferedForms {
   readonly hasDrop?: boolean | undefined
 }
 
-/** Media types of a resource. Custom resources have no protobuf form, and some subresources no
- *  Tables. */
+/** Media types of a resource. Custom resources have no protobuf form, and some subresources and
+ *  what is never stored no Tables. */
 export function offerOf(
   { resource, verb, subresource }: Pick<ResourceRoute, 'resource' | 'verb' | 'subresource'>,
   { hasCbor, hasDrop = false }: OfferedForms,
 ): Offer {
   const { routing, custom } = resource
   const isBuiltIn = custom === undefined
-  const isBare = subresource !== '' && !hasTables(resource, subresource)
+  const isBare = !hasTables(resource, subresource)
   const bits = [verb !== 'get', routing === 'installed', isBuiltIn, hasCbor, isBare, hasDrop]
   return offers[bits.reduce((sum, bit, i) => sum + (bit ? 2 ** i : 0), 0)]!
 }

@@ -16,6 +16,18 @@ const withoutTables: ReadonlySet<string> = new Set([
   'apiservices/status',
   'customresourcedefinitions/status',
   'resourceclaims/status',
+  // Answers that are stored nowhere.
+  'bindings/',
+  'localsubjectaccessreviews/',
+  'selfsubjectaccessreviews/',
+  'selfsubjectreviews/',
+  'selfsubjectrulesreviews/',
+  'subjectaccessreviews/',
+  'tokenreviews/',
+  'namespaces/finalize',
+  'pods/eviction',
+  'pods/binding',
+  'serviceaccounts/token',
 ])
 
 /** Whether the subresource reads as the object does. */

@@ -142,7 +142,7 @@ function statusOf({
     const message = 'Kubernetes default Service CIDR is ready'
     return {
       manager: 'kubernetes-service-cidr-controller',
-      condition: { type: 'Ready', status: 'True', reason: '', message },
+      condition: { type: 'Ready', status: 'True', message },
     }
   }
   if (kind !== 'FlowSchema') return undefined

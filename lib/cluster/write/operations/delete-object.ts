@@ -68,7 +68,7 @@ export async function deleteObject(
 }
 
 /** Only Jobs orphan their pods by default. */
-function warningsOfDelete(
+export function warningsOfDelete(
   { group, resource }: WriteKind,
   { propagationPolicy, orphanDependents }: DeleteOptions,
 ): string[] {

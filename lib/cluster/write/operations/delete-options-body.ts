@@ -1,7 +1,7 @@
 /** The options of a delete: in its body if it has one, in its query otherwise. */
 
 import { NotExact } from '../../../codec/not-exact.ts'
-import type { ParsedDocument } from '../../../codec/json/tree.ts'
+import type { JsonValue, ParsedDocument } from '../../../codec/json/tree.ts'
 import type { MessageType } from '../../../codec/schema/schema.ts'
 import { readEnvelope } from '../../../codec/transcode/envelope.ts'
 import { jsonFromEnvelope } from '../../../codec/transcode/transcode.ts'
@@ -14,6 +14,7 @@ import {
   deleteOptionsFromQuery,
   deleteOptionsFromTree,
 } from '../write-options.ts'
+import { textOf } from '../metadata.ts'
 import type { WriteSession } from './session.ts'
 import type { WriteBody } from './write.ts'
 
@@ -28,7 +29,7 @@ export async function readDeleteOptions(
     const document =
       form === 'protobuf'
         ? protobufOptions(body, type)
-        : (await parseBody(body, form, slice)).document
+        : optionsDocument((await parseBody(body, form, slice)).document)
     return deleteOptionsFromTree(decodeTyped(document, type).object)
   } catch (error) {
     if (error instanceof DecodeError) throw badRequest(error.message)
@@ -47,4 +48,30 @@ function protobufOptions(body: Uint8Array, type: MessageType): ParsedDocument {
   const json = jsonFromEnvelope(body, envelope, type)
   if (json instanceof NotExact) throw new DecodeError(json.reason)
   return jsonBody(json)
+}
+
+/** Refuses what is of another kind. Any group and version may have such options. */
+function optionsDocument(document: ParsedDocument): ParsedDocument {
+  const { value } = document
+  if (value === null) return document
+  if (!(value instanceof Map)) {
+    throw new DecodeError(
+      `couldn't get version/kind; json parse error: json: cannot unmarshal ${jsonTypeOf(value)} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`,
+    )
+  }
+  const [version, kind] = [textOf(value.get('apiVersion')), textOf(value.get('kind'))]
+  if (kind === '' || kind === 'DeleteOptions') return document
+  if (version === 'v1' && kind === 'Status') {
+    throw new DecodeError('converting (v1.Status) to (v1.DeleteOptions): unknown conversion')
+  }
+  throw new DecodeError(
+    `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(version === '' ? 'meta.k8s.io/v1' : version)} in scheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"`,
+  )
+}
+
+/** The name that Go's decoder has for a value. */
+function jsonTypeOf(value: JsonValue): string {
+  if (Array.isArray(value)) return 'array'
+  if (typeof value === 'string') return 'string'
+  return typeof value === 'boolean' ? 'bool' : 'number'
 }

@@ -38,7 +38,8 @@ export async function patch(session: WriteSession, sent: WriteBody): Promise<Wri
   const admission = admissionOf(session, options)
   return updateObject(session, {
     uid: '',
-    mayCreate: isApply,
+    // Nobody creates an object by its status.
+    mayCreate: isApply && session.subresource === '',
     admission,
     make: async live => {
       const made = await make(live)

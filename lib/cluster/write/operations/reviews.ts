@@ -20,6 +20,7 @@ import { labelValue, qualifiedName } from '../validation/formats.ts'
 import type { PolicyRule } from '../../rbac/policy.ts'
 import { joinedErrors } from '../../rbac/rbac.ts'
 import type { WriteAccess } from '../write-access.ts'
+import { ignoredSelectors } from './ignored-selectors.ts'
 import type { WriteSession } from './session.ts'
 
 /** The part of a session that answers a review. */
@@ -53,12 +54,12 @@ function accessStatus(session: Reviewer, object: JsonObject): [string, JsonValue
   const isOwn = session.kind.kind === 'SelfSubjectAccessReview'
   const user = isOwn ? session.user : subjectOf(spec)
   const { isAllowed, reason } = access.authorize(user, attributesOf(spec))
-  return reason === ''
-    ? [['allowed', isAllowed]]
-    : [
-        ['allowed', isAllowed],
-        ['reason', reason],
-      ]
+  const ignored = ignoredSelectors(memberOf(spec, 'resourceAttributes'), session.kind.schema)
+  return [
+    ['allowed', isAllowed],
+    ...(reason === '' ? [] : ([['reason', reason]] as [string, JsonValue][])),
+    ...(ignored === '' ? [] : ([['evaluationError', ignored]] as [string, JsonValue][])),
+  ]
 }
 
 /** The user of a SubjectAccessReview. */
@@ -102,7 +103,7 @@ function checkAccessReview({ kind, namespace }: Reviewer, object: JsonObject): v
   const allowed = isLocal ? ['managedFields', 'namespace'] : ['managedFields']
   if ([...metadata.keys()].some(name => !allowed.includes(name))) {
     const detail = isLocal ? 'must be empty except for namespace' : 'must be empty'
-    errors.push(invalid('metadata', metadata, detail))
+    errors.push(invalid('metadata', inGoOrder(metadata), detail))
   }
   if (isLocal) errors.push(...localErrors(spec, textOf(metadata.get('namespace'))))
   // The decoded object has no kind: upstream leaves it out here.
@@ -110,6 +111,27 @@ function checkAccessReview({ kind, namespace }: Reviewer, object: JsonObject): v
   if (isLocal && namespace !== textOf(metadata.get('namespace'))) {
     throw badRequest(`spec.resourceAttributes.namespace must match namespace: ${namespace}`)
   }
+}
+
+/** The order in which Go writes the metadata of an object. */
+const metadataOrder = [
+  'name',
+  'generateName',
+  'namespace',
+  'uid',
+  'resourceVersion',
+  'generation',
+  'creationTimestamp',
+  'labels',
+  'annotations',
+  'ownerReferences',
+  'finalizers',
+  'managedFields',
+]
+
+function inGoOrder(metadata: JsonObject): JsonObject {
+  const placeOf = ([name]: [string, JsonValue]): number => metadataOrder.indexOf(name)
+  return new Map([...metadata].sort((a, b) => placeOf(a) - placeOf(b)))
 }
 
 function specErrors(spec: JsonValue | undefined, isOfSubject: boolean): FieldError[] {
@@ -262,8 +284,11 @@ function selfReview({ user, now }: Reviewer, object: JsonObject): JsonObject {
 
 function tokenReview({ user, services }: Reviewer, object: JsonObject): JsonObject {
   const spec = object.get('spec')
-  const token = textOf(memberOf(spec, 'token'))
-  if (token === '') throw badRequest('token is required for TokenReview in authentication')
+  // It is read as the header of a request would be, which ends at a space.
+  const [token = ''] = textOf(memberOf(spec, 'token')).trim().split(' ')
+  if (textOf(memberOf(spec, 'token')) === '') {
+    throw badRequest('token is required for TokenReview in authentication')
+  }
   const audiences = itemsOf(memberOf(spec, 'audiences'))
   if (services?.access !== undefined) {
     const reviewed = services.access.reviewToken(token, audiences.map(textOf))

@@ -47,7 +47,11 @@ export async function createObject(
     const current = isDryRun ? await session.store.get(key, session.signal) : undefined
     if (current === undefined) {
       if (isDryRun) {
-        return { type: 'object', code: 201, entry: await session.written(key, prepared.value, 0) }
+        // What a client says is shown again, since nothing has been stored.
+        const said = Number(metaText(copy, 'resourceVersion'))
+        const revision = Number.isSafeInteger(said) ? said : 0
+        const entry = await session.written(key, prepared.value, revision)
+        return { type: 'object', code: 201, entry }
       }
       if (metaText(copy, 'resourceVersion') !== '' && metaText(copy, 'resourceVersion') !== '0') {
         throw plainError('resourceVersion should not be set on objects to be created')

@@ -1,5 +1,5 @@
-/** POST serviceaccounts/NAME/token: a token of the account, which may be bound to a pod or a secret
- *  of its namespace, and end with it. */
+/** POST serviceaccounts/NAME/token: a token of the account, which may be bound to a node, or to a
+ *  pod or a secret of its namespace, and end with it. */
 
 import { keyFromText } from '../../../base/keys.ts'
 import { NotExact } from '../../../codec/not-exact.ts'
@@ -33,11 +33,16 @@ export async function requestToken(session: WriteSession, sent: WriteBody): Prom
   const { object: request, options } = await subresourceBody(session, sent, kind)
   const { namespace, name } = session
   const account = await found(session, 'serviceaccounts', name)
-  if (account === undefined) throw objectNotFound(session.resource, name)
+  if (account === undefined) {
+    const isThere = (await found(session, 'namespaces', namespace)) !== undefined
+    if (isThere) throw objectNotFound(session.resource, name)
+    throw objectNotFound({ group: '', resource: 'namespaces' }, namespace)
+  }
   if (metaText(request, 'name') !== '' && metaText(request, 'name') !== name) {
-    throw badRequest(
-      `the name of the object (${metaText(request, 'name')}) does not match the name on the URL (${name})`,
-    )
+    const detail = 'must match the service account name if specified'
+    throw invalidObject({ group: 'authentication.k8s.io', kind: 'TokenRequest' }, name, [
+      invalid('metadata.name', metaText(request, 'name'), detail),
+    ])
   }
   const spec = specOf(request)
   const seconds = numberOf(spec.get('expirationSeconds')) ?? 0
@@ -61,16 +66,7 @@ export async function requestToken(session: WriteSession, sent: WriteBody): Prom
     audiences,
     seconds,
   })
-  managed.set(
-    'metadata',
-    new Map<string, JsonValue>([
-      ['name', name],
-      ['namespace', namespace],
-      ['uid', uid],
-      ['creationTimestamp', session.now],
-      ['managedFields', metadataOf(managed).get('managedFields') ?? []],
-    ]),
-  )
+  managed.set('metadata', answeredMetadata(metadataOf(managed), session, uid))
   managed.set(
     'spec',
     new Map<string, JsonValue>([
@@ -87,6 +83,26 @@ export async function requestToken(session: WriteSession, sent: WriteBody): Prom
     ]),
   )
   return { type: 'tree', code: 201, object: managed }
+}
+
+/** The metadata that was sent, in Go's order, with the uid of the account. */
+function answeredMetadata(
+  sent: JsonObject,
+  { name, namespace, now }: WriteSession,
+  uid: string,
+): JsonObject {
+  const own = new Map<string, JsonValue>([
+    ['name', name],
+    ['generateName', sent.get('generateName') ?? null],
+    ['namespace', namespace],
+    ['uid', uid],
+    ['creationTimestamp', now],
+  ])
+  for (const member of ['labels', 'annotations', 'ownerReferences', 'finalizers']) {
+    own.set(member, sent.get(member) ?? null)
+  }
+  own.set('managedFields', sent.get('managedFields') ?? [])
+  return new Map([...own].filter(([, value]) => value !== null))
 }
 
 /** The spec, with the usual time in it. */
@@ -118,17 +134,24 @@ async function boundObject(
 ): Promise<BoundObject | undefined> {
   if (!(reference instanceof Map)) return undefined
   const text = (name: string): string => textOf(reference.get(name))
-  const group = `${text('apiVersion')} ${text('kind')}`
-  if (group !== 'v1 Pod' && group !== 'v1 Secret') {
+  const [version = '', group = ''] = text('apiVersion').split('/').reverse()
+  const kind = bindable[text('kind')]
+  if (group !== '' || kind === undefined) {
     throw badRequest(
-      `cannot bind token to object of type ${text('apiVersion')}, Kind=${text('kind')}`,
+      `cannot bind token to object of type ${group}/${version}, Kind=${text('kind')}`,
     )
   }
-  const resource = text('kind') === 'Pod' ? 'pods' : 'secrets'
   const name = text('name')
-  const object = await found(session, resource, name)
-  if (object === undefined) throw objectNotFound({ group: '', resource }, name)
+  if (name === '') throw badRequest('Name parameter required.')
+  const object = await found(session, `${kind}s`, name)
+  if (object === undefined) throw objectNotFound({ group: '', resource: `${kind}s` }, name)
   const uid = metaText(object, 'uid')
+  const accountName = textOf(memberOf(object.get('spec'), 'serviceAccountName'))
+  if (kind === 'pod' && accountName !== session.name) {
+    throw badRequest(
+      `cannot bind token for serviceaccount ${JSON.stringify(session.name)} to pod running with different serviceaccount name.`,
+    )
+  }
   if (text('uid') !== '' && text('uid') !== uid) {
     throw conflict(
       { group: '', resource: text('kind') },
@@ -136,13 +159,18 @@ async function boundObject(
       `the UID in the bound object reference (${text('uid')}) does not match the UID in record. The object might have been deleted and then recreated`,
     )
   }
-  const accountName = textOf(memberOf(object.get('spec'), 'serviceAccountName'))
-  if (resource === 'pods' && accountName !== session.name) {
-    throw badRequest(
-      `cannot bind token for serviceaccount ${JSON.stringify(session.name)} to pod running with different serviceaccount name.`,
-    )
-  }
-  return { kind: resource === 'pods' ? 'pod' : 'secret', name, uid }
+  const nodeName = kind === 'pod' ? textOf(memberOf(object.get('spec'), 'nodeName')) : ''
+  if (nodeName === '') return { kind, name, uid }
+  const node = await found(session, 'nodes', nodeName)
+  const nodeUid = node === undefined ? '' : metaText(node, 'uid')
+  return { kind, name, uid, node: { name: nodeName, uid: nodeUid } }
+}
+
+/** Kinds of the core group that a token may be bound to. */
+const bindable: Readonly<Record<string, BoundObject['kind']>> = {
+  Pod: 'pod',
+  Secret: 'secret',
+  Node: 'node',
 }
 
 async function found(
@@ -155,7 +183,8 @@ async function found(
   if (resource?.storage === undefined || encoder === undefined || encoder instanceof NotExact) {
     return undefined
   }
-  const key = keyFromText(`${resource.storage.prefix}${namespace}/${object}`)
+  const place = resource.isNamespaced ? `${namespace}/${object}` : object
+  const key = keyFromText(resource.storage.prefix + place)
   const entry = await store.get(key, signal)
   return entry && treeOf(encoder, resource, entry)
 }

@@ -18,8 +18,8 @@ export const pods: StrategyRow = {
   hasStatus: true,
   counted: ['spec'],
   returnsDeleted: true,
-  prepareCreate: object => {
-    object.set('status', initialStatus(object))
+  prepareCreate: (object, { now }) => {
+    object.set('status', initialStatus(object, now))
     matchLabelKeys(object)
   },
   subresources: {
@@ -47,7 +47,7 @@ export const pods: StrategyRow = {
   },
 }
 
-function initialStatus(object: JsonObject): JsonObject {
+function initialStatus(object: JsonObject, now: string): JsonObject {
   const status: JsonObject = new Map()
   status.set('phase', 'Pending')
   const spec = object.get('spec')
@@ -56,7 +56,7 @@ function initialStatus(object: JsonObject): JsonObject {
       ['type', 'PodScheduled'],
       ['status', 'False'],
       ['lastProbeTime', null],
-      ['lastTransitionTime', null],
+      ['lastTransitionTime', now],
       ['reason', 'SchedulingGated'],
       ['message', 'Scheduling is blocked due to non-empty scheduling gates'],
     ])

@@ -21,7 +21,7 @@ const returned: StrategyRow = { returnsDeleted: true }
 export const strategyRows: Readonly<Record<string, StrategyRow>> = {
   '/endpoints': { createsOnUpdate: true },
   '/events': { createsOnUpdate: true, collection: 'unsupported' },
-  '/limitranges': { createsOnUpdate: true },
+  '/limitranges': { createsOnUpdate: true, prepareCreate: nameByUid },
   '/namespaces': namespaces,
   '/nodes': { hasStatus: true, keepsStatus: true },
   '/persistentvolumeclaims': claims,
@@ -228,4 +228,10 @@ function selectPods(object: JsonObject): void {
   }
   chosen.set('matchLabels', matchLabels)
   job.set('selector', chosen)
+}
+
+/** A limit range needs no name of its own. */
+function nameByUid(object: JsonObject): void {
+  const metadata = metadataOf(object)
+  if (textOf(metadata.get('name')) === '') metadata.set('name', textOf(metadata.get('uid')))
 }

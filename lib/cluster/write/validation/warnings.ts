@@ -1,6 +1,7 @@
 /** Warnings of built-in kinds about what works and should not be used any more. */
 
-import { type JsonObject, memberAt } from '../../../codec/json/tree.ts'
+import { itemsOf, type JsonObject, memberAt } from '../../../codec/json/tree.ts'
+import { textOf } from '../metadata.ts'
 
 const ingressClass = 'kubernetes.io/ingress.class'
 const mountableSecrets = 'kubernetes.io/enforce-mountable-secrets'
@@ -25,7 +26,46 @@ export function oldWays(
       `metadata.annotations[${mountableSecrets}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets`,
     ]
   }
-  return []
+  return group === '' && kind === 'Service' ? ofService(object) : []
+}
+
+const topologyHints = 'service.kubernetes.io/topology-aware-hints'
+
+/** Members of a Service that are ignored, or should not be used any more. */
+function ofService(service: JsonObject): string[] {
+  const text = (name: string): string => textOf(memberAt(service, ['spec', name]))
+  const isNamed = text('type') === 'ExternalName'
+  const isHeadless = text('type') === 'ClusterIP' && text('clusterIP') === 'None'
+  const hasExternal = itemsOf(memberAt(service, ['spec', 'externalIPs'])).length > 0
+  const said: readonly (readonly [boolean, string])[] = [
+    [
+      hasAnnotation(service, topologyHints),
+      `annotation ${topologyHints} is deprecated, please use service.kubernetes.io/topology-mode instead`,
+    ],
+    [
+      isHeadless && text('loadBalancerIP') !== '',
+      'spec.loadBalancerIP is ignored for headless services',
+    ],
+    [isHeadless && hasExternal, 'spec.externalIPs is ignored for headless services'],
+    [
+      isHeadless && text('sessionAffinity') !== 'None',
+      'spec.SessionAffinity is ignored for headless services',
+    ],
+    [
+      hasExternal && !isHeadless && !isNamed,
+      'spec.externalIPs is deprecated and may no longer be implemented in some clusters',
+    ],
+    [isNamed && hasExternal, 'spec.externalIPs is ignored when spec.type is "ExternalName"'],
+    [
+      !isNamed && text('externalName') !== '',
+      'spec.externalName is ignored when spec.type is not "ExternalName"',
+    ],
+    [
+      text('trafficDistribution') === 'PreferClose',
+      'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"',
+    ],
+  ]
+  return said.flatMap(([isSo, warning]) => (isSo ? [warning] : []))
 }
 
 function hasAnnotation(object: JsonObject, name: string): boolean {

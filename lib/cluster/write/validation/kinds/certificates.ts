@@ -67,7 +67,8 @@ function checkRequest(object: Place, old?: Place): void {
   const spec = object.in('spec')
   const request = spec.in('request')
   if (!isCertificateRequest(request.text)) {
-    request.invalid('PEM block type must be CERTIFICATE REQUEST')
+    const shown = request.text === '' ? null : (request.value ?? null)
+    request.invalid('PEM block type must be CERTIFICATE REQUEST', shown)
   }
   checkUsages(spec.in('usages'), old?.in('spec', 'usages').texts ?? [])
   const signer = spec.in('signerName')
