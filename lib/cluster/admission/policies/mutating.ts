@@ -3,7 +3,6 @@
  *  plugins have changed. */
 
 import { type JsonObject, textInOrder } from '../../../codec/json/tree.ts'
-import type { ApiState } from '../../../kube/api-state.ts'
 import { StatusError } from '../../../kube/status.ts'
 import { jsonOf } from '../../cel/functions/json.ts'
 import { operationName, StructValue } from '../../cel/functions/patches.ts'
@@ -37,25 +36,10 @@ export const mutatingAdmissionPolicy: AdmissionPlugin = {
     attributes.operation === 'DELETE' || isPolicy(attributes) ? undefined : mutateAll(attributes),
 }
 
-/** The kind in the newest version in which it is served. */
-function servedKind({ session }: Attributes): PolicyKind | undefined {
-  const { state } = session
-  let known = kinds.get(state)
-  if (known === undefined) kinds.set(state, (known = { kind: kindIn(state) }))
-  return known.kind
-}
-
-const kinds = new WeakMap<ApiState, { readonly kind: PolicyKind | undefined }>()
-
-function kindIn({ registry }: ApiState): PolicyKind | undefined {
-  const version = ['v1', 'v1beta1', 'v1alpha1'].find(
-    one => registry.find(policyGroup, one, 'mutatingadmissionpolicies') !== undefined,
-  )
-  if (version === undefined) return undefined
-  return {
-    policies: [policyGroup, version, 'mutatingadmissionpolicies'],
-    bindings: [policyGroup, version, 'mutatingadmissionpolicybindings'],
-  }
+/** Served from 1.36 on: earlier ones have it behind a gate, in versions that are off. */
+const kind: PolicyKind = {
+  policies: [policyGroup, 'v1', 'mutatingadmissionpolicies'],
+  bindings: [policyGroup, 'v1', 'mutatingadmissionpolicybindings'],
 }
 
 /** One policy with one parameter. */
@@ -70,8 +54,6 @@ interface Denial {
 }
 
 async function mutateAll(attributes: Attributes): Promise<void> {
-  const kind = servedKind(attributes)
-  if (kind === undefined) return
   const denials: Denial[] = []
   const invocations: Invocation[] = []
   await visitBound(attributes, kind, {

@@ -127,6 +127,8 @@ interface Use {
   /** Messages are made without asking who may do what. */
   readonly hasAuthorizer?: boolean
   readonly isMutation?: boolean
+  /** The source as problems show it, where it was trimmed. */
+  readonly shown?: string
 }
 
 class PolicyCompiler {
@@ -170,7 +172,7 @@ class PolicyCompiler {
     const detail =
       expression === undefined ? `compilation failed: ${problems}` : use.check(expression.type)
     if (detail === undefined) return { source, program: expression }
-    this.problems.push({ path: use.path, source, detail })
+    this.problems.push({ path: use.path, source: use.shown ?? source, detail })
     return { source, program: undefined }
   }
 
@@ -222,7 +224,8 @@ export function compilePolicy(spec: JsonValue | undefined): CompiledPolicy {
   const validations = list('validations').map((item, i) => validationOf(compiler, item, i))
   const annotations = list('auditAnnotations').map((item, i): Condition => {
     const path = ['auditAnnotations', i, 'valueExpression']
-    const compiled = compiler.compile(memberOf(item, 'valueExpression'), { path, check: mayBeText })
+    const shown = textOf(memberOf(item, 'valueExpression'))
+    const compiled = compiler.compile(shown.trim(), { path, check: mayBeText, shown })
     return { name: textOf(memberOf(item, 'key')), ...compiled }
   })
   const mutations = list('mutations').map((item, i) => mutationOf(compiler, item, i))

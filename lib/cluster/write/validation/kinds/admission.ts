@@ -356,6 +356,9 @@ function checkValidation(validation: Place): void {
   if (reason.isSet) reason.oneOf(['Forbidden', 'Invalid', 'RequestEntityTooLarge'], 'unsupported')
 }
 
+/** Bytes of the expression of an audit annotation. */
+const annotationMaxBytes = 5 * 1024
+
 function checkAnnotations(annotations: Place, policy: string): void {
   if (annotations.size > 20) annotations.invalid('must not have more than 20 auditAnnotations')
   const keys = new Set<string>()
@@ -364,7 +367,11 @@ function checkAnnotations(annotations: Place, policy: string): void {
     const name = `${policy}/${key.text}`
     if (policy === '') key.invalid('requires metadata.name be non-empty', key.text)
     else key.invalidFor(qualifiedName(name), name)
-    if (value.text.trim() === '') value.required('valueExpression is not specified')
+    const expression = value.text.trim()
+    if (expression === '') value.required('valueExpression is not specified')
+    else if (Buffer.byteLength(expression) > annotationMaxBytes) {
+      value.required(`must not exceed ${annotationMaxBytes} bytes in length`)
+    }
     if (keys.has(key.text)) key.duplicate(key.text)
     keys.add(key.text)
   }
