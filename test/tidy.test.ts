@@ -363,7 +363,7 @@ t.test('every suite has a time budget, and together they stay under that of the 
     [],
   )
   const seconds = Object.values(suiteBudgets).reduce((sum, budget) => sum + budget, 0)
-  t.ok(seconds / 4 < wholeBudget, `${seconds} s, four processes at a time`)
+  t.ok(seconds / 2 < wholeBudget, `${seconds} s of the processors, of which there are two`)
 })
 
 t.test('every dependency is used, and by lib/ if it is not a development one', async t => {
