@@ -43,8 +43,29 @@ t.test('a selector is repeated in one form, however it was written', async t => 
 
 const list =
   "'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER"
+/** Literals that are no text, by the names that their values have in Go. */
+const goTypes = [
+  ['1.5', 'float64'],
+  ['1', 'int64'],
+  ['1u', 'uint64'],
+  ["b'x'", '[]uint8'],
+  ['true', 'bool'],
+  ['null', 'structpb.NullValue'],
+] as const
+
 /** Refusals beside those of the recordings. */
 const refusals: readonly (readonly [text: string, message: string])[] = [
+  ...goTypes.map(
+    ([literal, type]) =>
+      [
+        `shardRange(${uid}, ${literal}, '0x8000000000000000')`,
+        `hexStart must be a string literal, got ${type}`,
+      ] as const,
+  ),
+  [
+    `shardRange(${uid}, '0x8000000000000000', '0x8000000000000000')`,
+    'shard range start 0x8000000000000000 must be less than end 0x8000000000000000',
+  ],
   ['\u00a0', 'empty shard selector is not allowed; omit the parameter for unfiltered lists'],
   ['a ? b : c', 'unsupported function "_?_:_"; only shardRange() and || are allowed'],
   ['- -a()', 'unsupported function "a"; only shardRange() and || are allowed'],
