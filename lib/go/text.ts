@@ -102,15 +102,28 @@ export type ParsedInteger =
 /** strconv.ParseInt(text, 10, 64). */
 export function goParseInt(text: string, name: 'ParseInt' | 'Atoi' = 'ParseInt'): ParsedInteger {
   if (!/^[+-]?[0-9]+$/.test(text)) return syntaxError(name, text)
-  const value = BigInt(text.startsWith('+') ? text.slice(1) : text)
+  const value = decimal(text.startsWith('+') ? text.slice(1) : text)
   return value > int64Max || value < -int64Max - 1n ? rangeError(name, text) : { value }
 }
 
 /** strconv.ParseUint(text, 10, 64): no sign. */
 export function goParseUint(text: string): ParsedInteger {
   if (!/^[0-9]+$/.test(text)) return syntaxError('ParseUint', text)
-  const value = BigInt(text)
+  const value = decimal(text)
   return value > uint64Max ? rangeError('ParseUint', text) : { value }
+}
+
+/** No number of 64 bits has more digits. */
+const digitsMax = 20
+
+/** A whole number; of one that is beyond 64 bits only that it is. To read a megabyte of digits takes
+ *  a tenth of a second. */
+function decimal(text: string): bigint {
+  const match = /^(-?)0*(\d*)$/.exec(text)
+  const [, sign = '', digits = ''] = match ?? []
+  const short = text.length <= digitsMax ? text : sign + (digits || '0')
+  if (digits.length <= digitsMax) return BigInt(short)
+  return sign === '' ? 2n ** 64n : -(2n ** 64n)
 }
 
 function syntaxError(name: string, text: string): ParsedInteger {

@@ -32,9 +32,22 @@ export interface ShownObjects {
   readonly old: JsonObject | undefined
 }
 
+/** The forms of the objects of requests that are validated. Nothing changes these any more, so all
+ *  hooks and policies share them, however many there are. */
+const kept = new WeakMap<Attributes, Map<Resource, Promise<ShownObjects>>>()
+
 /** The objects as a hook or a policy sees them that has named this resource, with their members in
- *  the order in which a server writes them. */
-export async function shownAs(attributes: Attributes, resource: Resource): Promise<ShownObjects> {
+ *  the order in which a server writes them. Nobody may change them. */
+export function shownAs(attributes: Attributes, resource: Resource): Promise<ShownObjects> {
+  if (attributes.phase !== 'validate') return shownNow(attributes, resource)
+  const forms = kept.get(attributes) ?? new Map<Resource, Promise<ShownObjects>>()
+  kept.set(attributes, forms)
+  const shown = forms.get(resource) ?? shownNow(attributes, resource)
+  forms.set(resource, shown)
+  return shown
+}
+
+async function shownNow(attributes: Attributes, resource: Resource): Promise<ShownObjects> {
   const { session, object, old } = attributes
   const isSame = resource === session.resource
   const kind = isSame ? kindOf(attributes) : writeKindOf(resource, session.state.registry.schema)

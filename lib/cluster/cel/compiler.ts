@@ -15,7 +15,6 @@ import { costOfCall } from './cost/actual.ts'
 import type { Implementation } from './declarations.ts'
 import { insertInto, zeros } from './functions/lists.ts'
 import { makeStruct, StructValue } from './functions/patches.ts'
-import { renewPatternWork } from './functions/regexes.ts'
 import { foundAt } from './functions/standard.ts'
 import {
   attempt,
@@ -46,11 +45,21 @@ import {
   TypeValue,
   type Value,
 } from './values/values.ts'
+import { beginWork, endWork } from './values/work.ts'
 
 /** The result of a run: an error has a message in cel-go's words. */
-export type Outcome =
-  | { readonly value: Value; readonly cost: number; readonly error?: undefined }
-  | { readonly error: string; readonly cost: number; readonly value?: undefined }
+export type Outcome = Spent &
+  (
+    | { readonly value: Value; readonly error?: undefined }
+    | { readonly error: string; readonly value?: undefined }
+  )
+
+interface Spent {
+  /** As Kubernetes counts it. */
+  readonly cost: number
+  /** As values/work.ts counts it; 0 for a run within another one. */
+  readonly work: number
+}
 
 /** A compiled expression. */
 export interface Program {
@@ -74,15 +83,22 @@ export function compileChecked(
       const slots = inputs.slice()
       while (slots.length < slotCount) slots.push(undefined)
       const frame = new Frame(slots, limit)
-      renewPatternWork()
+      const before = beginWork()
+      let work = 0
+      let value: Value | undefined
+      let problem: string | undefined
       try {
-        return { value: run(frame), cost: frame.cost }
+        value = run(frame)
       } catch (error) {
         // Variables of policies can nest values deeper than the stack is.
         if (error instanceof RangeError) return { error: tooDeep, cost: frame.cost }
         if (!(error instanceof CelError) && !(error instanceof CostExceeded)) throw error
-        return { error: error.message, cost: frame.cost }
+        problem = error.message
+      } finally {
+        work = endWork(before)
       }
+      const { cost } = frame
+      return value === undefined ? { error: problem ?? '', cost, work } : { value, cost, work }
     },
   }
 }

@@ -8,6 +8,7 @@ import { foundAt, isIn, itemAt } from './functions/standard.ts'
 import { CelError, CostExceeded, failure, noOverload } from './values/errors.ts'
 import { isInt } from './values/numbers.ts'
 import { CelList, CelMap, none, Optional, typeName, type Value } from './values/values.ts'
+import { ofChars, spendWork } from './values/work.ts'
 
 /** The values and the cost of one run. */
 export class Frame {
@@ -94,20 +95,29 @@ export function costed(
       return frame => {
         const [a, b] = [first(frame), second(frame)]
         frame.spend(1)
+        spendRead(a)
+        spendRead(b)
         return call(a, b)
       }
     }
     return frame => {
       const args = runs.map(run => run(frame))
       frame.spend(1)
+      args.forEach(spendRead)
       return call(...args)
     }
   }
   return frame => {
     const args = runs.map(run => run(frame))
     frame.spend(cost(args))
+    args.forEach(spendRead)
     return call(...args)
   }
+}
+
+/** Most functions look at all of a text. */
+function spendRead(value: Value): void {
+  if (typeof value === 'string' || value instanceof Uint8Array) spendWork(ofChars(value.length))
 }
 
 export function costedAfter(call: Implementation, runs: readonly Run[]): Run {

@@ -103,7 +103,7 @@ export class ObjectConversions implements Conversions {
     const body = conversionReview(request)
     const answerMaxBytes = body.length * growthMax + growthBytes * trees.length
     try {
-      const call = { client, query: 'timeout=30s', body, timeoutMs, answerMaxBytes }
+      const call = { client, query: 'timeout=30s', body: [body], timeoutMs, answerMaxBytes }
       const reply = await caller.post(call, signal)
       const problem = statusProblem(reply.status)
       if (problem !== undefined) throw new UnusableConversion(`${words} failed: ${problem}`)

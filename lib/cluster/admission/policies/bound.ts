@@ -123,6 +123,7 @@ class PolicyVisit {
       )
       return
     }
+    const { slice } = this.#attributes.session
     for (const binding of own) {
       const spec = partOf(binding, 'spec')
       const hasParams = paramResource !== undefined && spec.get('paramRef') instanceof Map
@@ -131,6 +132,7 @@ class PolicyVisit {
           ? this.#visitMatching(binding, resource, paramResource)
           : this.#visit(binding, resource, noParams)
       if (work !== undefined) await work
+      if (slice.isOver) await slice.next()
     }
   }
 

@@ -24,10 +24,9 @@ export async function holdsConditions(
     policy = compilePolicy(spec)
     compiled.set(hook, policy)
   }
-  const result = meetsConditions(
-    policy,
-    await inputOf(attributes, { resource, compiled: policy }, undefined),
-    conditionsCostMax,
+  const input = await inputOf(attributes, { resource, compiled: policy }, undefined)
+  const result = await attributes.session.slice.take(
+    meetsConditions(policy, input, conditionsCostMax),
   )
   if (typeof result === 'boolean') return result
   if (hook.ignoresFailures) return false

@@ -1,11 +1,13 @@
 /** Evaluates a policy for one object and one parameter. All that it runs has one budget. */
 
+import type { Steps } from '../../../base/slice.ts'
 import { goQuote } from '../../../go/text.ts'
 import type { JsonObject } from '../../../codec/json/tree.ts'
 import { Check, type Decide } from '../../cel/functions/authorizers.ts'
 import { freeValue } from '../../cel/schema/data.ts'
 import { failure } from '../../cel/values/errors.ts'
 import { CelMap, type Value } from '../../cel/values/values.ts'
+import { runWorkMax } from '../../cel/values/work.ts'
 import type {
   CompiledPolicy,
   PolicyExpression,
@@ -17,7 +19,11 @@ const callCostMax = 1_000_000
 const totalCostMax = 10_000_000
 /** The budget of the conditions of one hook or mutating policy. */
 export const conditionsCostMax: number = totalCostMax / 4
+/** Work of all expressions: that of five runs which cost little and take long. */
+const totalWorkMax = 5 * runWorkMax
 const messageMax = 5 * 1024
+/** As deep as an expression may nest: each takes a part of the stack. */
+const depthMax = 250
 
 /** The things that expressions see. */
 export interface PolicyInput {
@@ -47,7 +53,7 @@ export function evaluatePolicy(
   policy: CompiledPolicy,
   input: PolicyInput,
   ignoresFailures: boolean,
-): PolicyResult {
+): Steps<PolicyResult> {
   return new Evaluation(policy, input, ignoresFailures).result()
 }
 
@@ -56,7 +62,7 @@ export function meetsConditions(
   policy: CompiledPolicy,
   input: PolicyInput,
   costMax: number,
-): boolean | string {
+): Steps<boolean | string> {
   // They see no namespace.
   const evaluation = new Evaluation(policy, { ...input, namespace: undefined }, false)
   evaluation.left = costMax
@@ -109,6 +115,9 @@ class Evaluation {
   readonly #denials: PolicyDenial[] = []
   /** The cost that is left. */
   left = totalCostMax
+  #workLeft = totalWorkMax
+  /** Variables whose evaluation is under way, each within another one. */
+  #depth = 0
 
   constructor(policy: CompiledPolicy, input: PolicyInput, ignoresFailures: boolean) {
     this.#policy = policy
@@ -121,30 +130,34 @@ class Evaluation {
     this.#inputs = inputs
   }
 
-  result(): PolicyResult {
+  *result(): Steps<PolicyResult> {
     const nothing: PolicyResult = { denials: this.#denials, annotations: [] }
-    const isMeant = this.meetsConditions()
+    const isMeant = yield* this.meetsConditions()
     if (typeof isMeant === 'string') this.#fail(isMeant)
     if (isMeant !== true) return nothing
-    for (const validation of this.#policy.validations) this.#validate(validation)
-    const annotations = this.#policy.annotations.flatMap(annotation => {
+    for (const validation of this.#policy.validations) {
+      this.#validate(validation)
+      yield
+    }
+    const annotations: (readonly [string, string])[] = []
+    for (const annotation of this.#policy.annotations) {
       const answer = this.run(annotation)
-      if (answer.error !== undefined) {
-        this.#fail(answer.error)
-        return []
+      if (answer.error !== undefined) this.#fail(answer.error)
+      else if (typeof answer.value === 'string' && answer.value.trim() !== '') {
+        annotations.push([annotation.name, answer.value.trim()])
       }
-      const text = typeof answer.value === 'string' ? answer.value.trim() : ''
-      return text === '' ? [] : [[annotation.name, text] as const]
-    })
+      yield
+    }
     return { denials: this.#denials, annotations }
   }
 
-  meetsConditions(): boolean | string {
+  *meetsConditions(): Steps<boolean | string> {
     const problems: string[] = []
     for (const condition of this.#policy.conditions) {
       const answer = this.run(condition)
       if (answer.error !== undefined) problems.push(answer.error)
       else if (answer.value !== true) return false
+      yield
     }
     return problems.length === 0 ? true : aggregated(problems)
   }
@@ -177,9 +190,10 @@ class Evaluation {
       error: `expression '${source}' resulted in error: ${error}`,
     })
     if (program === undefined) return failed('compilation error')
-    const { value, error, cost } = program.run(this.#inputs, Math.min(callCostMax, this.left))
+    const { value, error, cost, work } = program.run(this.#inputs, Math.min(callCostMax, this.left))
     this.left -= cost
-    if (this.left < 0) {
+    this.#workLeft -= work
+    if (this.left < 0 || this.#workLeft < 0) {
       return {
         error:
           'validation failed due to running out of cost budget, no further validation rules will be run',
@@ -193,7 +207,10 @@ class Evaluation {
     const variable = this.#policy.variables.findLast(one => one.name === name)
     const program = variable?.program
     if (program === undefined) throw failure(`no such key: ${name}`)
+    if (this.#depth >= depthMax) throw failure(`variables name each other deeper than ${depthMax}`)
+    this.#depth++
     const { value, error, cost } = program.run(this.#inputs, Math.min(callCostMax, this.left))
+    this.#depth--
     this.left -= cost
     if (error === undefined) return value
     throw failure(`composited variable ${goQuote(name)} fails to evaluate: ${error}`)

@@ -110,6 +110,7 @@ async function invokeAll(
     if (reinvocation.isSecond && !round.required.has(id)) continue
     const before = text()
     for (const mutation of policy.compiled.mutations) {
+      await session.slice.giveWay()
       const problem = await mutate(attributes, { policy, param }, mutation)
       if (problem === undefined) isChanged = true
       else fail(problem)
@@ -138,7 +139,7 @@ async function meets(
   const { compiled } = policy
   if (compiled.conditions.length === 0) return true
   const input = await inputOf(attributes, policy, param)
-  return meetsConditions(compiled, input, conditionsCostMax)
+  return attributes.session.slice.take(meetsConditions(compiled, input, conditionsCostMax))
 }
 
 /** Makes one change; returns the problem if it cannot. */

@@ -4,7 +4,12 @@ import { StatusError } from '../../../kube/status.ts'
 import type { AdmissionPlugin, Attributes } from '../plugin.ts'
 import { nameOf } from '../refusals.ts'
 import { type BoundPolicy, ignoresFailures, isPolicy, policyGroup, visitBound } from './bound.ts'
-import { evaluatePolicy, type PolicyDenial, type PolicyInput } from './evaluation.ts'
+import {
+  evaluatePolicy,
+  type PolicyDenial,
+  type PolicyResult,
+  type PolicyInput,
+} from './evaluation.ts'
 import { validatedInput } from './input.ts'
 
 const kind = {
@@ -69,8 +74,7 @@ function check(
   if (input instanceof Promise) {
     return input.then(made => judge(attributes, policy, made, refusals))
   }
-  judge(attributes, policy, input, refusals)
-  return undefined
+  return judge(attributes, policy, input, refusals)
 }
 
 async function checkEach(
@@ -79,20 +83,40 @@ async function checkEach(
   refusals: Refusal[],
 ): Promise<void> {
   for (const param of policy.params) {
-    judge(attributes, policy, await validatedInput(attributes, policy, param), refusals)
+    const input = await validatedInput(attributes, policy, param)
+    await judge(attributes, policy, input, refusals)
     await attributes.session.slice.giveWay()
   }
 }
 
-/** Evaluates a policy with one parameter. */
+/** Evaluates a policy with one parameter; a promise only where that takes long. */
 function judge(
-  { session }: Attributes,
+  attributes: Attributes,
   policy: BoundPolicy,
   input: PolicyInput,
   refusals: Refusal[],
+): Promise<void> | undefined {
+  const { slice } = attributes.session
+  const steps = evaluatePolicy(policy.compiled, input, ignoresFailures(policy.spec))
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done === true) {
+      act(attributes, policy, value, refusals)
+      return undefined
+    }
+    if (slice.isOver) {
+      return slice.take(steps).then(result => act(attributes, policy, result, refusals))
+    }
+  }
+}
+
+function act(
+  { session }: Attributes,
+  policy: BoundPolicy,
+  { denials, annotations }: PolicyResult,
+  refusals: Refusal[],
 ): void {
-  const { compiled, spec, actions } = policy
-  const { denials, annotations } = evaluatePolicy(compiled, input, ignoresFailures(spec))
+  const { actions } = policy
   for (const denial of denials) {
     const words = wordsOf(policy)
     const { message } = denial

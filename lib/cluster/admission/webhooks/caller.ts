@@ -6,7 +6,8 @@ export interface HookCall {
   readonly client: HookClient
   /** Parameters of the query. */
   readonly query: string
-  readonly body: Buffer
+  /** In pieces, of which calls to several webhooks share the long one. */
+  readonly body: readonly Buffer[]
   readonly timeoutMs: number
   readonly answerMaxBytes: number
 }

@@ -16,7 +16,7 @@ import { numberOf, textOf } from '../../write/metadata.ts'
 import { applyJsonPatch, PatchFailure } from '../../write/patches/json-patch.ts'
 import type { Attributes } from '../plugin.ts'
 import { internal } from '../refusals.ts'
-import { shownAs, takeChanged } from '../shown-objects.ts'
+import { shownAs, type ShownObjects, takeChanged } from '../shown-objects.ts'
 import { CallFailure, type HookCaller, statusProblem } from './caller.ts'
 import type { Hook } from './hooks.ts'
 import {
@@ -51,6 +51,35 @@ function late(): StatusError {
   })
 }
 
+interface Asked {
+  readonly uid: string
+  readonly apiVersion: string
+  readonly resource: Resource
+}
+
+/** Reviews of objects that cannot change any more, around the place of the uid, by their form. */
+const kept = new WeakMap<ShownObjects, Map<string, readonly [Buffer, Buffer]>>()
+
+/** The body of a review. Validating hooks that want the same form share all but the uid. */
+async function bodyOf(
+  attributes: Attributes,
+  { uid, apiVersion, resource }: Asked,
+): Promise<readonly Buffer[]> {
+  const reviewed = await shownAs(attributes, resource)
+  const texts = kept.get(reviewed) ?? new Map<string, readonly [Buffer, Buffer]>()
+  let text = texts.get(apiVersion)
+  if (text === undefined) {
+    const whole = `${textInOrder(reviewOf(attributes, { uid, apiVersion, reviewed }))}\n`
+    // Nothing before it can have the same characters.
+    const at = whole.indexOf(uid)
+    text = [Buffer.from(whole.slice(0, at)), Buffer.from(whole.slice(at + uid.length))]
+    texts.set(apiVersion, text)
+    kept.set(reviewed, texts)
+  }
+  const [head, tail] = text
+  return [head, Buffer.from(uid), tail]
+}
+
 /** Asks one hook. Throws a HookFailure, or the StatusError of a refusal. */
 async function ask(
   attributes: Attributes,
@@ -64,10 +93,8 @@ async function ask(
   const apiVersion = reviewVersionOf(hook.reviewVersions)
   if (apiVersion === undefined) throw new HookFailure('could not create admission objects')
   const uid = session.services.uid()
-  const reviewed = await shownAs(attributes, resource)
-  const review = reviewOf(attributes, { uid, apiVersion, reviewed })
   await session.slice.giveWay()
-  const body = Buffer.from(`${textInOrder(review)}\n`)
+  const body = await bodyOf(attributes, { uid, apiVersion, resource })
   const { timeoutSeconds, client } = hook
   const leftMs = attributes.startMs + phaseMaxMs - session.services.clock.monotonicMs()
   if (leftMs <= 0) throw late()

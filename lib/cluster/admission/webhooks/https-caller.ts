@@ -12,17 +12,23 @@ export interface HttpsCallerOptions {
   readonly hosts: ReadonlySet<string> | undefined
 }
 
-/** Calls under way at once: more would hold sockets and bodies without end. */
+/** Calls under way at once: more would hold sockets without end. */
 const callsMax = 256
+/** Bytes of their bodies: what a webhook does not read waits for it, encrypted. */
+const bodiesMaxBytes = 256 * 1024 * 1024
 
 /** Creates it. Each call has a connection of its own. */
 export function createHttpsCaller(options: HttpsCallerOptions): HookCaller {
-  let calls = 0
+  let [calls, bytes] = [0, 0]
   return {
     async post(call, signal) {
       const { url, authority } = targetOf(call, options)
-      if (calls >= callsMax) throw failed('too many calls of webhooks are under way')
+      const length = lengthOf(call.body)
+      if (calls >= callsMax || bytes + length > bodiesMaxBytes) {
+        throw failed('too many calls of webhooks are under way')
+      }
       calls++
+      bytes += length
       try {
         return await send(url, authority, call, signal)
       } catch (error) {
@@ -30,9 +36,14 @@ export function createHttpsCaller(options: HttpsCallerOptions): HookCaller {
         throw error instanceof CallFailure ? error : failed(`Post "${url.href}": ${String(error)}`)
       } finally {
         calls--
+        bytes -= length
       }
     },
   }
+}
+
+function lengthOf(pieces: readonly Buffer[]): number {
+  return pieces.reduce((sum, piece) => sum + piece.length, 0)
 }
 
 interface Target {
@@ -99,7 +110,7 @@ function send(
       'content-type': 'application/json',
       accept: 'application/json, */*',
       'user-agent': 'kube-apiserver-admission',
-      'content-length': body.length,
+      'content-length': lengthOf(body),
     },
     ...(ca === undefined ? {} : { ca }),
     ...(servername === undefined ? {} : { servername }),
@@ -120,6 +131,8 @@ function send(
       response.on('error', () => fail('unexpected EOF'))
       response.on('end', () => {
         resolve({ status: response.statusCode ?? 0, body: Buffer.concat(pieces) })
+        // Who answers before it has read everything takes no more of it.
+        sent.destroy()
       })
     })
     const timer = setTimeout(() => {
@@ -138,7 +151,8 @@ function send(
       fail('EOF')
     })
     if (signal.aborted) aborted()
-    sent.end(body)
+    for (const piece of body) sent.write(piece)
+    sent.end()
   })
 }
 

@@ -1,6 +1,6 @@
 /** `'%s is %d'.format([a, b])`. */
 
-import { failure, type CelError } from '../values/errors.ts'
+import { CostExceeded, failure, type CelError } from '../values/errors.ts'
 import { goQuote } from '../../../go/text.ts'
 import { isInt } from '../values/numbers.ts'
 import {
@@ -15,10 +15,13 @@ import {
   Uint,
   type Value,
 } from '../values/values.ts'
+import { ofItems, spendWork } from '../values/work.ts'
 import { textOf } from './conversions.ts'
 
 const precisionDefault = 6
 const precisionMax = 1000
+/** To write a number, or a list without its items. */
+const clauseWork = 4
 
 /** A clause of a format, or the text between two. */
 export type Clause =
@@ -64,10 +67,11 @@ export function formatted(format: string, args: readonly Value[]): string {
       if ('text' in clause) return clause.text
       if (next >= args.length) throw failure(`index ${next} out of range`)
       const arg = args[next++] as Value
+      spendWork(clauseWork + 2 * (clause.precision ?? 0))
       try {
         return clauseText(clause.verb, clause.precision, arg)
       } catch (error) {
-        if (!(error instanceof Error)) throw error
+        if (!(error instanceof Error) || error instanceof CostExceeded) throw error
         throw failure(`error during formatting: ${error.message}`)
       }
     })
@@ -162,8 +166,11 @@ function radixText(arg: Value, radix: number, problem: string): string {
 }
 
 function hexText(arg: Value): string {
-  if (typeof arg === 'string') return Buffer.from(arg).toString('hex')
-  if (arg instanceof Uint8Array) return Buffer.from(arg).toString('hex')
+  if (typeof arg === 'string') return hexText(Buffer.from(arg))
+  if (arg instanceof Uint8Array) {
+    spendWork(ofItems(arg.length))
+    return Buffer.from(arg).toString('hex')
+  }
   return radixText(arg, 16, 'only integers, byte buffers, and strings can be formatted as hex')
 }
 
@@ -174,7 +181,10 @@ export function plainText(arg: Value): string {
     return `[${itemsOf(arg).map(inList).join(', ')}]`
   }
   if (arg instanceof CelMap) return mapText(arg)
-  if (arg instanceof Uint8Array) return Buffer.from(arg).toString()
+  if (arg instanceof Uint8Array) {
+    spendWork(ofItems(arg.length))
+    return Buffer.from(arg).toString()
+  }
   const isPlain =
     typeof arg !== 'object' ||
     arg instanceof Double ||
@@ -193,7 +203,11 @@ export function plainText(arg: Value): string {
 
 /** A value in a list or a map. */
 function inList(value: Value): string {
-  if (typeof value === 'string') return goQuote(value)
+  spendWork(clauseWork)
+  if (typeof value === 'string') {
+    spendWork(ofItems(value.length))
+    return goQuote(value)
+  }
   if (value instanceof Uint8Array) return `b${goQuote(Buffer.from(value).toString())}`
   if (value instanceof Timestamp) return `timestamp(${goQuote(plainText(value))})`
   if (value instanceof Duration) return `duration(${goQuote(plainText(value))})`

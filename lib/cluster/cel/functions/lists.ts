@@ -16,6 +16,7 @@ import {
   Uint,
   type Value,
 } from '../values/values.ts'
+import { spendWork } from '../values/work.ts'
 import { add, isIn, shown } from './standard.ts'
 
 const comparable = ['int', 'uint', 'double', 'bool', 'duration', 'timestamp', 'string', 'bytes']
@@ -140,6 +141,8 @@ function insert(map: Value, key: Value, value?: Value): Value {
   return made
 }
 
+const insertWork = 4
+
 /** The same, into a map that nobody else has. */
 export function insertInto(map: EntryMap, key: Value, value: Value | undefined): void {
   const entries: (readonly [Value, Value])[] = []
@@ -147,6 +150,7 @@ export function insertInto(map: EntryMap, key: Value, value: Value | undefined):
   else if (key instanceof CelMap) {
     for (const name of key.keys()) entries.push([name, key.get(name) ?? null])
   } else throw noOverload()
+  spendWork(entries.length * insertWork)
   for (const [name, member] of entries) {
     if (!map.add(name, member)) {
       throw failure(`insert failed: key ${shown(name)} already exists`)

@@ -12,6 +12,7 @@ import {
 import type { Library } from '../declarations.ts'
 import { failure, noOverload } from '../values/errors.ts'
 import { Opaque, type Value } from '../values/values.ts'
+import { spendWork } from '../values/work.ts'
 
 class Ip extends Opaque {
   readonly typeName = 'net.IP'
@@ -108,22 +109,24 @@ function readCidr(text: string): Prefix | string {
 
 function ipOf(value: Value): Ip {
   if (value instanceof Ip) return value
-  if (typeof value !== 'string') throw noOverload()
-  const address = readIp(value)
+  const address = readIp(textIn(value))
   if (typeof address === 'string') throw failure(address)
   return new Ip(address)
 }
 
 function cidrOf(value: Value): Cidr {
   if (value instanceof Cidr) return value
-  if (typeof value !== 'string') throw noOverload()
-  const prefix = readCidr(value)
+  const prefix = readCidr(textIn(value))
   if (typeof prefix !== 'string') return new Cidr(prefix)
   throw failure(`network address parse error during conversion from string: ${prefix}`)
 }
 
+/** To read a character, and to quote it in an error. */
+const charWork = 3
+
 function textIn(value: Value): string {
   if (typeof value !== 'string') throw noOverload()
+  spendWork(value.length * charWork)
   return value
 }
 
@@ -190,10 +193,9 @@ export const addresses: Library = {
     string: [`ip_to_string: (${ip}) string`],
   },
   implementations: {
-    ip: (value: Value) =>
-      value instanceof Cidr ? new Ip(value.prefix.address) : ipOf(textIn(value)),
+    ip: (value: Value) => (value instanceof Cidr ? new Ip(value.prefix.address) : ipOf(value)),
     family: (value: Value) => (ipOf(value).address.isV4 ? 4 : 6),
-    'ip.isCanonical': (text: Value) => ipOf(textIn(text)).text === text,
+    'ip.isCanonical': (text: Value) => ipOf(text).text === text,
     isUnspecified: ask(isZero),
     isLoopback: ask(isLoopback),
     isLinkLocalMulticast: ask(isLinkLocalMulticast),

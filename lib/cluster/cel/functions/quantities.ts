@@ -6,6 +6,7 @@ import type { Library } from '../declarations.ts'
 import { failure, noOverload } from '../values/errors.ts'
 import { intFrom, isInt } from '../values/numbers.ts'
 import { Double, Opaque, type Value } from '../values/values.ts'
+import { spendWork } from '../values/work.ts'
 
 const billion = 1_000_000_000n
 
@@ -44,8 +45,12 @@ function quantityFrom(text: string): Quantity {
   return new Quantity(quantityNanos(text))
 }
 
+/** To read a character, and to quote it in an error. */
+const charWork = 1 / 4
+
 function textIn(value: Value): string {
   if (typeof value !== 'string') throw noOverload()
+  spendWork(value.length * charWork)
   return value
 }
 

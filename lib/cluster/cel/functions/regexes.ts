@@ -1,24 +1,14 @@
-/** Regular expressions of Go in expressions. The work of matching is bounded beside the cost that
- *  Kubernetes counts, which knows nothing of how many states a pattern has. */
+/** Regular expressions of Go in expressions. */
 
 import { goPattern, type GoPattern, isGoPattern } from '../../texts/go-pattern.ts'
-import { CostExceeded, failure } from '../values/errors.ts'
+import { failure } from '../values/errors.ts'
+import { ofItems, spendWork } from '../values/work.ts'
 
-/** States that one run may follow: 150 ns each. */
-const statesMax = 2_000_000
-let statesLeft = statesMax
-
-/** Begins a run, which has a bound of its own. */
-export function renewPatternWork(): void {
-  statesLeft = statesMax
-}
-
-function spend(states: number): void {
-  statesLeft -= states
-  if (statesLeft < 0) throw new CostExceeded()
-}
+/** To read a character of a pattern, and to make its states. */
+const readWork = 4
 
 function patternOf(source: string): GoPattern {
+  spendWork(source.length * readWork)
   const pattern = goPattern(source)
   if (!isAccepted(source)) throw failure(`Illegal regex: error parsing regexp: \`${source}\``)
   return pattern
@@ -37,25 +27,30 @@ function isAccepted(source: string): boolean {
   return known
 }
 
+function charsOf(text: string): readonly string[] {
+  spendWork(ofItems(text.length))
+  return Array.from(text)
+}
+
 export function matchesIn(text: string, source: string): boolean {
-  return patternOf(source).test(text, spend)
+  return patternOf(source).test(text, spendWork)
 }
 
 /** The first place where the pattern occurs, or an empty text. */
 export function findIn(text: string, source: string): string {
-  const chars = Array.from(text)
-  const found = patternOf(source).find(chars, 0, spend)
+  const chars = charsOf(text)
+  const found = patternOf(source).find(chars, 0, spendWork)
   return found === undefined ? '' : chars.slice(found.start, found.end).join('')
 }
 
 /** All places, or the first so many. */
 export function findAllIn(text: string, source: string, max: number): string[] {
   const pattern = patternOf(source)
-  const chars = Array.from(text)
+  const chars = charsOf(text)
   const all: string[] = []
   let lastEnd = -1
   for (let from = 0; from <= chars.length && (max < 0 || all.length < max);) {
-    const found = pattern.find(chars, from, spend)
+    const found = pattern.find(chars, from, spendWork)
     if (found === undefined) break
     const isEmpty = found.start === found.end
     // An empty match just after another one does not count.

@@ -25,10 +25,23 @@ import {
   Uint,
   type Value,
 } from '../values/values.ts'
+import { spendWork, ofItems } from '../values/work.ts'
 import { textOf } from './conversions.ts'
 
+/** To make a character of a text. Texts that one run makes have some ten million together. */
+const madeWork = 1 / 16
+
+export function joinedBy(texts: readonly string[], separator: string): string {
+  const length = texts.reduce((sum, text) => sum + text.length + separator.length, 0)
+  spendWork(length * madeWork)
+  return texts.join(separator)
+}
+
 export function add(a: Value, b: Value): Value {
-  if (typeof a === 'string' && typeof b === 'string') return a + b
+  if (typeof a === 'string' && typeof b === 'string') {
+    spendWork((a.length + b.length) * madeWork)
+    return a + b
+  }
   if (a instanceof CelList && b instanceof CelList) return a.plus(b)
   if (a instanceof Uint8Array && b instanceof Uint8Array) return Buffer.concat([a, b])
   if (a instanceof Duration) {
@@ -93,7 +106,10 @@ export function foundAt(of: Value, key: Value): Value | undefined {
 export function isIn(item: Value, of: Value): boolean {
   if (of instanceof CelMap) return of.get(item) !== undefined
   if (!(of instanceof CelList)) throw noOverload('@in')
-  for (let i = 0; i < of.size; i++) if (areEqual(of.at(i), item)) return true
+  for (let i = 0; i < of.size; i++) {
+    spendWork(ofItems(1))
+    if (areEqual(of.at(i), item)) return true
+  }
   return false
 }
 

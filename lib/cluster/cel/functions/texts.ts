@@ -4,8 +4,10 @@ import type { Library } from '../declarations.ts'
 import { failure, noOverload } from '../values/errors.ts'
 import { isInt } from '../values/numbers.ts'
 import { areEqual, ArrayList, CelList, itemsOf, type Value } from '../values/values.ts'
+import { ofChars, ofItems, spendWork } from '../values/work.ts'
 import { textOf } from './conversions.ts'
 import { formatted } from './formatted.ts'
+import { joinedBy } from './standard.ts'
 import { findAllIn, findIn, matchesIn } from './regexes.ts'
 
 function textIn(value: Value | undefined): string {
@@ -18,9 +20,19 @@ function intIn(value: Value | undefined): number {
   return Number(value)
 }
 
+function charsOf(text: string): readonly string[] {
+  spendWork(ofItems(text.length))
+  return Array.from(text)
+}
+
+/** Takes the work of a search: at worst it compares each place with all of what is searched for. */
+function spendSearch(text: string, part: string): void {
+  spendWork(ofChars(text.length * Math.max(1, Math.min(part.length, text.length - part.length))))
+}
+
 /** Code points of a text: places in it are counted by them. */
 function pointsOf(text: string): ArrayLike<string> & Iterable<string> {
-  return /[\ud800-\udfff]/.test(text) ? Array.from(text) : text
+  return /[\ud800-\udfff]/.test(text) ? charsOf(text) : text
 }
 
 function sliced(points: ArrayLike<string> & Iterable<string>, start: number, end: number): string {
@@ -41,6 +53,7 @@ function charAt(text: Value, index: Value): Value {
 function indexOf(text: Value, part: Value, offset?: Value): Value {
   if (text instanceof CelList) return itemsOf(text).findIndex(item => areEqual(item, part))
   const [whole, wanted] = [textIn(text), textIn(part)]
+  spendSearch(whole, wanted)
   const start = offset === undefined ? 0 : intIn(offset)
   if (wanted === '') return start
   if (start < 0) throw outOfRange(start)
@@ -55,6 +68,7 @@ function indexOf(text: Value, part: Value, offset?: Value): Value {
 function lastIndexOf(text: Value, part: Value, offset?: Value): Value {
   if (text instanceof CelList) return itemsOf(text).findLastIndex(item => areEqual(item, part))
   const [whole, wanted] = [textIn(text), textIn(part)]
+  spendSearch(whole, wanted)
   const points = pointsOf(whole)
   if (offset === undefined && wanted === '') return points.length
   const start = offset === undefined ? points.length - 1 : intIn(offset)
@@ -68,34 +82,28 @@ function lastIndexOf(text: Value, part: Value, offset?: Value): Value {
   return found < 0 ? -1 : Array.from(whole.slice(0, found)).length
 }
 
+function splitAt(text: string, separator: string): readonly string[] {
+  spendSearch(text, separator)
+  const parts = text.split(separator)
+  spendWork(parts.length)
+  return parts
+}
+
 function replace(text: Value, old: Value, by: Value, count?: Value): Value {
   const [whole, wanted, instead] = [textIn(text), textIn(old), textIn(by)]
   const max = count === undefined ? -1 : intIn(count)
-  if (max < 0) {
-    const all = wanted === '' ? Array.from(whole) : undefined
-    return all === undefined
-      ? whole.split(wanted).join(instead)
-      : [instead, ...all.map(char => char + instead)].join('')
-  }
-  if (wanted === '') {
-    const chars = Array.from(whole)
-    const places = Math.min(max, chars.length + 1)
-    return (
-      chars.map((char, i) => (i < places ? instead + char : char)).join('') +
-      (places > chars.length ? instead : '')
-    )
-  }
-  const parts = whole.split(wanted)
-  const rest = parts.slice(max).join(wanted)
-  return max >= parts.length ? parts.join(instead) : [...parts.slice(0, max), rest].join(instead)
+  // Nothing is found before each character, and at the end.
+  const parts = wanted === '' ? [''].concat(charsOf(whole), '') : splitAt(whole, wanted)
+  if (max < 0 || max >= parts.length) return joinedBy(parts, instead)
+  return joinedBy([...parts.slice(0, max), parts.slice(max).join(wanted)], instead)
 }
 
 function split(text: Value, separator: Value, count?: Value): Value {
   const [whole, by] = [textIn(text), textIn(separator)]
   const max = count === undefined ? -1 : intIn(count)
   if (max === 0) return new ArrayList([])
-  const parts = by === '' ? Array.from(whole) : whole.split(by)
-  if (max < 0 || parts.length <= max) return new ArrayList(parts)
+  const parts = by === '' ? charsOf(whole) : splitAt(whole, by)
+  if (max < 0 || parts.length <= max) return new ArrayList([...parts])
   return new ArrayList([...parts.slice(0, max - 1), parts.slice(max - 1).join(by)])
 }
 
@@ -138,12 +146,11 @@ const quotedChars: Readonly<Record<string, string>> = {
 
 function join(list: Value, separator: Value = ''): Value {
   if (!(list instanceof CelList) || typeof separator !== 'string') throw noOverload()
-  return itemsOf(list)
-    .map(item => {
-      if (typeof item !== 'string') throw failure(`join: invalid input: ${textOf(item) ?? ''}`)
-      return item
-    })
-    .join(separator)
+  const parts = itemsOf(list).map(item => {
+    if (typeof item !== 'string') throw failure(`join: invalid input: ${textOf(item) ?? ''}`)
+    return item
+  })
+  return joinedBy(parts, separator)
 }
 
 export const texts: Library = {

@@ -4,6 +4,7 @@ import { goQuote } from '../../../go/text.ts'
 import type { Library } from '../declarations.ts'
 import { failure, noOverload } from '../values/errors.ts'
 import { ArrayList, EntryMap, Opaque, type Value } from '../values/values.ts'
+import { ofItems, spendWork } from '../values/work.ts'
 
 interface Parts {
   readonly scheme: string
@@ -30,6 +31,7 @@ class Url extends Opaque {
 
 /** The parts of the target of a request, or what is wrong with it. */
 function parse(text: string): Parts | string {
+  spendWork(ofItems(text.length))
   // oxlint-disable-next-line no-control-regex
   if (/[\x00-\x1f\x7f]/.test(text)) return 'net/url: invalid control character in URL'
   if (text === '') return 'empty url'
@@ -102,11 +104,13 @@ function hostname({ host }: Parts): string {
 }
 
 function escapedPath({ path }: Parts): string {
+  spendWork(ofItems(path.length))
   return encodeURI(path).replaceAll('%25', '%')
 }
 
 /** The values of each name, in their order. */
 function queryOf({ query }: Parts): Value {
+  spendWork(query.length)
   const values = new Map<string, Value[]>()
   for (const [name, value] of new URLSearchParams(query)) {
     const known = values.get(name)

@@ -20,6 +20,7 @@ import {
   itemsOf,
   type Value,
 } from '../values/values.ts'
+import { ofChars, spendWork } from '../values/work.ts'
 import { isEmbedded, withTypeMeta } from './declared.ts'
 import { escapedName } from './names.ts'
 
@@ -131,8 +132,15 @@ function goTypeOf(json: JsonValue): string {
   return json instanceof JsonNumber && intIn(json) !== undefined ? 'int64' : 'float64'
 }
 
+/** No number of 64 bits is longer. */
+const digitsMax = 20
+
 /** The whole number that Go reads as one: without a fraction or an exponent. */
 function intIn({ source }: JsonNumber): Value | undefined {
+  if (source.length > digitsMax) {
+    spendWork(ofChars(source.length))
+    return undefined
+  }
   if (!/^-?\d+$/.test(source)) return undefined
   const value = Number(source)
   if (Number.isSafeInteger(value)) return value + 0
@@ -155,6 +163,7 @@ function textValue(json: JsonValue, format: string): Value {
     case 'date-time':
       return momentValue(json, `Invalid date-time formatted string ${json}`)
     case 'byte':
+      spendWork(ofChars(json.length))
       return Buffer.from(json, 'base64')
     default:
       return json
@@ -214,24 +223,34 @@ export class DataMap extends CelMap {
   keys(): readonly Value[] {
     const { fields, item, kind } = this.#shape
     if (fields !== undefined) {
+      spendWork(fields.size)
       return [...fields].filter(([, { name }]) => this.json.has(name)).map(([name]) => name)
     }
-    return kind === 'object' && item === undefined ? [] : [...this.json.keys()]
+    if (kind === 'object' && item === undefined) return []
+    spendWork(this.json.size)
+    return [...this.json.keys()]
   }
 
   override equals(other: CelMap): boolean {
     if (other instanceof DataMap) {
       const known = new Set([...(this.#shape.fields?.values() ?? [])].map(({ name }) => name))
       const isMap = this.#shape.fields === undefined && this.#shape.item !== undefined
+      spendWork(this.json.size)
       const unknown = isMap ? [] : [...this.json].filter(([name]) => !known.has(name))
       const areSame = unknown.every(([name, value]) => {
         const theirs = other.json.get(name)
-        return theirs === undefined || textFromTree(theirs) === textFromTree(value)
+        return theirs === undefined || textOf(theirs) === textOf(value)
       })
       if (!areSame) return false
     }
     return super.equals(other)
   }
+}
+
+function textOf(json: JsonValue): string {
+  const text = textFromTree(json)
+  spendWork(ofChars(text.length) * 4)
+  return text
 }
 
 /** A list: in a set and in a list with keys, the order does not count. */
@@ -300,7 +319,7 @@ function keyBy(listType: string, keys: readonly string[]): (item: Value) => stri
   if (listType === 'set') return plainText
   return item =>
     item instanceof DataMap
-      ? keys.map(key => textFromTree(item.json.get(key) ?? null)).join('\0')
+      ? keys.map(key => textOf(item.json.get(key) ?? null)).join('\0')
       : item instanceof CelMap
         ? keys.map(key => plainText(item.get(escapedName(key) ?? key) ?? null)).join('\0')
         : plainText(item)

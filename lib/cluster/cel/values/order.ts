@@ -3,11 +3,13 @@
 import { compareUtf8 } from '../../../codec/json/tree.ts'
 import { noOverload } from './errors.ts'
 import { compareNumbers } from './numbers.ts'
+import { ofChars, spendWork } from './work.ts'
 import { Duration, isNumeric, Timestamp, typeName, type Value } from './values.ts'
 
 /** Negative, 0 or positive; throws where the values have no order. */
 export function compare(a: Value, b: Value): number {
   if (typeof a === 'string' && typeof b === 'string') {
+    spendWork(ofChars(Math.min(a.length, b.length)))
     return a === b ? 0 : isPlain(a) && isPlain(b) ? (a < b ? -1 : 1) : Math.sign(compareUtf8(a, b))
   }
   if (isNumeric(a) && isNumeric(b)) return compareNumbers(a, b)

@@ -4,6 +4,7 @@ import { dateFromDays } from '../../../go/time.ts'
 import { failure } from './errors.ts'
 import { intFrom } from './numbers.ts'
 import { Duration, type Int, Timestamp } from './values.ts'
+import { spendWork } from './work.ts'
 
 const billion = 1_000_000_000n
 const secondsMin = -62_135_596_800
@@ -177,6 +178,7 @@ function zoneOffset(moment: Timestamp, zone: string): number {
     const offset = Number(hours) * 3600 + Number(minutes) * 60
     return sign === '-' ? -offset : offset
   }
+  spendWork(zoneWork)
   const shown = formatOf(zone).format(moment.seconds * 1000)
   const match = /(\d+)\/(\d+)\/(\d+), (\d+):(\d+):(\d+)/.exec(shown)
   const [month = 0, day = 0, year = 0, hour = 0, minute = 0, second = 0] = (match ?? [])
@@ -186,12 +188,17 @@ function zoneOffset(moment: Timestamp, zone: string): number {
   return local - moment.seconds
 }
 
+/** To ask for the offset of a zone that has a name. */
+const zoneWork = 100
+/** To learn of a zone. */
+const newZoneWork = 2_000
 const zonesMax = 100
 const formats = new Map<string, Intl.DateTimeFormat>()
 
 function formatOf(zone: string): Intl.DateTimeFormat {
   const known = formats.get(zone)
   if (known !== undefined) return known
+  spendWork(newZoneWork)
   let format: Intl.DateTimeFormat
   try {
     format = new Intl.DateTimeFormat('en-US', {

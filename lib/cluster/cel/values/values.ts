@@ -5,6 +5,7 @@
  *  expression can ask for the type of a value that it knows nothing of. */
 
 import { failure } from './errors.ts'
+import { ofChars, ofItems, spendWork } from './work.ts'
 
 export type Int = number | bigint
 
@@ -94,6 +95,11 @@ export abstract class Opaque {
   abstract equals(other: Opaque): boolean
 }
 
+/** To compare an item with another one. */
+const itemWork = 1
+/** To compare the member of a map with another one. */
+const memberWork = 4
+
 export abstract class CelList {
   abstract readonly size: number
   /** The item at a place that there is. */
@@ -101,12 +107,15 @@ export abstract class CelList {
 
   equals(other: CelList): boolean {
     if (this.size !== other.size) return false
-    for (let i = 0; i < this.size; i++) if (!areEqual(this.at(i), other.at(i))) return false
+    for (let i = 0; i < this.size; i++) {
+      spendWork(itemWork)
+      if (!areEqual(this.at(i), other.at(i))) return false
+    }
     return true
   }
 
   plus(other: CelList): CelList {
-    return new ArrayList([...itemsOf(this), ...itemsOf(other)])
+    return new ArrayList(itemsOf(this).concat(itemsOf(other)))
   }
 }
 
@@ -128,7 +137,11 @@ export class ArrayList extends CelList {
 }
 
 export function itemsOf(list: CelList): readonly Value[] {
-  if (list instanceof ArrayList) return list.items
+  if (list instanceof ArrayList) {
+    spendWork(ofItems(list.size))
+    return list.items
+  }
+  spendWork(list.size)
   const items: Value[] = []
   for (let i = 0; i < list.size; i++) items.push(list.at(i))
   return items
@@ -142,6 +155,7 @@ export abstract class CelMap {
   equals(other: CelMap): boolean {
     if (this.size !== other.size) return false
     return this.keys().every(key => {
+      spendWork(memberWork)
       const [ours, theirs] = [this.get(key), other.get(key)]
       return ours !== undefined && theirs !== undefined && areEqual(ours, theirs)
     })
@@ -171,6 +185,7 @@ export class EntryMap extends CelMap {
   }
 
   keys(): readonly Value[] {
+    spendWork(ofItems(this.size))
     return Array.from(this.#entries.values(), ([key]) => key)
   }
 }
@@ -261,6 +276,7 @@ export function numberOf(value: Int | Uint | Double): Int {
 
 /** The length of a text in code points. */
 export function textSize(text: string): number {
+  spendWork(ofChars(text.length))
   let { length } = text
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)

@@ -320,9 +320,14 @@ const scalars: Readonly<Record<string, ReadScalar>> = {
   intorstring: value => (typeof value === 'string' ? value : integer(value, 32)),
 }
 
+/** No number of 64 bits is longer. */
+const digitsMax = 20
+
 function integer(value: JsonValue, bits: 32 | 64): JsonValue | WrongNumber | undefined {
   if (!(value instanceof JsonNumber)) return undefined
   if (!/^-?\d+$/.test(value.source)) return wrongNumber
+  // To read a megabyte of digits takes a tenth of a second.
+  if (value.source.length > digitsMax) return wrongNumber
   const number = BigInt(value.source)
   return BigInt.asIntN(bits, number) === number ? new JsonNumber(String(number)) : wrongNumber
 }

@@ -231,6 +231,9 @@ function plainValue(text: string): JsonValue {
   return number === undefined ? text : new JsonNumber(number)
 }
 
+/** No number of 64 bits has more. */
+const digitsMax = 20
+
 /** strconv.ParseInt with base 0. */
 function integerOf(text: string): string | undefined {
   const match = /^([-+]?)(?:0x([0-9a-fA-F]+)|0b([01]+)|0o?([0-7]+)|(0|[1-9]\d*))$/.exec(text)
@@ -244,6 +247,8 @@ function integerOf(text: string): string | undefined {
         : octal !== undefined
           ? `0o${octal}`
           : (decimal ?? '0')
+  // To read a megabyte of decimal digits takes a tenth of a second.
+  if (decimal !== undefined && decimal.length > digitsMax) return undefined
   const value = BigInt(digits) * (sign === '-' ? -1n : 1n)
   const isHeld = value >= -(2n ** 63n) && value < 2n ** 64n
   return isHeld ? String(value) : undefined

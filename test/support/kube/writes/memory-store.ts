@@ -11,6 +11,7 @@ import { ApiState } from '../../../../lib/kube/api-state.ts'
 import { builtInResources } from '../../../../lib/kube/resources/built-ins.ts'
 import { Registry } from '../../../../lib/kube/resources/registry.ts'
 import {
+  type Admission,
   type WriteServices,
   WriteSession,
 } from '../../../../lib/cluster/write/operations/session.ts'
@@ -69,12 +70,20 @@ const idle: Pick<Clock, 'monotonicMs' | 'yield'> = {
   yield: () => Promise.resolve(),
 }
 
+function builtInAdmission(): Admission {
+  return createAdmission({
+    choice: { enabled: [], disabled: ['ServiceAccount'] },
+    storeOf: () => undefined,
+  })
+}
+
 /** A server of the built-in resources over a store, whose clock moves on by a second with each
  *  write. */
 export function writesOver(
   store: MemoryStore,
   random: Random,
   work: Pick<Clock, 'monotonicMs' | 'yield'> = idle,
+  admission: Admission = builtInAdmission(),
 ): (asking: Asking) => WriteSession {
   let nowMs = Date.parse('2026-01-01T00:00:00Z')
   const digit = (): string => Math.floor(random.next() * 16).toString(16)
@@ -86,10 +95,7 @@ export function writesOver(
       yield: () => work.yield(),
       setTimer: () => () => {},
     },
-    admission: createAdmission({
-      choice: { enabled: [], disabled: ['ServiceAccount'] },
-      storeOf: () => undefined,
-    }),
+    admission,
     uid: () => 'xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx'.replace(/x/g, digit),
     nameSuffix: () => 'abcde',
     allocator: { address: () => '10.0.0.1', port: () => 30_000 },

@@ -9,12 +9,17 @@ import { type Shape, shapeOf, valueOf } from '../../../cel/schema/data.ts'
 import { declaredBy, isEmbedded, typeOfDeclared } from '../../../cel/schema/declared.ts'
 import { CelError } from '../../../cel/values/errors.ts'
 import { none, Optional, type Value } from '../../../cel/values/values.ts'
+import { runWorkMax } from '../../../cel/values/work.ts'
 import { duplicate, type FieldError, forbidden, invalid, required } from '../../field-errors.ts'
 import type { Correlated } from '../schema-check.ts'
 import { type CompiledRule, compileRule, type Rule, rulesIn } from './rule.ts'
 
 const callCostMax = 1_000_000
 const objectCostMax = 10_000_000
+/** Work of all rules of an object: that of five runs which cost little and take long. */
+const objectWorkMax = 5 * runWorkMax
+/** A rule that took so much is a step of its own: 15 ms. */
+const stepWork = 100_000
 const messageMax = 5 * 1024
 
 /** The rules of a schema and of what lies in it. */
@@ -135,6 +140,8 @@ interface Ratchet {
   readonly now: JsonValue
   readonly correlated: Correlated | undefined
   readonly parent?: Ratchet
+  /** Whether it is, once that was asked: every item of a list may ask it of the list. */
+  isUnchanged?: boolean
 }
 
 interface At {
@@ -146,7 +153,8 @@ interface At {
 function isUnchanged(ratchet: Ratchet | undefined): boolean {
   if (ratchet === undefined) return false
   if (ratchet.correlated !== undefined) {
-    return textFromTree(ratchet.now) === textFromTree(ratchet.correlated.old)
+    ratchet.isUnchanged ??= textFromTree(ratchet.now) === textFromTree(ratchet.correlated.old)
+    return ratchet.isUnchanged
   }
   return ratchet.parent?.correlated !== undefined && isUnchanged(ratchet.parent)
 }
@@ -163,6 +171,7 @@ function inside(
 
 class RuleRun {
   #budget = objectCostMax
+  #workLeft = objectWorkMax
   readonly errors: FieldError[] = []
   readonly warnings: string[] = []
 
@@ -174,7 +183,7 @@ class RuleRun {
   *validate(node: RuleNode, value: JsonValue, at: At): Steps<boolean> {
     if (value === null) return true
     if (isStepDue()) yield
-    if (!this.#runAll(node, value, at)) return false
+    if (!(yield* this.#runAll(node, value, at))) return false
     for (const one of node.allOf) {
       const parent = at.ratchet?.parent
       if (!(yield* this.validate(one, value, { ...at, ratchet: parent }))) return false
@@ -213,14 +222,16 @@ class RuleRun {
     return true
   }
 
-  #runAll(node: RuleNode, value: JsonValue, at: At): boolean {
+  *#runAll(node: RuleNode, value: JsonValue, at: At): Steps<boolean> {
     const { rules } = node
     if (rules.length === 0) return true
     const old = at.old?.old ?? undefined
     const self = read(value, node.shape)
     const oldSelf = old === undefined || old === null ? undefined : read(old, node.shape)
     for (const compiled of rules) {
+      const before = this.#workLeft
       if (!this.#runOne(node, compiled, { value, self, oldSelf, at })) return false
+      if (before - this.#workLeft > stepWork) yield
     }
     return true
   }
@@ -238,11 +249,10 @@ class RuleRun {
     if (usesOldSelf && oldSelf === undefined && !isOptional) return true
     const before = isOptional ? optional(oldSelf) : oldSelf
     const outcome = evaluate(self, before, inputs => program.run(inputs, callCostMax))
-    if (outcome.cost > this.#budget) {
+    if (!this.#mayTake(outcome)) {
       this.#push(at.path, node, outOfBudget)
       return false
     }
-    this.#budget -= outcome.cost
     if (outcome.error !== undefined) return this.#failed(node, rule, outcome.error, at.path)
     if (outcome.value === true) return true
     const path = compiled.path === '' ? at.path : joined(at.path, compiled.path)
@@ -281,6 +291,14 @@ class RuleRun {
     return true
   }
 
+  /** Takes what a run has cost; returns false where that is more than is left. */
+  #mayTake({ cost, work }: Outcome): boolean {
+    if (cost > this.#budget || work > this.#workLeft) return false
+    this.#budget -= cost
+    this.#workLeft -= work
+    return true
+  }
+
   #push(path: string, node: RuleNode, detail: string): void {
     this.errors.push(invalid(path, node.type, detail))
   }
@@ -294,8 +312,7 @@ class RuleRun {
     const plain = rule.message === '' ? `failed rule: ${rule.rule.trim()}` : rule.message.trim()
     if (messageProgram === undefined) return plain
     const outcome = evaluate(self, oldSelf, inputs => messageProgram.run(inputs, callCostMax))
-    if (outcome.cost > this.#budget || outcome.cost > callCostMax) return undefined
-    this.#budget -= outcome.cost
+    if (outcome.cost > callCostMax || !this.#mayTake(outcome)) return undefined
     if (outcome.error !== undefined || typeof outcome.value !== 'string') return plain
     const text = outcome.value.trim()
     const isFine = text !== '' && !text.includes('\n') && Buffer.byteLength(text) <= messageMax
@@ -333,8 +350,8 @@ function evaluate(
   oldSelf: Value | CelError | undefined,
   run: (inputs: readonly (Value | undefined)[]) => Outcome,
 ): Outcome {
-  if (self instanceof CelError) return { error: self.message, cost: 1 }
-  if (oldSelf instanceof CelError) return { error: oldSelf.message, cost: 1 }
+  if (self instanceof CelError) return { error: self.message, cost: 1, work: 1 }
+  if (oldSelf instanceof CelError) return { error: oldSelf.message, cost: 1, work: 1 }
   return run([self, oldSelf])
 }
 
