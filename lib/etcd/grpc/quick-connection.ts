@@ -21,6 +21,11 @@ import { readAnswerHead } from './header-block.ts'
 
 /** An answer that is longer is read on a channel. */
 const answerMaxBytes = 64 * 1024
+/** Nor is one that comes in more pieces: each holds what was read with it. */
+const piecesMax = 32
+/** Frames between two answers that are no part of one: settings, pings, what is not known. A server
+ *  that sends more has us answer them, or hold nothing of worth. */
+const asideMax = 100
 /** HTTP/2's own window. */
 const windowBytes = 65_535
 /** Bytes that are read before the server is told. */
@@ -76,6 +81,8 @@ export class QuickConnection {
   #sendWindow = windowBytes
   #streamWindow = windowBytes
   #untold = 0
+  /** Frames since an answer that were no part of one. */
+  #aside = 0
   #timer: NodeJS.Timeout | undefined = undefined
   /** The answer to a ping, and whether it is still to be sent. */
   readonly #pong = frameOf({
@@ -171,6 +178,13 @@ export class QuickConnection {
 
   readonly #frame = (frame: Frame): void => {
     const { type, flags, stream, payload } = frame
+    // A chunk may have thousands of frames after the one that ended it.
+    if (this.#socket.destroyed) return
+    const isAside = !this.#calls.has(stream) || payload.length === 0
+    if (isAside && ++this.#aside > asideMax) {
+      this.destroy()
+      return
+    }
     switch (type) {
       case frameType.data:
         this.#data(frame)
@@ -244,7 +258,8 @@ export class QuickConnection {
     call.bytes += bytes?.length ?? 0
     // What ends with data has no status.
     const isOrdinary = bytes !== undefined && call.hasHead && (flags & flag.endStream) === 0
-    if (!isOrdinary || call.bytes > answerMaxBytes) this.#refuse(stream)
+    const isLong = call.bytes > answerMaxBytes || call.pieces.length >= piecesMax
+    if (!isOrdinary || isLong) this.#refuse(stream)
     else call.pieces.push(bytes)
   }
 
@@ -276,6 +291,7 @@ export class QuickConnection {
     const call = this.#calls.get(stream)
     if (call === undefined) return
     this.#calls.delete(stream)
+    this.#aside = 0
     call.onAnswer(answer)
     this.#endIfDone()
   }
