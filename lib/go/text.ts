@@ -116,8 +116,8 @@ export function goParseUint(text: string): ParsedInteger {
 /** No number of 64 bits has more digits. */
 const digitsMax = 20
 
-/** A whole number; of one that is beyond 64 bits only that it is. To read a megabyte of digits takes
- *  a tenth of a second. */
+/** A whole number; of one that is beyond 64 bits only that it is. To read a megabyte of digits
+ *  takes a tenth of a second. */
 function decimal(text: string): bigint {
   const match = /^(-?)0*(\d*)$/.exec(text)
   const [, sign = '', digits = ''] = match ?? []

@@ -19,7 +19,7 @@ const rules = [
 
 class Cluster {
   readonly store = new MemoryStore()
-  /** How often work gave way: its clock says each time that it has worked for long. */
+  /** Times that work gave way: its clock says each time that it has worked for long. */
   steps = 0
   readonly #caller: HookCaller | undefined
 
@@ -100,6 +100,26 @@ t.test('variables that name each other without end are refused, and take no stac
   await t.rejects(cluster.create(), { message: /variables name each other deeper than 250/ })
   cluster.putPolicy({ variables, validations: [{ expression: 'variables.v200 == 201' }] }, 1)
   await t.resolves(cluster.create())
+})
+
+t.test('values that nest as deep as variables take them are refused, too', async t => {
+  const cluster = new Cluster()
+  const nested = (value: string): string => `dyn(${'['.repeat(200)}${value}${']'.repeat(200)})`
+  const variables = ['a', 'b'].flatMap(name =>
+    Array.from({ length: 150 }, (_, i) => ({
+      name: `${name}${i}`,
+      expression: i === 0 ? 'dyn(1)' : nested(`variables.${name}${i - 1}`),
+    })),
+  )
+  for (const expression of [
+    'variables.a149 == variables.b149',
+    "'%s'.format([variables.a149]) != ''",
+    'variables.a149.flatten(1000000).size() > 0',
+    'variables.a149.sum() > 0',
+  ]) {
+    cluster.putPolicy({ variables, validations: [{ expression }] }, 1)
+    await t.rejects(cluster.create(), { message: /nested too deeply/ }, expression)
+  }
 })
 
 t.test('what policies note for the audit log is bounded', async t => {

@@ -1,5 +1,6 @@
-/** Expressions whose cost, as Kubernetes counts it, says little about how long they take: `size()` of
- *  a megabyte costs 1. Whoever may write a definition, a policy or a condition may write them. */
+/** Expressions whose cost, as Kubernetes counts it, says little about how long they take: `size()`
+ *  of a megabyte costs 1. Whoever may write a definition, a policy or a condition may write
+ *  them. */
 
 import t from 'tap'
 import { goParseInt, goParseUint } from '../../lib/go/text.ts'

@@ -90,10 +90,7 @@ export function compileChecked(
       try {
         value = run(frame)
       } catch (error) {
-        // Variables of policies can nest values deeper than the stack is.
-        if (error instanceof RangeError) return { error: tooDeep, cost: frame.cost }
-        if (!(error instanceof CelError) && !(error instanceof CostExceeded)) throw error
-        problem = error.message
+        problem = problemOf(error)
       } finally {
         work = endWork(before)
       }
@@ -103,7 +100,13 @@ export function compileChecked(
   }
 }
 
-const tooDeep = 'values or variables are nested too deeply'
+/** Values nest as deep as variables of policies that name each other make them, and so does what
+ *  walks through them: deeper than the stack is, that is an error of the expression. */
+function problemOf(error: unknown): string {
+  if (error instanceof CelError || error instanceof CostExceeded) return error.message
+  if (error instanceof RangeError) return 'values or variables are nested too deeply'
+  throw error
+}
 
 /** An expression as a function; a constant needs no run. */
 interface Compiled {

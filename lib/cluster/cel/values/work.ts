@@ -1,6 +1,6 @@
-/** The work of a run beside the cost that Kubernetes counts: that knows nothing of how long most texts
- *  and lists are that a call looks at, nor of the states of a pattern. `size()` of a megabyte costs
- *  1, as often as a loop asks for it.
+/** The work of a run beside the cost that Kubernetes counts: that knows nothing of how long most
+ *  texts and lists are that a call looks at, nor of the states of a pattern. `size()` of a
+ *  megabyte costs 1, as often as a loop asks for it.
  *
  *  A unit is a state of a pattern that is followed: 150 ns. */
 
