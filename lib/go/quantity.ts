@@ -117,7 +117,7 @@ interface Decimal {
   readonly exponent: number
 }
 
-const pattern = /^([+-]?)(\d*)\.?(\d*)([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d{1,9})?$/
+const pattern = /^([+-]?)(\d*)(?:\.(\d*))?([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d{1,9})?$/
 /** Far above what a 64-bit number holds, and small enough to compute with. */
 const maxDigits = 60
 const binarySuffixes = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']

@@ -119,8 +119,8 @@ const digitsMax = 20
 /** A whole number; of one that is beyond 64 bits only that it is. To read a megabyte of digits
  *  takes a tenth of a second. */
 function decimal(text: string): bigint {
-  const match = /^(-?)0*(\d*)$/.exec(text)
-  const [, sign = '', digits = ''] = match ?? []
+  const sign = text.startsWith('-') ? '-' : ''
+  const digits = text.slice(sign.length).replace(/^0+/, '')
   const short = text.length <= digitsMax ? text : sign + (digits || '0')
   if (digits.length <= digitsMax) return BigInt(short)
   return sign === '' ? 2n ** 64n : -(2n ** 64n)

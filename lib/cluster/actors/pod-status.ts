@@ -175,7 +175,7 @@ function containerStatus(pod: Pod, { name, image = '' }: Container): object {
     lastState: {},
     restartCount: 0,
     image,
-    imageID: `${image.replace(/@.*$/, '')}@sha256:${digits(image)}`,
+    imageID: `${image.split('@', 1)[0]}@sha256:${digits(image)}`,
     containerID: containerId(pod, name),
   }
 }

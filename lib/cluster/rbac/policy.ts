@@ -84,7 +84,10 @@ export function hasOrAll(texts: readonly string[], text: string): boolean {
 /** A pattern is a path, or one that ends with a star. */
 export function pathMatches(pattern: string, path: string): boolean {
   if (pattern === '*' || pattern === path) return true
-  return pattern.endsWith('*') && path.startsWith(pattern.replace(/\*+$/, ''))
+  if (!pattern.endsWith('*')) return false
+  let end = pattern.length
+  while (pattern[end - 1] === '*') end--
+  return path.startsWith(pattern.slice(0, end))
 }
 
 function resourceMatches(

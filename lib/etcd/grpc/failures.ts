@@ -69,7 +69,7 @@ const usualCauses: readonly (readonly [RegExp, string])[] = [
 /** A reason without OpenSSL's file names and gRPC's time, and with what to look at. */
 function explained(reason: string): string {
   const text = reason
-    .replace(/\s*\(\d{4}-\d\d-\d\dT[\d:.]+Z\)\s*$/, '')
+    .replace(/\s{0,9}\(\d{4}-\d\d-\d\dT[\d:.]{1,40}Z\)\s*$/, '')
     .replace(/^(?:write EPROTO )?[0-9A-F]+:error:[0-9A-F]+:SSL routines:[^:]*:([^:]+):.*$/s, '$1')
   const cause = usualCauses.find(([pattern]) => pattern.test(text))
   return cause === undefined ? text : `${text}: ${cause[1]}`

@@ -314,7 +314,7 @@ export class AggregatedResources {
       ({ listed, location, isGuessed }) =>
         !isGuessed && location !== undefined && listed[0]?.group === group,
     )
-    const beside = sibling?.location?.prefix.replace(/[^/]+\/$/, `${resource}/`)
+    const beside = sibling?.location?.prefix.replace(/(?<=^|\/)[^/]+\/$/, `${resource}/`)
     const prefix = given?.prefix ?? beside ?? `${this.#options.root}/${group}/${resource}/`
     return { prefix, group, version: given?.storedVersion ?? version, kind }
   }

@@ -2,7 +2,7 @@
  *  clocks at different moments. */
 
 /** `3d4h`, `59m`, `10s`: what a duration of the API looks like. */
-const duration = /\b(?:\d+[ydhms])+\b/g
+const duration = /\b(?:\d{1,20}[ydhms])+\b/g
 
 const secondsOf: Readonly<Record<string, number>> = {
   y: 31_536_000,
@@ -32,7 +32,7 @@ function areClose(a: string, b: string, toleranceSeconds: number): boolean {
 function parsed(age: string): { readonly seconds: number; readonly unit: number } {
   let seconds = 0
   let unit = 1
-  for (const [, count, name = 's'] of age.matchAll(/(\d+)([ydhms])/g)) {
+  for (const [, count, name = 's'] of age.matchAll(/(\d{1,20})([ydhms])/g)) {
     unit = secondsOf[name] ?? 1
     seconds += Number(count) * unit
   }

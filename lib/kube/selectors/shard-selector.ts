@@ -70,14 +70,20 @@ const fields: ReadonlyMap<string, ShardField> = new Map([
 ])
 
 /** Blanks as Go trims them. */
-const blank =
-  '[\\t\\n\\v\\f\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]+'
-const outerBlanks = new RegExp(`^${blank}|${blank}$`, 'g')
+const blank = /[\t\n\v\f\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/
+
+/** O(length), which a pattern for the end of a text is not: it begins at each blank anew. */
+function trimmed(text: string): string {
+  let [start, end] = [0, text.length]
+  while (start < end && blank.test(text.charAt(start))) start++
+  while (end > start && blank.test(text.charAt(end - 1))) end--
+  return text.slice(start, end)
+}
 
 /** Parses a selector that is not empty; refuses a malformed one. O(length). */
 export function parseShardSelector(text: string): ShardSelector {
   try {
-    return selectorOf(text.replace(outerBlanks, ''))
+    return selectorOf(trimmed(text))
   } catch (error) {
     if (!(error instanceof CacheError)) throw error
     throw plainError(`invalid shard selector: ${error.message}`)

@@ -1,6 +1,6 @@
 /** Bytes that others have made, changed here and there, through everything that reads them by
- *  itself: stored values, lines of recordings, subjects of certificates. They are read, or
- *  refused with a reason. */
+ *  itself: stored values, lines of recordings, subjects of certificates, bodies, selectors,
+ *  expressions, records of a data folder. They are read, or refused with a reason. */
 
 import { createHash, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -20,6 +20,7 @@ import { KeyValue, noLease } from '../../../lib/store/event.ts'
 import { SlabWriter } from '../../../lib/store/slab.ts'
 import type { FuzzOptions } from './fuzz.ts'
 import { createGrammar, type Grammar } from './grammar.ts'
+import { readHostileTexts } from './hostile-texts.ts'
 import { oddObject, recordedObjects } from './odd-objects.ts'
 
 export interface ValuesReport {
@@ -41,6 +42,7 @@ export function fuzzValues({ requests, seed }: FuzzOptions): ValuesReport {
     try {
       read += readValue(random, grammar, json)
       subjectOf(grammar.changed(certificate))
+      readHostileTexts(random, grammar, json)
     } catch (error) {
       const what = error instanceof Error ? (error.stack ?? error.message) : String(error)
       findings.push(`seed ${seed + sent}: ${what}\n${json.slice(0, 2000)}`)

@@ -9,8 +9,9 @@ import { fuzz } from './fuzz.ts'
 
 const tool = new ToolOptions(`npm run fuzz -- [OPTION...]
   --what WHAT   requests: bytes through the listener; writes: objects with odd values, in JSON,
-                YAML, CBOR and protobuf; values: stored values, lines of recordings and
-                certificates; door: calls of etcd's API through
+                YAML, CBOR and protobuf; values: stored values, lines of recordings,
+                certificates, CBOR, YAML, selectors, expressions and records of data
+                folders; door: calls of etcd's API through
                 its listener (requests)
   --requests N  so many requests (100000)
   --seed N      1 by default`)
