@@ -21,6 +21,7 @@ import { mirrorBench } from './mirror/mirror.ts'
 import { proxyBench } from './proxy/proxy.ts'
 import { storeBench } from './store/store.ts'
 import { threadsBench } from './threads/threads.ts'
+import { slowWatchersBench } from './watch/slow-watchers.ts'
 import { watchBench } from './watch/watch.ts'
 import { writeBench } from './write/write.ts'
 
@@ -39,6 +40,7 @@ export const benches: readonly Bench[] = [
   shardsBench,
   streamsBench,
   watchBench,
+  slowWatchersBench,
   writeBench,
   admissionBench,
   actorsBench,

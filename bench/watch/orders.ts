@@ -66,6 +66,8 @@ export interface OpenOrder {
   readonly version: '1.1' | '2'
   /** A watcher for each. Over HTTP/2 a hundred share a connection. */
   readonly paths: readonly string[]
+  /** Each connection reads no more than this; undefined: all that comes. */
+  readonly bytesPerSecond?: number | undefined
 }
 
 export interface CountOrder {
@@ -81,6 +83,9 @@ export interface CountReport {
   readonly readerCpuSeconds: number
   readonly lagP50Ms: number
   readonly lagP99Ms: number
+  readonly lagMaxMs: number
+  /** Connections that have ended since they were opened. */
+  readonly ended: number
 }
 
 /** To who watches: send all of these requests at once, and say when each has got so many bytes. */

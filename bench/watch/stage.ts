@@ -74,6 +74,23 @@ export class Stage {
     await this.#watchers.ask({ type: 'close', name: subject.name })
   }
 
+  /** Opens watchers of our server who read no more than so much, does something, and reports how
+   *  many of them have ended. */
+  async besideSlow<T>(
+    paths: readonly string[],
+    bytesPerSecond: number,
+    doing: () => Promise<T>,
+  ): Promise<{ readonly result: T; readonly ended: number }> {
+    const name = 'slow'
+    const { port } = this.ours
+    const slow = this.#bystanders
+    await slow.ask({ type: 'open', name, port, version: '1.1', paths, bytesPerSecond })
+    const result = await doing()
+    const { ended } = await slow.ask<CountReport>({ type: 'count', name, ms: 1 })
+    await slow.ask({ type: 'close', name })
+    return { result, ended }
+  }
+
   /** Counts what comes while something happens, once that has been going on for a moment. */
   async count(subject: Subject, ms: number, doing: Promise<unknown>): Promise<CountReport> {
     await sleep(this.#settleMs)

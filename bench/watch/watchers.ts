@@ -26,6 +26,7 @@ class Group {
   readonly closers: (() => void)[] = []
   events = 0
   readonly lags = new Lags()
+  ended = 0
   #now = 0
 
   /** A watcher of this group, which notes all that has come in one piece as of the same moment. */
@@ -46,6 +47,10 @@ const groups = new Map<string, Group>()
 async function open(order: OpenOrder): Promise<void> {
   const group = new Group()
   groups.set(order.name, group)
+  if (order.bytesPerSecond !== undefined) {
+    await openSlow(group, order, order.bytesPerSecond)
+    return
+  }
   if (order.version === '2') {
     for (let from = 0; from < order.paths.length; from += perConnection) {
       await openConnection(group, order.port, order.paths.slice(from, from + perConnection))
@@ -63,12 +68,42 @@ async function open(order: OpenOrder): Promise<void> {
           take(bytes, 0, to)
           resolve()
         })
-        group.closers.push(() => socket.destroy())
+        noteEnd(group, socket)
         socket.write(requestFor(path))
       })
     }
   }
   await Promise.all(Array.from({ length: atOnce }, work))
+}
+
+function noteEnd(group: Group, socket: TLSSocket): void {
+  socket.on('close', () => group.ended++)
+  group.closers.push(() => socket.destroy())
+}
+
+const slowReadMs = 50
+
+/** Opens watchers that read less than what comes, over HTTP/1.1. Events are not looked at. */
+async function openSlow(
+  group: Group,
+  { port, paths }: OpenOrder,
+  bytesPerSecond: number,
+): Promise<void> {
+  for (const path of paths) {
+    const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false })
+    socket.on('error', () => undefined)
+    noteEnd(group, socket)
+    await once(socket, 'secureConnect')
+    socket.pause()
+    socket.write(requestFor(path))
+    const timer = setInterval(() => {
+      const bytes = Math.min(socket.readableLength, (bytesPerSecond * slowReadMs) / 1000)
+      if (bytes >= 1) socket.read(Math.floor(bytes))
+      // Nothing comes into an empty buffer unless it is asked for.
+      else if (bytesPerSecond > 0) socket.read(0)
+    }, slowReadMs)
+    socket.on('close', () => clearInterval(timer))
+  }
 }
 
 /** Opens a socket; bytes that are written to it at once are sent when it is connected. */
@@ -102,7 +137,7 @@ function requestFor(path: string): string {
 async function openConnection(group: Group, port: number, paths: readonly string[]): Promise<void> {
   const socket = openSocket(port, 'h2', (bytes, to) => reader.take(bytes, to))
   const reader = new Http2Reader(socket)
-  group.closers.push(() => socket.destroy())
+  noteEnd(group, socket)
   await Promise.all(paths.map(path => reader.get(path, group.reader())))
 }
 
@@ -124,6 +159,8 @@ async function count({ name, ms }: CountOrder): Promise<CountReport> {
     readerCpuSeconds: (user + system) / 1e6,
     lagP50Ms: lags.percentileMs(0.5),
     lagP99Ms: lags.percentileMs(0.99),
+    lagMaxMs: lags.percentileMs(1),
+    ended: group.ended,
   }
 }
 
