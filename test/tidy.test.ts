@@ -100,7 +100,7 @@ const inside: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     authority: [],
     controllers: ['admission', 'write'],
     fresh: ['controllers'],
-    actors: ['controllers', 'stages', 'templates', 'node-conditions.ts'],
+    actors: ['controllers', 'faults', 'stages', 'templates', 'node-conditions.ts'],
     '.': ['stages', 'actors', 'fresh', 'controllers', 'access', 'api', 'admission', 'write'],
   },
   threads: {

@@ -7,6 +7,7 @@ import { type Key, keyFromText, minKey } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
 import type { Client } from '../etcd/client.ts'
 import type { Simulation } from './actors/actors.ts'
+import type { ActorFaults } from './actors/troubles.ts'
 import { LedActors, type LedActorsOptions } from './actors/led-actors.ts'
 import { Controllers, type FollowedKeyspaces } from './controllers/controllers.ts'
 import type { OwnDocument } from '../http/documents/documents.ts'
@@ -95,6 +96,8 @@ export interface WriteSideParts {
   readonly logger: Logger
   /** Watches of a keyspace that wait for something may go on. */
   readonly resumeHeld: (keyspace: Key) => void
+  /** Faults on purpose that are switched on now, as those who simulate meet them. */
+  readonly faults?: (() => ActorFaults | undefined) | undefined
   /** Undefined where the time that etcd takes is not counted. */
   readonly onAsked?: OnAsked | undefined
 }
@@ -139,7 +142,8 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
         })
       : undefined
   const led = leading(address, { state, writes })
-  const actors = simulation && new LedActors({ simulation, ...led, ...common })
+  const actors =
+    simulation && new LedActors({ simulation, faults: parts.faults, ...led, ...common })
   const { uid, store } = writes
   const { signal } = abort
   const hasLogs = simulation?.actors.has('nodes')

@@ -130,7 +130,10 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
   const health = healthOf(mirrors, { own, copies, writeSide: () => writeSide })
   const onFault = faultLogger(metrics.access, logger)
   const storage = metrics.apiServer?.storage
-  const forWrites = { ...common, client, prefix, address, storeOf, storage }
+  // Those that simulate meet faults, too, which are made after them.
+  const live: { faults?: ServiceFaults | undefined } = {}
+  const faultsNow = (): ServiceFaults['faults'] => live.faults?.faults
+  const forWrites = { ...common, client, prefix, address, storeOf, storage, faults: faultsNow }
   const writeSide = writeSideOf(wings, sides, forWrites)
   followers.add(
     authorizer && new RuleChanges(prefix, authorizer),
@@ -151,6 +154,7 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
   registry.onRedefined(keyspaces => watches.endAll(keyspaces))
   void health.ready.then(() => memory?.started())
   const faults = createFaults(sides, options, { counts: metrics.faults, threads })
+  live.faults = faults
   const guarded = { authorizer, gate: authorizer ?? writeSide?.gate }
   const shared = { ...common, ...guarded, metrics, watches, health, upstreamSide, faults, threads }
   const shown = createPage({ ...shared, all: metricsText({ metrics, threads }, wings) }, wings)

@@ -34,6 +34,7 @@ import { wireCronJobs } from './reconcilers/cron-jobs.ts'
 import { wireDaemonSets } from './reconcilers/daemon-sets.ts'
 import { wireServices } from './reconcilers/endpoints.ts'
 import { wireStatefulSets } from './reconcilers/stateful-sets.ts'
+import { type ActorFaults, Troubles } from './troubles.ts'
 import { VolumeWiring } from './reconcilers/volume-wiring.ts'
 import { ReplicaSets } from './replica-sets.ts'
 import { selects } from './selectors.ts'
@@ -52,6 +53,8 @@ export interface Simulation {
 
 export interface ActorsOptions extends Omit<WorldOptions, 'random' | 'onComplete'> {
   readonly simulation: Simulation
+  /** Faults that are switched on now. */
+  readonly faults?: (() => ActorFaults | undefined) | undefined
 }
 
 interface NodeActors {
@@ -132,7 +135,7 @@ export class Actors {
   /** Whatever goes on with pods and nodes. */
   #nodeActors(kubelet: ActorApi): NodeActors {
     const world = this.#world
-    const { clock, prefix, clusterOf, simulation } = this.#options
+    const { clock, prefix, clusterOf, simulation, faults = () => undefined } = this.#options
     const addresses = new Addresses(kubelet.draw(0, 2 ** 16))
     const player = new StagePlayer({
       ...this.#options,
@@ -147,6 +150,7 @@ export class Actors {
       api: kubelet,
       addresses,
       isLeft: () => player.plays('v1', 'Pod'),
+      troubles: new Troubles(faults),
       places: this.#places,
       clock,
       events: world.events,
@@ -159,6 +163,8 @@ export class Actors {
       clock,
       version: () => clusterOf('kubelet').gitVersion,
       isLeft: () => player.plays('v1', 'Node'),
+      faults,
+      events: world.events,
       lookAt: key => this.#queues.nodes.add(key),
     })
     return { player, kubelets, nodeKeeper }
@@ -352,12 +358,21 @@ export class Actors {
   }
 
   #nodeNoted(node: NodeFact): void {
+    const wasReady = this.#places.node(node.name)?.isReady
     const isOther = this.#places.nodeChanged(node)
     if (!this.#has('nodes')) return
+    if (wasReady !== undefined && wasReady !== node.isReady) this.#readinessChanged(node)
     this.#nodeKeeper.changed(node)
     if (!isOther) return
     this.#kubelets.nodeChanged()
     this.#repel(node.name)
+  }
+
+  #readinessChanged({ name }: NodeFact): void {
+    if (!this.#world.isComplete) return
+    const pods = this.#world.pods.index
+    const there = [...this.#places.podsOn(name)].flatMap(key => pods.get(key) ?? [])
+    this.#kubelets.readinessChanged(there.filter(pod => !this.#isLeftPod(pod)))
   }
 
   /** Pods leave a node that is gone, or has taints that they do not tolerate. */

@@ -6,9 +6,11 @@ import { microTimeText } from '../../go/time.ts'
 import { healthyNodeConditions } from '../node-conditions.ts'
 import { KeyedTimers } from '../controllers/keyed-timers.ts'
 import type { ActorApi } from './actor-api.ts'
+import type { EventRecorder } from './event-recorder.ts'
 import type { FactIndex } from './fact-index.ts'
 import type { NodeFact } from './facts.ts'
 import type { Condition, Node } from './objects.ts'
+import type { ActorFaults } from './troubles.ts'
 import { isOfState, taintsOf } from './reconcilers/node-taints.ts'
 
 const renewMs = 10_000
@@ -26,11 +28,25 @@ export interface NodesOptions {
   readonly lookAt: (key: Key) => void
   /** Declared stages say how nodes are: they only renew their leases here. */
   readonly isLeft: () => boolean
+  readonly faults: () => ActorFaults | undefined
+  readonly events: Pick<EventRecorder, 'tell'>
 }
+
+/** A node that goes away on purpose. */
+interface Away {
+  readonly sinceMs: number
+  readonly untilMs: number
+}
+
+/** Nobody notices before, as in Kubernetes. */
+const graceMs = 40_000
 
 export class Nodes {
   readonly #options: NodesOptions
   readonly #timers: KeyedTimers
+  readonly #away = new Map<Key, Away>()
+  /** The next time at which it is drawn if the node goes away. */
+  readonly #drawsAtMs = new Map<Key, number>()
 
   constructor(options: NodesOptions) {
     this.#options = options
@@ -46,12 +62,15 @@ export class Nodes {
 
   removed(key: Key): void {
     this.#timers.cancel(key)
+    this.#away.delete(key)
+    this.#drawsAtMs.delete(key)
   }
 
   async work(key: Key): Promise<void> {
     const { nodes, clock } = this.#options
     const node = nodes.get(key)
     if (node === undefined || node.isDeleting) return
+    if (this.#isAway(node)) return this.#lose(node)
     const isDue = !node.isReady || clock.wallMs() - node.heartbeatMs >= heartbeatMs
     if (isDue && !this.#options.isLeft()) await this.#report(key)
     if (!node.isReady || node.taints.some(isOfState)) await this.#taint(key)
@@ -120,6 +139,43 @@ export class Nodes {
     await api.patch(key, { status: { ...whole, conditions } }, 'status')
   }
 
+  #isAway({ key, name }: NodeFact): boolean {
+    const { faults, clock, api } = this.#options
+    const effect = faults()?.actorEffect('node-down')
+    const nowMs = clock.wallMs()
+    const away = effect === undefined ? undefined : this.#away.get(key)
+    if (away !== undefined && nowMs < away.untilMs) return true
+    this.#away.delete(key)
+    if (effect === undefined) return false
+    const drawsAtMs = this.#drawsAtMs.get(key)
+    if (drawsAtMs !== undefined && nowMs < drawsAtMs) return false
+    // The first time anywhere in the period, so that not all are asked at once.
+    const waitMs = drawsAtMs === undefined ? api.draw(0, effect.everyMs) : effect.everyMs
+    this.#drawsAtMs.set(key, nowMs + waitMs)
+    if (drawsAtMs === undefined) return false
+    const met = faults()?.meetActor('node-down', { node: name })
+    if (met === undefined) return false
+    this.#away.set(key, { sinceMs: nowMs, untilMs: nowMs + met.effect.forMs })
+    return true
+  }
+
+  /** It does not renew its lease, and after a while that is noticed. */
+  async #lose({ key, isReady, name }: NodeFact): Promise<void> {
+    const { api, clock, events } = this.#options
+    const { sinceMs } = this.#away.get(key) ?? { sinceMs: 0 }
+    if (isReady && clock.wallMs() - sinceMs >= graceMs) {
+      const found = await api.read<Node>(key)
+      if (found === undefined) return
+      const { metadata, status } = found.object
+      const conditions = unknownConditions(status?.conditions, api.now)
+      await api.patch(key, { status: { conditions } }, 'status')
+      const about = { apiVersion: 'v1', kind: 'Node', metadata }
+      const message = `Node ${name} status is now: NodeNotReady`
+      events.tell({ component: 'node-controller' }, about, { reason: 'NodeNotReady', message })
+    }
+    await this.#taint(key)
+  }
+
   async #taint(key: Key): Promise<void> {
     const { api } = this.#options
     const found = await api.read<Node>(key)
@@ -135,6 +191,17 @@ function conditionsOf(known: readonly Condition[] = [], now: string): Condition[
     const lastTransitionTime = before?.lastTransitionTime ?? now
     return { type, status, lastHeartbeatTime: now, lastTransitionTime, reason, message }
   })
+}
+
+/** Nobody knows how the node is. */
+function unknownConditions(known: readonly Condition[] = [], now: string): object[] {
+  return known.map(one => ({
+    ...one,
+    status: 'Unknown',
+    reason: 'NodeStatusUnknown',
+    message: 'Kubelet stopped posting node status.',
+    lastTransitionTime: one.status === 'Unknown' ? one.lastTransitionTime : now,
+  }))
 }
 
 interface About {

@@ -14,6 +14,15 @@ import type { Places } from './places.ts'
 import type { Container, Pod } from './objects.ts'
 import { leavesAfterMs } from './reconcilers/taints.ts'
 import {
+  crashedStatus,
+  lostConditions,
+  pullProblem,
+  readyConditions,
+  startedAgainStatus,
+  unpulledStatus,
+} from './reconcilers/troubled-status.ts'
+import type { Troubles } from './troubles.ts'
+import {
   attachedStatus,
   disruptedConditions,
   evictedStatus,
@@ -34,6 +43,7 @@ export interface PodsOptions {
   readonly addresses: Addresses
   /** Declared stages run the pods: they are only given their nodes here, and driven from them. */
   readonly isLeft: () => boolean
+  readonly troubles: Troubles
 }
 
 export class Pods {
@@ -50,6 +60,9 @@ export class Pods {
   /** Pods that leave their nodes after a while, because of taints that came at that time. */
   readonly #leaving: KeyedTimers
   readonly #leavingSince = new Map<Key, number>()
+  /** Pods that are not ready because their node does not say that it is there. */
+  readonly #lost = new Set<Key>()
+
   constructor(options: PodsOptions) {
     this.#options = options
     this.#timers = new KeyedTimers(options.clock)
@@ -69,6 +82,14 @@ export class Pods {
     for (const pod of pods) {
       if (places.repels(pod)) lookAt(pod.key)
       else this.#stay(pod.key)
+    }
+  }
+
+  /** The node of these pods says that it is there, or does not say it any more. */
+  readinessChanged(pods: readonly PodFact[]): void {
+    for (const pod of pods) {
+      this.changed(pod)
+      this.#options.lookAt(pod.key)
     }
   }
 
@@ -92,14 +113,24 @@ export class Pods {
     const [leastMs, mostMs] = podDurationsMs[stage]
     const drawnMs = api.draw(leastMs, mostMs)
     const delayMs = stage === 'end' ? Math.min(drawnMs, pod.graceSeconds * 1_000) : drawnMs
-    this.#timers.set(key, delayMs, () => {
+    this.#timers.set(key, delayMs + this.#troubledMs(stage, pod), () => {
       this.#awaited.delete(key)
       lookAt(key)
     })
   }
 
+  /** The time that troubles add to it. */
+  #troubledMs(stage: PodStage, { key, namespace }: PodFact): number {
+    const { troubles } = this.#options
+    if (stage === 'schedule') return troubles.lateMs(namespace)
+    if (stage === 'crash') return troubles.crashesAfterMs(key)
+    return stage === 'start' || stage === 'restart' ? troubles.waitsMs(key) : 0
+  }
+
   removed(key: Key): void {
     this.#stop(key)
+    this.#lost.delete(key)
+    this.#options.troubles.forget(key)
     this.#unplaced.delete(key)
     this.#stay(key)
     this.#adopted.delete(key)
@@ -108,33 +139,36 @@ export class Pods {
   }
 
   async work(key: Key): Promise<void> {
-    const { api, places, addresses: given } = this.#options
+    const { api } = this.#options
     const found = await api.read<Pod>(key)
     if (found === undefined) return
     const { object: pod, place, revision } = found
     const fact = podFact(key, revision, pod)
     if (await this.#leave(key, pod, fact)) return
+    if (await this.#waitsForNode(key, pod, fact)) return
     switch (this.#stageOf(fact)) {
       case 'schedule':
         return this.#schedule(key, place, pod)
       case 'recover':
-      case 'start': {
-        const node = places.node(fact.node)
-        // A node that is not there runs nothing.
-        if (node === undefined) return
-        // The change comes back before the answer.
-        this.#started.add(key)
-        const now = api.now
-        const addresses = { podAddress: given.next(), nodeAddress: node.address }
-        await api.patch(key, { status: runningStatus(pod, { now, ...addresses }) }, 'status')
-        this.#tellEach(pod, 'Pulled', ({ image = '' }) => {
-          const where = 'already present on machine and can be accessed by the pod'
-          return `Container image ${JSON.stringify(image)} ${where}`
-        })
-        this.#tellEach(pod, 'Created', () => 'Container created')
-        this.#tellEach(pod, 'Started', () => 'Container started')
+      case 'start':
+        return this.#start(key, pod, fact)
+      case 'crash': {
+        const isOver = pod.spec.restartPolicy === 'Never'
+        const waitsMs = this.#options.troubles.ended(key)
+        const status = crashedStatus(pod, api.now, isOver ? undefined : waitsMs)
+        if (isOver) this.#options.troubles.forget(key)
+        await api.patch(key, { status }, 'status')
+        const { name, namespace = '', uid } = pod.metadata
+        const container = pod.spec.containers[0]?.name ?? ''
+        const message = `Back-off restarting failed container ${container} in pod ${name}_${namespace}(${uid})`
+        this.#tell(pod, kubeletOf(pod), { type: 'Warning', reason: 'BackOff', message })
         return
       }
+      case 'restart':
+        this.#options.troubles.started(key, pod)
+        await api.patch(key, { status: startedAgainStatus(pod, api.now) }, 'status')
+        this.#tellEach(pod, 'Started', () => 'Container started')
+        return
       case 'attach':
         await api.patch(key, { status: attachedStatus(pod, api.now) }, 'status')
         return
@@ -157,6 +191,50 @@ export class Pods {
   stop(): void {
     this.#timers.stop()
     this.#leaving.stop()
+  }
+
+  async #start(key: Key, pod: Pod, fact: PodFact): Promise<void> {
+    const { api, places, addresses: given, troubles } = this.#options
+    const node = places.node(fact.node)
+    // A node that is not there runs nothing.
+    if (node === undefined) return
+    const now = api.now
+    const isAgain = troubles.waitsMs(key) > 0
+    if (troubles.pullFailsMs(key, pod) !== undefined) {
+      await api.patch(key, { status: unpulledStatus(pod, now, isAgain) }, 'status')
+      const { image = '' } = pod.spec.containers[0] ?? {}
+      const message = `Failed to pull image "${image}": ${pullProblem(image)}`
+      this.#tell(pod, kubeletOf(pod), { type: 'Warning', reason: 'Failed', message })
+      return
+    }
+    // The change comes back before the answer.
+    this.#started.add(key)
+    troubles.started(key, pod)
+    const addresses = { podAddress: given.next(), nodeAddress: node.address }
+    await api.patch(key, { status: runningStatus(pod, { now, ...addresses }) }, 'status')
+    this.#tellEach(pod, 'Pulled', ({ image = '' }) => {
+      const where = 'already present on machine and can be accessed by the pod'
+      return `Container image ${JSON.stringify(image)} ${where}`
+    })
+    this.#tellEach(pod, 'Created', () => 'Container created')
+    this.#tellEach(pod, 'Started', () => 'Container started')
+  }
+
+  /** Nothing goes on with a pod whose node does not say that it is there: it is not ready. */
+  async #waitsForNode(key: Key, pod: Pod, fact: PodFact): Promise<boolean> {
+    const { api, places, isLeft } = this.#options
+    const node = places.node(fact.node)
+    if (node === undefined || isLeft()) return false
+    const known = pod.status?.conditions
+    if (!node.isReady) {
+      if (!fact.isReady || fact.phase !== 'Running') return true
+      this.#lost.add(key)
+      await api.patch(key, { status: { conditions: lostConditions(known, api.now) } }, 'status')
+      return true
+    }
+    if (!this.#lost.delete(key) || fact.isReady || fact.phase !== 'Running') return false
+    await api.patch(key, { status: { conditions: readyConditions(known, api.now) } }, 'status')
+    return true
   }
 
   async #schedule(key: Key, place: ObjectPlace, pod: Pod): Promise<void> {
@@ -187,6 +265,10 @@ export class Pods {
     if (this.#options.isLeft() && (pod.node !== '' || pod.isDeleting)) return undefined
     const runsOn = pod.phase === 'Running' && pod.runsForEver && !pod.isDeleting
     if (pod.phase === 'Running' && pod.hasNewContainers && !pod.isDeleting) return 'attach'
+    if (pod.phase === 'Running' && !pod.isDeleting) {
+      if (this.#options.troubles.hasEnded(pod.key)) return 'restart'
+      if (this.#options.troubles.willCrash(pod.key)) return 'crash'
+    }
     if (runsOn && !pod.isReady && this.#adopted.has(pod.key)) return 'recover'
     if (this.#unplaced.has(pod.key) && !pod.isDeleting) return undefined
     return runsOn && this.#started.has(pod.key) ? 'disturb' : stageOf(pod)
@@ -251,7 +333,7 @@ export class Pods {
 
   /** The same for each of its containers. */
   #tellEach(pod: Pod, reason: string, message: (container: Container) => string): void {
-    const source = { component: 'kubelet', host: pod.spec.nodeName ?? '' }
+    const source = kubeletOf(pod)
     for (const container of pod.spec.containers) {
       const path = `spec.containers{${container.name}}`
       this.#tell(pod, source, { reason, message: message(container) }, path)
@@ -262,6 +344,10 @@ export class Pods {
     this.#timers.cancel(key)
     this.#awaited.delete(key)
   }
+}
+
+function kubeletOf({ spec }: Pod): EventSource {
+  return { component: 'kubelet', host: spec.nodeName ?? '' }
 }
 
 function hasEnded({ phase }: PodFact): boolean {

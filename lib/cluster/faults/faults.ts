@@ -11,7 +11,13 @@ import type { Faults as RequestsFaults, FaultySubject } from '../../http/exchang
 import { MetFaults } from './met-faults.ts'
 import type { FaultCount } from '../../http/exchange/faults.ts'
 import type { ChosenFault } from './chosen-faults.ts'
-import type { Compaction, FaultRule, FaultType } from './rule.ts'
+import {
+  type ActorEffect,
+  type Compaction,
+  type FaultRule,
+  type FaultType,
+  isForActors,
+} from './rule.ts'
 
 export interface FaultsOptions {
   readonly rules: readonly FaultRule[]
@@ -100,7 +106,8 @@ export class Faults implements RequestsFaults {
     const chosen = new Map<string, ChosenFault>()
     for (const active of this.#active) {
       const { effect, selection, share, times } = active.rule
-      if (effect.type === 'compact' || !concerns(selection, subject)) continue
+      if (effect.type === 'compact' || isForActors(effect)) continue
+      if (!concerns(selection, subject)) continue
       // Drawn for every request that a rule concerns, so that one rule does not shift the draws of
       // another.
       const draw = Atomics.add(this.#words, drawn, 2)
@@ -112,6 +119,33 @@ export class Faults implements RequestsFaults {
     return chosen.size === 0 ? undefined : new MetFaults(chosen)
   }
 
+  /** The fault of this type that something simulated meets now; undefined if it meets none. Asked,
+   *  it is met. */
+  meetActor<Type extends ActorEffect['type']>(
+    type: Type,
+    subject: ActorSubject,
+  ): MetActorFault<Type> | undefined {
+    for (const active of this.#active) {
+      const { effect, share, times } = active.rule
+      if (effect.type !== type || !concernsActor(active.rule, subject)) continue
+      const draw = Atomics.add(this.#words, drawn, 2)
+      const isDrawn = randomAt(this.#seed, draw) < share
+      if (!isDrawn || this.#met(active) >= times) continue
+      this.#meet(active)
+      const amount = randomAt(this.#seed, draw + 1)
+      return { effect: effect as MetActorFault<Type>['effect'], amount }
+    }
+    return undefined
+  }
+
+  /** The fault of this type that is switched on, if any is, whoever may meet it. */
+  actorEffect<Type extends ActorEffect['type']>(
+    type: Type,
+  ): MetActorFault<Type>['effect'] | undefined {
+    const found = this.#active.find(({ rule }) => rule.effect.type === type)
+    return found?.rule.effect as MetActorFault<Type>['effect'] | undefined
+  }
+
   #met({ word }: Active): number {
     return Atomics.load(this.#words, word)
   }
@@ -120,6 +154,39 @@ export class Faults implements RequestsFaults {
     Atomics.add(this.#words, active.word, 1)
     this.#onMet(active.rule.effect.type)
   }
+}
+
+/** Something simulated that a fault may concern. */
+export interface ActorSubject {
+  readonly namespace?: string
+  readonly node?: string
+  readonly images?: readonly string[]
+}
+
+export interface MetActorFault<Type extends ActorEffect['type']> {
+  readonly effect: Extract<ActorEffect, { readonly type: Type }>
+  /** From 0 up to 1: how much of it there is, where that may vary. */
+  readonly amount: number
+}
+
+function concernsActor(
+  { selection, actors }: FaultRule,
+  { namespace = '', node = '', images = [] }: ActorSubject,
+): boolean {
+  return (
+    selection.namespaces?.has(namespace) !== false &&
+    isNamed(actors.nodes, [node]) &&
+    isNamed(actors.images, images)
+  )
+}
+
+function isNamed(patterns: ReadonlySet<string> | undefined, names: readonly string[]): boolean {
+  if (patterns === undefined) return true
+  return [...patterns].some(pattern =>
+    names.some(name =>
+      pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern,
+    ),
+  )
 }
 
 function concerns(

@@ -5,7 +5,9 @@
  *      error,code=429,retry-after=5,share=10%
  *      watch-end,after=100      watch-expired,after=100      no-bookmarks
  *      reset,after=64KB         slow,rate=10KB/s             stale,age=30s
- *      compact                  compact,every=60s */
+ *      compact                  compact,every=60s
+ *      node-down,every=5m,for=1m,share=10%               pod-crash,delay=5s..1m,share=20%
+ *      image-pull,image=nginx*|busybox                   late-scheduler,delay=5s..30s */
 
 import { CacheError } from '../../base/errors.ts'
 
@@ -26,7 +28,30 @@ export interface Compaction {
   readonly everyMs: number | undefined
 }
 
-export type FaultType = Effect['type'] | Compaction['type']
+/** The effects of a fault on what simulated nodes do, whatever is asked. */
+export type ActorEffect =
+  /** A node stops saying that it is there, now and then. */
+  | { readonly type: 'node-down'; readonly everyMs: number; readonly forMs: number }
+  /** A container ends so long after it was started. */
+  | { readonly type: 'pod-crash'; readonly minMs: number; readonly maxMs: number }
+  | { readonly type: 'image-pull' }
+  /** A pod waits for its node that much longer. */
+  | { readonly type: 'late-scheduler'; readonly minMs: number; readonly maxMs: number }
+
+export type FaultType = Effect['type'] | Compaction['type'] | ActorEffect['type']
+
+const actorTypes = ['node-down', 'pod-crash', 'image-pull', 'late-scheduler'] as const
+
+export function isForActors(effect: FaultRule['effect']): effect is ActorEffect {
+  return (actorTypes as readonly string[]).includes(effect.type)
+}
+
+/** Which nodes and pods a rule concerns. What is undefined does not matter; a name may end with
+ *  `*`. */
+export interface ActorSelection {
+  readonly nodes: ReadonlySet<string> | undefined
+  readonly images: ReadonlySet<string> | undefined
+}
 
 const errorCodes = [429, 500, 503, 504] as const
 export type ErrorCode = (typeof errorCodes)[number]
@@ -44,9 +69,10 @@ export interface RequestSelection {
 export interface FaultRule {
   /** As it was written. */
   readonly text: string
-  readonly effect: Effect | Compaction
+  readonly effect: Effect | Compaction | ActorEffect
   readonly selection: RequestSelection
-  /** The share of these requests that it happens to. */
+  readonly actors: ActorSelection
+  /** The share of these requests, or of what actors do, that it happens to. */
   readonly share: number
   /** It happens so often at most. */
   readonly times: number
@@ -63,6 +89,10 @@ const membersOf: Readonly<Record<FaultType, readonly string[]>> = {
   slow: ['rate'],
   stale: ['age'],
   compact: ['every'],
+  'node-down': ['every', 'for', 'node', 'share', 'times'],
+  'pod-crash': ['delay', 'image', 'node', 'namespace', 'share', 'times'],
+  'image-pull': ['image', 'node', 'namespace', 'share', 'times'],
+  'late-scheduler': ['delay', 'namespace', 'share', 'times'],
 }
 
 const selecting = ['verb', 'resource', 'namespace', 'agent', 'share', 'times']
@@ -73,7 +103,8 @@ export function parseFaultRule(text: string): FaultRule {
   if (!isFaultType(type)) {
     throw invalid(text, `"${type}" is no fault: use ${Object.keys(membersOf).join(', ')}`)
   }
-  const known = type === 'compact' ? membersOf.compact : [...membersOf[type], ...selecting]
+  const isOfRequests = type !== 'compact' && !(actorTypes as readonly string[]).includes(type)
+  const known = [...membersOf[type], ...(isOfRequests ? selecting : [])]
   const members = new Map<string, string>()
   for (const part of parts) {
     const at = part.indexOf('=')
@@ -95,12 +126,13 @@ export function parseFaultRule(text: string): FaultRule {
       namespaces: values.names('namespace'),
       agent: members.get('agent'),
     },
+    actors: { nodes: values.names('node'), images: values.names('image') },
     share: values.share(),
     times: values.count('times', Infinity),
   }
 }
 
-function effectOf(type: FaultType, values: Values): Effect | Compaction {
+function effectOf(type: FaultType, values: Values): FaultRule['effect'] {
   switch (type) {
     case 'latency':
       return { type, ...values.delay() }
@@ -120,6 +152,18 @@ function effectOf(type: FaultType, values: Values): Effect | Compaction {
       return { type, bytesPerSecond: values.bytes('rate', /^(\d{1,9})(B|KB|MB)\/s$/) }
     case 'stale':
       return { type, ageMs: values.milliseconds('age') }
+    case 'node-down':
+      return {
+        type,
+        everyMs: values.milliseconds('every', 5 * 60_000),
+        forMs: values.milliseconds('for', 60_000),
+      }
+    case 'pod-crash':
+      return { type, ...values.delay('5s..1m') }
+    case 'image-pull':
+      return { type }
+    case 'late-scheduler':
+      return { type, ...values.delay('5s..30s') }
     case 'compact':
       return { type, everyMs: values.has('every') ? values.milliseconds('every') : undefined }
   }
@@ -185,15 +229,16 @@ class Values {
     return bytes
   }
 
-  milliseconds(name: string): number {
+  milliseconds(name: string, fallback?: number): number {
+    if (fallback !== undefined && !this.has(name)) return fallback
     const ms = millisecondsOf(this.#members.get(name) ?? '')
     if (ms === undefined || ms === 0) throw this.wrong(name, 'a time such as 200ms, 5s or 1m')
     return ms
   }
 
   /** One time, or a range from which each is drawn. */
-  delay(): { readonly minMs: number; readonly maxMs: number } {
-    const [from = '', to = from, ...more] = (this.#members.get('delay') ?? '').split('..')
+  delay(fallback = ''): { readonly minMs: number; readonly maxMs: number } {
+    const [from = '', to = from, ...more] = (this.#members.get('delay') ?? fallback).split('..')
     const [minMs, maxMs] = [millisecondsOf(from), millisecondsOf(to)]
     if (minMs === undefined || maxMs === undefined || minMs > maxMs || more.length > 0) {
       throw this.wrong('delay', 'a time such as 200ms, or a range such as 200ms..2s')

@@ -1,6 +1,15 @@
 /** The durations of what goes on with a made-up pod, at least and at most. */
 
-export type PodStage = 'schedule' | 'start' | 'attach' | 'recover' | 'disturb' | 'finish' | 'end'
+export type PodStage =
+  | 'schedule'
+  | 'start'
+  | 'attach'
+  | 'recover'
+  | 'disturb'
+  | 'crash'
+  | 'restart'
+  | 'finish'
+  | 'end'
 
 export const podDurationsMs: Readonly<Record<PodStage, readonly [number, number]>> = {
   schedule: [20, 200],
@@ -8,6 +17,9 @@ export const podDurationsMs: Readonly<Record<PodStage, readonly [number, number]
   attach: [100, 500],
   recover: [500, 2_500],
   disturb: [600_000, 3_600_000],
+  // As long as the fault says.
+  crash: [0, 0],
+  restart: [0, 0],
   finish: [2_000, 8_000],
   end: [500, 2_000],
 }

@@ -20,10 +20,9 @@ interface Pods {
 }
 
 /** Minutes take milliseconds, seconds a fiftieth. */
-const { send } = await startSimulatedCluster<Pods>(
-  t,
-  delayMs => delayMs / (delayMs >= 600_000 ? 10_000 : 50),
-)
+const { send } = await startSimulatedCluster<Pods>(t, {
+  shortened: delayMs => delayMs / (delayMs >= 600_000 ? 10_000 : 50),
+})
 
 async function pods(): Promise<readonly Pod[]> {
   return (await send('GET', '/api/v1/namespaces/default/pods')).items

@@ -38,8 +38,8 @@ t.test('the stages that are printed do what the actors do', async t => {
   // No pod is disturbed meanwhile.
   const shortened = (delayMs: number): number => (delayMs > 60_000 ? delayMs : delayMs / 50)
   const [plain, declared] = await Promise.all([
-    startSimulatedCluster<Answer>(t, shortened),
-    startSimulatedCluster<Answer>(t, shortened, builtInStages),
+    startSimulatedCluster<Answer>(t, { shortened }),
+    startSimulatedCluster<Answer>(t, { shortened, declared: builtInStages }),
   ])
   const statuses = await Promise.all(
     [plain, declared].map(async ({ send, until }) => {

@@ -18,16 +18,25 @@ export interface SimulatedCluster<T> {
   readonly until: (path: string, isDone: (answer: ApiAnswer<T>) => boolean) => Promise<ApiAnswer<T>>
 }
 
-/** It ends with the test. Waiting takes a fiftieth of the time, or what `shortened` says. */
+export interface SimulatedOptions {
+  /** The time that waiting takes: a fiftieth if it is left out. */
+  readonly shortened?: (delayMs: number) => number
+  /** Stage objects. */
+  readonly declared?: readonly unknown[]
+  /** Rules of faults. */
+  readonly faults?: readonly string[]
+}
+
+/** It ends with the test. */
 export async function startSimulatedCluster<T>(
   t: Test,
-  shortened: (delayMs: number) => number = delayMs => delayMs / 50,
-  declared: readonly unknown[] = [],
+  { shortened = delayMs => delayMs / 50, declared = [], faults = [] }: SimulatedOptions = {},
 ): Promise<SimulatedCluster<T>> {
   const stages = declared.flatMap(object => stageOf(object) ?? [])
   const served = await startServed(t, {
     isWritable: true,
     hasControllers: true,
+    faults: { rules: faults, seed: 1 },
     basics: { rootAuthority: 'none' },
     simulation: { actors: new Set(actorNames), random: createRandom(1), stages },
     clock: {

@@ -4,6 +4,7 @@ import type { ActorApi } from '../../../../lib/cluster/actors/actor-api.ts'
 import type { NodeFact } from '../../../../lib/cluster/actors/facts.ts'
 import { Places } from '../../../../lib/cluster/actors/places.ts'
 import { Addresses } from '../../../../lib/cluster/actors/addresses.ts'
+import { Troubles } from '../../../../lib/cluster/actors/troubles.ts'
 import { Pods } from '../../../../lib/cluster/actors/pods.ts'
 import { FakeClock, settle } from '../../../support/fake-clock.ts'
 
@@ -35,6 +36,7 @@ function waitingPods(bind: (node: string) => Promise<void>): Pods {
     events: { tell: () => {} },
     addresses: new Addresses(0),
     isLeft: () => false,
+    troubles: new Troubles(() => undefined),
     lookAt: () => {},
   })
 }

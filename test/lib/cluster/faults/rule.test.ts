@@ -22,6 +22,13 @@ t.test('a rule says what goes wrong, and for which requests', async t => {
   t.match(parseFaultRule('reset, after=2MB').effect, { afterBytes: 2_097_152 })
   t.match(parseFaultRule('stale,age=1m').effect, { ageMs: 60_000 })
   t.match(parseFaultRule('watch-expired,after=100').effect, { afterEvents: 100 })
+  t.match(parseFaultRule('node-down,every=1m,node=node-*|other,share=10%'), {
+    effect: { type: 'node-down', everyMs: 60_000, forMs: 60_000 },
+    actors: { nodes: new Set(['node-*', 'other']), images: undefined },
+    share: 0.1,
+  })
+  t.match(parseFaultRule('pod-crash').effect, { minMs: 5_000, maxMs: 60_000 })
+  t.match(parseFaultRule('late-scheduler,delay=1s').effect, { minMs: 1_000, maxMs: 1_000 })
   t.match(parseFaultRule('compact').effect, { type: 'compact', everyMs: undefined })
 })
 
@@ -42,6 +49,8 @@ t.test('an error says what is wrong with a rule, and what would be right', async
     ['slow,rate=0KB/s', 'rate is "0KB/s": it is such as 10KB/s'],
     ['stale,age=0s', 'age is "0s"'],
     ['compact,verb=get', 'compact has no "verb": it takes every'],
+    ['image-pull,verb=get', 'image-pull has no "verb": it takes image, node, namespace, share,'],
+    ['node-down,for=0s', 'for is "0s": it is a time such as 200ms, 5s or 1m'],
   ] as const) {
     t.throws(
       () => parseFaultRule(text),
