@@ -57,6 +57,9 @@ export interface ActorsOptions extends Omit<WorldOptions, 'random' | 'onComplete
   readonly faults?: (() => ActorFaults | undefined) | undefined
 }
 
+/** An owner of many pods is not told of each. */
+const restMs = 50
+
 interface NodeActors {
   readonly player: StagePlayer
   readonly kubelets: Pods
@@ -121,10 +124,12 @@ export class Actors {
     this.#nodeKeeper = nodeKeeper
     for (const actor of [jobs, this.#kubelets, this.#nodeKeeper]) world.atEnd(() => actor.stop())
     this.#queues = {
-      deployments: world.queue('a simulated deployment', key =>
-        this.#workOnDeployment(deployments, key),
+      deployments: world.queue(
+        'a simulated deployment',
+        key => this.#workOnDeployment(deployments, key),
+        restMs,
       ),
-      sets: world.queue('a simulated replica set', key => sets.work(key)),
+      sets: world.queue('a simulated replica set', key => sets.work(key), restMs),
       jobs: world.queue('a simulated job', key => jobs.work(key)),
       pods: world.queue('a simulated pod', key => this.#kubelets.work(key)),
       nodes: world.queue('a simulated node', key => this.#nodeKeeper.work(key)),

@@ -92,9 +92,9 @@ export class World {
     return new ActorApi({ cluster: clusterOf(manager), clock, random, onWritten })
   }
 
-  queue(name: string, work: (key: Key) => Promise<void>): WorkQueue<Key> {
+  queue(name: string, work: (key: Key) => Promise<void>, restMs?: number): WorkQueue<Key> {
     const { clock, logger } = this.#options
-    return new WorkQueue({ name, clock, logger, signal: this.signal, work })
+    return new WorkQueue({ name, clock, logger, signal: this.signal, restMs, work })
   }
 
   /** Makes it work on the objects whose keys it is then given. */

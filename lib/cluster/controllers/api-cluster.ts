@@ -13,6 +13,7 @@ import type { Resource } from '../../kube/resources/resource.ts'
 import { StatusError } from '../../kube/status.ts'
 import { runWrite } from '../write/operations/run-write.ts'
 import {
+  plainOf,
   treeOf,
   type Written,
   WriteSession,
@@ -236,8 +237,8 @@ export class ApiCluster implements Cluster {
 
   /** The same, in plain values. */
   plainOf(resource: Resource, entry: KeyValue): unknown {
-    const tree = this.treeOf(resource, entry)
-    return tree && JSON.parse(textInOrder(tree))
+    const encoder = this.#options.state().encoderOf(resource)
+    return encoder instanceof NotExact ? undefined : plainOf(encoder, resource, entry)
   }
 
   async delete(place: ObjectPlace, request: DeleteRequest): Promise<void> {

@@ -11,6 +11,9 @@ export interface WorkQueueOptions<T extends string> {
   readonly clock: Clock
   readonly logger: Logger
   readonly signal: AbortSignal
+  /** The time for which a thing that was looked at rests: what changes meanwhile is looked at in
+   *  one go. Undefined: it does not rest. */
+  readonly restMs?: number | undefined
   /** Looks at one thing. To be asked again later, it throws. */
   readonly work: (item: T) => Promise<void>
 }
@@ -23,6 +26,8 @@ export class WorkQueue<T extends string> {
   readonly #options: WorkQueueOptions<T>
   readonly #waiting = new Set<T>()
   readonly #pausesMs = new Map<T, number>()
+  /** Things that rest; true: they are to be looked at after it. */
+  readonly #resting = new Map<T, boolean>()
   #isRunning = false
 
   constructor(options: WorkQueueOptions<T>) {
@@ -30,6 +35,10 @@ export class WorkQueue<T extends string> {
   }
 
   add(item: T): void {
+    if (this.#resting.has(item)) {
+      this.#resting.set(item, true)
+      return
+    }
     this.#waiting.add(item)
     if (this.#isRunning || this.#options.signal.aborted) return
     this.#isRunning = true
@@ -52,8 +61,22 @@ export class WorkQueue<T extends string> {
       if (signal.aborted) break
       this.#waiting.delete(item)
       await this.#workOn(item)
+      this.#rest(item)
     }
     this.#isRunning = false
+  }
+
+  #rest(item: T): void {
+    const { restMs, clock, signal } = this.#options
+    if (restMs === undefined) return
+    // Something may have asked for it while it was worked on.
+    const isWanted = this.#waiting.delete(item)
+    this.#resting.set(item, isWanted)
+    void sleep(clock, restMs, signal).then(() => {
+      const isAsked = this.#resting.get(item) === true
+      this.#resting.delete(item)
+      if (isAsked && !signal.aborted) this.add(item)
+    })
   }
 
   async #workOn(item: T): Promise<void> {

@@ -284,13 +284,24 @@ const textMaxLength = 10_000
 
 /** A stored object as a tree, as an encoder serves it. */
 export function treeOf(encoder: ObjectEncoder, resource: Resource, entry: KeyValue): JsonObject {
+  write(encoder, resource, entry)
+  const tree = parseTree(scratch.bytes, 0, scratch.length)
+  if (!(tree instanceof Map)) throw notExactly(resource, new NotExact('value is not an object'))
+  return tree
+}
+
+/** The same in plain values, without the tree, for those that only read it. */
+export function plainOf(encoder: ObjectEncoder, resource: Resource, entry: KeyValue): unknown {
+  write(encoder, resource, entry)
+  const { buffer, byteOffset } = scratch.bytes
+  return JSON.parse(Buffer.from(buffer, byteOffset, scratch.length).toString())
+}
+
+function write(encoder: ObjectEncoder, resource: Resource, entry: KeyValue): void {
   scratch.clear()
   const options = { shown: plain, revision: entry.modRevision, place: 'alone' } as const
   const problem = encoder.append(scratch, entry, options)
   if (problem !== undefined) throw notExactly(resource, problem)
-  const tree = parseTree(scratch.bytes, 0, scratch.length)
-  if (!(tree instanceof Map)) throw notExactly(resource, new NotExact('value is not an object'))
-  return tree
 }
 
 const scratch = new ByteWriter()
