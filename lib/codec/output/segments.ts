@@ -49,12 +49,16 @@ export interface Run {
  *  make. */
 export const runEntries = 64
 
+/** The same of entries that are kept: their items are joined, as far as that is worth it. */
+const keptRunEntries = 32
+
 /** Entries that were picked out, as runs. */
-export function runsOfEntries(entries: readonly KeyValue[]): Run[] {
+export function runsOfEntries(entries: readonly KeyValue[], isKept: boolean = false): Run[] {
   const runs: Run[] = []
-  for (let from = 0; from < entries.length; from += runEntries) {
-    const to = Math.min(entries.length, from + runEntries)
-    runs.push({ entries, from, to, leaf: undefined })
+  const step = isKept ? keptRunEntries : runEntries
+  for (let from = 0; from < entries.length; from += step) {
+    const to = Math.min(entries.length, from + step)
+    runs.push({ entries, from, to, leaf: undefined, isKept })
   }
   return runs
 }

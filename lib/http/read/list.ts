@@ -60,7 +60,7 @@ export async function answerList(
   await shown.encoder.prepare(shown.shown, pace)
   const meta = listMeta(plan, page, services.tokenEncryption)
   const items = page.content.type === 'slices' && plan.limit === 0 ? snapshot.count(plan.range) : 0
-  const contents = { meta, runs: runsOf(page), isMirrored: true, items }
+  const contents = { meta, runs: runsOf(page, plan), isMirrored: true, items }
   const list: ListAnswer = { ...shown, resource, mediaType, contents, pace }
   return sendList(context, list, await beginList(context, list, services), services)
 }
@@ -93,14 +93,17 @@ const sliceEntries = 64
 /** Selected lists up to this size are kept encoded: clients often repeat the same selection, such
  *  as the pods of their node. */
 const keptEntriesMax = 500
+/** Those of a shard up to this size: its replica lists it again and again, and nobody else does. */
+const keptOfShardMax = 60_000
 
-function runsOf({ content }: Page): Iterable<Run> {
+function runsOf({ content }: Page, { shards }: Pick<ListPlan, 'shards'>): Iterable<Run> {
   if (content.type === 'slices') return content.slices
   const { entries } = content
   if (entries.length <= keptEntriesMax) {
     return [{ entries, from: 0, to: entries.length, leaf: undefined, isKept: true }]
   }
-  return runsOfEntries(entries)
+  const isKept = shards !== undefined && entries.length <= keptOfShardMax
+  return isKept ? runsOfEntries(entries, true) : runsOfEntries(entries)
 }
 
 /** Contents of a list that is written. */

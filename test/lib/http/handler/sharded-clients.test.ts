@@ -3,6 +3,9 @@
  *  client. */
 
 import t, { type Test } from 'tap'
+import { keyFromText, singleKey } from '../../../../lib/base/keys.ts'
+import { NotExact } from '../../../../lib/codec/not-exact.ts'
+import { protobufFromJson } from '../../../../lib/codec/transcode/transcode.ts'
 import { ask, caughtUp, type Served, startServed } from '../../../support/http/served.ts'
 import { told, watch } from '../../../support/watch/watch-served.ts'
 
@@ -190,6 +193,38 @@ t.test('several ranges are one selector, as fabric8 writes them', async t => {
     some.items.map(({ metadata }) => metadata.name).toSorted(),
     wanted.map(({ metadata }) => metadata.name).toSorted(),
   )
+})
+
+t.test('a large shard is the same each time, and has the bytes of the whole list', async t => {
+  const served = await startServed(t, { hasShards: true })
+  for (let i = 0; i < 1_300; i++) {
+    const metadata = { name: `m${i}`, namespace: 'large', uid: `uid-${i}` }
+    const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { i: String(i) } }
+    const value = protobufFromJson(Buffer.from(JSON.stringify(object)))
+    if (value instanceof NotExact) throw new Error(value.reason)
+    const key = keyFromText(`/registry/configmaps/large/m${i}`)
+    const success = [{ type: 'put' as const, key, value }]
+    await served.client.txn({ compares: [], success, failure: [] })
+  }
+  await caughtUp(served, 1_301)
+  const path = '/api/v1/configmaps'
+  const whole = await list(served, path, {})
+  const shardSelector = selectorOf('client-go and fabric8', 'uid', 2, 1)
+  const wanted = whole.items.filter(({ metadata }) => hashOf(metadata.uid) >= all / 2n)
+  t.ok(wanted.length > 500)
+  // The second time it is kept, the third time in pieces; then a part of it has changed.
+  for (let i = 0; i < 3; i++) {
+    const some = await list(served, path, { shardSelector })
+    t.equal(JSON.stringify(some.items), JSON.stringify(wanted))
+  }
+  const [first] = wanted
+  const key = keyFromText(`/registry/configmaps/large/${first!.metadata.name}`)
+  const range = singleKey(key)
+  const success = [{ type: 'delete' as const, range }]
+  await served.client.txn({ compares: [], success, failure: [] })
+  await caughtUp(served, 1_302)
+  const rest = await list(served, path, { shardSelector })
+  t.equal(JSON.stringify(rest.items), JSON.stringify(wanted.slice(1)))
 })
 
 t.test('where shards are not served the selector is ignored', async t => {
