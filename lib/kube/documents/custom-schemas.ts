@@ -40,11 +40,11 @@ export function customListSchema(
       apiVersion: typeMeta['apiVersion'],
       items: { description, type: 'array', items: item },
       kind: typeMeta['kind'],
-      metadata: {
-        description:
-          'Standard list metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds',
-        ...set.typeReference('meta/v1.ListMeta'),
-      },
+      metadata: described(
+        set,
+        'meta/v1.ListMeta',
+        'Standard list metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds',
+      ),
     },
     'x-kubernetes-group-version-kind': [{ group, kind: listKind, version }],
   }
@@ -53,11 +53,17 @@ export function customListSchema(
 const preserves = 'x-kubernetes-preserve-unknown-fields'
 
 function metadata(set: TypeReferences): OpenApiSchema {
-  return {
-    description:
-      "Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
-    ...set.typeReference('meta/v1.ObjectMeta'),
-  }
+  return described(
+    set,
+    'meta/v1.ObjectMeta',
+    "Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
+  )
+}
+
+/** A reference with a description: version 3 has nothing beside a reference. */
+function described(set: TypeReferences, type: string, description: string): OpenApiSchema {
+  const reference = set.typeReference(type)
+  return set.version === 2 ? { description, ...reference } : { description, allOf: [reference] }
 }
 
 /** A schema with the schemas in it. Definitions are as deep as a body may be nested. */
@@ -110,7 +116,7 @@ function unfolded(schema: UntypedObject): UntypedObject {
 }
 
 function inVersion2(schema: UntypedObject): UntypedObject {
-  const { allOf: _, oneOf: __, anyOf: ___, not: ____, nullable, ...rest } = schema
+  const { allOf: _, oneOf: __, anyOf: ___, not: ____, default: _____, nullable, ...rest } = schema
   const less: Record<string, unknown> = rest
   if (nullable === true) {
     delete less['type']

@@ -73,7 +73,10 @@ export class OpenApi {
     const ofVersion = versionOf(name)
     const kinds = [{ group: '', version: 'v1' }]
     if (ofVersion !== undefined && ofVersion.group !== '') kinds.push(ofVersion)
-    const set = new SchemaSet(this.#options.registry.schema, 3, kinds)
+    const { schema } = this.#options.registry
+    // Definitions are published by a server that knows no group of its own.
+    const isCustom = this.#resourcesOf(ofVersion).some(({ custom }) => custom !== undefined)
+    const set = new SchemaSet(schema, 3, isCustom ? undefined : kinds)
     const writer = new PathWriter(set, this.#options)
     for (const path of this.#otherPaths(name, ofVersion)) writer.add(path)
     if (ofVersion !== undefined) yield* this.#addResources(writer, this.#resourcesOf(ofVersion))

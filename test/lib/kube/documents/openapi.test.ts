@@ -181,7 +181,7 @@ t.test('a custom schema says less in version 2', async t => {
     properties: {
       maybe: { type: 'object', nullable: true, properties: { a: { type: 'string' } } },
       port: { 'x-kubernetes-int-or-string': true },
-      free: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+      free: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true, default: {} },
       spec: { type: 'object', oneOf: [{ required: ['a'] }], properties: { a: {}, b: {} } },
       inner: { type: 'object', 'x-kubernetes-embedded-resource': true },
     },
@@ -190,6 +190,7 @@ t.test('a custom schema says less in version 2', async t => {
     ...schema.properties,
     port: { anyOf: [{ type: 'integer' }, { type: 'string' }] },
     inner: { required: ['kind', 'apiVersion'] },
+    metadata: { allOf: [{}], description: /^Standard object's metadata/ },
   })
   const { properties, required } = set(2)
   t.strictSame(required, ['spec'])
