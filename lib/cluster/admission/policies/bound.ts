@@ -57,7 +57,8 @@ export async function visitBound(
   const byPolicy = bindingsByPolicy(await objects.list(session, kind.bindings))
   for (const policy of all) {
     const own = byPolicy.get(metaText(policy, 'name'))
-    if (own !== undefined) await new PolicyVisit(attributes, policy, visitor).visitAll(own)
+    const work = own && new PolicyVisit(attributes, policy, visitor).visitAll(own)
+    if (work !== undefined) await work
     if (session.slice.isOver) await session.slice.next()
   }
 }
@@ -91,6 +92,22 @@ function compiledFor(policy: JsonObject): CompiledPolicy {
   return known
 }
 
+function hasNothingToLookUp(binding: JsonObject): boolean {
+  const spec = partOf(binding, 'spec')
+  return !(spec.get('matchResources') instanceof Map) && !(spec.get('paramRef') instanceof Map)
+}
+
+const actions = new WeakMap<JsonObject, readonly string[]>()
+
+function actionsOf(binding: JsonObject): readonly string[] {
+  let known = actions.get(binding)
+  if (known === undefined) {
+    known = itemsOf(partOf(binding, 'spec').get('validationActions')).map(textOf)
+    actions.set(binding, known)
+  }
+  return known
+}
+
 /** One parameter that is none. */
 const noParams: BoundPolicy['params'] = [undefined]
 
@@ -109,9 +126,17 @@ class PolicyVisit {
     this.#visitor = visitor
   }
 
-  async visitAll(own: readonly JsonObject[]): Promise<void> {
+  /** A promise only where something has to be looked up. */
+  visitAll(own: readonly JsonObject[]): Promise<void> | undefined {
     const matched = matches(this.#attributes, partOf(this.#spec, 'matchConstraints'))
-    const resource = matched instanceof Promise ? await matched : matched
+    if (matched instanceof Promise) return matched.then(found => this.#visitEach(found, own))
+    const [binding] = own
+    const isPlain = own.length === 1 && binding !== undefined && hasNothingToLookUp(binding)
+    if (!isPlain || this.#spec.get('paramKind') instanceof Map) return this.#visitEach(matched, own)
+    return matched === undefined ? undefined : this.#visit(binding, matched, noParams)
+  }
+
+  async #visitEach(resource: Resource | undefined, own: readonly JsonObject[]): Promise<void> {
     if (resource === undefined) return
     const kind = this.#spec.get('paramKind')
     const paramResource = kind instanceof Map ? this.#resourceOf(kind) : undefined
@@ -182,7 +207,7 @@ class PolicyVisit {
       compiled: compiledFor(this.#policy),
       resource,
       params,
-      actions: itemsOf(partOf(binding, 'spec').get('validationActions')).map(textOf),
+      actions: actionsOf(binding),
     })
   }
 

@@ -194,6 +194,9 @@ function memberValue(json: JsonValue, shape: Shape | undefined): Value {
 export class DataMap extends CelMap {
   readonly json: JsonObject
   readonly #shape: Shape
+  /** The object or list that was read last: rules go the same way again and again. */
+  #lastKey: Value | undefined
+  #lastValue: Value | undefined
 
   constructor(json: JsonObject, shape: Shape) {
     super()
@@ -206,6 +209,16 @@ export class DataMap extends CelMap {
   }
 
   get(key: Value): Value | undefined {
+    if (key === this.#lastKey) return this.#lastValue
+    const value = this.#read(key)
+    if (value instanceof DataMap || value instanceof DataList) {
+      this.#lastKey = key
+      this.#lastValue = value
+    }
+    return value
+  }
+
+  #read(key: Value): Value | undefined {
     if (typeof key !== 'string') throw noOverload()
     const { fields, item, kind } = this.#shape
     if (fields !== undefined) {
