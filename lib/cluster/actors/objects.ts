@@ -65,8 +65,23 @@ export interface Condition {
 }
 
 export interface PodTemplate {
-  readonly metadata?: { readonly labels?: Labels; readonly annotations?: Labels }
+  readonly metadata?: {
+    readonly labels?: Labels
+    readonly annotations?: Labels
+    readonly finalizers?: readonly string[]
+  }
   readonly spec: object
+}
+
+/** The metadata that pods take from their template. A name in it is not taken: two pods could not
+ *  have it. */
+export function metadataForPods({ metadata = {} }: PodTemplate): PodTemplate['metadata'] & object {
+  const { labels, annotations, finalizers } = metadata
+  return {
+    ...(labels === undefined ? {} : { labels }),
+    ...(annotations === undefined ? {} : { annotations }),
+    ...(finalizers === undefined ? {} : { finalizers }),
+  }
 }
 
 export interface Container {

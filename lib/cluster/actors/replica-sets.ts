@@ -5,7 +5,7 @@ import type { ActorApi } from './actor-api.ts'
 import type { EventRecorder, EventSource } from './event-recorder.ts'
 import type { FactIndex } from './fact-index.ts'
 import type { PodFact } from './facts.ts'
-import type { PodTemplate, ReplicaSet } from './objects.ts'
+import { metadataForPods, type PodTemplate, type ReplicaSet } from './objects.ts'
 import { adopt } from './adoption.ts'
 import { doWrites } from './outcome.ts'
 import { selectorOf } from './selectors.ts'
@@ -99,12 +99,17 @@ export async function createPod(
   api: ActorApi,
   namespace: string,
   owner: { readonly kind: string; readonly name: string; readonly uid: string },
-  { metadata, spec }: PodTemplate,
+  template: PodTemplate,
 ): Promise<string> {
   const ownerReferences = [{ ...owner, controller: true, blockOwnerDeletion: true }]
   const object = {
-    metadata: { ...metadata, generateName: `${owner.name}-`, namespace, ownerReferences },
-    spec,
+    metadata: {
+      ...metadataForPods(template),
+      generateName: `${owner.name}-`,
+      namespace,
+      ownerReferences,
+    },
+    spec: template.spec,
   }
   return api.create({ group: '', resource: 'pods', namespace, object })
 }

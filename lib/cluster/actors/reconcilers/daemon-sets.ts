@@ -3,7 +3,14 @@
 import { adopt } from '../adoption.ts'
 import { activePods } from '../replica-sets.ts'
 import { type NodeFact, type PodFact, selectingFact } from '../facts.ts'
-import type { Metadata, Placing, PodTemplate, Selector, Toleration } from '../objects.ts'
+import {
+  type Metadata,
+  metadataForPods,
+  type Placing,
+  type PodTemplate,
+  type Selector,
+  type Toleration,
+} from '../objects.ts'
 import { nothing, type Outcome, statusWrite, type Write } from '../outcome.ts'
 import { isWanted } from '../placing.ts'
 import type { Seen } from '../reconciler.ts'
@@ -121,7 +128,7 @@ function create({ metadata, spec }: DaemonSet, node: string, hash: string): Writ
   const required = { nodeSelectorTerms: [{ matchFields }] }
   const object = {
     metadata: {
-      ...spec.template.metadata,
+      ...metadataForPods(spec.template),
       generateName: `${name}-`,
       namespace,
       labels: { ...spec.template.metadata?.labels, [revisionLabel]: hash },

@@ -3,7 +3,13 @@
 
 import { adopt } from '../adoption.ts'
 import { type PodFact, selectingFact } from '../facts.ts'
-import type { Labels, Metadata, PodTemplate, Selector } from '../objects.ts'
+import {
+  type Labels,
+  type Metadata,
+  metadataForPods,
+  type PodTemplate,
+  type Selector,
+} from '../objects.ts'
 import { nothing, type Outcome, statusWrite, type Write } from '../outcome.ts'
 import type { Seen } from '../reconciler.ts'
 import { lookAtPodOwners } from '../wiring.ts'
@@ -176,7 +182,7 @@ function create(
   const owner = { apiVersion: 'apps/v1', kind: 'StatefulSet', ...identity(metadata) }
   const pod = {
     metadata: {
-      ...spec.template.metadata,
+      ...metadataForPods(spec.template),
       name,
       namespace,
       labels: {
