@@ -104,10 +104,7 @@ export class PoolThread {
       send: answer => this.tell(answer),
     })
     this.#work = options.attach?.(news => this.tell({ type: 'work', news }))
-    this.#worker.on('message', (message: ToMain) => {
-      if (isQuestion(message)) this.#fed.ask(message)
-      else this.#take(message)
-    })
+    this.#worker.on('message', (message: ToMain) => this.#hear(message))
     this.#worker.on('error', (error: Error) => (this.#reason = error.stack ?? error.message))
     this.#ended = new Promise(resolve => {
       this.#worker.once('exit', () => {
@@ -157,6 +154,18 @@ export class PoolThread {
   stop(): Promise<void> {
     this.tell({ type: 'stop' })
     return this.#ended
+  }
+
+  /** A message that cannot be shows that its thread has gone wrong: that one is ended, and takes no
+   *  other with it. */
+  #hear(message: ToMain): void {
+    try {
+      if (isQuestion(message)) this.#fed.ask(message)
+      else this.#take(message)
+    } catch (error) {
+      const { message: why } = CacheError.from(error, 'closed')
+      this.terminate(`it has sent a message that cannot be: ${why}`)
+    }
   }
 
   #take(message: Report): void {
