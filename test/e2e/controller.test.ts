@@ -1,7 +1,7 @@
 /** A controller with an informer, leader election, a work queue and status patches, while the
  *  server makes its requests fail: it converges, and its view equals the store. The seed decides
  *  the faults and the changes; what is under way at the same time is up to the machine. To have the
- *  same again: CONTROLLER_SEED=N. 5,000 objects: EFFORT=33. */
+ *  same again: CONTROLLER_SEED=N. 5,000 objects: EFFORT=17. */
 
 import { type ChildProcess, execFile, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -26,7 +26,7 @@ import { startProgram } from '../support/program/program.ts'
 import { patient } from '../support/patience.ts'
 
 const seed = Number(process.env['CONTROLLER_SEED'] ?? Math.floor(Math.random() * 1e9))
-const objects = 150 * effort
+const objects = 300 * effort
 const namespaces = ['default', 'red', 'green']
 /** More than a busy machine takes; whoever does not converge by then never does. */
 const patienceMs = patient(120_000 * effort)
