@@ -106,6 +106,7 @@ export const long: readonly string[] = [
   'bench/threads',
   'bench/watch',
   'deploy/installed',
+  'deploy/one-file',
   'e2e/kubectl-simulated',
   'e2e/starters',
   'golden/record/record',

@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { commands } from '../lib/config/commands.ts'
-import { manPage } from './support/program/man-page.ts'
+import { manPage } from '../lib/commands/man.ts'
 import { metricsDocument } from './support/program/metrics-document.ts'
 import { optionsDocument } from './support/program/options-document.ts'
 

@@ -18,6 +18,7 @@ import type { CommandContext } from './context.ts'
 import { type OpenClient, openEtcdClient } from './etcd-client.ts'
 import { replayPlanOf, startReplay } from './recordings/replay-plan.ts'
 import type { ThreadsOptions } from '../threads/threads.ts'
+import { faceThreadScript } from './program.ts'
 import type { ThreadOptions } from './thread-options.ts'
 import { type ServePlan, startPlan, stopDelayOf } from './plan/serve-plan.ts'
 import { wings } from '../compose/sides.ts'
@@ -91,7 +92,7 @@ async function threadsFor(values: OptionValues): Promise<ThreadsOptions | undefi
   if (count === 1) return undefined
   const { prepareThreads } = await wings.threads()
   const options: ThreadOptions = { values: values.entries }
-  return prepareThreads({ count, script: new URL('./face-thread.js', import.meta.url), options })
+  return prepareThreads({ count, script: faceThreadScript(), options })
 }
 
 /** The etcd that is mirrored. */

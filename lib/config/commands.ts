@@ -247,6 +247,7 @@ export type CommandName =
   | 'encode'
   | 'envtest'
   | 'generate'
+  | 'man'
   | 'record'
   | 'run'
   | 'save'
@@ -344,6 +345,11 @@ export const commands: Readonly<Record<CommandName, Command>> = {
     summary:
       'Writes a generated cluster into etcd: related objects, stored as kube-apiserver stores them.',
     options: [etcdOption, ...etcdCredentialOptions, ...clusterOptions, ...logOptions],
+  },
+  man: {
+    operands: '',
+    summary: 'Prints the manual page: watchglass man | man -l -',
+    options: [],
   },
   record: {
     operands: '',

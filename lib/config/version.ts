@@ -1,10 +1,8 @@
 /** The version of this program. */
 
-import { readFileSync } from 'node:fs'
+import { readDataFile } from '../base/data-file.ts'
 
 /** The version in package.json, which lies three folders above this file once built. */
 export const version: string = (
-  JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
-    version: string
-  }
+  readDataFile(import.meta.url, '../../../package.json') as { version: string }
 ).version

@@ -36,7 +36,7 @@ import type { DroppedFigure } from './process/thread-messages.ts'
 export interface ThreadsOptions {
   readonly count: number
   /** Program of a thread, and the options that it is given. */
-  readonly script: URL
+  readonly script: URL | string
   readonly options: unknown
 }
 

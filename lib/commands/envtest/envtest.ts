@@ -12,6 +12,7 @@ import { commands } from '../../config/commands.ts'
 import { apiServerFlags, clientAddress, etcdFlags, parseFlags, serveArguments } from './flags.ts'
 import { OptionValues } from '../../config/option-values.ts'
 import type { CommandContext } from '../context.ts'
+import { ownCommand } from '../program.ts'
 import { serve } from '../serve.ts'
 
 export async function envtest(context: CommandContext): Promise<number> {
@@ -40,8 +41,7 @@ export async function envtest(context: CommandContext): Promise<number> {
 }
 
 async function writeLauncher(folder: string, name: string): Promise<void> {
-  const program = [process.execPath, ...process.execArgv, resolve(process.argv[1] ?? '')]
-  const words = [...program, 'envtest', '--as', name, '--'].map(quoted).join(' ')
+  const words = [...ownCommand(), 'envtest', '--as', name, '--'].map(quoted).join(' ')
   const path = join(folder, name)
   await writeFile(path, `#!/bin/sh\nexec ${words} "$@"\n`)
   await chmod(path, 0o755)

@@ -36,8 +36,8 @@ export interface PoolThreadOptions {
   /** Number of all threads. */
   readonly count: number
   readonly mirrorSide: MirrorSide
-  /** Program of a thread, with the data for its start. */
-  readonly script: URL
+  /** Program of a thread, as a file or as its text, with the data for its start. */
+  readonly script: URL | string
   readonly program: () => unknown
   readonly clock: Clock
   readonly logger: Logger
@@ -86,6 +86,7 @@ export class PoolThread {
       program: program(),
     }
     this.#worker = new Worker(script, {
+      eval: typeof script === 'string',
       workerData: data,
       transferList: [slabs.port2],
       resourceLimits: { maxYoungGenerationSizeMb: youngMaxMegabytes },

@@ -6,10 +6,11 @@ import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:f
 import { join, resolve } from 'node:path'
 import { canSharePort } from '../../../lib/config/threads.ts'
 
-/** The newest release of a version, such as 24 or 22.12: the path of its program. */
-export function nodeOfVersion(version: string): string {
-  const name = `node-${process.platform}-${process.arch}`
-  const folder = resolve('.cache/node', version)
+/** The newest release of a version, such as 24 or 22.12: the path of its program, for this machine
+ *  or another kind of processor. */
+export function nodeOfVersion(version: string, arch: string = process.arch): string {
+  const name = `node-${process.platform}-${arch}`
+  const folder = resolve('.cache/node', arch === process.arch ? version : `${version}-${arch}`)
   const program = join(folder, 'node_modules', name, 'bin/node')
   if (existsSync(program)) return program
   // Whoever is first puts it there whole: several processes may need it at the same time.
@@ -17,7 +18,14 @@ export function nodeOfVersion(version: string): string {
   mkdirSync(own, { recursive: true })
   try {
     writeFileSync(join(own, 'package.json'), '{"private":true}\n')
-    const install = ['install', '--silent', '--no-audit', '--no-fund', '--ignore-scripts']
+    const install = [
+      'install',
+      '--silent',
+      '--no-audit',
+      '--no-fund',
+      '--ignore-scripts',
+      '--force',
+    ]
     const fromCache = ['--prefer-offline', `${name}@${version}`]
     execFileSync('npm', [...install, ...fromCache], { cwd: own, stdio: 'inherit' })
     renameSync(own, folder)

@@ -1,8 +1,19 @@
-/** The man page, made from the table of commands: roff, as `man` reads it. */
+/** `watchglass man`: prints the manual page, made from the table of commands: roff, as `man` reads
+ *  it. What is installed from one file has no other way to it. */
 
-import { commands } from '../../../lib/config/commands.ts'
-import { type Command, type Option, variableOf } from '../../../lib/config/option.ts'
-import { version } from '../../../lib/config/version.ts'
+import { CacheError } from '../base/errors.ts'
+import { commands } from '../config/commands.ts'
+import { type Command, type Option, variableOf } from '../config/option.ts'
+import { version } from '../config/version.ts'
+import type { CommandContext } from './context.ts'
+
+export async function man({ operands }: CommandContext): Promise<number> {
+  if (operands.length > 0) {
+    throw new CacheError('invalid_request', 'man takes no operand: watchglass man | man -l -')
+  }
+  process.stdout.write(manPage())
+  return 0
+}
 
 /** watchglass(1). */
 export function manPage(): string {
