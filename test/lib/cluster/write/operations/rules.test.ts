@@ -203,7 +203,7 @@ t.test('a token is as the request says, or the request is refused', async t => {
     [request({}, { name: 'acc' }), { account: { name: 'acc', uid } }],
     [
       request({}, { name: 'x' }),
-      '400: the name of the object (x) does not match the name on the URL (acc)',
+      '422: TokenRequest.authentication.k8s.io "acc" is invalid: metadata.name: Invalid value: "x": must match the service account name if specified',
     ],
     [
       request({ expirationSeconds: 599 }),
@@ -215,7 +215,7 @@ t.test('a token is as the request says, or the request is refused', async t => {
     ],
     [bound('Pod', 'none'), '404: pods "none" not found'],
     [bound('Secret', 'none'), '404: secrets "none" not found'],
-    [bound('ConfigMap', 'a'), '400: cannot bind token to object of type v1, Kind=ConfigMap'],
+    [bound('ConfigMap', 'a'), '400: cannot bind token to object of type /v1, Kind=ConfigMap'],
     [
       bound('Pod', 'a', { uid: 'u2' }),
       '409: Operation cannot be fulfilled on Pod "a": the UID in the bound object reference (u2) does not match the UID in record. The object might have been deleted and then recreated',
