@@ -22,10 +22,10 @@ import { parseArgs } from 'node:util'
 import { nodeOfVersion } from '../runner/other-node.ts'
 import { tryOneFile } from './smoke.ts'
 
-/** The first one that takes an ESM entry and builds the file itself. */
-const nodeVersion = '26'
+/** The Node in the file: the first one that takes an ESM entry and builds the file itself. */
+export const nodeVersion = '26'
 
-const architectures = ['x64', 'arm64'] as const
+export const architectures = ['x64', 'arm64'] as const
 
 export type Architecture = (typeof architectures)[number]
 

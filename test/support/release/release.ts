@@ -1,0 +1,164 @@
+/** A release: checks, builds, lists and tries everything that is published, in a folder of its own;
+ *  then publishes the package.
+ *
+ *      npm run release -- [--dry-run]
+ *
+ *  A dry run says what speaks against a release, goes on all the same, and publishes nothing. */
+
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { pack } from '../program/package.ts'
+import { nodeOfVersion } from '../runner/other-node.ts'
+import { architectures, buildOneFile, nodeVersion } from './one-file.ts'
+import { reasonsAgainst } from './ready.ts'
+import { tryOneFile } from './smoke.ts'
+
+interface Component {
+  readonly name: string
+  readonly version: string
+  readonly purl: string
+}
+
+interface PartsList {
+  readonly components: readonly Component[]
+}
+
+async function release(folder: string, isDry: boolean): Promise<void> {
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
+  const reasons = reasonsAgainst({
+    version,
+    changelog: readFileSync('CHANGELOG.md', 'utf8'),
+    status: output('git', 'status', '--porcelain'),
+    tags: output('git', 'tag', '--list').split('\n'),
+  })
+  for (const reason of reasons) say(`against a release: ${reason}`)
+  if (reasons.length > 0 && !isDry) throw new Error('nothing was built or published')
+
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true })
+  const { filename, size } = await pack(folder)
+  say(`${filename}: ${size} bytes`)
+  const files = architectures.map(arch => buildOneFile(arch, folder))
+  writePartsLists(folder, version)
+  writeChecksums(folder)
+  say('trying the package, installed in another folder')
+  execFileSync(process.execPath, [resolve('dist/test/deploy/installed.test.js')], {
+    env: { ...process.env, CI: 'true', PACKED: resolve(folder, filename) },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  const own = files[architectures.findIndex(arch => arch === process.arch)]
+  if (own === undefined) throw new Error(`there is no file for ${process.arch} to try`)
+  say(`trying ${own}`)
+  await tryOneFile(own)
+  say(checked(folder))
+  if (isDry) {
+    const count = reasons.length === 0 ? 'nothing speaks' : `${reasons.length} of the above speak`
+    say(`all is in ${folder}; ${count} against a release; nothing was published`)
+    return
+  }
+  execFileSync('npm', ['publish', '--provenance', join(folder, filename)], { stdio: 'inherit' })
+}
+
+/** Parts of the package and of the files, by the versions of package-lock.json, which are those
+ *  that the files have; and the licences of all of them. */
+function writePartsLists(folder: string, version: string): void {
+  const work = join(mkdtempSync(join(tmpdir(), 'watchglass-parts-')), 'watchglass')
+  try {
+    mkdirSync(work)
+    for (const name of ['package.json', 'package-lock.json']) copyFileSync(name, join(work, name))
+    const npm = (...args: string[]): string =>
+      execFileSync('npm', args, { cwd: work, encoding: 'utf8' })
+    // Where development needs a package, too, npm would leave it out (npm 11).
+    npm('pkg', 'delete', 'devDependencies', 'scripts')
+    npm('install', '--package-lock-only', '--ignore-scripts', '--prefer-offline', '--silent')
+    const shape = ['--sbom-format', 'cyclonedx', '--sbom-type', 'application']
+    const list = JSON.parse(npm('sbom', '--package-lock-only', ...shape)) as PartsList
+    const ofPackage = `watchglass-${version}.cdx.json`
+    writeFileSync(join(folder, ofPackage), `${JSON.stringify(list, undefined, 2)}\n`)
+    const node = nodeOfVersion(nodeVersion)
+    const nodeRelease = execFileSync(node, ['--version'], { encoding: 'utf8' }).trim().slice(1)
+    const runtime = { name: 'node', version: nodeRelease, purl: `pkg:generic/node@${nodeRelease}` }
+    const ofNode = { type: 'application', 'bom-ref': `node@${nodeRelease}`, ...runtime }
+    const ofFiles = { ...list, components: [ofNode, ...list.components] }
+    writeFileSync(
+      join(folder, 'watchglass-linux.cdx.json'),
+      `${JSON.stringify(ofFiles, undefined, 2)}\n`,
+    )
+    const licences = [
+      ['watchglass', readFileSync('LICENSE', 'utf8')] as const,
+      [`node ${nodeRelease}`, licenceIn(resolve(dirname(node), '..'))] as const,
+      ...list.components.map(({ name, version: one }) => {
+        const path = installed(name, one)
+        return [`${name} ${one}`, licenceIn(path)] as const
+      }),
+    ]
+    const text = licences.map(([name, licence]) => `==== ${name}\n\n${licence}\n`).join('\n')
+    writeFileSync(join(folder, 'watchglass-linux.licences.txt'), text)
+  } finally {
+    rmSync(dirname(work), { recursive: true, force: true })
+  }
+}
+
+/** The folder of a package in this version: another one may have its name at the top. */
+function installed(name: string, version: string): string {
+  const lock = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
+    packages: Readonly<Record<string, { readonly version?: string }>>
+  }
+  const path = Object.keys(lock.packages).find(
+    one => one.endsWith(`node_modules/${name}`) && lock.packages[one]?.version === version,
+  )
+  if (path === undefined) throw new Error(`${name} ${version} is not in package-lock.json`)
+  return path
+}
+
+function licenceIn(folder: string): string {
+  const name = readdirSync(folder).find(one => /^licen[cs]e/i.test(one))
+  if (name !== undefined) return readFileSync(join(folder, name), 'utf8').trim()
+  const manifest = join(folder, 'package.json')
+  const said = existsSync(manifest) ? readFileSync(manifest, 'utf8') : '{}'
+  const { license } = JSON.parse(said) as { license?: string }
+  if (license === undefined) throw new Error(`${folder} names no licence`)
+  return `${license} (the package has no text of it)`
+}
+
+/** As `sha256sum --check` reads them, in the folder itself. */
+function writeChecksums(folder: string): void {
+  const lines = readdirSync(folder)
+    .toSorted()
+    .map(name => {
+      const sum = createHash('sha256')
+        .update(readFileSync(join(folder, name)))
+        .digest('hex')
+      return `${sum}  ${name}\n`
+    })
+  writeFileSync(join(folder, 'SHA256SUMS'), lines.join(''))
+}
+
+function checked(folder: string): string {
+  const args = ['--check', '--strict', 'SHA256SUMS']
+  return execFileSync('sha256sum', args, { cwd: folder, encoding: 'utf8' }).trim()
+}
+
+function output(program: string, ...args: string[]): string {
+  return execFileSync(program, args, { encoding: 'utf8' })
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
+
+const { values } = parseArgs({ options: { 'dry-run': { type: 'boolean', default: false } } })
+await release('.cache/release', values['dry-run'])
