@@ -319,7 +319,10 @@ function handlerOf(options: ServiceOptions, parts: Omit<ServiceParts, 'handler'>
     requests: metrics.requests,
     reports: metrics.apiServer?.requests,
     metrics: metricsText(parts, options.wings),
-    page: upstreamSide === undefined && gate === undefined ? page : undefined,
+    page:
+      upstreamSide === undefined
+        ? { source: page, shows: gate === undefined ? 'all' : 'objects' }
+        : undefined,
     onFault,
     auditId,
   })

@@ -56,10 +56,15 @@ export interface DocumentServices {
   readonly metrics: MetricsText
   /** By path. */
   readonly documents?: (() => ReadonlyMap<string, OwnDocument>) | undefined
-  /** The page at `/`, for browsers. Undefined with an upstream, whose page that would be, and where
-   *  callers are authorized: then it is on the admin listener only. */
-  readonly page: PageSource | undefined
+  /** The page at `/`, for browsers. Undefined with an upstream, whose page that would be. */
+  readonly page: OwnPage | undefined
   readonly clock: Clock
+}
+
+/** The page of a listener that has the API. Where callers are authorized it shows objects only. */
+export interface OwnPage {
+  readonly source: PageSource
+  readonly shows: 'objects' | 'all'
 }
 
 /** The paths of the server itself, beside those of the API. */
@@ -212,7 +217,7 @@ export async function answerPath(
     return
   }
   if (page !== undefined && isForPage(exchange, path)) {
-    const { status, headers, body } = await pageAnswer(page)
+    const { status, headers, body } = await pageAnswer(page.source, page.shows, exchange)
     await reply.body(reply.response(status, '', headers), body)
     return
   }

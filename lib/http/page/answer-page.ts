@@ -2,34 +2,47 @@
  *  answer. */
 
 import { createHash } from 'node:crypto'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
 import type { Exchange } from '../server/exchange.ts'
 import { type Response, sendWhole } from '../server/respond.ts'
+import type { Shows } from './objects.ts'
 import { renderPage } from './page.ts'
 import type { PageSource } from './page-source.ts'
-import { script } from './script.ts'
+import { scriptOf } from './script.ts'
 import { style } from './style.ts'
 
 const pageType = 'text/html; charset=utf-8'
 
 /** Nothing but the page's own style and script is used, and it is shown in no other page. */
-const policy = [
-  "default-src 'none'",
-  `style-src '${hashOf(style)}'`,
-  `script-src '${hashOf(script)}'`,
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
+function policyOf(shows: Shows): string {
+  return [
+    "default-src 'none'",
+    `style-src '${hashOf(style)}'`,
+    `script-src '${hashOf(scriptOf(shows))}'`,
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ')
+}
 
-const headers: Record<string, string> = {
-  'content-type': pageType,
-  'content-security-policy': policy,
-  'cache-control': 'no-store',
-  'referrer-policy': 'no-referrer',
-  'x-content-type-options': 'nosniff',
-  'x-frame-options': 'DENY',
-  vary: 'Accept',
+const policies: Readonly<Record<Shows, string>> = {
+  figures: policyOf('figures'),
+  objects: policyOf('objects'),
+  all: policyOf('all'),
+}
+
+function headersOf(shows: Shows): Record<string, string> {
+  return {
+    'content-type': pageType,
+    'content-security-policy': policies[shows],
+    'cache-control': 'no-store',
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+    vary: 'Accept, Accept-Encoding',
+  }
 }
 
 /** Whether a request for `/` comes from a browser's address bar: only these name HTML. */
@@ -38,16 +51,28 @@ export function isForPage({ method, headers: { accept = '' } }: Exchange, path: 
   return accept.split(',').some(clause => clause.trim().split(';')[0] === 'text/html')
 }
 
-/** The page of now. */
+/** The page of now. It is asked for every two seconds while somebody looks, so it goes compressed
+ *  to browsers, all of which take that. */
 export async function pageAnswer(
   source: PageSource,
+  shows: Shows,
+  { headers: { 'accept-encoding': encodings = '' } }: Exchange,
 ): Promise<Response & { readonly body: Buffer }> {
-  return { status: 200, headers, body: Buffer.from(await renderPage(source)) }
+  const headers = headersOf(shows)
+  const body = Buffer.from(await renderPage(source, shows))
+  if (!/\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/.test(String(encodings))) {
+    return { status: 200, headers, body }
+  }
+  return {
+    status: 200,
+    headers: { ...headers, 'content-encoding': 'gzip' },
+    body: await promisify(gzip)(body),
+  }
 }
 
-/** Sends the page of now. */
+/** Sends the page of now on a listener that has no API: without objects. */
 export async function answerPage(exchange: Exchange, source: PageSource): Promise<void> {
-  const { body, ...response } = await pageAnswer(source)
+  const { body, ...response } = await pageAnswer(source, 'figures', exchange)
   sendWhole(exchange, response, body)
 }
 

@@ -2,17 +2,26 @@
 
 import { Figures } from './figures.ts'
 import { html, Html, type HtmlValue } from './html.ts'
+import { objects, type Shows, withoutObjects } from './objects.ts'
 import type { PageSource } from './page-source.ts'
 import { faults, health, keyFigures, passThrough, plots, threadNote } from './overview.ts'
 import { memory, processSection } from './process.ts'
 import { resources } from './resources.ts'
 import { reads, watches } from './traffic.ts'
 import { evidence, upstream } from './upstream.ts'
-import { script } from './script.ts'
+import { scriptOf } from './script.ts'
 import { style } from './style.ts'
 
-/** The document of now. */
-export async function renderPage(source: PageSource): Promise<string> {
+/** The document of now. Where callers are authorized it has no figures of the process, which are
+ *  for operators, and nothing of anybody: its script asks as the caller. */
+export async function renderPage(source: PageSource, shows: Shows): Promise<string> {
+  const figures = shows === 'objects' ? undefined : await renderFigures(source, shows)
+  return `<!doctype html>
+${page([figures, objects(shows), withoutObjects(shows, source)], { source, shows }).text}
+`
+}
+
+async function renderFigures(source: PageSource, shows: Shows): Promise<Html> {
   const [metrics, { recent, clients }] = await Promise.all([source.metrics(), source.traffic()])
   const figures = new Figures(metrics)
   const parts: readonly (readonly [id: string, content: HtmlValue])[] = [
@@ -21,7 +30,7 @@ export async function renderPage(source: PageSource): Promise<string> {
     ['live-threads', threadNote(source)],
     ['live-plots', plots(recent)],
     ['live-faults', faults(source)],
-    ['live-resources', resources(figures, source)],
+    ['live-resources', resources(figures, source, shows)],
     ['live-reads', reads(figures)],
     ['live-watches', watches(figures, source, clients)],
     ['live-memory', memory(figures)],
@@ -30,18 +39,63 @@ export async function renderPage(source: PageSource): Promise<string> {
     ['live-switch', passThrough(source)],
     ['live-process', processSection(figures, source)],
   ]
-  return `<!doctype html>
-${
-  page(
-    parts.map(([id, content]) => html`<div id="${id}" data-live>${content}</div>`),
-    source,
-  ).text
-}
-`
+  return html`<div id="figures">
+    ${parts.map(([id, content]) => html`<div id="${id}" data-live>${content}</div>`)}
+  </div>`
 }
 
-function page(parts: HtmlValue, source: PageSource): Html {
-  const links = [
+interface Frame {
+  readonly source: PageSource
+  readonly shows: Shows
+}
+
+function page(parts: HtmlValue, { source, shows }: Frame): Html {
+  const links = [...(shows === 'figures' ? [] : [['/', 'Objects']]), ...linksToFigures(source)]
+  return html`<html lang="en">
+    <head>
+      <meta charset="utf-8" />
+      <meta name="viewport" content="width=device-width, initial-scale=1" />
+      <meta name="color-scheme" content="light dark" />
+      <title>Watchglass</title>
+      ${new Html(`<style>${style}</style>`)}
+    </head>
+    <body>
+      <a class="skip" href="#main">${shows === 'objects' ? 'To the objects' : 'To the figures'}</a>
+      <header>
+        ${logo}
+        <h1>Watchglass</h1>
+        <p class="soft">${source.version}</p>
+        ${shows === 'objects' ? undefined : liveAndLinks(links)}
+      </header>
+      <main id="main">${parts}</main>
+      <footer class="soft">${footers[shows]}</footer>
+      ${new Html(`<script>${scriptOf(shows)}</script>`)}
+    </body>
+  </html>`
+}
+
+const ofMetrics = html`These are the figures of <a href="/metrics">/metrics</a>. `
+const ofApi = html`Objects are asked of this server's API as by any other client.`
+const footers: Readonly<Record<Shows, HtmlValue>> = {
+  figures: html`${ofMetrics}No object's contents and no user's name are shown here.`,
+  objects: ofApi,
+  all: html`${ofMetrics}${ofApi}`,
+}
+
+function liveAndLinks(links: readonly (readonly string[])[]): Html {
+  return html`<div class="live">
+      <span class="soft" id="live-state" role="status">Reload for newer figures</span>
+      <button type="button" id="pause" hidden>Pause</button>
+    </div>
+    <nav aria-label="Parts of the page">
+      <ul>
+        ${links.map(([id, title]) => html`<li><a href="#${id}">${title}</a></li>`)}
+      </ul>
+    </nav>`
+}
+
+function linksToFigures(source: PageSource): readonly (readonly string[])[] {
+  return [
     ['resources', 'Kinds'],
     ['reads', 'Requests'],
     ['watches', 'Watches'],
@@ -55,38 +109,6 @@ function page(parts: HtmlValue, source: PageSource): Html {
         ]),
     ['process', 'Process'],
   ]
-  return html`<html lang="en">
-    <head>
-      <meta charset="utf-8" />
-      <meta name="viewport" content="width=device-width, initial-scale=1" />
-      <meta name="color-scheme" content="light dark" />
-      <title>Watchglass</title>
-      ${new Html(`<style>${style}</style>`)}
-    </head>
-    <body>
-      <a class="skip" href="#main">To the figures</a>
-      <header>
-        ${logo}
-        <h1>Watchglass</h1>
-        <p class="soft">${source.version}</p>
-        <div class="live">
-          <span class="soft" id="live-state" role="status">Reload for newer figures</span>
-          <button type="button" id="pause" hidden>Pause</button>
-        </div>
-        <nav aria-label="Parts of the page">
-          <ul>
-            ${links.map(([id, title]) => html`<li><a href="#${id}">${title}</a></li>`)}
-          </ul>
-        </nav>
-      </header>
-      <main id="main">${parts}</main>
-      <footer class="soft">
-        These are the figures of <a href="/metrics">/metrics</a>. No object's contents and no user's
-        name are shown here.
-      </footer>
-      ${new Html(`<script>${script}</script>`)}
-    </body>
-  </html>`
 }
 
 /** A watch glass: a dish with something in it to look at. */

@@ -3,6 +3,7 @@
 import type { Figures } from './figures.ts'
 import { bytes, seconds } from './format.ts'
 import { html, type Html, type HtmlValue } from './html.ts'
+import type { Shows } from './objects.ts'
 import type { ReportedResource } from './page-source.ts'
 import type { PageSource } from './page-source.ts'
 import { badge, type Column, section, table } from './table.ts'
@@ -29,11 +30,11 @@ interface Row {
   readonly cells: readonly HtmlValue[]
 }
 
-export function resources(figures: Figures, source: PageSource): Html {
+export function resources(figures: Figures, source: PageSource, shows: Shows): Html {
   const standings = standingsByKey(source.resources?.() ?? [])
   const rows = figures
     .all('watchglass_keyspace_entries')
-    .map(({ labels }) => rowOf(labels['keyspace'] ?? '', { figures, source, standings }))
+    .map(({ labels }) => rowOf(labels['keyspace'] ?? '', { figures, source, standings, shows }))
     .toSorted((a, b) => Number(a.isReady) - Number(b.isReady) || b.entries - a.entries)
   const shown = rows.filter(({ isQuiet }) => !isQuiet)
   const quiet = rows.filter(({ isQuiet }) => isQuiet)
@@ -66,9 +67,10 @@ interface RowSources {
   readonly figures: Figures
   readonly source: PageSource
   readonly standings: ReadonlyMap<string, readonly ReportedResource[]>
+  readonly shows: Shows
 }
 
-function rowOf(keyspace: string, { figures, source, standings }: RowSources): Row {
+function rowOf(keyspace: string, { figures, source, standings, shows }: RowSources): Row {
   const where = { keyspace }
   const state =
     figures.all('watchglass_keyspace_state', where).find(({ value }) => value === 1)?.labels[
@@ -84,7 +86,7 @@ function rowOf(keyspace: string, { figures, source, standings }: RowSources): Ro
     isReady: state === 'ready' && !isPassing,
     entries,
     cells: [
-      html`<span title="${keyspace}">${source.nameOf(keyspace)}</span>`,
+      nameOf(keyspace, source, shows),
       badge(state, state === 'ready' ? 'good' : 'bad'),
       figures.show('watchglass_keyspace_entries', { where }),
       ...(hasBytes ? [figures.show(bytesMetric, { where, as: bytes })] : []),
@@ -94,6 +96,13 @@ function rowOf(keyspace: string, { figures, source, standings }: RowSources): Ro
       answeredBadge(source, standing),
     ],
   }
+}
+
+/** The name of a kind; it leads to its objects where there are any to show. */
+function nameOf(keyspace: string, source: PageSource, shows: Shows): Html {
+  const name = source.nameOf(keyspace)
+  const title = html`<span title="${keyspace}">${name}</span>`
+  return shows === 'figures' ? title : html`<a href="#/${encodeURIComponent(name)}">${title}</a>`
 }
 
 function answeredBadge(

@@ -2,8 +2,16 @@
  *  changed in place of the old ones: the server is the only one that makes them. What is open,
  *  focused or scrolled stays so. It also has the switch, which asks twice. */
 
-export const script: string = `
-'use strict'
+import type { Shows } from './objects.ts'
+import { objectsScript } from './objects-script.ts'
+
+/** The script of a page: one element, whose hash the policy names. */
+export function scriptOf(shows: Shows): string {
+  const parts = [shows === 'objects' ? '' : figuresScript, shows === 'figures' ? '' : objectsScript]
+  return `\n'use strict'\n${parts.map(part => (part === '' ? '' : `{${part}}\n`)).join('')}`
+}
+
+const figuresScript = `
 const pauseButton = document.getElementById('pause')
 const said = document.getElementById('live-state')
 let isPaused = false
@@ -42,7 +50,7 @@ function replace(old, fresh) {
 const focusable = 'a, button, summary, [tabindex]'
 
 async function refresh() {
-  if (isPaused || document.hidden) return
+  if (isPaused || document.hidden || document.body.hasAttribute('data-objects')) return
   try {
     const answer = await fetch(location.href, { headers: { accept: 'text/html' }, cache: 'no-store', signal: AbortSignal.timeout(10000) })
     if (!answer.ok) throw new Error('status ' + answer.status)

@@ -88,6 +88,21 @@ button.yes { background: var(--warn-bg); color: var(--warn); border-color: curre
 :focus-visible { outline: 3px solid var(--focus); outline-offset: 2px; }
 .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 [hidden] { display: none !important; }
+body[data-objects] header .live { display: none; }
+a { color: inherit; text-underline-offset: 2px; text-decoration-color: var(--soft); }
+#objects h2 { margin-top: 8px; overflow-wrap: anywhere; } #objects h2:focus { outline: none; } #objects h3 { margin: 18px 0 4px; }
+#objects-way { overflow-wrap: anywhere; } #objects-way li + li::before { content: "/"; margin-right: 16px; color: var(--soft); }
+.tools { display: flex; flex-wrap: wrap; gap: 8px 14px; align-items: center; margin: 8px 0; font-size: 13px; }
+.tools label { display: inline-flex; gap: 6px; align-items: center; }
+input { font: inherit; color: var(--ink); background: var(--card); border: 1px solid var(--soft); border-radius: 8px; padding: 4px 8px; max-width: 100%; }
+input[type="checkbox"] { width: 18px; height: 18px; accent-color: var(--one); }
+button.sort { border: 0; padding: 0; background: none; color: inherit; font-size: inherit; min-height: 24px; border-radius: 4px; }
+[aria-sort] .sort::after { content: " \\2191"; } [aria-sort="descending"] .sort::after { content: " \\2193"; }
+#objects td, #objects tbody th { max-width: 46ch; overflow-wrap: break-word; }
+#objects tbody th { min-width: 12em; overflow-wrap: anywhere; }
+pre { background: var(--card); border: 1px solid var(--edge); border-radius: 12px; padding: 14px 16px; margin: 8px 0; overflow: auto; font: 12.5px/1.5 ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; }
+.changes { padding-left: 0; list-style: none; font-size: 13px; overflow-wrap: anywhere; } .changes > li { margin: 6px 0; } .changes ul { padding-left: 18px; margin: 0; }
+del { color: var(--bad); } ins { color: var(--good); text-decoration: none; }
 footer { padding-top: 26px; padding-bottom: 30px; }
 @media (max-width: 560px) {
   header, main, footer { padding-left: 12px; padding-right: 12px; }
