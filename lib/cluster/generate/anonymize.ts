@@ -11,7 +11,7 @@ import {
   textInOrder,
 } from '../../codec/json/tree.ts'
 import { NotExact } from '../../codec/not-exact.ts'
-import type { Schema } from '../../codec/schema/schema.ts'
+import type { Field, MessageType, Schema } from '../../codec/schema/schema.ts'
 import { hasEnvelope } from '../../codec/transcode/envelope.ts'
 import { jsonFromProtobuf, protobufFromJson } from '../../codec/transcode/transcode.ts'
 import { type Digest, Pseudonyms, wordsOfKubernetes } from './pseudonyms.ts'
@@ -81,28 +81,42 @@ export class Anonymizer {
     if (typeof apiVersion !== 'string' || typeof kind !== 'string') {
       return new NotExact('value is no Kubernetes object')
     }
-    const isBuiltIn = this.#schema.findKind(apiVersion, kind) !== undefined
-    return Buffer.from(textInOrder(this.#object(tree, 'names', isBuiltIn)))
+    const found = this.#schema.findKind(apiVersion, kind)
+    const place: Place = {
+      name: '',
+      care: 'names',
+      isBuiltIn: found !== undefined,
+      field: undefined,
+    }
+    return Buffer.from(textInOrder(this.#object(tree, place, found?.type)))
   }
 
-  #value(value: JsonValue, { name, care, isBuiltIn }: Place): JsonValue {
-    if (typeof value === 'string') return this.#text(value, { name, care, isBuiltIn })
-    if (Array.isArray(value)) return value.map(item => this.#value(item, { name, care, isBuiltIn }))
+  #value(value: JsonValue, place: Place): JsonValue {
+    if (typeof value === 'string') return this.#text(value, place)
+    if (Array.isArray(value)) return value.map(item => this.#value(item, place))
     if (value === null || typeof value !== 'object' || value instanceof JsonNumber) return value
+    const { name, care, field } = place
     const inner = secretMaps.has(name) ? 'secret' : freeMaps.has(name) ? 'free' : care
-    return this.#object(value, inner, isBuiltIn)
+    if (field === undefined) return this.#object(value, { ...place, care: inner }, undefined)
+    const { container, type } = field
+    const message = container === 'map' ? undefined : this.#schema.findMessageType(type)
+    const own = { container: 'single', type } as const
+    return this.#object(value, { ...place, care: inner, field: own }, message)
   }
 
-  #object(object: JsonObject, care: Care, isBuiltIn: boolean): JsonObject {
+  /** The object of a message, or a map whose values have the type of the place. */
+  #object(object: JsonObject, place: Place, message: MessageType | undefined): JsonObject {
     const renamed: JsonObject = new Map()
     for (const [name, value] of object) {
-      const own = care === 'names' ? name : this.#pseudonyms.text(name)
-      renamed.set(own, this.#value(value, { name, care, isBuiltIn }))
+      const own = place.care === 'names' ? name : this.#pseudonyms.text(name)
+      const field = message === undefined ? place.field : memberField(message, name)
+      renamed.set(own, this.#value(value, { ...place, name, field }))
     }
     return renamed
   }
 
-  #text(text: string, { name, care, isBuiltIn }: Place): string {
+  #text(text: string, { name, care, isBuiltIn, field }: Place): string {
+    if (field?.type === 'quantity' && quantity.test(text)) return text
     if (care === 'secret' || secretTexts.has(name)) return this.#pseudonyms.secret(text)
     if (care === 'names' && (name === 'kind' || name === 'listKind')) return text
     const isEnumerated = (isBuiltIn ? name !== 'name' : enumerated.has(name)) && care === 'names'
@@ -115,6 +129,21 @@ interface Place {
   readonly name: string
   readonly care: Care
   readonly isBuiltIn: boolean
+  /** The field that it is the value of, or one of the values; none where the schema has none. */
+  readonly field: Pick<Field, 'container' | 'type'> | undefined
+}
+
+/** Any form of a quantity: in a field of quantities nothing else is kept. */
+const quantity = /^[+-]?[\d.]+(?:[eE][+-]?\d+|[numkMGTPE]|[KMGTPE]i)?$/
+
+function memberField({ schema, fields }: MessageType, name: string): Field | undefined {
+  for (const field of fields) {
+    if (!field.isInline && field.jsonName === name) return field
+    const inlined = field.isInline ? schema.findMessageType(field.type) : undefined
+    const found = inlined === undefined ? undefined : memberField(inlined, name)
+    if (found !== undefined) return found
+  }
+  return undefined
 }
 
 /** A value of an enumeration of Kubernetes: `ClusterIP`, `RollingUpdate`. */

@@ -18,7 +18,8 @@ const wordMinLength = 3
 const pieces =
   /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)|\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|[\p{L}\p{N}]+/gu
 
-const quantity = /^\d{1,8}(?:[EPTGMk]i?|[num]|ms?|s|h|d)?$/
+/** A bare number of more digits may be somebody's account or telephone. */
+const quantity = /^(?:\d{1,8}(?:[EPTGMknum]|ms|s|h|d)?|\d{1,19}[EPTGMK]i)$/
 const version = /^v\d{1,2}(?:(?:alpha|beta)\d{1,2})?$/
 
 /** Words of three letters are soon used up: after so many tries a pseudonym may be longer. */

@@ -4,7 +4,10 @@ import { keyFromText, textFromKey } from '../../../../lib/base/keys.ts'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
 import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
 import { jsonFromProtobuf, protobufFromJson } from '../../../../lib/codec/transcode/transcode.ts'
+import { createRandom } from '../../../../lib/base/random.ts'
 import { Anonymizer } from '../../../../lib/cluster/generate/anonymize.ts'
+import { Cluster } from '../../../../lib/cluster/generate/cluster.ts'
+import { parsePlan } from '../../../../lib/cluster/generate/plan.ts'
 import { Pseudonyms } from '../../../../lib/cluster/generate/pseudonyms.ts'
 
 const digest = (text: string): Uint8Array => createHmac('sha256', 'test').update(text).digest()
@@ -138,3 +141,101 @@ t.test('what is not an object of Kubernetes is refused', async t => {
     t.type(anonymizer.value(Buffer.from(text)), NotExact, text)
   }
 })
+
+t.test('quantities, times and numbers of every generated kind stay', async t => {
+  const anonymizer = new Anonymizer(schemaOf(), digest)
+  const cluster = new Cluster({
+    plan: parsePlan('pods=60,nodes=5,services=5,events=10,secrets=3,configmaps=3'),
+    random: createRandom(1),
+    nowMs: 1_750_000_000_000,
+    prefix: '/registry',
+  })
+  const kinds = new Set<string>()
+  for (const change of cluster.objects()) {
+    if (change.type !== 'put') continue
+    const before = objectOf(change.value)
+    const after = objectOf(unless(anonymizer.value(change.value)))
+    kinds.add(String(before.get('kind')))
+    const kept = measuresOf(before)
+    t.ok(kept.length > 0)
+    t.strictSame(measuresOf(after), kept, textFromKey(change.key))
+  }
+  for (const kind of ['Node', 'Lease', 'Pod', 'Deployment', 'ReplicaSet', 'Service', 'Event']) {
+    t.ok(kinds.has(kind), kind)
+  }
+})
+
+t.test('quantities stay whatever their form, where a field has them', async t => {
+  const anonymizer = new Anonymizer(schemaOf(), digest)
+  const amounts = {
+    cpu: '7910m',
+    memory: '65841552Ki',
+    'ephemeral-storage': '95491281146',
+    'hugepages-2Mi': '1536Mi',
+    pods: '110',
+    'acme.example/gpu': '1e3',
+  }
+  const node = {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name: 'acme', labels: { account: '123456789012' } },
+    status: { capacity: amounts, allocatable: amounts },
+  }
+  const got = renamed(anonymizer, node) as unknown as typeof node
+  t.match(got.status, node.status)
+  t.not(got.metadata.labels.account, '123456789012')
+  const scaler = {
+    apiVersion: 'autoscaling/v2',
+    kind: 'HorizontalPodAutoscaler',
+    metadata: { name: 'a', namespace: 'b' },
+    spec: {
+      scaleTargetRef: { kind: 'Deployment', name: 'a', apiVersion: 'apps/v1' },
+      maxReplicas: 3,
+      metrics: [
+        {
+          type: 'External',
+          external: { metric: { name: 'queue' }, target: { type: 'Value', value: '1500M' } },
+        },
+      ],
+    },
+  }
+  const [metric] = (renamed(anonymizer, scaler) as unknown as typeof scaler).spec.metrics
+  t.equal(metric?.external.target.value, '1500M')
+  const custom = {
+    apiVersion: 'acme.example/v1',
+    kind: 'Cache',
+    metadata: { name: 'a', namespace: 'b' },
+    spec: { memory: '65841552Ki', disk: '512Gi', cpu: '250m', account: '123456789012' },
+  }
+  const { spec } = renamed(anonymizer, custom) as unknown as typeof custom
+  t.match(spec, { memory: '65841552Ki', disk: '512Gi', cpu: '250m' })
+  t.not(spec.account, custom.spec.account)
+})
+
+function unless<T>(value: T | NotExact): T {
+  if (value instanceof NotExact) throw new Error(value.reason)
+  return value
+}
+
+function objectOf(stored: Uint8Array): Map<string, unknown> {
+  const object: unknown = JSON.parse(Buffer.from(unless(jsonFromProtobuf(stored))).toString())
+  return new Map(Object.entries(object as Record<string, unknown>))
+}
+
+/** The numbers, switches, times and quantities of an object, each with its path but for names that
+ *  clients choose. */
+function measuresOf(value: unknown, path = ''): string[] {
+  if (value instanceof Map) {
+    return [...value].flatMap(([key, item]) => measuresOf(item, String(key)))
+  }
+  if (typeof value === 'object' && value !== null) {
+    return Object.entries(value).flatMap(([key, item]) =>
+      /annotations|labels|data|fieldsV1|selector/i.test(key)
+        ? []
+        : measuresOf(item, `${path}.${Array.isArray(value) ? '' : key}`),
+    )
+  }
+  const isMeasure =
+    typeof value !== 'string' || /^\d{4}-\d\d-\d\dT|^\d+(?:m|[KMG]i|[kMG])?$/.test(value)
+  return isMeasure && !path.endsWith('.value') ? [`${path}: ${String(value)}`] : []
+}
