@@ -38,6 +38,7 @@ import { WatchHubs } from '../upkeep/watch-hubs.ts'
 import { PlainValues } from '../mirror/plain-values.ts'
 import { createMirrors } from '../mirror/create-mirrors.ts'
 import type { ServiceFaults } from './faults.ts'
+import { SlowRequests } from '../http/handler/slow-requests.ts'
 import { createPage } from './page.ts'
 import type { OnAsked } from '../cluster/timed-store.ts'
 import type { WriteSide, WriteSideParts } from '../cluster/write-side.ts'
@@ -78,6 +79,7 @@ export interface ServiceParts {
   readonly faults: ServiceFaults | undefined
   readonly health: ServiceHealth
   readonly page: PageSource
+  readonly slow: SlowRequests
   readonly recent: Recent
   readonly segments: SegmentCache<Segment>
   readonly segmentKeeper: SegmentKeeper
@@ -131,7 +133,7 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
   const onFault = faultLogger(metrics.access, logger)
   const storage = metrics.apiServer?.storage
   // Those that simulate meet faults, too, which are made after them.
-  const live: { faults?: ServiceFaults | undefined } = {}
+  const live: { faults: ServiceFaults | undefined } = { faults: undefined }
   const faultsNow = (): ServiceFaults['faults'] => live.faults?.faults
   const forWrites = { ...common, client, prefix, address, storeOf, storage, faults: faultsNow }
   const writeSide = writeSideOf(wings, sides, forWrites)
@@ -153,12 +155,12 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
   registry.onRedefined(keyspaces => indexes.forget(keyspaces))
   registry.onRedefined(keyspaces => watches.endAll(keyspaces))
   void health.ready.then(() => memory?.started())
-  const faults = createFaults(sides, options, { counts: metrics.faults, threads })
-  live.faults = faults
-  const guarded = { authorizer, gate: authorizer ?? writeSide?.gate }
-  const shared = { ...common, ...guarded, metrics, watches, health, upstreamSide, faults, threads }
-  const shown = createPage({ ...shared, all: metricsText({ metrics, threads }, wings) }, wings)
-  const parts = { ...shared, ...shown, ...sized, indexes, memory, writeSide, onFault }
+  live.faults = createFaults(sides, options, { counts: metrics.faults, threads })
+  const gate = authorizer ?? writeSide?.gate
+  const shown = { watches, health, upstreamSide, threads, authorizer, gate }
+  const shared = { ...common, ...shown, ...live, metrics, slow: new SlowRequests(clock, logger) }
+  const page = createPage({ ...shared, all: metricsText({ metrics, threads }, wings) }, wings)
+  const parts = { ...shared, ...page, ...sized, indexes, memory, writeSide, onFault }
   watchAll(metrics, parts, options)
   return { ...parts, handler: handlerOf(options, parts) }
 }
@@ -317,6 +319,7 @@ function handlerOf(options: ServiceOptions, parts: Omit<ServiceParts, 'handler'>
     documents: parts.writeSide?.documents,
     health,
     requests: metrics.requests,
+    slow: parts.slow,
     reports: metrics.apiServer?.requests,
     metrics: metricsText(parts, options.wings),
     page:

@@ -2,6 +2,7 @@
 
 import type { Clock } from '../base/clock.ts'
 import type { FaultSwitch } from '../http/admin/fault-switch.ts'
+import type { SlowRequests } from '../http/handler/slow-requests.ts'
 import type { Health } from '../http/documents/health.ts'
 import type { MetricsText } from '../http/documents/documents.ts'
 import type { PageSource, RecentFigures, Traffic } from '../http/page/page-source.ts'
@@ -23,6 +24,7 @@ export interface PageParts {
   readonly health: Health
   readonly registry: Pick<LiveRegistry, 'state'>
   readonly watches: Pick<OpenWatches, 'clients' | 'outbox'>
+  readonly slow: Pick<SlowRequests, 'kept'>
   readonly upstreamSide: Front | undefined
   readonly mirrors: Pick<Mirrors, 'statuses'>
   /** The metrics of the whole process. */
@@ -49,6 +51,7 @@ export function createPage(
   const recent = new Recent({ clock, look: () => lookAtAll(parts) })
   const ofProcess = async (): Promise<Traffic> => ({
     recent: recentFigures(recent),
+    slow: [...parts.slow.kept, ...(parts.threads?.shown ?? []).flatMap(({ slow }) => slow)],
     clients: clientsOfAll([
       watches.clients(),
       ...(parts.threads?.shown ?? []).map(({ clients }) => clients),

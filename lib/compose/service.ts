@@ -168,7 +168,8 @@ export class Service {
 
   /** Figures of this thread, for the page of the process. */
   get shown(): ThreadShown {
-    return { look: lookAt(this.#parts), clients: this.#parts.watches.clients() }
+    const { watches, slow } = this.#parts
+    return { look: lookAt(this.#parts), clients: watches.clients(), slow: slow.kept }
   }
 
   /** Number of open watches. */

@@ -10,6 +10,7 @@ import type { AuditLog } from '../audit/audit.ts'
 import type { Gate } from '../auth/gate.ts'
 import type { SwitchableFaults } from '../exchange/faults.ts'
 import type { OnFault } from '../server/exchange.ts'
+import type { SlowRequests } from './slow-requests.ts'
 
 export interface RequestMetrics {
   request(facts: RequestFacts, code: number, tookMs: number): void
@@ -50,6 +51,7 @@ export interface ApiOptions extends ReadServices, DocumentServices {
   /** Undefined where this server only reads. */
   readonly answerWrite?: AnswerWrite | undefined
   readonly requests: RequestMetrics
+  readonly slow: SlowRequests
   /** Undefined where the names of kube-apiserver are not asked for. */
   readonly reports?: RequestReports | undefined
   /** Reports a bug of this program: it is logged and counted. */

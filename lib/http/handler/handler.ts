@@ -29,7 +29,7 @@ import { answerRead } from './answer-read.ts'
 import { isMutating, report } from './report.ts'
 import { Reply } from '../exchange/reply.ts'
 import { RequestContext, type RequestFacts } from '../exchange/request-context.ts'
-import { slowMs, SlowRequests } from './slow-requests.ts'
+import { slowMs } from './slow-requests.ts'
 import { Zipper } from '../exchange/zipper.ts'
 
 const noResource: RequestFacts = {
@@ -60,7 +60,6 @@ function policyOf({ upstream, answerWrite, conversions }: ApiOptions): DecisionP
 /** The handler of a server. */
 export function createHandler(options: ApiOptions): Handler {
   const zipper = new Zipper(options.segments)
-  const slow = new SlowRequests(options.clock, options.logger)
   const recent = new RecentRequests()
   return received => {
     const startMs = options.clock.monotonicMs()
@@ -82,7 +81,7 @@ export function createHandler(options: ApiOptions): Handler {
       options.requests.request(noResource, 400, 0)
       return
     }
-    handle(options, { known, state, exchange, reply, startMs, slow, faults })
+    handle(options, { known, state, exchange, reply, startMs, faults })
   }
 }
 
@@ -92,7 +91,6 @@ interface Incoming {
   readonly exchange: Exchange
   readonly reply: Reply
   readonly startMs: number
-  readonly slow: SlowRequests
   readonly faults: RequestFaults | undefined
 }
 
@@ -135,7 +133,7 @@ async function finish(
 
 function end(
   context: RequestContext,
-  { known, reply, startMs, slow }: Incoming,
+  { known, reply, startMs }: Incoming,
   options: ApiOptions,
 ): void {
   const { reports } = options
@@ -150,7 +148,7 @@ function end(
     const { clock } = options
     report(context, { route: known.route, code, startMs, nowMs }, { reports, clock })
   }
-  if (tookMs >= slowMs) slow.ended(context, code, tookMs)
+  if (tookMs >= slowMs) options.slow.ended(context, code, tookMs)
 }
 
 /** The media types in which the request may be answered; of all requests, until it is known what is

@@ -2,6 +2,7 @@
 
 import type { HealthCheck } from '../../base/health-check.ts'
 import type { PassReason } from '../../kube/decide.ts'
+import type { SlowRequest } from '../exchange/slow-request.ts'
 import type { FaultCount } from '../exchange/faults.ts'
 import type { WatchingClient } from '../watch/open-watches.ts'
 
@@ -33,6 +34,8 @@ export interface PageSource {
 export interface Traffic {
   /** The last ten minutes. */
   readonly recent: RecentFigures
+  /** Requests that took long in this time, in no order. */
+  readonly slow: readonly SlowRequest[]
   /** The clients of open watches. */
   readonly clients: readonly WatchingClient[]
 }

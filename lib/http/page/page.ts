@@ -7,7 +7,7 @@ import type { PageSource } from './page-source.ts'
 import { faults, health, keyFigures, passThrough, plots, threadNote } from './overview.ts'
 import { memory, processSection } from './process.ts'
 import { resources } from './resources.ts'
-import { reads, watches } from './traffic.ts'
+import { reads, slowRequests, watches } from './traffic.ts'
 import { evidence, upstream } from './upstream.ts'
 import { scriptOf } from './script.ts'
 import { style } from './style.ts'
@@ -22,7 +22,10 @@ ${page([figures, objects(shows), withoutObjects(shows, source)], { source, shows
 }
 
 async function renderFigures(source: PageSource, shows: Shows): Promise<Html> {
-  const [metrics, { recent, clients }] = await Promise.all([source.metrics(), source.traffic()])
+  const [metrics, { recent, clients, slow }] = await Promise.all([
+    source.metrics(),
+    source.traffic(),
+  ])
   const figures = new Figures(metrics)
   const parts: readonly (readonly [id: string, content: HtmlValue])[] = [
     ['live-health', health(source)],
@@ -32,6 +35,7 @@ async function renderFigures(source: PageSource, shows: Shows): Promise<Html> {
     ['live-faults', faults(source)],
     ['live-resources', resources(figures, source, shows)],
     ['live-reads', reads(figures)],
+    ['live-slow', slowRequests(slow, source)],
     ['live-watches', watches(figures, source, clients)],
     ['live-memory', memory(figures)],
     ['live-upstream', upstream(figures, source)],

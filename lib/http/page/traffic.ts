@@ -1,8 +1,9 @@
 /** Reads and watches: who is answered by whom, and who is behind. */
 
+import type { SlowRequest } from '../exchange/slow-request.ts'
 import type { WatchingClient } from '../watch/open-watches.ts'
 import type { Figures } from './figures.ts'
-import { bytes } from './format.ts'
+import { bytes, seconds } from './format.ts'
 import { html, type Html } from './html.ts'
 import type { PageSource } from './page-source.ts'
 import { answerers } from './overview.ts'
@@ -44,6 +45,50 @@ export function reads(figures: Figures): Html {
     </div>`,
   )
 }
+
+/** The slowest of the last ten minutes, with where their time went. */
+export function slowRequests(all: readonly SlowRequest[], { nowMs }: PageSource): Html {
+  const shown = all.toSorted((a, b) => b.tookMs - a.tookMs).slice(0, slowShown)
+  const time = (ms: number): string => (ms === 0 ? '–' : seconds(ms / 1000))
+  return section(
+    {
+      id: 'slow',
+      title: 'Slowest requests',
+      about:
+        'Of the last ten minutes, longer than a second, and not by the upstream; watches until they began. The log has each, as "a request was slow".',
+    },
+    shown.length === 0
+      ? html`<p class="card">None took longer than a second.</p>`
+      : table({
+          caption: 'Slowest requests',
+          columns: [
+            { title: 'Request' },
+            { title: 'Code', isFigure: true },
+            { title: 'Ended', isFigure: true },
+            { title: 'Took', isFigure: true },
+            ...timesOfSlow.map(([, title]) => ({ title, isFigure: true })),
+          ],
+          rows: shown.map(one => [
+            one.verb === ''
+              ? 'not of a resource'
+              : `${one.verb} ${one.resource}${one.group === '' ? '' : `.${one.group}`}`,
+            String(one.code),
+            `${seconds(Math.max(0, nowMs() - one.endedAtMs) / 1000)} ago`,
+            time(one.tookMs),
+            ...timesOfSlow.map(([name]) => time(one[name])),
+          ]),
+        }),
+  )
+}
+
+const timesOfSlow = [
+  ['reviewMs', 'Asking about its caller'],
+  ['etcdMs', 'Waiting for etcd'],
+  ['turnMs', 'Waiting for its turn'],
+  ['encodeMs', 'Making the answer'],
+  ['socketMs', 'Client reading'],
+] as const
+const slowShown = 20
 
 export function watches(
   figures: Figures,

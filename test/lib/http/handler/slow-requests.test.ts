@@ -111,3 +111,35 @@ t.test('only so many slow requests are logged', t => {
     t.end()
   })
 })
+
+t.test('the slowest of the last ten minutes are kept for the page, without a name', async t => {
+  const clock = new FakeClock()
+  const slow = new SlowRequests(clock, recorder().logger)
+  const context = {
+    facts: { verb: 'list', group: '', resource: 'pods', source: 'mirror' },
+    reply: { auditId: 'x' },
+    exchange: { headers: { 'user-agent': 'u' } },
+    reviewMs: 0,
+    etcdMs: 200,
+    turnMs: 0,
+  } as unknown as RequestContext
+  for (let i = 1; i <= 60; i++) slow.ended(context, 200, 1_000 + i)
+  const took = slow.kept.map(({ tookMs }) => tookMs)
+  t.equal(took.length, 50)
+  t.strictSame([Math.min(...took), Math.max(...took)], [1_011, 1_060])
+  t.strictSame(slow.kept.at(-1), {
+    endedAtMs: clock.wallMs(),
+    verb: 'list',
+    group: '',
+    resource: 'pods',
+    code: 200,
+    tookMs: 1_060,
+    reviewMs: 0,
+    etcdMs: 200,
+    turnMs: 0,
+    encodeMs: 860,
+    socketMs: 0,
+  })
+  await clock.advance(600_001)
+  t.strictSame(slow.kept, [])
+})

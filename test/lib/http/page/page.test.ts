@@ -110,12 +110,32 @@ t.test('names from strangers stay text', async t => {
         latencies: new Map(),
         lag: { p50: [], p99: [] },
       },
+      slow: [
+        {
+          endedAtMs: 0,
+          verb: 'list',
+          group: hostile,
+          resource: hostile,
+          code: 200,
+          tookMs: 3000,
+          reviewMs: 0,
+          etcdMs: 2000,
+          turnMs: 0,
+          encodeMs: 1000,
+          socketMs: 0,
+        },
+      ],
       clients: [{ client: hostile, keyspace: hostile as never, watches: 1, lagging: 1, behind: 9 }],
     }),
   }
   for (const shows of ['figures', 'all'] as const) {
     const page = await renderPage(source, shows)
     t.equal(page.match(/<script>/g)?.length, 1)
+    t.match(
+      page,
+      />3\.0 s<.*>–<.*>2\.0 s<.*>–<.*>1\.0 s<.*>–</s,
+      'where the time of a slow one went',
+    )
     t.ok(page.split('&lt;/script&gt;&lt;script&gt;alert(1)').length > 10)
   }
 })
