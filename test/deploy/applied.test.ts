@@ -1,10 +1,12 @@
-/** The manifests of deploy/kubernetes, applied to our own server as `kubectl apply --server-side
- *  --kustomize` does: strictly, so that a field that the API does not have is refused. */
+/** The manifests of deploy/kubernetes and the chart, applied to our own server as `kubectl apply
+ *  --server-side --kustomize` does: strictly, so that a field that the API does not have is
+ *  refused. */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
+import { renderChart } from '../support/release/chart.ts'
 import { type HttpAnswer, ask, startServed } from '../support/http/served.ts'
 
 interface Kustomization {
@@ -29,6 +31,8 @@ const places: Readonly<Record<string, readonly [plural: string, isNamespaced: bo
   ClusterRole: ['clusterroles', false],
   ClusterRoleBinding: ['clusterrolebindings', false],
   RoleBinding: ['rolebindings', true],
+  PodDisruptionBudget: ['poddisruptionbudgets', true],
+  HorizontalPodAutoscaler: ['horizontalpodautoscalers', true],
 }
 
 const { service } = await startServed(t, { isWritable: true, hasControllers: true })
@@ -129,4 +133,16 @@ t.test('a field that the API does not have is refused', async t => {
   const answer = await send('PATCH', path, 'apply-patch+yaml', wrong)
   t.not(answer.status, 200)
   t.match(answer.body.toString(), /redinessProbe/)
+})
+
+t.test('what the chart makes is applied without a warning, in each mode', async t => {
+  for (const mode of ['proxy', 'replica', 'sidecar']) {
+    const set = { mode, 'autoscaling.enabled': true }
+    const release = { name: `chart-${mode}`, namespace: 'extension', set }
+    for (const object of renderChart('deploy/helm/watchglass', release)) {
+      const path = pathOf(object as unknown as Named, release.namespace)
+      const answer = await send('PATCH', path, 'apply-patch+yaml', JSON.stringify(object))
+      t.strictSame(statusAndWarning(answer), [201, undefined], path)
+    }
+  }
 })

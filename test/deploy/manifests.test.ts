@@ -151,7 +151,7 @@ t.test('the README and the unit speak of variables, options and files that there
   }
   const known = new Set(options.map(({ name }) => name))
   const others =
-    /^(entrypoint$|format$|etcd-servers-overrides$|global$|package$|single-threaded-gc$|requestheader-client-ca-file$|max-|file|tag|namespace|from-|filename|kustomize|server|tls-server|certificate|token$|cert$|key$)/
+    /^(arch$|version$|dry-run$|entrypoint$|format$|etcd-servers-overrides$|global$|package$|single-threaded-gc$|requestheader-client-ca-file$|max-|file|tag|namespace|from-|filename|kustomize|server|tls-server|certificate|token$|cert$|key$)/
   for (const [, name = ''] of readme.matchAll(/`?--([a-z][a-z-]+)/g)) {
     t.ok(known.has(name) || others.test(name), `--${name}`)
   }

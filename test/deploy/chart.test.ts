@@ -1,0 +1,141 @@
+/** The chart in its three modes: the proxy is that of deploy/kubernetes. What the chart makes is
+ *  applied in test/deploy/applied.test.ts. */
+
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { parse, parseAllDocuments } from 'yaml'
+import { load } from '../../lib/config/load.ts'
+import { renderChart } from '../support/release/chart.ts'
+
+const folder = 'deploy/helm/watchglass'
+const place = { name: 'watchglass', namespace: 'watchglass' }
+
+interface Shown {
+  readonly kind: string
+  readonly metadata: { readonly name: string; readonly labels?: unknown }
+  readonly spec: {
+    readonly replicas?: number
+    readonly template: {
+      readonly spec: {
+        readonly containers: readonly { readonly args: readonly string[] }[]
+        readonly volumes: readonly unknown[]
+      }
+    }
+  }
+  readonly rules?: unknown
+}
+
+function shown(set: Readonly<Record<string, unknown>> = {}): readonly Shown[] {
+  return renderChart(folder, { ...place, set }) as unknown as readonly Shown[]
+}
+
+function names(set: Readonly<Record<string, unknown>>): string[] {
+  return shown(set).map(({ kind }) => kind)
+}
+
+const ofKind = (objects: readonly Shown[], kind: string): Shown =>
+  objects.find(object => object.kind === kind)!
+
+/** Options of a container by their names. */
+function optionsOf(args: readonly string[]): Readonly<Record<string, string>> {
+  const invocation = load(args, {})
+  if (invocation.kind !== 'run' || invocation.command !== 'serve') throw new Error('not serve')
+  return Object.fromEntries(
+    args.slice(1).map(arg => {
+      const at = arg.indexOf('=')
+      return [arg.slice(0, at), arg.slice(at + 1)] as const
+    }),
+  )
+}
+
+t.test('the proxy has the options and rights that deploy/kubernetes/proxy gives it', async t => {
+  const objects = shown()
+  const read = (file: string): readonly Shown[] =>
+    parseAllDocuments(readFileSync(`deploy/kubernetes/proxy/${file}`, 'utf8')).map(
+      document => document.toJS() as Shown,
+    )
+  const [expected] = read('deployment.yaml')[0]!.spec.template.spec.containers
+  const [container] = ofKind(objects, 'Deployment').spec.template.spec.containers
+  t.strictSame(optionsOf(container!.args), {
+    ...optionsOf(expected!.args),
+    '--prefix': '/registry',
+  })
+  const { rules } = ofKind(objects, 'ClusterRole')
+  t.strictSame(rules, ofKind(read('rbac.yaml'), 'ClusterRole').rules)
+  t.match(ofKind(objects, 'NetworkPolicy').spec, {
+    policyTypes: ['Ingress', 'Egress'],
+    egress: [{ to: [{ ipBlock: { cidr: '10.0.0.0/8' } }, {}, {}] }, {}],
+  })
+})
+
+t.test('each mode makes the objects that make sense for it', async t => {
+  const all = { 'serviceMonitor.enabled': true, 'autoscaling.enabled': true }
+  const around = ['NetworkPolicy', 'PodDisruptionBudget']
+  t.strictSame(names({}), [
+    'Deployment',
+    ...around,
+    'ServiceAccount',
+    'ClusterRole',
+    'ClusterRoleBinding',
+    'Service',
+  ])
+  t.strictSame(names({ mode: 'replica' }), ['Deployment', ...around, 'ServiceAccount', 'Service'])
+  t.strictSame(names({ ...all, mode: 'sidecar' }), [
+    'NetworkPolicy',
+    'ClusterRoleBinding',
+    'RoleBinding',
+    'ClusterRole',
+    'ClusterRoleBinding',
+  ])
+  t.strictSame(names({ ...all, mode: 'replica', 'networkPolicy.enabled': false }), [
+    'HorizontalPodAutoscaler',
+    'Deployment',
+    'PodDisruptionBudget',
+    'ServiceAccount',
+    'ServiceMonitor',
+    'Service',
+  ])
+})
+
+t.test('a replica serves etcd, and an autoscaler alone counts replicas', async t => {
+  const objects = shown({ mode: 'replica', 'autoscaling.enabled': true })
+  const { spec } = ofKind(objects, 'Deployment')
+  t.equal(spec.replicas, undefined)
+  const options = optionsOf(spec.template.spec.containers[0]!.args)
+  t.match(options, { '--listen': 'none', '--etcd-listen': '0.0.0.0:8443' })
+  t.notOk('--upstream' in options)
+  t.match(ofKind(objects, 'Service').spec, { ports: [{ port: 2379 }, { port: 8444 }] })
+})
+
+t.test('an option more is passed on as one word, whatever is in it', async t => {
+  const extraArgs = ['--exclude=secrets,events', '--cors-origin=a: "b"']
+  const { spec } = ofKind(shown({ extraArgs }), 'Deployment')
+  t.strictSame(spec.template.spec.containers[0]!.args.slice(-2), extraArgs)
+})
+
+t.test('an upgrade keeps selectors, which nothing may change', async t => {
+  const selector = (set: Readonly<Record<string, unknown>>): unknown =>
+    (ofKind(shown(set), 'Deployment').spec as unknown as { selector: unknown }).selector
+  const labels = {
+    'app.kubernetes.io/name': 'watchglass',
+    'app.kubernetes.io/instance': 'watchglass',
+  }
+  t.strictSame(selector({}), { matchLabels: labels })
+  t.strictSame(selector({ 'image.tag': '9.9.9', replicas: 5 }), { matchLabels: labels })
+})
+
+t.test('every value is explained, and the chart has the version of the package', async t => {
+  const readme = readFileSync(`${folder}/README.md`, 'utf8')
+  const walk = (at: unknown, path: string): void => {
+    if (typeof at === 'object' && at !== null && !Array.isArray(at) && path !== 'resources') {
+      for (const [name, value] of Object.entries(at)) {
+        walk(value, path === '' ? name : `${path}.${name}`)
+      }
+    } else t.ok(readme.includes(`\`${path}\``), path)
+  }
+  const values = parse(readFileSync(`${folder}/values.yaml`, 'utf8')) as { image: { tag: string } }
+  walk(values, '')
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
+  t.match(parse(readFileSync(`${folder}/Chart.yaml`, 'utf8')), { version, appVersion: version })
+  t.equal(values.image.tag, version)
+})
