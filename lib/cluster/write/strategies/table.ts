@@ -2,6 +2,7 @@
  *  counts nothing. */
 
 import type { StrategyContext, StrategyRow } from './row.ts'
+import { resourceSlices } from './resource-slices.ts'
 import { services } from './services.ts'
 import { signingRequests } from './signing-requests.ts'
 import { definitions } from './definitions.ts'
@@ -107,7 +108,7 @@ export const strategyRows: Readonly<Record<string, StrategyRow>> = {
   'resource.k8s.io/devicetaintrules': { ...guarded, counted: spec, returnsDeleted: true },
   'resource.k8s.io/resourceclaims': { ...guarded, returnsDeleted: true },
   'resource.k8s.io/resourceclaimtemplates': returned,
-  'resource.k8s.io/resourceslices': { ...counted, returnsDeleted: true },
+  'resource.k8s.io/resourceslices': resourceSlices,
   'scheduling.k8s.io/podgroups': guarded,
   'scheduling.k8s.io/priorityclasses': { counted: [] },
   'storage.k8s.io/csidrivers': {

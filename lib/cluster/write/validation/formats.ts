@@ -59,6 +59,11 @@ const headerRule = rule(
   "a valid HTTP header must consist of alphanumeric characters or '-'",
   ['X-Header-Name'],
 )
+const identifierRule = rule(
+  '[A-Za-z_][A-Za-z0-9_]*',
+  "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters or '_'",
+  ['my_name', 'MY_NAME', 'MyName'],
+)
 export const dnsLabel: Format = text => [
   ...tooLong(text, 63),
   ...(labelRule.matches(text)
@@ -84,6 +89,7 @@ export const configKey: Format = text => [
   ...dotted(text),
 ]
 export const percent: Format = percentRule
+export const cIdentifier: Format = identifierRule
 export const httpHeaderName: Format = headerRule
 /** The key of a label, and other names with an optional prefix. */
 export const qualifiedName: Format = text => {

@@ -27,6 +27,7 @@ import { networkingRules } from './kinds/networking.ts'
 import { podRules } from './kinds/pods.ts'
 import { policyRules } from './kinds/policies.ts'
 import { rbacRules } from './kinds/rbac.ts'
+import { resourceSliceRules } from './kinds/resource-slices.ts'
 import { serviceRangeRules } from './kinds/service-ranges.ts'
 import { serviceRules } from './kinds/services.ts'
 import { storageRules } from './kinds/storage.ts'
@@ -49,6 +50,7 @@ const rulesByKind: Readonly<Record<string, KindRules>> = {
   ...policyRules,
   ...quotaRules,
   ...rbacRules,
+  ...resourceSliceRules,
   ...serviceRangeRules,
   ...serviceRules,
   ...storageRules,

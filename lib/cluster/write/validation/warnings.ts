@@ -1,6 +1,7 @@
 /** Warnings of built-in kinds about what works and should not be used any more. */
 
 import { itemsOf, type JsonObject, memberAt } from '../../../codec/json/tree.ts'
+import { goQuote } from '../../../go/text.ts'
 import { textOf } from '../metadata.ts'
 
 const ingressClass = 'kubernetes.io/ingress.class'
@@ -26,7 +27,17 @@ export function oldWays(
       `metadata.annotations[${mountableSecrets}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets`,
     ]
   }
+  if (group === 'resource.k8s.io' && kind === 'ResourceSlice') return ofDriver(object)
   return group === '' && kind === 'Service' ? ofService(object) : []
+}
+
+function ofDriver(slice: JsonObject): string[] {
+  const driver = textOf(memberAt(slice, ['spec', 'driver']))
+  return driver === driver.toLowerCase()
+    ? []
+    : [
+        `spec.driver: driver names should be lowercase; ${goQuote(driver)} contains uppercase characters`,
+      ]
 }
 
 const topologyHints = 'service.kubernetes.io/topology-aware-hints'
