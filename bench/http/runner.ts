@@ -51,9 +51,12 @@ export async function findH2load(): Promise<Runner | undefined> {
   }
 }
 
-/** Connections are open and code is compiled after this. h2load has a time of its own to warm up,
+/** Connections are open and code is compiled after this: each one has a handshake of some
+ *  milliseconds, for which both sides have two processors. h2load has a time of its own to warm up,
  *  which does not say when it is over. */
-const warmUpSeconds = 1
+function warmUpSecondsOf({ clients }: Shape): number {
+  return 1 + clients / 200
+}
 
 /** Requests go on for so much longer than is measured. */
 const spareSeconds = 0.2
@@ -78,7 +81,7 @@ class H2load implements Runner {
       ...protocol,
       `--clients=${shape.clients}`,
       `--max-concurrent-streams=${shape.streams}`,
-      `--duration=${Math.round(1000 * (warmUpSeconds + seconds + spareSeconds))}ms`,
+      `--duration=${Math.round(1000 * (warmUpSecondsOf(shape) + seconds + spareSeconds))}ms`,
       `--log-file=${log}`,
       `--input-file=${input}`,
       ...Object.entries(headers).map(([name, value]) => `--header=${name}: ${value}`),
@@ -112,10 +115,11 @@ interface Span {
 
 /** Waits for the time to measure, and until it is over. */
 async function measure({
+  shape,
   seconds,
   cpuSeconds,
 }: RunOrder): Promise<Span & Pick<RunReport, 'cpuSeconds'>> {
-  await sleep(1000 * warmUpSeconds)
+  await sleep(1000 * warmUpSecondsOf(shape))
   const [fromMs, before] = [Date.now(), await cpuSeconds()]
   await sleep(1000 * seconds)
   const [toMs, after] = [Date.now(), await cpuSeconds()]

@@ -435,7 +435,7 @@ export class Http2Connection implements StreamOwner {
     }: { readonly stream: number; readonly isLast: boolean; readonly bytes: number },
   ): number | undefined {
     const { arrivals, begin, onFault } = this.#services
-    if (this.#isClosing || this.#streams.size >= this.#streamsMax) {
+    if (this.#isClosing || this.#isFull()) {
       return this.#refuseStream(id, errorCode.refusedStream, bytes)
     }
     if (isTooLong) return this.#refuseStream(id, errorCode.enhanceYourCalm, bytes)
@@ -453,6 +453,17 @@ export class Http2Connection implements StreamOwner {
     arrivals.read(this)
     begin(stream, this)
     return undefined
+  }
+
+  /** Streams that are answered are over for the client as soon as it has the last frame, which may
+   *  be before the system has said that it was written. They are kept until then, so their number
+   *  is bounded, too. */
+  #isFull(): boolean {
+    if (this.#streams.size < this.#streamsMax) return false
+    if (this.#streams.size >= 2 * this.#streamsMax) return true
+    let open = 0
+    for (const { isAnswered } of this.#streams.values()) if (!isAnswered) open++
+    return open >= this.#streamsMax
   }
 
   #refuseStream(stream: number, code: number, bytes: number): number | undefined {

@@ -126,6 +126,11 @@ export class Http2Stream implements Exchange {
     return this.#state === 'ended'
   }
 
+  /** The last frame of the response is written, and all of the request has come. */
+  get isAnswered(): boolean {
+    return this.#state === 'ended' && this.#waiting.length === 0 && !this.isReceiving
+  }
+
   get headersSent(): boolean {
     return this.#state !== 'open' && this.#state !== 'headed'
   }

@@ -3,11 +3,15 @@
 import { once } from 'node:events'
 import * as http2 from 'node:http2'
 import type { Socket } from 'node:net'
+import { Duplex } from 'node:stream'
 import t, { type Test } from 'tap'
 import type { Clock } from '../../../../../lib/base/clock.ts'
+import { Corks } from '../../../../../lib/http/server/bare/corks.ts'
 import type { Exchange, Handler } from '../../../../../lib/http/server/exchange.ts'
+import { Http2Connection } from '../../../../../lib/http/server/http2/connection.ts'
 import { sendWhole } from '../../../../../lib/http/server/respond.ts'
 import { Server } from '../../../../../lib/http/server/server.ts'
+import { StreamLimits } from '../../../../../lib/http/server/stream-limits.ts'
 import { systemClock } from '../../../../../lib/ops/system.ts'
 import { connect } from '../../../../support/attacks/faces.ts'
 import {
@@ -480,6 +484,39 @@ t.test('streams beyond the number that was said are refused', async t => {
       [203, 7],
     ],
   )
+})
+
+t.test('streams that are answered take no place of others, but are bounded', async t => {
+  // The system never says that something was written.
+  const socket = new Duplex({ read() {}, write() {} })
+  const exchanges: Exchange[] = []
+  const services = {
+    clock: systemClock,
+    onFault: (error: unknown) => t.fail(String(error)),
+    idleTimeoutMs: 60_000,
+    arrivals: { read() {}, wasted() {} },
+    limits: new StreamLimits(systemClock),
+    corks: new Corks(),
+    dateField: () => '',
+    begin: (exchange: Exchange) => exchanges.push(exchange),
+  }
+  const connection = new Http2Connection(socket as Socket, services as never, 100)
+  let stream = 1
+  const ask = async (): Promise<number> => {
+    const before = exchanges.length
+    for (let i = 0; i < 100; i++, stream += 2) socket.push(request(stream, get('/9')))
+    await new Promise(resolve => setImmediate(() => setImmediate(resolve)))
+    return exchanges.length - before
+  }
+  socket.push('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
+  socket.push(settings())
+  t.equal(await ask(), 100)
+  t.equal(await ask(), 0, 'none of them has an answer')
+  exchanges.forEach(letters)
+  t.equal(await ask(), 100, 'all of them have one')
+  exchanges.slice(100).forEach(letters)
+  t.equal(await ask(), 0, 'whoever takes no answers gets no more of them')
+  connection.destroy()
 })
 
 t.test('who takes back a thousand requests is not served any more, known or not', async t => {
