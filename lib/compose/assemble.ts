@@ -320,6 +320,7 @@ function handlerOf(options: ServiceOptions, parts: Omit<ServiceParts, 'handler'>
     health,
     requests: metrics.requests,
     slow: parts.slow,
+    tracer: options.tracer,
     reports: metrics.apiServer?.requests,
     metrics: metricsText(parts, options.wings),
     page:

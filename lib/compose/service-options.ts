@@ -1,5 +1,6 @@
 /** The options of a service: a group of options for each stage that reads them. */
 
+import type { Tracer } from '../base/tracer.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Key } from '../base/keys.ts'
 import type { LevelledLogger, Logger } from '../base/logger.ts'
@@ -27,6 +28,8 @@ export interface ServiceOptions {
   readonly access?: AccessOptions | undefined
   readonly operating?: OperatingOptions | undefined
   readonly memory?: MemoryOptions | undefined
+  /** Undefined: nothing is traced. */
+  readonly tracer?: Tracer | undefined
   readonly wings?: WingOptions | undefined
   /** Metrics are also shown under the names of kube-apiserver. If it is left out: without an
    *  upstream, whose own they would be. */

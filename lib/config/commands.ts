@@ -10,7 +10,7 @@ import { faultOptions } from './faults.ts'
 import { memoryOption } from './memory.ts'
 import type { Command, Option } from './option.ts'
 import { threadsOption } from './threads.ts'
-import { metricsNamesOption, upstreamOptions } from './upstream.ts'
+import { metricsNamesOption, otlpOption, upstreamOptions } from './upstream.ts'
 
 /** The options of generated clusters. */
 const clusterOptions: readonly Option[] = [
@@ -198,6 +198,7 @@ const allServeOptions: readonly Option[] = [
   ...serveOptions,
   ...upstreamOptions,
   metricsNamesOption,
+  otlpOption,
   ...authOptions,
   memoryOption,
   ...faultOptions,

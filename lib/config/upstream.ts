@@ -79,6 +79,13 @@ export const metricsNamesOption: Option = {
   help: 'Whose names /metrics has: watchglass, or kube-apiserver for the names of both, as clusterloader2, kube-burner and dashboards of kube-apiserver read them. Default: kube-apiserver without --upstream, watchglass with it.',
 }
 
+/** Also for a server without an upstream. */
+export const otlpOption: Option = {
+  name: 'otlp-endpoint',
+  value: 'URL',
+  help: 'Sends traces to this OpenTelemetry collector, by OTLP over HTTP: a span for each request, and for its stages. It goes on with the W3C trace of a client, to the upstream, too; what a client does not record is not recorded. Needs the packages @opentelemetry/..., which npm installs unless it is told --omit=optional.',
+}
+
 /** The settings of the connection to the upstream. */
 export interface UpstreamSettings {
   readonly urls: readonly URL[]

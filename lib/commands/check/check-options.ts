@@ -11,6 +11,7 @@ import { schemaOf } from '../../codec/schema/schema.ts'
 import { etcdPlanOf } from '../plan/etcd-plan.ts'
 import { faultsOf } from '../plan/faults.ts'
 import { readResources } from '../plan/resources-file.ts'
+import { endpointOf } from '../plan/tracing.ts'
 import { adminListenOf } from '../plan/upstream.ts'
 import { authPlanOf, rbacPlanOf } from '../../config/auth.ts'
 import { commands } from '../../config/commands.ts'
@@ -137,6 +138,9 @@ export async function checkFiles(list: CheckList, values: OptionValues): Promise
       readTokenEncryption(keyFile)
       return 'keys'
     })
+  }
+  if (values.text('otlp-endpoint') !== undefined) {
+    await list.try('--otlp-endpoint', () => endpointOf(values)?.href ?? '')
   }
   const auditLog = values.text('audit-log')
   if (auditLog !== undefined && auditLog !== '-') {

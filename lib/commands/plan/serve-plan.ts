@@ -24,6 +24,7 @@ import type { ClusterBasics, WriteSideOptions } from '../../cluster/write-side.t
 import { type ServiceOptions } from '../../compose/service.ts'
 import { wings } from '../../compose/sides.ts'
 import { systemClock } from '../../ops/system.ts'
+import { tracingOf } from './tracing.ts'
 import { adminListenOf, keptOf } from './upstream.ts'
 
 /** The plan of a service. */
@@ -76,6 +77,7 @@ export async function startPlan({
   if (taken === undefined && rbacPlanOf(values) !== undefined) {
     throw invalid('--auth rbac needs a server that takes writes: --etcd embedded, or --writable')
   }
+  const tracing = await tracingOf(values, logger)
   const guarded = await startGuarded(values, listen.host, logger)
   const { tls, guardedHosts, authorization, rbac, upstream } = guarded
   const writes = taken && { ...taken, access: rbac }
@@ -90,10 +92,12 @@ export async function startPlan({
       memory,
       hasApiServerMetrics: hasApiServerMetrics(values),
       wings: { writes, faults, upstream },
+      tracer: tracing?.tracer,
       logger,
     },
     async stop() {
       await guarded.stop()
+      await tracing?.stop()
       await audit?.flush()
     },
   }

@@ -100,7 +100,7 @@ async function requestOf(
   { passed, isIdentityHeader, upstream }: ProxyOptions,
   { tokenEncryption, clock, user }: PassServices & { readonly user: string },
 ): Promise<ForwardRequest> {
-  const { exchange, target } = context
+  const { exchange, target, trace } = context
   const { method, peer, rawHeaders, hasBody } = exchange
   const credentials = passed?.(exchange)
   const as = credentials?.as ?? 'caller'
@@ -119,8 +119,15 @@ async function requestOf(
     {
       isIdentityHeader: isIdentity,
       // If we vouch for the user, the client's own credentials are dropped.
-      replaced: credentials === undefined ? [] : ['authorization'],
-      added: { ...credentials?.headers, ...own },
+      replaced: [
+        ...(credentials === undefined ? [] : ['authorization']),
+        ...(trace === undefined ? [] : ['traceparent']),
+      ],
+      added: {
+        ...credentials?.headers,
+        ...own,
+        ...(trace === undefined ? {} : { traceparent: trace.traceparent }),
+      },
     },
   )
   const isLong = isLongRunning(method, target)

@@ -20,6 +20,7 @@ import {
   sendPieces,
   sendWhole,
 } from '../server/respond.ts'
+import type { RequestTrace } from '../../base/tracer.ts'
 import type { Zipper } from './zipper.ts'
 
 /** Smaller bodies are not worth compressing; this is upstream's bound. */
@@ -38,6 +39,7 @@ export interface ReplyOptions {
   readonly offer: () => Offer
   /** The parameter `pretty`. */
   readonly pretty?: string | undefined
+  readonly trace?: RequestTrace | undefined
 }
 
 /** The first Accept header: of several only it counts. */
@@ -138,6 +140,7 @@ export class Reply {
   /** Status and headers of a response, which the caller then sends. */
   response(code: number, type: string, extra: ResponseHeaders = {}): Response {
     this.#code = code
+    this.#options.trace?.stage('write')
     const headers: Record<string, string | readonly string[]> = {
       'audit-id': this.#options.auditId,
       'cache-control': 'no-cache, private',
@@ -155,6 +158,7 @@ export class Reply {
   /** The headers of a response that the upstream made. */
   passed(code: number, headers: Record<string, string | string[]>): ResponseHeaders {
     this.#code = code
+    this.#options.trace?.stage('write')
     if (this.origin !== undefined) headers[originHeader] = this.origin
     return headers
   }

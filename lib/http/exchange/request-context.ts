@@ -2,6 +2,7 @@
  *  are passed to each stage, and are not part of it. */
 
 import { CacheError } from '../../base/errors.ts'
+import type { RequestTrace } from '../../base/tracer.ts'
 import type { RequestTarget } from '../../kube/request/request.ts'
 import type { ApiState } from '../../kube/api-state.ts'
 import type { KnownRequest } from '../../kube/recent-requests.ts'
@@ -37,6 +38,8 @@ export interface IncomingRequest {
   readonly facts: RequestFacts
   /** Faults that it meets on purpose. */
   readonly faults?: RequestFaults | undefined
+  /** Undefined where nothing is traced. */
+  readonly trace?: RequestTrace | undefined
 }
 
 /** Shared: creating an error for each request costs as much as a small response. */
@@ -51,6 +54,7 @@ export class RequestContext implements IncomingRequest {
   readonly isWatch: boolean
   readonly startMs: number
   readonly faults: RequestFaults | undefined
+  readonly trace: RequestTrace | undefined
   facts: RequestFacts
   /** Nobody has refused its caller. */
   isAdmitted = false
@@ -70,7 +74,7 @@ export class RequestContext implements IncomingRequest {
   #ignoreClose: (() => void) | undefined = undefined
 
   constructor(incoming: IncomingRequest) {
-    const { state, exchange, known, reply, startMs, facts, faults } = incoming
+    const { state, exchange, known, reply, startMs, facts, faults, trace } = incoming
     this.state = state
     this.exchange = exchange
     this.known = known
@@ -80,6 +84,7 @@ export class RequestContext implements IncomingRequest {
     this.startMs = startMs
     this.facts = facts
     this.faults = faults
+    this.trace = trace
   }
 
   /** Aborted when the client leaves. Created when first used: most requests end before anything

@@ -174,6 +174,7 @@ function answerWanted(context: RequestContext, wanted: WantedBy, services: ReadS
     refuseWatch(context, { plan, mediaType }, { failure: error, upstream: services.upstream })
   }
   let found: ReturnType<typeof contentsFor>
+  context.trace?.stage('freshness')
   try {
     found = contentsFor(context, wanted, services)
   } catch (error) {
@@ -202,6 +203,7 @@ function answerFound(
 ): Answer {
   if (found === 'timed out') return refuseLate(context.reply)
   if (found === undefined || typeof found === 'string') return found
+  context.trace?.stage('walk')
   return found instanceof Snapshot
     ? answerFrom(context, { plan, snapshot: found, mediaType }, services)
     : answerDirectly(context, { plan, source: found, mediaType, timeoutMs }, services)

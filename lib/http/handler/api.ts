@@ -1,5 +1,6 @@
 /** Parts that the API is built from. Each stage of a request takes the part of it that it needs. */
 
+import type { Tracer } from '../../base/tracer.ts'
 import type { DocumentServices } from '../documents/documents.ts'
 import type { ReadServices } from './answer-read.ts'
 import type { ApiState } from '../../kube/api-state.ts'
@@ -52,6 +53,8 @@ export interface ApiOptions extends ReadServices, DocumentServices {
   readonly answerWrite?: AnswerWrite | undefined
   readonly requests: RequestMetrics
   readonly slow: SlowRequests
+  /** Undefined: nothing is traced. */
+  readonly tracer?: Tracer | undefined
   /** Undefined where the names of kube-apiserver are not asked for. */
   readonly reports?: RequestReports | undefined
   /** Reports a bug of this program: it is logged and counted. */

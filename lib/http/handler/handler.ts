@@ -5,6 +5,7 @@ import { unreachable } from '../../base/assert.ts'
 import { sleep } from '../../base/clock.ts'
 import { soon } from '../../base/soon.ts'
 import { CacheError } from '../../base/errors.ts'
+import type { RequestTrace } from '../../base/tracer.ts'
 import { acceptMaxLength } from '../../codec/negotiate/accept.ts'
 import type { Offer } from '../../codec/negotiate/negotiate.ts'
 import type { ApiState } from '../../kube/api-state.ts'
@@ -69,7 +70,9 @@ export function createHandler(options: ApiOptions): Handler {
     const rules = options.faults?.faults
     const faults = target && rules && faultsOf(received, target, rules)
     const exchange = faults === undefined ? received : faults.exchange(received, options.clock)
+    const trace = options.tracer?.begin(received.headers, startMs)
     const reply = new Reply(exchange, {
+      trace,
       auditId: options.auditId(),
       clock: options.clock,
       zipper,
@@ -79,9 +82,10 @@ export function createHandler(options: ApiOptions): Handler {
     if (known === undefined) {
       reply.badRequest()
       options.requests.request(noResource, 400, 0)
+      trace?.end('malformed', { 'http.response.status_code': 400 })
       return
     }
-    handle(options, { known, state, exchange, reply, startMs, faults })
+    handle(options, { known, state, exchange, reply, startMs, faults, trace })
   }
 }
 
@@ -92,13 +96,14 @@ interface Incoming {
   readonly reply: Reply
   readonly startMs: number
   readonly faults: RequestFaults | undefined
+  readonly trace: RequestTrace | undefined
 }
 
 function handle(options: ApiOptions, incoming: Incoming): void {
   const { exchange, state, known, reply, startMs } = incoming
   const { route } = known
-  const { faults } = incoming
-  const parts = { exchange, known, reply, startMs, faults, state, facts: factsOf(route) }
+  const { faults, trace } = incoming
+  const parts = { exchange, known, reply, startMs, faults, trace, state, facts: factsOf(route) }
   const context = new RequestContext(parts)
   if (!known.lasts) options.reports?.inFlight.began(isMutating(exchange.method), startMs)
   let answer: Answer = undefined
@@ -124,7 +129,10 @@ async function finish(
 ): Promise<void> {
   try {
     const reason = await answer
-    if (reason !== undefined) await options.upstream?.pass(context, reason)
+    if (reason !== undefined) {
+      context.trace?.stage('pass')
+      await options.upstream?.pass(context, reason)
+    }
   } catch (error) {
     fail(context, error, options)
   }
@@ -148,8 +156,25 @@ function end(
     const { clock } = options
     report(context, { route: known.route, code, startMs, nowMs }, { reports, clock })
   }
+  if (context.trace !== undefined) endTrace(context, code)
   if (tookMs >= slowMs) options.slow.ended(context, code, tookMs)
 }
+
+function endTrace({ trace, facts, exchange, reply }: RequestContext, code: number): void {
+  const { verb, group, version, resource, source } = facts
+  trace?.end(verb === '' ? 'not of a resource' : `${verb} ${resource}`, {
+    'http.request.method': methods.has(exchange.method) ? exchange.method : '_OTHER',
+    'http.response.status_code': code,
+    'k8s.verb': verb,
+    'k8s.group': group,
+    'k8s.version': version,
+    'k8s.resource': resource,
+    'watchglass.source': source,
+    'watchglass.audit_id': reply.auditId,
+  })
+}
+
+const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
 /** The media types in which the request may be answered; of all requests, until it is known what is
  *  asked for. */
@@ -187,6 +212,7 @@ function answerDecided(context: RequestContext, route: Route, options: ApiOption
   if (authorizer === undefined || isPublic(target.path)) {
     return answerAdmitted(context, { route, decision }, options)
   }
+  context.trace?.stage('authorize')
   return soon(admit(context, authorizer, options.clock), admitted =>
     admitted === true ? answerAdmitted(context, { route, decision }, options) : admitted,
   )
@@ -222,6 +248,7 @@ function follow(
     case 'mirror':
       return route.type === 'resource' ? answerCounted(context, route, options) : undefined
     case 'write':
+      context.trace?.stage('store')
       return route.type === 'resource' ? options.answerWrite?.(context, route, options) : undefined
     case 'own':
       context.facts = { ...context.facts, source: 'own' }

@@ -21,7 +21,7 @@ export type TestOptions = Partial<MirroredEtcds> &
   MemoryOptions &
   Omit<WingOptions, 'writes'> &
   WriteSideOptions &
-  Partial<Pick<ServiceOptions, 'logger' | 'clock'>> & {
+  Partial<Pick<ServiceOptions, 'logger' | 'clock' | 'tracer'>> & {
     /** Writes are done here. */
     readonly isWritable?: boolean | undefined
   }
@@ -56,5 +56,6 @@ export function serviceOptions(
     },
     logger: options.logger ?? silentLogger,
     clock: options.clock,
+    tracer: options.tracer,
   }
 }
