@@ -112,6 +112,8 @@ export interface DecisionPolicy {
   readonly isWritable?: boolean | undefined
   /** Webhooks that convert objects are called here. */
   readonly canConvert?: boolean | undefined
+  /** Configurations may be applied in CBOR. */
+  readonly hasCbor?: boolean | undefined
   /** With an upstream: pass-through can be switched on, and all reads pass then. */
   readonly readSwitch?: { readonly isSwitchedOff: boolean } | undefined
   /** Resources that are not to be answered from the mirror. */
@@ -177,7 +179,7 @@ function hasImpersonation(headers: DecidedExchange['headers']): boolean {
 
 function decideAlone(
   { known: { route, target, isWatch }, exchange }: DecisionRequest,
-  { isWritable = false, canConvert = false }: DecisionPolicy,
+  { isWritable = false, canConvert = false, hasCbor = false }: DecisionPolicy,
 ): Decision {
   switch (route.type) {
     case 'discovery':
@@ -194,7 +196,8 @@ function decideAlone(
       if (isWatch && !resource.verbs.includes('watch')) {
         return { type: 'refuse', status: verbNotSupported(resource, 'watch').status }
       }
-      if (route.verb === 'patch' && !isPatchType(resource, exchange.headers['content-type'])) {
+      const { 'content-type': sentType } = exchange.headers
+      if (route.verb === 'patch' && !isPatchType(resource, sentType, hasCbor)) {
         return { type: 'refuse', status: unsupportedMediaType }
       }
       const long = longSelector(target)
@@ -218,11 +221,17 @@ function decideAlone(
 
 /** The router of built-in resources knows what a patch may be; handlers of others have their own
  *  words. */
-function isPatchType({ routing }: Resource, contentType: unknown = ''): boolean {
+function isPatchType(
+  { routing }: Resource,
+  contentType: string | readonly string[] = '',
+  hasCbor: boolean,
+): boolean {
   if (routing !== 'installed') return true
-  return String(contentType)
-    .split(',')
-    .some(type => patchTypes.has(type.replace(/;.*$/s, '').trim()))
+  return [contentType]
+    .flat()
+    .flatMap(types => types.split(','))
+    .map(type => type.replace(/;.*$/s, '').trim())
+    .some(type => patchTypes.has(type) || (hasCbor && type === 'application/apply-patch+cbor'))
 }
 
 const patchTypes: ReadonlySet<string> = new Set([

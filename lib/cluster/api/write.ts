@@ -5,7 +5,7 @@ import type { Clock } from '../../base/clock.ts'
 import { contentType, type MediaType, negotiate } from '../../codec/negotiate/negotiate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import { objectBody, statusBody } from '../../codec/output/object-body.ts'
-import { requestTimeoutMs } from '../../kube/request/request.ts'
+import { requestTimeoutMs, type Verb } from '../../kube/request/request.ts'
 import type { ResourceRoute } from '../../kube/request/routes.ts'
 import { scaleBody } from '../../kube/scale.ts'
 import {
@@ -114,9 +114,8 @@ async function answerWrite(
     services,
   )
   const { 'content-type': sentType } = exchange.headers
-  const isCbor =
-    options.hasCbor && verb !== 'patch' && /^application\/cbor *(?:;|$)/.test(sentType ?? '')
-  const contentType = isCbor ? 'application/json' : sentType
+  const cborType = options.hasCbor ? typeOfCbor(verb, sentType) : undefined
+  const contentType = cborType ?? sentType
   const limits = {
     maxBytes: bodyMaxBytes,
     endsAtMs: endsAtMs(context, requestTimeoutMs(target.query)),
@@ -125,7 +124,7 @@ async function answerWrite(
     const body = await readBody(exchange, limits, options.clock)
     if (body === 'too large') throw tooLarge(`limit is ${bodyMaxBytes}`)
     if (body === 'too late') throw new LateBody()
-    return isCbor && body.length > 0 ? fromCbor(body) : body
+    return cborType !== undefined && body.length > 0 ? fromCbor(body) : body
   }
   try {
     if (verb === 'deletecollection') {
@@ -152,6 +151,14 @@ async function answerWrite(
     context.annotations = session.annotations
     throw error
   }
+}
+
+/** The type of what a body in CBOR is turned into; none for another body. Patches of other types
+ *  than apply have no form in CBOR. */
+function typeOfCbor(verb: Verb, sentType = ''): string | undefined {
+  const name = sentType.replace(/ *(?:;.*)?$/s, '')
+  if (verb !== 'patch') return name === 'application/cbor' ? 'application/json' : undefined
+  return name === 'application/apply-patch+cbor' ? 'application/apply-patch+yaml' : undefined
 }
 
 function fromCbor(body: Uint8Array): Uint8Array {

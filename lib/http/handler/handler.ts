@@ -52,10 +52,14 @@ const alone: DecisionPolicy = {
 const aloneAndWritable: DecisionPolicy = { ...alone, isWritable: true }
 const aloneAndConverting: DecisionPolicy = { ...aloneAndWritable, canConvert: true }
 
-function policyOf({ upstream, answerWrite, conversions }: ApiOptions): DecisionPolicy {
+const writableInCbor: DecisionPolicy = { ...aloneAndWritable, hasCbor: true }
+const convertingInCbor: DecisionPolicy = { ...aloneAndConverting, hasCbor: true }
+
+function policyOf({ upstream, answerWrite, conversions, hasCbor }: ApiOptions): DecisionPolicy {
   if (upstream !== undefined) return upstream.policy
   if (answerWrite === undefined) return alone
-  return conversions === undefined ? aloneAndWritable : aloneAndConverting
+  if (conversions === undefined) return hasCbor ? writableInCbor : aloneAndWritable
+  return hasCbor ? convertingInCbor : aloneAndConverting
 }
 
 /** The handler of a server. */
