@@ -1,4 +1,5 @@
-/** POST pods/NAME/binding: a scheduler gives a pod its node. */
+/** POST pods/NAME/binding: a scheduler gives a pod its node. The old way is POST bindings, where
+ *  the body names the pod. */
 
 import { itemsOf, type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
 import { equalBytes } from '../../../codec/text.ts'
@@ -58,18 +59,28 @@ export async function subresourceBody(
 const bindingKind = ['v1', 'Binding'] as const
 
 export async function bind(session: WriteSession, sent: WriteBody): Promise<Written> {
+  const isNamed = session.subresource === 'binding'
   const { object, options } = await subresourceBody(session, sent, bindingKind)
   const own = session.as(subresourceKind(session, ...bindingKind))
   const binding = await owned(own, { live: undefined, object, options })
   const admission = admissionOf(session, options)
   await admission.mutate(binding, undefined)
-  if (metaText(binding, 'name') !== session.name) {
+  const name = metaText(binding, 'name')
+  if (isNamed && name !== session.name) {
     throw badRequest('name in URL does not match name in Binding object')
   }
   checkTarget(binding)
   await admission.validate(binding, undefined)
-  await assign(session, binding, options.isDryRun)
+  if (name === '') throw badRequest('Name parameter required.')
+  await assign(podSession(session, name), binding, options.isDryRun)
   return { type: 'success', code: 201, hasCode: true, details: undefined }
+}
+
+function podSession(session: WriteSession, name: string): WriteSession {
+  const { registry } = session.state
+  const pods = registry.find('', 'v1', 'pods')
+  if (pods === undefined) throw plainError('pods are not served')
+  return session.to(pods, name)
 }
 
 function checkTarget(binding: JsonObject): void {

@@ -39,11 +39,15 @@ function nameOf(session: WriteSession, written: Written): string {
   return metaText(session.treeOf(written.entry), 'name')
 }
 
+function isBindings({ group, resource }: WriteSession['resource']): boolean {
+  return group === '' && resource === 'bindings'
+}
+
 async function doWrite(session: WriteSession, request: WriteRequest): Promise<Written> {
   const { verb, query, contentType, readBody } = request
   const { resource, subresource } = session
   const sent = async (): Promise<WriteBody> => ({ query, contentType, body: await readBody() })
-  if (subresource === 'binding') return bind(session, await sent())
+  if (subresource === 'binding' || isBindings(resource)) return bind(session, await sent())
   if (subresource === 'token') return requestToken(session, await sent())
   if (subresource === 'eviction') return evict(session, await sent())
   if (subresource === 'scale' && verb === 'update') return updateScale(session, await sent())

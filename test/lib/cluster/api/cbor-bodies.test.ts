@@ -9,8 +9,6 @@ interface Sent {
   readonly method: string
   readonly path: string
   readonly body: object
-  /** Of the answer in JSON. */
-  readonly code?: number
 }
 
 const [core, apps, toys] = [

@@ -244,3 +244,21 @@ t.test('a server that authorizes nobody makes no tokens', async t => {
   const answer = await new WriteWorld().ask('create', tokens, request({}))
   t.match(answer, /^405: /)
 })
+
+t.test('a binding that is posted to its collection is one of the pod that it names', async t => {
+  const bindings = { group: '', version: 'v1', resource: 'bindings' } as const
+  const target = { kind: 'Node', name: 'n' }
+  const binding = { apiVersion: 'v1', kind: 'Binding', metadata: { name: 'a' }, target }
+  const world = new WriteWorld()
+  world.put(podKey, pod({}))
+  t.strictSame(await world.ask('create', bindings, binding), { type: 'success' })
+  t.match(world.stored(podKey), { spec: { nodeName: 'n' } })
+  t.equal(
+    await world.ask('create', bindings, binding),
+    '409: Operation cannot be fulfilled on pods/binding "a": pod a is already assigned to node "n"',
+  )
+  const other = { ...binding, metadata: { name: 'b' } }
+  t.equal(await world.ask('create', bindings, other), '404: pods "b" not found')
+  const nameless = { ...binding, metadata: {} }
+  t.equal(await world.ask('create', bindings, nameless), '400: Name parameter required.')
+})
