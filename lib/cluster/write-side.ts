@@ -139,6 +139,7 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
           objectOf: place => cluster.objectOf(place),
           treeOf: ({ resource }, entry) => cluster.treeOf(resource, entry),
           plainOf: ({ resource }, entry) => cluster.plainOf(resource, entry),
+          registry: () => cluster.registry,
         })
       : undefined
   const led = leading(address, { state, writes })
@@ -236,6 +237,7 @@ function followedBelow(prefix: string): FollowedKeyspaces {
     volumes: below('persistentvolumes'),
     clusterRoles: below('clusterroles'),
     quotas: below('resourcequotas'),
+    policies: below('validatingadmissionpolicies'),
   }
 }
 

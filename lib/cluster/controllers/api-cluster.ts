@@ -9,6 +9,7 @@ import type { Cluster, DeleteRequest, ObjectPlace } from './cluster.ts'
 import type { ApiState } from '../../kube/api-state.ts'
 import { parseQuery, Query } from '../../kube/request/request.ts'
 import type { Verb } from '../../kube/request/request.ts'
+import type { Registry } from '../../kube/resources/registry.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import { StatusError } from '../../kube/status.ts'
 import { runWrite } from '../write/operations/run-write.ts'
@@ -179,6 +180,7 @@ export class ApiCluster implements Cluster {
     { resource, namespace, name }: ObjectPlace,
     members: Readonly<Record<string, JsonValue>>,
     fieldManager: string,
+    subresource = '',
   ): Promise<void> {
     const { group, version, kind } = resource
     const object: JsonObject = new Map<string, JsonValue>([
@@ -193,6 +195,7 @@ export class ApiCluster implements Cluster {
         verb: 'patch',
         contentType: applyPatch,
         body: textInOrder(object),
+        subresource,
         query: parseQuery(`fieldManager=${fieldManager}&force=true`),
       },
     )
@@ -223,6 +226,11 @@ export class ApiCluster implements Cluster {
       if (!(error instanceof StatusError) || error.status.reason !== 'AlreadyExists') throw error
       return false
     }
+  }
+
+  /** What is served now. */
+  get registry(): Registry {
+    return this.#options.state().registry
   }
 
   resourceOf(group: string, version: string, name: string): Resource | undefined {

@@ -38,11 +38,12 @@ export interface Cluster {
   readAll(resource: Resource, namespace: string): Promise<readonly KeyValue[]>
   /** A JSON merge patch; of a subresource, if one is named. */
   patch(place: ObjectPlace, patch: object, subresource?: string): Promise<unknown>
-  /** A server-side apply of these members, by force. */
+  /** A server-side apply of these members, by force; to a subresource, if one is named. */
   apply(
     place: ObjectPlace,
     members: Readonly<Record<string, JsonValue>>,
     manager: string,
+    subresource?: string,
   ): Promise<unknown>
   /** Nothing happens if the object is gone, or another one has its name. */
   delete(place: ObjectPlace, request: DeleteRequest): Promise<void>

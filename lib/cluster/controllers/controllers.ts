@@ -1,6 +1,7 @@
 /** The controllers around writes, for where no controller manager runs: namespaces are given
  *  what each has, and emptied, dependents of deleted owners are collected, pods go when their
- *  grace period is over, claims and volumes when nobody uses them, and roles are aggregated.
+ *  grace period is over, claims and volumes when nobody uses them, roles are aggregated, and the
+ *  expressions of policies checked.
  *  Follows the mirror; what is to be done is done by writes of the API. */
 
 import type { Clock } from '../../base/clock.ts'
@@ -9,6 +10,7 @@ import type { Logger } from '../../base/logger.ts'
 import { Slice } from '../../base/slice.ts'
 import type { JsonObject } from '../../codec/json/tree.ts'
 import { textFromMilliseconds } from '../../go/time.ts'
+import type { Registry } from '../../kube/resources/registry.ts'
 import type { Batch, KeyValue } from '../../store/event.ts'
 import type { Cluster, ObjectPlace } from './cluster.ts'
 import { GarbageCollector } from './garbage-collector.ts'
@@ -16,6 +18,7 @@ import type { NamespaceBasics } from './namespace-basics.ts'
 import { NamespaceEmptier } from './namespace-emptier.ts'
 import { NamespaceKeeper } from './namespace-keeper.ts'
 import { factsOf } from './object-facts.ts'
+import { PolicyStatus } from './policy-status.ts'
 import { PodReaper } from './pod-reaper.ts'
 import { QuotaKeeper } from './quota-keeper.ts'
 import { RoleAggregation } from './role-aggregation.ts'
@@ -32,6 +35,7 @@ export interface FollowedKeyspaces {
   readonly volumes: Key
   readonly clusterRoles: Key
   readonly quotas: Key
+  readonly policies: Key
 }
 
 export interface ControllersOptions extends FollowedKeyspaces {
@@ -45,6 +49,8 @@ export interface ControllersOptions extends FollowedKeyspaces {
   readonly treeOf: (place: ObjectPlace, entry: KeyValue) => JsonObject | undefined
   /** The same, in plain values; undefined if it cannot be shown. */
   readonly plainOf: (place: ObjectPlace, entry: KeyValue) => unknown
+  /** The kinds that are served now. */
+  readonly registry: () => Registry
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -58,6 +64,7 @@ export class Controllers {
   readonly #protection: VolumeProtection
   readonly #aggregation: RoleAggregation
   readonly #quotas: QuotaKeeper
+  readonly #policies: PolicyStatus
   readonly #keeper: NamespaceKeeper | undefined
   /** Keyspaces that are being looked through, and what has changed in them meanwhile. */
   readonly #changed = new Map<Key, Set<Key>>()
@@ -89,6 +96,8 @@ export class Controllers {
     this.#aggregation = new RoleAggregation({ ...options, lookAtAll })
     const count = this.#queue('counting what quotas count', key => this.#quotas.work(key))
     this.#quotas = new QuotaKeeper({ ...options, lookAt: key => count.add(key) })
+    const checkTypes = this.#queue('checking a policy', key => this.#policies.work(key))
+    this.#policies = new PolicyStatus({ ...options, lookAt: key => checkTypes.add(key) })
     if (basics === undefined) return
     const make = this.#queue('what a namespace has', key => this.#keeper?.work(key))
     this.#keeper = new NamespaceKeeper({
@@ -117,6 +126,7 @@ export class Controllers {
       this.#keeper?.changed(keyspace, event)
       this.#protection.changed(keyspace, event)
       this.#quotas.changed(keyspace, event)
+      this.#policies.changed(keyspace, event)
       if (keyspace === this.#options.pods) this.#reaper.changed(event)
     }
   }
@@ -170,6 +180,7 @@ export class Controllers {
         this.#protection.found(keyspace, key, facts)
         if (keyspace === pods) this.#reaper.found(key, facts)
         if (keyspace === quotas) this.#quotas.changed(keyspace, { key })
+        this.#policies.changed(keyspace, { key })
         if (keyspace === namespaces) {
           this.#emptier.changed({ key, before: undefined, after: entry })
           this.#keeper?.found(key)

@@ -1,7 +1,7 @@
 /** The types that a structural schema declares, with what bounds their sizes: the cost of a rule is
  *  estimated by them. */
 
-import { isObject, type UntypedObject } from '../../../base/untyped.ts'
+import { isObject, objectOf, type UntypedObject } from '../../../base/untyped.ts'
 import {
   boolType,
   bytesType,
@@ -74,9 +74,14 @@ export function isEmbedded(schema: unknown): boolean {
 
 const textSchema = { type: 'string' }
 
-/** The schema of a resource always has these. */
+/** The schema of a resource always has these; one that has them all is taken as it is. */
 export function withTypeMeta(schema: UntypedObject): UntypedObject {
-  const properties = isObject(schema['properties']) ? schema['properties'] : {}
+  const properties = objectOf(schema['properties'])
+  const metadata = objectOf(properties['metadata'])
+  const named = objectOf(metadata['properties'])
+  const texts = [properties['kind'], properties['apiVersion'], named['name'], named['generateName']]
+  const isWhole = texts.every(text => objectOf(text)['type'] === 'string')
+  if (isWhole && metadata['type'] === 'object') return schema
   return {
     ...schema,
     properties: {

@@ -76,7 +76,8 @@ const resourceType = struct('kubernetes.GroupVersionResource', {
   resource: stringType,
 })
 
-const requestType = struct('kubernetes.AdmissionRequest', {
+/** The type of `request`. */
+export const requestType: CelType = struct('kubernetes.AdmissionRequest', {
   kind: kindType,
   resource: resourceType,
   subResource: stringType,
@@ -96,7 +97,16 @@ const requestType = struct('kubernetes.AdmissionRequest', {
   options: dynType,
 })
 
-const namespaceType = struct('kubernetes.Namespace', {
+const conditionType = struct('kubernetes.NamespaceCondition', {
+  status: stringType,
+  type: stringType,
+  lastTransitionTime: timestampType,
+  message: stringType,
+  reason: stringType,
+})
+
+/** The type of `namespaceObject`. */
+export const namespaceType: CelType = struct('kubernetes.Namespace', {
   metadata: struct('kubernetes.NamespaceMetadata', {
     name: stringType,
     generateName: stringType,
@@ -112,8 +122,40 @@ const namespaceType = struct('kubernetes.Namespace', {
     finalizers: texts,
   }),
   spec: struct('kubernetes.NamespaceSpec', { finalizers: texts }),
-  status: struct('kubernetes.NamespaceStatus', { phase: stringType }),
+  status: struct('kubernetes.NamespaceStatus', {
+    conditions: listOf(conditionType),
+    phase: stringType,
+  }),
 })
+
+/** The type of `variables`, with those that are declared so far. */
+export function variablesType(declared: ReadonlyMap<string, CelType>): CelType {
+  return new CelType('struct', 'kubernetes.variables', [], declared)
+}
+
+/** The type of a variable whose expression has this type: of objects and of what libraries make
+ *  nothing is known any more. */
+export function variableType(type: CelType | undefined): CelType {
+  switch (type?.kind) {
+    case 'list':
+    case 'map': {
+      const [first, second] = type.params.map(variableType)
+      return second === undefined ? listOf(first ?? dynType) : mapOf(first ?? dynType, second)
+    }
+    case 'bool':
+    case 'bytes':
+    case 'double':
+    case 'duration':
+    case 'int':
+    case 'null':
+    case 'string':
+    case 'timestamp':
+    case 'uint':
+      return type
+    default:
+      return dynType
+  }
+}
 
 /** Characters of all expressions of a policy. */
 const sourceMax = 300_000
@@ -156,8 +198,7 @@ class PolicyCompiler {
       [`${authorizer}.requestResource`, opaqueOf('kubernetes.authorization.ResourceCheck')],
     ]
     if (this.#hasParams) names.push(['params', dynType])
-    const variables = new CelType('struct', 'kubernetes.variables', [], this.#declared)
-    names.push([named('variables', hasVariables), variables])
+    names.push([named('variables', hasVariables), variablesType(this.#declared)])
     return new Map(names)
   }
 
@@ -218,7 +259,7 @@ export function compilePolicy(spec: JsonValue | undefined): CompiledPolicy {
     const name = textOf(memberOf(item, 'name'))
     const path = ['variables', i, 'expression']
     const compiled = compiler.compile(memberOf(item, 'expression'), { path, check: anything })
-    compiler.declare(name, compiled.program?.type ?? dynType)
+    compiler.declare(name, variableType(compiled.program?.type))
     return { name, ...compiled }
   })
   const validations = list('validations').map((item, i) => validationOf(compiler, item, i))
