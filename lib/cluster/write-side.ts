@@ -9,7 +9,11 @@ import type { Client } from '../etcd/client.ts'
 import type { Simulation } from './actors/actors.ts'
 import type { ActorFaults } from './actors/troubles.ts'
 import { LedActors, type LedActorsOptions } from './actors/led-actors.ts'
-import { Controllers, type FollowedKeyspaces } from './controllers/controllers.ts'
+import {
+  Controllers,
+  type ControllersOptions,
+  type FollowedKeyspaces,
+} from './controllers/controllers.ts'
 import type { OwnDocument } from '../http/documents/documents.ts'
 import type { Gate } from '../http/auth/gate.ts'
 import type { AnswerWrite } from '../http/handler/api.ts'
@@ -136,10 +140,7 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
           ...followedBelow(prefix),
           basics: inNamespaces,
           ...common,
-          objectOf: place => cluster.objectOf(place),
-          treeOf: ({ resource }, entry) => cluster.treeOf(resource, entry),
-          plainOf: ({ resource }, entry) => cluster.plainOf(resource, entry),
-          registry: () => cluster.registry,
+          ...readsOf(cluster),
         })
       : undefined
   const led = leading(address, { state, writes })
@@ -211,6 +212,18 @@ function clustersOver(options: ApiClusterOptions): (manager: string) => ApiClust
     const made = new ApiCluster({ ...options, manager })
     clusters.set(manager, made)
     return made
+  }
+}
+
+/** The reads of controllers. */
+function readsOf(
+  cluster: ApiCluster,
+): Pick<ControllersOptions, 'objectOf' | 'treeOf' | 'plainOf' | 'registry'> {
+  return {
+    objectOf: place => cluster.objectOf(place),
+    treeOf: ({ resource }, entry) => cluster.treeOf(resource, entry),
+    plainOf: ({ resource }, entry) => cluster.plainOf(resource, entry),
+    registry: () => cluster.registry,
   }
 }
 

@@ -206,8 +206,8 @@ function decideAlone(
         return { type: 'refuse', status: badRequest(`${long} is longer than ${limits}`).status }
       }
       if (isWritable && isLog(route)) return { type: 'write' }
-      if (isWritable && isStream(route) && exchange.takeover !== undefined) return { type: 'write' }
-      if (isWritable && isInPod(route)) {
+      if (isWritable && isStream(route)) return { type: 'write' }
+      if (isWritable && isProxy(route)) {
         return { type: 'refuse', status: needsKubelet(resource, subresource).status }
       }
       if (isWritable && isWrite(route, canConvert)) return { type: 'write' }
@@ -249,13 +249,13 @@ function isLog({ resource, verb, subresource }: ResourceRoute): boolean {
   return isPods(resource) && subresource === 'log' && verb === 'get'
 }
 
-/** The streams that whoever makes pods up may answer. */
+/** The streams that whoever makes pods up may answer, or refuse once it has looked for the pod. */
 function isStream({ resource, subresource }: ResourceRoute): boolean {
-  return isPods(resource) && (subresource === 'exec' || subresource === 'attach')
+  return isPods(resource) && streams.has(subresource)
 }
 
-function isInPod({ resource, subresource }: ResourceRoute): boolean {
-  return isPods(resource) && inPods.has(subresource)
+function isProxy({ resource, subresource }: ResourceRoute): boolean {
+  return isPods(resource) && subresource === 'proxy'
 }
 
 function isPods({ group, resource }: Resource): boolean {
@@ -263,7 +263,7 @@ function isPods({ group, resource }: Resource): boolean {
 }
 
 /** Subresources that are streams to and from what runs in a pod. */
-const inPods = new Set(['exec', 'attach', 'portforward', 'proxy'])
+const streams = new Set(['exec', 'attach', 'portforward'])
 
 /** A write of something that is stored, or a review, which is answered and stored nowhere. */
 function isWrite({ resource, verb, subresource }: ResourceRoute, canConvert: boolean): boolean {

@@ -8,7 +8,6 @@ import { Table } from './replay.ts'
 const exceptions: Readonly<Record<string, string>> = {
   'pub-adm-1324': 'the end of the message is a difference of Go structs',
   'pub-adm-1325': 'the end of the message is a difference of Go structs',
-  'pub-adm-1543': 'an eviction of policy/v1beta1 is not read',
   'pub-adm-1579': 'the Scale is checked before the object',
   'pub-adm-1609': 'the ages of objects',
   'pub-adm-1612': 'repeated members of YAML are told in the words of another version',

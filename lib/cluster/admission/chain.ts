@@ -15,6 +15,7 @@ import { defaultIngressClass, defaultStorageClass } from './plugins/default-clas
 import { defaultTolerationSeconds } from './plugins/default-tolerations.ts'
 import { limitRanger } from './plugins/limit-ranger.ts'
 import { namespaceLifecycle } from './plugins/namespace-lifecycle.ts'
+import { podResizeValidator } from './plugins/pod-resize.ts'
 import { podSecurity } from './plugins/pod-security.ts'
 import { podTopologyLabels } from './plugins/pod-topology-labels.ts'
 import { priority } from './plugins/priority.ts'
@@ -57,6 +58,7 @@ export function createAdmission({ choice, storeOf, caller = noCaller }: Admissio
     certificateSubjectRestriction,
     defaultIngressClass,
     podTopologyLabels,
+    podResizeValidator,
     mutatingAdmissionPolicy,
     createMutatingWebhooks({ caller, holdsConditions }),
     validatingAdmissionPolicy,

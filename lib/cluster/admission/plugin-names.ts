@@ -1,8 +1,9 @@
 /** The admission plugins of kube-apiserver by name, in its order, and which of them a server
  *  has. */
 
-/** `on` and `off`: there, and on or off unless something else is asked for. `none`: not here. */
-type Presence = 'on' | 'off' | 'none'
+/** `on` and `off`: there, and on or off unless something else is asked for. `idle`: does nothing
+ *  without a feature that is off in all minors, whether it is on or not. `none`: not here. */
+type Presence = 'on' | 'off' | 'idle' | 'none'
 
 const presences: Readonly<Record<string, Presence>> = {
   AlwaysAdmit: 'off',
@@ -25,21 +26,21 @@ const presences: Readonly<Record<string, Presence>> = {
   ExtendedResourceToleration: 'none',
   DefaultStorageClass: 'on',
   StorageObjectInUseProtection: 'on',
-  PodGroupProtection: 'none',
+  PodGroupProtection: 'idle',
   OwnerReferencesPermissionEnforcement: 'none',
   PersistentVolumeClaimResize: 'on',
   RuntimeClass: 'on',
   CertificateApproval: 'on',
   CertificateSigning: 'on',
-  ClusterTrustBundleAttest: 'none',
+  ClusterTrustBundleAttest: 'idle',
   CertificateSubjectRestriction: 'on',
   DefaultIngressClass: 'on',
   DenyServiceExternalIPs: 'none',
   PodTopologyLabels: 'on',
-  PodGroupWorkloadExists: 'none',
+  PodGroupWorkloadExists: 'idle',
   NodeDeclaredFeatureValidator: 'none',
-  JobValidation: 'none',
-  PodResizeValidator: 'none',
+  JobValidation: 'idle',
+  PodResizeValidator: 'on',
   MutatingAdmissionPolicy: 'on',
   MutatingAdmissionWebhook: 'on',
   ValidatingAdmissionPolicy: 'on',
@@ -53,7 +54,7 @@ export const pluginNames: readonly string[] = Object.keys(presences)
 
 /** The plugins that a server can have. */
 export const availablePlugins: readonly string[] = pluginNames.filter(
-  name => presences[name] !== 'none',
+  name => presences[name] === 'on' || presences[name] === 'off',
 )
 
 /** Names of plugins to switch on or off. */

@@ -34,6 +34,7 @@ export interface LoggedPod {
     readonly annotations?: Readonly<Record<string, string>>
   }
   readonly spec: {
+    readonly nodeName?: string
     readonly containers: readonly Container[]
     readonly initContainers?: readonly Container[]
     readonly ephemeralContainers?: readonly Container[]
@@ -72,12 +73,12 @@ export function chosenContainer({ metadata, spec }: LoggedPod, name: string): Co
   const { containers, initContainers = [], ephemeralContainers = [] } = spec
   const [first, second] = containers
   if (name === '' && first !== undefined && second === undefined) return first
+  const all = [...initContainers, ...containers, ...ephemeralContainers]
   if (name === '') {
-    const names = containers.map(one => one.name).join(' ')
+    const names = all.map(one => one.name).join(' ')
     const said = `a container name must be specified for pod ${metadata.name}`
     throw badRequest(`${said}, choose one of: [${names}]`)
   }
-  const all = [...containers, ...initContainers, ...ephemeralContainers]
   const found = all.find(one => one.name === name)
   if (found !== undefined) return found
   throw badRequest(`container ${name} is not valid for pod ${metadata.name}`)

@@ -17,7 +17,7 @@ import {
   successJson,
 } from '../../kube/status.ts'
 import { textInOrder } from '../../codec/json/tree.ts'
-import { type LoggedPod, podLog } from './pod-log.ts'
+import { chosenContainer, type LoggedPod, podLog } from './pod-log.ts'
 import { PodStreams } from './pod-stream.ts'
 import { runWrite } from '../write/operations/run-write.ts'
 import { type Written, type WriteServices, WriteSession } from '../write/operations/session.ts'
@@ -55,15 +55,21 @@ export function createWriteAnswers(
   return async (context, route, options) => {
     const { subresource, resource } = route
     if (!inPods.has(subresource)) return answerWrite(context, { route, services }, options)
-    if (!hasLogs) throw needsKubelet(resource, subresource)
     const pod = await readPod(context, { route, services })
+    const { reply, target } = context
+    if (subresource !== 'portforward') chosenContainer(pod, target.query.text('container'))
+    if ((pod.spec.nodeName ?? '') === '') {
+      if (subresource === 'log') return reply.empty(204)
+      throw badRequest(`pod ${route.name} does not have a host assigned`)
+    }
+    if (!hasLogs || subresource === 'portforward') throw needsKubelet(resource, subresource)
     if (subresource !== 'log') return streams.answer(context, route, pod, options.clock)
-    return context.reply.text(200, podLog(pod, context.target.query), {})
+    return reply.text(200, podLog(pod, target.query), {})
   }
 }
 
-/** Subresources that are answered from what is made up. */
-const inPods: ReadonlySet<string> = new Set(['log', 'exec', 'attach'])
+/** Subresources that are answered from what is made up, or refused once the pod is found. */
+const inPods: ReadonlySet<string> = new Set(['log', 'exec', 'attach', 'portforward'])
 
 export interface WriteAnswerOptions {
   /** Pods are made up, and so are their logs. */

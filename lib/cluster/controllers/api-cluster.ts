@@ -228,7 +228,7 @@ export class ApiCluster implements Cluster {
     }
   }
 
-  /** What is served now. */
+  /** The resources that are served now. */
   get registry(): Registry {
     return this.#options.state().registry
   }

@@ -1,5 +1,5 @@
-/** Keeps the status of validating admission policies: warnings about expressions that do not fit the
- *  types of what a policy is about. */
+/** Keeps the status of validating admission policies: warnings about expressions that do not fit
+ *  the types of what a policy is about. */
 
 import type { Clock } from '../../base/clock.ts'
 import type { Key } from '../../base/keys.ts'

@@ -11,6 +11,8 @@ export interface WriteKind {
   readonly version: string
   /** `apps/v1`, or `v1` in the core group. */
   readonly apiVersion: string
+  /** Other versions in which a body may be: of the same fields. */
+  readonly otherVersions?: readonly string[] | undefined
   readonly kind: string
   /** The plural name. */
   readonly resource: string

@@ -178,6 +178,7 @@ export type Behaviour =
   | 'imageVolumes'
   | 'podResize'
   | 'podTopologyLabels'
+  | 'podResizeFits'
   | 'endpointsWarning'
   | 'shardsAreSelectors'
   | 'zippedStreams'

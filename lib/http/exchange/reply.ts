@@ -123,7 +123,7 @@ export class Reply {
   }
 
   /** No body, and no type of one. */
-  empty(code: number): void {
+  empty(code: number): undefined {
     const { status, headers } = this.response(code, plainText)
     const { 'content-type': _, ...bare } = headers
     sendWhole(this.exchange, { status, headers: bare })

@@ -14,7 +14,7 @@ import {
 } from '../../write/validation/policy-expressions.ts'
 import { type Kind, typeOfKind } from './kind-types.ts'
 
-/** What does not fit in one expression. */
+/** A warning about one expression. */
 export interface ExpressionWarning {
   readonly fieldRef: string
   readonly warning: string
@@ -135,7 +135,7 @@ function titleOf({ group, version, kind }: Kind): string {
   return `${group}/${version}, Kind=${kind}`
 }
 
-/** What expressions may name where objects are of one kind. */
+/** The names of expressions where objects are of one kind. */
 class Scope {
   readonly title: string
   readonly #names: ReadonlyMap<string, CelType>

@@ -219,7 +219,9 @@ function checkKind(named: Named, type: MessageType, kind: WriteKind): void {
     throw refusal(kind, named, new DecodeError(message))
   }
   const apiVersion = groupVersionText(named.group, named.version)
-  if (apiVersion !== kind.apiVersion) throw otherVersion(apiVersion, kind)
+  const isTaken =
+    apiVersion === kind.apiVersion || kind.otherVersions?.includes(apiVersion) === true
+  if (!isTaken) throw otherVersion(apiVersion, kind)
 }
 
 /** The object is of another version than the path. */

@@ -40,9 +40,13 @@ export function subresourceKind(
 export async function subresourceBody(
   session: WriteSession,
   sent: WriteBody,
-  [apiVersion, name]: readonly [apiVersion: string, kind: string],
+  [apiVersion, name, ...otherVersions]: readonly [
+    apiVersion: string,
+    kind: string,
+    ...otherVersions: string[],
+  ],
 ): Promise<{ readonly object: JsonObject; readonly options: WriteOptions }> {
-  const kind = subresourceKind(session, apiVersion, name)
+  const kind = { ...subresourceKind(session, apiVersion, name), otherVersions }
   const form = bodyFormOf(sent.contentType, kind)
   const options = parseWriteOptions(sent.query, 'CreateOptions')
   const { fieldValidation } = options

@@ -19,8 +19,10 @@ import type { WriteSession } from './session.ts'
 import { treeOf, type Written } from './session.ts'
 import type { WriteBody } from './write.ts'
 
+const evictionKind = ['policy/v1', 'Eviction', 'policy/v1beta1'] as const
+
 export async function evict(session: WriteSession, sent: WriteBody): Promise<Written> {
-  const body = await subresourceBody(session, sent, ['policy/v1', 'Eviction'])
+  const body = await subresourceBody(session, sent, evictionKind)
   const { object: eviction } = body
   if (metaText(eviction, 'name') !== session.name) {
     throw badRequest('name in URL does not match name in Eviction object')

@@ -136,26 +136,23 @@ export function variablesType(declared: ReadonlyMap<string, CelType>): CelType {
 /** The type of a variable whose expression has this type: of objects and of what libraries make
  *  nothing is known any more. */
 export function variableType(type: CelType | undefined): CelType {
-  switch (type?.kind) {
-    case 'list':
-    case 'map': {
-      const [first, second] = type.params.map(variableType)
-      return second === undefined ? listOf(first ?? dynType) : mapOf(first ?? dynType, second)
-    }
-    case 'bool':
-    case 'bytes':
-    case 'double':
-    case 'duration':
-    case 'int':
-    case 'null':
-    case 'string':
-    case 'timestamp':
-    case 'uint':
-      return type
-    default:
-      return dynType
-  }
+  if (type === undefined) return dynType
+  if (type.kind !== 'list' && type.kind !== 'map') return keptKinds.has(type.kind) ? type : dynType
+  const [first = dynType, second] = type.params.map(variableType)
+  return second === undefined ? listOf(first) : mapOf(first, second)
 }
+
+const keptKinds: ReadonlySet<string> = new Set([
+  'bool',
+  'bytes',
+  'double',
+  'duration',
+  'int',
+  'null',
+  'string',
+  'timestamp',
+  'uint',
+])
 
 /** Characters of all expressions of a policy. */
 const sourceMax = 300_000
