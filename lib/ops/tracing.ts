@@ -123,6 +123,13 @@ export async function startTracing(
   }
 }
 
+/** By the code of the error. */
+const remedies: Readonly<Record<string, string>> = {
+  ERR_MODULE_NOT_FOUND: `installed: npm install ${Object.values(packageNames).join(' ')}`,
+  ERR_UNKNOWN_BUILTIN_MODULE:
+    'in this executable file, which can load none: use the package of npm for traces',
+}
+
 type ImportPackage = (name: string) => Promise<unknown>
 
 async function load(importPackage: ImportPackage): Promise<Packages> {
@@ -131,12 +138,10 @@ async function load(importPackage: ImportPackage): Promise<Packages> {
     try {
       loaded[part] = await importPackage(name)
     } catch (error) {
-      if ((error as { readonly code?: unknown }).code !== 'ERR_MODULE_NOT_FOUND') throw error
-      const all = Object.values(packageNames).join(' ')
-      throw new CacheError(
-        'invalid_request',
-        `--otlp-endpoint needs packages that are optional, and ${name} is not installed: npm install ${all}`,
-      )
+      const remedy = remedies[String((error as { readonly code?: unknown }).code)]
+      if (remedy === undefined) throw error
+      const problem = `--otlp-endpoint needs packages that are optional, and ${name} is not`
+      throw new CacheError('invalid_request', `${problem} ${remedy}`)
     }
   }
   return loaded as Packages

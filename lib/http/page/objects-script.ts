@@ -234,7 +234,7 @@ async function showList({ kind, namespace, signal }) {
     const isMore = next !== ''
     load.hidden = all.hidden = !isMore || rows.size >= rowsMax
     count.textContent = (text === '' ? '' : found.length + ' found in ') + rows.size + ' loaded' +
-      (isMore ? ', ' + (remaining > 0 ? remaining : 'some') + ' more at revision ' + revision : ': all of them')
+      (isMore ? ', ' + (remaining > 0 ? remaining : 'some') + ' more at revision ' + revision : rows.size === 0 ? ': there are none' : ': all of them')
   }
   function put(row) {
     const { namespace: of = '', name } = row.object.metadata

@@ -79,7 +79,7 @@ function page(parts: HtmlValue, { source, shows }: Frame): Html {
 }
 
 const ofMetrics = html`These are the figures of <a href="/metrics">/metrics</a>. `
-const ofApi = html`Objects are asked of this server's API as by any other client.`
+const ofApi = html`Objects come from this server's own API, as for any other client.`
 const footers: Readonly<Record<Shows, HtmlValue>> = {
   figures: html`${ofMetrics}No object's contents and no user's name are shown here.`,
   objects: ofApi,

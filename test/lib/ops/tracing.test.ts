@@ -150,6 +150,17 @@ t.test('packages that are missing are named, with the command that installs them
   })
 })
 
+t.test('the single executable file says that it has no packages to load', async t => {
+  const endpoint = new URL('http://127.0.0.1:4318')
+  const options = { endpoint, version: '1', clock: systemClock, logger: silentLogger }
+  // The answer of Node's single executable applications to an import of what is not built in.
+  const missing = (): Promise<unknown> => import(String('node:of-nobody'))
+  const message = /@opentelemetry\/api is not in this executable file, .* use the package of npm/
+  await t.rejects(startTracing(options, missing), { code: 'invalid_request', message })
+  const broken = (): Promise<unknown> => Promise.reject(new Error('broken'))
+  await t.rejects(startTracing(options, broken), { message: 'broken' })
+})
+
 t.test('an endpoint is an address of http', t => {
   const of = (text: string): string | undefined =>
     endpointOf(new OptionValues(new Map([['otlp-endpoint', [text]]])))?.href
