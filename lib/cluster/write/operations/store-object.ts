@@ -95,12 +95,14 @@ async function prepareNew(
   await session.slice.giveWay()
   setMeta(object, 'creationTimestamp', session.now)
   setMeta(object, 'uid', session.services.uid())
+  const strategy = strategyOf(session.kind, '')
   const prefix = metaText(object, 'generateName')
   if (metaText(object, 'name') === '' && prefix !== '') {
-    setMeta(object, 'name', prefix.slice(0, 58) + session.services.nameSuffix())
+    const made = (): string => prefix.slice(0, 58) + session.services.nameSuffix()
+    setMeta(object, 'name', strategy.namedByPrefix === true ? prefix : made())
   }
   checkNamespace(object, session)
-  strategyOf(session.kind, '').onCreate(object, session)
+  strategy.onCreate(object, session)
   const complete = completed(session, object)
   await session.slice.giveWay()
   await validateCreate(session, complete)

@@ -16,7 +16,7 @@ export const definitions: StrategyRow = {
     const status: JsonObject = new Map<string, JsonValue>([
       ['conditions', null],
       ['acceptedNames', names],
-      ['storedVersions', []],
+      ['storedVersions', null],
     ])
     object.set('status', status)
     noteStorageVersion(object)

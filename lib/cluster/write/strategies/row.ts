@@ -53,6 +53,8 @@ export interface StrategyRow {
   readonly counted?: readonly string[]
   /** An update of the status leaves all metadata alone, but for managedFields. */
   readonly keepsMetadata?: boolean
+  /** Nothing is added to generateName: it is the name. */
+  readonly namedByPrefix?: boolean
   readonly createsOnUpdate?: boolean
   /** An update must say which version of the object it is of. */
   readonly needsVersion?: boolean

@@ -98,6 +98,7 @@ export const strategyRows: Readonly<Record<string, StrategyRow>> = {
   'networking.k8s.io/ingresses': workload,
   'networking.k8s.io/networkpolicies': counted,
   'networking.k8s.io/servicecidrs': guarded,
+  'networking.k8s.io/ipaddresses': { namedByPrefix: true },
   'node.k8s.io/runtimeclasses': { createsOnUpdate: true, needsVersion: true },
   'policy/poddisruptionbudgets': { ...workload, needsVersion: true },
   'rbac.authorization.k8s.io/clusterrolebindings': { createsOnUpdate: true },

@@ -262,3 +262,21 @@ t.test('a binding that is posted to its collection is one of the pod that it nam
   const nameless = { ...binding, metadata: {} }
   t.equal(await world.ask('create', bindings, nameless), '400: Name parameter required.')
 })
+
+t.test('an address that is to have a generated name has the prefix itself', async t => {
+  const addresses = { group: 'networking.k8s.io', version: 'v1', resource: 'ipaddresses' } as const
+  const parentRef = { resource: 'services', namespace: 'ns', name: 'a' }
+  const ask = async (generateName: string): Promise<Shown | string> =>
+    new WriteWorld().ask('create', addresses, {
+      apiVersion: 'networking.k8s.io/v1',
+      kind: 'IPAddress',
+      metadata: { generateName },
+      spec: { parentRef },
+    })
+  const detail = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'
+  t.equal(
+    await ask('a-'),
+    `422: IPAddress.networking.k8s.io "a-" is invalid: [metadata.generateName: Invalid value: "a-": ${detail}, metadata.name: Invalid value: "a-": ${detail}]`,
+  )
+  t.match(await ask('10.9.8.7'), { metadata: { name: '10.9.8.7' } })
+})
