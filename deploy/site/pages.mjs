@@ -1,0 +1,44 @@
+/** The pages of the site, in the order of its menu. Each is a document of the repository and stays
+ *  where it is: no page is a copy. */
+export const menu = [
+  { name: 'Begin', pages: ['README.md', 'deploy/START.md', 'deploy/COMPARED.md'] },
+  {
+    name: 'Run',
+    pages: [
+      'deploy/README.md',
+      'deploy/OPTIONS.md',
+      'deploy/ACCESS.md',
+      'deploy/PROXY.md',
+      'deploy/SIDECAR.md',
+      'deploy/ETCD.md',
+      'deploy/helm/watchglass/README.md',
+      'deploy/METRICS.md',
+      'deploy/TROUBLESHOOTING.md',
+      'deploy/UPGRADE.md',
+      'deploy/SECURITY.md',
+      'deploy/GUARANTEES.md',
+    ],
+  },
+  { name: 'Test', pages: ['deploy/TESTING.md', 'deploy/LOADTEST.md'] },
+  {
+    name: 'Inside',
+    pages: [
+      'lib/ARCHITECTURE.md',
+      'lib/kube/README.md',
+      'lib/codec/README.md',
+      'lib/codec/schema/FORMAT.md',
+      'lib/cluster/README.md',
+      'lib/cluster/cel/README.md',
+      'lib/front/README.md',
+      'lib/threads/README.md',
+      'lib/door/README.md',
+      'bench/README.md',
+    ],
+  },
+  { name: 'Take part', pages: ['CONTRIBUTING.md', 'CHANGELOG.md'] },
+]
+
+/** The file of a page: README.md is the index of its folder. */
+export function fileOf(document) {
+  return document.replace(/(^|\/)README\.md$/, '$1index.html').replace(/\.md$/, '.html')
+}
