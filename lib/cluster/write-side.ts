@@ -248,6 +248,7 @@ function followedBelow(prefix: string): FollowedKeyspaces {
     configMaps: below('configmaps'),
     claims: below('persistentvolumeclaims'),
     volumes: below('persistentvolumes'),
+    classes: below('volumeattributesclasses'),
     clusterRoles: below('clusterroles'),
     quotas: below('resourcequotas'),
     policies: below('validatingadmissionpolicies'),

@@ -22,6 +22,7 @@ import { PolicyStatus } from './policy-status.ts'
 import { PodReaper } from './pod-reaper.ts'
 import { QuotaKeeper } from './quota-keeper.ts'
 import { RoleAggregation } from './role-aggregation.ts'
+import { ClassProtection } from './class-protection.ts'
 import { VolumeProtection } from './volume-protection.ts'
 import { WorkQueue } from './work-queue.ts'
 
@@ -33,6 +34,7 @@ export interface FollowedKeyspaces {
   readonly configMaps: Key
   readonly claims: Key
   readonly volumes: Key
+  readonly classes: Key
   readonly clusterRoles: Key
   readonly quotas: Key
   readonly policies: Key
@@ -62,6 +64,7 @@ export class Controllers {
   readonly #emptier: NamespaceEmptier
   readonly #reaper: PodReaper
   readonly #protection: VolumeProtection
+  readonly #classProtection: ClassProtection
   readonly #aggregation: RoleAggregation
   readonly #quotas: QuotaKeeper
   readonly #policies: PolicyStatus
@@ -91,6 +94,8 @@ export class Controllers {
     this.#reaper = new PodReaper({ cluster, clock, lookAt: key => reap.add(key) })
     const release = this.#queue('letting a volume go', key => this.#protection.work(key))
     this.#protection = new VolumeProtection({ ...options, lookAt: key => release.add(key) })
+    const free = this.#queue('letting a class go', key => this.#classProtection.work(key))
+    this.#classProtection = new ClassProtection({ ...options, lookAt: key => free.add(key) })
     const aggregate = this.#queue('aggregating roles', () => this.#aggregation.work())
     const lookAtAll = (): void => aggregate.add(options.clusterRoles)
     this.#aggregation = new RoleAggregation({ ...options, lookAtAll })
@@ -125,6 +130,7 @@ export class Controllers {
       this.#emptier.changed(event)
       this.#keeper?.changed(keyspace, event)
       this.#protection.changed(keyspace, event)
+      this.#classProtection.changed(keyspace, event)
       this.#quotas.changed(keyspace, event)
       this.#policies.changed(keyspace, event)
       if (keyspace === this.#options.pods) this.#reaper.changed(event)
@@ -178,6 +184,7 @@ export class Controllers {
       if (facts !== undefined) {
         this.#garbage.found(key, facts)
         this.#protection.found(keyspace, key, facts)
+        this.#classProtection.found(keyspace, key, facts)
         if (keyspace === pods) this.#reaper.found(key, facts)
         if (keyspace === quotas) this.#quotas.changed(keyspace, { key })
         this.#policies.changed(keyspace, { key })

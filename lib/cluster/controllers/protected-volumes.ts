@@ -57,3 +57,21 @@ export function isVolumeUsed(
   const bound = spec?.claimRef?.uid
   return claimUid !== undefined && (bound === undefined || bound === claimUid)
 }
+
+/** A claim or a volume, as far as it names classes of attributes. */
+export interface ClassUser {
+  readonly spec?: { readonly volumeAttributesClassName?: string }
+  readonly status?: {
+    readonly currentVolumeAttributesClassName?: string
+    readonly modifyVolumeStatus?: { readonly targetVolumeAttributesClassName?: string }
+  }
+}
+
+/** It has the class, or is on the way to it. */
+export function isClassNamed(name: string, { spec, status }: ClassUser): boolean {
+  return [
+    spec?.volumeAttributesClassName,
+    status?.currentVolumeAttributesClassName,
+    status?.modifyVolumeStatus?.targetVolumeAttributesClassName,
+  ].includes(name)
+}
