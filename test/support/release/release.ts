@@ -83,16 +83,22 @@ function writePartsLists(folder: string, version: string): void {
       execFileSync('npm', args, { cwd: work, encoding: 'utf8' })
     // Where development needs a package, too, npm would leave it out (npm 11).
     npm('pkg', 'delete', 'devDependencies', 'scripts')
-    npm('install', '--package-lock-only', '--ignore-scripts', '--prefer-offline', '--silent')
-    const shape = ['--sbom-format', 'cyclonedx', '--sbom-type', 'application']
-    const list = JSON.parse(npm('sbom', '--package-lock-only', ...shape)) as PartsList
+    const parts = (): PartsList => {
+      npm('install', '--package-lock-only', '--ignore-scripts', '--prefer-offline', '--silent')
+      const shape = ['--sbom-format', 'cyclonedx', '--sbom-type', 'application']
+      return JSON.parse(npm('sbom', '--package-lock-only', ...shape)) as PartsList
+    }
+    const list = parts()
     const ofPackage = `watchglass-${version}.cdx.json`
     writeFileSync(join(folder, ofPackage), `${JSON.stringify(list, undefined, 2)}\n`)
+    // Packages that are loaded only if they are there are not in the files.
+    npm('pkg', 'delete', 'optionalDependencies')
+    const inFiles = parts()
     const node = nodeOfVersion(nodeVersion)
     const nodeRelease = execFileSync(node, ['--version'], { encoding: 'utf8' }).trim().slice(1)
     const runtime = { name: 'node', version: nodeRelease, purl: `pkg:generic/node@${nodeRelease}` }
     const ofNode = { type: 'application', 'bom-ref': `node@${nodeRelease}`, ...runtime }
-    const ofFiles = { ...list, components: [ofNode, ...list.components] }
+    const ofFiles = { ...inFiles, components: [ofNode, ...inFiles.components] }
     writeFileSync(
       join(folder, 'watchglass-linux.cdx.json'),
       `${JSON.stringify(ofFiles, undefined, 2)}\n`,
@@ -100,7 +106,7 @@ function writePartsLists(folder: string, version: string): void {
     const licences = [
       ['watchglass', readFileSync('LICENSE', 'utf8')] as const,
       [`node ${nodeRelease}`, licenceIn(resolve(dirname(node), '..'))] as const,
-      ...list.components.map(({ name, version: one }) => {
+      ...inFiles.components.map(({ name, version: one }) => {
         const path = installed(name, one)
         return [`${name} ${one}`, licenceIn(path)] as const
       }),
