@@ -157,6 +157,9 @@ async function measureShapes(
   const rows: Row[] = []
   const [first] = asked
   for (const shape of first?.question.shapes ?? []) {
+    // Over TLS Node's parser fails at requests that are sent before the answers, in the bare
+    // server, too.
+    if (version === '1.1' && shape.streams > 1) continue
     const name = `${first?.question.name}, HTTP/${version}`
     stage.progress(`${name}, ${shapeText(shape)}`)
     const rounds: Figures[][] = []
