@@ -1,5 +1,5 @@
 /** The resources that objects use, as quotas count them: of pods what they ask for, of claims their
- *  storage, of Services their ports, of everything the number. */
+ *  storage or devices, of Services their ports, of everything the number. */
 
 import { type JsonObject, memberOf } from '../../../codec/json/tree.ts'
 import { millisecondsFromText } from '../../../go/time.ts'
@@ -32,8 +32,8 @@ export function countName(group: string, resource: string): string {
 
 /** The evaluator of a resource. */
 export function evaluatorOf(group: string, resource: string): Evaluator {
-  const known = group === '' ? evaluators.get(resource) : undefined
-  return known ?? counter(group, resource)
+  const known = evaluators.get(resource)
+  return known?.group === group ? known.evaluator : counter(group, resource)
 }
 
 /** Counted under a name of their own, too. */
@@ -188,10 +188,45 @@ const services: Evaluator = {
   isInScope: () => false,
 }
 
-const evaluators: ReadonlyMap<string, Evaluator> = new Map([
-  ['pods', pods],
-  ['persistentvolumeclaims', claims],
-  ['services', services],
+const deviceSuffix = '.deviceclass.resource.k8s.io/devices'
+/** Devices of one claim: that of a request for all that there are. */
+const devicesMax = 32
+
+const deviceClaims: Evaluator = {
+  counts: name => name === 'count/resourceclaims.resource.k8s.io' || name.endsWith(deviceSuffix),
+  usage(claim) {
+    let usage: ResourceList = new Map([['count/resourceclaims.resource.k8s.io', '1']])
+    for (const request of partsOf(partOf(claim.get('spec'), 'devices'), 'requests')) {
+      const choices = partsOf(request, 'firstAvailable')
+      // resource.k8s.io/v1beta1 has no part for what is wanted exactly.
+      const exactly = request.has('exactly') ? partOf(request, 'exactly') : request
+      const lists = (choices.length > 0 ? choices : [exactly]).map(devicesOf)
+      usage = sumOf(usage, lists.reduce(largerOf, new Map()))
+    }
+    return usage
+  },
+  isInScope: () => false,
+}
+
+function devicesOf(request: JsonObject): ResourceList {
+  const deviceClass = textOf(request.get('deviceClassName'))
+  if (deviceClass === '') return new Map()
+  const mode = textOf(request.get('allocationMode'))
+  const exact = mode === 'ExactCount' ? (numberOf(request.get('count')) ?? 0) : 0
+  const count = mode === 'All' ? devicesMax : exact
+  return new Map([[`${deviceClass}${deviceSuffix}`, String(count)]])
+}
+
+interface Known {
+  readonly group: string
+  readonly evaluator: Evaluator
+}
+
+const evaluators: ReadonlyMap<string, Known> = new Map([
+  ['pods', { group: '', evaluator: pods }],
+  ['persistentvolumeclaims', { group: '', evaluator: claims }],
+  ['services', { group: '', evaluator: services }],
+  ['resourceclaims', { group: 'resource.k8s.io', evaluator: deviceClaims }],
 ])
 
 /** The resource that a name of a quota counts something of. */
@@ -202,8 +237,10 @@ export function countedResource(name: string): {
   const match = /^count\/([^.]+)\.?(.*)$/.exec(name)
   if (match !== null) return { group: match[2] ?? '', resource: match[1] ?? '' }
   if (oldNames.has(name)) return { group: '', resource: name }
-  const [resource = 'pods'] = [...evaluators].find(([, one]) => one.counts(name)) ?? []
-  return { group: '', resource }
+  for (const [resource, { group, evaluator }] of evaluators) {
+    if (evaluator.counts(name)) return { group, resource }
+  }
+  return { group: '', resource: 'pods' }
 }
 
 /** True if the quota is about an object: it counts something of it, and the object is in all its
