@@ -15,7 +15,7 @@ export function nodeObject(node: NodeRecord, nowMs: number): JsonObject {
     'node.kubernetes.io/instance-type': node.number % 4 === 0 ? 'large' : 'medium',
     'topology.kubernetes.io/region': 'region-1',
     'topology.kubernetes.io/zone': node.zone,
-    ...(node.number < 3 ? { 'node-role.kubernetes.io/control-plane': '' } : {}),
+    ...(node.isControlPlane ? { 'node-role.kubernetes.io/control-plane': '' } : {}),
   }
   const podCidr = `100.${(node.number >> 8) & 0xff}.${node.number & 0xff}.0/24`
   const status = nodeStatus(node, nowMs)
@@ -57,7 +57,7 @@ export function nodeObject(node: NodeRecord, nowMs: number): JsonObject {
       podCIDR: podCidr,
       podCIDRs: [podCidr],
       providerID: `example://${node.zone}/${node.uid}`,
-      ...(node.number < 3
+      ...(node.isControlPlane
         ? { taints: [{ key: 'node-role.kubernetes.io/control-plane', effect: 'NoSchedule' }] }
         : {}),
     },

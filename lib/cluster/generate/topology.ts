@@ -17,6 +17,8 @@ export interface NodeRecord extends Written {
   readonly uid: string
   readonly number: number
   readonly zone: string
+  /** It takes no pods that come later. */
+  readonly isControlPlane: boolean
   readonly address: string
   readonly createdMs: number
   readonly leaseUid: string
@@ -24,6 +26,13 @@ export interface NodeRecord extends Written {
   /** Somebody else has changed it: its object is left alone, and it gets no more pods while there
    *  are others. */
   isLetGo: boolean
+}
+
+/** The number of control planes among so many nodes: what users create has to fit on another
+ *  node. */
+function controlPlanesOf(nodes: number): number {
+  if (nodes >= 6) return 3
+  return nodes >= 2 ? 1 : 0
 }
 
 /** The template that pods are made from: one replica set of a deployment. */
@@ -82,7 +91,9 @@ export class Topology {
     this.namespaces = Array.from({ length: plan.namespaces }, (_, i) =>
       i === 0 ? 'default' : `team-${i}`,
     )
-    this.nodes = Array.from({ length: plan.nodes }, (_, i) => this.#node(i, nowMs))
+    this.nodes = Array.from({ length: plan.nodes }, (_, i) =>
+      this.#node({ number: i, of: plan.nodes }, nowMs),
+    )
     this.workloads = Array.from({ length: plan.deployments }, (_, i) => this.#workload(i, nowMs))
     for (let i = 0; i < plan.pods; i++) {
       // Sizes are skewed, as in real clusters: the square of a random number leaves a few large
@@ -145,7 +156,7 @@ export class Topology {
     }
   }
 
-  #node(number: number, nowMs: number): NodeRecord {
+  #node({ number, of }: { number: number; of: number }, nowMs: number): NodeRecord {
     const { random } = this
     const zone = `zone-${'abc'[number % 3]}`
     return {
@@ -153,6 +164,7 @@ export class Topology {
       uid: uid(random),
       number,
       zone,
+      isControlPlane: number < controlPlanesOf(of),
       address: address(192, number),
       createdMs: nowMs - random.next() * 90 * dayMs,
       leaseUid: uid(random),

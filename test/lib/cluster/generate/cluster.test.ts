@@ -54,6 +54,21 @@ function ofKind(state: Map<string, Seen>, kind: string): Seen[] {
   return [...state.values()].filter(object => object.kind === kind)
 }
 
+t.test('some node takes what users create, however few there are', async t => {
+  for (const [nodes, wanted] of [
+    [1, 0],
+    [2, 1],
+    [5, 1],
+    [6, 3],
+    [50, 3],
+  ] as const) {
+    const objects = clusterOf(`pods=5,nodes=${nodes}`).objects()
+    const made = ofKind(apply(new Map(), objects), 'Node')
+    const tainted = made.filter(one => JSON.stringify(one.spec).includes('NoSchedule'))
+    t.equal(tainted.length, wanted, `of ${nodes}`)
+  }
+})
+
 t.test(
   'there are as many objects of each kind as planned, each under a key of its own',
   async t => {
