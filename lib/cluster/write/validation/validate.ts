@@ -17,6 +17,7 @@ import { admissionRules } from './kinds/admission.ts'
 import { certificateRules } from './kinds/certificates.ts'
 import { flowControlRules } from './kinds/flow-control.ts'
 import { autoscalingRules } from './kinds/autoscaling.ts'
+import { deviceClaimRules } from './kinds/device-claims.ts'
 import { eventRules } from './kinds/events.ts'
 import { nodeRules } from './kinds/nodes.ts'
 import { quotaRules } from './kinds/quotas.ts'
@@ -40,6 +41,7 @@ const rulesByKind: Readonly<Record<string, KindRules>> = {
   ...autoscalingRules,
   ...certificateRules,
   ...contentRules,
+  ...deviceClaimRules,
   ...definitionRules,
   ...eventRules,
   ...flowControlRules,

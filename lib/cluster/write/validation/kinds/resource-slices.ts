@@ -276,7 +276,7 @@ function checkNamed(map: Place, check: Rule): void {
 }
 
 /** An identifier of C, and a domain before it. More slashes are let through, as upstream does. */
-function checkMemberName(map: Place, key: string): void {
+export function checkMemberName(map: Place, key: string): void {
   const parts = key.split('/')
   const [domain = '', id = ''] = parts.length === 1 ? ['', key] : parts
   if (parts.length > 2) return
@@ -304,7 +304,7 @@ interface SetRules {
   readonly check: Rule
 }
 
-function checkSet(set: Place, max: number, { key, check }: SetRules): void {
+export function checkSet(set: Place, max: number, { key, check }: SetRules): void {
   if (set.size > max) {
     set.tooMany(max)
     return

@@ -1,0 +1,194 @@
+/** ResourceClaims, their templates, and DeviceClasses: which devices somebody wants. Expressions of
+ *  selectors are not compiled here. */
+
+import { type JsonObject, type JsonValue, textFromTree } from '../../../../codec/json/tree.ts'
+import { byteLength, dnsLabel, dnsSubdomain, labelValue, qualifiedName } from '../formats.ts'
+import { internalValue } from '../internal-types.ts'
+import type { KindRules } from '../kind-rules.ts'
+import { checkAnnotations, checkLabels, isSame } from '../object-meta.ts'
+import type { Place, Rule } from '../place.ts'
+import { isExtended } from '../pods/resources.ts'
+import { checkDriverName } from '../pods/volumes.ts'
+import { checkMemberName, checkSet } from './resource-slices.ts'
+
+export const deviceClaimRules: Readonly<Record<string, KindRules>> = {
+  'ResourceClaim.resource.k8s.io': {
+    create: object => checkDevices(object.in('spec', 'devices')),
+    update: (object, old) =>
+      checkSameSpec(object, old, internalValue('ResourceClaimSpec', object.in('spec').value)),
+  },
+  'ResourceClaimTemplate.resource.k8s.io': {
+    create: object => {
+      const template = object.in('spec', 'metadata')
+      checkAnnotations(template.in('annotations'))
+      checkLabels(template.in('labels'))
+      checkDevices(object.in('spec', 'spec', 'devices'))
+    },
+    update: (object, old) => checkSameSpec(object, old, shownTemplate(object.in('spec'))),
+  },
+  'DeviceClass.resource.k8s.io': {
+    create: object => checkClass(object.in('spec')),
+    update: object => checkClass(object.in('spec')),
+  },
+}
+
+function checkSameSpec(object: Place, old: Place, shown: JsonValue): void {
+  const spec = object.in('spec')
+  if (!isSame(spec.value, old.in('spec').value)) spec.invalid('field is immutable', shown)
+}
+
+function shownTemplate(spec: Place): JsonObject {
+  const claim = internalValue('ResourceClaimSpec', spec.in('spec').value)
+  return new Map([...(spec.in('metadata').object ?? []), ['Spec', claim]])
+}
+
+function checkClass(spec: Place): void {
+  checkSelectors(spec.in('selectors'))
+  checkList(spec.in('config'), checkOpaque)
+  const name = spec.in('extendedResourceName')
+  if (name.isSet && !isExtended(name.text)) {
+    name.invalid('must be a valid extended resource name', name.text)
+  }
+}
+
+/** The names of requests, each with those of its alternatives where it has any. */
+type Requests = ReadonlyMap<string, ReadonlySet<string> | undefined>
+
+function checkDevices(devices: Place): void {
+  const requests: Requests = new Map(
+    devices.in('requests').items.map(request => {
+      const names = request.in('firstAvailable').items.map(item => item.in('name').text)
+      return [request.in('name').text, names.length === 0 ? undefined : new Set(names)]
+    }),
+  )
+  checkSet(devices.in('requests'), 32, { key: 'name', check: checkRequest })
+  checkList(devices.in('constraints'), constraint => checkConstraint(constraint, requests))
+  checkList(devices.in('config'), config => {
+    checkNames(config.in('requests'), requests)
+    checkOpaque(config)
+  })
+}
+
+/** The lists of claims and classes have at most 32 items. */
+function checkList(list: Place, check: Rule): void {
+  if (list.size > 32) list.tooMany(32)
+  else for (const item of list.items) check(item)
+}
+
+function checkRequest(request: Place): void {
+  request.in('name').mustBe(dnsLabel)
+  const [exactly, first] = [request.in('exactly'), request.in('firstAvailable')]
+  const one = 'exactly one of `exactly` or `firstAvailable` is required'
+  if (!exactly.isSet && first.size === 0) request.required(one)
+  else if (exactly.isSet && first.size > 0) {
+    request.invalid(`${one}, but multiple fields are set`, null)
+  } else if (exactly.isSet) checkExactly(exactly)
+  else checkSet(first, 8, { key: 'name', check: checkAlternative })
+}
+
+function checkAlternative(request: Place): void {
+  request.in('name').mustBe(dnsLabel)
+  checkExactly(request)
+}
+
+function checkExactly(request: Place): void {
+  const [name, mode, count] = [
+    request.in('deviceClassName'),
+    request.in('allocationMode'),
+    request.in('count'),
+  ]
+  if (name.text === '') name.required()
+  else name.mustBe(dnsSubdomain)
+  checkSelectors(request.in('selectors'))
+  if (mode.text === 'All') {
+    const detail = "must not be specified when allocationMode is 'All'"
+    if (count.number !== 0) count.invalid(detail)
+  } else if (mode.text === 'ExactCount') {
+    if (count.number <= 0) count.invalid('must be greater than zero')
+  } else mode.notSupported(['All', 'ExactCount'], mode.text)
+  for (const toleration of request.in('tolerations').items) checkToleration(toleration)
+}
+
+function checkSelectors(selectors: Place): void {
+  checkList(selectors, selector => {
+    const cel = selector.in('cel')
+    if (!cel.isSet) cel.required()
+    else if (byteLength(cel.in('expression').text) > 10_240) cel.in('expression').tooLong(10_240)
+  })
+}
+
+function checkToleration(toleration: Place): void {
+  const [key, operator, value, effect] = [
+    toleration.in('key'),
+    toleration.in('operator'),
+    toleration.in('value'),
+    toleration.in('effect'),
+  ]
+  if (key.text !== '') key.mustBe(qualifiedName)
+  if (operator.text === 'Exists') {
+    if (value.text !== '') value.invalid('must be empty for operator `Exists`')
+  } else if (operator.text === 'Equal') value.mustBe(labelValue)
+  else operator.oneOf(['Equal', 'Exists'], 'required')
+  effect.oneOf(['NoExecute', 'NoSchedule', 'None'], 'fine')
+}
+
+function checkConstraint(constraint: Place, requests: Requests): void {
+  checkNames(constraint.in('requests'), requests)
+  const match = constraint.in('matchAttribute')
+  const attribute = match.isSet ? match : constraint.in('distinctAttribute')
+  if (attribute.isSet) checkFullName(attribute)
+  else {
+    constraint.required(
+      'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set',
+    )
+  }
+}
+
+function checkFullName(name: Place): void {
+  checkMemberName(name, name.text)
+  if (name.text.includes('/')) return
+  name.invalid('a fully qualified name must be a domain and a name separated by a slash', name.text)
+}
+
+/** Names of requests, each once. */
+function checkNames(names: Place, requests: Requests): void {
+  if (names.size > 32) {
+    names.tooMany(32)
+    return
+  }
+  const { items } = names
+  for (const name of items) checkReference(name, requests)
+  const seen = new Set<string>()
+  for (const name of items) {
+    if (seen.has(name.text)) name.duplicate(name.text)
+    seen.add(name.text)
+  }
+}
+
+function checkReference(name: Place, requests: Requests): void {
+  const parts = name.text.split('/')
+  const [request = '', alternative] = parts
+  if (parts.length <= 2) for (const part of parts) name.invalidFor(dnsLabel(part), part)
+  const isKnown =
+    requests.has(request) && (alternative === undefined || requests.get(request)?.has(alternative))
+  if (parts.length <= 2 && isKnown === true) return
+  name.invalid(
+    "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'",
+    name.text,
+  )
+}
+
+function checkOpaque(config: Place): void {
+  const opaque = config.in('opaque')
+  if (!opaque.isSet) {
+    opaque.required()
+    return
+  }
+  checkDriverName(opaque.in('driver'))
+  const parameters = opaque.in('parameters')
+  if (!parameters.isSet) parameters.required()
+  else if (byteLength(textFromTree(parameters.value ?? null)) > 10_240) parameters.tooLong(10_240)
+  else if (parameters.object === undefined) {
+    parameters.invalid('must be a valid JSON object', '<value omitted>')
+  }
+}
