@@ -20,7 +20,6 @@ export const errorCode = {
   protocol: 1,
   internal: 2,
   flowControl: 3,
-  streamClosed: 5,
   frameSize: 6,
   refusedStream: 7,
   cancel: 8,

@@ -1,6 +1,7 @@
 /** Reads what a header block says of a request (RFC 9113, 8.2 and 8.3). */
 
 import type { IncomingHttpHeaders } from 'node:http'
+import { ofConnection } from './hpack/static-fields.ts'
 
 export interface RequestHead {
   readonly method: string
@@ -14,15 +15,6 @@ export interface RequestHead {
 const token = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/
 const value = /^(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?$/
 const digits = /^\d{1,15}$/
-/** They concern a connection of HTTP/1.1, and would be read by a server behind us. */
-const ofConnection: ReadonlySet<string> = new Set([
-  'connection',
-  'http2-settings',
-  'keep-alive',
-  'proxy-connection',
-  'transfer-encoding',
-  'upgrade',
-])
 
 /** Fields that a request has once: of several the first counts, as Node has it. */
 const single: ReadonlySet<string> = new Set([

@@ -2,7 +2,7 @@
  *  the client's table, so a block says the same on every connection, and lines that come again are
  *  kept as they are written. */
 
-import { staticFields } from './static-fields.ts'
+import { ofConnection, staticFields } from './static-fields.ts'
 
 /** By name, the first index. */
 const nameIndexes = new Map<string, number>()
@@ -26,15 +26,6 @@ export function statusField(status: number): string {
 /** With any other byte in a field a client would read something else. */
 const writableName = /^[\w!#$%&'*+\-.^`|~]+$/
 const unwritable = /[^\t\x20-\x7e\x80-\xff]/
-/** They concern a connection of HTTP/1.1. */
-const ofConnection: ReadonlySet<string> = new Set([
-  'connection',
-  'http2-settings',
-  'keep-alive',
-  'proxy-connection',
-  'transfer-encoding',
-  'upgrade',
-])
 
 /** Fields that have few values: they are kept. */
 const usualFields: ReadonlyMap<string, Map<string, string>> = new Map(

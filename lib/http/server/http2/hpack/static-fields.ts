@@ -67,3 +67,14 @@ export const staticFields: readonly HeaderField[] = [
     'www-authenticate',
   ].map((name): HeaderField => [name, '']),
 ]
+
+/** The fields that concern a connection of HTTP/1.1. Over HTTP/2 neither side may send them, and a
+ *  server behind us would read them. */
+export const ofConnection: ReadonlySet<string> = new Set([
+  'connection',
+  'http2-settings',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'upgrade',
+])
