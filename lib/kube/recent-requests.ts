@@ -47,10 +47,10 @@ export class KnownRequest {
     this.pretty = query.first('pretty')
   }
 
-  /** Who answers. Without an upstream and an upgrade, nothing but the line decides about a GET, and
-   *  the policy is always the same. */
+  /** Who answers. Without an upstream nothing but the line decides about a GET, and the policy is
+   *  always the same. */
   decide(exchange: DecidedExchange, accept: string, policy: DecisionPolicy): Decision {
-    const isByLine = !policy.hasUpstream && exchange.takeover === undefined
+    const isByLine = !policy.hasUpstream
     if (isByLine && this.#decision !== undefined) return this.#decision
     const decision = decide({ known: this, exchange, accept }, policy)
     if (isByLine) this.#decision = decision
