@@ -6,6 +6,7 @@ import { tryMutants } from './run.ts'
 const tool = new ToolOptions(`npm run mutate:rules -- [OPTION...]
   --count N   so many mutants (300)
   --seed N    which of them (1)
+  --live      those that lived when this seed was tried last
   --only TEXT files whose names have it in them
   --jobs N    so many at once (2)
   --control   change nothing: no test may notice`)
@@ -13,6 +14,7 @@ const { values } = tool.read({
   options: {
     count: { type: 'string', default: '300' },
     seed: { type: 'string', default: '1' },
+    live: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
     jobs: { type: 'string', default: '2' },
     control: { type: 'boolean', default: false },
@@ -23,6 +25,7 @@ const results = await tryMutants({
   count: tool.number('count', values.count),
   seed: tool.number('seed', values.seed),
   only: values.only,
+  isLive: values.live,
   isControl: values.control,
   atOnce: tool.number('jobs', values.jobs),
   onReach: ({ test, tookMs, why }) => {

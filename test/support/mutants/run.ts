@@ -2,10 +2,10 @@
  *  and runs the tests that reach the place, the quickest first. A survivor is a rule that no test
  *  knows, or one that does the same in another way: survivors.md names those, with why. */
 
-import { readFileSync, readdirSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, normalize, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { createRandom } from '../../../lib/base/random.ts'
 import { allTestFiles } from '../runner/test-files.ts'
 import { digestOfBuilt, type Reach, reaches, reachOf } from './reach.ts'
 import { type Site, sitesOf } from './sites.ts'
@@ -16,6 +16,8 @@ export interface MutantsOptions {
   readonly seed: number
   /** Only files whose names have this in them. */
   readonly only: string
+  /** Only those that lived when the seed was tried last. */
+  readonly isLive: boolean
   readonly atOnce: number
   /** Mutants that change nothing: no test may fail. */
   readonly isControl: boolean
@@ -24,6 +26,7 @@ export interface MutantsOptions {
 }
 
 export interface Result {
+  readonly key: string
   readonly name: string
   /** The test that noticed, or why there was none. */
   readonly by: string | undefined
@@ -63,7 +66,7 @@ export async function tryMutants(options: MutantsOptions): Promise<Result[]> {
     options.atOnce,
     async ([i, { file, site }], worker) => {
       const fitting = reached.filter(reach => reaches(reach, file, site.start))
-      const { start, end, name } = site
+      const { start, end, name, key } = site
       const source = readFileSync(file, 'utf8')
       const replacement = options.isControl ? source.slice(start, end) : site.replacement
       const job = {
@@ -74,11 +77,12 @@ export async function tryMutants(options: MutantsOptions): Promise<Result[]> {
       const slowMs = fitting.reduce((sum, { tookMs }) => sum + tookMs, 0)
       const { by } =
         fitting.length === 0 ? { by: undefined } : await askWorker(worker, job, 30_000 + 4 * slowMs)
-      const result = { name, by, tests: fitting.length }
+      const result = { key, name, by, tests: fitting.length }
       results.push(result)
       options.onResult(result)
     },
   )
+  if (!options.isControl) keepLived(options.seed, results)
   return results
 }
 
@@ -87,16 +91,37 @@ interface Choice {
   readonly site: Site
 }
 
-function chosen({ count, seed, only }: MutantsOptions): Choice[] {
-  const random = createRandom(seed)
+/** The first in the order of a hash that has the seed in it: a draw stays the same while the code
+ *  around it changes, so that what lived can be tried again. */
+function chosen({ count, seed, only, isLive }: MutantsOptions): Choice[] {
+  const lived = isLive ? new Set(livedOf(seed)) : undefined
   return rooms
     .flatMap(filesUnder)
     .filter(file => file.includes(only))
     .flatMap(file => sitesOf(file, readFileSync(file, 'utf8')).map(site => ({ file, site })))
-    .map(choice => ({ choice, at: random.next() }))
-    .sort((a, b) => a.at - b.at)
+    .filter(({ site }) => lived?.has(site.key) ?? true)
+    .map(choice => ({
+      choice,
+      at: createHash('sha256').update(`${seed} ${choice.site.key}`).digest('hex'),
+    }))
+    .sort((a, b) => (a.at < b.at ? -1 : 1))
     .slice(0, count)
     .map(({ choice }) => choice)
+}
+
+function fileOfLived(seed: number): string {
+  return `.cache/mutants/lived-${seed}.json`
+}
+
+function livedOf(seed: number): string[] {
+  const file = fileOfLived(seed)
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as string[]) : []
+}
+
+function keepLived(seed: number, results: readonly Result[]): void {
+  const lived = results.filter(({ by }) => by === undefined).map(({ key }) => key)
+  mkdirSync('.cache/mutants', { recursive: true })
+  writeFileSync(fileOfLived(seed), JSON.stringify(lived, null, 2))
 }
 
 /** Works at some at once, each with a process of its own. */

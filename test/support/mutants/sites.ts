@@ -7,6 +7,8 @@ export interface Site {
   readonly replacement: string
   /** As `validation/place.js:31: === becomes !==`. */
   readonly name: string
+  /** The same wherever the line has moved to: the file, the line's text, and the change. */
+  readonly key: string
 }
 
 const opposites: Readonly<Record<string, string>> = {
@@ -23,10 +25,21 @@ const opposites: Readonly<Record<string, string>> = {
 /** All sites of a module, in their order. */
 export function sitesOf(file: string, source: string): Site[] {
   const { code, texts } = withoutTexts(source)
+  const seen = new Map<string, number>()
   const site = (start: number, end: number, replacement: string): Site => {
     const line = source.slice(0, start).split('\n').length
     const shown = `${source.slice(start, end)} becomes ${replacement}`
-    return { start, end, replacement, name: `${file}:${line}: ${shown}` }
+    const [text = ''] = source.slice(source.lastIndexOf('\n', start) + 1).split('\n', 1)
+    const change = `${file}: ${text.trim()}: ${shown}`
+    const before = seen.get(change) ?? 0
+    seen.set(change, before + 1)
+    return {
+      start,
+      end,
+      replacement,
+      name: `${file}:${line}: ${shown}`,
+      key: `${change} ${before}`,
+    }
   }
   const found: Site[] = []
   for (const { 0: text, index } of code.matchAll(/(?<= )(?:[!=]==|[<>]=?|&&|\|\|)(?= )/g)) {
