@@ -9,7 +9,7 @@ import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { bytesOf, type DoorBody, pathOf } from '../../test/support/attacks/door-bodies.ts'
 import { maps } from '../../test/support/attacks/door.ts'
-import { connect, type Face, openSession } from '../../test/support/attacks/faces.ts'
+import { connect, type Address, openSession } from '../../test/support/attacks/ask.ts'
 import {
   frame,
   frameTypes,
@@ -44,10 +44,10 @@ export interface FloodOrder {
 }
 
 /** Some of an attack: repeated until the flood is over. */
-type Step = (face: Target) => Promise<unknown>
+type Step = (address: Target) => Promise<unknown>
 
 /** The attacked program: its API, and the port of etcd's. */
-interface Target extends Face {
+interface Target extends Address {
   readonly etcdPort: number
 }
 
@@ -82,11 +82,11 @@ function junk(): { authorization: string } {
 
 /** Streams of one connection, until it ends. */
 async function streams(
-  face: Face,
+  address: Address,
   atOnce: number,
   lines: () => http2.OutgoingHttpHeaders,
 ): Promise<void> {
-  const session = openSession(face)
+  const session = openSession(address)
   open.add(session)
   const one = async (): Promise<void> => {
     while (!isOver && !session.closed && !session.destroyed) {
@@ -104,8 +104,8 @@ async function streams(
   open.delete(session)
 }
 
-async function opened(face: Face, bytes: string): Promise<Socket> {
-  const socket = await connect(face)
+async function opened(address: Address, bytes: string): Promise<Socket> {
+  const socket = await connect(address)
   open.add(socket)
   socket.on('close', () => open.delete(socket))
   socket.write(bytes)
@@ -152,8 +152,8 @@ async function called({ etcdPort }: Target, body: DoorBody, calls: number): Prom
 }
 
 /** Holds connections for a while, and then others. */
-async function held(face: Face, bytes: string, isRead: boolean): Promise<void> {
-  const socket = await opened(face, bytes)
+async function held(address: Address, bytes: string, isRead: boolean): Promise<void> {
+  const socket = await opened(address, bytes)
   if (isRead) socket.resume()
   else socket.pause()
   const ended = new Promise(resolve => socket.once('close', resolve))
@@ -162,11 +162,11 @@ async function held(face: Face, bytes: string, isRead: boolean): Promise<void> {
 }
 
 async function raw(
-  face: Face,
+  address: Address,
   frames: readonly Buffer[],
   ...pairs: [number, number][]
 ): Promise<void> {
-  const socket = await openRaw(face, ...pairs)
+  const socket = await openRaw(address, ...pairs)
   open.add(socket)
   const ended = new Promise(resolve => socket.once('close', resolve))
   for (const one of frames) {
@@ -208,49 +208,52 @@ let count = 0
 const attacks: Readonly<Record<AttackName, Attack>> = {
   'tokens that nobody has, HTTP/2': {
     atOnce: 16,
-    step: face => streams(face, 100, () => ({ ':path': `${maps}/map-1`, ...junk() })),
+    step: address => streams(address, 100, () => ({ ':path': `${maps}/map-1`, ...junk() })),
   },
   'tokens that nobody has, a connection each': {
     atOnce: 64,
-    step: async face => {
-      const socket = await opened(face, head('GET', `${maps}/map-1`, junk(), 'connection: close'))
+    step: async address => {
+      const socket = await opened(
+        address,
+        head('GET', `${maps}/map-1`, junk(), 'connection: close'),
+      )
       socket.resume()
       await once(socket, 'close')
     },
   },
   'long selectors': {
     atOnce: 16,
-    step: face =>
-      streams(face, 20, () => ({ ':path': `${maps}?labelSelector=${selector}`, ...junk() })),
+    step: address =>
+      streams(address, 20, () => ({ ':path': `${maps}?labelSelector=${selector}`, ...junk() })),
   },
   'bodies that do not come': {
     atOnce: 300,
-    step: face => held(face, `${head('POST', '/echo', mallory, 'content-length: 9')}x`, true),
+    step: address => held(address, `${head('POST', '/echo', mallory, 'content-length: 9')}x`, true),
   },
   'bodies of nobody that do not come': {
     atOnce: 300,
-    step: face => held(face, `${head('POST', '/echo', {}, 'content-length: 9')}x`, true),
+    step: address => held(address, `${head('POST', '/echo', {}, 'content-length: 9')}x`, true),
   },
   'answers that nobody reads': {
     atOnce: 100,
-    step: face => held(face, head('GET', maps, mallory), false),
+    step: address => held(address, head('GET', maps, mallory), false),
   },
   'watches with selectors': {
     atOnce: 16,
-    step: face =>
-      streams(face, 50, () => {
+    step: address =>
+      streams(address, 50, () => {
         const path = `${maps}?watch=1&resourceVersion=0&timeoutSeconds=1&labelSelector=a${count++}%3Db`
         return { ':path': path, ...mallory }
       }),
   },
-  'rapid resets': { atOnce: 4, step: face => raw(face, resets) },
-  'endless headers': { atOnce: 4, step: face => raw(face, endless) },
-  'windows of zero': { atOnce: 16, step: face => raw(face, lists, [4, 0]) },
+  'rapid resets': { atOnce: 4, step: address => raw(address, resets) },
+  'endless headers': { atOnce: 4, step: address => raw(address, endless) },
+  'windows of zero': { atOnce: 16, step: address => raw(address, lists, [4, 0]) },
   handshakes: {
     atOnce: 64,
-    step: async face => (await opened(face, '')).destroy(),
+    step: async address => (await opened(address, '')).destroy(),
   },
-  'frames that carry nothing': { atOnce: 4, step: face => raw(face, idle) },
+  'frames that carry nothing': { atOnce: 4, step: address => raw(address, idle) },
   'watch creates at etcd’s API': {
     atOnce: 4,
     step: target => called(target, { type: 'creates', count: 5_000, startRevision: 0 }, 4),
@@ -264,7 +267,7 @@ const attacks: Readonly<Record<AttackName, Attack>> = {
 
 async function run({ attack, port, etcdPort, share }: FloodOrder): Promise<void> {
   const { atOnce, step } = attacks[attack]
-  const face: Target = { protocol: 'https', port, etcdPort }
+  const address: Target = { protocol: 'https', port, etcdPort }
   isOver = false
   done = 0
   since = { atMs: performance.now(), usage: process.cpuUsage() }
@@ -272,7 +275,7 @@ async function run({ attack, port, etcdPort, share }: FloodOrder): Promise<void>
     while (!isOver) {
       await paced()
       // A connection that is refused is what an attacker must expect.
-      await step(face).catch(() => sleep(10))
+      await step(address).catch(() => sleep(10))
     }
   }
   await Promise.all(Array.from({ length: Math.ceil(atOnce * share) }, repeat))

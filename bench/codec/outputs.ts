@@ -5,7 +5,7 @@ import { schemaOf } from '../../lib/codec/schema/schema.ts'
 import { deepStrictEqual } from 'node:assert'
 import { createHash } from 'node:crypto'
 import { revision } from '../../lib/base/revision.ts'
-import { type Shown, ObjectEncoder } from '../../lib/codec/output/object-encoder.ts'
+import { type OutputForm, ObjectEncoder } from '../../lib/codec/output/object-encoder.ts'
 import { listBody } from '../../lib/codec/output/list-body.ts'
 import { NotExact } from '../../lib/codec/not-exact.ts'
 import type { OutputKind } from '../../lib/codec/output-kind.ts'
@@ -33,17 +33,17 @@ const pods: OutputKind = {
   storage: { group: '', version: 'v1', kind: 'Pod', encoding: 'protobuf', conversion: 'same' },
 }
 const now = Date.UTC(2026, 11, 1)
-const table: Shown = {
+const table: OutputForm = {
   encoding: 'json',
   rendering: 'Table',
   renderingVersion: 'v1',
   includeObject: 'Metadata',
   now,
 }
-const cellsOnly: Shown = { ...table, includeObject: 'None' }
-const metadata: Shown = { ...table, rendering: 'PartialObjectMetadataList' }
-const metadataProtobuf: Shown = { ...metadata, encoding: 'protobuf' }
-const whole: Shown = { ...table, rendering: 'object' }
+const cellsOnly: OutputForm = { ...table, includeObject: 'None' }
+const metadata: OutputForm = { ...table, rendering: 'PartialObjectMetadataList' }
+const metadataProtobuf: OutputForm = { ...metadata, encoding: 'protobuf' }
+const whole: OutputForm = { ...table, rendering: 'object' }
 
 /** The part of a pod that a program reads from JSON.parse. */
 interface ParsedPod {
@@ -139,7 +139,7 @@ function comparisons(
   entries: readonly KeyValue[],
   texts: readonly Buffer[],
 ): Comparison[] {
-  const ours = (shown: Shown) => () => bodyOf(encoder, entries, shown)
+  const ours = (form: OutputForm) => () => bodyOf(encoder, entries, form)
   const fromJson = (build: (pod: ParsedPod) => unknown) => () =>
     Buffer.from(JSON.stringify(texts.map(text => build(JSON.parse(text.toString()) as ParsedPod))))
   const partial = (pod: ParsedPod): object => ({
@@ -198,14 +198,18 @@ function cellsOf({ metadata: { name, creationTimestamp }, spec, status }: Parsed
   ]
 }
 
-function bodyOf(encoder: ObjectEncoder, entries: readonly KeyValue[], shown: Shown): Uint8Array {
+function bodyOf(
+  encoder: ObjectEncoder,
+  entries: readonly KeyValue[],
+  form: OutputForm,
+): Uint8Array {
   const pieces: Uint8Array[] = []
   const runs = []
   // As in a tree: no more than 32 to a leaf.
   for (let from = 0; from < entries.length; from += 32) {
     runs.push({ entries, from, to: Math.min(entries.length, from + 32), leaf: undefined })
   }
-  const body = listBody(encoder, { shown, isPretty: false, meta: { resourceVersion: '1' }, runs })
+  const body = listBody(encoder, { form, isPretty: false, meta: { resourceVersion: '1' }, runs })
   for (;;) {
     const next = body.next()
     if (next.done === true) break

@@ -1,6 +1,6 @@
 /** The one error class for failures that the outside world can cause, and the closed union of their
- *  codes. Each face owns one total table from code to its own protocol; a new code does not compile
- *  until every face maps it. */
+ *  codes. Each protocol that is served owns one total table from code to its own; a new code does
+ *  not compile until every one maps it. */
 
 export type ErrorCode =
   | 'invalid_request' // the caller asked for something that has no meaning

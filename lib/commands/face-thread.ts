@@ -24,9 +24,9 @@ const shownEach = 5
 async function run(thread: FaceThread): Promise<void> {
   const { options } = thread.data.program as ThreadProgram
   const values = new OptionValues(new Map((options as ThreadOptions).values))
-  const said = new SaidOnce(thread.logger)
-  const plan = await startPlan({ values, logger: said.logger })
-  said.isStarting = false
+  const startup = new StartupLogger(thread.logger)
+  const plan = await startPlan({ values, logger: startup.logger })
+  startup.isStarting = false
   const checks = new RemoteChecks()
   let roomBytes = Infinity
   let drops = 0
@@ -69,7 +69,7 @@ async function run(thread: FaceThread): Promise<void> {
   thread.tell({ type: 'listening', port: service.port })
   void service.ready.then(() => thread.tell({ type: 'ready' }))
   tellFigures(thread, service, () => drops)
-  said.logger.debug('a face thread serves', { number: thread.data.number })
+  startup.logger.debug('a face thread serves', { number: thread.data.number })
 }
 
 /** The main thread's plan, for a thread that has copies of the contents. */
@@ -122,8 +122,8 @@ function tellFigures(thread: FaceThread, service: Service, drops: () => number):
     const { openWatches, kept } = service
     const { segments, indexes } = kept
     const figures = { segmentBytes: segments.bytes, indexBytes: indexes.bytes, openWatches }
-    const shown = told++ % shownEach === 0 ? { shown: service.shown } : {}
-    thread.tell({ type: 'figures', figures: { ...figures, ...shown }, drops: drops() })
+    const page = told++ % shownEach === 0 ? { page: service.pageFigures } : {}
+    thread.tell({ type: 'figures', figures: { ...figures, ...page }, drops: drops() })
   })
 }
 
@@ -155,7 +155,7 @@ class RemoteChecks {
 
 /** The logger of a face thread at its start: the main thread has said already what the options lead
  *  to. */
-class SaidOnce {
+class StartupLogger {
   isStarting = true
   readonly logger: Logger
 

@@ -15,7 +15,7 @@ import { lookAt, toWatches } from '../ops/metrics/look.ts'
 import { type Look, Recent } from '../ops/recent.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
 import type { WingOptions } from './service-options.ts'
-import type { ThreadShown } from '../threads/mirror/thread-shown.ts'
+import type { PageFigures } from '../threads/mirror/page-figures.ts'
 import type { Front } from '../front/front.ts'
 
 export interface PageParts {
@@ -31,11 +31,11 @@ export interface PageParts {
   readonly all: MetricsText
   readonly faults: Pick<FaultSwitch, 'counts'> | undefined
   /** Face threads, if they serve clients. */
-  readonly threads: ShownThreads | undefined
+  readonly threads: PageThreads | undefined
 }
 
-export interface ShownThreads {
-  readonly shown: readonly ThreadShown[]
+export interface PageThreads {
+  readonly figures: readonly PageFigures[]
   onTraffic(traffic: () => Promise<Traffic>): void
 }
 
@@ -51,10 +51,10 @@ export function createPage(
   const recent = new Recent({ clock, look: () => lookAtAll(parts) })
   const ofProcess = async (): Promise<Traffic> => ({
     recent: recentFigures(recent),
-    slow: [...parts.slow.kept, ...(parts.threads?.shown ?? []).flatMap(({ slow }) => slow)],
+    slow: [...parts.slow.kept, ...(parts.threads?.figures ?? []).flatMap(({ slow }) => slow)],
     clients: clientsOfAll([
       watches.clients(),
-      ...(parts.threads?.shown ?? []).map(({ clients }) => clients),
+      ...(parts.threads?.figures ?? []).map(({ clients }) => clients),
     ]),
   })
   parts.threads?.onTraffic(ofProcess)
@@ -91,7 +91,7 @@ function recentFigures(recent: Recent): RecentFigures {
 /** The counts of all threads. What comes from etcd, the main thread alone counts. */
 function lookAtAll(parts: PageParts): Look {
   const here = lookAt(parts)
-  const threads = (parts.threads?.shown ?? []).map(({ look }) => look)
+  const threads = (parts.threads?.figures ?? []).map(({ look }) => look)
   const buckets = new Map(here.buckets)
   for (const [name, { bounds, counts }] of threads.flatMap(look => [...look.buckets])) {
     const known = buckets.get(name)?.counts

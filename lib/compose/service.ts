@@ -15,7 +15,7 @@ import { systemClock } from '../ops/system.ts'
 import type { EtcdDoor } from '../door/etcd-door.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
 import { listenForAdmin } from './service-parts.ts'
-import type { ThreadShown } from '../threads/mirror/thread-shown.ts'
+import type { PageFigures } from '../threads/mirror/page-figures.ts'
 import { lookAt } from '../ops/metrics/look.ts'
 import type { ServiceOptions } from './service-options.ts'
 import { assemble, metricsText, type ServiceParts } from './assemble.ts'
@@ -167,7 +167,7 @@ export class Service {
   }
 
   /** Figures of this thread, for the page of the process. */
-  get shown(): ThreadShown {
+  get pageFigures(): PageFigures {
     const { watches, slow } = this.#parts
     return { look: lookAt(this.#parts), clients: watches.clients(), slow: slow.kept }
   }

@@ -69,7 +69,7 @@ export async function startEtcdDoor(options: EtcdDoorOptions): Promise<EtcdDoor>
     rules: listen.rules && new Map([...listen.rules].map(([name, one]) => [name, asKeys(one)])),
     clock,
     random: systemRandom,
-    metrics: metrics.etcdFace,
+    metrics: metrics.etcdDoor,
     onFault: faultLogger(
       metrics.access,
       logger,

@@ -3,7 +3,7 @@
 
 import type { Gate } from '../codec/output/gate.ts'
 import { minors, schemaOf } from '../codec/schema/schema.ts'
-import type { Shown } from '../codec/output/object-encoder.ts'
+import type { OutputForm } from '../codec/output/object-encoder.ts'
 import { MixedMinors } from './minors/mixed-minors.ts'
 import type { Resource } from '../kube/resources/resource.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
@@ -34,14 +34,14 @@ export class AnsweringVersions {
   }
 
   /** The gate of objects that all minors show alike; undefined while all objects are. */
-  alikeGateOf(resource: Resource, shown: Shown): Gate | undefined {
-    return this.#mixed?.gateOf(resource, shown)
+  alikeGateOf(resource: Resource, form: OutputForm): Gate | undefined {
+    return this.#mixed?.gateOf(resource, form)
   }
 
   /** The gate that objects in a form must pass, or why there is none. */
-  gateOf(resource: Resource, shown: Shown): ReturnType<Evidence['gateOf']> | 'versions-differ' {
-    const isApart = this.#mixed?.areFormsApart(resource, shown) === true
-    return isApart ? 'versions-differ' : this.#options.evidence().gateOf(resource, shown)
+  gateOf(resource: Resource, form: OutputForm): ReturnType<Evidence['gateOf']> | 'versions-differ' {
+    const isApart = this.#mixed?.areFormsApart(resource, form) === true
+    return isApart ? 'versions-differ' : this.#options.evidence().gateOf(resource, form)
   }
 
   /** Differences between minors in a resource: what they know or write differently. */

@@ -125,7 +125,7 @@ export class Front implements Follower {
     const held = new HeldEvents({ clock, resume: parts.resumeHeld })
     const evidence = new Evidence({
       upstreamOf: version => knowledge.upstreamOf(version),
-      alikeGateOf: (resource, shown) => versions.alikeGateOf(resource, shown),
+      alikeGateOf: (resource, form) => versions.alikeGateOf(resource, form),
       clock,
       logger,
       pace: options.evidencePace,
@@ -150,8 +150,8 @@ export class Front implements Follower {
       passed,
       isIdentityHeader,
       inexact: new InexactEvents(),
-      gateOf: (resource, shown) => versions.gateOf(resource, shown),
-      obeys: (feature, resource, shown) => this.#features.isObeyed(feature, resource, shown),
+      gateOf: (resource, form) => versions.gateOf(resource, form),
+      obeys: (feature, resource, form) => this.#features.isObeyed(feature, resource, form),
       mixed: () => versions.mixed,
       isCovered: ({ learned }) => learned !== undefined || knowledge.isVersionCovered,
       held,

@@ -4,7 +4,7 @@ import { ByteWriter } from '../wire/byte-writer.ts'
 import { type MediaType, notAList } from '../codec/negotiate/negotiate.ts'
 import { NotExact } from '../codec/not-exact.ts'
 import { encodedJson } from '../codec/output/object-body.ts'
-import type { ObjectEncoder, Shown } from '../codec/output/object-encoder.ts'
+import type { ObjectEncoder, OutputForm } from '../codec/output/object-encoder.ts'
 import { noReplicas, scaleOf, renderedScale } from '../codec/output/scale.ts'
 import type { KeyValue } from '../store/event.ts'
 import type { Resource } from './resources/resource.ts'
@@ -14,27 +14,27 @@ import { notAcceptable, StatusError } from './status.ts'
 export function scaleBody(
   resource: Resource,
   { isPretty }: Pick<MediaType, 'isPretty'>,
-  { encoder, shown, entry }: { encoder: ObjectEncoder; shown: Shown; entry: KeyValue },
+  { encoder, form, entry }: { encoder: ObjectEncoder; form: OutputForm; entry: KeyValue },
 ): Uint8Array | NotExact {
   const isCustom = resource.custom !== undefined
-  if (shown.rendering === 'PartialObjectMetadataList') {
+  if (form.rendering === 'PartialObjectMetadataList') {
     const goType = isCustom ? '*v1.Scale' : '*autoscaling.Scale'
     throw notAcceptable(notAList(goType), false)
   }
   const out = new ByteWriter()
-  const whole = { ...shown, rendering: 'object', encoding: 'json' } as const
+  const whole = { ...form, rendering: 'object', encoding: 'json' } as const
   const revision = entry.modRevision
-  const problem = encoder.appendJson(out, entry, { shown: whole, revision, place: 'alone' })
+  const problem = encoder.appendJson(out, entry, { form: whole, revision, place: 'alone' })
   if (problem !== undefined) return problem
   const { scale: paths } = resource.subresources.find(({ name }) => name === 'scale') ?? {}
   const scale = scaleOf(out.bytes.subarray(0, out.length), paths)
   if (scale === noReplicas && paths !== undefined) throw withoutReplicas(paths.specReplicas)
   if (scale instanceof NotExact) return scale
-  const objection = shown.gate?.objection(entry, 'alone')
+  const objection = form.gate?.objection(entry, 'alone')
   if (objection !== undefined) return objection
   const { schema } = encoder.kind
-  const json = renderedScale(scale, { schema, isCustom }, shown)
-  return encodedJson(Buffer.from(json), { encoding: shown.encoding, isPretty })
+  const json = renderedScale(scale, { schema, isCustom }, form)
+  return encodedJson(Buffer.from(json), { encoding: form.encoding, isPretty })
 }
 
 /** The refusal of a custom resource that does not say how many replicas it wants. */

@@ -8,7 +8,7 @@ import {
   type SharedUsage,
   shareSegments,
 } from './encodings/shared-segments.ts'
-import type { ThreadShown } from './mirror/thread-shown.ts'
+import type { PageFigures } from './mirror/page-figures.ts'
 import type { HealthCheck } from '../base/health-check.ts'
 import type { Logger } from '../base/logger.ts'
 import type { SharedSegments } from '../codec/output/segments.ts'
@@ -252,8 +252,8 @@ export class Threads implements Front {
   }
 
   /** Figures that each thread has told for the page. */
-  get shown(): readonly ThreadShown[] {
-    return (this.#pool?.shown ?? []) as ThreadShown[]
+  get figures(): readonly PageFigures[] {
+    return (this.#pool?.pageFigures ?? []) as PageFigures[]
   }
 
   /** Sets the answer for threads that ask for the traffic of the process. */

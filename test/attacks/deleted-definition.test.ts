@@ -4,7 +4,7 @@
 import t from 'tap'
 import { keyFromText, singleKey } from '../../lib/base/keys.ts'
 import { admin, startDoor } from '../support/attacks/door.ts'
-import { ask, connect } from '../support/attacks/faces.ts'
+import { ask, connect } from '../support/attacks/ask.ts'
 
 const path = '/apis/example.com/v1/namespaces/default/widgets'
 const name = 'widgets.example.com'

@@ -4,7 +4,7 @@
 import t from 'tap'
 import type { Binding } from '../support/upstream/rules.ts'
 import { admin, type Door, maps, startDoor } from '../support/attacks/door.ts'
-import { ask, exchange, protocols, versions } from '../support/attacks/faces.ts'
+import { ask, exchange, protocols, versions } from '../support/attacks/ask.ts'
 import { calm, staysCalm } from '../support/attacks/works.ts'
 
 const chunked = 'Transfer-Encoding: chunked\r\n'

@@ -23,7 +23,7 @@ import {
 } from '../../lib/etcd/proto/watch-messages.ts'
 import { KeyValue, noLease } from '../../lib/store/event.ts'
 import { systemClock } from '../../lib/ops/system.ts'
-import { ask } from '../support/attacks/faces.ts'
+import { ask } from '../support/attacks/ask.ts'
 import { startServed } from '../support/http/served.ts'
 import { silentLogger } from '../support/silent-logger.ts'
 
@@ -228,16 +228,16 @@ for (const [name, lie] of Object.entries(lies)) {
     t.teardown(() => client.close())
     const logger = { ...silentLogger, error }
     const { service } = await startServed(t, { client, logger })
-    const face = { protocol: 'http', port: service.port } as const
+    const target = { protocol: 'http', port: service.port } as const
     const paths = ['/api/v1/configmaps?resourceVersion=0', '/api/v1/configmaps?timeout=500ms']
     for (const path of paths) {
-      const { status, body } = await ask(face, '1.1', { path })
+      const { status, body } = await ask(target, '1.1', { path })
       t.match(String(status), /^(?:200|429|50[034])$/)
       t.notMatch(body, /\.js:\d/)
       t.notOk(body.includes('\u001b'))
       t.comment(`${path}: ${status} ${body.slice(0, 200)}`)
     }
-    t.equal((await ask(face, '1.1', { path: '/livez' })).status, 200)
+    t.equal((await ask(target, '1.1', { path: '/livez' })).status, 200)
     t.comment(logged.join('\n').slice(0, 500))
     t.notMatch(logged.join('\n'), /internal error/)
   })

@@ -4,7 +4,7 @@
 
 import t from 'tap'
 import { createRandom } from '../../lib/base/random.ts'
-import { ask, type Answer } from '../support/attacks/faces.ts'
+import { ask, type Answer } from '../support/attacks/ask.ts'
 import { startProgram } from '../support/program/program.ts'
 
 const json = 'application/json'

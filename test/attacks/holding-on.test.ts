@@ -4,7 +4,7 @@
 import type { Socket } from 'node:net'
 import t from 'tap'
 import { type Door, maps, startDoor } from '../support/attacks/door.ts'
-import { connect } from '../support/attacks/faces.ts'
+import { connect } from '../support/attacks/ask.ts'
 import { identity } from '../support/upstream/reviews.ts'
 import type { Binding } from '../support/upstream/rules.ts'
 import { calm, staysCalm, worksAtOnce } from '../support/attacks/works.ts'

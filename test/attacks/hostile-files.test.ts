@@ -11,7 +11,7 @@ import t, { type Test } from 'tap'
 import { Anonymizer } from '../../lib/cluster/generate/anonymize.ts'
 import { schemaOf } from '../../lib/codec/schema/schema.ts'
 import { loadRecording } from '../../lib/etcd/engine/load.ts'
-import { ask } from '../support/attacks/faces.ts'
+import { ask } from '../support/attacks/ask.ts'
 import { createTestEngine } from '../support/etcd/test-engine.ts'
 import { startProgram } from '../support/program/program.ts'
 
@@ -126,7 +126,7 @@ t.test('values that mean nothing', async t => {
   const file = join(t.testdir(), 'file.jsonl')
   writeFileSync(file, `${lines.join('\n')}\n`)
   const { port } = await startProgram(t, ['--etcd', 'embedded', '--load', file])
-  const face = { protocol: 'http', port } as const
+  const address = { protocol: 'http', port } as const
   const paths = [
     '/api/v1/configmaps',
     '/api/v1/pods',
@@ -138,11 +138,11 @@ t.test('values that mean nothing', async t => {
   ]
   for (const path of paths) {
     for (const accept of ['application/json', 'application/json;as=Table;v=v1;g=meta.k8s.io']) {
-      await ask(face, '1.1', { path, headers: { accept } })
+      await ask(address, '1.1', { path, headers: { accept } })
     }
   }
-  t.equal((await ask(face, '1.1', { path: '/livez' })).status, 200)
-  t.equal((await ask(face, '1.1', { path: '/api/v1/services' })).status, 200)
+  t.equal((await ask(address, '1.1', { path: '/livez' })).status, 200)
+  t.equal((await ask(address, '1.1', { path: '/api/v1/services' })).status, 200)
 })
 
 t.test('the same values, without names', async t => {

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 import t from 'tap'
 import { admin, type Door, maps, startDoor } from '../support/attacks/door.ts'
-import { askOn, openSession, protocols } from '../support/attacks/faces.ts'
+import { askOn, openSession, protocols } from '../support/attacks/ask.ts'
 import {
   endHeaders,
   frame,

@@ -3,7 +3,7 @@
 
 import t from 'tap'
 import { admin, startDoor } from '../support/attacks/door.ts'
-import { ask, exchange, versions } from '../support/attacks/faces.ts'
+import { ask, exchange, versions } from '../support/attacks/ask.ts'
 
 const names = [
   'Remote-User',
@@ -68,9 +68,9 @@ t.test('whom we know is named under the names that the upstream believes', async
       ...args,
     ],
   })
-  const face = { ...door, certificate: 'client' }
+  const address = { ...door, certificate: 'client' }
   const headers = { 'remote-user': 'system:admin', 'x-remote-user': 'system:admin' }
-  await ask(face, '1.1', { path: '/echo', headers })
+  await ask(address, '1.1', { path: '/echo', headers })
   const seen = door.upstream.last('/echo')!
   t.equal(seen.headers['remote-user'], 'alice')
   t.match(seen.headers['remote-groups'], /dev/)

@@ -10,7 +10,7 @@ import type { Exchange } from '../../lib/http/server/exchange.ts'
 import { sendWhole } from '../../lib/http/server/respond.ts'
 import { Server } from '../../lib/http/server/server.ts'
 import { systemClock } from '../../lib/ops/system.ts'
-import { askOn, type Face, openSession, protocols } from '../support/attacks/faces.ts'
+import { askOn, type Address, openSession, protocols } from '../support/attacks/ask.ts'
 import { frame, frameTypes, openRaw, request } from '../support/attacks/raw-http2.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
@@ -32,7 +32,7 @@ const floods: Readonly<Record<string, Buffer>> = {
   pings: frame(frameTypes.ping, 0, 0, Buffer.alloc(8)),
 }
 
-async function serve(t: Test, protocol: Face['protocol'], isKnown: boolean): Promise<Face> {
+async function serve(t: Test, protocol: Address['protocol'], isKnown: boolean): Promise<Address> {
   const [cert, key] = ['pem', 'key'].map(end => readFileSync(`test/support/certs/server.${end}`))
   const server = await Server.listen({
     listen: { protocol, host: '127.0.0.1', port: 0 },
@@ -59,8 +59,8 @@ async function answer(one: Exchange, isKnown: boolean): Promise<void> {
 }
 
 /** True when the connection is closed before so many bytes have been sent. */
-async function endsWithin(face: Face, one: Buffer, maxBytes: number): Promise<boolean> {
-  const socket = await openRaw(face)
+async function endsWithin(address: Address, one: Buffer, maxBytes: number): Promise<boolean> {
+  const socket = await openRaw(address)
   const closed = new Promise(resolve => socket.once('close', resolve))
   const drained = (): Promise<unknown> => new Promise(resolve => socket.once('drain', resolve))
   socket.write(request(1, plain))
@@ -80,11 +80,11 @@ for (const protocol of protocols) {
   for (const isKnown of [false, true]) {
     const who = isKnown ? 'somebody known' : 'a stranger'
     t.test(`frames that carry nothing, of ${who} over ${protocol}`, async t => {
-      const face = await serve(t, protocol, isKnown)
+      const address = await serve(t, protocol, isKnown)
       for (const [name, one] of Object.entries(floods)) {
-        t.ok(await endsWithin(face, one, 512 * mebibyte), name)
+        t.ok(await endsWithin(address, one, 512 * mebibyte), name)
       }
-      const session = openSession(face)
+      const session = openSession(address)
       t.equal((await askOn(session, { path: '/' })).status, 200, 'others are answered')
       session.destroy()
     })
@@ -158,9 +158,9 @@ t.test('the same at the listener of etcd’s API', async t => {
     handle: call => call.read({ message: () => undefined, ended: () => call.finish() }),
   })
   t.teardown(() => server.close())
-  const face: Face = { protocol: 'http', port: Number(server.address.split(':').at(-1)) }
+  const address: Address = { protocol: 'http', port: Number(server.address.split(':').at(-1)) }
   for (const [name, one] of Object.entries(floods)) {
-    t.ok(await endsWithin(face, one, 512 * mebibyte), name)
+    t.ok(await endsWithin(address, one, 512 * mebibyte), name)
   }
   const session = http2.connect(`http://${server.address}`)
   t.teardown(() => session.destroy())

@@ -3,7 +3,7 @@
 
 import t from 'tap'
 import { type Door, maps, startDoor } from '../support/attacks/door.ts'
-import { connect, exchange, protocols } from '../support/attacks/faces.ts'
+import { connect, exchange, protocols } from '../support/attacks/ask.ts'
 import { calm, staysCalm } from '../support/attacks/works.ts'
 
 const exec = '/api/v1/namespaces/default/pods/p/exec?command=cat'

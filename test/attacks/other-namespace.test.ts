@@ -5,7 +5,7 @@ import t from 'tap'
 import { identity } from '../support/upstream/reviews.ts'
 import type { Binding } from '../support/upstream/rules.ts'
 import { admin, startDoor } from '../support/attacks/door.ts'
-import { ask, versions } from '../support/attacks/faces.ts'
+import { ask, versions } from '../support/attacks/ask.ts'
 
 const group = 'eventhub.azure.com'
 const path = `/apis/${group}/v1/namespaces`

@@ -3,7 +3,7 @@
 
 import t from 'tap'
 import { startDoor } from '../support/attacks/door.ts'
-import { ask, exchange, versions } from '../support/attacks/faces.ts'
+import { ask, exchange, versions } from '../support/attacks/ask.ts'
 
 const refused: readonly Readonly<Record<string, string>>[] = [
   { host: 'rebound.example.com' },

@@ -10,13 +10,13 @@ import type { Exchange } from '../../lib/http/server/exchange.ts'
 import { sendWhole } from '../../lib/http/server/respond.ts'
 import { Server } from '../../lib/http/server/server.ts'
 import { systemClock } from '../../lib/ops/system.ts'
-import { connect, exchange, type Face, openSession, protocols } from '../support/attacks/faces.ts'
+import { connect, exchange, type Address, openSession, protocols } from '../support/attacks/ask.ts'
 import { patient } from '../support/patience.ts'
 
 /** Long enough for this machine to send the next piece in. */
 const shortMs = 6 * patient(50)
 
-async function serve(t: Test, protocol: 'http' | 'https'): Promise<Face> {
+async function serve(t: Test, protocol: 'http' | 'https'): Promise<Address> {
   const [cert, key] = ['pem', 'key'].map(end => readFileSync(`test/support/certs/server.${end}`))
   const server = await Server.listen({
     listen: { protocol, host: '127.0.0.1', port: 0 },
@@ -56,15 +56,19 @@ async function isClosed(connection: net.Socket | Http2Session): Promise<boolean>
 
 for (const protocol of protocols) {
   t.test(`what is slow, idle or too large is closed over ${protocol}`, async t => {
-    const face = await serve(t, protocol)
-    const raw = net.connect(face.port, '127.0.0.1')
+    const address = await serve(t, protocol)
+    const raw = net.connect(address.port, '127.0.0.1')
     raw.on('error', () => {})
-    const [mute, slow, idle] = await Promise.all([connect(face), connect(face), connect(face)])
+    const [mute, slow, idle] = await Promise.all([
+      connect(address),
+      connect(address),
+      connect(address),
+    ])
     slow.write('GET / HTTP/1.1\r\nHost: x\r\n')
     const trickle = setInterval(() => slow.write('X-A: b\r\n'), shortMs / 6)
     t.teardown(() => clearInterval(trickle))
     idle.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
-    const session = openSession(face)
+    const session = openSession(address)
     await once(session, 'connect')
     const silent = [raw, mute, slow, idle]
     for (const socket of silent) socket.resume()
@@ -78,9 +82,9 @@ for (const protocol of protocols) {
   t.test(
     `headers of 64 KiB are taken over ${protocol}, and more is refused with that number`,
     async t => {
-      const face = await serve(t, protocol)
+      const address = await serve(t, protocol)
       const withHeader = (bytes: number): Promise<string> =>
-        exchange(face, `GET / HTTP/1.1\r\nHost: x\r\nX-A: ${'a'.repeat(bytes)}\r\n\r\n`, text =>
+        exchange(address, `GET / HTTP/1.1\r\nHost: x\r\nX-A: ${'a'.repeat(bytes)}\r\n\r\n`, text =>
           text.includes('\r\n\r\n'),
         )
       t.match(await withHeader(60_000), /^HTTP\/1\.1 200 /)
@@ -90,8 +94,8 @@ for (const protocol of protocols) {
   )
 
   t.test(`a long upload over ${protocol} is not cut off`, async t => {
-    const face = await serve(t, protocol)
-    const socket = await connect(face)
+    const address = await serve(t, protocol)
+    const socket = await connect(address)
     socket.write('POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 10\r\n\r\n')
     let text = ''
     socket.on('data', (piece: Buffer) => (text += piece.toString()))

@@ -5,7 +5,7 @@ import t from 'tap'
 import { jsonLine } from '../../lib/base/json-line.ts'
 import { createLogger } from '../../lib/ops/log.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { ask } from '../support/attacks/faces.ts'
+import { ask } from '../support/attacks/ask.ts'
 import { delegatedTo, RulesServer } from '../support/http/rules-server.ts'
 import { startServed } from '../support/http/served.ts'
 import { moment } from '../support/http/moment.ts'
@@ -27,7 +27,7 @@ t.test('the audit log', async t => {
     audit: () => ({ write: line => void lines.push(line) }),
     authorization: delegatedTo(server),
   })
-  const face = { protocol: 'http', port: service.port } as const
+  const address = { protocol: 'http', port: service.port } as const
   const requests: readonly [path: string, headers: Record<string, string>][] = [
     ['/api/v1/pods', { authorization: `Bearer ${secret}` }],
     ['/api/v1/pods', { authorization: `Bearer ${secret}x` }],
@@ -47,7 +47,7 @@ t.test('the audit log', async t => {
     for (const version of ['1.1', '2'] as const) {
       if (version === '2' && path.startsWith('http')) continue
       const before = lines.length
-      await ask(face, version, { path, headers })
+      await ask(address, version, { path, headers })
       while (lines.length === before) await moment()
     }
   }

@@ -5,7 +5,7 @@
 import type * as http2 from 'node:http2'
 import t from 'tap'
 import { admin, type Door, maps, startDoor } from '../support/attacks/door.ts'
-import { ask, askOn, exchange, openSession, versions } from '../support/attacks/faces.ts'
+import { ask, askOn, exchange, openSession, versions } from '../support/attacks/ask.ts'
 import { calm, staysCalm } from '../support/attacks/works.ts'
 
 /** Sends requests as streams of a few connections; how often each status came. */

@@ -8,7 +8,11 @@ import {
   errorFrame,
   eventFrame,
 } from '../../lib/codec/output/frames.ts'
-import { ObjectEncoder, type Shown, includedObject } from '../../lib/codec/output/object-encoder.ts'
+import {
+  ObjectEncoder,
+  type OutputForm,
+  includedObject,
+} from '../../lib/codec/output/object-encoder.ts'
 import { schemaOf } from '../../lib/codec/schema/schema.ts'
 import { NotExact } from '../../lib/codec/not-exact.ts'
 import { jsonFromProtobuf } from '../../lib/codec/transcode/transcode.ts'
@@ -48,7 +52,7 @@ t.test('every recorded frame is made again, byte by byte', async t => {
         return makeFrame(encoder, recorded, {
           type,
           event,
-          options: { shown, hasColumns: i === 0 },
+          options: { form: shown, hasColumns: i === 0 },
         })
       })
       const name = `${mediaType.encoding} ${mediaType.rendering} ${type}`
@@ -89,8 +93,8 @@ for (const minor of ['1.33', '1.34', '1.35']) {
       for (const [i, frame] of watch.frames.entries()) {
         const recorded = frameBytes(frame)
         if (mediaType === undefined || !recorded.includes('BOOKMARK')) continue
-        const shown: Shown = { ...mediaType, includeObject: 'Metadata', now: 0 }
-        const options = { shown, hasColumns: i === 0 }
+        const form: OutputForm = { ...mediaType, includeObject: 'Metadata', now: 0 }
+        const options = { form, hasColumns: i === 0 }
         const made = makeFrame(encoder, recorded, { type: 'BOOKMARK', event: undefined, options })
         const text = made instanceof NotExact ? made.reason : Buffer.from(made).toString('latin1')
         t.equal(text, recorded.toString('latin1'), `${watch.id} ${watch.request.path}`)
@@ -109,7 +113,7 @@ t.test('a Table without objects shows where the initial events end', async t => 
     { ...resource!, storage: storage!, schema: schemaOf() },
     undefined,
   )
-  const shown: Shown = {
+  const form: OutputForm = {
     encoding: 'json',
     rendering: 'Table',
     renderingVersion: 'v1',
@@ -124,7 +128,7 @@ t.test('a Table without objects shows where the initial events end', async t => 
     ],
   ] as const) {
     const bookmark = { revision: 7, endsInitialEvents }
-    const frame = bookmarkFrame(encoder, bookmark, { shown, hasColumns: false })
+    const frame = bookmarkFrame(encoder, bookmark, { form, hasColumns: false })
     t.match(Buffer.from(frame as Uint8Array).toString(), `"object":${object}}]}}`)
   }
 })
@@ -134,7 +138,7 @@ function makeFrame(
   recorded: Buffer,
   { type, event, options }: { type: string; event: FrameEvent | undefined; options: FrameOptions },
 ): Uint8Array | NotExact {
-  if (type === 'ERROR') return errorFrame(statusIn(recorded), options.shown)
+  if (type === 'ERROR') return errorFrame(statusIn(recorded), options.form)
   if (event !== undefined) return eventFrame(encoder, event, options)
   const text = recorded.toString('latin1')
   const at = /"resourceVersion":"(\d+)"/.exec(text)?.[1] ?? /\*\0[2].(\d+)8\0B/s.exec(text)?.[1]

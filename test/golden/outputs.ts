@@ -5,7 +5,11 @@ import { negotiateWatch } from '../support/kube/negotiate.ts'
 import { schemaOf } from '../../lib/codec/schema/schema.ts'
 import type { ListMeta } from '../../lib/codec/output/list-meta.ts'
 import { keyFromText } from '../../lib/base/keys.ts'
-import { ObjectEncoder, type Shown, includedObject } from '../../lib/codec/output/object-encoder.ts'
+import {
+  ObjectEncoder,
+  type OutputForm,
+  includedObject,
+} from '../../lib/codec/output/object-encoder.ts'
 import { listBody } from '../../lib/codec/output/list-body.ts'
 import {
   type MediaType,
@@ -71,17 +75,25 @@ export function makeBody(recorded: Recorded, replacements: Replacements = {}): M
     return error({ code: 400, message: invalidIncludeObject(asked), reason: 'BadRequest' })
   }
   const now = Date.parse(recorded.recorded_at) + (replacements.laterMs ?? 0)
-  const shown: Shown = { ...decided, includeObject: includeObject ?? 'Metadata', now }
+  const output: OutputForm = { ...decided, includeObject: includeObject ?? 'Metadata', now }
   const { isPretty } = decided
   const encoder = encoderOf(resourceOf(answer), recorded.at_revision)
   const form = `${decided.encoding}${isPretty ? ' pretty' : ''} ${decided.rendering}`
   if (answer.type === 'object') {
-    return { body: objectBody(encoder, answer.entry, { shown, isPretty }), kind: kind.kind, form }
+    return {
+      body: objectBody(encoder, answer.entry, { form: output, isPretty }),
+      kind: kind.kind,
+      form,
+    }
   }
   const { entries } = answer
   const meta = { ...answer.meta, ...replacements.meta }
   const runs = [{ entries, from: 0, to: entries.length, leaf: undefined }]
-  return { body: joined(listBody(encoder, { shown, isPretty, meta, runs })), kind: kind.kind, form }
+  return {
+    body: joined(listBody(encoder, { form: output, isPretty, meta, runs })),
+    kind: kind.kind,
+    form,
+  }
 }
 
 /** A Status in the form in which the client gets errors. */

@@ -111,7 +111,7 @@ export class SimThread {
     }
     this.mirrors = new FaceMirrors({
       layout: mirrorSide.layout,
-      shown: mirrorSide.shown,
+      seen: mirrorSide.seen,
       ownRevisions: mirrorSide.ownRevisions,
       ring,
       shelf,

@@ -17,7 +17,7 @@ import { Snapshot } from '../../store/snapshot.ts'
 import type { ReadServices } from '../../http/handler/answer-read.ts'
 import { beginList, readPage, sendList } from '../../http/read/list.ts'
 import { contentsFor } from '../../http/read/planned-read.ts'
-import { shownAs } from '../../http/exchange/shown.ts'
+import { answerForm } from '../../http/exchange/answer-form.ts'
 import type { RequestContext } from '../../http/exchange/request-context.ts'
 
 export interface CollectionDelete {
@@ -49,7 +49,7 @@ export async function answerDeleteCollection(
   // The storage finds what is wrong with a shard, after the handler has read everything.
   const plan = hasShards === true ? planRead(asList, query, { encryption, hasShards }) : planned
   if (plan.type !== 'list') return
-  const shown = shownAs(context, plan, mediaType, options)
+  const form = answerForm(context, plan, mediaType, options)
   const found = await contentsFor(context, { plan, timeoutMs: undefined }, options)
   if (!(found instanceof Snapshot)) {
     throw new StatusError('not_ready', serviceUnavailable('the collection cannot be listed now', 1))
@@ -72,6 +72,6 @@ export async function answerDeleteCollection(
   }
   const meta = listMeta(plan, page, options.tokenEncryption)
   const contents = { meta, runs: runsOfEntries(entries), isMirrored: false }
-  const list = { ...shown, resource: plan.resource, mediaType, contents, pace: options.clock }
+  const list = { ...form, resource: plan.resource, mediaType, contents, pace: options.clock }
   await sendList(context, list, await beginList(context, list, options), options)
 }

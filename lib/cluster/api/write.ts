@@ -29,7 +29,7 @@ import { endsAtMs, refuseLate } from '../../http/exchange/deadline.ts'
 import { readBody } from '../../http/exchange/read-body.ts'
 import type { AnswerWrite } from '../../http/handler/api.ts'
 import { answerDeleteCollection } from './delete-collection.ts'
-import { shownAs } from '../../http/exchange/shown.ts'
+import { answerForm } from '../../http/exchange/answer-form.ts'
 import type { RequestContext } from '../../http/exchange/request-context.ts'
 
 /** As kube-apiserver has it. */
@@ -175,7 +175,7 @@ function fromCbor(body: Uint8Array): Uint8Array {
   }
 }
 
-interface ShownWrite {
+interface WriteAnswer {
   readonly session: WriteSession
   readonly written: Written
   readonly mediaType: MediaType
@@ -183,7 +183,7 @@ interface ShownWrite {
 
 async function show(
   context: RequestContext,
-  { session, written, mediaType }: ShownWrite,
+  { session, written, mediaType }: WriteAnswer,
   options: { readonly clock: Clock },
 ): Promise<void> {
   const { reply } = context
@@ -191,11 +191,11 @@ async function show(
   if (written.type === 'object' || written.type === 'scale') {
     const { resource } = session
     const { entry } = written
-    const { encoder, shown } = shownAs(context, { resource, type: 'get' }, mediaType, options)
+    const { encoder, form } = answerForm(context, { resource, type: 'get' }, mediaType, options)
     const body =
       written.type === 'scale'
-        ? scaleBody(resource, mediaType, { encoder, shown, entry })
-        : objectBody(encoder, entry, { shown, isPretty: mediaType.isPretty })
+        ? scaleBody(resource, mediaType, { encoder, form, entry })
+        : objectBody(encoder, entry, { form, isPretty: mediaType.isPretty })
     if (body instanceof NotExact) throw notExactly(session.resource, body)
     await reply.body(reply.response(written.code, type), body)
     return

@@ -11,8 +11,8 @@ import { faultyExchange } from './faulty-exchange.ts'
 import { faultySink } from './faulty-watch.ts'
 
 export class MetFaults extends ChosenFaults implements RequestFaults {
-  exchange(sound: Exchange, clock: Clock): Exchange {
-    return faultyExchange(sound, this, clock)
+  exchange(whole: Exchange, clock: Clock): Exchange {
+    return faultyExchange(whole, this, clock)
   }
 
   delayMs(): number {

@@ -4,7 +4,7 @@
 import type { KeyValue } from '../../store/event.ts'
 import { appendVarint, ByteWriter } from '../../wire/byte-writer.ts'
 import { cborFromJson, cborHead, cborText, selfDescribed } from './cbor.ts'
-import { type ObjectEncoder, type Shown, openRow } from './object-encoder.ts'
+import { type ObjectEncoder, type OutputForm, openRow } from './object-encoder.ts'
 import { type ViewVersion, partialHead } from './metadata.ts'
 import { NotExact } from '../not-exact.ts'
 import { hasZeroTimes, schemaOf } from '../schema/schema.ts'
@@ -28,7 +28,7 @@ export interface Bookmark {
 
 /** Watchers of Tables get the columns once, in their first event. */
 export interface FrameOptions {
-  readonly shown: Shown
+  readonly form: OutputForm
   readonly hasColumns: boolean
 }
 
@@ -38,27 +38,26 @@ export function eventFrame(
   { type, entry, revision }: FrameEvent,
   options: FrameOptions,
 ): Uint8Array | NotExact {
-  const { shown } = options
-  const isNoObject = shown.rendering === 'PartialObjectMetadataList'
+  const { form } = options
+  const isNoObject = form.rendering === 'PartialObjectMetadataList'
   if (isNoObject) return new NotExact('an event is about one object, and a list was asked for')
   const place = 'alone'
   object.clear()
-  if (shown.encoding === 'protobuf') {
+  if (form.encoding === 'protobuf') {
     const problem =
-      encoder.append(object, entry, { shown, revision, place }) ??
-      shown.gate?.objection(entry, place)
-    return problem ?? wrap(type, object.copy(), shown.encoding)
+      encoder.append(object, entry, { form, revision, place }) ?? form.gate?.objection(entry, place)
+    return problem ?? wrap(type, object.copy(), form.encoding)
   }
   // JSON is written where it belongs in the frame: a frame is copied once, out of here.
-  const isJson = shown.encoding === 'json'
+  const isJson = form.encoding === 'json'
   if (isJson) object.append(jsonHeads[type])
-  if (shown.rendering === 'Table') openTable(encoder, options, String(revision))
+  if (form.rendering === 'Table') openTable(encoder, options, String(revision))
   const problem =
-    encoder.appendJson(object, entry, { shown, revision, place }) ??
-    shown.gate?.objection(entry, place)
+    encoder.appendJson(object, entry, { form, revision, place }) ??
+    form.gate?.objection(entry, place)
   if (problem !== undefined) return problem
-  if (shown.rendering === 'Table') object.appendAscii(']}')
-  if (!isJson) return wrapJson(encoder, type, shown)
+  if (form.rendering === 'Table') object.appendAscii(']}')
+  if (!isJson) return wrapJson(encoder, type, form)
   object.append(endOfEvent)
   return object.copy()
 }
@@ -75,22 +74,22 @@ export function bookmarkFrame(
   bookmark: Bookmark,
   options: FrameOptions,
 ): Uint8Array | NotExact {
-  const { shown } = options
+  const { form } = options
   object.clear()
-  if (shown.rendering === 'Table') {
+  if (form.rendering === 'Table') {
     openTable(encoder, options, String(bookmark.revision))
     openRow(object, encoder.table.emptyRow())
-    const problem = appendRowBookmark(encoder, bookmark, shown)
+    const problem = appendRowBookmark(encoder, bookmark, form)
     if (problem !== undefined) return problem
     object.appendAscii('}]}')
   } else {
     const problem =
-      shown.rendering === 'object'
+      form.rendering === 'object'
         ? appendEmptyObject(encoder, bookmark)
-        : appendPartialBookmark(encoder, bookmark, shown.renderingVersion)
+        : appendPartialBookmark(encoder, bookmark, form.renderingVersion)
     if (problem !== undefined) return problem
   }
-  if (shown.encoding !== 'protobuf') return wrapJson(encoder, 'BOOKMARK', shown)
+  if (form.encoding !== 'protobuf') return wrapJson(encoder, 'BOOKMARK', form)
   const message = protobufFromJson(object.bytes, 0, object.length, encoder.kind.schema)
   return message instanceof NotExact ? message : wrap('BOOKMARK', message, 'protobuf')
 }
@@ -100,7 +99,7 @@ export function bookmarkFrame(
 export function frameWithColumns(
   frame: Uint8Array,
   { table }: ObjectEncoder,
-  { encoding }: Shown,
+  { encoding }: OutputForm,
 ): Uint8Array {
   const bytes = Buffer.from(frame.buffer, frame.byteOffset, frame.length)
   const absent = encoding === 'cbor' ? absentColumnsInCbor : absentColumns
@@ -118,7 +117,10 @@ const absentColumns = Buffer.from('"columnDefinitions":null')
 const absentColumnsInCbor = Buffer.concat([cborText('columnDefinitions'), Buffer.of(0xf6)])
 
 /** The frame that ends a watch with a Status, from its JSON. */
-export function errorFrame(statusJson: string, { encoding }: Pick<Shown, 'encoding'>): Uint8Array {
+export function errorFrame(
+  statusJson: string,
+  { encoding }: Pick<OutputForm, 'encoding'>,
+): Uint8Array {
   const json = Buffer.from(statusJson.trimEnd())
   if (encoding === 'protobuf') {
     const message = protobufFromJson(json)
@@ -134,11 +136,11 @@ export function errorFrame(statusJson: string, { encoding }: Pick<Shown, 'encodi
 /** Begins a Table of one row in `object`. */
 function openTable(
   encoder: ObjectEncoder,
-  { shown, hasColumns }: FrameOptions,
+  { form, hasColumns }: FrameOptions,
   resourceVersion: string,
 ): void {
   object.appendAscii(
-    `{"kind":"Table","apiVersion":"meta.k8s.io/${shown.renderingVersion}","metadata":{"resourceVersion":"${resourceVersion}"},"columnDefinitions":`,
+    `{"kind":"Table","apiVersion":"meta.k8s.io/${form.renderingVersion}","metadata":{"resourceVersion":"${resourceVersion}"},"columnDefinitions":`,
   )
   object.append(hasColumns ? Buffer.from(encoder.table.columnsJson) : noColumns)
   object.appendAscii(',"rows":[')
@@ -153,7 +155,7 @@ const initialEventsEnd = '"k8s.io/initial-events-end":"true"'
 function appendRowBookmark(
   encoder: ObjectEncoder,
   bookmark: Bookmark,
-  { includeObject, renderingVersion }: Shown,
+  { includeObject, renderingVersion }: OutputForm,
 ): NotExact | undefined {
   if (includeObject === 'Object') return appendEmptyObject(encoder, bookmark)
   if (includeObject === 'None' && !bookmark.endsInitialEvents) {
@@ -238,23 +240,23 @@ function emptyLearned(
 }
 
 /** Wraps the JSON in `object`. */
-function wrapJson(encoder: ObjectEncoder, type: string, shown: Shown): Uint8Array | NotExact {
-  if (shown.encoding === 'json') return wrap(type, object.bytes.subarray(0, object.length), 'json')
+function wrapJson(encoder: ObjectEncoder, type: string, form: OutputForm): Uint8Array | NotExact {
+  if (form.encoding === 'json') return wrap(type, object.bytes.subarray(0, object.length), 'json')
   const json = object.bytes.subarray(0, object.length)
-  const item = cborFromJson(json, cborTypeOf(encoder, shown), 'tagged')
+  const item = cborFromJson(json, cborTypeOf(encoder, form), 'tagged')
   return item instanceof NotExact ? item : wrap(type, item, 'cbor')
 }
 
 /** Rows lie one level deeper in an event's Table than in a list's. */
 function cborTypeOf(
   encoder: ObjectEncoder,
-  { rendering }: Shown,
+  { rendering }: OutputForm,
 ): ReturnType<ObjectEncoder['cborType']> {
   const type = encoder.cborType(rendering)
   return rendering === 'Table' ? { everyMember: undefined, members: { rows: type } } : type
 }
 
-function wrap(type: string, content: Uint8Array, encoding: Shown['encoding']): Uint8Array {
+function wrap(type: string, content: Uint8Array, encoding: OutputForm['encoding']): Uint8Array {
   switch (encoding) {
     case 'protobuf':
       return protobufEvent(type, content)

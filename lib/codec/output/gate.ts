@@ -5,13 +5,13 @@ import type { KeyValue } from '../../store/event.ts'
 import { NotExact } from '../not-exact.ts'
 
 /** Places of an object: by itself (a get, an event) or among the items of a list. */
-export type ShownPlace = 'alone' | 'item'
+export type OutputPlace = 'alone' | 'item'
 
 export interface Gate {
   /** Changes whenever results that were kept from before must be checked again. */
   readonly name: string
   /** Why an object must not be shown; undefined if it may be. */
-  objection(entry: KeyValue, place: ShownPlace): NotExact | undefined
+  objection(entry: KeyValue, place: OutputPlace): NotExact | undefined
 }
 
 /** Servers of different minor versions show the object differently. */

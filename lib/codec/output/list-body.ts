@@ -17,7 +17,7 @@ import {
   noteKept,
   partOfKept,
 } from './segments.ts'
-import type { ObjectEncoder, Shown } from './object-encoder.ts'
+import type { ObjectEncoder, OutputForm } from './object-encoder.ts'
 import {
   emptyListOf,
   unknownEmptyList,
@@ -35,7 +35,7 @@ import type { SegmentCache } from '../../store/segments.ts'
 import { yamlFromJson } from './yaml.ts'
 
 export interface ListRequest {
-  readonly shown: Shown
+  readonly form: OutputForm
   readonly isPretty: boolean
   readonly meta: ListMeta
   /** An empty run stands for items that are still to come: the body then has an empty piece, and
@@ -58,8 +58,8 @@ export function listBody(
   encoder: ObjectEncoder,
   request: ListRequest,
 ): Generator<Uint8Array, NotExact | undefined, undefined> {
-  const { sortKey } = request.shown.rendering === 'Table' ? encoder.table : {}
-  const isWhole = request.shown.rendering === 'object'
+  const { sortKey } = request.form.rendering === 'Table' ? encoder.table : {}
+  const isWhole = request.form.rendering === 'object'
   const asked = isWhole ? request : { ...request, meta: withoutShards(request.meta) }
   return sortKey === undefined ? pieces(encoder, asked) : sortedPieces(encoder, asked, sortKey)
 }
@@ -70,7 +70,7 @@ function withoutShards(meta: ListMeta): ListMeta {
 }
 
 function pieces(encoder: ObjectEncoder, request: ListRequest): Pieces {
-  switch (request.shown.encoding) {
+  switch (request.form.encoding) {
     case 'json':
       return request.isPretty ? indented(jsonList(encoder, request)) : jsonList(encoder, request)
     case 'yaml':
@@ -99,14 +99,14 @@ function* sortedPieces(
 }
 
 /** The encoder of a list's items. */
-export function itemEncoder(encoder: ObjectEncoder, shown: Shown): ItemEncoder {
-  const append = appendItem(encoder, shown)
-  const name = encoder.segmentName(shown)
-  const uncut = uncutOf(encoder, shown)
-  if (shown.rendering !== 'Table') {
+export function itemEncoder(encoder: ObjectEncoder, form: OutputForm): ItemEncoder {
+  const append = appendItem(encoder, form)
+  const name = encoder.segmentName(form)
+  const uncut = uncutOf(encoder, form)
+  if (form.rendering !== 'Table') {
     // What an upstream has proven, or is known of an aggregated server, need not be the same in all
     // threads.
-    const isSame = shown.gate === undefined && encoder.kind.learned === undefined
+    const isSame = form.gate === undefined && encoder.kind.learned === undefined
     return {
       append,
       uncut,
@@ -114,17 +114,17 @@ export function itemEncoder(encoder: ObjectEncoder, shown: Shown): ItemEncoder {
       sharedName: isSame ? `${encoder.kind.kind} ${name}` : undefined,
     }
   }
-  const aging = { now: shown.now, begin: noteAges, holdsMs: agesHold }
-  return { append, segmentName: `row ${shown.includeObject} ${name}`, aging }
+  const aging = { now: form.now, begin: noteAges, holdsMs: agesHold }
+  return { append, segmentName: `row ${form.includeObject} ${name}`, aging }
 }
 
 /** The same items with their managed fields, and how these are cut out. What other forms are made
  *  of is JSON, which is not kept. */
-function uncutOf(encoder: ObjectEncoder, shown: Shown): ItemEncoder['uncut'] {
-  const { encoding, drops } = shown
+function uncutOf(encoder: ObjectEncoder, form: OutputForm): ItemEncoder['uncut'] {
+  const { encoding, drops } = form
   if (drops === undefined || (encoding !== 'json' && encoding !== 'protobuf')) return undefined
   return {
-    segmentName: encoder.segmentName({ ...shown, drops: undefined }),
+    segmentName: encoder.segmentName({ ...form, drops: undefined }),
     cut: encoding === 'json' ? cutJsonItem : cutListItem,
   }
 }
@@ -133,11 +133,11 @@ function cutJsonItem(out: ByteWriter, from: number): NotExact | undefined {
   return cutJson(out, from + 1, 'object')
 }
 
-function appendItem(encoder: ObjectEncoder, shown: Shown): ItemEncoder['append'] {
+function appendItem(encoder: ObjectEncoder, form: OutputForm): ItemEncoder['append'] {
   const append: ItemEncoder['append'] = (out, entry) =>
-    encoder.append(out, entry, { shown, revision: entry.modRevision, place: 'item' }) ??
-    shown.gate?.objection(entry, 'item')
-  if (shown.encoding === 'protobuf') {
+    encoder.append(out, entry, { form, revision: entry.modRevision, place: 'item' }) ??
+    form.gate?.objection(entry, 'item')
+  if (form.encoding === 'protobuf') {
     return (out, entry) => {
       item.clear()
       const problem = append(item, entry)
@@ -150,7 +150,7 @@ function appendItem(encoder: ObjectEncoder, shown: Shown): ItemEncoder['append']
   }
   return (out, entry) => {
     const from = out.length
-    if (shown.encoding === 'json') out.appendByte(0x2c)
+    if (form.encoding === 'json') out.appendByte(0x2c)
     const problem = append(out, entry)
     if (problem !== undefined) out.length = from
     return problem
@@ -161,20 +161,26 @@ const item = new ByteWriter()
 
 /** Whether a list is written from a map with sorted names, as those of custom resources are, or
  *  from a Go struct. */
-function isUntyped({ custom }: OutputKind, { rendering }: Shown): boolean {
+function isUntyped({ custom }: OutputKind, { rendering }: OutputForm): boolean {
   return custom !== undefined && rendering === 'object'
 }
 
 /** `kind` and `apiVersion` of a list. */
-function listNames({ kind, shown }: { kind: OutputKind; shown: Shown }): readonly [string, string] {
-  switch (shown.rendering) {
+function listNames({
+  kind,
+  form,
+}: {
+  kind: OutputKind
+  form: OutputForm
+}): readonly [string, string] {
+  switch (form.rendering) {
     case 'object':
       return [kind.listKind, apiVersionOf(kind)]
     case 'Table':
-      return ['Table', `meta.k8s.io/${shown.renderingVersion}`]
+      return ['Table', `meta.k8s.io/${form.renderingVersion}`]
     case 'PartialObjectMetadata':
     case 'PartialObjectMetadataList':
-      return ['PartialObjectMetadataList', `meta.k8s.io/${shown.renderingVersion}`]
+      return ['PartialObjectMetadataList', `meta.k8s.io/${form.renderingVersion}`]
   }
 }
 
@@ -182,17 +188,17 @@ function listNames({ kind, shown }: { kind: OutputKind; shown: Shown }): readonl
  *  stands behind. */
 function jsonFrame(
   encoder: ObjectEncoder,
-  { shown, meta }: ListRequest,
+  { form, meta }: ListRequest,
 ): { head: string; tail: string } {
-  const [kind, apiVersion] = listNames({ kind: encoder.kind, shown })
-  if (isUntyped(encoder.kind, shown)) {
+  const [kind, apiVersion] = listNames({ kind: encoder.kind, form })
+  if (isUntyped(encoder.kind, form)) {
     return {
       head: `{"apiVersion":"${apiVersion}","items":[`,
       tail: `],"kind":"${kind}","metadata":${untypedMeta(meta)}}\n`,
     }
   }
   const names = `{"kind":"${kind}","apiVersion":"${apiVersion}","metadata":${typedMeta(meta)}`
-  if (shown.rendering !== 'Table') return { head: `${names},"items":[`, tail: ']}\n' }
+  if (form.rendering !== 'Table') return { head: `${names},"items":[`, tail: ']}\n' }
   return {
     head: `${names},"columnDefinitions":${encoder.table.columnsJson},"rows":[`,
     tail: ']}\n',
@@ -203,7 +209,7 @@ type Pieces = Generator<Uint8Array, NotExact | undefined, undefined>
 
 function* jsonList(encoder: ObjectEncoder, request: ListRequest): Pieces {
   const { head, tail } = jsonFrame(encoder, request)
-  const empty = emptyListOf(encoder, request.shown)
+  const empty = emptyListOf(encoder, request.form)
   const hasNull = empty === 'null'
   // The last byte of the head opens the list, the first of the tail closes it.
   yield Buffer.from(hasNull ? head.slice(0, -1) : head)
@@ -233,9 +239,9 @@ const longLeaves = 8
 
 function* itemPieces(
   encoder: ObjectEncoder,
-  { shown, runs, segments: cache, shared, items: allItems = 0, isZipped = false }: ListRequest,
+  { form, runs, segments: cache, shared, items: allItems = 0, isZipped = false }: ListRequest,
 ): Generator<Uint8Array | NotExact, void, undefined> {
-  const perItem = itemEncoder(encoder, shown)
+  const perItem = itemEncoder(encoder, form)
   const size = new ExpectedSize(allItems, shared?.maxBytes ?? cache?.maxBytes)
   // Items that show ages are not kept a second time.
   const isNoted = isZipped && perItem.aging === undefined && perItem.segmentName !== undefined
@@ -265,11 +271,11 @@ function* indented(pieces: Pieces): Pieces {
 
 /** `apiVersion`, `items`, and then the rest; in a Table the rows come last. */
 function* yamlList(encoder: ObjectEncoder, request: ListRequest): Pieces {
-  const { shown, meta } = request
-  const [kind, apiVersion] = listNames({ kind: encoder.kind, shown })
-  const metadata = isUntyped(encoder.kind, shown) ? untypedMeta(meta) : typedMeta(meta)
+  const { form, meta } = request
+  const [kind, apiVersion] = listNames({ kind: encoder.kind, form })
+  const metadata = isUntyped(encoder.kind, form) ? untypedMeta(meta) : typedMeta(meta)
   const rest = `"kind":"${kind}","metadata":${metadata}`
-  const isTable = shown.rendering === 'Table'
+  const isTable = form.rendering === 'Table'
   const columns = isTable ? `,"columnDefinitions":${encoder.table.columnsJson},${rest}` : ''
   const head = yamlFromJson(Buffer.from(`{"apiVersion":"${apiVersion}"${columns}}`))
   const tail = yamlFromJson(Buffer.from(`{${rest}}`))
@@ -286,7 +292,7 @@ function* yamlList(encoder: ObjectEncoder, request: ListRequest): Pieces {
     }
     yield items
   }
-  const empty = emptyListOf(encoder, shown)
+  const empty = emptyListOf(encoder, form)
   if (isEmpty && empty === undefined) return unknownEmptyList
   if (isEmpty) yield Buffer.from(`${name}: ${empty}\n`)
   if (!isTable) yield tail
@@ -296,16 +302,16 @@ function* yamlList(encoder: ObjectEncoder, request: ListRequest): Pieces {
 /** Names are sorted by length first: kind, items or rows, metadata, apiVersion,
  *  columnDefinitions. */
 function* cborList(encoder: ObjectEncoder, request: ListRequest): Pieces {
-  const { shown, runs, meta } = request
-  const [kind, apiVersion] = listNames({ kind: encoder.kind, shown })
-  const isTable = shown.rendering === 'Table'
-  const hasNull = emptyListOf(encoder, shown) === 'null'
+  const { form, runs, meta } = request
+  const [kind, apiVersion] = listNames({ kind: encoder.kind, form })
+  const isTable = form.rendering === 'Table'
+  const hasNull = emptyListOf(encoder, form) === 'null'
   let count = 0
   for (const { from, to } of runs) {
     if (from === to) yield noItems
     count += to - from
   }
-  const metadata = isUntyped(encoder.kind, shown) ? untypedMeta(meta) : typedMeta(meta)
+  const metadata = isUntyped(encoder.kind, form) ? untypedMeta(meta) : typedMeta(meta)
   const parts = [metadata, isTable ? encoder.table.columnsJson : 'null']
   const [metadataCbor, columnsCbor] = parts.map(json =>
     cborFromJson(Buffer.from(json), undefined, 'bare'),
@@ -352,7 +358,7 @@ function* protobufList(encoder: ObjectEncoder, request: ListRequest): Pieces {
     // Nothing to send yet: gives the sender a turn for other work.
     if (request.segments !== undefined) yield noItems
   }
-  const [kind, apiVersion] = listNames({ kind: encoder.kind, shown: request.shown })
+  const [kind, apiVersion] = listNames({ kind: encoder.kind, form: request.form })
   yield protobufHead({ kind, apiVersion, meta: request.meta, itemBytes })
   for (const items of held ?? itemPieces(encoder, request)) {
     if (items instanceof NotExact) return items

@@ -3,7 +3,7 @@
 
 import { ByteWriter } from '../../wire/byte-writer.ts'
 import { cborFromJson, selfDescribed } from './cbor.ts'
-import type { ObjectEncoder, Shown } from './object-encoder.ts'
+import type { ObjectEncoder, OutputForm } from './object-encoder.ts'
 import { listBody } from './list-body.ts'
 import type { MediaType } from '../negotiate/negotiate.ts'
 import { NotExact } from '../not-exact.ts'
@@ -19,19 +19,19 @@ import type { SegmentCache } from '../../store/segments.ts'
 export function objectBody(
   encoder: ObjectEncoder,
   entry: KeyValue,
-  { shown, isPretty }: { readonly shown: Shown; readonly isPretty: boolean },
+  { form, isPretty }: { readonly form: OutputForm; readonly isPretty: boolean },
 ): Uint8Array | NotExact {
   const resourceVersion = entry.modRevision === 0 ? '' : String(entry.modRevision)
-  if (shown.rendering === 'Table') {
+  if (form.rendering === 'Table') {
     const runs = [{ entries: [entry], from: 0, to: 1, leaf: undefined }]
-    return joined(listBody(encoder, { shown, isPretty, meta: { resourceVersion }, runs }))
+    return joined(listBody(encoder, { form, isPretty, meta: { resourceVersion }, runs }))
   }
   scratch.clear()
-  const options = { shown, revision: entry.modRevision, place: 'alone' } as const
-  if (shown.encoding === 'cbor') scratch.append(selfDescribed)
-  const problem = encoder.append(scratch, entry, options) ?? shown.gate?.objection(entry, 'alone')
+  const options = { form, revision: entry.modRevision, place: 'alone' } as const
+  if (form.encoding === 'cbor') scratch.append(selfDescribed)
+  const problem = encoder.append(scratch, entry, options) ?? form.gate?.objection(entry, 'alone')
   if (problem !== undefined) return problem
-  if (shown.encoding !== 'json') return scratch.copy()
+  if (form.encoding !== 'json') return scratch.copy()
   if (isPretty) return indentJson(scratch.bytes.subarray(0, scratch.length))
   scratch.appendByte(0x0a)
   return scratch.copy()
@@ -42,12 +42,12 @@ export function objectBody(
 export function keptObjectBody(
   encoder: ObjectEncoder,
   entry: KeyValue,
-  { shown, isPretty }: { readonly shown: Shown; readonly isPretty: boolean },
+  { form, isPretty }: { readonly form: OutputForm; readonly isPretty: boolean },
   segments: SegmentCache<Segment>,
 ): Uint8Array | NotExact {
-  const make = (): Uint8Array | NotExact => objectBody(encoder, entry, { shown, isPretty })
-  if (shown.rendering === 'Table' || isPretty) return make()
-  return keptOfEntry(entry, `alone ${encoder.segmentName(shown)}`, segments, make)
+  const make = (): Uint8Array | NotExact => objectBody(encoder, entry, { form, isPretty })
+  if (form.rendering === 'Table' || isPretty) return make()
+  return keptOfEntry(entry, `alone ${encoder.segmentName(form)}`, segments, make)
 }
 
 /** A body in one piece, or what in it is not exact. */

@@ -36,7 +36,7 @@ export function includedObject(value: string): IncludedObject | undefined {
 }
 
 /** The form in which objects are shown. */
-export interface Shown extends Pick<MediaType, 'encoding' | 'rendering' | 'renderingVersion'> {
+export interface OutputForm extends Pick<MediaType, 'encoding' | 'rendering' | 'renderingVersion'> {
   /** Objects are shown without their managed fields. */
   readonly drops?: true | undefined
   readonly includeObject: IncludedObject
@@ -51,7 +51,7 @@ export interface Shown extends Pick<MediaType, 'encoding' | 'rendering' | 'rende
 
 /** Options of one object's text. */
 export interface ObjectOptions {
-  readonly shown: Shown
+  readonly form: OutputForm
   /** Revision of the object; of the change where it was deleted. */
   readonly revision: number
   /** Alone, or among the items of a list, where built-in kinds do not say what they are. */
@@ -107,7 +107,7 @@ export class ObjectEncoder {
 
   /** The name under which written items are kept: equal for lists that write objects in the same
    *  way. */
-  segmentName({ encoding, rendering, renderingVersion, gate, drops }: Shown): string {
+  segmentName({ encoding, rendering, renderingVersion, gate, drops }: OutputForm): string {
     const { schema, custom, learned } = this.kind
     const made = custom?.definedAt ?? learned?.generation ?? ''
     const versions = `${schema.minor} ${this.#served.apiVersion} ${made}`
@@ -119,7 +119,7 @@ export class ObjectEncoder {
   /** Compiles what writes whole objects, in slices: the first of a large kind would take 15 ms and
    *  more. Undefined once that has been done. */
   prepare(
-    { encoding, rendering }: Pick<Shown, 'encoding' | 'rendering'>,
+    { encoding, rendering }: Pick<OutputForm, 'encoding' | 'rendering'>,
     clock: SliceClock,
   ): Promise<void> | undefined {
     if (this.#isPrepared || encoding === 'protobuf' || rendering !== 'object') return undefined
@@ -136,9 +136,9 @@ export class ObjectEncoder {
   /** An object, its metadata or its row. In YAML an item, or a document; in CBOR bare; in protobuf
    *  with its envelope, or the bare message of an item. JSON has no line feed behind it. */
   append(out: ByteWriter, object: StoredValue, options: ObjectOptions): NotExact | undefined {
-    const { encoding, rendering } = options.shown
+    const { encoding, rendering } = options.form
     if (encoding === 'protobuf') {
-      return options.shown.drops === undefined
+      return options.form.drops === undefined
         ? this.#appendProtobuf(out, object, options)
         : this.#appendCutProtobuf(out, object, options)
     }
@@ -162,7 +162,7 @@ export class ObjectEncoder {
   appendJson(out: ByteWriter, object: StoredValue, options: ObjectOptions): NotExact | undefined {
     const from = out.length
     const problem = this.#appendWholeJson(out, object, options)
-    const { drops, rendering } = options.shown
+    const { drops, rendering } = options.form
     if (problem !== undefined || drops === undefined) return problem
     return cutJson(out, from, rendering === 'Table' ? 'row' : 'object')
   }
@@ -172,9 +172,9 @@ export class ObjectEncoder {
     object: StoredValue,
     options: ObjectOptions,
   ): NotExact | undefined {
-    const { shown, revision, place } = options
-    if (shown.rendering === 'Table') return this.#appendRow(out, object, options)
-    if (shown.rendering !== 'object') return this.#appendPartialJson(out, object, options)
+    const { form: output, revision, place } = options
+    if (output.rendering === 'Table') return this.#appendRow(out, object, options)
+    if (output.rendering !== 'object') return this.#appendPartialJson(out, object, options)
     const resourceVersion = versionText(revision)
     return appendObject(out, object, this.#served, { resourceVersion, isItem: place === 'item' })
   }
@@ -189,11 +189,11 @@ export class ObjectEncoder {
   #appendProtobuf(
     out: ByteWriter,
     object: StoredValue,
-    { shown, revision, place }: ObjectOptions,
+    { form: output, revision, place }: ObjectOptions,
   ): NotExact | undefined {
     const isItem = place === 'item'
     const resourceVersion = versionText(revision)
-    if (shown.rendering === 'object') {
+    if (output.rendering === 'object') {
       return appendObjectProtobuf(out, object, this.#served, { resourceVersion, isItem })
     }
     const metadata = this.#metadataProtobuf(object, revision)
@@ -204,7 +204,7 @@ export class ObjectEncoder {
     message.clear()
     const problem = appendPartialProtobuf(message, metadata, options)
     if (problem !== undefined) return problem
-    const apiVersion = `meta.k8s.io/${shown.renderingVersion}`
+    const apiVersion = `meta.k8s.io/${output.renderingVersion}`
     appendEnvelope(out, { apiVersion, kind: 'PartialObjectMetadata' }, message)
     return undefined
   }
@@ -222,7 +222,7 @@ export class ObjectEncoder {
       out.append(bare.bytes, 0, bare.length)
       return undefined
     }
-    const { rendering, renderingVersion } = options.shown
+    const { rendering, renderingVersion } = options.form
     const isWhole = rendering === 'object'
     const apiVersion = isWhole ? this.#served.apiVersion : `meta.k8s.io/${renderingVersion}`
     const kind = isWhole ? this.#served.kind : 'PartialObjectMetadata'
@@ -242,17 +242,17 @@ export class ObjectEncoder {
   #appendPartialJson(
     out: ByteWriter,
     object: StoredValue,
-    { shown, revision }: ObjectOptions,
+    { form: output, revision }: ObjectOptions,
   ): NotExact | undefined {
     if (this.#isMetadataFromWhole) {
       const whole = this.#wholeObject(object, revision)
       return whole instanceof NotExact
         ? whole
-        : this.#appendWholePartial(out, whole, options(revision, shown))
+        : this.#appendWholePartial(out, whole, options(revision, output))
     }
     const source = this.#typedSource(object)
     if (source instanceof NotExact) return source
-    return this.#appendTypedPartial(out, source, options(revision, shown))
+    return this.#appendTypedPartial(out, source, options(revision, output))
   }
 
   #appendTypedPartial(
@@ -268,21 +268,21 @@ export class ObjectEncoder {
   }
 
   #appendRow(out: ByteWriter, object: StoredValue, row: ObjectOptions): NotExact | undefined {
-    const { shown, revision } = row
+    const { form: output, revision } = row
     const isCustom = this.#served.custom !== undefined || this.#served.learned !== undefined
     const source = isCustom ? this.#wholeObject(object, revision) : this.#typedSource(object)
     if (source instanceof NotExact) return source
-    const cells = this.table.row(source, shown.now)
+    const cells = this.table.row(source, output.now)
     if (cells instanceof NotExact) return cells
     const from = out.length
     openRow(out, cells)
     let problem: NotExact | undefined
-    if (shown.includeObject === 'None') out.appendAscii('null')
-    else if (shown.includeObject === 'Object') {
+    if (output.includeObject === 'None') out.appendAscii('null')
+    else if (output.includeObject === 'Object') {
       problem = appendObject(out, object, this.#served, alone(revision))
-    } else if (isCustom) problem = this.#appendWholePartial(out, source, options(revision, shown))
+    } else if (isCustom) problem = this.#appendWholePartial(out, source, options(revision, output))
     else if (this.#isMetadataFromWhole) problem = this.#appendPartialJson(out, object, row)
-    else problem = this.#appendTypedPartial(out, source, options(revision, shown))
+    else problem = this.#appendTypedPartial(out, source, options(revision, output))
     if (problem === undefined) out.appendByte(0x7d)
     else out.length = from
     return problem
@@ -356,8 +356,8 @@ function alone(revision: number): { resourceVersion: string; isItem: boolean } {
 
 function options(
   revision: number,
-  { renderingVersion: version }: Shown,
-): { resourceVersion: string; version: Shown['renderingVersion'] } {
+  { renderingVersion: version }: OutputForm,
+): { resourceVersion: string; version: OutputForm['renderingVersion'] } {
   return { resourceVersion: versionText(revision), version }
 }
 

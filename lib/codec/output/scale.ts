@@ -8,7 +8,7 @@ import { goJsonString } from '../../go/text.ts'
 import { millisecondsFromText } from '../../go/time.ts'
 import type { MediaType } from '../negotiate/negotiate.ts'
 import type { Schema } from '../schema/schema.ts'
-import { type IncludedObject, type Shown } from './object-encoder.ts'
+import { type IncludedObject, type OutputForm } from './object-encoder.ts'
 import { defaultColumns, goJson } from '../table/table.ts'
 
 /** The values of a Scale. */
@@ -120,11 +120,11 @@ export interface ScaledKind {
 export function renderedScale(
   scale: Scale,
   kind: ScaledKind,
-  shown: Pick<Shown, 'rendering' | 'renderingVersion' | 'includeObject' | 'now'>,
+  form: Pick<OutputForm, 'rendering' | 'renderingVersion' | 'includeObject' | 'now'>,
 ): string {
-  if (shown.rendering === 'object') return `${scaleJson(scale)}\n`
-  const { renderingVersion: version, includeObject, now } = shown
-  if (shown.rendering !== 'Table') return `${partialScale(scale, version)}\n`
+  if (form.rendering === 'object') return `${scaleJson(scale)}\n`
+  const { renderingVersion: version, includeObject, now } = form
+  if (form.rendering !== 'Table') return `${partialScale(scale, version)}\n`
   const created = millisecondsFromText(scale.createdAt)
   // The converter of custom resources looks members up, and these two are left out where they are
   // zero.

@@ -5,7 +5,7 @@
 import { keyFromText, prefixRange, textFromKey } from '../../base/keys.ts'
 import { ByteWriter } from '../../wire/byte-writer.ts'
 import { NotExact } from '../../codec/not-exact.ts'
-import { ObjectEncoder, type Shown } from '../../codec/output/object-encoder.ts'
+import { ObjectEncoder, type OutputForm } from '../../codec/output/object-encoder.ts'
 import type { EmptyObject, LearnedOutput, LearnedTable } from '../../codec/output-kind.ts'
 import { learnedOutput } from './learned-kind.ts'
 import type { KeyValue } from '../../store/event.ts'
@@ -124,9 +124,9 @@ function encoderWith(
   )
 }
 
-function written(encoder: ObjectEncoder, entry: KeyValue, shown: Shown): string | undefined {
+function written(encoder: ObjectEncoder, entry: KeyValue, form: OutputForm): string | undefined {
   const out = new ByteWriter()
-  const problem = encoder.append(out, entry, { shown, revision: entry.modRevision, place: 'alone' })
+  const problem = encoder.append(out, entry, { form, revision: entry.modRevision, place: 'alone' })
   if (problem instanceof NotExact) return undefined
   return Buffer.from(out.bytes.subarray(0, out.length)).toString()
 }

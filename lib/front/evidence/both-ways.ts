@@ -11,13 +11,13 @@ import type { Resource } from '../../kube/resources/resource.ts'
 import { shardHash } from '../../kube/selectors/shard-hash.ts'
 import type { KeyValue } from '../../store/event.ts'
 import type { Held } from './compare.ts'
-import type { ShownForm } from './form.ts'
+import type { ComparedForm } from './form.ts'
 import { itemPath, nameOf } from './question.ts'
 
 export interface BothWaysOptions {
   readonly feature: LaterFeature
   readonly resource: Resource
-  readonly form: ShownForm
+  readonly form: ComparedForm
   readonly encoder: ObjectEncoder
   readonly held: Held
   /** The wall clock in milliseconds. */
@@ -67,7 +67,7 @@ export class BothWays {
     }
     return joined(
       listBody(encoder, {
-        shown,
+        form: shown,
         isPretty: false,
         meta: {
           resourceVersion: String(held.proven),
@@ -81,7 +81,7 @@ export class BothWays {
   #shardsWithout(entry: KeyValue): string | undefined {
     const { encoder, now } = this.#options
     const body = objectBody(encoder, entry, {
-      shown: {
+      form: {
         encoding: 'json',
         rendering: 'object',
         renderingVersion: 'v1',

@@ -5,7 +5,7 @@ import { CacheError } from '../../base/errors.ts'
 import type { Clock } from '../../base/clock.ts'
 import { type Key, keyFromText, prefixRange } from '../../base/keys.ts'
 import type { Revision } from '../../base/revision.ts'
-import type { Gate, ShownPlace } from '../../codec/output/gate.ts'
+import type { Gate, OutputPlace } from '../../codec/output/gate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import { listBody } from '../../codec/output/list-body.ts'
 import { joined, objectBody } from '../../codec/output/object-body.ts'
@@ -29,7 +29,7 @@ import { acceptOf, alonePath, itemPath, nameOf, pagePath } from './question.ts'
  *  - `refused`: the upstream refuses our request
  *  - `failed`: there was no answer to compare */
 export type Outcome =
-  | { readonly type: 'same'; readonly entries: readonly KeyValue[]; readonly place: ShownPlace }
+  | { readonly type: 'same'; readonly entries: readonly KeyValue[]; readonly place: OutputPlace }
   | { readonly type: 'differs'; readonly at: string }
   | { readonly type: 'moved' }
   | { readonly type: 'inexact' }
@@ -87,19 +87,19 @@ async function comparePage(options: CompareOptions, form: Form): Promise<Outcome
   const { held } = options
   const entries = pageOf(form, held)
   if (entries === undefined) return { type: 'moved' }
-  const path = pagePath(form.resource, held.proven, pageMaxEntries + 1, form.shown)
+  const path = pagePath(form.resource, held.proven, pageMaxEntries + 1, form.output)
   return compareList(options, form, { path, entries, at: held.proven })
 }
 
 async function compareItem(options: CompareOptions, form: Form, entry: KeyValue): Promise<Outcome> {
   const { snapshot, proven } = options.held
-  const { resource, shown } = form
+  const { resource, output } = form
   // An object that was changed meanwhile is requested as it was.
   const at = snapshot.get(entry.key) === entry ? proven : entry.modRevision
   const name = nameOf(resource, entry.key)
   if (name === undefined) return { type: 'inexact' }
   return compareList(options, form, {
-    path: itemPath(resource, at, name, shown),
+    path: itemPath(resource, at, name, output),
     entries: [entry],
     at,
   })
@@ -121,7 +121,7 @@ async function compareList(
     const runs = [{ entries, from: 0, to: entries.length, leaf: undefined }]
     const meta = { resourceVersion: String(at) }
     return joined(
-      listBody(encoder, { shown: { ...form.shown, now, gate }, isPretty: false, meta, runs }),
+      listBody(encoder, { form: { ...form.output, now, gate }, isPretty: false, meta, runs }),
     )
   }
   // An object that we cannot show does not have to be compared.
@@ -147,7 +147,7 @@ async function compareAlone(options: CompareOptions, form: Form, key: Key): Prom
   if (aloneBody(options, form, { entry, now: clock.wallMs() }) instanceof NotExact) {
     return { type: 'inexact' }
   }
-  const answer = await asked(options, form, alonePath(resource, name, form.shown), 'alone')
+  const answer = await asked(options, form, alonePath(resource, name, form.output), 'alone')
   if ('type' in answer) {
     return answer.type === 'failed' && !form.isScale ? { type: 'moved' } : answer
   }
@@ -162,13 +162,13 @@ async function compareAlone(options: CompareOptions, form: Form, key: Key): Prom
 
 function aloneBody(
   { encoder, gate }: CompareOptions,
-  { resource, shown: form, isScale }: Form,
+  { resource, output, isScale }: Form,
   { entry, now }: { readonly entry: KeyValue; readonly now: number },
 ): Uint8Array | NotExact {
-  const shown = { ...form, now, gate }
-  if (!isScale) return objectBody(encoder, entry, { shown, isPretty: false })
+  const form = { ...output, now, gate }
+  if (!isScale) return objectBody(encoder, entry, { form, isPretty: false })
   try {
-    return scaleBody(resource, { isPretty: false }, { encoder, shown, entry })
+    return scaleBody(resource, { isPretty: false }, { encoder, form, entry })
   } catch (error) {
     // A refusal.
     if (error instanceof CacheError) return new NotExact(error.message)
@@ -184,12 +184,12 @@ function firstOf({ storage }: Resource, { snapshot }: Held): KeyValue | undefine
 /** The upstream's answer to a question, or why there is none. */
 export async function asked(
   { upstream, onBytes, signal }: Pick<CompareOptions, 'upstream' | 'onBytes' | 'signal'>,
-  { shown, acceptsGzip = false }: Pick<Form, 'shown'> & { readonly acceptsGzip?: boolean },
+  { output, acceptsGzip = false }: Pick<Form, 'output'> & { readonly acceptsGzip?: boolean },
   path: string,
-  place: ShownPlace,
+  place: OutputPlace,
 ): Promise<UpstreamAnswer | Extract<Outcome, { type: 'refused' | 'failed' }>> {
   try {
-    const accept = { accept: acceptOf(shown, place) }
+    const accept = { accept: acceptOf(output, place) }
     const headers = acceptsGzip ? { ...accept, 'accept-encoding': 'gzip' } : accept
     const request = { method: 'GET', path, headers, maxBytes: answerMaxBytes, signal }
     const answer = await upstream.call(request, 'ourselves')
@@ -218,14 +218,14 @@ function areWarningsEqual({ warnings }: Resource, { headers }: UpstreamAnswer): 
 
 /** Place where the upstream's answer differs from ours; undefined if they are the same. */
 export function differenceOf(
-  { shown, resource }: Pick<Form, 'shown' | 'resource'>,
+  { output, resource }: Pick<Form, 'output' | 'resource'>,
   ours: Uint8Array,
   answer: UpstreamAnswer,
 ): string | undefined {
   const { body } = answer
   if (!areWarningsEqual(resource, answer)) return 'the header Warning'
   const difference = firstDifference(ours, body)
-  if (difference === undefined || shown.rendering !== 'Table') return difference
+  if (difference === undefined || output.rendering !== 'Table') return difference
   const [a, b] = [ours, body].map(bytes => Buffer.from(bytes).toString())
   return areEqualButForAges(a ?? '', b ?? '', ageToleranceSeconds) ? undefined : difference
 }

@@ -14,13 +14,13 @@ import { Slice } from '../../base/slice.ts'
 import type { Gate } from '../../codec/output/gate.ts'
 import { Shapes } from './rows/shapes.ts'
 import { NotExact } from '../../codec/not-exact.ts'
-import type { ObjectEncoder, Shown } from '../../codec/output/object-encoder.ts'
+import type { ObjectEncoder, OutputForm } from '../../codec/output/object-encoder.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import type { Batch, KeyValue } from '../../store/event.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import { compare, type Held, type Outcome, pageOf } from './compare.ts'
 import { type Evident, Evidents, type Wanted } from './evidents.ts'
-import { Form, type ShownForm, type Task } from './form.ts'
+import { Form, type ComparedForm, type Task } from './form.ts'
 import { comparedForm, firstForms, formName, isComparedFirst } from './form-names.ts'
 import { defaultPace, Pace, type PaceLimits } from './pace.ts'
 
@@ -32,7 +32,7 @@ export interface EvidenceOptions {
   readonly wanted: () => Wanted
   /** The gate of objects that servers of several versions show alike; undefined while all objects
    *  are, as far as is known. Others are not compared. */
-  readonly alikeGateOf?: ((resource: Resource, shown: Shown) => Gate | undefined) | undefined
+  readonly alikeGateOf?: ((resource: Resource, output: OutputForm) => Gate | undefined) | undefined
   readonly held: (keyspace: Key) => Held | undefined
   readonly encoderOf: (resource: Resource) => ObjectEncoder | NotExact
   readonly pace?: PaceLimits | undefined
@@ -90,14 +90,14 @@ export class Evidence {
   }
 
   /** The gate that objects of a resource in a form must pass; or why there is none. */
-  gateOf(resource: Resource, shown: Shown): Gate | 'unproven' | 'differs' {
+  gateOf(resource: Resource, output: OutputForm): Gate | 'unproven' | 'differs' {
     const evidents = this.#evidents.of(resource)
-    const forms = evidents.map(evident => this.#formOf(evident, shown))
+    const forms = evidents.map(evident => this.#formOf(evident, output))
     if (forms.length === 0) return 'unproven'
     if (forms.some(({ proven }) => proven.difference !== undefined)) return 'differs'
     // Scales are compared when they are asked for.
     if (!forms.every(form => form.isBegun || form.isScale)) return 'unproven'
-    const alike = this.#options.alikeGateOf?.(resource, shown)
+    const alike = this.#options.alikeGateOf?.(resource, output)
     return allOf(alike === undefined ? forms : [alike, ...forms])
   }
 
@@ -171,8 +171,8 @@ export class Evidence {
   }
 
   #begin(evident: Evident): void {
-    for (const shown of firstForms) {
-      if (isComparedFirst(evident.resource, shown)) this.#formOf(evident, shown)
+    for (const output of firstForms) {
+      if (isComparedFirst(evident.resource, output)) this.#formOf(evident, output)
     }
   }
 
@@ -184,14 +184,14 @@ export class Evidence {
     }
   }
 
-  #formOf({ resource, version, forms }: Evident, shown: ShownForm): Form {
-    const name = formName(shown)
+  #formOf({ resource, version, forms }: Evident, output: ComparedForm): Form {
+    const name = formName(output)
     const known = forms.get(name)
     if (known !== undefined) return known
     const form = new Form({
       resource,
       version,
-      shown: comparedForm(shown),
+      output: comparedForm(output),
       shapes: this.#shapes,
       generation: `evidence ${++this.#generations}`,
       onTask: this.#onTask,
@@ -288,12 +288,12 @@ export class Evidence {
       this.#later(form)
       return
     }
-    await encoder.prepare(form.shown, clock)
+    await encoder.prepare(form.output, clock)
     this.#pace.asked(clock.monotonicMs())
     const outcome = await compare(
       {
         upstream: upstreamOf(form.version),
-        gate: alikeGateOf?.(form.resource, { ...form.shown, now: clock.wallMs() }),
+        gate: alikeGateOf?.(form.resource, { ...form.output, now: clock.wallMs() }),
         clock,
         held,
         encoder,
@@ -350,7 +350,7 @@ export class Evidence {
       const { group, version, resource } = form.resource
       logger.error(
         'the upstream shows a resource in another way than the mirror would: requests for it in this form pass',
-        { resource, group, version, form: formName(form.shown), at },
+        { resource, group, version, form: formName(form.output), at },
       )
       return
     }
@@ -364,7 +364,7 @@ export class Evidence {
       const { group, version, resource } = form.resource
       this.#options.logger.warn(
         'the upstream refuses to be compared for a resource: requests for it pass to the upstream',
-        { resource, group, version, form: formName(form.shown), code: outcome.code },
+        { resource, group, version, form: formName(form.output), code: outcome.code },
       )
     }
     // A suspected form is compared until there is an answer, and so is a single object.

@@ -84,7 +84,7 @@ export class Evidents {
 
   /** False for a form whose evidence was dropped. */
   has(form: Form): boolean {
-    return this.of(form.resource).some(({ forms }) => forms.get(formName(form.shown)) === form)
+    return this.of(form.resource).some(({ forms }) => forms.get(formName(form.output)) === form)
   }
 
   /** Forgets what was found to differ: another server may have answered than the one that was

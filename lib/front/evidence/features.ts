@@ -13,7 +13,7 @@ import type { Upstream } from '../upstream/upstream.ts'
 import { BothWays } from './both-ways.ts'
 import { asked, dateOf, differenceOf, type Held } from './compare.ts'
 import type { Evident } from './evidents.ts'
-import type { ShownForm } from './form.ts'
+import type { ComparedForm } from './form.ts'
 import { comparedForm, formName } from './form-names.ts'
 import { streamPath } from './question.ts'
 
@@ -32,7 +32,7 @@ export interface FeaturesOptions {
 const underWayMax = 2
 const retryMs = 5_000
 /** Streams are compressed in every form. */
-const anyForm: ShownForm = comparedForm({
+const anyForm: ComparedForm = comparedForm({
   encoding: 'json',
   rendering: 'object',
   renderingVersion: 'v1',
@@ -67,8 +67,8 @@ export class Features {
 
   /** Whether the upstream obeys the feature for a resource in a form. Undefined while it is not
    *  known: the upstream is asked then, so that the next client is told. */
-  isObeyed(feature: LaterFeature, resource: Resource, shown: ShownForm): boolean | undefined {
-    const form = feature === 'zippedStreams' ? anyForm : comparedForm(shown)
+  isObeyed(feature: LaterFeature, resource: Resource, output: ComparedForm): boolean | undefined {
+    const form = feature === 'zippedStreams' ? anyForm : comparedForm(output)
     const known = this.#knownOf(feature, resource, form)
     if (known !== undefined || resource.learned !== undefined) return known
     // Perhaps nothing tells. The feature gate is the same for all resources of a server.
@@ -77,7 +77,7 @@ export class Features {
     return isIgnored === true ? false : undefined
   }
 
-  #knownOf(feature: LaterFeature, resource: Resource, form: ShownForm): boolean | undefined {
+  #knownOf(feature: LaterFeature, resource: Resource, form: ComparedForm): boolean | undefined {
     const [evident, ...others] = this.#options.evidentsOf(resource)
     // Servers of several versions may treat it differently.
     if (evident === undefined || others.length > 0) return undefined
@@ -120,7 +120,7 @@ export class Features {
         onBytes: () => {},
         signal: this.#stopped.signal,
       },
-      { shown: anyForm, acceptsGzip: true },
+      { output: anyForm, acceptsGzip: true },
       streamPath(resource),
       'item',
     )
@@ -140,7 +140,7 @@ export class Features {
     if (both.path === undefined) return undefined
     const answer = await asked(
       { upstream: upstreamOf(version), onBytes: () => {}, signal: this.#stopped.signal },
-      { shown: { ...form, drops: feature === 'drop' ? true : undefined } },
+      { output: { ...form, drops: feature === 'drop' ? true : undefined } },
       both.path,
       'item',
     )
@@ -149,7 +149,7 @@ export class Features {
     for (const isObeyed of [false, true]) {
       const body = both.body(isObeyed, now)
       if (body instanceof NotExact) return undefined
-      if (differenceOf({ shown: form, resource }, body, answer) === undefined) return isObeyed
+      if (differenceOf({ output: form, resource }, body, answer) === undefined) return isObeyed
     }
     return undefined
   }
@@ -158,6 +158,6 @@ export class Features {
 interface Question {
   readonly feature: LaterFeature
   readonly resource: Resource
-  readonly form: ShownForm
+  readonly form: ComparedForm
   readonly version: string
 }

@@ -1,12 +1,12 @@
 /** The forms, and their names in logs. */
 
-import type { Shown } from '../../codec/output/object-encoder.ts'
+import type { OutputForm } from '../../codec/output/object-encoder.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
-import type { ShownForm } from './form.ts'
+import type { ComparedForm } from './form.ts'
 
 /** The forms that are compared before a client has asked for them: those that controllers and
  *  people use most. */
-export const firstForms: readonly ShownForm[] = [
+export const firstForms: readonly ComparedForm[] = [
   { encoding: 'json', rendering: 'object', renderingVersion: 'v1', includeObject: 'Metadata' },
   { encoding: 'protobuf', rendering: 'object', renderingVersion: 'v1', includeObject: 'Metadata' },
   { encoding: 'json', rendering: 'Table', renderingVersion: 'v1', includeObject: 'Metadata' },
@@ -18,17 +18,17 @@ export const firstForms: readonly ShownForm[] = [
   },
 ]
 
-export function isMetadata({ rendering }: Pick<Shown, 'rendering'>): boolean {
+export function isMetadata({ rendering }: Pick<OutputForm, 'rendering'>): boolean {
   return rendering === 'PartialObjectMetadata' || rendering === 'PartialObjectMetadataList'
 }
 
 /** As it is compared: objects among the items of a list where there are lists. */
-export function comparedForm(shown: ShownForm): ShownForm {
-  const { encoding, rendering, renderingVersion, includeObject, subresource } = shown
+export function comparedForm(output: ComparedForm): ComparedForm {
+  const { encoding, rendering, renderingVersion, includeObject, subresource } = output
   const metadata = subresource === undefined ? 'PartialObjectMetadataList' : 'PartialObjectMetadata'
   return {
     encoding,
-    rendering: isMetadata(shown) ? metadata : rendering,
+    rendering: isMetadata(output) ? metadata : rendering,
     renderingVersion,
     includeObject,
     subresource,
@@ -36,17 +36,17 @@ export function comparedForm(shown: ShownForm): ShownForm {
 }
 
 /** Such as `json Table v1 Metadata`. */
-export function formName(shown: ShownForm): string {
-  const { subresource, ...whole } = shown
+export function formName(output: ComparedForm): string {
+  const { subresource, ...whole } = output
   if (subresource !== undefined) return `${subresource} ${formName(whole)}`
   const { encoding, rendering, renderingVersion, includeObject } = whole
   if (rendering === 'object') return encoding
-  if (isMetadata(shown)) return `${encoding} metadata ${renderingVersion}`
+  if (isMetadata(output)) return `${encoding} metadata ${renderingVersion}`
   return `${encoding} Table ${renderingVersion} ${includeObject}`
 }
 
 /** Whether a resource has a form that nobody has asked for yet. */
-export function isComparedFirst({ custom, learned }: Resource, shown: ShownForm): boolean {
-  if (shown.encoding === 'protobuf') return custom === undefined && learned === undefined
-  return shown.rendering !== 'Table' || learned === undefined || learned.table !== undefined
+export function isComparedFirst({ custom, learned }: Resource, output: ComparedForm): boolean {
+  if (output.encoding === 'protobuf') return custom === undefined && learned === undefined
+  return output.rendering !== 'Table' || learned === undefined || learned.table !== undefined
 }

@@ -2,16 +2,16 @@
  *  and the gate for its objects. */
 
 import type { Key } from '../../base/keys.ts'
-import { type Gate, type ShownPlace, Superseded, Unproven } from '../../codec/output/gate.ts'
+import { type Gate, type OutputPlace, Superseded, Unproven } from '../../codec/output/gate.ts'
 import type { Shapes } from './rows/shapes.ts'
 import { NotExact } from '../../codec/not-exact.ts'
-import type { Shown } from '../../codec/output/object-encoder.ts'
+import type { OutputForm } from '../../codec/output/object-encoder.ts'
 import { ProvenForm } from './proven-form.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import type { KeyValue } from '../../store/event.ts'
 
 /** The form in which objects are shown, without the time. */
-export type ShownForm = Omit<Shown, 'now' | 'gate'>
+export type ComparedForm = Omit<OutputForm, 'now' | 'gate'>
 
 /** One comparison. */
 export type Task =
@@ -29,7 +29,7 @@ export interface FormOptions {
   readonly resource: Resource
   /** Version of the servers that it is compared with; empty for any. */
   readonly version: string
-  readonly shown: ShownForm
+  readonly output: ComparedForm
   readonly shapes: Shapes
   /** Differs for each form. */
   readonly generation: string
@@ -41,7 +41,7 @@ export class Form implements Gate {
   readonly name: string
   readonly resource: Resource
   readonly version: string
-  readonly shown: ShownForm
+  readonly output: ComparedForm
   readonly proven: ProvenForm
   readonly #shapes: Shapes
   readonly #onTask: (form: Form) => void
@@ -65,15 +65,15 @@ export class Form implements Gate {
    *  numbers. */
   #excepted = { epoch: 0, shapes: new Set<number>() }
 
-  constructor({ resource, version, shown, shapes, generation, onTask }: FormOptions) {
+  constructor({ resource, version, output, shapes, generation, onTask }: FormOptions) {
     this.name = generation
     this.resource = resource
     this.version = version
-    this.shown = shown
+    this.output = output
     this.#shapes = shapes
     this.#onTask = onTask
     // The selector of a scale is made of several texts, too.
-    const hasCells = shown.rendering === 'Table' || this.isScale
+    const hasCells = output.rendering === 'Table' || this.isScale
     const isConverted = resource.learned !== undefined && resource.storage?.conversion === 'relabel'
     this.proven = new ProvenForm({ shapes, hasCells, isConverted })
     this.hasPage = !this.isScale
@@ -81,7 +81,7 @@ export class Form implements Gate {
 
   /** Scales are in no list: each is compared alone. */
   get isScale(): boolean {
-    return this.shown.subresource === 'scale'
+    return this.output.subresource === 'scale'
   }
 
   /** True if some of its objects may be answered from the mirror, or a list without any. */
@@ -94,7 +94,7 @@ export class Form implements Gate {
     return this.proven.isKnown(this.isScale ? 'alone' : 'item')
   }
 
-  objection(entry: KeyValue, place: ShownPlace): NotExact | undefined {
+  objection(entry: KeyValue, place: OutputPlace): NotExact | undefined {
     if (this.#isDropped) return superseded
     const shape = this.#shapes.shapeOf(entry)
     // All of its rows may have been proven since, by other objects.
@@ -109,7 +109,7 @@ export class Form implements Gate {
   /** True if a single object is written as the upstream writes it. A Table's row is the same in a
    *  list and alone. */
   get hasAlone(): boolean {
-    return this.shown.rendering === 'Table' || this.proven.isKnown('alone')
+    return this.output.rendering === 'Table' || this.proven.isKnown('alone')
   }
 
   /** Has an object compared, unless its rows will be compared anyway. */
@@ -170,7 +170,7 @@ export class Form implements Gate {
   }
 
   /** The upstream has shown these objects in the same bytes as we do. */
-  learn(entries: readonly KeyValue[], place: ShownPlace): void {
+  learn(entries: readonly KeyValue[], place: OutputPlace): void {
     if (this.isSuspect) this.proven.reopen()
     this.#suspicion = undefined
     for (const entry of entries) this.proven.learn(this.#shapes.shapeOf(entry), place)

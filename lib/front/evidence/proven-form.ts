@@ -3,7 +3,7 @@
  *  object may be shown from the mirror when all of its rows are proven. */
 
 import { noShape, type Shapes } from './rows/shapes.ts'
-import type { ShownPlace } from '../../codec/output/gate.ts'
+import type { OutputPlace } from '../../codec/output/gate.ts'
 
 /** More rows than this are made up on purpose: everything is forgotten, and proven again. */
 const rowsMax = 65_536
@@ -24,7 +24,7 @@ export class ProvenForm {
   readonly #options: ProvenFormOptions
   readonly #proven = new Set<number>()
   readonly #claimed = new Map<number, number>()
-  readonly #places = new Set<ShownPlace>()
+  readonly #places = new Set<OutputPlace>()
   /** By shape: how many rows were proven at the last check; `allProven` if all rows of the shape
    *  were. */
   #known = new Int32Array(0)
@@ -41,7 +41,7 @@ export class ProvenForm {
   }
 
   /** Something was compared in that place. */
-  isKnown(place: ShownPlace): boolean {
+  isKnown(place: OutputPlace): boolean {
     return this.#places.has(place)
   }
 
@@ -65,7 +65,7 @@ export class ProvenForm {
   }
 
   /** The upstream has shown an object of this shape in the same bytes as we do. */
-  learn(shape: number, place: ShownPlace): void {
+  learn(shape: number, place: OutputPlace): void {
     this.#places.add(place)
     if (shape === noShape) return
     this.#knownOf(shape)

@@ -4,7 +4,7 @@ import { mediaTypeNames } from '../../codec/negotiate/negotiate.ts'
 import { type Key, textFromKey } from '../../base/keys.ts'
 import type { Revision } from '../../base/revision.ts'
 import { groupVersionText, type Resource } from '../../kube/resources/resource.ts'
-import type { ShownForm } from './form.ts'
+import type { ComparedForm } from './form.ts'
 
 /** The name and namespace of an object, from its key. */
 export interface ObjectName {
@@ -23,7 +23,12 @@ export function nameOf({ storage, isNamespaced }: Resource, key: Key): ObjectNam
 }
 
 /** A list of all objects at a revision, at most `limit`. */
-export function pagePath(resource: Resource, at: Revision, limit: number, form: ShownForm): string {
+export function pagePath(
+  resource: Resource,
+  at: Revision,
+  limit: number,
+  form: ComparedForm,
+): string {
   return `${pathOf(resource, '')}?${exactly(at, form)}&limit=${limit}`
 }
 
@@ -32,7 +37,7 @@ export function itemPath(
   resource: Resource,
   at: Revision,
   { namespace, name }: ObjectName,
-  form: ShownForm,
+  form: ComparedForm,
 ): string {
   const selector = encodeURIComponent(`metadata.name=${name}`)
   return `${pathOf(resource, namespace)}?${exactly(at, form)}&fieldSelector=${selector}`
@@ -50,7 +55,7 @@ export function streamPath(resource: Resource): string {
 export function alonePath(
   resource: Resource,
   { namespace, name }: ObjectName,
-  { subresource, rendering, includeObject }: ShownForm,
+  { subresource, rendering, includeObject }: ComparedForm,
 ): string {
   const path = `${pathOf(resource, namespace)}/${encodeURIComponent(name)}`
   const query = rendering === 'Table' ? `?includeObject=${includeObject}` : ''
@@ -63,7 +68,7 @@ function pathOf({ group, version, resource }: Resource, namespace: string): stri
   return `${root}/${groupVersionText(group, version)}${scope}/${resource}`
 }
 
-function exactly(at: Revision, { rendering, includeObject }: ShownForm): string {
+function exactly(at: Revision, { rendering, includeObject }: ComparedForm): string {
   const exact = `resourceVersion=${at}&resourceVersionMatch=Exact`
   const isPlain = rendering !== 'Table' || includeObject === 'Metadata'
   return isPlain ? exact : `${exact}&includeObject=${includeObject}`
@@ -71,7 +76,7 @@ function exactly(at: Revision, { rendering, includeObject }: ShownForm): string 
 
 /** The Accept header that names a form. */
 export function acceptOf(
-  { encoding, rendering, renderingVersion, drops }: ShownForm,
+  { encoding, rendering, renderingVersion, drops }: ComparedForm,
   place: 'alone' | 'item',
 ): string {
   const type = mediaTypeNames[encoding]

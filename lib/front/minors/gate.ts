@@ -4,12 +4,12 @@
  *  writes it. */
 
 import { ByteWriter } from '../../wire/byte-writer.ts'
-import { type Gate, type ShownPlace, VersionsDiffer } from '../../codec/output/gate.ts'
+import { type Gate, type OutputPlace, VersionsDiffer } from '../../codec/output/gate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import { bookmarkFrame } from '../../codec/output/frames.ts'
 import { listBody } from '../../codec/output/list-body.ts'
 import { joined } from '../../codec/output/object-body.ts'
-import type { ObjectEncoder, Shown } from '../../codec/output/object-encoder.ts'
+import type { ObjectEncoder, OutputForm } from '../../codec/output/object-encoder.ts'
 import type { KeyValue } from '../../store/event.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import { scaleBody } from '../../kube/scale.ts'
@@ -20,33 +20,33 @@ export interface MinorsGateOptions {
   readonly resource: Resource
   /** Encoders, one for each minor. */
   readonly encoders: readonly ObjectEncoder[]
-  readonly shown: Shown
+  readonly form: OutputForm
 }
 
 export class MinorsGate implements Gate {
   readonly name: string
   readonly #resource: Resource
   readonly #encoders: readonly ObjectEncoder[]
-  readonly #shown: Shown
+  readonly #form: OutputForm
   readonly #first = new ByteWriter()
   readonly #other = new ByteWriter()
 
-  constructor({ name, resource, encoders, shown }: MinorsGateOptions) {
+  constructor({ name, resource, encoders, form }: MinorsGateOptions) {
     this.name = name
     this.#resource = resource
     this.#encoders = encoders
-    this.#shown = { ...shown, gate: undefined }
+    this.#form = { ...form, gate: undefined }
   }
 
   /** True if what is around the objects is alike, too: the kind of a list, the columns of a
    *  Table. */
   get areListsAlike(): boolean {
-    if (this.#shown.subresource !== undefined) return true
+    if (this.#form.subresource !== undefined) return true
     return areEqual(
       this.#encoders.map(encoder =>
         joined(
           listBody(encoder, {
-            shown: this.#shown,
+            form: this.#form,
             isPretty: false,
             meta: { resourceVersion: '1' },
             runs: [],
@@ -64,14 +64,14 @@ export class MinorsGate implements Gate {
           bookmarkFrame(
             encoder,
             { revision: 1, endsInitialEvents },
-            { shown: this.#shown, hasColumns: true },
+            { form: this.#form, hasColumns: true },
           ),
         ),
       ),
     )
   }
 
-  objection(entry: KeyValue, place: ShownPlace): NotExact | undefined {
+  objection(entry: KeyValue, place: OutputPlace): NotExact | undefined {
     const [first, ...others] = this.#encoders
     if (first === undefined) return undefined
     const ours = this.#write(this.#first, first, { entry, place })
@@ -87,15 +87,15 @@ export class MinorsGate implements Gate {
   #write(
     out: ByteWriter,
     encoder: ObjectEncoder,
-    { entry, place }: { readonly entry: KeyValue; readonly place: ShownPlace },
+    { entry, place }: { readonly entry: KeyValue; readonly place: OutputPlace },
   ): Buffer | NotExact {
-    const shown = this.#shown
-    if (shown.subresource === 'scale') {
-      const body = scaleBody(this.#resource, { isPretty: false }, { encoder, shown, entry })
+    const form = this.#form
+    if (form.subresource === 'scale') {
+      const body = scaleBody(this.#resource, { isPretty: false }, { encoder, form, entry })
       return body instanceof NotExact ? body : Buffer.from(body)
     }
     out.clear()
-    const problem = encoder.append(out, entry, { shown, revision: entry.modRevision, place })
+    const problem = encoder.append(out, entry, { form, revision: entry.modRevision, place })
     return problem ?? Buffer.from(out.bytes.buffer, out.bytes.byteOffset, out.length)
   }
 }

@@ -10,7 +10,7 @@
 import { NotExact } from '../../codec/not-exact.ts'
 import type { Gate } from '../../codec/output/gate.ts'
 import type { Schema } from '../../codec/schema/schema.ts'
-import type { ObjectEncoder, Shown } from '../../codec/output/object-encoder.ts'
+import type { ObjectEncoder, OutputForm } from '../../codec/output/object-encoder.ts'
 import { type AskedRead, outcomeOf, type Planned } from '../../kube/read-plan.ts'
 import type { ResourceRoute } from '../../kube/request/routes.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
@@ -48,22 +48,22 @@ export class MixedMinors {
   }
 
   /** The gate that objects in a form must pass; undefined if all of them are written alike. */
-  gateOf(resource: Resource, shown: Shown): Gate | undefined {
-    const { encoding, rendering, renderingVersion, includeObject, subresource } = shown
+  gateOf(resource: Resource, output: OutputForm): Gate | undefined {
+    const { encoding, rendering, renderingVersion, includeObject, subresource } = output
     const form = [encoding, rendering, renderingVersion, includeObject, subresource].join(' ')
     const gates = this.#gates.get(resource) ?? new Map<string, Gate | undefined>()
     this.#gates.set(resource, gates)
-    if (!gates.has(form)) gates.set(form, this.#makeGate(resource, shown))
+    if (!gates.has(form)) gates.set(form, this.#makeGate(resource, output))
     return gates.get(form)
   }
 
   /** True if nothing is alike in a form. */
-  areFormsApart(resource: Resource, shown: Shown): boolean {
-    return this.gateOf(resource, shown) === nothingAlike
+  areFormsApart(resource: Resource, output: OutputForm): boolean {
+    return this.gateOf(resource, output) === nothingAlike
   }
 
-  #makeGate(resource: Resource, shown: Shown): Gate | undefined {
-    const gate = this.#objectsGate(resource, shown)
+  #makeGate(resource: Resource, output: OutputForm): Gate | undefined {
+    const gate = this.#objectsGate(resource, output)
     if (gate === undefined || gate instanceof NotExact) return gate && nothingAlike
     return gate.areListsAlike ? gate : nothingAlike
   }
@@ -89,9 +89,9 @@ export class MixedMinors {
     })
   }
 
-  #objectsGate(resource: Resource, shown: Shown): MinorsGate | NotExact | undefined {
-    const isMetadata = shown.rendering.startsWith('PartialObjectMetadata')
-    const part = isMetadata && shown.subresource === undefined ? 'metadata' : 'objects'
+  #objectsGate(resource: Resource, output: OutputForm): MinorsGate | NotExact | undefined {
+    const isMetadata = output.rendering.startsWith('PartialObjectMetadata')
+    const part = isMetadata && output.subresource === undefined ? 'metadata' : 'objects'
     if (this.#differing(resource, part).length === 0) return undefined
     const encoders: ObjectEncoder[] = []
     for (const schema of this.#options.schemas) {
@@ -99,7 +99,7 @@ export class MixedMinors {
       if (encoder instanceof NotExact) return encoder
       encoders.push(encoder)
     }
-    return new MinorsGate({ name: this.#name, resource, encoders, shown })
+    return new MinorsGate({ name: this.#name, resource, encoders, form: output })
   }
 
   #differing(resource: Resource, part: Part): readonly string[] {

@@ -4,7 +4,7 @@ import type { Key } from '../../base/keys.ts'
 import type { Revision } from '../../base/revision.ts'
 import type { Gate } from '../../codec/output/gate.ts'
 import type { MediaType } from '../../codec/negotiate/negotiate.ts'
-import type { Shown } from '../../codec/output/object-encoder.ts'
+import type { OutputForm } from '../../codec/output/object-encoder.ts'
 import type { DecisionPolicy, PassReason } from '../../kube/decide.ts'
 import type { LaterFeature } from '../../kube/later-features.ts'
 import type { WatchPlan, AskedRead } from '../../kube/read-plan.ts'
@@ -57,8 +57,8 @@ export class PassingSide implements UpstreamSide {
     return held.given.concerns(plan, snapshot) ? 'unproven' : undefined
   }
 
-  gateOf(resource: Resource, shown: Shown): Gate | PassReason | undefined {
-    return this.#services.proxy.gateOf?.(resource, shown)
+  gateOf(resource: Resource, output: OutputForm): Gate | PassReason | undefined {
+    return this.#services.proxy.gateOf?.(resource, output)
   }
 
   obeys(feature: LaterFeature, resource: Resource, mediaType: MediaType): boolean | undefined {

@@ -1,7 +1,7 @@
 /** The options of passing requests on. */
 
 import type { Gate } from '../../codec/output/gate.ts'
-import type { Shown } from '../../codec/output/object-encoder.ts'
+import type { OutputForm } from '../../codec/output/object-encoder.ts'
 import type { DecisionPolicy, PassReason } from '../../kube/decide.ts'
 import type { MixedMinors } from '../minors/mixed-minors.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
@@ -37,7 +37,7 @@ export interface ProxyOptions {
   readonly inexact: InexactEvents
   /** The gate that objects of a resource in a form must pass, or why there is none; undefined: all
    *  objects may be shown. */
-  readonly gateOf?: ((resource: Resource, shown: Shown) => Gate | PassReason) | undefined
+  readonly gateOf?: ((resource: Resource, form: OutputForm) => Gate | PassReason) | undefined
   /** Whether the upstream obeys what asks for a feature; undefined while that is not known. */
   readonly obeys?: Features['isObeyed'] | undefined
   /** True if there is data of the version that serves the resource, so that more than objects can

@@ -60,29 +60,29 @@ export function expiryOf({ valid_to }: DetailedPeerCertificate): number {
 }
 
 /** The common name; empty if it has none, or its subject cannot be read. */
-export function commonNameOf(certificate: ShownCertificate): string {
+export function commonNameOf(certificate: PeerCertificate): string {
   return subjectIn(certificate).commonName
 }
 
 /** The user of a certificate, as upstream reads it: the common name is the user, each
  *  organization a group. */
-export function identityOfCertificate(certificate: ShownCertificate): Identity | undefined {
+export function identityOfCertificate(certificate: PeerCertificate): Identity | undefined {
   const { commonName: user, organizations } = subjectIn(certificate)
   if (user === '') return undefined
   return { user, uid: '', groups: withAuthenticated(user, organizations), extra: {} }
 }
 
 /** A certificate as Node shows it, of which only the bytes are read. */
-interface ShownCertificate {
+interface PeerCertificate {
   readonly raw: Uint8Array
 }
 
 const nobody: Subject = { commonName: '', organizations: [] }
 
 /** Each request asks for the subject of its connection's certificate. */
-const subjects = new WeakMap<ShownCertificate, Subject>()
+const subjects = new WeakMap<PeerCertificate, Subject>()
 
-function subjectIn(certificate: ShownCertificate): Subject {
+function subjectIn(certificate: PeerCertificate): Subject {
   const known = subjects.get(certificate)
   if (known !== undefined) return known
   const subject = subjectOf(certificate.raw) ?? nobody

@@ -37,7 +37,7 @@ export interface RequestFaults {
   /** The faults that the client has met so far. */
   readonly met: readonly string[]
   /** The exchange whose response goes wrong; the same one if it does not. */
-  exchange(sound: Exchange, clock: Clock): Exchange
+  exchange(whole: Exchange, clock: Clock): Exchange
   /** Delay of the answer. */
   delayMs(): number
   /** The refusal in place of the answer. */

@@ -6,7 +6,7 @@ import type { Revision } from '../../base/revision.ts'
 import type { Soon } from '../../base/soon.ts'
 import type { MediaType } from '../../codec/negotiate/negotiate.ts'
 import type { Gate } from '../../codec/output/gate.ts'
-import type { Shown } from '../../codec/output/object-encoder.ts'
+import type { OutputForm } from '../../codec/output/object-encoder.ts'
 import type { DecisionPolicy, PassReason } from '../../kube/decide.ts'
 import type { LaterFeature } from '../../kube/later-features.ts'
 import type { ReadPlan, WatchPlan, AskedRead } from '../../kube/read-plan.ts'
@@ -43,7 +43,7 @@ export interface UpstreamSide {
   objectionToWatch(plan: WatchPlan, snapshot: Snapshot): PassReason | undefined
   /** The gate that objects of a resource in a form must pass, or why there is none; undefined: all
    *  may be shown. */
-  gateOf(resource: Resource, shown: Shown): Gate | PassReason | undefined
+  gateOf(resource: Resource, form: OutputForm): Gate | PassReason | undefined
   /** Whether the upstream obeys what asks for a feature of later versions; undefined while that is
    *  not known. */
   obeys(feature: LaterFeature, resource: Resource, mediaType: MediaType): boolean | undefined

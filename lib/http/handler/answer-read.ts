@@ -33,7 +33,7 @@ import {
   sendList,
 } from '../read/list.ts'
 import { type ContentsServices, contentsFor, rangeOf, type Wanted } from '../read/planned-read.ts'
-import { shownAs } from '../exchange/shown.ts'
+import { answerForm } from '../exchange/answer-form.ts'
 import { answerWatch, refuseWatch, type WatchServices } from '../watch/answer-watch.ts'
 
 /** Services that reads are answered with. */
@@ -315,13 +315,13 @@ async function answerDirectly(
     return answerFrom(context, { plan, snapshot, mediaType }, services)
   }
   const { resource } = plan
-  const shown = shownAs(context, plan, mediaType, services)
-  await shown.encoder.prepare(shown.shown, clock)
+  const form = answerForm(context, plan, mediaType, services)
+  await form.encoder.prepare(form.form, clock)
   let list: ListAnswer | undefined
   try {
     const begun = await withDeadline(context, deadline, async (signal): Promise<ListBeginning> => {
       const read = { plan, source, signal, makeReader, tokenEncryption }
-      list = { ...shown, resource, mediaType, contents: await directList(read), pace: clock }
+      list = { ...form, resource, mediaType, contents: await directList(read), pace: clock }
       return beginList(context, list, services)
     })
     if (begun === 'timed out') return refuseLate(reply)

@@ -16,7 +16,7 @@ import type { RequestContext } from '../exchange/request-context.ts'
 import type { Answer, UpstreamSide } from '../exchange/upstream-side.ts'
 import { holdFor, noteGet } from '../limits/fair-share.ts'
 import type { Fairness } from '../limits/fairness.ts'
-import { gated, shownAs } from '../exchange/shown.ts'
+import { gated, answerForm } from '../exchange/answer-form.ts'
 
 export interface GetServices {
   readonly segments: SegmentCache<Segment>
@@ -41,16 +41,16 @@ export function answerGet(
   noteGet(context, fairness)
   const entry = snapshot.get(plan.key)
   if (entry === undefined) throw objectNotFound(resource, plan.name)
-  const plain = shownAs(context, plan, mediaType, services)
-  const form = upstream === undefined ? plain : gated(plain, resource, upstream)
-  if (typeof form === 'string') return form
-  const { encoder, shown } = form
-  return soon(encoder.prepare(shown, clock), () => {
+  const plain = answerForm(context, plan, mediaType, services)
+  const answer = upstream === undefined ? plain : gated(plain, resource, upstream)
+  if (typeof answer === 'string') return answer
+  const { encoder, form } = answer
+  return soon(encoder.prepare(form, clock), () => {
     const { isPretty, encoding } = mediaType
     const body =
       plan.subresource === 'scale'
-        ? scaleBody(resource, mediaType, { encoder, shown, entry })
-        : keptObjectBody(encoder, entry, { shown, isPretty }, segments)
+        ? scaleBody(resource, mediaType, { encoder, form, entry })
+        : keptObjectBody(encoder, entry, { form, isPretty }, segments)
     if (body instanceof NotExact) return notShown(resource, body, upstream)
     holdFor(context, fairness, { bytes: body.length, kind: 'small' })
     const { reply } = context

@@ -28,7 +28,7 @@ import type { Snapshot } from '../../store/snapshot.ts'
 import { notShown, problemIn } from '../exchange/not-shown.ts'
 import type { UpstreamSide } from '../exchange/upstream-side.ts'
 import type { Fairness } from '../limits/fairness.ts'
-import { gated, type ShownAs, shownAs } from '../exchange/shown.ts'
+import { gated, type AnswerForm, answerForm } from '../exchange/answer-form.ts'
 import { holdFor } from '../limits/fair-share.ts'
 import type { Pieces } from '../server/respond.ts'
 import type { RequestContext } from '../exchange/request-context.ts'
@@ -54,14 +54,14 @@ export async function answerList(
   const { upstream } = services
   const page = await readPage(context, { plan, snapshot, pace })
   if (page === undefined) return undefined
-  const plain = shownAs(context, plan, mediaType, services)
-  const shown = upstream === undefined ? plain : gated(plain, resource, upstream)
-  if (typeof shown === 'string') return shown
-  await shown.encoder.prepare(shown.shown, pace)
+  const plain = answerForm(context, plan, mediaType, services)
+  const answer = upstream === undefined ? plain : gated(plain, resource, upstream)
+  if (typeof answer === 'string') return answer
+  await answer.encoder.prepare(answer.form, pace)
   const meta = listMeta(plan, page, services.tokenEncryption)
   const items = page.content.type === 'slices' && plan.limit === 0 ? snapshot.count(plan.range) : 0
   const contents = { meta, runs: runsOf(page, plan), isMirrored: true, items }
-  const list: ListAnswer = { ...shown, resource, mediaType, contents, pace }
+  const list: ListAnswer = { ...answer, resource, mediaType, contents, pace }
   return sendList(context, list, await beginList(context, list, services), services)
 }
 
@@ -130,7 +130,7 @@ export interface ListServices {
 }
 
 /** A list to be written. */
-export interface ListAnswer extends ShownAs {
+export interface ListAnswer extends AnswerForm {
   readonly resource: Resource
   readonly mediaType: MediaType
   readonly contents: ListContents
@@ -202,12 +202,12 @@ export async function sendList(
 
 function bodyOf(
   { reply }: RequestContext,
-  { contents, encoder, shown, mediaType }: ListAnswer,
+  { contents, encoder, form, mediaType }: ListAnswer,
   { segments, sharedSegments }: ListServices,
 ): Body {
   const { meta, runs, isMirrored, items } = contents
   return listBody(encoder, {
-    shown,
+    form,
     isPretty: mediaType.isPretty,
     meta,
     runs,

@@ -6,7 +6,7 @@ import type { Clock } from '../../base/clock.ts'
 import type { CacheError } from '../../base/errors.ts'
 import { Slice } from '../../base/slice.ts'
 import { errorFrame } from '../../codec/output/frames.ts'
-import type { Shown } from '../../codec/output/object-encoder.ts'
+import type { OutputForm } from '../../codec/output/object-encoder.ts'
 import { type MediaType, watchContentType } from '../../codec/negotiate/negotiate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import type { PassReason } from '../../kube/decide.ts'
@@ -20,7 +20,7 @@ import { zippedResponse } from '../exchange/reply.ts'
 import type { RequestContext } from '../exchange/request-context.ts'
 import type { UpstreamSide } from '../exchange/upstream-side.ts'
 import type { Fairness } from '../limits/fairness.ts'
-import { gated, shownAs } from '../exchange/shown.ts'
+import { gated, answerForm } from '../exchange/answer-form.ts'
 import { holdWatch } from '../limits/fair-share.ts'
 import { writable } from '../server/respond.ts'
 import { type Frames, InitialState, type StateServices } from './initial-state.ts'
@@ -53,11 +53,11 @@ export async function answerWatch(
 ): Promise<PassReason | undefined> {
   const { exchange, signal } = context
   const { watches, clock, upstream } = services
-  const plain = shownAs(context, plan, mediaType, services)
-  const form = upstream === undefined ? plain : gated(plain, plan.resource, upstream)
-  if (typeof form === 'string') return form
-  const { encoder, shown } = form
-  await encoder.prepare(shown, pace)
+  const plain = answerForm(context, plan, mediaType, services)
+  const answer = upstream === undefined ? plain : gated(plain, plan.resource, upstream)
+  if (typeof answer === 'string') return answer
+  const { encoder, form } = answer
+  await encoder.prepare(form, pace)
   const { keyspace, start, timeoutSeconds, allowBookmarks } = plan
   const filter = compileFilter(plan, context.state.makeReader)
   const hasState = start.type === 'state'
@@ -66,22 +66,22 @@ export async function answerWatch(
   const objection = objectionTo(plan, snapshot, services)
   if (objection !== undefined) return objection
   const isZipped = isCompressed(context, { plan, mediaType }, upstream)
-  const answer = { plan, snapshot, encoder, shown, isZipped }
-  const initial = new InitialState(answer, context.state.makeReader, services)
+  const stateAnswer = { plan, snapshot, encoder, form, isZipped }
+  const initial = new InitialState(stateAnswer, context.state.makeReader, services)
   // With an upstream, objects that cannot be shown exactly are found before anything is sent.
-  const isChecked = hasState && upstream !== undefined && !isUnanswerable(shown)
+  const isChecked = hasState && upstream !== undefined && !isUnanswerable(form)
   const problem = isChecked ? await problemIn(context, initial.frames(), clock) : undefined
   if (problem !== undefined) return notShown(plan.resource, problem, upstream)
   if (signal.aborted) return undefined
   const frames = hasState ? initial.frames() : [][Symbol.iterator]()
   const beginning = await firstOf(frames, clock)
-  if (beginning.value instanceof NotExact && !isUnanswerable(shown)) {
+  if (beginning.value instanceof NotExact && !isUnanswerable(form)) {
     return notShown(plan.resource, beginning.value, upstream)
   }
   holdWatch(context, context.target, services.fairness)
   respondTo(context, mediaType, isZipped)
   exchange.flush()
-  const framing = framingOf(plan.resource, encoder, shown)
+  const framing = framingOf(plan.resource, encoder, form)
   const { outbox, reports } = watches
   const events = reports?.of(plan.resource)
   const connection = new WatchResponse(exchange, framing, { outbox, events, isZipped })
@@ -159,7 +159,7 @@ export function refuseWatch(
 
 /** The object of an event cannot be written as a list of metadata: upstream ends such a stream at
  *  its first event. */
-function isUnanswerable({ rendering }: Shown): boolean {
+function isUnanswerable({ rendering }: OutputForm): boolean {
   return rendering === 'PartialObjectMetadataList'
 }
 

@@ -69,7 +69,7 @@ function frameMaker(
   { clock, logger, upstream, watches, conversions }: FrameServices,
   { framing, filter, name, keyspace }: Making,
 ): AudienceSpec['frameOf'] {
-  const { gate } = framing.shown
+  const { gate } = framing.form
   const frames: FrameCache | undefined = framing.canKeep ? watches.frames : undefined
   const names = { ADDED: `ADDED ${name}`, MODIFIED: `MODIFIED ${name}`, DELETED: `DELETED ${name}` }
   const inexact = ({ reason }: NotExact, key: Key, revision: Revision): 'inexact' => {

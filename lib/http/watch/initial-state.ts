@@ -17,14 +17,14 @@ import type { WatchPlan } from '../../kube/read-plan.ts'
 import type { KeyValue } from '../../store/event.ts'
 import type { SegmentCache } from '../../store/segments.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
-import type { ShownAs } from '../exchange/shown.ts'
+import type { AnswerForm } from '../exchange/answer-form.ts'
 
 export interface StateServices {
   readonly segments: SegmentCache<Segment>
 }
 
 /** A snapshot, and the form in which its objects are shown. */
-export interface StateAnswer extends ShownAs {
+export interface StateAnswer extends AnswerForm {
   readonly plan: WatchPlan
   readonly snapshot: Snapshot
   /** The pieces will be compressed: those that are kept are noted for that. */
@@ -145,8 +145,8 @@ export class InitialState {
 }
 
 /** Encoder of initial events. Rows show ages, so they are never kept. */
-function addedItemEncoder({ encoder, shown }: ShownAs): ItemEncoder {
-  const options = { shown, hasColumns: false }
+function addedItemEncoder({ encoder, form }: AnswerForm): ItemEncoder {
+  const options = { form, hasColumns: false }
   return {
     append(out, entry) {
       const frame = eventFrame(
@@ -158,6 +158,6 @@ function addedItemEncoder({ encoder, shown }: ShownAs): ItemEncoder {
       out.append(frame)
       return undefined
     },
-    segmentName: shown.rendering === 'Table' ? undefined : `added ${encoder.segmentName(shown)}`,
+    segmentName: form.rendering === 'Table' ? undefined : `added ${encoder.segmentName(form)}`,
   }
 }

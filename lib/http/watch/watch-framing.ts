@@ -4,7 +4,7 @@
 
 import type { CacheError } from '../../base/errors.ts'
 import type { Revision } from '../../base/revision.ts'
-import type { ObjectEncoder, Shown } from '../../codec/output/object-encoder.ts'
+import type { ObjectEncoder, OutputForm } from '../../codec/output/object-encoder.ts'
 import {
   bookmarkFrame,
   errorFrame,
@@ -24,8 +24,12 @@ import type { WatchEvent } from '../../kube/watch-events.ts'
 const framings = new WeakMap<ObjectEncoder, Map<string, WatchFraming>>()
 
 /** The framing of all watches whose events this encoder writes in this way. */
-export function framingOf(resource: Resource, encoder: ObjectEncoder, shown: Shown): WatchFraming {
-  const made = new WatchFraming(resource, encoder, shown)
+export function framingOf(
+  resource: Resource,
+  encoder: ObjectEncoder,
+  form: OutputForm,
+): WatchFraming {
+  const made = new WatchFraming(resource, encoder, form)
   let ofEncoder = framings.get(encoder)
   if (ofEncoder === undefined) framings.set(encoder, (ofEncoder = new Map()))
   const known = ofEncoder.get(made.name)
@@ -36,40 +40,40 @@ export function framingOf(resource: Resource, encoder: ObjectEncoder, shown: Sho
 export class WatchFraming {
   readonly resource: Resource
   readonly encoder: ObjectEncoder
-  readonly shown: Shown
+  readonly form: OutputForm
 
-  constructor(resource: Resource, encoder: ObjectEncoder, shown: Shown) {
+  constructor(resource: Resource, encoder: ObjectEncoder, form: OutputForm) {
     this.resource = resource
     this.encoder = encoder
-    this.shown = shown
+    this.form = form
   }
 
   /** Equal for watches whose events are written alike. */
   get name(): string {
-    const { rendering, includeObject } = this.shown
-    return `${this.encoder.segmentName(this.shown)} ${rendering} ${includeObject}`
+    const { rendering, includeObject } = this.form
+    return `${this.encoder.segmentName(this.form)} ${rendering} ${includeObject}`
   }
 
   /** Rows show ages, which change with time. */
   get canKeep(): boolean {
-    return this.shown.rendering !== 'Table'
+    return this.form.rendering !== 'Table'
   }
 
   event(event: WatchEvent, nowMs: number): Uint8Array | NotExact {
-    const shown = this.canKeep ? this.shown : { ...this.shown, now: nowMs }
-    return eventFrame(this.encoder, event, { shown, hasColumns: false })
+    const form = this.canKeep ? this.form : { ...this.form, now: nowMs }
+    return eventFrame(this.encoder, event, { form, hasColumns: false })
   }
 
   /** The first frame of a watch, made from a shared one: only there a Table has its columns. */
   first(frame: Uint8Array): Uint8Array {
-    return this.shown.rendering === 'Table'
-      ? frameWithColumns(frame, this.encoder, this.shown)
+    return this.form.rendering === 'Table'
+      ? frameWithColumns(frame, this.encoder, this.form)
       : frame
   }
 
   bookmark(revision: Revision, endsInitialEvents: boolean): Uint8Array | NotExact {
-    const { encoder, shown } = this
-    return bookmarkFrame(encoder, { revision, endsInitialEvents }, { shown, hasColumns: false })
+    const { encoder, form } = this
+    return bookmarkFrame(encoder, { revision, endsInitialEvents }, { form, hasColumns: false })
   }
 
   /** The last event of a watch whose position is no longer kept; `oldest` is the oldest revision
@@ -80,6 +84,6 @@ export class WatchFraming {
   }
 
   failure(failure: CacheError): Uint8Array {
-    return errorFrame(statusObjectJson(statusFromError(failure)), this.shown)
+    return errorFrame(statusObjectJson(statusFromError(failure)), this.form)
   }
 }

@@ -3,7 +3,7 @@
  *
  *  Reads are decided by the same gate as in the thread with the mirrors. What differs is where the
  *  facts come from: etcd's revision is asked of that thread, progress comes through the ring, and
- *  whatever clients of other threads have seen is not older here (`ShownRevisions`). */
+ *  whatever clients of other threads have seen is not older here (`SeenRevisions`). */
 
 import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
@@ -34,12 +34,12 @@ import type { Answer } from './messages.ts'
 import type { RemoteClients } from './remote-client.ts'
 import { RemoteReads } from './remote-reads.ts'
 import type { RingReader } from './ring.ts'
-import { ShownRevisions } from './shown-revisions.ts'
+import { SeenRevisions } from './seen-revisions.ts'
 import type { SlabShelf } from './slabs.ts'
 
 export interface FaceMirrorsOptions {
   readonly layout: MirrorLayout
-  readonly shown: SharedArrayBuffer
+  readonly seen: SharedArrayBuffer
   readonly ownRevisions: readonly (SharedArrayBuffer | undefined)[]
   readonly ring: RingReader
   readonly shelf: SlabShelf
@@ -64,7 +64,7 @@ interface Copy {
 
 export class FaceMirrors implements Mirrors, CopyTarget {
   readonly #options: FaceMirrorsOptions
-  readonly #shown: ShownRevisions
+  readonly #seen: SeenRevisions
   readonly #mirrors: readonly FaceMirror[]
   readonly #feeds: readonly FaceFeed[]
   readonly #ranges: readonly KeyRange[]
@@ -80,8 +80,8 @@ export class FaceMirrors implements Mirrors, CopyTarget {
 
   constructor(options: FaceMirrorsOptions) {
     this.#options = options
-    const { layout, shown, ask, clock, limits, metrics } = options
-    this.#shown = new ShownRevisions(shown, layout)
+    const { layout, seen, ask, clock, limits, metrics } = options
+    this.#seen = new SeenRevisions(seen, layout)
     const parts = { ask, clock, limits, metrics, drain: () => this.#drain() }
     this.#mirrors = options.ownRevisions.map((memory, id) => {
       return new FaceMirror({ ...parts, id, ownRevision: memory && new OwnRevision(memory) })
@@ -135,11 +135,11 @@ export class FaceMirrors implements Mirrors, CopyTarget {
     const { mirror } = feed
     const again = (): ReadOutcome | Promise<ReadOutcome> => this.read(name, options)
     if (this.#isOver(mirror)) return this.#untilEpoch(mirror, options).then(again)
-    const shown = this.#shownAbove(keyspace, feed, options)
+    const shown = this.#seenAbove(keyspace, feed, options)
     const { epoch } = mirror
     // The ring may have told of a new epoch before the answer comes.
     const isOfOldEpoch = (): boolean => epoch !== mirror.epoch || this.#isOver(mirror)
-    const wanted = shown === undefined ? options : new ShownRead(options, shown)
+    const wanted = shown === undefined ? options : new RaisedRead(options, shown)
     const answered = mirror.gate.read(keyspace, feed, wanted)
     if (!(answered instanceof Promise)) return isOfOldEpoch() ? again() : answered
     return answered.then(
@@ -274,14 +274,14 @@ export class FaceMirrors implements Mirrors, CopyTarget {
   showing({ name }: MirroredKeyspace, at: Revision): void {
     const { feed } = this.#copy(name)
     feed.isAhead = true
-    this.#shown.raise(feed.id, feed.mirror.epoch, at)
+    this.#seen.raise(feed.id, feed.mirror.epoch, at)
   }
 
   progressed(id: number, { revision: at, witnessed, trust }: ProgressFacts): void {
     const feed = this.#feeds[id]!
     const { mirror } = feed
     mirror.witness(witnessed)
-    this.#shown.raise(id, mirror.epoch, at)
+    this.#seen.raise(id, mirror.epoch, at)
     const isOtherTrust = trust !== feed.trust
     feed.trust = trust
     feed.isAhead = false
@@ -328,13 +328,13 @@ export class FaceMirrors implements Mirrors, CopyTarget {
 
   /** The newest that clients have seen in other threads, if this one is behind it and the read must
    *  not be. */
-  #shownAbove(
+  #seenAbove(
     keyspace: MirroredKeyspace,
     feed: FaceFeed,
     { freshness }: ReadOptions,
   ): Revision | undefined {
     if (freshness.type === 'exact' || freshness.type === 'consistent') return undefined
-    const shown = this.#shown.revision(feed.id, feed.mirror.epoch)
+    const shown = this.#seen.revision(feed.id, feed.mirror.epoch)
     const wanted = freshness.type === 'any' ? revision(0) : freshness.revision
     return shown <= wanted || shown <= keyspace.proven(feed.progress) ? undefined : shown
   }
@@ -370,7 +370,7 @@ export class FaceMirrors implements Mirrors, CopyTarget {
 
   /** The epoch of this thread's copies is over. */
   #isOver(mirror: FaceMirror): boolean {
-    return mirror.epoch !== this.#shown.epoch(mirror.id)
+    return mirror.epoch !== this.#seen.epoch(mirror.id)
   }
 
   #behind(): CacheError {
@@ -385,7 +385,7 @@ function isAboutRevision(error: unknown): boolean {
 }
 
 /** A read that must not be older than what was shown. */
-class ShownRead implements ReadOptions {
+class RaisedRead implements ReadOptions {
   readonly freshness: Freshness
   readonly elsewhere: Elsewhere
   readonly #asked: ReadOptions

@@ -53,8 +53,8 @@ export type MirrorLayout = readonly (readonly KeyRange[])[]
 /** Memory that all threads share. */
 export interface SharedMemory {
   readonly layout: MirrorLayout
-  /** See `ShownRevisions`. */
-  readonly shown: SharedArrayBuffer
+  /** See `SeenRevisions`. */
+  readonly seen: SharedArrayBuffer
   /** Revisions of each mirror whose etcd runs in this process: see `OwnRevision`. */
   readonly ownRevisions: readonly (SharedArrayBuffer | undefined)[]
 }

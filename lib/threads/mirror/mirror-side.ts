@@ -18,7 +18,7 @@ import { Encoder } from './encoder.ts'
 import type { MirrorLayout } from './facts.ts'
 import { Feeder, type NumberedFeed, type ThreadLink } from './feeder.ts'
 import { type Answer, messageOfFailure, type PageMessage, type Question } from './messages.ts'
-import { createShownRevisions, ShownRevisions } from './shown-revisions.ts'
+import { createSeenRevisions, SeenRevisions } from './seen-revisions.ts'
 import { SlabNames } from './slabs.ts'
 
 export interface MirrorSideOptions {
@@ -47,14 +47,14 @@ export interface FedThread {
 export class MirrorSide {
   /** Ranges of the mirrors, which a thread needs from the start. */
   readonly layout: MirrorLayout
-  readonly shown: SharedArrayBuffer
+  readonly seen: SharedArrayBuffer
   readonly ownRevisions: readonly (SharedArrayBuffer | undefined)[]
   readonly #options: MirrorSideOptions
   readonly #mirrors: readonly Mirror[]
   readonly #feeds: readonly NumberedFeed[]
   readonly #encoder: Encoder
   readonly #names: SlabNames
-  readonly #epochs: ShownRevisions
+  readonly #epochs: SeenRevisions
   readonly #threads = new Set<Thread>()
   #isDue = false
 
@@ -65,9 +65,9 @@ export class MirrorSide {
       .flatMap(mirror => mirror.feeds.map(feed => ({ feed, mirror })))
       .map((one, id) => ({ ...one, id }))
     this.layout = this.#mirrors.map(({ feeds }) => feeds.map(({ range }) => range))
-    this.shown = createShownRevisions(this.layout)
+    this.seen = createSeenRevisions(this.layout)
     this.ownRevisions = this.#mirrors.map(({ ownRevision }) => ownRevision?.memory)
-    this.#epochs = new ShownRevisions(this.shown, this.layout)
+    this.#epochs = new SeenRevisions(this.seen, this.layout)
     this.#names = new SlabNames(id => {
       for (const { feeder } of this.#threads) feeder.retired(id)
     })

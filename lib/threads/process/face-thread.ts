@@ -108,13 +108,13 @@ export class FaceThread {
 
   /** Copies of the mirrors. */
   createMirrors(parts: Parts): FaceMirrors {
-    const { layout, shown, ownRevisions, ring } = this.data
+    const { layout, seen, ownRevisions, ring } = this.data
     const shelf = new SlabShelf(() => this.#receiveSlabs(shelf))
     this.#shelf = shelf
     this.#mirrors = new FaceMirrors({
       ...parts,
       layout,
-      shown,
+      seen,
       ownRevisions,
       shelf,
       ring: new RingReader(ring),

@@ -73,10 +73,10 @@ export class PoolThread {
     const ring = createRingMemory(ringBytes)
     this.#ring = new RingWriter(ring)
     const slabs = new MessageChannel()
-    const { layout, shown, ownRevisions } = mirrorSide
+    const { layout, seen, ownRevisions } = mirrorSide
     const data: ThreadData = {
       layout,
-      shown,
+      seen,
       ownRevisions,
       number,
       count,

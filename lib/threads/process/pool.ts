@@ -82,8 +82,8 @@ export class ThreadPool {
   }
 
   /** Figures that each thread has told for people. */
-  get shown(): unknown[] {
-    return [...this.#threads.values()].flatMap(({ figures }) => figures.shown ?? [])
+  get pageFigures(): unknown[] {
+    return [...this.#threads.values()].flatMap(({ figures }) => figures.page ?? [])
   }
 
   /** All reads pass to the upstream, or not: also in threads that start later. */

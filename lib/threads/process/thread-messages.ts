@@ -35,7 +35,7 @@ export interface ThreadFigures {
   readonly openWatches: number
   /** Figures that the program shows to people. It is left out now and then: what was said before
    *  holds. */
-  readonly shown?: unknown
+  readonly page?: unknown
 }
 
 /** The caches that a thread can be told to drop. */

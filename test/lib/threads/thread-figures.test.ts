@@ -23,7 +23,7 @@ t.test(
 
 t.test('what a thread has shown holds until it shows something else', async t => {
   const figures = new OrderedFigures()
-  figures.said({ ...said, shown: 'a' }, 0)
+  figures.said({ ...said, page: 'a' }, 0)
   figures.said(said, 0)
-  t.equal(figures.current.shown, 'a')
+  t.equal(figures.current.page, 'a')
 })

@@ -17,7 +17,7 @@ class NotingEncoder extends ObjectEncoder {
   fault: Error | undefined
   override append(out: ByteWriter, object: KeyValue, options: ObjectOptions): NotExact | undefined {
     if (this.fault !== undefined) throw this.fault
-    this.written.push(`${options.shown.encoding} ${object.modRevision}`)
+    this.written.push(`${options.form.encoding} ${object.modRevision}`)
     return super.append(out, object, options)
   }
 }

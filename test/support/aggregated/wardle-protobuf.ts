@@ -5,13 +5,13 @@ import { NotExact } from '../../../lib/codec/not-exact.ts'
 import { listBody } from '../../../lib/codec/output/list-body.ts'
 import type { ListMeta } from '../../../lib/codec/output/list-meta.ts'
 import { joined, objectBody } from '../../../lib/codec/output/object-body.ts'
-import { ObjectEncoder, type Shown } from '../../../lib/codec/output/object-encoder.ts'
+import { ObjectEncoder, type OutputForm } from '../../../lib/codec/output/object-encoder.ts'
 import type { KeyValue } from '../../../lib/store/event.ts'
 import { aggregatedResource } from '../../../lib/front/aggregated/aggregated-resource.ts'
 import { group } from './wardle-objects.ts'
 import type { Target } from './wardle-target.ts'
 
-const shown: Shown = {
+const form: OutputForm = {
   encoding: 'protobuf',
   rendering: 'PartialObjectMetadata',
   renderingVersion: 'v1',
@@ -20,7 +20,7 @@ const shown: Shown = {
 }
 
 export function protobufMetadata(target: Target, entry: KeyValue): Uint8Array | undefined {
-  const body = objectBody(encoderOf(target), entry, { shown, isPretty: false })
+  const body = objectBody(encoderOf(target), entry, { form, isPretty: false })
   return body instanceof NotExact ? undefined : body
 }
 
@@ -30,8 +30,8 @@ export function protobufMetadataList(
   meta: ListMeta,
 ): Uint8Array | undefined {
   const runs = [{ entries, from: 0, to: entries.length, leaf: undefined }]
-  const list: Shown = { ...shown, rendering: 'PartialObjectMetadataList' }
-  const body = joined(listBody(encoderOf(target), { shown: list, isPretty: false, meta, runs }))
+  const list: OutputForm = { ...form, rendering: 'PartialObjectMetadataList' }
+  const body = joined(listBody(encoderOf(target), { form: list, isPretty: false, meta, runs }))
   return body instanceof NotExact ? undefined : body
 }
 

@@ -18,7 +18,7 @@ import { configMap } from '../upstream/proxied.ts'
 import { identity } from '../upstream/reviews.ts'
 import type { Binding } from '../upstream/rules.ts'
 import { TestUpstream, upstreamReady } from '../upstream/upstream.ts'
-import { ask, type Answer, type Face } from './faces.ts'
+import { ask, type Answer, type Address } from './ask.ts'
 import { nodeFor } from '../runner/other-node.ts'
 
 export interface DoorOptions {
@@ -232,4 +232,4 @@ async function endsInOrder(door: Door): Promise<void> {
   throw new Error(`the program ${how}; it has logged ${JSON.stringify(mistakes)}`)
 }
 
-export type { Answer, Face }
+export type { Answer, Address }

@@ -2,7 +2,7 @@
  *  to be remembered for, so that no table is needed (RFC 7541, 6.2.2). */
 
 import type { Socket } from 'node:net'
-import { connect, type Face } from './faces.ts'
+import { connect, type Address } from './ask.ts'
 
 export const frameTypes = {
   data: 0,
@@ -75,10 +75,10 @@ export function settings(...pairs: readonly (readonly [id: number, value: number
 /** A connection that has said that it speaks HTTP/2, with these settings. What comes back is
  *  counted and thrown away. */
 export async function openRaw(
-  face: Face,
+  address: Address,
   ...pairs: readonly (readonly [number, number])[]
 ): Promise<Socket> {
-  const socket = await connect(face, ['h2'])
+  const socket = await connect(address, ['h2'])
   socket.on('data', () => {})
   socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
   socket.write(settings(...pairs))

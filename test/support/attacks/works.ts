@@ -7,7 +7,7 @@ import type { Readable } from 'node:stream'
 import type { Test } from 'tap'
 import { configMap } from '../upstream/proxied.ts'
 import { admin, type Door, maps } from './door.ts'
-import { ask, exchange, openSession, type Version, versions } from './faces.ts'
+import { ask, exchange, openSession, type Version, versions } from './ask.ts'
 import { patient } from '../patience.ts'
 
 /** So soon everything is answered: whoever waits for a time limit of ours waits longer. */

@@ -62,7 +62,7 @@ export async function startTestDoor(
     door,
     count(method, source) {
       const labels = `{method="${method}",source="${source}",`
-      const lines = metrics.etcdFace.text().split('\n')
+      const lines = metrics.etcdDoor.text().split('\n')
       const values = lines.filter(line => line.includes(labels)).map(line => line.split(' ').at(-1))
       return values.reduce((sum, value) => sum + Number(value), 0)
     },

@@ -124,7 +124,7 @@ async function oddWrite(
   const shown = textFromTree(session.treeOf(written.entry))
   for (const rendering of ['object', 'Table', 'PartialObjectMetadata'] as const) {
     const out = new ByteWriter()
-    const options = { shown: shownAs({ rendering }), revision: 5, place: 'alone' } as const
+    const options = { form: shownAs({ rendering }), revision: 5, place: 'alone' } as const
     const problem = session.encoder.append(out, written.entry, options)
     if (problem instanceof NotExact) {
       throw new Error(`${rendering}: ${problem.reason} of ${shown.slice(0, 2000)}`)

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 import type { Test } from 'tap'
 import { createRandom } from '../../../lib/base/random.ts'
 import { silentLogger } from '../silent-logger.ts'
-import { connect, type Face } from '../attacks/faces.ts'
+import { connect, type Address } from '../attacks/ask.ts'
 import { openRaw, request } from '../attacks/raw-http2.ts'
 import { createTestEngine } from '../etcd/test-engine.ts'
 import { ask } from '../http/served.ts'
@@ -72,7 +72,7 @@ export async function fuzz(
     await upstream.stop()
   })
   await answeredHere({ service }, '', 'v1', 'configmaps')
-  const face: Face = { protocol: 'http', port: service.port }
+  const address: Address = { protocol: 'http', port: service.port }
   const statuses: Record<string, number> = {}
   let sent = 0
   let slowestMs = 0
@@ -80,7 +80,10 @@ export async function fuzz(
     while (sent < requests) {
       const number = sent++
       const grammar = createGrammar(createRandom(seed + number))
-      const { answers, problem } = await ((seed + number) % 4 === 0 ? over2 : over1)(face, grammar)
+      const { answers, problem } = await ((seed + number) % 4 === 0 ? over2 : over1)(
+        address,
+        grammar,
+      )
       if (problem !== undefined) findings.push(`seed ${seed + number}: ${problem}`)
       for (const { status, excused } of answers) {
         statuses[status] = (statuses[status] ?? 0) + 1
@@ -126,8 +129,8 @@ interface Answers {
 const timeLimit = /timeout=/
 
 /** Sends one request as HTTP/1.1; what comes back until nothing does. */
-async function over1(face: Face, grammar: Grammar): Promise<Answers> {
-  const socket = await connect(face)
+async function over1(address: Address, grammar: Grammar): Promise<Answers> {
+  const socket = await connect(address)
   const bytes = grammar.request()
   const text = (await received(socket, bytes, goneOnMs)).toString('latin1')
   const excused = timeLimit.test(bytes.toString('latin1')) ? ['504'] : []
@@ -136,9 +139,9 @@ async function over1(face: Face, grammar: Grammar): Promise<Answers> {
 }
 
 /** Sends a few requests as HTTP/2, now and then with bytes changed. */
-async function over2(face: Face, grammar: Grammar): Promise<Answers> {
+async function over2(address: Address, grammar: Grammar): Promise<Answers> {
   // Without a dynamic table of headers each response can be read by itself.
-  const socket = await openRaw(face, [1, 0])
+  const socket = await openRaw(address, [1, 0])
   const all = [1, 3, 5, 7].map(stream => ({ stream, lines: grammar.lines() }))
   const frames = all.map(({ stream, lines }) => request(stream, lines))
   const bytes = grammar.changed(Buffer.concat(frames))

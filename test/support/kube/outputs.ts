@@ -5,7 +5,7 @@ import { decode } from 'cborg'
 import { keyFromText } from '../../../lib/base/keys.ts'
 import { revision } from '../../../lib/base/revision.ts'
 import { CustomKind } from '../../../lib/codec/served/custom/custom.ts'
-import { ObjectEncoder, type Shown } from '../../../lib/codec/output/object-encoder.ts'
+import { ObjectEncoder, type OutputForm } from '../../../lib/codec/output/object-encoder.ts'
 import { NotExact } from '../../../lib/codec/not-exact.ts'
 import type { OutputKind, StoredKind, CustomColumn } from '../../../lib/codec/output-kind.ts'
 import type { Run } from '../../../lib/codec/output/segments.ts'
@@ -18,7 +18,7 @@ export const now: number = Date.parse('2026-01-02T00:00:00Z')
 export const created = '2026-01-01T00:00:00Z'
 
 /** The form in which a test shows objects, unless it says otherwise. */
-export function shownAs(options: Partial<Shown> = {}): Shown {
+export function shownAs(options: Partial<OutputForm> = {}): OutputForm {
   return {
     encoding: 'json',
     rendering: 'object',

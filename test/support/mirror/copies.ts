@@ -41,7 +41,7 @@ export async function createCopies(
   const ask = (question: Parameters<FedThread['ask']>[0]): void => fed.ask(question)
   const copies = new FaceMirrors({
     layout: mirrorSide.layout,
-    shown: mirrorSide.shown,
+    seen: mirrorSide.seen,
     ownRevisions: mirrorSide.ownRevisions,
     ring: new RingReader(memory),
     shelf,

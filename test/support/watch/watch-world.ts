@@ -3,7 +3,7 @@
 import { type Key, keyFromText, prefixRange } from '../../../lib/base/keys.ts'
 import { createRandom } from '../../../lib/base/random.ts'
 import { type Revision, revision } from '../../../lib/base/revision.ts'
-import { ObjectEncoder, type Shown } from '../../../lib/codec/output/object-encoder.ts'
+import { ObjectEncoder, type OutputForm } from '../../../lib/codec/output/object-encoder.ts'
 import { NotExact } from '../../../lib/codec/not-exact.ts'
 import { protobufFromJson } from '../../../lib/codec/transcode/transcode.ts'
 import type { WatchSource } from '../../../lib/watch/watch-source.ts'
@@ -58,11 +58,11 @@ export class WatchWorld {
   /** Opens a watch of everything. */
   async open(
     following: Partial<Following> = {},
-    shown: Partial<Shown> = {},
+    form: Partial<OutputForm> = {},
     exchange: ScriptedExchange = new ScriptedExchange(),
   ): Promise<OpenedWatch> {
     const encoder = new ObjectEncoder(configMaps, undefined)
-    const framing = new WatchFraming(builtIn('configmaps'), encoder, shownAs(shown))
+    const framing = new WatchFraming(builtIn('configmaps'), encoder, shownAs(form))
     const connection = new WatchResponse(exchange, framing, { outbox: this.watches.outbox })
     this.watches.follow(connection, {
       keyspace: keyspaceKey,
@@ -71,7 +71,7 @@ export class WatchWorld {
       allowBookmarks: false,
       ...following,
       audience: {
-        id: JSON.stringify(shown),
+        id: JSON.stringify(form),
         range: prefixRange(keyspaceKey),
         frameOf: (event, at) => {
           const told = watchEvent(event, at, undefined)

@@ -29,14 +29,14 @@ export interface Scaled {
   readonly status?: { readonly replicas?: number }
 }
 
-type Said = readonly [type: string, isTrue: boolean, reason: string, message: string]
+type ConditionToTell = readonly [type: string, isTrue: boolean, reason: string, message: string]
 
 export function reconcileAutoscaler(seen: Seen<Autoscaler> & AutoscalerParts): Outcome {
   const { key, object, target, now } = seen
   const { metadata, spec, status } = object
   if (metadata.deletionTimestamp !== undefined) return nothing
   const known = status?.conditions ?? []
-  const told = (said: readonly Said[], rest: object): Write[] =>
+  const told = (said: readonly ConditionToTell[], rest: object): Write[] =>
     statusWrite(key, status, {
       observedGeneration: metadata.generation,
       conditions: said.map(one => conditionOf(one, known, now)),
@@ -71,9 +71,9 @@ function scaling(key: Key, current: number, desired: number): Write {
 
 const noReplicas = { currentReplicas: 0, desiredReplicas: 0 }
 
-function conditionsOf(current: number, desired: number): Said[] {
+function conditionsOf(current: number, desired: number): ConditionToTell[] {
   const message = "the HPA controller was able to get the target's current scale"
-  const able: Said = ['AbleToScale', true, 'SucceededGetScale', message]
+  const able: ConditionToTell = ['AbleToScale', true, 'SucceededGetScale', message]
   if (current === 0) {
     const disabled = 'scaling is disabled since the replica count of the target is zero'
     return [able, ['ScalingActive', false, 'ScalingDisabled', disabled]]
@@ -88,7 +88,7 @@ function conditionsOf(current: number, desired: number): Said[] {
 }
 
 function conditionOf(
-  [type, isTrue, reason, message]: Said,
+  [type, isTrue, reason, message]: ConditionToTell,
   known: readonly Condition[],
   now: string,
 ): object {

@@ -4,7 +4,7 @@ import { type JsonObject, memberOf } from '../../../codec/json/tree.ts'
 import type { Resource } from '../../../kube/resources/resource.ts'
 import type { CompiledPolicy } from '../../write/validation/policy-expressions.ts'
 import type { Attributes } from '../plugin.ts'
-import { plainlyShown, shownAs, type ShownObjects } from '../shown-objects.ts'
+import { reviewedPlainly, reviewedAs, type ReviewedObjects } from '../reviewed-objects.ts'
 import { reviewOf } from '../webhooks/review.ts'
 import { decideBy } from './decide.ts'
 import type { PolicyInput } from './evaluation.ts'
@@ -31,13 +31,13 @@ export function validatedInput(
   let made = known.get(resource)
   // What is checked is complete already, and expressions see no order.
   if (made === undefined && resource === attributes.session.resource) {
-    made = inputFrom(attributes, plainlyShown(attributes))
+    made = inputFrom(attributes, reviewedPlainly(attributes))
     known.set(resource, made)
   }
   if (made === undefined) {
     const own = known
-    return shownAs(attributes, resource).then(shown => {
-      own.set(resource, inputFrom(attributes, shown))
+    return reviewedAs(attributes, resource).then(reviewed => {
+      own.set(resource, inputFrom(attributes, reviewed))
       return validatedInput(attributes, asked, params)
     })
   }
@@ -50,7 +50,7 @@ export async function inputOf(
   { resource, compiled }: Asked,
   params: JsonObject | undefined,
 ): Promise<PolicyInput> {
-  const made = inputFrom(attributes, await shownAs(attributes, resource))
+  const made = inputFrom(attributes, await reviewedAs(attributes, resource))
   return withOthers(attributes, { ...made, params }, compiled)
 }
 
@@ -64,17 +64,17 @@ function withOthers(
   return attributes.namespace().then(namespace => ({ ...input, namespace }))
 }
 
-function inputFrom(attributes: Attributes, shown: ShownObjects): PolicyInput {
+function inputFrom(attributes: Attributes, reviewed: ReviewedObjects): PolicyInput {
   const { session } = attributes
-  const { resource } = shown
+  const { resource } = reviewed
   const review = reviewOf(attributes, {
     uid: '',
     apiVersion: 'admission.k8s.io/v1',
-    reviewed: { ...shown, object: undefined, old: undefined },
+    reviewed: { ...reviewed, object: undefined, old: undefined },
   })
   return {
-    object: shown.object,
-    old: shown.old,
+    object: reviewed.object,
+    old: reviewed.old,
     request: memberOf(review, 'request') as JsonObject,
     namespace: undefined,
     params: undefined,

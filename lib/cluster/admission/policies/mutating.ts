@@ -14,7 +14,7 @@ import { applyJsonPatch, PatchFailure, TestFailure } from '../../write/patches/j
 import type { Mutation } from '../../write/validation/policy-expressions.ts'
 import type { AdmissionPlugin, Attributes } from '../plugin.ts'
 import { forbidden } from '../refusals.ts'
-import { shownAs, type ShownObjects, takeChanged } from '../shown-objects.ts'
+import { reviewedAs, type ReviewedObjects, takeChanged } from '../reviewed-objects.ts'
 import {
   type BoundNames,
   type BoundPolicy,
@@ -152,13 +152,13 @@ async function mutate(
   const input = await inputOf(attributes, policy, param)
   const answer = runMutation(compiled, mutation, input)
   if (answer.error !== undefined) return answer.error
-  const shown = await shownAs(attributes, resource)
-  if (shown.object === undefined) return undefined
+  const reviewed = await reviewedAs(attributes, resource)
+  if (reviewed.object === undefined) return undefined
   try {
     const changed = mutation.isApplied
-      ? merged(shown, shown.object, answer.value)
-      : patched(shown.object, answer.value)
-    await takeChanged(attributes, shown, changed, !mutation.isApplied)
+      ? merged(reviewed, reviewed.object, answer.value)
+      : patched(reviewed.object, answer.value)
+    await takeChanged(attributes, reviewed, changed, !mutation.isApplied)
     return undefined
   } catch (error) {
     if (error instanceof PolicyFailure || error instanceof CelError) return error.message
@@ -169,7 +169,7 @@ async function mutate(
 /** A result that cannot be used. */
 class PolicyFailure extends Error {}
 
-function merged({ kind }: ShownObjects, object: JsonObject, value: Value): JsonObject {
+function merged({ kind }: ReviewedObjects, object: JsonObject, value: Value): JsonObject {
   if (!(value instanceof StructValue)) throw new PolicyFailure('the result is no Object')
   const configuration = jsonOf(value, { areTexts: false })
   checkNames(value)

@@ -16,7 +16,7 @@ import { numberOf, textOf } from '../../write/metadata.ts'
 import { applyJsonPatch, PatchFailure } from '../../write/patches/json-patch.ts'
 import type { Attributes } from '../plugin.ts'
 import { internal } from '../refusals.ts'
-import { shownAs, type ShownObjects, takeChanged } from '../shown-objects.ts'
+import { reviewedAs, type ReviewedObjects, takeChanged } from '../reviewed-objects.ts'
 import { CallFailure, type HookCaller, statusProblem } from './caller.ts'
 import type { Hook } from './hooks.ts'
 import {
@@ -58,14 +58,14 @@ interface Asked {
 }
 
 /** Reviews of objects that cannot change any more, around the place of the uid, by their form. */
-const kept = new WeakMap<ShownObjects, Map<string, readonly [Buffer, Buffer]>>()
+const kept = new WeakMap<ReviewedObjects, Map<string, readonly [Buffer, Buffer]>>()
 
 /** The body of a review. Validating hooks that want the same form share all but the uid. */
 async function bodyOf(
   attributes: Attributes,
   { uid, apiVersion, resource }: Asked,
 ): Promise<readonly Buffer[]> {
-  const reviewed = await shownAs(attributes, resource)
+  const reviewed = await reviewedAs(attributes, resource)
   const texts = kept.get(reviewed) ?? new Map<string, readonly [Buffer, Buffer]>()
   let text = texts.get(apiVersion)
   if (text === undefined) {
@@ -206,9 +206,9 @@ async function change(
   if (patchType !== 'JSONPatch') {
     throw new HookFailure(`unsupported patch type ${goQuote(patchType)}`)
   }
-  const shown = await shownAs(attributes, resource)
-  if (shown.object === undefined) return false
-  return takeChanged(attributes, shown, patchedBy(shown.object, operations))
+  const reviewed = await reviewedAs(attributes, resource)
+  if (reviewed.object === undefined) return false
+  return takeChanged(attributes, reviewed, patchedBy(reviewed.object, operations))
 }
 
 /** Operations of one patch: as many as a client's patch may have. */

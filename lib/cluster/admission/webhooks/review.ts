@@ -8,7 +8,7 @@ import { metaText, numberOf, textOf } from '../../write/metadata.ts'
 import { userInfo } from '../../write/operations/reviews.ts'
 import type { WriteKind } from '../../write/write-kind.ts'
 import type { Attributes } from '../plugin.ts'
-import type { ShownObjects } from '../shown-objects.ts'
+import type { ReviewedObjects } from '../reviewed-objects.ts'
 
 /** The version of reviews that is sent; undefined if none that is known is wanted. */
 export function reviewVersionOf(wanted: readonly string[]): string | undefined {
@@ -26,7 +26,7 @@ export function reviewOf(
   }: {
     readonly uid: string
     readonly apiVersion: string
-    readonly reviewed: ShownObjects
+    readonly reviewed: ReviewedObjects
   },
 ): JsonObject {
   const { session, operation, object, isDryRun, options } = attributes

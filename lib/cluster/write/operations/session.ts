@@ -6,7 +6,7 @@ import type { Revision } from '../../../base/revision.ts'
 import { Slice } from '../../../base/slice.ts'
 import { NotExact } from '../../../codec/not-exact.ts'
 import { ByteWriter } from '../../../wire/byte-writer.ts'
-import type { ObjectEncoder, Shown } from '../../../codec/output/object-encoder.ts'
+import type { ObjectEncoder, OutputForm } from '../../../codec/output/object-encoder.ts'
 import { type JsonObject, parseTree } from '../../../codec/json/tree.ts'
 import { textFromMilliseconds } from '../../../go/time.ts'
 import { KeyValue, noLease } from '../../../store/event.ts'
@@ -299,13 +299,13 @@ export function plainOf(encoder: ObjectEncoder, resource: Resource, entry: KeyVa
 
 function write(encoder: ObjectEncoder, resource: Resource, entry: KeyValue): void {
   scratch.clear()
-  const options = { shown: plain, revision: entry.modRevision, place: 'alone' } as const
+  const options = { form: plain, revision: entry.modRevision, place: 'alone' } as const
   const problem = encoder.append(scratch, entry, options)
   if (problem !== undefined) throw notExactly(resource, problem)
 }
 
 const scratch = new ByteWriter()
-const plain: Shown = {
+const plain: OutputForm = {
   encoding: 'json',
   rendering: 'object',
   renderingVersion: 'v1',

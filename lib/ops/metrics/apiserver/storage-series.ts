@@ -32,7 +32,7 @@ export interface WaitedRead {
   readonly isConsistent: boolean
 }
 
-export interface ShownStorage {
+export interface StorageSources {
   /** Undefined in a thread that does not mirror them itself. */
   readonly keyspaces: (() => readonly KeyspaceFacts[]) | undefined
   /** Undefined for a keyspace whose resource is gone. */
@@ -44,11 +44,11 @@ const noKeyspace = ''
 
 export class StorageSeriesTable {
   readonly #counts = new Map<string, StorageCounts>()
-  #shown: ShownStorage = { keyspaces: undefined, resourceOf: () => undefined }
+  #sources: StorageSources = { keyspaces: undefined, resourceOf: () => undefined }
 
   /** Sets what is shown of keyspaces. Called once. */
-  show(shown: ShownStorage): void {
-    this.#shown = shown
+  show(sources: StorageSources): void {
+    this.#sources = sources
   }
 
   /** etcd has sent changes of a keyspace. */
@@ -92,7 +92,9 @@ export class StorageSeriesTable {
       [[group, resource, 'false', 'false'], consistent.failed],
     ]).filter(([, count]) => count !== 0)
     return [
-      ...(this.#shown.keyspaces === undefined ? [] : this.#ofKeyspaces(this.#shown.keyspaces())),
+      ...(this.#sources.keyspaces === undefined
+        ? []
+        : this.#ofKeyspaces(this.#sources.keyspaces())),
       familyText('apiserver_watch_cache_read_wait_seconds', waits),
       familyText('apiserver_watch_cache_consistent_read_total', consistent),
       familyText(
@@ -105,7 +107,7 @@ export class StorageSeriesTable {
 
   #ofKeyspaces(keyspaces: readonly KeyspaceFacts[]): string[] {
     const all = keyspaces.slice(0, seriesMax).flatMap(facts => {
-      const name = this.#shown.resourceOf(facts.name)
+      const name = this.#sources.resourceOf(facts.name)
       return name === undefined ? [] : [{ facts, name, counts: this.#counts.get(facts.name) }]
     })
     const gauge = (valueOf: (one: (typeof all)[number]) => number | undefined): Series[] =>
@@ -141,7 +143,7 @@ export class StorageSeriesTable {
 
   #series(make: (counts: StorageCounts, name: GroupResource) => Series[]): Series[] {
     return [...this.#counts].flatMap(([keyspace, counts]) => {
-      const name = keyspace === noKeyspace ? nothing : this.#shown.resourceOf(keyspace)
+      const name = keyspace === noKeyspace ? nothing : this.#sources.resourceOf(keyspace)
       return name === undefined ? [] : make(counts, name)
     })
   }

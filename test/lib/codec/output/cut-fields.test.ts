@@ -121,7 +121,7 @@ t.test('CBOR and YAML are made of what is left', async t => {
   for (const encoding of ['cbor', 'yaml'] as const) {
     const out = new ByteWriter()
     const options = {
-      shown: shownAs({ encoding, drops: true }),
+      form: shownAs({ encoding, drops: true }),
       revision: 5,
       place: 'alone',
     } as const

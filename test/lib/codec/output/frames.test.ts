@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ObjectEncoder, type Shown } from '../../../../lib/codec/output/object-encoder.ts'
+import { ObjectEncoder, type OutputForm } from '../../../../lib/codec/output/object-encoder.ts'
 import {
   type FrameEvent,
   bookmarkFrame,
@@ -26,12 +26,12 @@ const added: FrameEvent = { type: 'ADDED', entry: configMap('a'), revision: 12 }
 const status =
   '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old","reason":"Expired","code":410}\n'
 
-function frame(shown: Partial<Shown> = {}, hasColumns = false, of = encoder): Buffer {
-  return exact(eventFrame(of, added, { shown: shownAs(shown), hasColumns }))
+function frame(form: Partial<OutputForm> = {}, hasColumns = false, of = encoder): Buffer {
+  return exact(eventFrame(of, added, { form: shownAs(form), hasColumns }))
 }
 
-function bookmark(shown: Partial<Shown>, endsInitialEvents = false, of = encoder): Buffer {
-  const options = { shown: shownAs(shown), hasColumns: false }
+function bookmark(form: Partial<OutputForm>, endsInitialEvents = false, of = encoder): Buffer {
+  const options = { form: shownAs(form), hasColumns: false }
   return exact(bookmarkFrame(of, { revision: 30, endsInitialEvents }, options))
 }
 
@@ -88,7 +88,7 @@ t.test('a bookmark is an object with nothing in it but where it stands', async t
     bookmark({}, false, widgetEncoder()).toString(),
     '{"type":"BOOKMARK","object":{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"resourceVersion":"30"}}}\n',
   )
-  const table = (includeObject: Shown['includeObject']): unknown => {
+  const table = (includeObject: OutputForm['includeObject']): unknown => {
     const event = JSON.parse(bookmark({ rendering: 'Table', includeObject }).toString()) as {
       object: { rows: { cells: unknown[]; object: { kind: string } | null }[] }
     }
@@ -111,18 +111,18 @@ t.test('an error is a Status, in every encoding', async t => {
 })
 
 t.test('what cannot be told exactly is not told', async t => {
-  const options = { shown: shownAs(), hasColumns: false }
+  const options = { form: shownAs(), hasColumns: false }
   const broken = { ...added, entry: entryOf('x', Buffer.from('k8s\0broken')) }
   t.type(eventFrame(encoder, broken, options), NotExact)
   t.type(
-    eventFrame(encoder, broken, { ...options, shown: shownAs({ encoding: 'protobuf' }) }),
+    eventFrame(encoder, broken, { ...options, form: shownAs({ encoding: 'protobuf' }) }),
     NotExact,
   )
   const list = shownAs({ rendering: 'PartialObjectMetadataList' })
-  t.type(eventFrame(encoder, added, { shown: list, hasColumns: false }), NotExact)
+  t.type(eventFrame(encoder, added, { form: list, hasColumns: false }), NotExact)
   const protobuf = shownAs({ encoding: 'protobuf' })
   const custom = { ...added, entry: widget('w') }
-  t.type(eventFrame(widgetEncoder(), custom, { shown: protobuf, hasColumns: false }), NotExact)
+  t.type(eventFrame(widgetEncoder(), custom, { form: protobuf, hasColumns: false }), NotExact)
   // None of that leaves anything behind.
   t.match(frame().toString(), /^\{"type":"ADDED","object":\{"kind":"ConfigMap"/)
 })

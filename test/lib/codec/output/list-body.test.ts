@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { ObjectEncoder, type Shown } from '../../../../lib/codec/output/object-encoder.ts'
+import { ObjectEncoder, type OutputForm } from '../../../../lib/codec/output/object-encoder.ts'
 import { listBody } from '../../../../lib/codec/output/list-body.ts'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
 import { holderOfKept, type Run, type Segment } from '../../../../lib/codec/output/segments.ts'
@@ -27,8 +27,8 @@ const encoder = new ObjectEncoder(configMaps, undefined)
 const entries = ['a', 'b', 'c', 'd', 'e'].map((name, i) => configMap(name, {}, i + 11))
 const meta = { resourceVersion: '99' }
 
-function made(shown: Partial<Shown>, runs: readonly Run[], of: ObjectEncoder = encoder) {
-  return drained(listBody(of, { shown: shownAs(shown), isPretty: false, meta, runs }))
+function made(output: Partial<OutputForm>, runs: readonly Run[], of: ObjectEncoder = encoder) {
+  return drained(listBody(of, { form: shownAs(output), isPretty: false, meta, runs }))
 }
 
 function named(name: string, revision: number): string {
@@ -48,7 +48,7 @@ t.test('a list is a head, one piece for each leaf, and a tail', async t => {
 
 t.test('a page says how to go on, in the order of the kind', async t => {
   const page = { resourceVersion: '99', continue: 'a<b', remainingItemCount: 3 }
-  const request = { shown: shownAs(), isPretty: false, meta: page, runs: [] }
+  const request = { form: shownAs(), isPretty: false, meta: page, runs: [] }
   t.equal(
     drained(listBody(encoder, request)).text,
     '{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"99","continue":"a\\u003cb","remainingItemCount":3},"items":[]}\n',
@@ -57,7 +57,7 @@ t.test('a page says how to go on, in the order of the kind', async t => {
     drained(listBody(widgetEncoder(), request)).text,
     '{"apiVersion":"example.com/v1","items":[],"kind":"WidgetList","metadata":{"continue":"a\\u003cb","remainingItemCount":3,"resourceVersion":"99"}}\n',
   )
-  const protobuf = listBody(encoder, { ...request, shown: shownAs({ encoding: 'protobuf' }) })
+  const protobuf = listBody(encoder, { ...request, form: shownAs({ encoding: 'protobuf' }) })
   const json = jsonFromProtobuf(drained(protobuf).bytes)
   t.match(
     json instanceof NotExact ? json.reason : Buffer.from(json).toString(),
@@ -100,7 +100,7 @@ t.test('runs are parts of leaves, and a pretty list has the same content', async
     plain.items.map(({ metadata }) => metadata.name),
     ['b', 'd', 'e'],
   )
-  const pretty = drained(listBody(encoder, { shown: shownAs(), isPretty: true, meta, runs }))
+  const pretty = drained(listBody(encoder, { form: shownAs(), isPretty: true, meta, runs }))
   t.equal(pretty.text, JSON.stringify(plain, undefined, 2))
 })
 
@@ -116,7 +116,7 @@ t.test('what is exact is sent before an object that is not, and the reason comes
   const { pieces, problem } = made({ encoding: 'protobuf' }, runs)
   t.equal(pieces.length, 0)
   t.type(problem, 'string')
-  const pretty = drained(listBody(encoder, { shown: shownAs(), isPretty: true, meta, runs }))
+  const pretty = drained(listBody(encoder, { form: shownAs(), isPretty: true, meta, runs }))
   t.type(pretty.problem, 'string')
 })
 
@@ -154,8 +154,8 @@ t.test('a CBOR list holds the same as a JSON list', async t => {
 t.test('segments are made once and shared by all lists of one form', async t => {
   const segments = new SegmentCache<Segment>(1_000_000)
   const runs = runsOf(entries)
-  const body = (shown: Partial<Shown>, of: readonly Run[]) =>
-    drained(listBody(encoder, { shown: shownAs(shown), isPretty: false, meta, runs: of, segments }))
+  const body = (output: Partial<OutputForm>, of: readonly Run[]) =>
+    drained(listBody(encoder, { form: shownAs(output), isPretty: false, meta, runs: of, segments }))
   const first = body({}, runs)
   t.equal(segments.count, 3)
   const second = body({}, runs)
@@ -180,9 +180,9 @@ t.test(
   'of a list that is larger than what may be kept, the same part is found every time',
   async t => {
     const runs = runsOf(Array.from({ length: 200 }, (_, i) => configMap(`n${i}`, {}, i + 1)))
-    const [whole] = [drained(listBody(encoder, { shown: shownAs(), isPretty: false, meta, runs }))]
+    const [whole] = [drained(listBody(encoder, { form: shownAs(), isPretty: false, meta, runs }))]
     const segments = new SegmentCache<Segment>(Math.floor(whole.text.length * 0.9))
-    const request = { shown: shownAs(), isPretty: false, meta, runs, segments }
+    const request = { form: shownAs(), isPretty: false, meta, runs, segments }
     const name = encoder.segmentName(shownAs())
     const kept = (): number => runs.filter(({ leaf }) => segments.get(leaf!, name)).length
     const listed = (items: number): number => {
@@ -206,10 +206,10 @@ t.test('rows are kept, but for those that have aged', async t => {
     metadata: { name: 'young', creationTimestamp: '2026-01-01T23:59:00Z' },
   })
   const runs = runsOf([...old, young], 5)
-  const table = (at: number, includeObject: Shown['includeObject'] = 'Metadata') =>
+  const table = (at: number, includeObject: OutputForm['includeObject'] = 'Metadata') =>
     drained(
       listBody(encoder, {
-        shown: shownAs({ rendering: 'Table', includeObject, now: at }),
+        form: shownAs({ rendering: 'Table', includeObject, now: at }),
         isPretty: false,
         meta,
         runs,
@@ -244,11 +244,11 @@ t.test('a Table out of what is kept is the Table that would be made', async () =
       const runs = runsOf(all, 4)
       const segments = new SegmentCache<Segment>(budget)
       for (const { atSeconds, from, isPicked } of asked) {
-        const shown = shownAs({ rendering: 'Table', now: now + atSeconds * 1000 })
+        const output = shownAs({ rendering: 'Table', now: now + atSeconds * 1000 })
         const part = isPicked
           ? [{ entries: all, from: 0, to: all.length, leaf: undefined, isKept: true }]
           : runs.map(run => ({ ...run, from: Math.min(from, run.to) }))
-        const request = { shown, isPretty: false, meta, runs: part }
+        const request = { form: output, isPretty: false, meta, runs: part }
         const kept = drained(listBody(encoder, { ...request, segments }))
         assert.equal(kept.text, drained(listBody(encoder, request)).text)
       }
@@ -260,7 +260,7 @@ t.test('entries that are picked again come in one piece, while they are the same
   const segments = new SegmentCache<Segment>(1_000_000)
   const body = (picked: readonly KeyValue[]) => {
     const runs = [{ entries: picked, from: 0, to: picked.length, leaf: undefined, isKept: true }]
-    const request = { shown: shownAs(), isPretty: false, meta, runs }
+    const request = { form: shownAs(), isPretty: false, meta, runs }
     const made = drained(listBody(encoder, { ...request, segments }))
     t.equal(made.text, drained(listBody(encoder, request)).text)
     return made.pieces.length
@@ -277,7 +277,7 @@ t.test('entries that are picked again come in one piece, while they are the same
 t.test('of a part of a leaf the whole leaf is kept, unless the part is small', async t => {
   const segments = new SegmentCache<Segment>(1_000_000)
   const body = (runs: readonly Run[]) =>
-    drained(listBody(encoder, { shown: shownAs(), isPretty: false, meta, runs, segments }))
+    drained(listBody(encoder, { form: shownAs(), isPretty: false, meta, runs, segments }))
   const [run] = runsOf(entries, 5) as [Run]
   t.equal(namesIn(body([{ ...run, to: 2 }]).text), 'a b')
   t.equal(segments.count, 0)
@@ -299,7 +299,7 @@ t.test('what cannot be shown outside of a part does not matter', async t => {
   const broken = entryOf('x', Buffer.from('k8s\0broken'))
   const [run] = runsOf([...entries, broken], 6) as [Run]
   const runs = [{ ...run, to: 5 }]
-  const request = { shown: shownAs(), isPretty: false, meta, runs, segments }
+  const request = { form: shownAs(), isPretty: false, meta, runs, segments }
   const { text, problem } = drained(listBody(encoder, request))
   t.equal(problem, undefined)
   t.equal(namesIn(text), 'a b c d e')
@@ -311,7 +311,7 @@ t.test(
   async t => {
     const segments = new SegmentCache<Segment>(1_000_000)
     const runs = runsOf(entries, 2).map((run, i) => (i === 0 ? { ...run, from: 1 } : run))
-    const request = { shown: shownAs(), isPretty: false, meta, runs, segments, isZipped: true }
+    const request = { form: shownAs(), isPretty: false, meta, runs, segments, isZipped: true }
     const holders = (): (SegmentHolder | undefined)[] =>
       drained(listBody(encoder, request)).pieces.slice(1, -1).map(holderOfKept)
     const first = holders()
@@ -354,7 +354,7 @@ t.test('a protobuf list that is too large to be held is the same as a small one'
   t.equal(items.length, 6)
   const kept = new SegmentCache<Segment>(100_000_000)
   const request = {
-    shown: shownAs({ encoding: 'protobuf' }),
+    form: shownAs({ encoding: 'protobuf' }),
     isPretty: false,
     meta,
     runs: runsOf(large, 1),

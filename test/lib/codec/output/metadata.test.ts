@@ -3,7 +3,7 @@ import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
 import t from 'tap'
 import { ByteWriter } from '../../../../lib/wire/byte-writer.ts'
 import { readEnvelope, findMetadata } from '../../../../lib/codec/transcode/envelope.ts'
-import { ObjectEncoder, type Shown } from '../../../../lib/codec/output/object-encoder.ts'
+import { ObjectEncoder, type OutputForm } from '../../../../lib/codec/output/object-encoder.ts'
 import { appendMetadataProtobuf } from '../../../../lib/codec/output/metadata.ts'
 import { findJsonMetadata, protobufMetadata } from '../../../../lib/codec/output/metadata-json.ts'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
@@ -27,8 +27,8 @@ const head = '{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","met
 
 const filledIn = ['Job', 'Namespace', 'ReplicationController']
 
-function shown(encoder: ObjectEncoder, entry: KeyValue, as: Shown = partial): string {
-  const body = objectBody(encoder, entry, { shown: as, isPretty: false })
+function shown(encoder: ObjectEncoder, entry: KeyValue, as: OutputForm = partial): string {
+  const body = objectBody(encoder, entry, { form: as, isPretty: false })
   if (body instanceof NotExact) return body.reason
   if (as.encoding === 'json') return Buffer.from(body).toString()
   const json = jsonFromProtobuf(body)
@@ -234,6 +234,6 @@ t.test('an object without anything still has metadata', async t => {
   const encoder = new ObjectEncoder(builtIn({ kind: 'ConfigMap' }), undefined)
   t.equal(shown(encoder, entryOf('x', value)), `${head}{"resourceVersion":"7"}}\n`)
   t.ok(
-    exact(objectBody(widgetEncoder(), widget('w'), { shown: partial, isPretty: false })).length > 0,
+    exact(objectBody(widgetEncoder(), widget('w'), { form: partial, isPretty: false })).length > 0,
   )
 })

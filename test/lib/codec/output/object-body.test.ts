@@ -26,15 +26,15 @@ const encoder = new ObjectEncoder(configMaps, undefined)
 const json = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"team","resourceVersion":"7","creationTimestamp":"${created}"},"data":{"a":"b"}}\n`
 
 t.test('an object is a line of JSON, or is indented without a line feed', async t => {
-  const plain = objectBody(encoder, configMap('a'), { shown: shownAs(), isPretty: false })
+  const plain = objectBody(encoder, configMap('a'), { form: shownAs(), isPretty: false })
   t.equal(exact(plain).toString(), json)
-  const pretty = objectBody(encoder, configMap('a'), { shown: shownAs(), isPretty: true })
+  const pretty = objectBody(encoder, configMap('a'), { form: shownAs(), isPretty: true })
   t.equal(exact(pretty).toString(), JSON.stringify(JSON.parse(json), undefined, 2))
 })
 
 t.test('an object says the same in every encoding', async t => {
   const body = (encoding: 'yaml' | 'protobuf' | 'cbor'): Buffer =>
-    exact(objectBody(encoder, configMap('a'), { shown: shownAs({ encoding }), isPretty: false }))
+    exact(objectBody(encoder, configMap('a'), { form: shownAs({ encoding }), isPretty: false }))
   const protobuf = jsonFromProtobuf(body('protobuf'))
   t.equal(protobuf instanceof NotExact ? protobuf.reason : Buffer.from(protobuf).toString(), json)
   t.same(decodedCbor(body('cbor')), JSON.parse(json))
@@ -45,8 +45,8 @@ t.test('an object says the same in every encoding', async t => {
 })
 
 t.test('one object has a Table of one row', async t => {
-  const shown = shownAs({ rendering: 'Table', includeObject: 'Object' })
-  const body = objectBody(encoder, configMap('a'), { shown, isPretty: false })
+  const form = shownAs({ rendering: 'Table', includeObject: 'Object' })
+  const body = objectBody(encoder, configMap('a'), { form, isPretty: false })
   const table = JSON.parse(exact(body).toString()) as {
     metadata: object
     rows: { cells: unknown[]; object: object }[]
@@ -56,20 +56,20 @@ t.test('one object has a Table of one row', async t => {
 })
 
 t.test('metadata alone is its own kind of object, of protobuf and of JSON objects', async t => {
-  const shown = shownAs({ rendering: 'PartialObjectMetadata' })
+  const form = shownAs({ rendering: 'PartialObjectMetadata' })
   const metadata = `{"name":"a","namespace":"team","resourceVersion":"7","creationTimestamp":"${created}"}`
-  const body = exact(objectBody(encoder, configMap('a'), { shown, isPretty: false })).toString()
+  const body = exact(objectBody(encoder, configMap('a'), { form, isPretty: false })).toString()
   t.equal(
     body,
     `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":${metadata}}\n`,
   )
-  const protobuf = { ...shown, encoding: 'protobuf' } as const
+  const protobuf = { ...form, encoding: 'protobuf' } as const
   for (const [of, entry] of [
     [encoder, configMap('a')],
     [widgetEncoder(), widget('a')],
   ] as const) {
-    const text = exact(objectBody(of, entry, { shown, isPretty: false })).toString()
-    const bytes = exact(objectBody(of, entry, { shown: protobuf, isPretty: false }))
+    const text = exact(objectBody(of, entry, { form, isPretty: false })).toString()
+    const bytes = exact(objectBody(of, entry, { form: protobuf, isPretty: false }))
     const made = jsonFromProtobuf(bytes)
     t.equal(made instanceof NotExact ? made.reason : Buffer.from(made).toString(), text)
   }
@@ -80,9 +80,9 @@ t.test('an object that cannot be read has no body', async t => {
   for (const encoding of ['json', 'yaml', 'protobuf', 'cbor'] as const) {
     for (const rendering of ['object', 'Table', 'PartialObjectMetadata'] as const) {
       if (rendering === 'Table' && encoding === 'protobuf') continue
-      const shown = shownAs({ encoding, rendering })
+      const form = shownAs({ encoding, rendering })
       t.type(
-        objectBody(encoder, broken, { shown, isPretty: false }),
+        objectBody(encoder, broken, { form, isPretty: false }),
         NotExact,
         `${encoding} ${rendering}`,
       )

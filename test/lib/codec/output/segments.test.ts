@@ -16,7 +16,7 @@ t.test(
     const name = encoder.segmentName(shownAs())
     const isShared = (bytes: Uint8Array | undefined): boolean =>
       bytes?.buffer instanceof SharedArrayBuffer
-    const request = { shown: shownAs(), isPretty: false, meta, runs }
+    const request = { form: shownAs(), isPretty: false, meta, runs }
     t.notOk(drained(listBody(encoder, request)).pieces.some(isShared), 'nothing is kept')
     const segments = new SegmentCache<Segment>(1_000_000)
     t.equal(drained(listBody(encoder, { ...request, segments })).pieces.filter(isShared).length, 1)

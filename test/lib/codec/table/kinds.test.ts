@@ -168,7 +168,7 @@ function rowOf(resource: string, object: object): string {
   const shown = { ...rendering, encoding: 'json', now: Date.parse(created) } as const
   const out = new ByteWriter()
   const entry = { bytes, start: 0, end: bytes.length }
-  const problem = encoder.append(out, entry, { shown, revision: 1, place: 'item' })
+  const problem = encoder.append(out, entry, { form: shown, revision: 1, place: 'item' })
   return problem?.reason ?? Buffer.from(out.copy()).toString()
 }
 

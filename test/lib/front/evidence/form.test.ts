@@ -20,7 +20,7 @@ t.test('an object that the upstream shows differently passes, whatever others pr
   const form = new Form({
     resource: resource!,
     version: '',
-    shown: {
+    output: {
       encoding: 'json',
       rendering: 'object',
       renderingVersion: 'v1',

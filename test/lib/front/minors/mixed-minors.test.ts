@@ -7,7 +7,7 @@ import { ByteWriter } from '../../../../lib/wire/byte-writer.ts'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
 import { builtinEncodings } from '../../../../lib/codec/negotiate/negotiate.ts'
 import { type Schema, schemaOf } from '../../../../lib/codec/schema/schema.ts'
-import { ObjectEncoder, type Shown } from '../../../../lib/codec/output/object-encoder.ts'
+import { ObjectEncoder, type OutputForm } from '../../../../lib/codec/output/object-encoder.ts'
 import { MixedMinors } from '../../../../lib/front/minors/mixed-minors.ts'
 import { parseTarget } from '../../../../lib/kube/request/request.ts'
 import { routeRequest } from '../../../../lib/kube/request/routes.ts'
@@ -17,16 +17,16 @@ import { groupVersionText, type Resource } from '../../../../lib/kube/resources/
 import type { KeyValue } from '../../../../lib/store/event.ts'
 import { recordingOf } from '../../../golden/load.ts'
 
-const json: Shown = {
+const json: OutputForm = {
   encoding: 'json',
   rendering: 'object',
   renderingVersion: 'v1',
   includeObject: 'Metadata',
   now: 0,
 }
-const protobuf: Shown = { ...json, encoding: 'protobuf' }
-const table: Shown = { ...json, rendering: 'Table' }
-const metadata: Shown = { ...json, rendering: 'PartialObjectMetadataList' }
+const protobuf: OutputForm = { ...json, encoding: 'protobuf' }
+const table: OutputForm = { ...json, rendering: 'Table' }
+const metadata: OutputForm = { ...json, rendering: 'PartialObjectMetadataList' }
 const forms = { json, protobuf, table, metadata }
 
 interface Pair {
@@ -154,8 +154,8 @@ for (const [names, { alike, some, apart, formsApart, rows }] of Object.entries(e
     t.equal(others.filter(one => mixed.differences(one).length === 0).length, alike)
     t.equal(others.filter(one => mixed.differences(one).length > 0).length, some)
     const differing = others.flatMap(one =>
-      Object.entries(forms).flatMap(([form, shown]) =>
-        mixed.areFormsApart(one, shown) ? [`${nameOf(one)} ${form}`] : [],
+      Object.entries(forms).flatMap(([form, output]) =>
+        mixed.areFormsApart(one, output) ? [`${nameOf(one)} ${form}`] : [],
       ),
     )
     t.strictSame(differing.sort(), [...formsApart].sort())
@@ -201,11 +201,11 @@ for (const [older, newer] of [
     let [alike, differing] = [0, 0]
     const wrong: string[] = []
     for (const { resource, entry } of recordedObjects(newer, served)) {
-      for (const [form, shown] of Object.entries(forms)) {
-        if (mixed.areFormsApart(resource, shown)) continue
-        const [a, b] = schemas.map(schema => written(resource, schema, shown, entry))
+      for (const [form, output] of Object.entries(forms)) {
+        if (mixed.areFormsApart(resource, output)) continue
+        const [a, b] = schemas.map(schema => written(resource, schema, output, entry))
         const isAlike = a !== undefined && b !== undefined && a.equals(b)
-        const gate = mixed.gateOf(resource, shown)
+        const gate = mixed.gateOf(resource, output)
         const isShown = gate === undefined || gate.objection(entry, 'item') === undefined
         if (isShown && a !== undefined && !isAlike) wrong.push(`${nameOf(resource)} ${form}`)
         if (isAlike && !isShown) wrong.push(`${nameOf(resource)} ${form} is not shown`)
@@ -222,11 +222,11 @@ for (const [older, newer] of [
 function written(
   resource: Resource,
   schema: Schema,
-  shown: Shown,
+  output: OutputForm,
   entry: KeyValue,
 ): Buffer | undefined {
   const out = new ByteWriter()
-  const options = { shown, revision: entry.modRevision, place: 'item' } as const
+  const options = { form: output, revision: entry.modRevision, place: 'item' } as const
   const problem = encoderOf(resource, schema).append(out, entry, options)
   return problem instanceof NotExact ? undefined : Buffer.from(out.copy())
 }

@@ -183,9 +183,9 @@ interface CustomTable {
 }
 
 function tableOf(columns: readonly Partial<CustomColumn>[] | undefined): CustomTable {
-  const shown = shownAs({ rendering: 'Table' })
+  const form = shownAs({ rendering: 'Table' })
   const entry = widget('w', { size: 3 })
-  const body = objectBody(widgetEncoder(columns), entry, { shown, isPretty: false })
+  const body = objectBody(widgetEncoder(columns), entry, { form, isPretty: false })
   return JSON.parse(exact(body).toString()) as CustomTable
 }
 

@@ -11,18 +11,18 @@ import type { Exchange, Handler } from '../../../../../lib/http/server/exchange.
 import { sendWhole } from '../../../../../lib/http/server/respond.ts'
 import { Server } from '../../../../../lib/http/server/server.ts'
 import { systemClock } from '../../../../../lib/ops/system.ts'
-import { connect, type Face, protocols } from '../../../../support/attacks/faces.ts'
+import { connect, type Address, protocols } from '../../../../support/attacks/ask.ts'
 import { FakeClock } from '../../../../support/fake-clock.ts'
 import { head } from '../../../../support/http/raw-http.ts'
 
-interface Serving extends Face {
+interface Serving extends Address {
   readonly server: Server
   readonly faults: unknown[]
 }
 
 async function serve(
   t: Test,
-  protocol: Face['protocol'],
+  protocol: Address['protocol'],
   handler: Handler,
   clock = systemClock,
 ): Promise<Serving> {
@@ -78,8 +78,8 @@ const get = (path: string, ...headers: string[]): string => head(`GET ${path}`, 
 
 for (const protocol of protocols) {
   t.test(`over ${protocol} requests of all kinds follow each other`, async t => {
-    const face = await serve(t, protocol, one => void echo(one))
-    const socket = await connect(face)
+    const address = await serve(t, protocol, one => void echo(one))
+    const socket = await connect(address)
     t.teardown(() => socket.destroy())
     const received = new Received(socket)
     const asked: readonly (readonly [string, string])[] = [
@@ -99,14 +99,14 @@ for (const protocol of protocols) {
       '<GET /6 >',
       '<GET /7 >',
     ])
-    t.strictSame(face.faults, [])
+    t.strictSame(address.faults, [])
   })
 
   t.test(`over ${protocol} a request may come in any pieces`, async t => {
-    const face = await serve(t, protocol, one => void echo(one))
+    const address = await serve(t, protocol, one => void echo(one))
     const request = get('/whole', 'Accept: a')
     for (let at = 1; at < request.length; at += 7) {
-      const socket = await connect(face)
+      const socket = await connect(address)
       const received = new Received(socket)
       socket.write(get('/first'))
       await received.untilHas('<GET /first >')
@@ -120,11 +120,11 @@ for (const protocol of protocols) {
 
   t.test(`over ${protocol} what comes before its turn waits for it`, async t => {
     const begun: Exchange[] = []
-    const face = await serve(t, protocol, exchange => {
+    const address = await serve(t, protocol, exchange => {
       begun.push(exchange)
       if (exchange.target !== '/slow') void echo(exchange)
     })
-    const socket = await connect(face)
+    const socket = await connect(address)
     t.teardown(() => socket.destroy())
     const received = new Received(socket)
     socket.write(get('/slow'))
@@ -143,13 +143,13 @@ for (const protocol of protocols) {
   t.test(`over ${protocol} a flood behind a request closes the connection`, async t => {
     let onClose = (): void => {}
     const closed = new Promise<void>(resolve => (onClose = resolve))
-    const face = await serve(t, protocol, exchange => exchange.onClose(onClose))
-    const socket = await connect(face)
+    const address = await serve(t, protocol, exchange => exchange.onClose(onClose))
+    const socket = await connect(address)
     socket.on('close', () => clearInterval(flooding))
     socket.write(get('/'))
     const flooding = setInterval(() => socket.write(get('/again').repeat(100)), 1)
     await closed
-    t.equal(face.server.exchanges, 0)
+    t.equal(address.server.exchanges, 0)
   })
 
   t.test(`over ${protocol} a client that leaves is noticed, and its handler is told`, async t => {
@@ -158,17 +158,17 @@ for (const protocol of protocols) {
       const closed = new Promise<void>(resolve => (onClose = resolve))
       let onBegun = (): void => {}
       const begun = new Promise<void>(resolve => (onBegun = resolve))
-      const face = await serve(t, protocol, exchange => {
+      const address = await serve(t, protocol, exchange => {
         exchange.onClose(onClose)
         onBegun()
       })
-      const socket = await connect(face)
+      const socket = await connect(address)
       socket.resume()
       socket.write(get('/'))
       await begun
       socket[leaves]()
       await closed
-      t.equal(face.server.exchanges, 0, leaves)
+      t.equal(address.server.exchanges, 0, leaves)
     }
   })
 
@@ -196,13 +196,19 @@ for (const protocol of protocols) {
         one.end(Buffer.from('not sent'))
       },
     }
-    const face = await serve(t, protocol, exchange => bodies[exchange.target]!(exchange))
+    const address = await serve(t, protocol, exchange => bodies[exchange.target]!(exchange))
     const { request, Agent } = protocol === 'http' ? http : https
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     t.teardown(() => agent.destroy())
     const sockets = new Set<Socket>()
     const ask = async (path: string): Promise<http.IncomingMessage & { text: string }> => {
-      const options = { host: '127.0.0.1', port: face.port, path, agent, rejectUnauthorized: false }
+      const options = {
+        host: '127.0.0.1',
+        port: address.port,
+        path,
+        agent,
+        rejectUnauthorized: false,
+      }
       const sent = request(options)
       sent.on('socket', socket => sockets.add(socket))
       sent.end()
@@ -228,17 +234,17 @@ for (const protocol of protocols) {
       t.equal(empty.headers['transfer-encoding'], undefined)
     }
     t.equal(sockets.size, 1, 'over one connection')
-    t.strictSame(face.faults, [])
+    t.strictSame(address.faults, [])
   })
 
   t.test(`over ${protocol} the last answer of a connection says so`, async t => {
-    const face = await serve(t, protocol, exchange => {
+    const address = await serve(t, protocol, exchange => {
       const headers: Record<string, string> =
         exchange.target === '/bad' ? { connection: 'close' } : {}
       sendWhole(exchange, { status: 200, headers }, Buffer.from('x'))
     })
     for (const request of [get('/', 'Connection: close'), get('/bad')]) {
-      const socket = await connect(face)
+      const socket = await connect(address)
       const received = new Received(socket)
       socket.write(request)
       await received.until(({ isClosed }) => isClosed)
@@ -250,8 +256,8 @@ for (const protocol of protocols) {
 
   t.test(`over ${protocol} idle connections end in time`, async t => {
     const clock = new FakeClock()
-    const face = await serve(t, protocol, one => void echo(one), clock)
-    const sockets = await Promise.all([connect(face), connect(face), connect(face)])
+    const address = await serve(t, protocol, one => void echo(one), clock)
+    const sockets = await Promise.all([connect(address), connect(address), connect(address)])
     const [mute, idle, used] = sockets.map(socket => new Received(socket))
     sockets[1]!.write(get('/'))
     sockets[2]!.write(get('/'))
@@ -274,17 +280,17 @@ for (const protocol of protocols) {
     `over ${protocol} a drain closes idle connections, and the others after their answer`,
     async t => {
       const held: Exchange[] = []
-      const face = await serve(t, protocol, exchange => {
+      const address = await serve(t, protocol, exchange => {
         if (exchange.target === '/held') held.push(exchange)
         else void echo(exchange)
       })
-      const [idle, busy] = await Promise.all([connect(face), connect(face)])
+      const [idle, busy] = await Promise.all([connect(address), connect(address)])
       const [idles, busys] = [new Received(idle), new Received(busy)]
       idle.write(get('/'))
       await idles.untilHas('<GET / >')
       busy.write(get('/held'))
       while (held.length === 0) await new Promise(resolve => setImmediate(resolve))
-      const drained = face.server.drain()
+      const drained = address.server.drain()
       await idles.until(({ isClosed }) => isClosed)
       void echo(held[0]!)
       await busys.until(({ isClosed }) => isClosed)
@@ -296,23 +302,23 @@ for (const protocol of protocols) {
 
 t.test('a header cannot end the headers', async t => {
   for (const headers of [{ a: 'b\r\nc: d' }, { 'a\r\nb': 'c' }, { a: ['b', 'c\n'] }]) {
-    const face = await serve(t, 'http', exchange => exchange.respond(200, headers))
-    const socket = await connect(face)
+    const address = await serve(t, 'http', exchange => exchange.respond(200, headers))
+    const socket = await connect(address)
     const received = new Received(socket)
     socket.write(get('/'))
     await received.until(({ isClosed }) => isClosed)
     t.equal(received.text, '')
-    t.match(face.faults, [/the header .* cannot be written/s])
+    t.match(address.faults, [/the header .* cannot be written/s])
   }
 })
 
 t.test('what was written before an answer is cut off arrives', async t => {
-  const face = await serve(t, 'http', exchange => {
+  const address = await serve(t, 'http', exchange => {
     exchange.respond(200, {})
     exchange.write(Buffer.from('first'))
     exchange.abort()
   })
-  const socket = await connect(face)
+  const socket = await connect(address)
   const received = new Received(socket)
   socket.write(get('/'))
   await received.until(({ isClosed }) => isClosed)

@@ -13,7 +13,7 @@ import { sendWhole } from '../../../../../lib/http/server/respond.ts'
 import { Server } from '../../../../../lib/http/server/server.ts'
 import { StreamLimits } from '../../../../../lib/http/server/stream-limits.ts'
 import { systemClock } from '../../../../../lib/ops/system.ts'
-import { connect } from '../../../../support/attacks/faces.ts'
+import { connect } from '../../../../support/attacks/ask.ts'
 import {
   endHeaders,
   frame,

@@ -9,7 +9,7 @@ import {
   type IncludedObject,
   includedObject,
   type ObjectEncoder,
-  type Shown,
+  type OutputForm,
 } from '../../codec/output/object-encoder.ts'
 import type { PassReason } from '../../kube/decide.ts'
 import type { ReadPlan } from '../../kube/read-plan.ts'
@@ -20,30 +20,30 @@ import type { RequestContext } from './request-context.ts'
 import type { UpstreamSide } from './upstream-side.ts'
 
 /** A rendering: which encoder, and which parts of the objects. */
-export interface ShownAs {
+export interface AnswerForm {
   readonly encoder: ObjectEncoder
-  readonly shown: Shown
+  readonly form: OutputForm
 }
 
 /** The read that a rendering is for: its resource, its type, its subresource. */
-export interface ShownKind {
+export interface AnsweredRead {
   readonly resource: Resource
   readonly type: ReadPlan['type']
   readonly subresource?: string | undefined
 }
 
-export function shownAs(
+export function answerForm(
   { state, target }: RequestContext,
-  { resource, type, subresource }: ShownKind,
+  { resource, type, subresource }: AnsweredRead,
   mediaType: MediaType,
   { clock }: { readonly clock: Clock },
-): ShownAs {
+): AnswerForm {
   const encoder = state.encoderOf(resource)
   if (encoder instanceof NotExact) throw notExactly(resource, encoder)
   const isScale = subresource === 'scale'
   if (type !== 'watch' && !isScale) refuseMismatch(encoder.kind, mediaType, type)
   const { encoding, rendering, renderingVersion, drops } = mediaType
-  const shown: Shown = {
+  const form: OutputForm = {
     encoding,
     rendering,
     renderingVersion,
@@ -52,7 +52,7 @@ export function shownAs(
     now: clock.wallMs(),
     subresource: isScale ? 'scale' : undefined,
   }
-  return { encoder, shown }
+  return { encoder, form }
 }
 
 /** The part of each object that a Table row carries (`includeObject`). */
@@ -66,13 +66,13 @@ function includedIn({ query }: RequestTarget): IncludedObject {
 /** The same behind the gate that the upstream has for this form; a reason to pass if nothing of the
  *  form is proven. */
 export function gated(
-  { encoder, shown }: ShownAs,
+  { encoder, form }: AnswerForm,
   resource: Resource,
   upstream: UpstreamSide,
-): ShownAs | PassReason {
-  const gate = upstream.gateOf(resource, shown)
+): AnswerForm | PassReason {
+  const gate = upstream.gateOf(resource, form)
   if (typeof gate === 'string') return gate
-  return gate === undefined ? { encoder, shown } : { encoder, shown: { ...shown, gate } }
+  return gate === undefined ? { encoder, form } : { encoder, form: { ...form, gate } }
 }
 
 /** Refuses a rendering that does not go with what was asked for. */

@@ -4,7 +4,7 @@ import type { SlowRequest } from '../../http/exchange/slow-request.ts'
 import type { WatchingClient } from '../../http/watch/open-watches.ts'
 import type { Look } from '../../ops/recent.ts'
 
-export interface ThreadShown {
+export interface PageFigures {
   readonly look: Look
   readonly clients: readonly WatchingClient[]
   readonly slow: readonly SlowRequest[]

@@ -24,7 +24,7 @@ import type { Attributes } from './plugin.ts'
 import { internal } from './refusals.ts'
 
 /** The objects of a request in the version of a resource. */
-export interface ShownObjects {
+export interface ReviewedObjects {
   readonly kind: WriteKind
   readonly requestKind: WriteKind
   readonly resource: Resource
@@ -34,20 +34,20 @@ export interface ShownObjects {
 
 /** The forms of the objects of requests that are validated. Nothing changes these any more, so all
  *  hooks and policies share them, however many there are. */
-const kept = new WeakMap<Attributes, Map<Resource, Promise<ShownObjects>>>()
+const kept = new WeakMap<Attributes, Map<Resource, Promise<ReviewedObjects>>>()
 
 /** The objects as a hook or a policy sees them that has named this resource, with their members in
  *  the order in which a server writes them. Nobody may change them. */
-export function shownAs(attributes: Attributes, resource: Resource): Promise<ShownObjects> {
-  if (attributes.phase !== 'validate') return shownNow(attributes, resource)
-  const forms = kept.get(attributes) ?? new Map<Resource, Promise<ShownObjects>>()
+export function reviewedAs(attributes: Attributes, resource: Resource): Promise<ReviewedObjects> {
+  if (attributes.phase !== 'validate') return reviewedNow(attributes, resource)
+  const forms = kept.get(attributes) ?? new Map<Resource, Promise<ReviewedObjects>>()
   kept.set(attributes, forms)
-  const shown = forms.get(resource) ?? shownNow(attributes, resource)
-  forms.set(resource, shown)
-  return shown
+  const reviewed = forms.get(resource) ?? reviewedNow(attributes, resource)
+  forms.set(resource, reviewed)
+  return reviewed
 }
 
-async function shownNow(attributes: Attributes, resource: Resource): Promise<ShownObjects> {
+async function reviewedNow(attributes: Attributes, resource: Resource): Promise<ReviewedObjects> {
   const { session, object, old } = attributes
   const isSame = resource === session.resource
   const kind = isSame ? kindOf(attributes) : writeKindOf(resource, session.state.registry.schema)
@@ -65,7 +65,7 @@ async function shownNow(attributes: Attributes, resource: Resource): Promise<Sho
 }
 
 /** The objects of the request as they are. */
-export function plainlyShown(attributes: Attributes): ShownObjects {
+export function reviewedPlainly(attributes: Attributes): ReviewedObjects {
   const { session, object, old } = attributes
   const kind = kindOf(attributes)
   return { kind, requestKind: kind, resource: session.resource, object, old }
@@ -134,7 +134,7 @@ async function inVersion(
  *  it has members that its kind does not know. */
 export async function takeChanged(
   attributes: Attributes,
-  { resource, kind }: Pick<ShownObjects, 'resource' | 'kind'>,
+  { resource, kind }: Pick<ReviewedObjects, 'resource' | 'kind'>,
   changed: JsonObject,
   isStrict = false,
 ): Promise<boolean> {

@@ -9,7 +9,7 @@ import * as net from 'node:net'
 import * as tls from 'node:tls'
 
 /** The address of a program. */
-export interface Face {
+export interface Address {
   readonly protocol: 'http' | 'https'
   readonly port: number
   /** The name of a client certificate among those of tests. */
@@ -34,11 +34,11 @@ export interface Answer {
 }
 
 /** Sends a request over a connection of its own. */
-export function ask(face: Face, version: Version, request: Request): Promise<Answer> {
-  return version === '1.1' ? ask1(face, request) : ask2(face, request)
+export function ask(address: Address, version: Version, request: Request): Promise<Answer> {
+  return version === '1.1' ? ask1(address, request) : ask2(address, request)
 }
 
-function shown({ certificate }: Face): { cert?: Buffer; key?: Buffer } {
+function shown({ certificate }: Address): { cert?: Buffer; key?: Buffer } {
   if (certificate === undefined) return {}
   const [cert, key] = ['pem', 'key'].map(end =>
     readFileSync(`test/support/certs/${certificate}.${end}`),
@@ -46,9 +46,9 @@ function shown({ certificate }: Face): { cert?: Buffer; key?: Buffer } {
   return { cert: cert!, key: key! }
 }
 
-function ask1(face: Face, request: Request): Promise<Answer> {
+function ask1(address: Address, request: Request): Promise<Answer> {
   const { method = 'GET', path, headers = {}, body } = request
-  const { protocol, port } = face
+  const { protocol, port } = address
   const options = { host: '127.0.0.1', port, method, path, headers, agent: false as const }
   return new Promise((resolve, reject) => {
     const take = (response: http.IncomingMessage): void => {
@@ -63,14 +63,14 @@ function ask1(face: Face, request: Request): Promise<Answer> {
     const sent =
       protocol === 'http'
         ? http.request(options, take)
-        : https.request({ ...options, ...shown(face), rejectUnauthorized: false }, take)
+        : https.request({ ...options, ...shown(address), rejectUnauthorized: false }, take)
     sent.on('error', reject)
     sent.end(body)
   })
 }
 
-async function ask2(face: Face, request: Request): Promise<Answer> {
-  const session = openSession(face)
+async function ask2(address: Address, request: Request): Promise<Answer> {
+  const session = openSession(address)
   try {
     return await askOn(session, request)
   } finally {
@@ -79,7 +79,7 @@ async function ask2(face: Face, request: Request): Promise<Answer> {
 }
 
 /** An HTTP/2 connection. */
-export function openSession({ protocol, port }: Face): http2.ClientHttp2Session {
+export function openSession({ protocol, port }: Address): http2.ClientHttp2Session {
   const session = http2.connect(`${protocol}://127.0.0.1:${port}`, { rejectUnauthorized: false })
   session.on('error', () => {})
   return session
@@ -106,7 +106,7 @@ export async function askOn(
 
 /** A connection of HTTP/1.1 that the test writes bytes to. */
 export async function connect(
-  { protocol, port }: Face,
+  { protocol, port }: Address,
   ALPNProtocols: string[] = ['http/1.1'],
 ): Promise<net.Socket> {
   const to = { host: '127.0.0.1', port }
@@ -122,11 +122,11 @@ export async function connect(
 /** Sends bytes over a connection of their own; what comes back until it ends, or is as it is
  *  wanted. */
 export async function exchange(
-  face: Face,
+  address: Address,
   bytes: string | Buffer,
   isEnough: (text: string) => boolean = () => false,
 ): Promise<string> {
-  const socket = await connect(face)
+  const socket = await connect(address)
   let text = ''
   const over = new Promise<string>(resolve => {
     socket.on('data', (piece: Buffer) => {

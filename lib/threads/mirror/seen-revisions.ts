@@ -12,12 +12,12 @@ import type { MirrorLayout } from './facts.ts'
  *  word is taken by the fourth after it. */
 const epochsKept = 4
 
-export function createShownRevisions(layout: MirrorLayout): SharedArrayBuffer {
+export function createSeenRevisions(layout: MirrorLayout): SharedArrayBuffer {
   const feeds = layout.reduce((sum, ranges) => sum + ranges.length, 0)
   return new SharedArrayBuffer(8 * (layout.length + feeds * epochsKept))
 }
 
-export class ShownRevisions {
+export class SeenRevisions {
   readonly #words: BigInt64Array
   readonly #feedsFrom: number
 
