@@ -31,13 +31,16 @@ import { Lines, type Task } from './lines.ts'
 const turnMs = 4
 /** The part of it for strangers whose purse is empty. */
 const strangersMs = 1
-/** Streams of such strangers that a turn reads before it stops reading them. */
+/** Streams of such strangers that a turn reads before it stops reading them, by their weight. */
 const strangersStreams = 4
 /** So many requests of a connection begin as they are read. Over HTTP/2 all requests of a packet
  *  are read before any of them does more than begin, so their time is not known yet. */
 const atOnceMax = 16
 /** So many streams at once are few. */
 const fewStreams = 8
+/** A stream counts as so many more as it has headers of this length: to decode them, and to look at
+ *  them, takes as long. Ordinary ones are shorter. */
+const streamHeaderBytes = 1024
 /** Connections that have lately sent more streams at once are not read any more in a turn that has
  *  had so much time: clients send some ten at once, aggregators some more, and hundreds only who
  *  means harm. */
@@ -65,9 +68,9 @@ interface Handle {
 interface Source {
   readonly session: object
   readonly handle: Handle
-  /** Streams that this turn has read. */
+  /** Streams that this turn has read, by their weight. */
   read: number
-  /** Number of streams that it has lately sent at once. */
+  /** Those that it has lately sent at once. */
   burst: number
 }
 
@@ -168,19 +171,25 @@ export class Arrivals {
     if (source !== undefined) this.#stopped.delete(source)
   }
 
-  /** A stream of the connection was read. */
-  read(session: object): void {
+  /** A stream of the connection, with headers of so many bytes, is about to be read. */
+  read(session: object, headerBytes: number): void {
     const turn = this.#turnOfNow()
     const source = this.#sources.get(session)
-    if (source !== undefined && source.read++ === 0) turn.readers.push(source)
+    const weight = Math.max(1, headerBytes / streamHeaderBytes)
+    if (source !== undefined) {
+      if (source.read === 0) turn.readers.push(source)
+      source.read += weight
+    }
     const isKnown = isAccepted(session)
-    if (!isKnown) this.#pay(costMs.stream)
-    if (!isKnown && this.isCrowded) {
-      if (++turn.strangersRead === strangersStreams) this.#stop(one => !isAccepted(one.session))
-      else if (turn.strangersRead > strangersStreams && source !== undefined) this.#stopOne(source)
+    if (!isKnown) this.#pay(costMs.stream * weight)
+    if (isKnown || !this.isCrowded) {
+      this.#stopBusy(turn, source)
       return
     }
-    this.#stopBusy(turn, source)
+    const isFull = turn.strangersRead >= strangersStreams
+    turn.strangersRead += weight
+    if (isFull && source !== undefined) this.#stopOne(source)
+    else if (turn.strangersRead >= strangersStreams) this.#stop(one => !isAccepted(one.session))
   }
 
   #stopBusy(turn: Turn, source: Source | undefined): void {

@@ -413,9 +413,11 @@ export class Http2Connection implements StreamOwner {
     { bytes, from, to }: Frame,
     { stream, isLast }: { readonly stream: number; readonly isLast: boolean },
   ): number | undefined {
+    const isNew = stream > this.#lastStream
+    if (isNew) this.#services.arrivals.read(this, to - from)
     const list = this.#decoder.decode(bytes, from, to)
     if (list === undefined) return errorCode.compression
-    if (stream > this.#lastStream) {
+    if (isNew) {
       this.#lastStream = stream
       return this.#open(list, { stream, isLast, bytes: to - from })
     }
@@ -434,7 +436,7 @@ export class Http2Connection implements StreamOwner {
       bytes,
     }: { readonly stream: number; readonly isLast: boolean; readonly bytes: number },
   ): number | undefined {
-    const { arrivals, begin, onFault } = this.#services
+    const { begin, onFault } = this.#services
     if (this.#isClosing || this.#isFull()) {
       return this.#refuseStream(id, errorCode.refusedStream, bytes)
     }
@@ -450,7 +452,6 @@ export class Http2Connection implements StreamOwner {
     })
     this.#streams.set(id, stream)
     stream.leaveLimits = this.#noteStream(stream)
-    arrivals.read(this)
     begin(stream, this)
     return undefined
   }

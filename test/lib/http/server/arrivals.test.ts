@@ -38,8 +38,8 @@ class Stage {
     this.arrivals[kind](address, this.#task(name, tookMs))
   }
 
-  read({ session }: Connection, streams: number): void {
-    for (let i = 0; i < streams; i++) this.arrivals.read(session)
+  read({ session }: Connection, streams: number, headerBytes = 100): void {
+    for (let i = 0; i < streams; i++) this.arrivals.read(session, headerBytes)
   }
 
   /** Strangers have taken all that they may. */
@@ -220,4 +220,19 @@ t.test('with an empty purse a turn reads four streams of strangers', async t => 
   t.ok(known.isRead)
   await settle()
   t.ok(a.isRead && b.isRead)
+})
+
+t.test('a stream with long headers counts as many', async t => {
+  const stage = new Stage()
+  const [long, short] = [stage.connect(), stage.connect()]
+  stage.read(long, 1, 20 * 1024)
+  stage.read(short, 8)
+  stage.nowMs += 6
+  stage.read(stage.connect(), 1)
+  t.strictSame([long.isRead, short.isRead], [false, true])
+  await stage.emptyPurse()
+  await settle()
+  const [a, b] = [stage.connect(false), stage.connect(false)]
+  stage.read(a, 1, 4 * 1024)
+  t.notOk(a.isRead || b.isRead, 'of strangers one is read in a turn')
 })

@@ -1,4 +1,6 @@
-/** The Huffman code of HPACK (RFC 7541, appendix B), read four bits at a time. */
+/** The Huffman code of HPACK (RFC 7541, appendix B), read a byte at a time. */
+
+import { headersMaxBytes } from '../../malformed.ts'
 
 /** The lengths of the codes of all bytes, and of the end. The code is canonical: of the same
  *  length, codes rise with the bytes, so the lengths are all that is to be known. */
@@ -81,25 +83,46 @@ function fillTables(): void {
 
 fillTables()
 
-const scratch = { bytes: Buffer.allocUnsafe(4096) }
+/** For each state and each byte: the next state, the bytes that it completes, and their number;
+ *  with the end of the string among them, the number is `noText`. One entry for each byte, since a
+ *  long URL is the dearest that a stranger may ask to have decoded. */
+const steps = new Uint32Array(256 * 256)
+const noText = 3
+
+function fillSteps(): void {
+  for (let at = 0; at < steps.length; at++) {
+    const [high, low] = [(at >>> 8) * 16 + ((at >>> 4) & 15), at & 15]
+    const then = nextStates[high]! * 16 + low
+    const bytes = [completed[high]!, completed[then]!].filter(byte => byte >= 0)
+    const [first = 0, second = 0] = bytes
+    const number = bytes.includes(endOfString) ? noText : bytes.length
+    steps[at] = (number << 24) | ((second & 0xff) << 16) | ((first & 0xff) << 8) | nextStates[then]!
+  }
+}
+
+fillSteps()
+
+/** No code is shorter than five bits; and a step writes two bytes, whatever it completes. */
+function textMaxBytes(bytes: number): number {
+  return Math.ceil((bytes * 8) / 5) + 2
+}
+
+/** Longer texts are those of headers that are refused as too long. */
+const scratch = Buffer.allocUnsafeSlow(textMaxBytes(headersMaxBytes))
 
 /** The text of these bytes, one character for each byte; undefined if they are no code. */
 export function huffmanText(bytes: Buffer, from: number, to: number): string | undefined {
-  // No code is shorter than five bits.
-  const most = Math.ceil(((to - from) * 8) / 5)
-  const out = most <= scratch.bytes.length ? scratch.bytes : Buffer.allocUnsafe(most)
+  const most = textMaxBytes(to - from)
+  const out = most <= scratch.length ? scratch : Buffer.allocUnsafe(most)
   let [state, length] = [0, 0]
   for (let i = from; i < to; i++) {
-    const byte = bytes[i]!
-    for (const bits of [byte >>> 4, byte & 15]) {
-      const at = state * 16 + bits
-      const one = completed[at]!
-      if (one >= 0) {
-        if (one === endOfString) return undefined
-        out[length++] = one
-      }
-      state = nextStates[at]!
-    }
+    const step = steps[(state << 8) | bytes[i]!]!
+    const number = step >>> 24
+    if (number === noText) return undefined
+    out[length] = step >>> 8
+    out[length + 1] = step >>> 16
+    length += number
+    state = step & 0xff
   }
   return mayEnd[state] === 1 ? out.toString('latin1', 0, length) : undefined
 }
