@@ -1,6 +1,7 @@
 /** Things to look at, each once however often it was asked for, one after the other. What fails is
  *  tried again after a growing pause. */
 
+import { setMaxListeners } from 'node:events'
 import type { Clock } from '../../base/clock.ts'
 import { sleep } from '../../base/clock.ts'
 import type { Logger } from '../../base/logger.ts'
@@ -32,6 +33,8 @@ export class WorkQueue<T extends string> {
 
   constructor(options: WorkQueueOptions<T>) {
     this.#options = options
+    // Each thing that rests listens to it, and stops listening afterwards.
+    setMaxListeners(0, options.signal)
   }
 
   add(item: T): void {
