@@ -19,6 +19,7 @@ import { coldBench } from './million/cold.ts'
 import { millionBench } from './million/million.ts'
 import { mirrorBench } from './mirror/mirror.ts'
 import { proxyBench } from './proxy/proxy.ts'
+import { sizingBench } from './sizing/sizing.ts'
 import { storeBench } from './store/store.ts'
 import { threadsBench } from './threads/threads.ts'
 import { slowWatchersBench } from './watch/slow-watchers.ts'
@@ -32,6 +33,7 @@ export const benches: readonly Bench[] = [
   mirrorBench,
   millionBench,
   coldBench,
+  sizingBench,
   codecBench,
   outputs,
   listBench,

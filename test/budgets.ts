@@ -102,6 +102,7 @@ export const long: readonly string[] = [
   'bench/million',
   'bench/mirror',
   'bench/proxy',
+  'bench/sizing',
   'bench/slow-watchers',
   'bench/threads',
   'bench/watch',

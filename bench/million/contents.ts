@@ -32,7 +32,7 @@ export function appName(number: number): string {
   return `app-${String(number).padStart(5, '0')}`
 }
 
-interface Stored {
+export interface Stored {
   readonly key: Key
   readonly value: Uint8Array
 }
@@ -107,26 +107,44 @@ export async function fill(
   contents: Contents,
   which: 'a tenth' | 'the others',
 ): Promise<number> {
+  const chosen = function* (): Generator<Stored> {
+    let number = 0
+    for (const object of storedObjects(contents)) {
+      const isOfTenth = number++ % tenth === 0
+      if (isOfTenth === (which === 'a tenth')) yield object
+    }
+  }
+  return (await writeObjects(endpoint, chosen())).objects
+}
+
+/** Writes objects in transactions of so many, which have at most about so many bytes; how many
+ *  objects, and the bytes of their values. */
+export async function writeObjects(
+  endpoint: string,
+  objects: Iterable<Stored>,
+  transactionBytes: number = Infinity,
+): Promise<{ readonly objects: number; readonly bytes: number }> {
   // A transaction of a megabyte may take seconds while etcd makes room.
   const client = new GrpcClient({ endpoints: [endpoint], timeouts: { answerMs: 60_000 } })
   const writing = new Set<Promise<unknown>>()
   let puts: { type: 'put'; key: Key; value: Uint8Array }[] = []
-  let written = 0
+  let putBytes = 0
+  const written = { objects: 0, bytes: 0 }
   const write = async (): Promise<void> => {
     const task: Promise<unknown> = client
       .txn({ compares: [], success: puts, failure: [] })
       .finally(() => writing.delete(task))
     writing.add(task)
-    written += puts.length
+    written.objects += puts.length
+    written.bytes += putBytes
     puts = []
+    putBytes = 0
     if (writing.size >= writesInFlight) await Promise.race(writing)
   }
-  let number = 0
-  for (const object of storedObjects(contents)) {
-    const isOfTenth = number++ % tenth === 0
-    if (isOfTenth !== (which === 'a tenth')) continue
+  for (const object of objects) {
     puts.push({ type: 'put', ...object })
-    if (puts.length >= writeMaxOperations) await write()
+    putBytes += object.value.length
+    if (puts.length >= writeMaxOperations || putBytes >= transactionBytes) await write()
   }
   await write()
   await Promise.all(writing)

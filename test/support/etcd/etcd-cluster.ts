@@ -25,6 +25,8 @@ export interface EtcdOptions {
   readonly tls?: { ca: string; cert: string; key: string; clientAuth: boolean }
   /** More flags for every member. */
   readonly flags?: readonly string[]
+  /** The folder below which the members have theirs, for data that is too large for memory. */
+  readonly parent?: string
 }
 
 /** The end of a test (`t.teardown`), which a bench may build: calls every task at its end. */
@@ -90,7 +92,7 @@ async function createMembers(etcd: Program, options: EtcdOptions): Promise<Membe
   }
   const cluster = members.map(({ name, peer }) => `${name}=http://127.0.0.1:${peer}`).join(',')
   const token = randomBytes(8).toString('hex')
-  const parent = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
+  const parent = options.parent ?? (existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
   return Promise.all(
     members.map(async ({ name, client, peer, metrics }) => {
       const folder = await mkdtemp(join(parent, 'watchglass-etcd-'))
