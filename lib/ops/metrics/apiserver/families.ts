@@ -57,13 +57,13 @@ export const families: ReadonlyMap<string, Family> = new Map(
     },
     apiserver_request_sli_duration_seconds: {
       type: 'histogram',
-      help: 'Time from a request to the end of its answer, in seconds, without dry runs. There are no webhooks and queues here whose time would be left out.',
+      help: 'Time from a request to the end of its answer, in seconds, without dry runs, watches and connections. There are no webhooks and queues here whose time would be left out.',
       labels: request,
       bounds: seconds.slice(2),
     },
     apiserver_response_sizes: {
       type: 'histogram',
-      help: 'Bytes of the bodies of answers to gets and lists, as they were sent.',
+      help: 'Bytes of the bodies of answers to gets, lists and watches, as they were sent.',
       labels: request,
       bounds: [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9],
     },

@@ -31,12 +31,16 @@ interface RequestSeries {
   readonly labels: RequestLabels
   readonly codes: Map<number, number>
   readonly seconds: Buckets
-  /** Undefined for anything but gets and lists. */
+  /** Undefined for anything but gets and lists, and watches, which kube-apiserver measures as the
+   *  lists at whose routes they are. */
   readonly sizes: Buckets | undefined
   open: number
 }
 
-const sized: ReadonlySet<string> = new Set(['GET', 'LIST'])
+const sized: ReadonlySet<string> = new Set(['GET', 'LIST', 'WATCH'])
+
+/** Verbs of requests that last as long as their client likes, which is no level of service. */
+const lasting: ReadonlySet<string> = new Set(['WATCH', 'CONNECT'])
 
 export class RequestSeriesTable {
   /** By the name of the resource: the few that it has are compared in turn, which takes a quarter
@@ -85,7 +89,7 @@ export class RequestSeriesTable {
       familyText(
         'apiserver_request_sli_duration_seconds',
         each(({ labels, seconds }) =>
-          labels.dryRun !== '' || isEmpty(seconds)
+          labels.dryRun !== '' || lasting.has(labels.verb) || isEmpty(seconds)
             ? []
             : [[withoutDryRun(labels), coarse(seconds)]],
         ),
