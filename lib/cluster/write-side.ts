@@ -145,7 +145,7 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
       : undefined
   const led = leading(address, { state, writes })
   const actors =
-    simulation && new LedActors({ simulation, faults: parts.faults, ...led, ...common })
+    simulation && new LedActors({ simulation, faults: parts.faults, storeOf, ...led, ...common })
   const { uid, store } = writes
   const { signal } = abort
   const hasLogs = simulation?.actors.has('nodes')

@@ -8,6 +8,10 @@ import { StatusError } from '../../kube/status.ts'
 import type { KeyValue } from '../../store/event.ts'
 import type { ApiCluster, PatchAs } from '../controllers/api-cluster.ts'
 import type { ObjectPlace } from '../controllers/cluster.ts'
+import type { NodeFact } from './facts.ts'
+import type { Pod } from './objects.ts'
+import type { PodStamps } from './pod-stamps.ts'
+import { type PodAddresses, runningStatus } from './pod-status.ts'
 
 export interface ActorApiOptions {
   readonly cluster: ApiCluster
@@ -15,6 +19,15 @@ export interface ActorApiOptions {
   readonly random: Random
   /** An object as an actor has written it. */
   readonly onWritten: (entry: KeyValue) => void
+  readonly stamps: PodStamps
+}
+
+/** An object that was read. */
+export interface Found<T> {
+  readonly place: ObjectPlace
+  readonly object: T
+  readonly revision: number
+  readonly entry: KeyValue
 }
 
 /** An object to create, and its place. */
@@ -52,15 +65,13 @@ export class ActorApi {
   }
 
   /** The object of now, and where it is; undefined if there is none. */
-  async read<T>(
-    key: Key,
-  ): Promise<{ place: ObjectPlace; object: T; revision: number } | undefined> {
+  async read<T>(key: Key): Promise<Found<T> | undefined> {
     const { cluster } = this.#options
     const place = cluster.placeOf(key)
     const entry = await cluster.read(key)
     if (place === undefined || entry === undefined) return undefined
     const object = cluster.plainOf(place.resource, entry) as T | undefined
-    return object && { place, object, revision: entry.modRevision }
+    return object && { place, object, revision: entry.modRevision, entry }
   }
 
   /** Throws if there is one of that name, as all refusals are thrown: the work is tried again with
@@ -75,7 +86,9 @@ export class ActorApi {
     const { cluster, onWritten } = this.#options
     const resource = cluster.resourceOf(group, 'v1', name)
     if (resource === undefined) return undefined
-    const entry = await cluster.create({ resource, namespace, name: '' }, object)
+    const place = { resource, namespace, name: '' }
+    const stamped = await this.#stamped({ group, resource: name, object }, place)
+    const entry = stamped ?? (await cluster.create(place, object))
     if (entry !== undefined) onWritten(entry)
     return entry?.key
   }
@@ -108,11 +121,32 @@ export class ActorApi {
     return this.#options.cluster.placeOf(key)?.name ?? ''
   }
 
-  async bind(place: ObjectPlace, node: string): Promise<void> {
-    const { name, namespace } = place
-    const target = { apiVersion: 'v1', kind: 'Node', name: node }
-    const binding = { apiVersion: 'v1', kind: 'Binding', metadata: { name, namespace }, target }
-    await this.#options.cluster.create(place, binding, 'binding')
+  /** A pod whose name is generated differs from others of its template in little. */
+  async #stamped(
+    { group, resource, object }: Omit<Creation, 'namespace'>,
+    place: ObjectPlace,
+  ): Promise<KeyValue | undefined> {
+    const { metadata } = object as { readonly metadata?: { readonly generateName?: string } }
+    const isPod = group === '' && resource === 'pods'
+    if (!isPod || metadata?.generateName === undefined) return undefined
+    return this.#options.stamps.create(this.#options.cluster, place, object)
+  }
+
+  /** Gives the pod its node. */
+  async bind({ entry, place }: Found<Pod>, node: NodeFact): Promise<void> {
+    const { cluster, stamps, onWritten } = this.#options
+    const bound = await stamps.bind(entry, place, node)
+    if (bound === undefined) await cluster.bind(place, node.name)
+    else onWritten(bound)
+  }
+
+  /** The pod runs, with the status that says so. */
+  async run({ entry, place, object }: Found<Pod>, addresses: PodAddresses): Promise<void> {
+    const { stamps, onWritten } = this.#options
+    const running = await stamps.run(entry, place, addresses)
+    if (running !== undefined) return onWritten(running)
+    const status = runningStatus(object, { now: this.now, ...addresses })
+    await this.patch(entry.key, { status }, 'status')
   }
 
   /** False if the object is gone. */

@@ -18,6 +18,8 @@ export interface Reactions<F extends Fact> {
 /** A keyspace whatever it holds. */
 export interface AnyFollow {
   readonly keyspace: Key
+  /** Whether the object of this revision, or a newer one, has been found already. */
+  knows(key: Key, revision: number): boolean
   found(key: Key, revision: number, object: unknown, isComplete: boolean): void
   lost(key: Key, revision: number): void
   tellAll(): void
@@ -45,6 +47,10 @@ export class Follow<F extends Fact, T> implements AnyFollow {
   keyOf(namespace: string, name: string): Key {
     const rest = namespace === '' ? name : `${namespace}/${name}`
     return `${this.keyspace}${keyFromText(rest)}` as Key
+  }
+
+  knows(key: Key, revision: number): boolean {
+    return (this.index.get(key)?.revision ?? 0) >= revision
   }
 
   found(key: Key, revision: number, object: unknown, isComplete: boolean): void {

@@ -3,10 +3,13 @@
 import { createHash } from 'node:crypto'
 import { type Condition, type Container, type Pod } from './objects.ts'
 
-interface Running {
-  readonly now: string
+export interface PodAddresses {
   readonly podAddress: string
   readonly nodeAddress: string
+}
+
+interface Running extends PodAddresses {
+  readonly now: string
 }
 
 export function runningStatus(pod: Pod, { now, podAddress, nodeAddress }: Running): object {
@@ -147,7 +150,7 @@ export function evictedStatus(pod: Pod, now: string): object {
           reason: 'Error',
           startedAt,
           finishedAt: now,
-          containerID: containerId(pod, container.name),
+          containerID: containerId(pod.metadata.uid, container.name),
         },
       },
       ready: false,
@@ -176,17 +179,17 @@ function containerStatus(pod: Pod, { name, image = '' }: Container): object {
     restartCount: 0,
     image,
     imageID: `${image.split('@', 1)[0]}@sha256:${digits(image)}`,
-    containerID: containerId(pod, name),
+    containerID: containerId(pod.metadata.uid, name),
   }
 }
 
 function completed(startedAt: string, finishedAt: string, pod: Pod, { name }: Container): object {
-  const containerID = containerId(pod, name)
+  const containerID = containerId(pod.metadata.uid, name)
   return { terminated: { exitCode: 0, reason: 'Completed', startedAt, finishedAt, containerID } }
 }
 
-function containerId({ metadata }: Pod, container: string): string {
-  return `containerd://${digits(`${metadata.uid}/${container}`)}`
+export function containerId(uid: string, container: string): string {
+  return `containerd://${digits(`${uid}/${container}`)}`
 }
 
 /** 64 hexadecimal digits that are always the same for the same text. */

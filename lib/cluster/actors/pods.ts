@@ -3,9 +3,8 @@
 
 import type { Clock } from '../../base/clock.ts'
 import type { Key } from '../../base/keys.ts'
-import type { ObjectPlace } from '../controllers/cluster.ts'
 import { KeyedTimers } from '../controllers/keyed-timers.ts'
-import type { ActorApi } from './actor-api.ts'
+import type { ActorApi, Found } from './actor-api.ts'
 import type { Addresses } from './addresses.ts'
 import type { EventRecorder, EventSource, Note } from './event-recorder.ts'
 import { type PodFact, podFact } from './facts.ts'
@@ -27,7 +26,6 @@ import {
   disruptedConditions,
   evictedStatus,
   restartedStatus,
-  runningStatus,
   succeededStatus,
   unplacedConditions,
 } from './pod-status.ts'
@@ -142,16 +140,16 @@ export class Pods {
     const { api } = this.#options
     const found = await api.read<Pod>(key)
     if (found === undefined) return
-    const { object: pod, place, revision } = found
+    const { object: pod, revision } = found
     const fact = podFact(key, revision, pod)
     if (await this.#leave(key, pod, fact)) return
     if (await this.#waitsForNode(key, pod, fact)) return
     switch (this.#stageOf(fact)) {
       case 'schedule':
-        return this.#schedule(key, place, pod)
+        return this.#schedule(key, found)
       case 'recover':
       case 'start':
-        return this.#start(key, pod, fact)
+        return this.#start(key, found, fact)
       case 'crash': {
         const isOver = pod.spec.restartPolicy === 'Never'
         const waitsMs = this.#options.troubles.ended(key)
@@ -193,7 +191,8 @@ export class Pods {
     this.#leaving.stop()
   }
 
-  async #start(key: Key, pod: Pod, fact: PodFact): Promise<void> {
+  async #start(key: Key, found: Found<Pod>, fact: PodFact): Promise<void> {
+    const { object: pod } = found
     const { api, places, addresses: given, troubles } = this.#options
     const node = places.node(fact.node)
     // A node that is not there runs nothing.
@@ -210,8 +209,7 @@ export class Pods {
     // The change comes back before the answer.
     this.#started.add(key)
     troubles.started(key, pod)
-    const addresses = { podAddress: given.next(), nodeAddress: node.address }
-    await api.patch(key, { status: runningStatus(pod, { now, ...addresses }) }, 'status')
+    await api.run(found, { podAddress: given.next(), nodeAddress: node.address })
     this.#tellEach(pod, 'Pulled', ({ image = '' }) => {
       const where = 'already present on machine and can be accessed by the pod'
       return `Container image ${JSON.stringify(image)} ${where}`
@@ -237,7 +235,8 @@ export class Pods {
     return true
   }
 
-  async #schedule(key: Key, place: ObjectPlace, pod: Pod): Promise<void> {
+  async #schedule(key: Key, found: Found<Pod>): Promise<void> {
+    const { object: pod, place } = found
     const { api, places } = this.#options
     const node = places.choose(pod)
     if (node === undefined) {
@@ -251,7 +250,7 @@ export class Pods {
     // Before it is bound, as other pods are given nodes meanwhile.
     places.put(key, node.name)
     try {
-      await api.bind(place, node.name)
+      await api.bind(found, node)
       const { namespace, name } = place
       const message = `Successfully assigned ${namespace}/${name} to ${node.name}`
       this.#tell(pod, scheduler, { reason: 'Scheduled', message })

@@ -10,8 +10,9 @@ import { adopt } from './adoption.ts'
 import { doWrites } from './outcome.ts'
 import { selectorOf } from './selectors.ts'
 
-/** So many pods are made or deleted at once; then it is the turn of other sets. */
-const stepPods = 50
+/** So many pods are made or deleted at once, as upstream's controller does it; then it is the turn
+ *  of other sets. */
+const stepPods = 500
 
 export interface ReplicaSetsOptions {
   readonly api: ActorApi

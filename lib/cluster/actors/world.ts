@@ -7,6 +7,7 @@ import { type Key, keyFromText } from '../../base/keys.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { Random } from '../../base/random.ts'
 import type { Batch, KeyValue } from '../../store/event.ts'
+import type { Keyspace } from '../../store/keyspace.ts'
 import type { ApiCluster } from '../controllers/api-cluster.ts'
 import { WorkQueue } from '../controllers/work-queue.ts'
 import { ActorApi } from './actor-api.ts'
@@ -14,11 +15,14 @@ import { EventRecorder } from './event-recorder.ts'
 import { type Fact, nodeFact, type NodeFact, podFact, type PodFact } from './facts.ts'
 import { type AnyFollow, type FactOf, Follow } from './follow.ts'
 import type { Metadata, Node, Pod } from './objects.ts'
+import { PodStamps } from './pod-stamps.ts'
 import { Reconciler, type ReconcilerOptions } from './reconciler.ts'
 import { Source } from './source.ts'
 
 export interface WorldOptions {
   readonly random: Random
+  /** The mirrored contents of a keyspace; undefined where it is not mirrored. */
+  readonly storeOf: (keyspace: Key) => Keyspace | undefined
   /** The API as a client of that name. */
   readonly clusterOf: (manager: string) => ApiCluster
   /** The prefix of all keys, without a slash at its end. */
@@ -45,6 +49,7 @@ export class World {
   readonly events: EventRecorder
   readonly pods: Follow<PodFact, Pod>
   readonly nodes: Follow<NodeFact, Node>
+  readonly stamps: PodStamps
   readonly #options: WorldOptions
   readonly #abort = new AbortController()
   readonly #follows = new Map<Key, AnyFollow>()
@@ -55,10 +60,12 @@ export class World {
   constructor(options: WorldOptions) {
     this.#options = options
     this.signal = this.#abort.signal
-    const { clock, logger } = options
+    const { clock, logger, clusterOf } = options
+    this.stamps = new PodStamps({ ...options, kubelet: clusterOf('kubelet') })
     const [signal, api] = [this.signal, (name: string): ActorApi => this.api(name)]
     this.events = new EventRecorder({ api, clock, logger, signal })
     this.pods = this.follow<PodFact, Pod>('pods', podFact)
+    this.pods.listen({ gone: ({ key }) => this.stamps.forget(key) })
     this.nodes = this.follow<NodeFact, Node>('minions', nodeFact)
   }
 
@@ -89,7 +96,8 @@ export class World {
   api(manager: string): ActorApi {
     const { clusterOf, clock, random } = this.#options
     const onWritten = (entry: KeyValue): void => this.#source?.written(entry)
-    return new ActorApi({ cluster: clusterOf(manager), clock, random, onWritten })
+    const cluster = clusterOf(manager)
+    return new ActorApi({ cluster, clock, random, onWritten, stamps: this.stamps })
   }
 
   queue(name: string, work: (key: Key) => Promise<void>, restMs?: number): WorkQueue<Key> {
@@ -175,10 +183,13 @@ export class World {
 
   #found(keyspace: Key, entry: KeyValue): void {
     const { key, modRevision } = entry
+    const follow = this.#follows.get(keyspace)
+    // An actor has written it, and has been told so.
+    if (follow === undefined || follow.knows(key, modRevision)) return
     const cluster = this.#options.clusterOf('kubelet')
     const place = cluster.placeOf(key)
     const object = place && cluster.plainOf(place.resource, entry)
     if (object === undefined) return
-    this.#follows.get(keyspace)?.found(key, modRevision, object, this.isComplete)
+    follow.found(key, modRevision, object, this.isComplete)
   }
 }

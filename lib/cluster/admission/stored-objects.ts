@@ -21,7 +21,7 @@ export interface ObjectName {
   readonly name: string
 }
 
-type Asking = Pick<WriteSession, 'state' | 'store' | 'signal' | 'slice'>
+type Asking = Pick<WriteSession, 'state' | 'store' | 'signal' | 'slice' | 'services'>
 
 interface Known {
   readonly resource: Resource
@@ -65,6 +65,7 @@ export class StoredObjects {
   ): Promise<readonly JsonObject[]> {
     const known = find(asking, resource)
     if (known === undefined) return []
+    asking.services.onListed?.(known.prefix, namespace)
     const snapshot = namespace === '' ? this.#snapshotOf(known) : undefined
     const kept = snapshot && this.#lists.get(snapshot)
     if (kept?.encoder === known.encoder) return kept.trees
@@ -95,6 +96,7 @@ export class StoredObjects {
   ): Promise<void> {
     const known = find(asking, resource)
     if (known === undefined) return
+    asking.services.onListed?.(known.prefix, namespace)
     for (const entry of await this.#entries(asking, known, namespace)) {
       look(treeOf(known.encoder, known.resource, entry))
       await asking.slice.giveWay()

@@ -74,6 +74,28 @@ export class ApiCluster implements Cluster {
     setMaxListeners(0, options.signal)
   }
 
+  /** The same API with other services, for writes that are only tried. */
+  with(services: Partial<WriteServices>): ApiCluster {
+    const { writes } = this.#options
+    return new ApiCluster({ ...this.#options, writes: { ...writes, ...services } })
+  }
+
+  get services(): WriteServices {
+    return this.#options.writes
+  }
+
+  get signal(): AbortSignal {
+    return this.#options.signal
+  }
+
+  /** Gives a pod its node. */
+  async bind(place: ObjectPlace, node: string): Promise<void> {
+    const { name, namespace } = place
+    const target = { apiVersion: 'v1', kind: 'Node', name: node }
+    const binding = { apiVersion: 'v1', kind: 'Binding', metadata: { name, namespace }, target }
+    await this.create(place, binding, 'binding')
+  }
+
   /** The version that is answered as, such as `v1.36.0`. */
   get gitVersion(): string {
     const { gitVersion } = JSON.parse(this.#options.state().discovery.version()) as {

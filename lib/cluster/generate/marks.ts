@@ -2,7 +2,7 @@
  *  places: see stamp.ts. */
 
 import { imageOf } from './names.ts'
-import type { Variables } from './stamp.ts'
+import type { Variables } from '../stamps/stamp.ts'
 import type { PodTemplate, Workload } from './topology.ts'
 
 /** A number that no generated object has by chance; nor the seconds just before and after it. */

@@ -3,7 +3,7 @@
 import { textFromMilliseconds } from '../../go/time.ts'
 import { fieldsOf, type JsonObject, managedBy } from './managed-fields.ts'
 import { markedTemplate, markedWorkload, markNumber, shapeName, variablesOf } from './marks.ts'
-import { Stamp, type Variables } from './stamp.ts'
+import { Stamp, type Variables } from '../stamps/stamp.ts'
 import { storedBytes } from './stored.ts'
 import type { PodHealth, PodRecord, PodTemplate, Workload } from './topology.ts'
 

@@ -4,7 +4,7 @@ import { textFromMilliseconds } from '../../go/time.ts'
 import { fieldsOf, type JsonObject, managedBy } from './managed-fields.ts'
 import { markedWorkload, markNumber, shapeName, surgeOf, variablesOf } from './marks.ts'
 import { podLabels, templateSpec } from './pods.ts'
-import { Stamp, type Variables } from './stamp.ts'
+import { Stamp, type Variables } from '../stamps/stamp.ts'
 import { storedBytes } from './stored.ts'
 import type { PodRecord, Workload } from './topology.ts'
 

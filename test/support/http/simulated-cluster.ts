@@ -2,6 +2,7 @@
  *  fraction of the time. */
 
 import type { Test } from 'tap'
+import type { Logger } from '../../../lib/base/logger.ts'
 import { createRandom } from '../../../lib/base/random.ts'
 import { actorNames } from '../../../lib/cluster/actors/actor-names.ts'
 import { stageOf } from '../../../lib/cluster/stages/stage.ts'
@@ -25,16 +26,23 @@ export interface SimulatedOptions {
   readonly declared?: readonly unknown[]
   /** Rules of faults. */
   readonly faults?: readonly string[]
+  readonly logger?: Logger
 }
 
 /** It ends with the test. */
 export async function startSimulatedCluster<T>(
   t: Test,
-  { shortened = delayMs => delayMs / 50, declared = [], faults = [] }: SimulatedOptions = {},
+  {
+    shortened = delayMs => delayMs / 50,
+    declared = [],
+    faults = [],
+    logger,
+  }: SimulatedOptions = {},
 ): Promise<SimulatedCluster<T>> {
   const stages = declared.flatMap(object => stageOf(object) ?? [])
   const served = await startServed(t, {
     isWritable: true,
+    ...(logger === undefined ? {} : { logger }),
     hasControllers: true,
     faults: { rules: faults, seed: 1 },
     basics: { rootAuthority: 'none' },

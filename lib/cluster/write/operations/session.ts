@@ -73,6 +73,9 @@ export interface WriteServices extends GeneratedValues {
   readonly admission: Admission
   /** Undefined where no webhooks are called. */
   readonly conversions?: WriteConversions | undefined
+  /** Told of each list of other objects that a write looks at, before it does: the prefix of their
+   *  keys, and the namespace or an empty text. */
+  readonly onListed?: ((prefix: string, namespace: string) => void) | undefined
 }
 
 export interface SessionOptions {

@@ -26,7 +26,7 @@ function waitingPods(bind: (node: string) => Promise<void>): Pods {
       return Promise.resolve({ place: { name: String(key) }, object, revision: 1 })
     },
     now: '',
-    bind: (_: object, node: string) => bind(node),
+    bind: (_: object, node: NodeFact) => bind(node.name),
   }
   const clock = new FakeClock()
   return new Pods({

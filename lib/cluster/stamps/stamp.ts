@@ -10,6 +10,7 @@
 
 import { AssertionError } from '../../base/assert.ts'
 import { schemaOf } from '../../codec/schema/schema.ts'
+import { equalBytes } from '../../codec/text.ts'
 import { WireReader, wireBytes, wireVarint } from '../../wire/reader.ts'
 import { varintLength, writeVarint } from '../../wire/varint.ts'
 
@@ -59,6 +60,15 @@ export class Stamp {
       { type: 'bytes', bytes: bytes.slice(0, magicBytes) },
       ...object.partsOf(magicBytes, bytes.length, envelope),
     ])
+  }
+
+  /** The variables of an object that was filled in; undefined if anything else of it is
+   *  different. */
+  read(bytes: Uint8Array): Variables | undefined {
+    const found: Found = { texts: [], numbers: [] }
+    const reader = new WireReader()
+    reader.reset(bytes, 0, bytes.length)
+    return readGroup(reader, this.#object, found) ? found : undefined
   }
 
   /** The object with the variables in place of the marks. */
@@ -151,6 +161,62 @@ class Marked {
       ]
     })
   }
+}
+
+interface Found {
+  readonly texts: string[]
+  readonly numbers: number[]
+}
+
+/** Reads what lies from `at` to `end` of the reader as the group. */
+function readGroup(reader: WireReader, { parts }: Group, found: Found): boolean {
+  for (const [i, part] of parts.entries()) {
+    switch (part.type) {
+      case 'bytes': {
+        const next = reader.at + part.bytes.length
+        const isInside = next <= reader.end
+        if (!isInside || !equalBytes(reader.bytes, reader.at, next, part.bytes)) return false
+        reader.at = next
+        break
+      }
+      case 'number': {
+        const number = reader.readVarint()
+        if ((found.numbers[part.index] ??= number) !== number) return false
+        break
+      }
+      case 'text':
+        if (!readText(reader, part.index, { next: parts[i + 1], found })) return false
+        break
+      case 'group': {
+        const { end } = reader
+        if (!reader.readWindow()) return false
+        reader.end = reader.at
+        reader.at = reader.start
+        if (!readGroup(reader, part, found)) return false
+        reader.end = end
+      }
+    }
+  }
+  return reader.at === reader.end && !reader.isMalformed
+}
+
+/** A text goes on until the next bytes that are always the same. */
+function readText(
+  reader: WireReader,
+  index: number,
+  { next, found }: { readonly next: Part | undefined; readonly found: Found },
+): boolean {
+  const rest = Buffer.from(reader.bytes.buffer, reader.bytes.byteOffset, reader.end)
+  const known = found.texts[index]
+  let end = reader.end
+  if (known !== undefined) end = reader.at + known.length
+  else if (next?.type === 'bytes') end = rest.indexOf(next.bytes, reader.at)
+  else if (next !== undefined) return false
+  if (end < 0 || end > reader.end) return false
+  const text = rest.toString('latin1', reader.at, end)
+  if ((found.texts[index] ??= text) !== text) return false
+  reader.at = end
+  return true
 }
 
 /** Bytes of the parts when they are filled in; notes those of each group. */
