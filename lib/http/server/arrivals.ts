@@ -9,9 +9,10 @@
  *
  *  A turn of the event loop has time for a few milliseconds of beginnings. Within it everything
  *  begins as it is read, but for a connection that sends many requests in a packet: its others
- *  wait, one line for each connection, and lines take turns. What does not fit waits for the end of
- *  the turn, when everything that the sockets had was read. So ordinary clients, also a thousand of
- *  them, meet nothing of this.
+ *  wait, one line for each connection, and lines take turns. Whoever has had nothing in the turn
+ *  goes before them. What does not fit waits for the end of the turn, when everything that the
+ *  sockets had was read; and what has waited leaves some of the next turn to whoever comes then.
+ *  So ordinary clients, also a thousand of them, meet nothing of this.
  *
  *  A stream costs something before its request begins: connections that send a hundred requests
  *  each in a packet would hold the loop for long. So once a turn has had its time, connections that
@@ -29,6 +30,9 @@ import { Lines, type Task } from './lines.ts'
 /** The part of a turn in which something may begin. With the last one, and what it sets in motion,
  *  the loop is held for less than 10 ms. */
 const turnMs = 4
+/** The part of it for requests of connections that have had one in it, or that have waited for more
+ *  than one: what is left is for those who come then. */
+const furtherMs = 2
 /** The part of it for strangers whose purse is empty. */
 const strangersMs = 1
 /** Streams of such strangers that a turn reads before it stops reading them, by their weight. */
@@ -49,7 +53,7 @@ const readFor: readonly (readonly [streams: number, ms: number])[] = [
   [fewStreams, 6],
 ]
 /** Requests that begin one after the other, until it is looked what they have set in motion. */
-const batch = 8
+const batch = 2
 
 /** About what strangers cost the event loop. */
 const costMs = { handshake: 0.8, session: 0.3, stream: 0.1, request: 0.1, idleMegabyte: 5 }
@@ -145,8 +149,9 @@ export class Arrivals {
     if (!isKnown) this.#pay(costMs.request)
     const lines = isKnown || !this.isCrowded ? this.#requests : this.#strangers
     const begun = turn.begun.get(connection) ?? 0
-    if (lines.size > 0 || begun >= atOnceMax || !this.#mayBegin(turn, lines)) {
-      lines.add(connection, task)
+    const hasToWait = begun > 0 ? lines.size > 0 : lines.hasNew || lines.has(connection)
+    if (hasToWait || begun >= atOnceMax || !this.#mayBegin(turn, lines)) {
+      lines.add(connection, task, begun > 0)
       return
     }
     turn.begun.set(connection, begun + 1)
@@ -193,7 +198,7 @@ export class Arrivals {
   }
 
   #stopBusy(turn: Turn, source: Source | undefined): void {
-    const tookMs = this.#clock.monotonicMs() - turn.beganMs
+    const tookMs = this.#tookMs(turn)
     for (const [streams, ms] of readFor) {
       if (tookMs < ms || turn.readMax <= streams) continue
       turn.readMax = streams
@@ -211,13 +216,23 @@ export class Arrivals {
     }
   }
 
-  #hasTime({ beganMs }: Turn): boolean {
-    return this.#clock.monotonicMs() - beganMs < turnMs
+  #hasTime(turn: Turn): boolean {
+    return this.#tookMs(turn) < turnMs
+  }
+
+  #tookMs({ beganMs }: Turn): number {
+    return this.#clock.monotonicMs() - beganMs
+  }
+
+  /** Whether a task of these lines that waits may begin. */
+  #mayGoOn(turn: Turn, lines: Lines): boolean {
+    if (lines.size === 0) return false
+    return this.#mayBegin(turn, lines) && (lines.hasNew || this.#tookMs(turn) < furtherMs)
   }
 
   #mayBegin(turn: Turn, lines: Lines): boolean {
     if (lines === this.#requests || !this.isCrowded) return this.#hasTime(turn)
-    return !turn.strange.has(lines) || this.#clock.monotonicMs() - turn.beganMs < strangersMs
+    return !turn.strange.has(lines) || this.#tookMs(turn) < strangersMs
   }
 
   /** Ends with the next `setImmediate`, which comes after all sockets that are readable were
@@ -280,7 +295,7 @@ export class Arrivals {
         ? [...opening, this.#requests, this.#strangers]
         : [this.#requests, this.#strangers, ...opening]
     for (const lines of order) {
-      if (lines.size === 0 || !this.#mayBegin(turn, lines)) continue
+      if (!this.#mayGoOn(turn, lines)) continue
       if (lines !== this.#requests) turn.strange.add(lines)
       return lines.take()
     }

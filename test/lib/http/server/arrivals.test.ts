@@ -85,10 +85,24 @@ t.test('of a connection that sends many requests, some wait: connections take tu
   const [a, b] = [stage.connect(), stage.connect()]
   for (let i = 1; i <= 19; i++) stage.request(a, `a${i}`)
   t.equal(stage.since().split(' ').length, 16)
-  for (let i = 1; i <= 3; i++) stage.request(b, `b${i}`)
-  t.equal(stage.since(), '', 'what waits came first')
+  for (let i = 1; i <= 4; i++) stage.request(b, `b${i}`)
+  t.equal(stage.since(), 'b1', 'who has had nothing in the turn need not wait for who has had much')
   await settle()
-  t.equal(stage.since(), 'a17 b1 a18 b2 a19 b3')
+  t.equal(stage.since(), 'a17 b2 a18 b3 a19 b4')
+})
+
+t.test('requests that have waited leave time in the turn for those who come then', async t => {
+  const stage = new Stage()
+  const [many, late, last] = [stage.connect(), stage.connect(), stage.connect()]
+  for (let i = 1; i <= 9; i++) stage.request(many, `m${i}`, 1.1)
+  t.equal(stage.since(), 'm1 m2 m3 m4')
+  stage.request(late, 'l1')
+  await settle()
+  t.equal(stage.since(), 'l1 m5 m6', 'whoever has had nothing is first')
+  await settle()
+  t.equal(stage.since(), 'm7 m8')
+  stage.request(last, 'e1')
+  t.equal(stage.since(), 'e1')
 })
 
 t.test('what does not fit into a turn of 4 ms begins in the next, in its order', async t => {

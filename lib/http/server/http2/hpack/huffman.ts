@@ -93,10 +93,11 @@ function fillSteps(): void {
   for (let at = 0; at < steps.length; at++) {
     const [high, low] = [(at >>> 8) * 16 + ((at >>> 4) & 15), at & 15]
     const then = nextStates[high]! * 16 + low
-    const bytes = [completed[high]!, completed[then]!].filter(byte => byte >= 0)
-    const [first = 0, second = 0] = bytes
-    const number = bytes.includes(endOfString) ? noText : bytes.length
-    steps[at] = (number << 24) | ((second & 0xff) << 16) | ((first & 0xff) << 8) | nextStates[then]!
+    const [one, other] = [completed[high]!, completed[then]!]
+    let number = Number(one >= 0) + Number(other >= 0)
+    if (one === endOfString || other === endOfString) number = noText
+    const first = one >= 0 ? one : other
+    steps[at] = (number << 24) | ((other & 0xff) << 16) | ((first & 0xff) << 8) | nextStates[then]!
   }
 }
 
