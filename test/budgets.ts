@@ -55,7 +55,7 @@ export const slowest: readonly string[] = [
   'attacks/etcd-watch-creates',
   'attacks/http2-frames',
   'attacks/work-before-known',
-  'lib/etcd/engine/differential',
+  'lib/door/engine/differential',
   'lib/door/door-differential',
   'golden/replay',
   'golden/aggregated/replay',

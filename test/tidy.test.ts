@@ -95,7 +95,6 @@ const inside: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     faults: [],
     stamps: [],
     generate: ['stamps', 'node-conditions.ts'],
-    journal: [],
     streams: [],
     api: ['streams', 'write'],
     authority: [],
@@ -121,12 +120,14 @@ const inside: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     '.': ['encodings', 'process', 'limits', 'mirror'],
   },
   door: {
+    engine: [],
+    journal: ['engine'],
     listen: [],
     pass: ['listen'],
-    answers: ['pass', 'listen'],
-    access: ['pass', 'listen'],
+    answers: ['pass', 'listen', 'engine'],
+    access: ['pass', 'listen', 'engine'],
     view: ['answers'],
-    '.': ['view', 'access', 'answers', 'pass', 'listen'],
+    '.': ['view', 'access', 'answers', 'pass', 'listen', 'journal', 'engine'],
   },
 }
 

@@ -16,6 +16,7 @@ import { giveCollectorRoom } from '../ops/collector.ts'
 import { systemClock } from '../ops/system.ts'
 import type { CommandContext } from './context.ts'
 import { type OpenClient, openEtcdClient } from './etcd-client.ts'
+import { loadRecording } from './recordings/load.ts'
 import { replayPlanOf, startReplay } from './recordings/replay-plan.ts'
 import type { ThreadsOptions } from '../threads/threads.ts'
 import { faceThreadScript } from './program.ts'
@@ -124,13 +125,13 @@ async function inEmbeddedEtcd<T>(
   const { values, logger } = context
   const listen = etcdListenOf(values)
   const replay = replayPlanOf(values)
-  const load = replay === undefined ? values.text('load') : undefined
+  const loaded = replay === undefined ? values.text('load') : undefined
   const dataFolder = dataFolderOf(values)
   const generated = await generatedFor(context)
-  const { startEmbeddedEtcd } = await import('./embedded-etcd.ts')
+  const { startEmbeddedEtcd } = await wings.embedded()
   const embedded = await startEmbeddedEtcd({
     listen,
-    load,
+    load: loaded === undefined ? undefined : engine => loadRecording(engine, loaded, logger),
     dataFolder,
     fill: generated?.fill,
     clock: systemClock,

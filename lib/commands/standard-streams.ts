@@ -1,7 +1,7 @@
 /** Standard input and output of commands that convert: a whole value, or line by line. */
 
 import { CacheError } from '../base/errors.ts'
-import { linesIn } from '../base/lines.ts'
+import { linesIn } from './lines.ts'
 
 /** Far above what etcd takes as one value, and small enough to keep in memory. */
 const inputMaxBytes = 64 * 1024 * 1024

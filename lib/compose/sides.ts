@@ -10,14 +10,13 @@ import type * as authority from '../cluster/authority/authority.ts'
 import type * as faultControl from '../cluster/faults/fault-control.ts'
 import type * as faultRules from '../cluster/faults/rule.ts'
 import type * as anonymizer from '../cluster/generate/anonymize.ts'
-import type * as dataFolder from '../cluster/journal/data-folder.ts'
 import type * as generator from '../cluster/generate/generator.ts'
 import type * as movedTimes from '../cluster/generate/move-times.ts'
 import type * as stages from '../cluster/stages/stage.ts'
 import type * as builtInStages from '../cluster/stages/built-in.ts'
 import type * as writeSide from '../cluster/write-side.ts'
 import type * as etcdDoor from '../door/etcd-door.ts'
-import type * as etcdServer from '../door/server.ts'
+import type * as embedded from '../door/embedded.ts'
 import type * as upstreamSide from '../front/front.ts'
 import type * as upstreamServers from '../front/upstream/connect.ts'
 import type * as upstreamFailure from '../front/upstream/failure.ts'
@@ -35,7 +34,6 @@ export const wings = {
   authority: (): Promise<typeof authority> => import('../cluster/authority/authority.ts'),
   actorNames: (): Promise<typeof actorNames> => import('../cluster/actors/actor-names.ts'),
   pluginNames: (): Promise<typeof pluginNames> => import('../cluster/admission/plugin-names.ts'),
-  dataFolder: (): Promise<typeof dataFolder> => import('../cluster/journal/data-folder.ts'),
   generator: (): Promise<typeof generator> => import('../cluster/generate/generator.ts'),
   anonymizer: (): Promise<typeof anonymizer> => import('../cluster/generate/anonymize.ts'),
   movedTimes: (): Promise<typeof movedTimes> => import('../cluster/generate/move-times.ts'),
@@ -49,7 +47,7 @@ export const wings = {
   threads: (): Promise<typeof threads> => import('../threads/threads.ts'),
   // door
   etcdDoor: (): Promise<typeof etcdDoor> => import('../door/etcd-door.ts'),
-  etcdServer: (): Promise<typeof etcdServer> => import('../door/server.ts'),
+  embedded: (): Promise<typeof embedded> => import('../door/embedded.ts'),
 }
 
 /** The wings that a service with some options has; undefined where it does not have one. */

@@ -3,10 +3,10 @@
  *  gRPC itself, as not implemented. */
 
 import type { Clock } from '../base/clock.ts'
-import type { Admin } from '../etcd/engine/admin.ts'
-import { sizeOfEntry } from '../etcd/engine/fragments.ts'
-import { requestMaxBytes } from '../etcd/engine/request-size.ts'
-import type { Member, Reply } from '../etcd/engine/member.ts'
+import type { Admin } from './engine/admin.ts'
+import { sizeOfEntry } from './engine/fragments.ts'
+import { requestMaxBytes } from './engine/request-size.ts'
+import type { Member, Reply } from './engine/member.ts'
 import {
   authStatusResponseCodec,
   emptyCodec,

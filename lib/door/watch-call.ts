@@ -8,9 +8,9 @@ import {
   watchRequestCodec,
   watchResponseCodec,
 } from '../etcd/proto/watch-messages.ts'
-import { fieldOf, KeptEvent } from '../etcd/proto/kept-event.ts'
-import type { WatchConnection, WatcherRoom } from '../etcd/watch/watch-source.ts'
-import type { WatchStream } from '../etcd/watch/watch-stream.ts'
+import { fieldOf, KeptEvent } from './engine/watches/kept-event.ts'
+import type { WatchConnection, WatcherRoom } from './engine/watches/watch-source.ts'
+import type { WatchStream } from './engine/watches/watch-stream.ts'
 import { cutOff, type GrpcCall } from './listen/grpc-call.ts'
 import { type Message, messagePrefix } from './listen/message-reader.ts'
 import { malformed, statusOf, uncompressed } from './statuses.ts'

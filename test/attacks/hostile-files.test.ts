@@ -9,8 +9,9 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { Anonymizer } from '../../lib/cluster/generate/anonymize.ts'
+import { silentLogger } from '../../lib/base/logger.ts'
 import { schemaOf } from '../../lib/codec/schema/schema.ts'
-import { loadRecording } from '../../lib/etcd/engine/load.ts'
+import { loadRecording } from '../../lib/commands/recordings/load.ts'
 import { ask } from '../support/attacks/ask.ts'
 import { createTestEngine } from '../support/etcd/test-engine.ts'
 import { startProgram } from '../support/program/program.ts'
@@ -99,11 +100,14 @@ t.test('recordings that are refused', async t => {
   for (const [name, lines, reason] of refused) {
     const file = join(folder, 'file.jsonl')
     writeFileSync(file, `${lines.join('\n')}\n`)
-    await t.rejects(loadRecording(createTestEngine(t).engine, file), reason, name)
+    await t.rejects(loadRecording(createTestEngine(t).engine, file, silentLogger), reason, name)
   }
   const bomb = join(folder, 'bomb.jsonl.gz')
   writeFileSync(bomb, gzipSync(Buffer.alloc(200e6, 120)))
-  await t.rejects(loadRecording(createTestEngine(t).engine, bomb), /a line is longer than/)
+  await t.rejects(
+    loadRecording(createTestEngine(t).engine, bomb, silentLogger),
+    /a line is longer than/,
+  )
 })
 
 t.test('values that mean nothing', async t => {

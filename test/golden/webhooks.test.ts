@@ -1,5 +1,5 @@
 import t from 'tap'
-import { freePort } from '../../test/support/program/ports.ts'
+import { freePort } from '../support/program/ports.ts'
 import { rbacOf } from '../support/http/rbac.ts'
 import { startServed } from '../support/http/served.ts'
 import { Asker, differenceOf, masked, readAsked, tokens } from './asked.ts'

@@ -5,17 +5,21 @@
 import type { CacheError } from '../../lib/base/errors.ts'
 import { keyFromText, prefixRange } from '../../lib/base/keys.ts'
 import { type Random, randomInt, randomItem } from '../../lib/base/random.ts'
-import type { Engine } from '../../lib/etcd/engine/engine.ts'
-import type { Network } from '../../lib/etcd/engine/network.ts'
-import type { Scheduler } from '../../lib/etcd/engine/scheduler.ts'
+import type { Engine } from '../../lib/door/engine/engine.ts'
+import type { Network } from '../../lib/door/engine/network.ts'
+import type { Scheduler } from '../../lib/door/engine/scheduler.ts'
 import { AnsweredRevisions } from '../../lib/door/answers/answered-revisions.ts'
 import { WatchAnswers } from '../../lib/door/answers/watch-answers.ts'
 import type {
   WatchCreateMessage,
   WatchResponseMessage,
 } from '../../lib/etcd/proto/watch-messages.ts'
-import type { Elsewhere, ElsewhereSink, ElsewhereWatch } from '../../lib/etcd/watch/watch-source.ts'
-import type { WatchStream } from '../../lib/etcd/watch/watch-stream.ts'
+import type {
+  Elsewhere,
+  ElsewhereSink,
+  ElsewhereWatch,
+} from '../../lib/door/engine/watches/watch-source.ts'
+import type { WatchStream } from '../../lib/door/engine/watches/watch-stream.ts'
 import { EtcdView } from '../../lib/door/view/etcd-view.ts'
 import type { Mirror } from '../../lib/mirror/mirror.ts'
 import type { MirrorSink } from '../../lib/mirror/mirrored-keyspace.ts'

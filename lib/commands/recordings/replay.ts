@@ -7,7 +7,7 @@ import { CacheError } from '../../base/errors.ts'
 import { type Key, singleKey } from '../../base/keys.ts'
 import type { Change, KeyValue } from '../../store/event.ts'
 import type { Client, Operation } from '../../etcd/client.ts'
-import { type RecordedChanges, readRecording } from '../../etcd/recording/recording.ts'
+import { type RecordedChanges, readRecording } from './recording.ts'
 
 /** The speed of a replay: a multiple of the recorded speed, revisions a second, or as fast as they
  *  can be written. */

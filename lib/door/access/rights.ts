@@ -2,7 +2,7 @@
  *  Ranges must lie as a whole below one of the prefixes. */
 
 import { type Key, type KeyRange, prefixRange, singleKey } from '../../base/keys.ts'
-import { rangeFromWire } from '../../etcd/engine/kv.ts'
+import { rangeFromWire } from '../engine/kv.ts'
 import type {
   DeleteRangeMessage,
   OperationHolder,

@@ -8,7 +8,7 @@ import {
   watchRequestCodec,
   watchResponseCodec,
 } from '../../etcd/proto/watch-messages.ts'
-import type { Elsewhere, ElsewhereSink, ElsewhereWatch } from '../../etcd/watch/watch-source.ts'
+import type { Elsewhere, ElsewhereSink, ElsewhereWatch } from '../engine/watches/watch-source.ts'
 import { MessageReader, messagePrefix } from '../listen/message-reader.ts'
 import type { EtcdSessions } from '../pass/etcd-sessions.ts'
 import type { StreamPace } from '../pass/stream-pace.ts'

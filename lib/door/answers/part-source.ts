@@ -3,7 +3,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { revision, type Revision } from '../../base/revision.ts'
 import type { Batch } from '../../store/event.ts'
-import type { WatchSource } from '../../etcd/watch/watch-source.ts'
+import type { WatchSource } from '../engine/watches/watch-source.ts'
 import type { MirroredPart } from './mirrored.ts'
 import type { AnsweredRevisions } from './answered-revisions.ts'
 

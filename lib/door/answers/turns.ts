@@ -3,7 +3,7 @@
 
 import type { Clock } from '../../base/clock.ts'
 import { Slice } from '../../base/slice.ts'
-import type { Lane, Scheduler } from '../../etcd/engine/scheduler.ts'
+import type { Lane, Scheduler } from '../engine/scheduler.ts'
 
 interface Task {
   readonly lane: { isClosed: boolean }

@@ -7,19 +7,19 @@ import type { KeyRange } from '../../base/keys.ts'
 import type { Random } from '../../base/random.ts'
 import type { Revision } from '../../base/revision.ts'
 import type { Batch } from '../../store/event.ts'
-import type { Scheduler } from '../../etcd/engine/scheduler.ts'
+import type { Scheduler } from '../engine/scheduler.ts'
 import { EtcdError } from '../../etcd/proto/failures.ts'
 import type { HeaderMessage } from '../../etcd/proto/kv-messages.ts'
 import type { WatchCreateMessage } from '../../etcd/proto/watch-messages.ts'
-import { BatchEvents } from '../../etcd/watch/batch-events.ts'
+import { BatchEvents } from '../engine/watches/batch-events.ts'
 import type {
   Elsewhere,
   WatchConnection,
   WatcherRoom,
   WatchHome,
   WatchSource,
-} from '../../etcd/watch/watch-source.ts'
-import { WatchStream } from '../../etcd/watch/watch-stream.ts'
+} from '../engine/watches/watch-source.ts'
+import { WatchStream } from '../engine/watches/watch-stream.ts'
 import type { MirroredEtcd, MirroredPart, PartFollower } from './mirrored.ts'
 import { PartSource } from './part-source.ts'
 import type { AnsweredRevisions } from './answered-revisions.ts'

@@ -10,7 +10,7 @@ import { type Message, RawEtcd } from '../../support/etcd/raw-etcd.ts'
 import { startTestDoor } from '../../support/etcd/test-door.ts'
 import { createTestEngine } from '../../support/etcd/test-engine.ts'
 import { WatchLog } from '../../support/etcd/watch-log.ts'
-import { base64 } from '../etcd/engine/operations.ts'
+import { base64 } from './engine/operations.ts'
 
 const file = (name: string): string => `test/support/certs/${name}`
 const pem = (name: string): Buffer => readFileSync(file(name))

@@ -13,7 +13,7 @@ import { type Message, RawEtcd } from '../../support/etcd/raw-etcd.ts'
 import { findEtcd } from '../../support/etcd/real-etcd.ts'
 import { type Sides, startSides, startTestDoor } from '../../support/etcd/test-door.ts'
 import { WatchLog } from '../../support/etcd/watch-log.ts'
-import { base64 } from '../etcd/engine/operations.ts'
+import { base64 } from './engine/operations.ts'
 
 const etcd = await findEtcd('3.5')
 const { skip } = etcd

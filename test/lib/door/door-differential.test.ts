@@ -6,7 +6,7 @@
 import t from 'tap'
 import { findEtcd } from '../../support/etcd/real-etcd.ts'
 import { effort } from '../../support/effort.ts'
-import { Differential, startDoorPair } from '../etcd/engine/differential.ts'
+import { Differential, startDoorPair } from './engine/differential.ts'
 import { patient } from '../../support/patience.ts'
 
 const seed = Number(process.env['SEED'] ?? 20_261_122)

@@ -13,7 +13,7 @@ import { findEtcd } from '../../support/etcd/real-etcd.ts'
 import { startTestDoor, type TestDoor } from '../../support/etcd/test-door.ts'
 import { WatchLog } from '../../support/etcd/watch-log.ts'
 import { startTcpProxy } from '../../support/http/tcp-proxy.ts'
-import { base64, Calls } from '../etcd/engine/operations.ts'
+import { base64, Calls } from './engine/operations.ts'
 
 const seed = Number(process.env['SEED'] ?? 20_261_122)
 const rangesOfRound = 50 * effort

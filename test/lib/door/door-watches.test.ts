@@ -7,7 +7,7 @@ import type { Message } from '../../support/etcd/raw-etcd.ts'
 import { findEtcd } from '../../support/etcd/real-etcd.ts'
 import { openSides, type Sides, type TestDoorOptions } from '../../support/etcd/test-door.ts'
 import { WatchLog } from '../../support/etcd/watch-log.ts'
-import { base64 } from '../etcd/engine/operations.ts'
+import { base64 } from './engine/operations.ts'
 
 const etcd = await findEtcd('3.5')
 const { skip } = etcd

@@ -11,7 +11,7 @@ import { findEtcd } from '../../support/etcd/real-etcd.ts'
 import { startEtcd } from '../../support/etcd/etcd-cluster.ts'
 import { openSides, type Sides } from '../../support/etcd/test-door.ts'
 import { WatchLog } from '../../support/etcd/watch-log.ts'
-import { base64 } from '../etcd/engine/operations.ts'
+import { base64 } from './engine/operations.ts'
 
 const etcd = await findEtcd('3.5')
 const { skip } = etcd

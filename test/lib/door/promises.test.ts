@@ -22,7 +22,7 @@ import { findEtcd } from '../../support/etcd/real-etcd.ts'
 import { startTestDoor } from '../../support/etcd/test-door.ts'
 import { createTestEngine } from '../../support/etcd/test-engine.ts'
 import { WatchLog } from '../../support/etcd/watch-log.ts'
-import { base64 } from '../etcd/engine/operations.ts'
+import { base64 } from './engine/operations.ts'
 
 const seed = Number(process.env['SEED'] ?? 20_261_124)
 const clients = 5

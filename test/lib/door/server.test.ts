@@ -7,8 +7,8 @@ import { startEtcdServer } from '../../../lib/door/server.ts'
 import { comparable, type Message, RawEtcd, withoutIds } from '../../support/etcd/raw-etcd.ts'
 import { findEtcd } from '../../support/etcd/real-etcd.ts'
 import { createTestEngine } from '../../support/etcd/test-engine.ts'
-import { base64 } from '../etcd/engine/operations.ts'
-import { startPair } from '../etcd/engine/differential.ts'
+import { base64 } from './engine/operations.ts'
+import { startPair } from './engine/differential.ts'
 
 const etcd = await findEtcd('3.5')
 const skip = etcd.skip

@@ -3,10 +3,10 @@
 
 import { createRandom } from '../../../lib/base/random.ts'
 import type { Clock } from '../../../lib/base/clock.ts'
-import { EngineClient } from '../../../lib/etcd/engine/client.ts'
-import { Engine, type EngineOptions } from '../../../lib/etcd/engine/engine.ts'
-import { DirectNetwork, type Network } from '../../../lib/etcd/engine/network.ts'
-import { createDirectScheduler } from '../../../lib/etcd/engine/scheduler.ts'
+import { EngineClient } from '../../../lib/door/engine/client.ts'
+import { Engine, type EngineOptions } from '../../../lib/door/engine/engine.ts'
+import { DirectNetwork, type Network } from '../../../lib/door/engine/network.ts'
+import { createDirectScheduler } from '../../../lib/door/engine/scheduler.ts'
 import { systemClock } from '../../../lib/ops/system.ts'
 
 export interface TestEngine {

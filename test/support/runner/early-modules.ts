@@ -22,7 +22,7 @@ function modules(): string[] {
   const has = (pattern: RegExp): boolean => pattern.test(text)
   return [
     'commands/serve',
-    ...(has(/--etcd[= ]http/) ? ['etcd/grpc/client'] : ['commands/embedded-etcd']),
+    ...(has(/--etcd[= ]http/) ? ['etcd/grpc/client'] : ['door/embedded']),
     ...(has(/--upstream/) ? ['front/front'] : []),
     ...(has(/--upstream|--read-only/) ? [] : ['cluster/write-side']),
     ...(has(/--threads/) ? ['threads/threads'] : []),

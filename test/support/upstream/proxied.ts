@@ -7,10 +7,10 @@ import { Service } from '../../../lib/compose/service.ts'
 import type { AuthorizationOptions } from '../../../lib/http/auth/authorization.ts'
 import { Callers, type CallersOptions } from '../../../lib/http/auth/callers.ts'
 import type { Client } from '../../../lib/etcd/client.ts'
-import { EngineClient } from '../../../lib/etcd/engine/client.ts'
-import { Engine } from '../../../lib/etcd/engine/engine.ts'
-import { DirectNetwork } from '../../../lib/etcd/engine/network.ts'
-import { createDirectScheduler } from '../../../lib/etcd/engine/scheduler.ts'
+import { EngineClient } from '../../../lib/door/engine/client.ts'
+import { Engine } from '../../../lib/door/engine/engine.ts'
+import { DirectNetwork } from '../../../lib/door/engine/network.ts'
+import { createDirectScheduler } from '../../../lib/door/engine/scheduler.ts'
 import {
   defaultUpstreamTimeouts,
   UpstreamServer,

@@ -1,0 +1,22 @@
+/** Recorded histories into the engine: the same state, history and answers as the etcd had that was
+ *  recorded. */
+
+import { compareKeys } from '../../base/keys.ts'
+import type { Logger } from '../../base/logger.ts'
+import type { Change, KeyValue } from '../../store/event.ts'
+import { readRecording } from './recording.ts'
+import type { Engine } from '../../door/engine/engine.ts'
+
+/** Loads a recording into an engine that nobody has written to. */
+export async function loadRecording(engine: Engine, file: string, logger: Logger): Promise<void> {
+  for await (const recorded of readRecording(file)) {
+    if (recorded.isBase) engine.loadBase(recorded.revision, entriesOf(recorded.changes))
+    else engine.loadBatch(recorded)
+  }
+  logger.info('loaded a recorded history', { file, revision: engine.revision })
+}
+
+function entriesOf(changes: readonly Change[]): KeyValue[] {
+  const entries = changes.flatMap(change => (change.type === 'put' ? [change.entry] : []))
+  return entries.sort((a, b) => compareKeys(a.key, b.key))
+}

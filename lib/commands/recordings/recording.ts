@@ -1,0 +1,205 @@
+/** Recorded histories as files: JSON lines in order of revision, compressed when the name ends in
+ *  `.gz`. Lines of one revision are one transaction.
+ *
+ *  A recording that begins in the middle of a history begins with its base: every entry that was
+ *  there, as a put whose `rev` is the revision that the base was read at, and whose `mod_revision`
+ *  is its own. Both directions stream: a file may be larger than memory. */
+
+import { once } from 'node:events'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { PassThrough, type Transform, type Writable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createGunzip, createGzip } from 'node:zlib'
+import { CacheError } from '../../base/errors.ts'
+import type { Key } from '../../base/keys.ts'
+import { linesIn, type LinesEnd } from '../lines.ts'
+import type { Revision } from '../../base/revision.ts'
+import type { Change, KeyValue } from '../../store/event.ts'
+import { SlabWriter } from '../../store/slab.ts'
+import type { RevisionChanges } from '../../etcd/client.ts'
+import { type RecordedLine, formatLine, parseLine } from './line.ts'
+
+/** All changes of one revision, or the whole base. */
+export interface RecordedChanges extends RevisionChanges {
+  /** The changes are not what happened at the revision, but all that there was. Only the first can
+   *  be one. */
+  readonly isBase: boolean
+  /** When they were recorded; undefined for the base, and in recordings of older versions. */
+  readonly timeMs: number | undefined
+}
+
+/** Reads a recording. Fails with `invalid_request`, and the number of the line that is wrong. */
+export async function* readRecording(path: string): AsyncGenerator<RecordedChanges, void> {
+  const slabs = new SlabWriter()
+  let group: Group | undefined
+  let number = 0
+  for await (const text of linesOf(path)) {
+    number++
+    try {
+      const line = parseLine(text, slabs)
+      if (group?.revision === line.revision) {
+        group.add(line.change)
+        continue
+      }
+      if (group !== undefined) yield group.finish(line.revision)
+      group = new Group(line, group === undefined)
+    } catch (error) {
+      const { message } = CacheError.from(error, 'invalid_request')
+      throw new CacheError('invalid_request', `${path} line ${number}: ${message}`, {
+        cause: error,
+      })
+    }
+  }
+  if (group !== undefined) yield group.finish(undefined)
+}
+
+/** The lines of one revision while they are read. */
+class Group {
+  readonly revision: Revision
+  readonly #timeMs: number | undefined
+  readonly #isFirst: boolean
+  readonly #changes: Change[] = []
+  readonly #keys = new Set<Key>()
+  #isBase = false
+
+  constructor(line: RecordedLine, isFirst: boolean) {
+    this.revision = line.revision
+    this.#timeMs = line.timeMs
+    this.#isFirst = isFirst
+    this.add(line.change)
+  }
+
+  add(change: Change): void {
+    const key = change.type === 'put' ? change.entry.key : change.key
+    if (this.#keys.has(key)) throw invalid(`the key changes twice at revision ${this.revision}`)
+    this.#keys.add(key)
+    this.#changes.push(change)
+    if (change.type === 'delete') return
+    const isOlder = change.entry.modRevision < this.revision
+    if (isOlder && !this.#isFirst) throw invalid('mod_revision is not rev')
+    // What depends on a past that is not in the recording can only be what was there at its
+    // beginning.
+    this.#isBase ||= this.#isFirst && change.entry.createRevision < this.revision
+  }
+
+  /** Refuses `next` when it does not come later. */
+  finish(next: Revision | undefined): RecordedChanges {
+    if (next !== undefined && next < this.revision) {
+      throw invalid(`rev ${next} comes after rev ${this.revision}`)
+    }
+    const isMixed = this.#isBase && this.#changes.some(({ type }) => type === 'delete')
+    if (isMixed) throw invalid(`the base at revision ${this.revision} has a delete`)
+    return {
+      revision: this.revision,
+      changes: this.#changes,
+      isBase: this.#isBase,
+      timeMs: this.#timeMs,
+    }
+  }
+}
+
+interface WriterParts {
+  readonly path: string
+  readonly sink: Writable
+  readonly written: Promise<void>
+  readonly nowMs: (() => number) | undefined
+}
+
+/** Writes a recording, waiting while the disk is slow. */
+export class RecordingWriter {
+  readonly #path: string
+  readonly #sink: Writable
+  readonly #written: Promise<void>
+  readonly #nowMs: (() => number) | undefined
+  #lines = 0
+
+  private constructor({ path, sink, written, nowMs }: WriterParts) {
+    this.#path = path
+    this.#sink = sink
+    this.#written = written
+    this.#nowMs = nowMs
+  }
+
+  /** Creates the file, or empties the one that is there. With a clock, changes are recorded with
+   *  their time. */
+  static async create(path: string, nowMs?: () => number): Promise<RecordingWriter> {
+    const file = createWriteStream(path)
+    await once(file, 'open').catch((error: unknown) => {
+      throw unwritable(path, error)
+    })
+    const sink = path.endsWith('.gz') ? createGzip() : new PassThrough()
+    const written = pipeline(sink, file)
+    // Reported by whoever writes next, or closes.
+    written.catch(() => undefined)
+    return new RecordingWriter({ path, sink, written, nowMs })
+  }
+
+  /** Number of changes written. */
+  get lines(): number {
+    return this.#lines
+  }
+
+  /** Writes a part of the base: entries that were there at `at`. */
+  async writeBase(at: Revision, entries: readonly KeyValue[]): Promise<void> {
+    await this.#write(entries.map(entry => formatLine(at, { type: 'put', entry })))
+  }
+
+  async write({ revision, changes }: RevisionChanges): Promise<void> {
+    const timeMs = this.#nowMs?.()
+    await this.#write(changes.map(change => formatLine(revision, change, timeMs)))
+  }
+
+  /** Resolves once all is in the file. */
+  async close(): Promise<void> {
+    this.#sink.end()
+    await this.#written.catch((error: unknown) => {
+      throw unwritable(this.#path, error)
+    })
+  }
+
+  async #write(lines: readonly string[]): Promise<void> {
+    if (lines.length === 0) return
+    this.#lines += lines.length
+    try {
+      if (this.#sink.destroyed) await this.#written
+      if (!this.#sink.write(`${lines.join('\n')}\n`)) {
+        await Promise.race([once(this.#sink, 'drain'), this.#written])
+      }
+    } catch (error) {
+      throw unwritable(this.#path, error)
+    }
+  }
+}
+
+/** Far above the largest value that etcd can be told to take. A small compressed file may have a
+ *  line of any length. */
+const lineMaxBytes = 64 * 1024 * 1024
+
+async function* linesOf(path: string): AsyncGenerator<string, void> {
+  const source = createReadStream(path)
+  const stream: Transform = path.endsWith('.gz') ? createGunzip() : new PassThrough()
+  const piped = pipeline(source, stream)
+  piped.catch(() => undefined)
+  let end: LinesEnd
+  try {
+    end = yield* linesIn(stream as AsyncIterable<Buffer>, lineMaxBytes)
+    await piped
+  } catch (error) {
+    const { message } = CacheError.from(error, 'invalid_request')
+    throw new CacheError('invalid_request', `${path} cannot be read: ${message}`, { cause: error })
+  } finally {
+    source.destroy()
+  }
+  if (end.rest !== '') throw invalid(`${path} ends in the middle of a line`)
+}
+
+function unwritable(path: string, error: unknown): CacheError {
+  const { message } = CacheError.from(error, 'invalid_request')
+  return new CacheError('invalid_request', `${path} cannot be written: ${message}`, {
+    cause: error,
+  })
+}
+
+function invalid(message: string): CacheError {
+  return new CacheError('invalid_request', message)
+}

@@ -1,0 +1,50 @@
+/** An event that keeps its bytes once they are made. */
+
+import type { Key } from '../../../base/keys.ts'
+import type { Revision } from '../../../base/revision.ts'
+import type { KeyValue } from '../../../store/event.ts'
+import { ProtoWriter } from '../../../wire/back-writer.ts'
+import { eventCodec, leaveInMessage, type WatchEvent } from '../../../etcd/proto/key-value.ts'
+import type { WatchResponseMessage } from '../../../etcd/proto/watch-messages.ts'
+
+/** A response with its bytes, as they are sent. */
+export interface KeptResponse {
+  readonly message: WatchResponseMessage
+  readonly pieces: readonly Buffer[]
+}
+
+export class KeptEvent implements WatchEvent {
+  readonly key: Key
+  readonly revision: Revision
+  readonly after: KeyValue | undefined
+  readonly previous: KeyValue | undefined
+  /** The last response that begins with this event: mostly the next watcher is sent the same. */
+  response: KeptResponse | undefined = undefined
+  #bytes: Buffer | undefined = undefined
+
+  constructor({ key, revision, after, previous }: WatchEvent) {
+    this.key = key
+    this.revision = revision
+    this.after = after
+    this.previous = previous
+  }
+
+  /** The event as a field of a watch response, with its tag and length. Never write to it. */
+  get bytes(): Buffer {
+    return (this.#bytes ??= fieldOf(this))
+  }
+}
+
+/** The number of the events in a watch response. */
+const eventsField = 11
+
+const { write } = eventCodec(leaveInMessage)
+/** The bytes of an event as a field of a watch response. */
+export function fieldOf(event: WatchEvent): Buffer {
+  const { key, after, previous } = event
+  const values = (after?.valueLength ?? 0) + (previous?.valueLength ?? 0)
+  const writer = new ProtoWriter(values + 3 * key.length + 160)
+  write(writer, event)
+  writer.closeMessage(eventsField, 0)
+  return writer.finish()
+}
