@@ -3,8 +3,6 @@
 
 import { sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
-import { textFromKey } from '../base/keys.ts'
-import type { Logger } from '../base/logger.ts'
 import { type EtcdConnection, etcdConnection, isEmbedded } from '../config/etcd.ts'
 import { type EtcdListen, etcdListenOf } from '../config/etcd-listen.ts'
 import { dataFolderOf } from '../config/data-folder.ts'
@@ -15,6 +13,7 @@ import type { Client } from '../etcd/client.ts'
 import { giveCollectorRoom } from '../ops/collector.ts'
 import { systemClock } from '../ops/system.ts'
 import type { CommandContext } from './context.ts'
+import { introduce } from './introduction.ts'
 import { type OpenClient, openEtcdClient } from './etcd-client.ts'
 import { loadRecording } from './recordings/load.ts'
 import { replayPlanOf, startReplay } from './recordings/replay-plan.ts'
@@ -263,90 +262,6 @@ async function serveMirrored(
   await service.stop()
   if (refusal !== undefined) throw refusal
   logger.info('stopped')
-}
-
-interface Introduction {
-  readonly service: Service
-  readonly address: string
-  readonly etcd: string
-  readonly values: OptionValues
-  readonly logger: Logger
-}
-
-/** Says what there is, and what to do with it. */
-function introduce({ service, address, etcd, values, logger }: Introduction): void {
-  const held = holdings(service)
-  const objects = held.reduce((sum, [, count]) => sum + count, 0)
-  logger.info('ready', { address, objects, revision: service.revision })
-  const most = held.slice(0, holdingsShown).map(([name, count]) => `${count} ${name}`)
-  const more = held.length - most.length
-  if (more > 0) most.push(`${more} more kinds`)
-  const page = pageAddress(service, address, values)
-  process.stdout.write(
-    [
-      `Watchglass serves the Kubernetes API at ${address}`,
-      `  etcd   ${etcd}, at revision ${service.revision}`,
-      `  holds  ${most.length === 0 ? 'nothing yet' : most.join(', ')}`,
-      ...(page === undefined ? [] : [`  page   ${page} in a browser shows what happens here`]),
-      ...commandsToTry(service, address, service.hasPage || held.some(([name]) => name === 'pods')),
-      '',
-    ].join('\n'),
-  )
-}
-
-/** An aggregated server has no pods. kubectl sends no credentials over plain HTTP. */
-function commandsToTry(service: Service, address: string, hasPods: boolean): string[] {
-  const isPlain = address.startsWith('http://')
-  const tls = isPlain ? '' : ' --insecure-skip-tls-verify'
-  const asUser = service.isGuarded ? ' --token TOKEN' : ''
-  const header = service.isGuarded ? " -H 'Authorization: Bearer TOKEN'" : ''
-  const kubectl = `kubectl --server ${address}${tls}${asUser}`
-  const curl = `curl${isPlain ? '' : ' -k'}${header}`
-  if (!hasPods) return [`  first  ${curl} ${address}/apis`]
-  if (isPlain && service.isGuarded) {
-    return [
-      `  first  ${curl} '${address}/api/v1/pods?limit=2'`,
-      '  then   --listen https://... for kubectl, which sends no token over http',
-    ]
-  }
-  return [
-    `  first  ${kubectl} get pods --all-namespaces --watch`,
-    `  then   ${kubectl} get nodes -o wide`,
-    `         ${curl} '${address}/api/v1/pods?limit=2'`,
-  ]
-}
-
-/** The address of the page for people; undefined where it is not served. */
-function pageAddress(service: Service, address: string, values: OptionValues): string | undefined {
-  const { adminPort } = service
-  const admin = adminListenOf(values)
-  if (admin !== undefined && adminPort !== 0) return `${addressOf(admin, adminPort)}/`
-  return service.hasPage ? `${address}/` : undefined
-}
-
-const holdingsShown = 6
-
-/** The groups of which every cluster has many objects: nobody looks for them first. */
-const commonGroups = [
-  'rbac.authorization.k8s.io',
-  'flowcontrol.apiserver.k8s.io',
-  'apiregistration.k8s.io',
-]
-
-/** The number of objects of each resource, the most first, but for those that every cluster has. */
-function holdings(service: Service): (readonly [string, number])[] {
-  const entries = service.entries()
-  const { registry } = service.registry.state
-  const held = registry
-    .keyspaces()
-    .map(({ prefix, resources: [resource] }) => ({
-      name: resource?.resource ?? textFromKey(prefix),
-      isCommon: commonGroups.includes(resource?.group ?? ''),
-      count: entries.get(prefix) ?? 0,
-    }))
-    .filter(({ count }) => count > 0)
-    .sort((a, b) => Number(a.isCommon) - Number(b.isCommon) || b.count - a.count)
-  return held.map(({ name, count }) => [name, count])
 }
 
 /** A timer keeps the process alive as well as the listeners do, and no timer is longer than

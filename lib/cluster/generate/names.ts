@@ -43,10 +43,27 @@ export function workloadName(random: Random, number: number): string {
   return `${randomItem(random, adjectives)}-${randomItem(random, nouns)}-${number}`
 }
 
-/** The nth address below a first octet of three digits. Every octet has three, so that all
- *  addresses are equally long. */
-export function address(firstOctet: number, n: number): string {
-  const octet = (place: number): number => 100 + (Math.floor(n / 150 ** place) % 150)
+/** The nth address of a pod, in 100.64.0.0/10, which no host of the internet has: so it is up to
+ *  600,000 pods. */
+export function podAddress(n: number): string {
+  return address(100, n)
+}
+
+/** The nth address of a Service, in 10.96.0.0/12, as kubeadm has it. */
+export function serviceAddress(n: number): string {
+  return address(10, n)
+}
+
+/** The nth address of a node, from 10.120.100.100 on: beside those of Services. */
+export function nodeAddress(n: number): string {
+  return address(10, 20 * octets ** 2 + n)
+}
+
+/** An octet has three digits, so that all addresses of a kind are equally long. */
+const [octetMin, octets] = [100, 150]
+
+function address(firstOctet: number, n: number): string {
+  const octet = (place: number): number => octetMin + (Math.floor(n / octets ** place) % octets)
   return `${firstOctet}.${octet(2)}.${octet(1)}.${octet(0)}`
 }
 

@@ -17,7 +17,7 @@ export function nodeObject(node: NodeRecord, nowMs: number): JsonObject {
     'topology.kubernetes.io/zone': node.zone,
     ...(node.isControlPlane ? { 'node-role.kubernetes.io/control-plane': '' } : {}),
   }
-  const podCidr = `100.${(node.number >> 8) & 0xff}.${node.number & 0xff}.0/24`
+  const podCidr = `100.${64 + ((node.number >> 8) & 0x3f)}.${node.number & 0xff}.0/24`
   const status = nodeStatus(node, nowMs)
   return {
     kind: 'Node',

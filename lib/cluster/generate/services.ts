@@ -2,7 +2,7 @@
 
 import { textFromMilliseconds } from '../../go/time.ts'
 import { fieldsOf, type JsonObject, managedBy } from './managed-fields.ts'
-import { address } from './names.ts'
+import { serviceAddress } from './names.ts'
 import type { Workload } from './topology.ts'
 
 /** The endpoint slice controller's limit for one slice. */
@@ -16,7 +16,7 @@ export interface ServiceRecord {
 }
 
 export function serviceObject({ workload, number, uid }: ServiceRecord): JsonObject {
-  const clusterIp = address(172, number)
+  const clusterIp = serviceAddress(number)
   const spec = {
     ports: [{ name: 'http', protocol: 'TCP', port: 80, targetPort: workload.port }],
     selector: { app: workload.name },

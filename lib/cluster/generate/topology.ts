@@ -3,7 +3,15 @@
 
 import { imageOf } from './names.ts'
 import { type Random, randomInt, randomItem } from '../../base/random.ts'
-import { address, digest, nameSuffix, templateHash, uid, workloadName } from './names.ts'
+import {
+  digest,
+  nameSuffix,
+  nodeAddress,
+  podAddress,
+  templateHash,
+  uid,
+  workloadName,
+} from './names.ts'
 import type { Plan } from './plan.ts'
 
 /** A record of which the object is written again and again. */
@@ -124,7 +132,7 @@ export class Topology {
       uid: uid(random),
       template: workload.template,
       node,
-      address: address(100, ++this.#podNumber),
+      address: podAddress(++this.#podNumber),
       createdMs,
       health: healthOf(random.next()),
       restarts: random.next() < 0.04 ? randomInt(random, 1, 12) : 0,
@@ -165,7 +173,7 @@ export class Topology {
       number,
       zone,
       isControlPlane: number < controlPlanesOf(of),
-      address: address(192, number),
+      address: nodeAddress(number),
       createdMs: nowMs - random.next() * 90 * dayMs,
       leaseUid: uid(random),
       pods: 0,

@@ -169,3 +169,26 @@ t.test('a cluster without pods still renews its leases, and an empty one does no
   t.equal(clusterOf('nodes=2').step(nowMs).changes.length, 1)
   t.equal(clusterOf('configmaps=2').step(nowMs).changes.length, 0)
 })
+
+t.test("made-up addresses are nobody's on the internet, and each is given once", async t => {
+  const objects = [...apply(new Map(), clusterOf('pods=300').objects()).values()]
+  const found = objects.flatMap(
+    object => JSON.stringify(object).match(/\b\d+\.\d+\.\d+\.\d+\b/g) ?? [],
+  )
+  const addresses = found.filter(
+    text => /^\d{1,3}(?:\.\d{1,3}){3}$/.test(text) && text !== '0.0.0.0',
+  )
+  t.ok(new Set(addresses).size > 300)
+  const isPrivate = (text: string): boolean => {
+    const [first = 0, second = 0] = text.split('.').map(Number)
+    return first === 10 || (first === 100 && second >= 64 && second < 128)
+  }
+  t.same(
+    addresses.filter(text => !isPrivate(text)),
+    [],
+  )
+  const namesOf = (first: RegExp): string[] => [...new Set(addresses)].filter(a => first.test(a))
+  t.ok(namesOf(/^100\./).length >= 300, 'pods')
+  t.ok(namesOf(/^10\.100\./).length > 5, 'services, in 10.96.0.0/12')
+  t.ok(namesOf(/^10\.120\./).length >= 10, 'nodes')
+})
