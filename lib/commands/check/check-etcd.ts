@@ -82,12 +82,13 @@ async function checkOne(
   )
   if (!canRead) return
   await list.try(`etcd ${name}: watch ${prefix}/`, () => watchBelow(client, prefix))
-  await checkPromises(list, { name, connection, mayWrite, signal })
+  await checkPromises(list, { name, connection, prefix, mayWrite, signal })
 }
 
 interface PromisesCheck {
   readonly name: string
   readonly connection: EtcdConnection
+  readonly prefix: string
   readonly mayWrite: boolean
   readonly signal: AbortSignal
 }
@@ -95,14 +96,16 @@ interface PromisesCheck {
 /** Tries the promises of whatever speaks etcd's API; those that need writes if it may. */
 async function checkPromises(
   list: CheckList,
-  { name, connection, mayWrite, signal }: PromisesCheck,
+  { name, connection, prefix, mayWrite, signal }: PromisesCheck,
 ): Promise<void> {
   const [first, ...others] = connection.endpoints.map(
     endpoint => new GrpcClient({ ...connection, endpoints: [endpoint] }),
   )
   if (first === undefined) return
   const folder = `/watchglass-check/${randomUUID()}/`
-  const store = new TriedStore({ clients: [first, ...others], folder, stepMaxMs, signal })
+  const mirrored = prefixRange(keyFromText(`${prefix}/`))
+  const clients = [first, ...others] as const
+  const store = new TriedStore({ clients, folder, mirrored, stepMaxMs, signal })
   try {
     for (const { name: promise, needsWrites, otherwise, attempt } of storePromises) {
       if (needsWrites && !mayWrite) continue

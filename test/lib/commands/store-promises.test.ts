@@ -3,15 +3,36 @@
 
 import t from 'tap'
 import { CacheError } from '../../../lib/base/errors.ts'
-import { keyFromText } from '../../../lib/base/keys.ts'
+import { keyFromText, prefixRange } from '../../../lib/base/keys.ts'
 import { CheckList } from '../../../lib/commands/check/check-list.ts'
 import { storePromises } from '../../../lib/commands/check/promises/store-promises.ts'
 import { TriedStore } from '../../../lib/commands/check/promises/tried-store.ts'
-import type { Client, RangeRequest, WatchRequest, WatchSink } from '../../../lib/etcd/client.ts'
+import type { Revision } from '../../../lib/base/revision.ts'
+import type {
+  Client,
+  RangeRequest,
+  TxnRequest,
+  WatchRequest,
+  WatchSink,
+} from '../../../lib/etcd/client.ts'
 import { patient } from '../../support/patience.ts'
 import { createTestEngine } from '../../support/etcd/test-engine.ts'
 
 const { client: engine } = createTestEngine(t)
+
+/** Keys that are there before. */
+const mirrored = prefixRange(keyFromText('/there/'))
+
+t.before(async () => {
+  for (const name of ['a', 'b']) {
+    const put = {
+      type: 'put',
+      key: keyFromText(`/there/${name}`),
+      value: Buffer.from('1'),
+    } as const
+    await engine.txn({ compares: [], success: [put], failure: [] })
+  }
+})
 
 /** The promises that a store does not keep, with the reason. */
 async function brokenBy(
@@ -21,7 +42,7 @@ async function brokenBy(
   const client = lying(lies)
   const folder = `/tried-${Math.random()}/`
   const { signal } = new AbortController()
-  const store = new TriedStore({ clients: [client], folder, stepMaxMs, signal })
+  const store = new TriedStore({ clients: [client], folder, mirrored, stepMaxMs, signal })
   const found: Record<string, string> = {}
   const list = new CheckList(line => {
     const [, verdict, name = '', text = ''] = /^(\w+) +([^:]+): (.*)$/.exec(line) ?? []
@@ -121,9 +142,35 @@ t.test('what a store does not have is said with what follows', async t => {
   }
   const found = await brokenBy({ grantLease: none })
   t.strictSame(found, {
-    leases:
-      'not kept (leases are not supported): Events never end, and --simulate cannot agree on a leader',
+    leases: 'not kept (leases are not supported): Events never end',
+    'leases that are kept alive':
+      'not kept (leases are not supported): --simulate cannot agree on a leader',
   })
+})
+
+t.test('a store that only knows the writes of kube-apiserver is tried and left clean', async t => {
+  const refused = new CacheError('source_failed', 'unsupported operations in txn request')
+  const found = await brokenBy({
+    txn: async (request: TxnRequest) => {
+      const [{ target } = { target: 'none' }] = request.compares
+      const isConditional = request.compares.length === 1 && target === 'modRevision'
+      if (!isConditional || request.success.length > 1) throw refused
+      const [operation] = request.success
+      const isRange = operation?.type === 'delete' && operation.range.end !== undefined
+      if (isRange) throw refused
+      return engine.txn(request)
+    },
+    keepLeaseAlive: () => Promise.reject(refused),
+    revokeLease: async id => {
+      await engine.revokeLease(id)
+      throw refused
+    },
+    watch: (request: WatchRequest, sink: WatchSink) => {
+      // Who names no revision is told everything again.
+      return engine.watch({ startRevision: 1 as Revision, ...request }, sink)
+    },
+  })
+  t.strictSame(Object.keys(found), ['a transaction is one revision', 'leases that are kept alive'])
 })
 
 function bound(sink: WatchSink): WatchSink {

@@ -3,7 +3,6 @@
  *  keep some of them only. */
 
 import { CacheError } from '../../../base/errors.ts'
-import { allKeys } from '../../../base/keys.ts'
 import type { Revision } from '../../../base/revision.ts'
 import type { RevisionChanges } from '../../../etcd/client.ts'
 import type { TriedStore, WatchLog } from './tried-store.ts'
@@ -31,12 +30,15 @@ export const storePromises: readonly StorePromise[] = [
     needsWrites: false,
     otherwise: 'a start cannot say how far it is, and large ranges are read in one part',
     attempt: async store => {
-      const [signal, request] = [store.step(), { range: allKeys, limit: 1 }]
-      const { header, count, entries, more } = await store.client.range(request, signal)
-      const whole = { range: allKeys, revision: header.revision, countOnly: true }
+      const range = store.mirrored
+      const signal = store.step()
+      const page = await store.client.range({ range, limit: 1 }, signal)
+      const { header, count, entries, more } = page
+      const whole = { range, revision: header.revision, countOnly: true }
       const { count: all } = await store.client.range(whole, signal)
       if (count !== all) throw broken(`${count} beside a limit, ${all} without one`)
       if (more !== count > entries.length) throw broken('more is not said beside a limit')
+      if (count < 2) return `${count} keys: too few to tell`
       return `${count} keys`
     },
   },
@@ -46,7 +48,8 @@ export const storePromises: readonly StorePromise[] = [
     otherwise: 'a start that reads a large resource may fail',
     attempt: async store => {
       try {
-        for await (const { header } of store.client.rangeParts?.(store, store.step()) ?? []) {
+        const parts = store.client.rangeParts?.({ range: store.mirrored }, store.step())
+        for await (const { header } of parts ?? []) {
           if (header !== undefined) return 'served'
         }
       } catch (error) {
@@ -135,7 +138,8 @@ export const storePromises: readonly StorePromise[] = [
   {
     name: 'a transaction is one revision',
     needsWrites: true,
-    otherwise: 'what a transaction writes is seen one by one',
+    otherwise:
+      'clients other than API servers fail, or what they write together is seen one by one',
     attempt: async store => {
       const log = await store.watch()
       try {
@@ -175,12 +179,25 @@ export const storePromises: readonly StorePromise[] = [
   {
     name: 'leases',
     needsWrites: true,
-    otherwise: 'Events never end, and --simulate cannot agree on a leader',
+    otherwise: 'Events never end',
     attempt: tryLease,
+  },
+  {
+    name: 'leases that are kept alive',
+    needsWrites: true,
+    otherwise: '--simulate cannot agree on a leader',
+    attempt: async store => {
+      const { id } = await store.client.grantLease(60, 0n, store.step())
+      const { ttlSeconds } = await store.client.keepLeaseAlive(id, store.step())
+      await store.client.revokeLease(id, store.step())
+      return `kept for ${ttlSeconds} s, and revoked`
+    },
   },
 ]
 
 const writesTried = 20
+/** Shorter than a step: a lease that cannot be revoked is waited for. */
+const leaseSeconds = 2
 /** Below etcd's request limit; a few of them are above the size of a fragment. */
 const largeBytes = 1024 * 1024
 
@@ -198,17 +215,22 @@ async function readAtRevision(store: TriedStore): Promise<string> {
   return `revision ${header.revision}; a future one is refused`
 }
 
+/** A key ends with its lease. It is revoked, or where a store only lets leases run out, waited
+ *  for. */
 async function tryLease(store: TriedStore): Promise<string> {
   const { client } = store
-  const lease = await client.grantLease(60, 0n, store.step())
+  const lease = await client.grantLease(leaseSeconds, 0n, store.step())
   const log = await store.watch()
   try {
     const { revision } = await store.put('leased', 'x', { lease: lease.id })
-    const { ttlSeconds } = await client.keepLeaseAlive(lease.id, store.step())
-    await client.revokeLease(lease.id, store.step())
+    const refusal = await client.revokeLease(lease.id, store.step()).then(
+      () => undefined,
+      (error: unknown) => CacheError.from(error, 'source_failed').message,
+    )
     const isGone = (): boolean => log.batches.some(batch => batch.revision > revision)
     await log.until('the end of the key of a lease', isGone)
-    return `granted for ${lease.ttlSeconds} s, kept for ${ttlSeconds} s, its key went with it`
+    const went = refusal === undefined ? 'it was revoked' : `it had run out (${refusal})`
+    return `granted for ${lease.ttlSeconds} s, its key went when ${went}`
   } finally {
     log.close()
   }

@@ -3,7 +3,7 @@
 
 import { CacheError } from '../../../base/errors.ts'
 import { type Key, type KeyRange, keyFromText, prefixRange } from '../../../base/keys.ts'
-import type { Revision } from '../../../base/revision.ts'
+import { nextRevision, type Revision } from '../../../base/revision.ts'
 import type { Client, Operation, RevisionChanges } from '../../../etcd/client.ts'
 
 export interface TriedStoreOptions {
@@ -11,6 +11,8 @@ export interface TriedStoreOptions {
   readonly clients: readonly [Client, ...Client[]]
   /** Folder of the keys that are written, with a slash at its end. */
   readonly folder: string
+  /** Keys that are there, and are only read. */
+  readonly mirrored: KeyRange
   /** Time that each step may take. */
   readonly stepMaxMs: number
   readonly signal: AbortSignal
@@ -27,14 +29,19 @@ export interface WatchLog {
   close(): void
 }
 
+/** Keys that are deleted at a time, and the steps that all may take. */
+const [pageKeys, clearSteps] = [100, 6]
+
 export class TriedStore {
   readonly clients: readonly [Client, ...Client[]]
   readonly client: Client
   readonly range: KeyRange
+  readonly mirrored: KeyRange
   readonly #options: TriedStoreOptions
 
   constructor(options: TriedStoreOptions) {
     this.#options = options
+    this.mirrored = options.mirrored
     this.clients = options.clients
     this.client = options.clients[0]
     this.range = prefixRange(keyFromText(options.folder))
@@ -68,17 +75,38 @@ export class TriedStore {
     return { succeeded, revision: header.revision }
   }
 
-  /** Deletes what is in the folder. */
+  /** Deletes what is in the folder, each key as kube-apiserver does: stores over SQL know no
+   *  other way. */
   async clear(): Promise<void> {
-    await this.client.txn(
-      { compares: [], success: [{ type: 'delete', range: this.range }], failure: [] },
-      AbortSignal.timeout(this.#options.stepMaxMs),
-    )
+    const signal = AbortSignal.timeout(clearSteps * this.#options.stepMaxMs)
+    for (let more = true; more;) {
+      const page = await this.client.range({ range: this.range, limit: pageKeys }, signal)
+      for (const { key, modRevision } of page.entries) {
+        const range = { start: key, end: undefined }
+        await this.client.txn(
+          {
+            compares: [{ key, target: 'modRevision', result: 'equal', value: modRevision }],
+            success: [{ type: 'delete', range }],
+            failure: [{ type: 'range', request: { range, limit: 1 } }],
+          },
+          signal,
+        )
+      }
+      more = page.more
+    }
   }
 
-  /** Watches the folder, from a revision or from now on; resolves when etcd has taken it. */
+  /** The revision that the store has now. */
+  async revision(): Promise<Revision> {
+    const { header } = await this.client.range({ range: this.range, limit: 1 }, this.step())
+    return header.revision
+  }
+
+  /** Watches the folder from a revision, or from the next one on as a mirror does: some stores tell
+   *  everything again to who names none. Resolves when etcd has taken it. */
   async watch(startRevision?: Revision): Promise<WatchLog> {
-    const log = new Log(this.client, this.range, startRevision, this.#options)
+    const start = startRevision ?? nextRevision(await this.revision())
+    const log = new Log(this.client, this.range, start, this.#options)
     await log.until('the watch to be taken', () => log.isCreated)
     return log
   }
@@ -96,7 +124,7 @@ class Log implements WatchLog {
   constructor(
     client: Client,
     range: KeyRange,
-    startRevision: Revision | undefined,
+    startRevision: Revision,
     options: TriedStoreOptions,
   ) {
     this.#options = options
