@@ -1,10 +1,11 @@
 /** The entries of a range that are in some shards.
  *
- *  Hashes of uids hang on the leaf, eight bytes an entry, and are made when a list of a shard first
- *  reads it: whoever asks for no shard pays nothing, and a list looks at a row of numbers instead
- *  of an object for each entry that it leaves out. A leaf never changes, so all revisions that
- *  share it share its hashes, and pages and selectors find entries in the order of keys, which an
- *  index by hash would have to restore. A change costs the hashes of one leaf.
+ *  Hashes of uids hang on the leaf, in their order, twelve bytes an entry, and are made when a list
+ *  of a shard first reads it: whoever asks for no shard pays nothing. A list of a shard searches
+ *  each leaf for the ends of its ranges, and looks at nothing that it leaves out. A leaf never
+ *  changes, so all revisions that share it share its hashes, and pages and selectors find entries
+ *  in the order of keys, which one index by hash would have to restore. A change costs the hashes
+ *  of one leaf.
  *
  *  Of namespaces there is one hash each, and those of other shards are stepped over whole. */
 
@@ -15,10 +16,11 @@ import type { KeyValue } from '../../store/event.ts'
 import { SegmentCache } from '../../store/segments.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
 import { type MakeReader, namespaceOfKey, type Selection, uidField } from './filter.ts'
-import { shardHash } from './shard-hash.ts'
+import { compareHashes, shardHash, type ShardHash } from './shard-hash.ts'
 import type { ShardSelector } from './shard-selector.ts'
 
-/** The hashes of a leaf: the high halves, then the low ones. */
+/** The hashes of a leaf, sorted: the high halves, then the low ones, then the indexes of the
+ *  entries that have them. */
 type Hashes = Uint32Array
 
 /** The leaf has an entry that cannot be read. */
@@ -49,14 +51,58 @@ function* ofUids(
   shards: ShardSelector,
   reader: SelectableReader,
 ): Generator<KeyValue | undefined, void, undefined> {
+  // Used again for each leaf.
+  const indexes: number[] = []
   for (const slice of snapshot.leaves(range)) {
-    const { entries, from, to, size } = slice
+    const { entries, from, to } = slice
     const hashes = hashesOf(slice, reader)
-    for (let i = from; i < to; i++) {
-      if (hashes === unreadable || shards.has(hashes[i]!, hashes[size + i]!)) yield entries[i]
+    if (hashes === unreadable) {
+      for (let i = from; i < to; i++) yield entries[i]
+    } else {
+      const found = indexesIn(hashes, shards, indexes)
+      for (let i = 0; i < found; i++) {
+        const index = indexes[i]!
+        if (index >= from && index < to) yield entries[index]
+      }
     }
     yield undefined
   }
+}
+
+/** Writes the indexes of a leaf's entries in the shards to `indexes`, in the order of keys. Returns
+ *  their number. O(ranges * log entries), and what it finds. */
+function indexesIn(hashes: Hashes, { ranges }: ShardSelector, indexes: number[]): number {
+  const size = hashes.length / 3
+  let found = 0
+  let at = 0
+  for (const { start, end } of ranges) {
+    at = firstFrom(hashes, start, at)
+    // Ranges are in order.
+    if (at === size) break
+    for (; at < size && isBelow(hashes, at, end); at++) {
+      const index = hashes[2 * size + at]!
+      let place = found++
+      for (; place > 0 && indexes[place - 1]! > index; place--) indexes[place] = indexes[place - 1]!
+      indexes[place] = index
+    }
+  }
+  return found
+}
+
+/** The place of the first hash that is not below `bound`, from a place on. */
+function firstFrom(hashes: Hashes, bound: ShardHash, from: number): number {
+  let to = hashes.length / 3
+  while (from < to) {
+    const middle = (from + to) >> 1
+    if (isBelow(hashes, middle, bound)) from = middle + 1
+    else to = middle
+  }
+  return from
+}
+
+function isBelow(hashes: Hashes, at: number, { high, low }: ShardHash): boolean {
+  const ofEntry = hashes[at]!
+  return ofEntry < high || (ofEntry === high && hashes[hashes.length / 3 + at]! < low)
 }
 
 function hashesOf(slice: LeafSlice<KeyValue>, reader: SelectableReader): Hashes {
@@ -71,13 +117,18 @@ function hashesOf(slice: LeafSlice<KeyValue>, reader: SelectableReader): Hashes 
 }
 
 function hashAll({ entries, size }: LeafSlice<KeyValue>, reader: SelectableReader): Hashes {
-  const hashes = new Uint32Array(2 * size)
-  for (let i = 0; i < size; i++) {
-    const entry = entries[i]
+  const made: { readonly hash: ShardHash; readonly index: number }[] = []
+  for (let index = 0; index < size; index++) {
+    const entry = entries[index]
     if (entry === undefined || reader.read(entry) !== undefined) return unreadable
-    const { high, low } = shardHash(reader.field(uidField))
-    hashes[i] = high
-    hashes[size + i] = low
+    made.push({ hash: shardHash(reader.field(uidField)), index })
+  }
+  made.sort((a, b) => compareHashes(a.hash, b.hash))
+  const hashes = new Uint32Array(3 * size)
+  for (const [at, { hash, index }] of made.entries()) {
+    hashes[at] = hash.high
+    hashes[size + at] = hash.low
+    hashes[2 * size + at] = index
   }
   return hashes
 }

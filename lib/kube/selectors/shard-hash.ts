@@ -11,6 +11,11 @@ const offset: ShardHash = { high: 0xcbf2_9ce4, low: 0x8422_2325 }
 const primeRest = 0x1b3
 const half = 0x1_0000_0000
 
+/** Hashes in their order, as numbers. */
+export function compareHashes(a: ShardHash, b: ShardHash): number {
+  return a.high === b.high ? a.low - b.low : a.high - b.high
+}
+
 /** The hash of a text in UTF-8. */
 export function shardHash(text: string): ShardHash {
   let { high, low } = offset

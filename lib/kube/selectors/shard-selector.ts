@@ -7,7 +7,7 @@ import { CacheError } from '../../base/errors.ts'
 import { goQuote } from '../../go/text.ts'
 import { plainError } from '../status.ts'
 import { type Expression, expressionKinds, parseExpression } from './expression.ts'
-import type { ShardHash } from './shard-hash.ts'
+import { compareHashes, type ShardHash } from './shard-hash.ts'
 
 /** The field of an object that is hashed. */
 export type ShardField = 'uid' | 'namespace'
@@ -50,18 +50,14 @@ export class ShardSelector {
 
 function joined(ranges: readonly ShardRange[]): ShardRange[] {
   const apart: ShardRange[] = []
-  for (const range of ranges.toSorted((a, b) => compare(a.start, b.start))) {
+  for (const range of ranges.toSorted((a, b) => compareHashes(a.start, b.start))) {
     const last = apart.at(-1)
-    if (last === undefined || compare(last.end, range.start) < 0) apart.push(range)
-    else if (compare(last.end, range.end) < 0) {
+    if (last === undefined || compareHashes(last.end, range.start) < 0) apart.push(range)
+    else if (compareHashes(last.end, range.end) < 0) {
       apart[apart.length - 1] = { start: last.start, end: range.end }
     }
   }
   return apart
-}
-
-function compare(a: ShardHash, b: ShardHash): number {
-  return a.high === b.high ? a.low - b.low : a.high - b.high
 }
 
 const fields: ReadonlyMap<string, ShardField> = new Map([

@@ -1,3 +1,5 @@
+import { deepStrictEqual as strictSame } from 'node:assert/strict'
+import fc from 'fast-check'
 import t from 'tap'
 import { type Key, keyFromText, prefixRange, textFromKey } from '../../../../lib/base/keys.ts'
 import { revision } from '../../../../lib/base/revision.ts'
@@ -5,7 +7,7 @@ import { everyField } from '../../../../lib/kube/selectors/field-selector.ts'
 import { compileFilter, type Selection } from '../../../../lib/kube/selectors/filter.ts'
 import { everyLabel } from '../../../../lib/kube/selectors/label-selector.ts'
 import { entriesOfShards } from '../../../../lib/kube/selectors/leaf-shards.ts'
-import { parseShardSelector } from '../../../../lib/kube/selectors/shard-selector.ts'
+import { parseShardSelector, type ShardSelector } from '../../../../lib/kube/selectors/shard-selector.ts'
 import type { KeyValue } from '../../../../lib/store/event.ts'
 import { Keyspace } from '../../../../lib/store/keyspace.ts'
 import type { Snapshot } from '../../../../lib/store/snapshot.ts'
@@ -79,6 +81,42 @@ for (const field of ['uid', 'namespace']) {
     }
   })
 }
+
+t.test('a selector of many ranges finds what a scan finds', async () => {
+  const snapshot = store.latest()
+  const bounds = fc.uniqueArray(fc.bigInt(0n, 1n << 64n), { minLength: 2, maxLength: 60 })
+  fc.assert(
+    fc.property(bounds, cuts => {
+      const sorted = cuts.toSorted((a, b) => (a < b ? -1 : 1))
+      const hex = (at: bigint): string => `0x${at.toString(16).padStart(16, '0')}`
+      const ranges = sorted.slice(1).flatMap((end, i) => {
+        const text = `shardRange(object.metadata.uid, '${hex(sorted[i]!)}', '${hex(end)}')`
+        return i % 2 === 0 ? [text] : []
+      })
+      const selection = { ...selectionOf(0, 1), shards: parseShardSelector(ranges.join(' || ')) }
+      strictSame(found(snapshot, selection), scanned(snapshot, selection))
+    }),
+  )
+})
+
+t.test('lists that take turns do not disturb each other', async t => {
+  const snapshot = store.latest()
+  const walks = [0, 1].map(i => {
+    const { shards } = selectionOf(i, 2)
+    const selection = { ...selectionOf(i, 2), shards: shards as ShardSelector }
+    return entriesOfShards(snapshot, all, selection, slowReader)[Symbol.iterator]()
+  })
+  const seen: string[][] = [[], []]
+  for (let open = walks.length; open > 0;) {
+    open = 0
+    for (const [i, walk] of walks.entries()) {
+      const next = walk.next()
+      if (next.done !== true) open++
+      if (next.done !== true && next.value !== undefined) seen[i]!.push(textFromKey(next.value.key))
+    }
+  }
+  t.strictSame(seen, [scanned(snapshot, selectionOf(0, 2)), scanned(snapshot, selectionOf(1, 2))])
+})
 
 t.test('an object is hashed once, and a change has one leaf hashed again', async t => {
   const before = store.latest()
