@@ -26,6 +26,7 @@ import {
   untypedMeta,
 } from './list-meta.ts'
 import { cutJson, cutListItem } from './cut-fields.ts'
+import { itemsJoined } from './joined-items.ts'
 import { NotExact } from '../not-exact.ts'
 import { JsonIndenter } from './pretty.ts'
 import { type OutputKind, apiVersionOf } from '../output-kind.ts'
@@ -249,6 +250,14 @@ function* itemPieces(
   for (const run of runs) {
     if (run.isKept === true && cache !== undefined) {
       yield* itemsOfPicked(run, perItem, cache)
+      continue
+    }
+    if (run.isJoined === true && cache !== undefined) {
+      const whole = { ...run, from: 0, size: run.to }
+      for (const items of itemsJoined(run, perItem, cache)) {
+        if (isNoted && !(items instanceof NotExact)) noteKept(items, whole)
+        yield items
+      }
       continue
     }
     const { sparedBytes } = size

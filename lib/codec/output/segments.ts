@@ -17,11 +17,20 @@ export interface Segment {
   /** Stand for the entries that were picked out, in this order. Not the entries, which would keep
    *  their values in memory. */
   readonly of?: readonly SegmentHolder[] | undefined
+  /** The entries that were joined. Not the entries themselves, which would keep their values in
+   *  memory. */
+  readonly members?: Members | undefined
   /** Times of items that age: from when until when each may be shown, in milliseconds of the wall
    *  clock. */
   readonly ages?: Ages | undefined
   /** Header and trailer values of a compressed run. */
   readonly zipped?: ZippedRun | undefined
+}
+
+/** Keys of entries and when each was written last. */
+export interface Members {
+  readonly keys: readonly string[]
+  readonly revisions: readonly number[]
 }
 
 /** Times of the wall clock, one for each item. */
@@ -43,22 +52,19 @@ export interface Run {
   readonly size?: number | undefined
   /** These entries were picked out, and may well be picked out again. */
   readonly isKept?: boolean | undefined
+  /** The same of many entries: their items are joined (joined-items.ts). */
+  readonly isJoined?: boolean | undefined
 }
 
 /** Runs of entries that were picked out are as long as this, so that no piece takes long to
  *  make. */
 export const runEntries = 64
 
-/** The same of entries that are kept: their items are joined, as far as that is worth it. */
-const keptRunEntries = 32
-
 /** Entries that were picked out, as runs. */
-export function runsOfEntries(entries: readonly KeyValue[], isKept: boolean = false): Run[] {
+export function runsOfEntries(entries: readonly KeyValue[]): Run[] {
   const runs: Run[] = []
-  const step = isKept ? keptRunEntries : runEntries
-  for (let from = 0; from < entries.length; from += step) {
-    const to = Math.min(entries.length, from + step)
-    runs.push({ entries, from, to, leaf: undefined, isKept })
+  for (let from = 0; from < entries.length; from += runEntries) {
+    runs.push({ entries, from, to: Math.min(entries.length, from + runEntries), leaf: undefined })
   }
   return runs
 }
@@ -168,7 +174,7 @@ function makeWhole(
   const tables = made.ends.byteLength * (made.ages === undefined ? 1 : 5)
   const bytes = made.bytes.length + tables + overheadBytes
   if (cache?.hasRoom(bytes, sparedBytes) !== true) return { ...made, bytes: scratch.copy() }
-  const own = { ...made, bytes: lastingCopy() }
+  const own = { ...made, bytes: lastingCopy(scratch) }
   cache.set(leaf, name, own, bytes)
   return own
 }
@@ -177,14 +183,14 @@ function makeWhole(
  *  objects for few bytes. */
 const lastingMinBytes = 8 * 1024
 
-/** A copy of what is in `scratch`, in memory that V8 does not count. It makes a full collection for
+/** A copy of what was written, in memory that V8 does not count. It makes a full collection for
  *  each 64 MB that it counts, whatever there is already: 17 for a first list of a gigabyte, which
  *  took nearly half of its processor time. Whoever keeps the copies has V8 collect when they are
  *  dropped (`lib/ops/released-memory.ts`). */
-function lastingCopy(): Uint8Array {
-  if (scratch.length < lastingMinBytes) return scratch.copy()
-  const memory = Buffer.from(new SharedArrayBuffer(scratch.length))
-  memory.fill(scratch.bytes.subarray(0, scratch.length))
+export function lastingCopy(written: ByteWriter): Uint8Array {
+  if (written.length < lastingMinBytes) return written.copy()
+  const memory = Buffer.from(new SharedArrayBuffer(written.length))
+  memory.fill(written.bytes.subarray(0, written.length))
   return memory
 }
 
@@ -268,7 +274,7 @@ export function* itemsOfPicked(
 const pickedMaxBytes = 256 * 1024
 
 /** The bytes of a segment beside its own: two typed arrays and what holds them. */
-const overheadBytes = 300
+export const overheadBytes = 300
 
 /** The bytes of a single entry in one encoder, kept with the entry itself: what is made of it
  *  alone, or of entries that were picked out, which lie in leaves with others that were not asked

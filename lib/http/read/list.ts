@@ -9,6 +9,7 @@ import type { Clock } from '../../base/clock.ts'
 import { Slice } from '../../base/slice.ts'
 import { contentType, type MediaType } from '../../codec/negotiate/negotiate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
+import { joinedRuns } from '../../codec/output/joined-items.ts'
 import { listBody } from '../../codec/output/list-body.ts'
 import type { ListMeta } from '../../codec/output/list-meta.ts'
 import {
@@ -93,17 +94,13 @@ const sliceEntries = 64
 /** Selected lists up to this size are kept encoded: clients often repeat the same selection, such
  *  as the pods of their node. */
 const keptEntriesMax = 500
-/** Those of a shard up to this size: its replica lists it again and again, and nobody else does. */
-const keptOfShardMax = 60_000
-
 function runsOf({ content }: Page, { shards }: Pick<ListPlan, 'shards'>): Iterable<Run> {
   if (content.type === 'slices') return content.slices
   const { entries } = content
   if (entries.length <= keptEntriesMax) {
     return [{ entries, from: 0, to: entries.length, leaf: undefined, isKept: true }]
   }
-  const isKept = shards !== undefined && entries.length <= keptOfShardMax
-  return isKept ? runsOfEntries(entries, true) : runsOfEntries(entries)
+  return shards === undefined ? runsOfEntries(entries) : joinedRuns(entries)
 }
 
 /** Contents of a list that is written. */

@@ -7,7 +7,10 @@ import { everyField } from '../../../../lib/kube/selectors/field-selector.ts'
 import { compileFilter, type Selection } from '../../../../lib/kube/selectors/filter.ts'
 import { everyLabel } from '../../../../lib/kube/selectors/label-selector.ts'
 import { entriesOfShards } from '../../../../lib/kube/selectors/leaf-shards.ts'
-import { parseShardSelector, type ShardSelector } from '../../../../lib/kube/selectors/shard-selector.ts'
+import {
+  parseShardSelector,
+  type ShardSelector,
+} from '../../../../lib/kube/selectors/shard-selector.ts'
 import type { KeyValue } from '../../../../lib/store/event.ts'
 import { Keyspace } from '../../../../lib/store/keyspace.ts'
 import type { Snapshot } from '../../../../lib/store/snapshot.ts'
