@@ -8,9 +8,10 @@ import { StatusError } from '../../kube/status.ts'
 import type { KeyValue } from '../../store/event.ts'
 import type { ApiCluster, PatchAs } from '../controllers/api-cluster.ts'
 import type { ObjectPlace } from '../controllers/cluster.ts'
-import type { NodeFact } from './facts.ts'
+import { type NodeFact, type PodFact, podFact } from './facts.ts'
+import type { Found, FoundPod } from './found.ts'
 import type { Pod } from './objects.ts'
-import type { PodStamps } from './pod-stamps.ts'
+import type { PodStamps, Stamped } from './pod-stamps.ts'
 import { type PodAddresses, runningStatus } from './pod-status.ts'
 
 export interface ActorApiOptions {
@@ -18,16 +19,8 @@ export interface ActorApiOptions {
   readonly clock: Clock
   readonly random: Random
   /** An object as an actor has written it. */
-  readonly onWritten: (entry: KeyValue) => void
+  readonly onWritten: (entry: KeyValue, fact?: PodFact) => void
   readonly stamps: PodStamps
-}
-
-/** An object that was read. */
-export interface Found<T> {
-  readonly place: ObjectPlace
-  readonly object: T
-  readonly revision: number
-  readonly entry: KeyValue
 }
 
 /** An object to create, and its place. */
@@ -71,7 +64,7 @@ export class ActorApi {
     const entry = await cluster.read(key)
     if (place === undefined || entry === undefined) return undefined
     const object = cluster.plainOf(place.resource, entry) as T | undefined
-    return object && { place, object, revision: entry.modRevision, entry }
+    return object && { place, object, revision: entry.modRevision }
   }
 
   /** Throws if there is one of that name, as all refusals are thrown: the work is tried again with
@@ -88,7 +81,8 @@ export class ActorApi {
     if (resource === undefined) return undefined
     const place = { resource, namespace, name: '' }
     const stamped = await this.#stamped({ group, resource: name, object }, place)
-    const entry = stamped ?? (await cluster.create(place, object))
+    if (stamped !== undefined) return this.#stampedKey(stamped)
+    const entry = await cluster.create(place, object)
     if (entry !== undefined) onWritten(entry)
     return entry?.key
   }
@@ -125,28 +119,49 @@ export class ActorApi {
   async #stamped(
     { group, resource, object }: Omit<Creation, 'namespace'>,
     place: ObjectPlace,
-  ): Promise<KeyValue | undefined> {
+  ): Promise<Stamped | undefined> {
     const { metadata } = object as { readonly metadata?: { readonly generateName?: string } }
     const isPod = group === '' && resource === 'pods'
     if (!isPod || metadata?.generateName === undefined) return undefined
     return this.#options.stamps.create(this.#options.cluster, place, object)
   }
 
-  /** Gives the pod its node. */
-  async bind({ entry, place }: Found<Pod>, node: NodeFact): Promise<void> {
-    const { cluster, stamps, onWritten } = this.#options
-    const bound = await stamps.bind(entry, place, node)
-    if (bound === undefined) await cluster.bind(place, node.name)
-    else onWritten(bound)
+  #stampedKey({ entry, fact }: Stamped): Key {
+    this.#options.onWritten(entry, fact)
+    return entry.key
   }
 
-  /** The pod runs, with the status that says so. */
-  async run({ entry, place, object }: Found<Pod>, addresses: PodAddresses): Promise<void> {
-    const { stamps, onWritten } = this.#options
-    const running = await stamps.run(entry, place, addresses)
-    if (running !== undefined) return onWritten(running)
-    const status = runningStatus(object, { now: this.now, ...addresses })
-    await this.patch(entry.key, { status }, 'status')
+  /** A pod to be worked on. One that was stamped need not be read. */
+  async readPod(key: Key): Promise<FoundPod | undefined> {
+    const stamped = this.#options.stamps.find(key)
+    if (stamped !== undefined) return stamped
+    const found = await this.read<Pod>(key)
+    return found && { ...found, fact: podFact(key, found.revision, found.object) }
+  }
+
+  /** Gives the pod its node. False if it has changed meanwhile: it is to be read again. */
+  async bind(key: Key, place: ObjectPlace, node: NodeFact): Promise<boolean> {
+    const { cluster, stamps } = this.#options
+    if (!stamps.has(key)) {
+      await cluster.bind(place, node.name)
+      return true
+    }
+    const bound = await stamps.bind(key, node)
+    if (bound !== undefined) this.#stampedKey(bound)
+    return bound !== undefined
+  }
+
+  /** The pod runs, with the status that says so. False as for `bind`. */
+  async run(key: Key, pod: Pod, addresses: PodAddresses): Promise<boolean> {
+    const { stamps } = this.#options
+    if (!stamps.has(key)) {
+      const status = runningStatus(pod, { now: this.now, ...addresses })
+      await this.patch(key, { status }, 'status')
+      return true
+    }
+    const running = await stamps.run(key, addresses)
+    if (running !== undefined) this.#stampedKey(running)
+    return running !== undefined
   }
 
   /** False if the object is gone. */

@@ -28,8 +28,15 @@ export function adopt(
   const adopted = [...orphans]
     .filter(fact => !fact.isDeleting && selects(selector, fact.labels))
     .map(fact => patchOf(fact, [...(fact.otherOwners ?? []), reference]))
+  // The pods of a template share their labels.
+  const decided = new Map<Labels, boolean>()
+  const isSelected = (labels: Labels): boolean => {
+    let is = decided.get(labels)
+    if (is === undefined) decided.set(labels, (is = selects(selector, labels)))
+    return is
+  }
   const released = [...owned]
-    .filter(fact => !fact.isDeleting && !selects(selector, fact.labels))
+    .filter(fact => !fact.isDeleting && !isSelected(fact.labels))
     .map(fact => patchOf(fact, fact.otherOwners ?? null))
   return [...adopted, ...released]
 }

@@ -21,6 +21,8 @@ export interface AnyFollow {
   /** Whether the object of this revision, or a newer one, has been found already. */
   knows(key: Key, revision: number): boolean
   found(key: Key, revision: number, object: unknown, isComplete: boolean): void
+  /** The same, of an object whose facts are known: they are of this kind. */
+  put(fact: Fact, isComplete: boolean): void
   lost(key: Key, revision: number): void
   tellAll(): void
 }
@@ -54,7 +56,11 @@ export class Follow<F extends Fact, T> implements AnyFollow {
   }
 
   found(key: Key, revision: number, object: unknown, isComplete: boolean): void {
-    const fact = this.#factOf(key, revision, object as T)
+    this.put(this.#factOf(key, revision, object as T), isComplete)
+  }
+
+  put(known: Fact, isComplete: boolean): void {
+    const fact = known as F
     if (!this.index.put(fact)) return
     for (const { noted } of this.#listeners) noted?.(fact)
     if (isComplete) this.#tell(fact)

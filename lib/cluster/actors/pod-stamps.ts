@@ -6,6 +6,7 @@
  *  Whoever asks for a stamped write gets undefined where there is no stamp, or the stored object is
  *  not what it was made for: then the write goes the whole way. */
 
+import { assert } from '../../base/assert.ts'
 import type { Key } from '../../base/keys.ts'
 import type { Logger } from '../../base/logger.ts'
 import { type Random, randomInt } from '../../base/random.ts'
@@ -15,16 +16,19 @@ import type { ApiCluster } from '../controllers/api-cluster.ts'
 import type { ObjectPlace } from '../controllers/cluster.ts'
 import { entryOf } from '../write/operations/session.ts'
 import type { Variables } from '../stamps/stamp.ts'
+import type { FoundPod } from './found.ts'
 import type { Pod } from './objects.ts'
-import { containerId, runningStatus } from './pod-status.ts'
+import { type NodeFact, type PodFact, podFact } from './facts.ts'
+import { containerId, type PodAddresses, runningStatus } from './pod-status.ts'
 import { type ProvenStamp, Trials, type TrialsOptions } from './trials.ts'
-import type { Labels } from './objects.ts'
 
 /** The places of values in the variables. */
 const [uidAt, suffixAt, nodeAt, podAddressAt, nodeAddressAt, idsAt] = [0, 1, 5, 6, 7, 8]
 const [createdAt, boundAt, startedAt] = [0, 1, 2]
 const suffixesMax = nodeAt - suffixAt
 const message = 'core/v1.Pod'
+/** Characters of the ending of a generated name. */
+const suffixLength = 5
 
 /** A template is worth a stamp once so many pods of it have been made. */
 const worthAfter = 4
@@ -39,13 +43,45 @@ const zonesMax = 20
 /** Labels of nodes that become labels of pods (`admission/plugins/pod-topology-labels.ts`). */
 const zoneLabels = ['topology.kubernetes.io/zone', 'topology.kubernetes.io/region']
 
-interface Made extends ProvenStamp {
+/** A pod that was stamped, read as any other one. Others that are stamped differ from it in known
+ *  fields. */
+interface Sample {
+  readonly object: Pod
+  readonly fact: PodFact
+}
+
+interface Sampled extends ProvenStamp {
+  sample?: Sample
+}
+
+interface Made extends Sampled {
   readonly marks: readonly [Variables, Variables]
 }
 
-interface Bound extends ProvenStamp {
+interface Bound extends Sampled {
   /** Undefined: not known yet; false: there is none. */
-  running: (ProvenStamp & { readonly containers: readonly string[] }) | false | undefined
+  running: Running | false | undefined
+}
+
+interface Running extends Sampled {
+  readonly containers: readonly string[]
+}
+
+/** A stamped pod that does not run yet, as it was written last. */
+interface OnTheWay {
+  readonly template: Template
+  readonly made: Made
+  readonly place: ObjectPlace
+  readonly bound?: Bound
+  readonly values: Variables
+  readonly sample: Sample
+  readonly fact: PodFact
+}
+
+/** A stamped pod as it is stored, and the facts about it. */
+export interface Stamped {
+  readonly entry: KeyValue
+  readonly fact: PodFact
 }
 
 interface Template {
@@ -53,6 +89,13 @@ interface Template {
   count: number
   made: Made | false | undefined
   readonly bound: Map<string, Bound | false>
+}
+
+/** A pod to be made, and by whom. */
+interface Creating {
+  readonly cluster: ApiCluster
+  readonly place: ObjectPlace
+  readonly object: object
 }
 
 export interface PodStampsOptions extends TrialsOptions {
@@ -65,7 +108,7 @@ export class PodStamps {
   readonly #options: PodStampsOptions
   readonly #trials: Trials
   readonly #templates = new Map<string, Template>()
-  readonly #pods = new Map<Key, { readonly template: Template; bound?: Bound }>()
+  readonly #pods = new Map<Key, OnTheWay>()
 
   constructor(options: PodStampsOptions) {
     this.#options = options
@@ -77,96 +120,140 @@ export class PodStamps {
     cluster: ApiCluster,
     place: ObjectPlace,
     object: object,
-  ): Promise<KeyValue | undefined> {
+  ): Promise<Stamped | undefined> {
     const template = this.#templateOf(`${place.namespace} ${JSON.stringify(object)}`)
+    const made = await this.#madeOf(template, { cluster, place, object })
+    if (made === undefined) return undefined
+    const { services } = cluster
+    const texts = [services.uid(), ...Array.from({ length: suffixesMax }, services.nameSuffix)]
+    const values = { texts, numbers: [secondsOf(services.clock.wallMs())] }
+    const change = { key: keyBy(made, texts), expected: 0 }
+    const written = await this.#commit(cluster, change, { stamp: made, values })
+    if (written !== undefined && this.#pods.size < podsMax) {
+      const name = cluster.placeOf(change.key)?.name ?? ''
+      this.#pods.set(change.key, { template, made, place: { ...place, name }, values, ...written })
+    }
+    return written
+  }
+
+  /** A pod that was stamped and does not run yet, as it was written last. Whoever has changed it
+   *  since is noticed when the next stamp is stored. Volumes and managers of fields are those of
+   *  another pod of the template. */
+  find(key: Key): FoundPod | undefined {
+    const pod = this.#pods.get(key)
+    if (pod === undefined) return undefined
+    const { place, fact } = pod
+    return { place, object: objectOf(pod), revision: fact.revision, fact }
+  }
+
+  /** The pod with its node; undefined if there is no stamp, or somebody has changed the pod: it is
+   *  to be read, and goes the whole way from now on. */
+  async bind(
+    key: Key,
+    node: Pick<NodeFact, 'key' | 'name' | 'labels'>,
+  ): Promise<Stamped | undefined> {
+    const { kubelet } = this.#options
+    const pod = this.#take(key)
+    if (pod === undefined) return undefined
+    const bound = await this.#boundOf(pod, node)
+    if (bound === undefined) return undefined
+    const values = filled(pod.values, {
+      texts: [[nodeAt, node.name]],
+      numbers: [[boundAt, secondsOf(kubelet.services.clock.wallMs())]],
+    })
+    const change = { key, expected: pod.fact.revision }
+    const written = await this.#commit(kubelet, change, { stamp: bound, values })
+    if (written !== undefined) this.#pods.set(key, { ...pod, bound, values, ...written })
+    return written
+  }
+
+  /** The pod when it runs; undefined as for `bind`. */
+  async run(key: Key, addresses: PodAddresses): Promise<Stamped | undefined> {
+    const { kubelet } = this.#options
+    const pod = this.#take(key)
+    const running = pod && (await this.#runningOf(pod))
+    if (pod === undefined || running === undefined) return undefined
+    const uid = pod.values.texts[uidAt] ?? ''
+    const ids = running.containers.map((name, i) => [idsAt + i, containerId(uid, name)] as const)
+    const { podAddress, nodeAddress } = addresses
+    const values = filled(pod.values, {
+      texts: [[podAddressAt, podAddress], [nodeAddressAt, nodeAddress], ...ids],
+      numbers: [[startedAt, secondsOf(kubelet.services.clock.wallMs())]],
+    })
+    const change = { key, expected: pod.fact.revision }
+    return this.#commit(kubelet, change, { stamp: running, values })
+  }
+
+  has(key: Key): boolean {
+    return this.#pods.has(key)
+  }
+
+  forget(key: Key): void {
+    this.#pods.delete(key)
+  }
+
+  #take(key: Key): OnTheWay | undefined {
+    const pod = this.#pods.get(key)
+    this.#pods.delete(key)
+    return pod
+  }
+
+  /** Undefined if somebody else was faster. */
+  async #commit(
+    cluster: ApiCluster,
+    { key, expected }: { readonly key: Key; readonly expected: number },
+    { stamp, values }: { readonly stamp: Sampled; readonly values: Variables },
+  ): Promise<(Stamped & { readonly sample: Sample }) | undefined> {
+    const value = stamp.stamp.fill(values)
+    const { store } = cluster.services
+    const change = { key, expected, value, ttlSeconds: 0 }
+    const committed = await store.commit(change, cluster.signal)
+    if (committed.type !== 'done') return undefined
+    const entry = entryOf(key, value, committed.revision)
+    const sample = (stamp.sample ??= sampleOf(cluster, entry))
+    return { entry, sample, fact: factOf(sample, entry, values) }
+  }
+
+  async #madeOf(template: Template, creation: Creating): Promise<Made | undefined> {
     if (++template.count < worthAfter) return undefined
     if (template.made === false) {
       // Whoever decided or counted may be gone after a while.
       if (template.count > retriedAfter) Object.assign(template, { count: 0, made: undefined })
       return undefined
     }
-    if (template.made?.isCurrent() !== true) {
-      template.bound.clear()
-      template.made = (await this.#proveCreate(cluster, place, object)) ?? false
-      if (template.made === false) return undefined
-      const { namespace } = place
+    if (template.made?.isCurrent() === true) return template.made
+    template.bound.clear()
+    const made = await this.#proveCreate(creation)
+    template.made = made ?? false
+    if (made !== undefined) {
+      const { namespace } = creation.place
       this.#options.logger.debug('pods are stamped from now on', { namespace })
     }
-    const { made } = template
-    const { services } = cluster
-    const texts = [services.uid(), ...Array.from({ length: suffixesMax }, services.nameSuffix)]
-    const numbers = [secondsOf(services.clock.wallMs())]
-    const key = keyBy(made, texts)
-    const entry = await commit(cluster, { key, expected: 0 }, made.stamp.fill({ texts, numbers }))
-    if (entry !== undefined && this.#pods.size < podsMax) this.#pods.set(key, { template })
-    return entry
+    return made
   }
 
-  /** The pod with its node. */
-  async bind(
-    entry: KeyValue,
-    place: ObjectPlace,
-    node: { readonly key: Key; readonly name: string; readonly labels: Labels },
-  ): Promise<KeyValue | undefined> {
-    const { kubelet } = this.#options
-    const pod = this.#pods.get(entry.key)
-    const made = pod?.template.made
-    if (pod === undefined || !made) return undefined
-    const found = made.stamp.read(entry.value.subarray(0, entry.valueLength))
-    if (found === undefined) return undefined
+  /** Pods get the zone of their node. */
+  async #boundOf(
+    { template, made, place }: OnTheWay,
+    node: Pick<NodeFact, 'key' | 'labels'>,
+  ): Promise<Bound | undefined> {
     const zone = JSON.stringify(zoneLabels.map(label => node.labels[label] ?? null))
-    const { bound: stamps } = pod.template
-    let bound = stamps.get(zone)
-    if (bound === undefined || (bound !== false && !bound.isCurrent())) {
-      if (stamps.size >= zonesMax) stamps.clear()
-      const trial = await this.#proveBind(made, place, node.key)
-      stamps.set(zone, (bound = trial ?? false))
-    }
-    if (bound === false) return undefined
-    const variables = filled(found, {
-      texts: [[nodeAt, node.name]],
-      numbers: [[boundAt, secondsOf(kubelet.services.clock.wallMs())]],
-    })
-    const change = { key: entry.key, expected: entry.modRevision }
-    const written = await commit(kubelet, change, bound.stamp.fill(variables))
-    if (written !== undefined) pod.bound = bound
-    return written
+    const { bound: stamps } = template
+    const known = stamps.get(zone)
+    if (template.made !== made || known === false) return undefined
+    if (known?.isCurrent() === true) return known
+    if (stamps.size >= zonesMax) stamps.clear()
+    const bound = await this.#proveBind(made, place, node.key)
+    stamps.set(zone, bound ?? false)
+    return bound
   }
 
-  /** The pod when it runs. */
-  async run(
-    entry: KeyValue,
-    place: ObjectPlace,
-    addresses: { readonly podAddress: string; readonly nodeAddress: string },
-  ): Promise<KeyValue | undefined> {
-    const { kubelet } = this.#options
-    const pod = this.#pods.get(entry.key)
-    this.#pods.delete(entry.key)
-    const { bound } = pod ?? {}
-    const made = pod?.template.made
-    if (bound === undefined || !made || bound.running === false) return undefined
-    const found = bound.stamp.read(entry.value.subarray(0, entry.valueLength))
-    if (found === undefined) return undefined
-    if (bound.running?.isCurrent() !== true) {
-      bound.running = (await this.#proveRun({ made, bound }, place)) ?? false
-      if (bound.running === false) return undefined
-    }
-    const { stamp, containers } = bound.running
-    const ids = containers.map(name => containerId(found.texts[uidAt] ?? '', name))
-    const variables = filled(found, {
-      texts: [
-        [podAddressAt, addresses.podAddress],
-        [nodeAddressAt, addresses.nodeAddress],
-        ...ids.map((id, i) => [idsAt + i, id] as const),
-      ],
-      numbers: [[startedAt, secondsOf(kubelet.services.clock.wallMs())]],
-    })
-    const change = { key: entry.key, expected: entry.modRevision }
-    return commit(kubelet, change, stamp.fill(variables))
-  }
-
-  forget(key: Key): void {
-    this.#pods.delete(key)
+  async #runningOf({ made, bound, place }: OnTheWay): Promise<Running | undefined> {
+    if (bound === undefined || bound.running === false) return undefined
+    if (bound.running?.isCurrent() === true) return bound.running
+    const running = await this.#proveRun({ made, bound }, place)
+    bound.running = running ?? false
+    return running
   }
 
   #templateOf(text: string): Template {
@@ -179,11 +266,7 @@ export class PodStamps {
     return made
   }
 
-  async #proveCreate(
-    cluster: ApiCluster,
-    place: ObjectPlace,
-    object: object,
-  ): Promise<Made | undefined> {
+  async #proveCreate({ cluster, place, object }: Creating): Promise<Made | undefined> {
     const marks = drawMarks(this.#options.random)
     const proven = await this.#trials.prove(message, marks, ({ texts, numbers }) => {
       const suffixes = texts.slice(suffixAt, suffixAt + suffixesMax)
@@ -214,7 +297,7 @@ export class PodStamps {
   async #proveRun(
     { made, bound }: { readonly made: Made; readonly bound: Bound },
     place: ObjectPlace,
-  ): Promise<Exclude<Bound['running'], false>> {
+  ): Promise<Running | undefined> {
     const { kubelet } = this.#options
     let containers: readonly string[] = []
     const proofs = made.marks.map(mark => {
@@ -270,14 +353,51 @@ function keyBy({ key, marks }: Pick<Made, 'key' | 'marks'>, texts: readonly stri
   return text as Key
 }
 
-async function commit(
-  cluster: ApiCluster,
-  change: { readonly key: Key; readonly expected: number },
-  value: Uint8Array,
-): Promise<KeyValue | undefined> {
-  const { store } = cluster.services
-  const committed = await store.commit({ ...change, value, ttlSeconds: 0 }, cluster.signal)
-  return committed.type === 'done' ? entryOf(change.key, value, committed.revision) : undefined
+/** The pod that was stamped first, read as any other. */
+function sampleOf(cluster: ApiCluster, entry: KeyValue): Sample {
+  const resource = cluster.placeOf(entry.key)?.resource
+  const object = resource && (cluster.plainOf(resource, entry) as Pod | undefined)
+  assert(object !== undefined, 'a stamped pod can be shown')
+  return { object, fact: podFact(entry.key, entry.modRevision, object) }
+}
+
+/** The facts about another one. */
+function factOf({ fact, object }: Sample, entry: KeyValue, values: Variables): PodFact {
+  const { key, modRevision: revision } = entry
+  const { texts, numbers } = values
+  const suffixBytes = key.length - fact.key.length
+  assert(suffixBytes === 0, 'names of pods of one template are equally long')
+  const name = object.metadata.name.slice(0, -suffixLength) + key.slice(-suffixLength)
+  const claims = fact.claims.map(claim => claim.replace(object.metadata.name, () => name))
+  return {
+    ...fact,
+    key,
+    revision,
+    name,
+    claims: claims.length === 0 ? fact.claims : claims,
+    uid: texts[uidAt] ?? '',
+    createdMs: at(numbers, createdAt),
+    node: fact.node === '' ? '' : (texts[nodeAt] ?? ''),
+    address: fact.address === '' ? '' : (texts[podAddressAt] ?? ''),
+  }
+}
+
+/** The pod as the API shows it, but for names of volumes and managers of fields. */
+function objectOf({ sample, fact, values }: OnTheWay): Pod {
+  const { metadata, spec, status } = sample.object
+  const [created, bound] = [at(values.numbers, createdAt), at(values.numbers, boundAt)]
+  const lastTransitionTime = textFromMilliseconds(bound)
+  const conditions = status?.conditions?.map(one => ({ ...one, lastTransitionTime }))
+  return {
+    metadata: {
+      ...metadata,
+      name: fact.name,
+      uid: fact.uid,
+      creationTimestamp: textFromMilliseconds(created),
+    },
+    spec: fact.node === '' ? spec : { ...spec, nodeName: fact.node },
+    status: conditions === undefined ? (status ?? {}) : { ...status, conditions },
+  }
 }
 
 interface Values {

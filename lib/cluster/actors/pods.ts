@@ -4,10 +4,11 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Key } from '../../base/keys.ts'
 import { KeyedTimers } from '../controllers/keyed-timers.ts'
-import type { ActorApi, Found } from './actor-api.ts'
+import type { ActorApi } from './actor-api.ts'
 import type { Addresses } from './addresses.ts'
 import type { EventRecorder, EventSource, Note } from './event-recorder.ts'
-import { type PodFact, podFact } from './facts.ts'
+import type { PodFact } from './facts.ts'
+import type { FoundPod } from './found.ts'
 import { evictedShare, podDurationsMs, type PodStage } from '../stages/pod-durations.ts'
 import type { Places } from './places.ts'
 import type { Container, Pod } from './objects.ts'
@@ -138,10 +139,9 @@ export class Pods {
 
   async work(key: Key): Promise<void> {
     const { api } = this.#options
-    const found = await api.read<Pod>(key)
+    const found = await api.readPod(key)
     if (found === undefined) return
-    const { object: pod, revision } = found
-    const fact = podFact(key, revision, pod)
+    const { object: pod, fact } = found
     if (await this.#leave(key, pod, fact)) return
     if (await this.#waitsForNode(key, pod, fact)) return
     switch (this.#stageOf(fact)) {
@@ -149,7 +149,7 @@ export class Pods {
         return this.#schedule(key, found)
       case 'recover':
       case 'start':
-        return this.#start(key, found, fact)
+        return this.#start(key, found)
       case 'crash': {
         const isOver = pod.spec.restartPolicy === 'Never'
         const waitsMs = this.#options.troubles.ended(key)
@@ -191,8 +191,7 @@ export class Pods {
     this.#leaving.stop()
   }
 
-  async #start(key: Key, found: Found<Pod>, fact: PodFact): Promise<void> {
-    const { object: pod } = found
+  async #start(key: Key, { object: pod, fact }: FoundPod): Promise<void> {
     const { api, places, addresses: given, troubles } = this.#options
     const node = places.node(fact.node)
     // A node that is not there runs nothing.
@@ -209,7 +208,8 @@ export class Pods {
     // The change comes back before the answer.
     this.#started.add(key)
     troubles.started(key, pod)
-    await api.run(found, { podAddress: given.next(), nodeAddress: node.address })
+    const addresses = { podAddress: given.next(), nodeAddress: node.address }
+    if (!(await api.run(key, pod, addresses))) return this.work(key)
     this.#tellEach(pod, 'Pulled', ({ image = '' }) => {
       const where = 'already present on machine and can be accessed by the pod'
       return `Container image ${JSON.stringify(image)} ${where}`
@@ -235,8 +235,7 @@ export class Pods {
     return true
   }
 
-  async #schedule(key: Key, found: Found<Pod>): Promise<void> {
-    const { object: pod, place } = found
+  async #schedule(key: Key, { object: pod, place }: FoundPod): Promise<void> {
     const { api, places } = this.#options
     const node = places.choose(pod)
     if (node === undefined) {
@@ -250,7 +249,10 @@ export class Pods {
     // Before it is bound, as other pods are given nodes meanwhile.
     places.put(key, node.name)
     try {
-      await api.bind(found, node)
+      if (!(await api.bind(key, place, node))) {
+        places.remove(key)
+        return await this.work(key)
+      }
       const { namespace, name } = place
       const message = `Successfully assigned ${namespace}/${name} to ${node.name}`
       this.#tell(pod, scheduler, { reason: 'Scheduled', message })

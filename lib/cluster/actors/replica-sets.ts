@@ -48,9 +48,8 @@ export class ReplicaSets {
       const name = await createPod(api, namespace, { ...owner, uid: metadata.uid }, spec.template)
       tell('SuccessfulCreate', `Created pod: ${name}`)
     }
-    const surplus = active
-      .sort(leastMissedFirst)
-      .slice(0, Math.min(Math.max(0, -missing), stepPods))
+    const surplus =
+      missing < 0 ? active.sort(leastMissedFirst).slice(0, Math.min(-missing, stepPods)) : []
     for (const pod of surplus) {
       await api.delete(pod.key, pod.uid)
       tell('SuccessfulDelete', `Deleted pod: ${pod.name}`)

@@ -5,6 +5,7 @@ import type { Clock } from '../../base/clock.ts'
 import { Slice } from '../../base/slice.ts'
 import type { Key } from '../../base/keys.ts'
 import type { Batch, KeyValue } from '../../store/event.ts'
+import type { Fact } from './facts.ts'
 
 export interface SourceOptions {
   readonly keyspaces: readonly Key[]
@@ -12,7 +13,7 @@ export interface SourceOptions {
   readonly contentsOf: (keyspace: Key) => Iterable<KeyValue> | undefined
   readonly clock: Clock
   readonly signal: AbortSignal
-  readonly onEntry: (keyspace: Key, entry: KeyValue) => void
+  readonly onEntry: (keyspace: Key, entry: KeyValue, fact?: Fact) => void
   readonly onGone: (keyspace: Key, key: Key, revision: number) => void
   /** Objects that were there at the start have been handed on. */
   readonly onComplete: () => void
@@ -22,6 +23,8 @@ interface Pending {
   readonly keyspace: Key
   readonly entry: KeyValue | undefined
   readonly revision: number
+  /** The facts about it, if they are known. */
+  readonly fact?: Fact | undefined
 }
 
 export class Source {
@@ -80,13 +83,19 @@ export class Source {
   }
 
   /** An object as we have written it, which the mirror may not have told yet. */
-  written(entry: KeyValue): void {
+  written(entry: KeyValue, fact?: Fact): void {
     const { key, modRevision } = entry
     const keyspace = this.#keyspaceOf(key)
     if (keyspace === undefined) return
     const isNews = modRevision > (this.#applied.get(keyspace) ?? 0)
-    if (isNews) this.#hand(key, { keyspace, entry, revision: modRevision })
-    else this.#handPending(key)
+    if (isNews) {
+      this.#hand(key, { keyspace, entry, revision: modRevision, fact })
+      return
+    }
+    const pending = this.#pending.get(key)
+    if (pending === undefined) return
+    this.#pending.delete(key)
+    this.#hand(key, pending.revision === modRevision ? { ...pending, fact } : pending)
   }
 
   #keyspaceOf(key: Key): Key | undefined {
@@ -101,14 +110,14 @@ export class Source {
     this.#hand(key, pending)
   }
 
-  #hand(key: Key, { keyspace, entry, revision }: Pending): void {
+  #hand(key: Key, { keyspace, entry, revision, fact }: Pending): void {
     const known = this.#known.get(keyspace)
     if (entry === undefined) {
       known?.delete(key)
       this.#options.onGone(keyspace, key, revision)
     } else {
       known?.add(key)
-      this.#options.onEntry(keyspace, entry)
+      this.#options.onEntry(keyspace, entry, fact)
     }
   }
 

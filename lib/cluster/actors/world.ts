@@ -95,7 +95,7 @@ export class World {
 
   api(manager: string): ActorApi {
     const { clusterOf, clock, random } = this.#options
-    const onWritten = (entry: KeyValue): void => this.#source?.written(entry)
+    const onWritten = (entry: KeyValue, fact?: Fact): void => this.#source?.written(entry, fact)
     const cluster = clusterOf(manager)
     return new ActorApi({ cluster, clock, random, onWritten, stamps: this.stamps })
   }
@@ -154,7 +154,7 @@ export class World {
       contentsOf,
       clock,
       signal: this.signal,
-      onEntry: (keyspace, entry) => this.#found(keyspace, entry),
+      onEntry: (keyspace, entry, fact) => this.#found(keyspace, entry, fact),
       onGone: (keyspace, key, revision) => this.#follows.get(keyspace)?.lost(key, revision),
       onComplete: () => {
         for (const follow of this.#follows.values()) follow.tellAll()
@@ -181,11 +181,15 @@ export class World {
     for (const stop of this.#ends) stop()
   }
 
-  #found(keyspace: Key, entry: KeyValue): void {
+  #found(keyspace: Key, entry: KeyValue, fact?: Fact): void {
     const { key, modRevision } = entry
     const follow = this.#follows.get(keyspace)
     // An actor has written it, and has been told so.
     if (follow === undefined || follow.knows(key, modRevision)) return
+    if (fact !== undefined) {
+      follow.put(fact, this.isComplete)
+      return
+    }
     const cluster = this.#options.clusterOf('kubelet')
     const place = cluster.placeOf(key)
     const object = place && cluster.plainOf(place.resource, entry)

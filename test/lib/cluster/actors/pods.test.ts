@@ -1,7 +1,7 @@
 import t from 'tap'
 import { type Key, keyFromText } from '../../../../lib/base/keys.ts'
 import type { ActorApi } from '../../../../lib/cluster/actors/actor-api.ts'
-import type { NodeFact } from '../../../../lib/cluster/actors/facts.ts'
+import { type NodeFact, podFact } from '../../../../lib/cluster/actors/facts.ts'
 import { Places } from '../../../../lib/cluster/actors/places.ts'
 import { Addresses } from '../../../../lib/cluster/actors/addresses.ts'
 import { Troubles } from '../../../../lib/cluster/actors/troubles.ts'
@@ -20,13 +20,14 @@ function waitingPods(bind: (node: string) => Promise<void>): Pods {
   for (const name of ['node-1', 'node-2', 'node-3']) places.nodeChanged(nodeCalled(name))
   const api = {
     draw: (least: number) => least,
-    read: (key: Key) => {
+    readPod: (key: Key) => {
       const metadata = { name: String(key), uid: String(key) }
       const object = { metadata, spec: { containers: [] } }
-      return Promise.resolve({ place: { name: String(key) }, object, revision: 1 })
+      const fact = podFact(key, 1, object)
+      return Promise.resolve({ place: { name: String(key) }, object, revision: 1, fact })
     },
     now: '',
-    bind: (_: object, node: NodeFact) => bind(node.name),
+    bind: (_: Key, __: object, node: NodeFact) => bind(node.name).then(() => true),
   }
   const clock = new FakeClock()
   return new Pods({
