@@ -34,7 +34,7 @@ export function introduce({ service, address, etcd, values, logger }: Introducti
       ...tryLines({
         address,
         isGuarded: service.isGuarded,
-        isApiServer: service.hasPage || held.some(({ name }) => name === 'pods'),
+        isApiServer: service.hasPage || held.some(({ name }) => name === 'namespaces'),
         hasPods: held.some(({ name }) => name === 'pods'),
         takesWrites: isWritable(values),
         runsDeployments: runsDeployments(values),
@@ -54,7 +54,7 @@ function runsDeployments(values: OptionValues): boolean {
 export interface ToTry {
   readonly address: string
   readonly isGuarded: boolean
-  /** It has what an API server has; an aggregated one has no pods. */
+  /** It has what an API server has; an aggregated one has no namespaces. */
   readonly isApiServer: boolean
   readonly hasPods: boolean
   readonly takesWrites: boolean

@@ -132,6 +132,15 @@ t.test('no account of ours may read Secrets', async t => {
   }
 })
 
+t.test('an account that compares lists may compare gets, too', async t => {
+  const roles = files.flatMap(manifestsIn).filter(({ kind }) => kind.endsWith('Role'))
+  const lists = (roles as readonly (Manifest & Role)[])
+    .flatMap(({ rules = [] }) => rules)
+    .filter(({ verbs }) => verbs.includes('list'))
+  t.ok(lists.length > 2)
+  for (const { verbs, resources } of lists) t.ok(verbs.includes('get'), resources.join())
+})
+
 t.test('the worked example of the sidecar can be read', async t => {
   const text = readFileSync('deploy/SIDECAR.md', 'utf8')
   const [, yaml = ''] = /```yaml\n([^`]+)```/.exec(text) ?? []

@@ -1,4 +1,4 @@
-/** Asks a server of the upstream for its version, and what we may list there: a resource that we
+/** Asks a server of the upstream for its version, and what we may read there: a resource that we
  *  may not list passes. */
 
 import { CacheError } from '../../base/errors.ts'
@@ -49,7 +49,7 @@ export async function checkUpstream(
       // The version of an aggregated server is its own.
       return (await ask('/api')).code === 404 ? gitVersion : aboutVersion(gitVersion)
     })
-    if (answers) await list.try(`upstream ${url}: what we may list`, () => mayList(ask))
+    if (answers) await list.try(`upstream ${url}: what we may get and list`, () => mayRead(ask))
   } finally {
     await servers.stop()
   }
@@ -104,9 +104,9 @@ interface Discovered {
 
 const refusedShown = 10
 
-/** Asks for one object of each resource that can be listed and watched. An aggregated server need
- *  not know of access reviews. */
-async function mayList(ask: Ask): Promise<Finding> {
+/** Asks for one object of each resource that can be listed and watched, and for one by name, as
+ *  comparisons do. An aggregated server need not know of access reviews. */
+async function mayRead(ask: Ask): Promise<Finding> {
   const paths = new Map<string, string>()
   for (const root of ['/api', '/apis']) {
     const answer = await ask(root)
@@ -117,16 +117,29 @@ async function mayList(ask: Ask): Promise<Finding> {
     }
   }
   const refused: string[] = []
+  const withoutGet: string[] = []
   for (const [name, path] of paths) {
     const answer = await ask(`${path}?limit=1`)
     if (answer.code === 401) documentIn(answer)
     if (answer.code >= 300) refused.push(name)
+    else if ((await ask(`${path}/${nobody}`)).code === 403) withoutGet.push(name)
   }
   const text = `${paths.size - refused.length} of ${paths.size} resources`
-  if (refused.length === 0) return text
-  const shown = refused.slice(0, refusedShown).join(', ')
-  const more = refused.length > refusedShown ? ` and ${refused.length - refusedShown} more` : ''
-  return { warning: `${text}; these pass always: ${shown}${more}` }
+  if (refused.length + withoutGet.length === 0) return text
+  const parts = [text]
+  if (refused.length > 0) parts.push(`these pass always: ${shown(refused)}`)
+  if (withoutGet.length > 0) {
+    parts.push(`gets of these pass always, as we may list and not get them: ${shown(withoutGet)}`)
+  }
+  return { warning: parts.join('; ') }
+}
+
+/** A name that no object has: whoever may get it is told that there is none. */
+const nobody = 'asked-for-no-object'
+
+function shown(names: readonly string[]): string {
+  const more = names.length > refusedShown ? ` and ${names.length - refusedShown} more` : ''
+  return `${names.slice(0, refusedShown).join(', ')}${more}`
 }
 
 /** The resources of a discovery document that can be mirrored, and where they are listed. */

@@ -362,9 +362,10 @@ export class Evidence {
   #notAnswered(form: Form, task: Task, outcome: Outcome): void {
     if (outcome.type === 'refused' && form.failures === 0) {
       const { group, version, resource } = form.resource
+      const verb = task.type === 'alone' || form.isScale ? 'get' : 'list'
       this.#options.logger.warn(
         'the upstream refuses to be compared for a resource: requests for it pass to the upstream',
-        { resource, group, version, form: formName(form.output), code: outcome.code },
+        { verb, resource, group, version, form: formName(form.output), code: outcome.code },
       )
     }
     // A suspected form is compared until there is an answer, and so is a single object.

@@ -105,7 +105,7 @@ t.test('check of a read replica, which listens to clients of etcd only', async t
 
 t.test('check asks an aggregated server, which has neither a core group nor reviews', async t => {
   const resource = { resource: 'things', verbs: ['list', 'watch'] }
-  const groups = ['open.example.com', 'closed.example.com'].map(name => ({
+  const groups = ['open.example.com', 'half.example.com', 'closed.example.com'].map(name => ({
     metadata: { name },
     versions: [{ version: 'v1', resources: [resource] }],
   }))
@@ -113,6 +113,9 @@ t.test('check asks an aggregated server, which has neither a core group nor revi
     '/version': { gitVersion: 'v1.2.3' },
     '/apis': { kind: 'APIGroupDiscoveryList', items: groups },
     '/apis/open.example.com/v1/things?limit=1': { items: [] },
+    // As a server answers that has the right but not the object, only less.
+    '/apis/open.example.com/v1/things/asked-for-no-object': {},
+    '/apis/half.example.com/v1/things?limit=1': { items: [] },
   }
   const server = createServer((request, response) => {
     const answer = answers[request.url ?? '']
@@ -124,7 +127,9 @@ t.test('check asks an aggregated server, which has neither a core group nor revi
   t.teardown(() => server.close())
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const { lines } = await check(['--upstream', url, '--etcd', url, '--auth', 'none'])
-  const text = '1 of 2 resources; these pass always: things.closed.example.com'
+  const text =
+    '2 of 3 resources; these pass always: things.closed.example.com; ' +
+    'gets of these pass always, as we may list and not get them: things.half.example.com'
   t.ok(lines.includes(`ok    upstream ${url}: v1.2.3`), lines.join('\n'))
-  t.ok(lines.includes(`warn  upstream ${url}: what we may list: ${text}`), lines.join('\n'))
+  t.ok(lines.includes(`warn  upstream ${url}: what we may get and list: ${text}`), lines.join('\n'))
 })
