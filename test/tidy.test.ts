@@ -99,7 +99,7 @@ const inside: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     api: ['streams', 'write'],
     authority: [],
     controllers: ['admission', 'write'],
-    fresh: ['controllers'],
+    fresh: ['controllers', 'write'],
     actors: [
       'admission',
       'controllers',

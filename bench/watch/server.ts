@@ -4,7 +4,7 @@
 import { silentLogger } from '../../test/support/silent-logger.ts'
 import { Service } from '../../lib/compose/service.ts'
 import { GrpcClient } from '../../lib/etcd/grpc/client.ts'
-import { giveCollectorRoom } from '../../lib/ops/collector.ts'
+import { giveCollectorRoom } from '../../lib/commands/collector.ts'
 import { certificate } from '../list/certificate.ts'
 import { answerOrders } from './child.ts'
 import { usage } from './usage.ts'

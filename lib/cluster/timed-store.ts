@@ -2,7 +2,7 @@
 
 import type { Clock } from '../base/clock.ts'
 import type { Key } from '../base/keys.ts'
-import type { WriteChange, WriteStore } from '../store/write-store.ts'
+import type { WriteChange, WriteStore } from './write/store.ts'
 
 /** Called when etcd has answered, or has failed to. */
 export type OnAsked = (

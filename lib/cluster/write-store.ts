@@ -6,7 +6,7 @@ import { singleKey } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
 import type { Client, OperationResult, TxnRequest } from '../etcd/client.ts'
 import { plainError } from '../kube/status.ts'
-import type { Commit, WriteChange, WriteStore } from '../store/write-store.ts'
+import type { Commit, WriteChange, WriteStore } from './write/store.ts'
 import type { KeyValue } from '../store/event.ts'
 
 export function createWriteStore(client: Client, clock: Clock): WriteStore {

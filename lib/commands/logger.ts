@@ -3,7 +3,7 @@
 import { CacheError } from '../base/errors.ts'
 import { findLogLevel, type LevelledLogger } from '../base/logger.ts'
 import type { OptionValues } from '../config/option-values.ts'
-import { createLogger } from '../ops/log.ts'
+import { createLogger } from './log.ts'
 import { systemClock } from '../ops/system.ts'
 
 /** A logger of the level that the options name: lines for people on a terminal, JSON elsewhere. */

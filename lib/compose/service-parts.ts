@@ -33,7 +33,6 @@ import { digests } from '../ops/digests.ts'
 import { compactNow } from '../mirror/compact-now.ts'
 import type { Revision } from '../base/revision.ts'
 import type { Client } from '../etcd/client.ts'
-import { KeyFolders } from '../etcd/key-folders.ts'
 import type { FaultCounts } from '../ops/metrics/fault-counts.ts'
 import type { FaultType } from '../cluster/faults/rule.ts'
 import { ServiceFaults } from './faults.ts'
@@ -183,13 +182,13 @@ export function withoutDropped(
 /** The part of a service that there is in front of an upstream; undefined without one. */
 export function createUpstreamSide(
   { Front: Loaded }: Sides,
-  { wings: { upstream } = {}, etcd: mirrored }: ServiceOptions,
+  { wings: { upstream } = {}, etcd }: ServiceOptions,
   { isKept, configured: declared = [] }: ServedOptions,
-  parts: Omit<UpstreamParts, 'isKept' | 'prefix' | 'declared' | 'etcd'>,
+  parts: Omit<UpstreamParts, 'isKept' | 'prefix' | 'declared' | 'clients'>,
 ): Front | undefined {
   if (upstream === undefined || Loaded === undefined) return undefined
-  const etcd = new KeyFolders(clientsOf(mirrored))
-  return new Loaded(upstream, { ...parts, isKept, prefix: mirrored.prefix, declared, etcd })
+  const { prefix } = etcd
+  return new Loaded(upstream, { ...parts, isKept, prefix, declared, clients: clientsOf(etcd) })
 }
 
 /** The first etcd, and then the others. */

@@ -4,6 +4,7 @@ import { minors } from '../codec/schema/schema.ts'
 import type { Clock } from '../base/clock.ts'
 import type { HealthCheck } from '../base/health-check.ts'
 import { type Key, keyFromText, prefixRange } from '../base/keys.ts'
+import type { Client } from '../etcd/client.ts'
 import type { Logger } from '../base/logger.ts'
 import { AnsweringVersions } from './answering-versions.ts'
 import { InexactEvents } from './proxy/inexact-events.ts'
@@ -17,7 +18,7 @@ import type { Exchange } from '../http/server/exchange.ts'
 import type { UpstreamSide } from '../http/exchange/upstream-side.ts'
 import type { DecisionPolicy } from '../kube/decide.ts'
 import { type AggregatedOptions, AggregatedResources } from './aggregated/aggregated-resources.ts'
-import type { EtcdKeys } from './aggregated/locate.ts'
+import { KeyFolders } from './key-folders.ts'
 import type { BalancedUpstream } from './upstream/balanced-upstream.ts'
 import type { ServerStanding } from '../http/page/page-source.ts'
 import { contentsAt, heldIn, revisionIn } from '../mirror/contents.ts'
@@ -61,7 +62,8 @@ export interface UpstreamParts {
   readonly resumeHeld: (keyspace: Key) => void
   /** Whether a keyspace is kept, and answered from; all are if it is left out. */
   readonly isKept?: ((keyspace: Key) => boolean) | undefined
-  readonly etcd: EtcdKeys
+  /** Clients of the mirrored etcds. */
+  readonly clients: readonly Client[]
   /** `/registry` */
   readonly prefix: string
   /** Resources that operators declare of an aggregated server. */
@@ -240,7 +242,7 @@ function aggregatedOf(
   const { registry, mirrors, isKept = () => true } = parts
   const aggregated = new AggregatedResources({
     ...common,
-    etcd: parts.etcd,
+    etcd: new KeyFolders(parts.clients),
     schema: () => registry.state.registry.schema,
     root: parts.prefix,
     declared: named => declaredIn(parts.declared, named),

@@ -12,7 +12,7 @@ import type { ApiCluster } from '../controllers/api-cluster.ts'
 import type { ObjectPlace } from '../controllers/cluster.ts'
 import type { NamespaceBasics } from '../controllers/namespace-basics.ts'
 import type { Keyspace } from '../../store/keyspace.ts'
-import type { WriteStore } from '../../store/write-store.ts'
+import type { WriteStore } from '../write/store.ts'
 import { type NewObject, ownObjects } from './own-objects.ts'
 import { storedObjects } from './stored-objects.ts'
 

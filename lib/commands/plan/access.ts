@@ -27,7 +27,7 @@ import {
   trustConfigMapPath,
   trustFromConfigMap,
   type TrustTexts,
-} from '../../http/auth/trust.ts'
+} from './trust.ts'
 import type { StaticTokens } from '../../cluster/access/token-file.ts'
 import type { ClusterAccessOptions } from '../../cluster/access/cluster-access.ts'
 import type { BalancedUpstream } from '../../front/upstream/balanced-upstream.ts'

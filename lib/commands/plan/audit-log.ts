@@ -1,7 +1,7 @@
 /** The audit log that `--audit-log` asks for. */
 
 import { CacheError } from '../../base/errors.ts'
-import { LineFile, appendTo, appendToStandardOutput } from '../../ops/line-file.ts'
+import { LineFile, appendTo, appendToStandardOutput } from './line-file.ts'
 import { systemClock } from '../../ops/system.ts'
 
 /** The file of audit lines. */

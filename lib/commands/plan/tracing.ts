@@ -5,7 +5,7 @@ import type { Logger } from '../../base/logger.ts'
 import type { OptionValues } from '../../config/option-values.ts'
 import { version } from '../../config/version.ts'
 import { systemClock } from '../../ops/system.ts'
-import type { Tracing } from '../../ops/tracing.ts'
+import type { Tracing } from './open-telemetry.ts'
 
 /** The code of tracing is loaded only here. */
 export async function tracingOf(
@@ -14,7 +14,7 @@ export async function tracingOf(
 ): Promise<Tracing | undefined> {
   const endpoint = endpointOf(values)
   if (endpoint === undefined) return undefined
-  const { startTracing } = await import('../../ops/tracing.ts')
+  const { startTracing } = await import('./open-telemetry.ts')
   return startTracing({ endpoint, version, clock: systemClock, logger })
 }
 

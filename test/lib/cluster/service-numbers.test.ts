@@ -3,7 +3,7 @@ import { type Key, keyFromText } from '../../../lib/base/keys.ts'
 import { revision } from '../../../lib/base/revision.ts'
 import { ServiceNumbers } from '../../../lib/cluster/service-numbers.ts'
 import { KeyValue, noLease } from '../../../lib/store/event.ts'
-import type { WriteStore } from '../../../lib/store/write-store.ts'
+import type { WriteStore } from '../../../lib/cluster/write/store.ts'
 import { systemClock } from '../../../lib/ops/system.ts'
 
 const services = keyFromText('/registry/services/specs/')

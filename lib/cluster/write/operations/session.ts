@@ -24,7 +24,7 @@ import { metadataOf } from '../metadata.ts'
 import { storedBytes } from '../stored-form.ts'
 import { writeKindOf } from '../write-kinds.ts'
 import type { WriteKind } from '../write-kind.ts'
-import type { WriteStore } from '../../../store/write-store.ts'
+import type { WriteStore } from '../store.ts'
 
 export type WriteClock = Pick<Clock, 'wallMs' | 'monotonicMs' | 'yield' | 'setTimer'>
 

@@ -16,7 +16,7 @@ import {
   WriteSession,
 } from '../../../../lib/cluster/write/operations/session.ts'
 import { createAdmission } from '../../../../lib/cluster/admission/chain.ts'
-import type { WriteStore } from '../../../../lib/store/write-store.ts'
+import type { WriteStore } from '../../../../lib/cluster/write/store.ts'
 import { digests } from '../../../../lib/ops/digests.ts'
 import { KeyValue, noLease } from '../../../../lib/store/event.ts'
 

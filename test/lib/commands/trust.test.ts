@@ -1,12 +1,12 @@
-import { silentLogger } from '../../../support/silent-logger.ts'
+import { silentLogger } from '../../support/silent-logger.ts'
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { startAccess } from '../../../../lib/commands/plan/access.ts'
-import type { AuthPlan } from '../../../../lib/config/auth.ts'
-import { defaultIdentityHeaders } from '../../../../lib/http/auth/identity-headers.ts'
-import type { ReviewServer } from '../../../../lib/http/auth/reviews.ts'
-import { Trust, trustConfigMapPath, trustFromConfigMap } from '../../../../lib/http/auth/trust.ts'
-import { FakeClock } from '../../../support/fake-clock.ts'
+import { startAccess } from '../../../lib/commands/plan/access.ts'
+import type { AuthPlan } from '../../../lib/config/auth.ts'
+import { defaultIdentityHeaders } from '../../../lib/http/auth/identity-headers.ts'
+import type { ReviewServer } from '../../../lib/http/auth/reviews.ts'
+import { Trust, trustConfigMapPath, trustFromConfigMap } from '../../../lib/commands/plan/trust.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
 
 const pem = (name: string): string => readFileSync(`test/support/certs/${name}.pem`, 'utf8')
 

@@ -5,7 +5,7 @@
 
 import { appendFile } from 'node:fs/promises'
 import { write } from 'node:fs'
-import { type Clock, sleep } from '../base/clock.ts'
+import { type Clock, sleep } from '../../base/clock.ts'
 
 export interface LineFileOptions {
   readonly append: Append

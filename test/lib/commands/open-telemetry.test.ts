@@ -3,7 +3,7 @@ import type { LogFields } from '../../../lib/base/logger.ts'
 import { OptionValues } from '../../../lib/config/option-values.ts'
 import { endpointOf } from '../../../lib/commands/plan/tracing.ts'
 import { systemClock } from '../../../lib/ops/system.ts'
-import { startTracing, type Tracing } from '../../../lib/ops/tracing.ts'
+import { startTracing, type Tracing } from '../../../lib/commands/plan/open-telemetry.ts'
 import { rbacOf } from '../../support/http/rbac.ts'
 import { ask, startServed } from '../../support/http/served.ts'
 import {

@@ -2,7 +2,7 @@
  *  stored. */
 
 import { type Key, keyFromText, prefixEnd, singleKey, textFromKey } from '../base/keys.ts'
-import type { Client } from './client.ts'
+import type { Client } from '../etcd/client.ts'
 import type { KeyValue } from '../store/event.ts'
 
 export class KeyFolders {

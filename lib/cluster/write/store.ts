@@ -1,7 +1,7 @@
 /** The part of etcd that writes need, and no more. */
 
-import type { Key, KeyRange } from '../base/keys.ts'
-import type { KeyValue } from './event.ts'
+import type { Key, KeyRange } from '../../base/keys.ts'
+import type { KeyValue } from '../../store/event.ts'
 
 export interface WriteStore {
   /** The newest entry of a key. */

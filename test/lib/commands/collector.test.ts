@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import t from 'tap'
-import { giveCollectorRoom, growthPercent } from '../../../lib/ops/collector.ts'
+import { giveCollectorRoom, growthPercent } from '../../../lib/commands/collector.ts'
 
 const megabyte = 1024 ** 2
 
@@ -14,7 +14,7 @@ t.test('the room of a heap', t => {
 })
 
 t.test('V8 goes by it', t => {
-  const module = new URL('../../../lib/ops/collector.js', import.meta.url).href
+  const module = new URL('../../../lib/commands/collector.js', import.meta.url).href
   const script = `const { giveCollectorRoom } = await import('${module}'); giveCollectorRoom(); gc(); gc()`
   const flags = ['--expose-gc', '--trace-gc-verbose', '--input-type=module', '--eval', script]
   const said = execFileSync(process.execPath, flags, { encoding: 'utf8' })

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { appendTo, LineFile } from '../../../lib/ops/line-file.ts'
+import { appendTo, LineFile } from '../../../lib/commands/plan/line-file.ts'
 import { systemClock } from '../../../lib/ops/system.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
 

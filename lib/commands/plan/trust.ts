@@ -8,9 +8,12 @@ import type { CancelTimer, Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import { follow } from '../../base/follow.ts'
 import type { Logger } from '../../base/logger.ts'
-import type { FrontProxies } from './callers.ts'
-import { authoritiesOf } from '../server/authorities.ts'
-import { defaultIdentityHeaders, type IdentityHeaderNames } from './identity-headers.ts'
+import type { FrontProxies } from '../../http/auth/callers.ts'
+import { authoritiesOf } from '../../http/server/authorities.ts'
+import {
+  defaultIdentityHeaders,
+  type IdentityHeaderNames,
+} from '../../http/auth/identity-headers.ts'
 
 /** Authorities that are trusted, as they were read. */
 export interface TrustTexts {

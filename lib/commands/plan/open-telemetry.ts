@@ -1,10 +1,10 @@
 /** Traces by OpenTelemetry: OTLP over HTTP, as JSON. Its packages are optional, and are loaded only
  *  where an endpoint is named. Nothing that a client sent is in a span but its trace's ids. */
 
-import type { Clock } from '../base/clock.ts'
-import { CacheError } from '../base/errors.ts'
-import type { Logger } from '../base/logger.ts'
-import type { RequestTrace, Stage, TracedHeaders, Tracer } from '../base/tracer.ts'
+import type { Clock } from '../../base/clock.ts'
+import { CacheError } from '../../base/errors.ts'
+import type { Logger } from '../../base/logger.ts'
+import type { RequestTrace, Stage, TracedHeaders, Tracer } from '../../base/tracer.ts'
 
 /** The parts of the packages that are used. They may be missing, so their own types are not. */
 interface SpanContext {
