@@ -9,11 +9,12 @@ import type { Resource } from './resources/resource.ts'
 export interface Conversions {
   /** Has those of the objects converted that are stored in another version than the resource's, and
    *  keeps the results where encoders find them. Undefined if none has to be; rejects with the
-   *  Status that the client is told. */
+   *  Status that the client is told. Asks the reader for its signal only if a webhook is called:
+   *  for most reads there is nothing to convert, and no signal is made. */
   prepare(
     resource: Resource,
     entries: Iterable<KeyValue>,
-    signal: AbortSignal,
+    reader: { readonly signal: AbortSignal },
   ): Promise<void> | undefined
   /** The same for the objects of an event, for which watches wait meanwhile: whoever is held in the
    *  keyspace is resumed at the end. False if it was tried, and is of no use. */

@@ -57,7 +57,7 @@ export async function answerDeleteCollection(
   const page = await readPage(context, { plan, snapshot: found, pace: options.clock })
   if (page === undefined) return
   const entries = [...pageEntries(page)]
-  await session.conversions?.prepare(plan.resource, entries, session.signal)
+  await session.conversions?.prepare(plan.resource, entries, session)
   const slice = new Slice(options.clock)
   const validate = deleteAdmission(session, deleteOptions)
   for (const { key } of entries) {

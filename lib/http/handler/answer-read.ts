@@ -215,6 +215,7 @@ interface SnapshotAnswer<Plan> {
   readonly mediaType: MediaType
 }
 
+/** Has a webhook convert the objects that are to be shown, if one has to, and answers. */
 function answerFrom(
   context: RequestContext,
   { plan, snapshot, mediaType }: SnapshotAnswer<ReadPlan>,
@@ -225,21 +226,17 @@ function answerFrom(
     context.reply.origin = `mirror; revision=${snapshot.revision}`
   }
   const answer = { plan, snapshot, mediaType }
-  const converting = prepared(context, answer, services)
-  if (converting === undefined) return answerPrepared(context, answer, services)
-  return converting.then(() =>
-    context.isOver ? undefined : answerPrepared(context, answer, services),
-  )
-}
-
-/** Has a webhook convert the objects that are to be shown; undefined if none has to be. */
-function prepared(
-  { signal }: RequestContext,
-  { plan, snapshot }: Pick<SnapshotAnswer<ReadPlan>, 'plan' | 'snapshot'>,
-  { conversions }: ReadServices,
-): Promise<void> | undefined {
-  if (plan.type === 'watch' && plan.start.type !== 'state') return undefined
-  return conversions?.prepare(plan.resource, snapshot.iterate(rangeOf(plan)), signal)
+  const { conversions } = services
+  if (conversions !== undefined && (plan.type !== 'watch' || plan.start.type === 'state')) {
+    const shown = snapshot.iterate(rangeOf(plan))
+    const converting = conversions.prepare(plan.resource, shown, context)
+    if (converting !== undefined) {
+      return converting.then(() =>
+        context.isOver ? undefined : answerPrepared(context, answer, services),
+      )
+    }
+  }
+  return answerPrepared(context, answer, services)
 }
 
 function answerPrepared(

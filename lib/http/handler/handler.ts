@@ -5,10 +5,8 @@ import { unreachable } from '../../base/assert.ts'
 import { sleep } from '../../base/clock.ts'
 import { soon } from '../../base/soon.ts'
 import { CacheError } from '../../base/errors.ts'
-import type { RequestTrace } from '../../base/tracer.ts'
 import { acceptMaxLength } from '../../codec/negotiate/accept.ts'
 import type { Offer } from '../../codec/negotiate/negotiate.ts'
-import type { ApiState } from '../../kube/api-state.ts'
 import type { Decision, DecisionPolicy, PassReason } from '../../kube/decide.ts'
 import { type KnownRequest, RecentRequests } from '../../kube/recent-requests.ts'
 import { attributesOf } from '../../kube/request/attributes.ts'
@@ -80,7 +78,7 @@ export function createHandler(options: ApiOptions): Handler {
       auditId: options.auditId(),
       clock: options.clock,
       zipper,
-      offer: () => offerFor(known, options),
+      offer: offerFor(known, options),
       pretty: known?.pretty,
     })
     if (known === undefined) {
@@ -89,36 +87,24 @@ export function createHandler(options: ApiOptions): Handler {
       trace?.end('malformed', { 'http.response.status_code': 400 })
       return
     }
-    handle(options, { known, state, exchange, reply, startMs, faults, trace })
+    const facts = factsOf(known.route)
+    const parts = { exchange, known, reply, startMs, faults, trace, state, facts }
+    handle(new RequestContext(parts), options)
   }
 }
 
-interface Incoming {
-  readonly known: KnownRequest
-  readonly state: ApiState
-  readonly exchange: Exchange
-  readonly reply: Reply
-  readonly startMs: number
-  readonly faults: RequestFaults | undefined
-  readonly trace: RequestTrace | undefined
-}
-
-function handle(options: ApiOptions, incoming: Incoming): void {
-  const { exchange, state, known, reply, startMs } = incoming
-  const { route } = known
-  const { faults, trace } = incoming
-  const parts = { exchange, known, reply, startMs, faults, trace, state, facts: factsOf(route) }
-  const context = new RequestContext(parts)
+function handle(context: RequestContext, options: ApiOptions): void {
+  const { exchange, known, startMs } = context
   if (!known.lasts) options.reports?.inFlight.began(isMutating(exchange.method), startMs)
   let answer: Answer = undefined
   try {
-    answer = answerDecided(context, route, options)
+    answer = answerDecided(context, options)
   } catch (error) {
     fail(context, error, options)
   }
-  if (answer === undefined) end(context, incoming, options)
+  if (answer === undefined) end(context, options)
   else {
-    finish(context, { answer, incoming }, options).catch((error: unknown) => {
+    finish(context, answer, options).catch((error: unknown) => {
       options.onFault(error)
       exchange.abort()
     })
@@ -126,11 +112,7 @@ function handle(options: ApiOptions, incoming: Incoming): void {
 }
 
 /** Waits for the answer, or passes the request. */
-async function finish(
-  context: RequestContext,
-  { answer, incoming }: { readonly answer: Answer; readonly incoming: Incoming },
-  options: ApiOptions,
-): Promise<void> {
+async function finish(context: RequestContext, answer: Answer, options: ApiOptions): Promise<void> {
   try {
     const reason = await answer
     if (reason !== undefined) {
@@ -140,14 +122,11 @@ async function finish(
   } catch (error) {
     fail(context, error, options)
   }
-  end(context, incoming, options)
+  end(context, options)
 }
 
-function end(
-  context: RequestContext,
-  { known, reply, startMs }: Incoming,
-  options: ApiOptions,
-): void {
+function end(context: RequestContext, options: ApiOptions): void {
+  const { known, reply, startMs } = context
   const { reports } = options
   context.release()
   if (options.audit !== undefined) recordAnswer(context, options.audit, options)
@@ -158,7 +137,7 @@ function end(
   if (reports !== undefined) {
     if (!known.lasts) reports.inFlight.ended(isMutating(context.exchange.method))
     const { clock } = options
-    report(context, { route: known.route, code, startMs, nowMs }, { reports, clock })
+    report(context, { code, nowMs }, { reports, clock })
   }
   if (context.trace !== undefined) endTrace(context, code)
   if (tookMs >= slowMs) options.slow.ended(context, code, tookMs)
@@ -202,7 +181,7 @@ function faultsOf(
  *  uses the same one. */
 const clientLeftCode = 499
 
-function answerDecided(context: RequestContext, route: Route, options: ApiOptions): Answer {
+function answerDecided(context: RequestContext, options: ApiOptions): Answer {
   const { known, target, exchange, reply } = context
   const { upstream, authorizer } = options
   const { accept = '' } = reply.preference
@@ -214,40 +193,30 @@ function answerDecided(context: RequestContext, route: Route, options: ApiOption
   // Requests that pass are authorized by the upstream.
   if (decision.type === 'pass') return decision.reason
   if (authorizer === undefined || isPublic(target.path)) {
-    return answerAdmitted(context, { route, decision }, options)
+    return answerAdmitted(context, decision, options)
   }
   context.trace?.stage('authorize')
   return soon(admit(context, authorizer, options.clock), admitted =>
-    admitted === true ? answerAdmitted(context, { route, decision }, options) : admitted,
+    admitted === true ? answerAdmitted(context, decision, options) : admitted,
   )
 }
 
-interface Decided {
-  readonly route: Route
-  readonly decision: Decision
-}
-
-function answerAdmitted(context: RequestContext, decided: Decided, options: ApiOptions): Answer {
-  const { route, decision } = decided
-  const { reply, faults } = context
+function answerAdmitted(context: RequestContext, decision: Decision, options: ApiOptions): Answer {
+  const { known, reply, faults } = context
   context.isAdmitted = true
-  const { known } = context
   const isOver = known.hasTimeout && !known.lasts && isTimeOver(context, options)
   // With an upstream only reads get here. They find it themselves, and say who has answered.
   if (isOver && options.upstream === undefined) return refuseLate(reply)
-  if (decision.type === 'refuse') reply.warnings = warningsOfRefusal(route)
-  if (faults === undefined) return follow(context, decided, options)
+  if (decision.type === 'refuse') reply.warnings = warningsOfRefusal(known.route)
+  if (faults === undefined) return follow(context, decision, options)
   return hasFailed(context, faults, options).then(failed =>
-    failed ? undefined : follow(context, decided, options),
+    failed ? undefined : follow(context, decision, options),
   )
 }
 
-function follow(
-  context: RequestContext,
-  { route, decision }: Decided,
-  options: ApiOptions,
-): Answer {
+function follow(context: RequestContext, decision: Decision, options: ApiOptions): Answer {
   const { reply } = context
+  const { route } = context.known
   switch (decision.type) {
     case 'mirror':
       return route.type === 'resource' ? answerCounted(context, route, options) : undefined

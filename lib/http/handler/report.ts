@@ -4,7 +4,6 @@
 
 import type { Clock } from '../../base/clock.ts'
 import { reportedOf, reportedPath, type Reported } from '../../kube/request/reported.ts'
-import type { Route } from '../../kube/request/routes.ts'
 import type { RequestContext } from '../exchange/request-context.ts'
 import type { Exchange } from '../server/exchange.ts'
 import type { RequestReports } from './api.ts'
@@ -19,22 +18,20 @@ const tooMany = 429
 
 /** The answer of a request, and when it came. */
 export interface Answered {
-  readonly route: Route
   readonly code: number
-  readonly startMs: number
   readonly nowMs: number
 }
 
 /** Reports an answer that has ended, or a watch that goes on. */
 export function report(
   context: RequestContext,
-  { route, code, startMs, nowMs }: Answered,
+  { code, nowMs }: Answered,
   services: { readonly reports: RequestReports; readonly clock: Clock },
 ): void {
   const isCounted = context.isAdmitted || context.facts.source === 'upstream' || code === tooMany
-  const request = isCounted ? requestOf(context, route) : undefined
+  const request = isCounted ? requestOf(context) : undefined
   if (request === undefined) return
-  const { exchange } = context
+  const { exchange, startMs } = context
   if (request.verb === 'WATCH' && !exchange.isClosed && code === 200) {
     reportEnd(exchange, { request, startMs }, services)
     return
@@ -56,8 +53,8 @@ function reportEnd(
   })
 }
 
-function requestOf(context: RequestContext, route: Route): Reported | undefined {
-  const { exchange, known, target, ownPath } = context
+function requestOf({ exchange, known, target, ownPath }: RequestContext): Reported | undefined {
+  const { route } = known
   if (route.type === 'resource') {
     const contentType = exchange.headers['content-type']
     // The type of a body is nothing to the lines that are remembered: those of GET.

@@ -54,11 +54,11 @@ export class ObjectConversions implements Conversions {
   prepare(
     resource: Resource,
     entries: Iterable<KeyValue>,
-    signal: AbortSignal,
+    reader: { readonly signal: AbortSignal },
   ): Promise<void> | undefined {
     if (!isConverted(resource)) return undefined
     const missing = this.#missing(resource, entries)
-    return missing.length === 0 ? undefined : this.#convert(resource, missing, signal)
+    return missing.length === 0 ? undefined : this.#convert(resource, missing, reader.signal)
   }
 
   waitsFor(resource: Resource, keyspace: Key, entries: readonly (KeyValue | undefined)[]): boolean {

@@ -195,11 +195,11 @@ export class WriteSession implements SessionOptions {
 
   /** Others are read by the same request, too: the namespace, quotas. */
   async #prepare(entries: readonly KeyValue[]): Promise<void> {
-    const { conversions, resource, signal } = this
+    const { conversions, resource } = this
     if (conversions === undefined) return
     const prefix = keyFromText(resource.storage?.prefix ?? '')
     const own = entries.filter(({ key }) => key.startsWith(prefix))
-    await conversions.prepare(resource, own, signal)
+    await conversions.prepare(resource, own, this)
   }
 
   get allocator(): ServiceAllocator {

@@ -7,6 +7,7 @@ import { createTokenEncryption } from '../../../../lib/commands/plan/token-encry
 import { configuredResource } from '../../../../lib/commands/plan/configured-resources.ts'
 import { protobufFromJson } from '../../../../lib/codec/transcode/transcode.ts'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
+import { RequestContext } from '../../../../lib/http/exchange/request-context.ts'
 import { defaultLimits } from '../../../../lib/mirror/limits.ts'
 import {
   ask,
@@ -85,6 +86,27 @@ t.test('a write is seen by the next consistent list', async t => {
   }
   await remove(served, '/registry/configmaps/a/b')
   t.strictSame(names(await get(served, '/api/v1/configmaps')), ['a', 'c'])
+})
+
+t.test('a get from memory makes no signal', async t => {
+  const { prototype } = RequestContext
+  const signal = Object.getOwnPropertyDescriptor(prototype, 'signal')!
+  let asked = 0
+  t.teardown(() => Object.defineProperty(prototype, 'signal', signal))
+  Object.defineProperty(prototype, 'signal', {
+    configurable: true,
+    get(this: RequestContext): unknown {
+      asked++
+      return signal.get?.call(this)
+    },
+  })
+  const served = await startServed(t)
+  await caughtUp(served, await putConfigMap(served, 'a'))
+  const path = '/api/v1/namespaces/a/configmaps/a'
+  t.equal((await get(served, `${path}?resourceVersion=0`)).status, 200)
+  t.equal(asked, 0)
+  t.equal((await get(served, `${path}?timeout=5s`)).status, 200)
+  t.equal(asked, 1, 'a limit of its time needs one')
 })
 
 t.test('pages stay at the revision of the first while objects come and go', async t => {
