@@ -6,6 +6,7 @@ import {
   appendObject,
   appendObjectProtobuf,
   formatOf,
+  servedProtobuf,
 } from '../../../../lib/codec/served/object-view.ts'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
 import { protobufFromJson } from '../../../../lib/codec/transcode/transcode.ts'
@@ -17,6 +18,9 @@ const fischer = {
   kind: 'Fischer',
   custom: undefined,
 }
+
+/** A kind of an aggregated server, of which nothing but its existence is known. */
+const learned = {} as NonNullable<Parameters<typeof servedProtobuf>[1]['learned']>
 
 function valueOf(text: string | Uint8Array) {
   const bytes = Buffer.from(text)
@@ -121,5 +125,15 @@ t.test('a form that a kind has not got is not exact', async t => {
       'JSON objects have no protobuf form',
       'value is encrypted',
     ],
+  )
+  const served = [
+    servedProtobuf(valueOf('{}'), { ...fischer, learned }),
+    servedProtobuf(valueOf(pod), { ...fischer, learned }),
+    servedProtobuf(valueOf('{}'), widget),
+    servedProtobuf(valueOf(pod), widget),
+  ]
+  t.same(
+    served.map(one => (one instanceof NotExact ? one.reason : one)),
+    [undefined, 'an unknown kind is not JSON', undefined, 'a custom resource is not JSON'],
   )
 })

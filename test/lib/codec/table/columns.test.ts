@@ -437,6 +437,45 @@ const columns: Readonly<Record<string, Column>> = {
       [{ status: { hard: { pods: '3', cpu: '1' }, used: { pods: '1' } } }, 'cpu: 0/1, pods: 1/3'],
     ],
   },
+  'NOMINALCONCURRENCYSHARES of a priority level': {
+    kind: 'flowcontrol.apiserver.k8s.io/v1 PriorityLevelConfiguration',
+    index: 2,
+    rows: [
+      [{ spec: { type: 'Exempt' } }, '<none>'],
+      [{ spec: { type: 'Limited', limited: { limitResponse: { type: 'Reject' } } } }, 30],
+      [
+        {
+          spec: {
+            type: 'Limited',
+            limited: { nominalConcurrencyShares: 7, limitResponse: { type: 'Reject' } },
+          },
+        },
+        7,
+      ],
+    ],
+  },
+  'VALIDATION ERRORS of a request for the status of pools': {
+    kind: 'resource.k8s.io/v1alpha3 ResourcePoolStatusRequest',
+    index: 6,
+    rows: [
+      [{ spec: { driver: 'd' } }, '<none>'],
+      [{ spec: { driver: 'd' }, status: { poolCount: 1, pools: [{ poolName: 'a' }] } }, '0'],
+      [
+        {
+          spec: { driver: 'd' },
+          status: {
+            poolCount: 3,
+            pools: [
+              { poolName: 'a', validationError: 'x' },
+              { poolName: 'b' },
+              { poolName: 'c', validationError: 'y' },
+            ],
+          },
+        },
+        '2',
+      ],
+    ],
+  },
   'MIN AVAILABLE of a budget': {
     kind: 'policy/v1 PodDisruptionBudget',
     index: 1,

@@ -154,6 +154,11 @@ t.test('operations have the names and texts of kube-apiserver', async t => {
   t.strictSame(operationsOf(core, '/api/v1/'), [
     'get getCoreV1APIResources: get available resources',
   ])
+  const all = allSteps(openApi.all())
+  t.strictSame(operationsOf(all, '/apis/apps/'), [
+    'get getAppsAPIGroup: get information of a group',
+  ])
+  t.strictSame(operationsOf(all, '/api/'), ['get getCoreAPIVersions: get available API versions'])
 })
 
 t.test('shared parameters of version 2 are named as recorded', async t => {
@@ -181,7 +186,13 @@ t.test('a custom schema says less in version 2', async t => {
     properties: {
       maybe: { type: 'object', nullable: true, properties: { a: { type: 'string' } } },
       port: { 'x-kubernetes-int-or-string': true },
-      free: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true, default: {} },
+      free: {
+        type: 'object',
+        'x-kubernetes-preserve-unknown-fields': true,
+        default: {},
+        properties: { a: {} },
+      },
+      list: { type: 'array', 'x-kubernetes-preserve-unknown-fields': true, items: {} },
       spec: { type: 'object', oneOf: [{ required: ['a'] }], properties: { a: {}, b: {} } },
       inner: { type: 'object', 'x-kubernetes-embedded-resource': true },
     },
@@ -196,10 +207,13 @@ t.test('a custom schema says less in version 2', async t => {
   t.strictSame(required, ['spec'])
   t.strictSame(
     Object.fromEntries(
-      Object.entries(objectOf(properties)).filter(([name]) => /maybe|port|free|spec/.test(name)),
+      Object.entries(objectOf(properties)).filter(([name]) =>
+        /maybe|port|free|list|spec/.test(name),
+      ),
     ),
     {
       free: { 'x-kubernetes-preserve-unknown-fields': true },
+      list: { 'x-kubernetes-preserve-unknown-fields': true },
       maybe: {},
       port: { 'x-kubernetes-int-or-string': true },
       spec: { type: 'object', properties: { a: {}, b: {} } },

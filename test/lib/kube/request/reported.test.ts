@@ -1,7 +1,8 @@
 import t from 'tap'
-import { reportedOf, reportedPath } from '../../../../lib/kube/request/reported.ts'
+import { listScopeOf, reportedOf, reportedPath } from '../../../../lib/kube/request/reported.ts'
 import { parseTarget } from '../../../../lib/kube/request/request.ts'
 import { routeRequest } from '../../../../lib/kube/request/routes.ts'
+import { parseFieldSelector } from '../../../../lib/kube/selectors/field-selector.ts'
 import { registryAt } from '../../../support/kube/kube-golden.ts'
 
 const registry = registryAt(708)
@@ -48,6 +49,8 @@ t.test('a request has the verb and the scope of kube-apiserver', async t => {
     ['DELETE', '/api/v1/nodes', 'DELETE|cluster|nodes||'],
     ['GET', `${pods}/p/log`, 'CONNECT|resource|pods|log|'],
     ['POST', `${pods}/p/exec`, 'CONNECT|resource|pods|exec|'],
+    ['GET', `${pods}/p/attach`, 'CONNECT|resource|pods|attach|'],
+    ['POST', `${pods}/p/portforward`, 'CONNECT|resource|pods|portforward|'],
     ['GET', '/api/v1/nodes/n/proxy', 'CONNECT|resource|nodes|proxy|'],
     ['POST', `${pods}?dryRun=All`, 'POST|resource|pods||All'],
     ['POST', `${pods}?dryRun=All&dryRun=All`, 'POST|resource|pods||All'],
@@ -69,4 +72,19 @@ t.test('the path of a server itself stands for the subresource', async t => {
     resource: '',
     component: '',
   })
+})
+
+/** listScope of apiserver/pkg/endpoints/metrics. */
+t.test('the scope of a list is that of its namespace or its selector', async t => {
+  const keyspace = '/registry/pods/'
+  const scope = (fields: string, inNamespace: boolean): string => {
+    const prefix = inNamespace ? '/registry/pods/a/' : keyspace
+    return listScopeOf({ fields: parseFieldSelector(fields), prefix, keyspace })
+  }
+  t.equal(scope('', false), 'cluster')
+  t.equal(scope('', true), 'namespace')
+  t.equal(scope('metadata.name=p', true), 'resource')
+  t.equal(scope('metadata.name=p', false), 'resource')
+  t.equal(scope('metadata.namespace=a', false), 'namespace')
+  t.equal(scope('spec.nodeName=n', false), 'cluster')
 })

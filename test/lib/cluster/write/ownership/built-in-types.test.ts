@@ -52,6 +52,7 @@ const members: readonly (readonly [message: string, member: string, type: string
   ['meta/v1.ObjectMeta', 'labels', 'map'],
   ['meta/v1.ManagedFieldsEntry', 'fieldsV1', 'map'],
   ['coordination/v1.LeaseSpec', 'renewTime', 'untyped'],
+  ['certificates/v1.CertificateSigningRequestSpec', 'extra', 'map'],
   ['apps/v1.ControllerRevision', 'data', 'untyped or atomic list or atomic map'],
 ]
 
