@@ -70,6 +70,37 @@ t.test(
   },
 )
 
+t.test('what Go leaves out of the metadata of a custom resource is left out', async t => {
+  const empty = {
+    name: 'w',
+    generateName: '',
+    selfLink: '',
+    generation: 0,
+    labels: {},
+    annotations: null,
+    finalizers: [],
+    ownerReferences: [{ apiVersion: '', kind: 'K', name: '', uid: 'u', controller: false }],
+    managedFields: [{ manager: '', operation: 'Update', subresource: '', fieldsV1: {} }],
+    deletionTimestamp: null,
+    deletionGracePeriodSeconds: null,
+  }
+  const [encoder, entry] = [
+    widgetEncoder(),
+    entryOf(
+      'x',
+      Buffer.from(
+        JSON.stringify({ apiVersion: 'example.com/v1', kind: 'Widget', metadata: empty }),
+      ),
+    ),
+  ]
+  const owner = '{"apiVersion":"","kind":"K","name":"","uid":"u","controller":false}'
+  const manager = '{"operation":"Update","fieldsV1":{}}'
+  t.equal(
+    shown(encoder, entry),
+    `${head}{"name":"w","resourceVersion":"7","generation":1,"ownerReferences":[${owner}],"managedFields":[${manager}]}}\n`,
+  )
+})
+
 t.test(
   'metadata of custom resources is written in the order of Go, empty members left out',
   async t => {

@@ -39,17 +39,18 @@ export class WriteWorld {
     this.store.put(key, stored as Uint8Array)
   }
 
-  /** The object that is answered, or the code and message of the refusal. */
+  /** The object that is answered, or the code and message of the refusal. A body may be empty. */
   async ask(
     verb: Verb,
     asking: Asking,
-    body: object = {},
+    body: object | '' = {},
     { contentType = 'application/json', query = '' }: Sending = {},
   ): Promise<Shown | string> {
     const opened = this.#open(asking)
     const services = { ...opened.services, access: this.#access }
     const session = Object.assign(opened, { services })
-    const readBody = async (): Promise<Buffer> => Buffer.from(JSON.stringify(body))
+    const readBody = async (): Promise<Buffer> =>
+      Buffer.from(body === '' ? '' : JSON.stringify(body))
     try {
       const request = { verb, query: parseQuery(query), contentType, readBody }
       const written = await runWrite(session, request)

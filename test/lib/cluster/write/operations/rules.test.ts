@@ -117,6 +117,69 @@ t.test('a delete that expects another object is refused', async t => {
   t.notOk(world.has(podKey))
 })
 
+/** registry/core/namespace/storage: the namespace checks these itself, in its own words. */
+t.test('a namespace that is deleted is marked once, and goes without finalizers', async t => {
+  const key = keyFromText('/registry/namespaces/b')
+  const namespaces = { group: '', version: 'v1', resource: 'namespaces', name: 'b' } as const
+  const world = new WriteWorld()
+  const put = (spec: object): void =>
+    world.put(key, {
+      kind: 'Namespace',
+      apiVersion: 'v1',
+      metadata: { name: 'b', uid },
+      spec,
+      status: { phase: 'Active' },
+    })
+  put({ finalizers: ['kubernetes'] })
+  const expecting = (preconditions: object): Promise<unknown> =>
+    world.ask('delete', namespaces, { preconditions })
+  const prefix = '409: Operation cannot be fulfilled on namespaces "b": Precondition failed: '
+  t.equal(
+    await expecting({ uid: 'another' }),
+    `${prefix}UID in precondition: another, UID in object meta: ${uid}`,
+  )
+  t.match(
+    await expecting({ resourceVersion: '1' }),
+    `${prefix}ResourceVersion in precondition: 1, ResourceVersion in object meta: `,
+  )
+  t.match(world.stored(key), { status: { phase: 'Active' } })
+  await expecting({ uid })
+  const marked = world.stored(key) as { metadata: { deletionTimestamp?: string } }
+  t.match(marked, { status: { phase: 'Terminating' } })
+  t.ok(marked.metadata.deletionTimestamp)
+  await world.ask('delete', namespaces)
+  t.same(world.stored(key), marked, 'a second time changes nothing')
+  put({})
+  await world.ask('delete', namespaces)
+  t.ok(world.has(key), 'it is marked first')
+  await world.ask('delete', namespaces)
+  t.notOk(world.has(key))
+})
+
+t.test('options of a delete may be in its query', async t => {
+  const rows: readonly (readonly [string, boolean, RegExp | undefined])[] = [
+    ['dryRun=All', true, undefined],
+    ['dryRun=Some', true, /^422: DeleteOptions.* dryRun: Unsupported value: .*"Some"/],
+    ['gracePeriodSeconds=0', false, undefined],
+    ['propagationPolicy=Foreground', true, undefined],
+    ['propagationPolicy=x', true, /propagationPolicy: Unsupported value: "x"/],
+    ['orphanDependents=true', true, undefined],
+    [
+      'orphanDependents=true&propagationPolicy=Orphan',
+      true,
+      /orphanDependents and deletionPropagation cannot be both set/,
+    ],
+  ]
+  for (const [query, stays, refusal] of rows) {
+    const world = new WriteWorld()
+    world.put(podKey, pod({}))
+    const answer = await world.ask('delete', pods, '', { query })
+    t.equal(world.has(podKey), stays, query)
+    if (refusal === undefined) t.notMatch(String(answer), /^4/, query)
+    else t.match(answer, refusal, query)
+  }
+})
+
 t.test('an event of events.k8s.io is named as one of the core group', async t => {
   const world = new WriteWorld()
   world.put(keyFromText('/registry/events/ns/a'), {
