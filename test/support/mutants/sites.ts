@@ -22,9 +22,13 @@ const opposites: Readonly<Record<string, string>> = {
   '||': '&&',
 }
 
+/** Comparators of names that differ: only which is the first counts. */
+const comparator = /\([^()]* [<>] [^()]*\? -1 : 1\)/g
+
 /** All sites of a module, in their order. */
 export function sitesOf(file: string, source: string): Site[] {
-  const { code, texts } = withoutTexts(source)
+  const { code: whole, texts } = withoutTexts(source)
+  const code = whole.replace(comparator, text => ' '.repeat(text.length))
   const seen = new Map<string, number>()
   const site = (start: number, end: number, replacement: string): Site => {
     const line = source.slice(0, start).split('\n').length

@@ -161,6 +161,22 @@ t.test('operations have the names and texts of kube-apiserver', async t => {
   t.strictSame(operationsOf(all, '/api/'), ['get getCoreAPIVersions: get available API versions'])
 })
 
+t.test('a delete that may take its time is answered with 202, too', async t => {
+  const core = allSteps(openApi.document('api/v1'))
+  const { paths } = JSON.parse(core!) as {
+    paths: Record<string, Record<string, { responses: Record<string, object> }>>
+  }
+  const codes = (path: string, method: string): string[] =>
+    Object.keys(paths[path]?.[method]?.responses ?? {})
+  const pods = '/api/v1/namespaces/{namespace}/pods'
+  t.strictSame(codes(`${pods}/{name}`, 'delete'), ['200', '202', '401'])
+  t.strictSame(codes('/api/v1/namespaces/{name}', 'delete'), ['200', '202', '401'])
+  t.strictSame(codes(pods, 'delete'), ['200', '401'])
+  t.strictSame(codes(pods, 'post'), ['200', '201', '202', '401'])
+  t.strictSame(codes(`${pods}/{name}`, 'put'), ['200', '201', '401'])
+  t.strictSame(codes(`${pods}/{name}`, 'patch'), ['200', '201', '401'])
+})
+
 t.test('shared parameters of version 2 are named as recorded', async t => {
   const recorded = readAsked('aggregated/exchanges.jsonl.gz').find(
     ({ request, response }) => request.path === '/openapi/v2' && response.body !== undefined,

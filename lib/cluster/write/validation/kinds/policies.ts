@@ -66,8 +66,20 @@ export const policyRules: Readonly<Record<string, KindRules>> = {
 function checkSlice(object: Place, old?: Place): void {
   const type = object.in('addressType')
   type.oneOf(['FQDN', 'IPv4', 'IPv6'], 'required')
+  checkSlicePorts(object.in('ports'))
+  const endpoints = object.in('endpoints')
+  if (old !== undefined && isSame(endpoints.value, old.in('endpoints').value)) return
+  if (endpoints.size > 1000) endpoints.tooMany(1000)
+  else for (const endpoint of endpoints.items) checkEndpoint(endpoint, type.text)
+}
+
+function checkSlicePorts(ports: Place): void {
+  if (ports.size > 20_000) {
+    ports.tooMany(20_000)
+    return
+  }
   const names = new Set<string>()
-  for (const port of object.in('ports').items) {
+  for (const port of ports.items) {
     const [name, protocol, application] = [
       port.in('name'),
       port.in('protocol'),
@@ -80,10 +92,6 @@ function checkSlice(object: Place, old?: Place): void {
     else protocol.required()
     if (application.isSet) application.mustBe(qualifiedName)
   }
-  const endpoints = object.in('endpoints')
-  if (old !== undefined && isSame(endpoints.value, old.in('endpoints').value)) return
-  if (endpoints.size > 1000) endpoints.tooMany(1000)
-  else for (const endpoint of endpoints.items) checkEndpoint(endpoint, type.text)
 }
 
 function checkEndpoint(endpoint: Place, type: string): void {
@@ -92,7 +100,9 @@ function checkEndpoint(endpoint: Place, type: string): void {
   else if (addresses.size > 100) addresses.tooMany(100)
   for (const address of addresses.items) checkTypedAddress(address, type, addresses)
   if (endpoint.in('nodeName').isSet) endpoint.in('nodeName').mustBe(dnsSubdomain)
-  checkLabels(endpoint.in('deprecatedTopology'))
+  const topology = endpoint.in('deprecatedTopology')
+  if (topology.size > 16) topology.tooMany(16)
+  checkLabels(topology)
   if (endpoint.in('hostname').isSet) endpoint.in('hostname').mustBe(dnsLabel)
   const hints = endpoint.in('hints')
   if (hints.isSet) {

@@ -28,6 +28,20 @@ t.test('what another writer makes is read, too', async t => {
   )
 })
 
+/** RFC 8949, 3.4.5.2: the expected encoding of bytes. */
+t.test('bytes become text as their tag says', async t => {
+  const bytes = 'fbefff'
+  const rows = [
+    [`d5 43 ${bytes}`, '"--__"'],
+    [`d6 43 ${bytes}`, '"++//"'],
+    [`d7 43 ${bytes}`, '"FBEFFF"'],
+  ] as const
+  for (const [hex, json] of rows) {
+    const cbor = Buffer.from(`a16161${hex.replaceAll(' ', '')}`, 'hex')
+    t.equal(jsonFromCbor(cbor).toString(), `{"a":${json}}`, hex)
+  }
+})
+
 t.test('whatever comes is read or refused', async t => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 40 }), bytes => {

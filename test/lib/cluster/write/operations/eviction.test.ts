@@ -1,4 +1,5 @@
-/** Evictions: what the disruption budgets of a pod allow (pkg/registry/core/pod/storage/eviction.go). */
+/** Evictions: what the disruption budgets of a pod allow
+ *  (pkg/registry/core/pod/storage/eviction.go). */
 
 import t from 'tap'
 import { keyFromText } from '../../../../../lib/base/keys.ts'

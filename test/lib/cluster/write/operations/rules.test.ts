@@ -175,7 +175,7 @@ t.test('options of a delete may be in its query', async t => {
     world.put(podKey, pod({}))
     const answer = await world.ask('delete', pods, '', { query })
     t.equal(world.has(podKey), stays, query)
-    if (refusal === undefined) t.notMatch(String(answer), /^4/, query)
+    if (refusal === undefined) t.not(typeof answer, 'string', query)
     else t.match(answer, refusal, query)
   }
 })
