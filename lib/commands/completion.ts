@@ -39,9 +39,10 @@ const table: readonly (readonly [string, Command])[] = Object.entries(commands)
 const names = table.map(([name]) => name).join(' ')
 
 /** The completions of a value: the words of a list, the names of files, or nothing. */
-function valuesOf({ choices, value }: Option): readonly string[] | 'files' | 'none' {
-  if (choices !== undefined) return choices
-  return value === 'FILE' || value === 'DIR' ? 'files' : 'none'
+function valuesOf({ choices, words, value }: Option): readonly string[] | 'files' | 'none' {
+  const known = choices ?? words
+  if (known !== undefined) return known
+  return ['FILE', 'DIR', 'FILE|FOLDER'].includes(value ?? '') ? 'files' : 'none'
 }
 
 /** The summaries of help and version, which are no commands of the table. */

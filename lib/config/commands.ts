@@ -123,6 +123,19 @@ const serveOptions: readonly Option[] = [
   {
     name: 'simulate',
     value: 'ACTORS',
+    words: [
+      'all',
+      'nodes',
+      'deployments',
+      'jobs',
+      'statefulsets',
+      'daemonsets',
+      'cronjobs',
+      'services',
+      'volumes',
+      'budgets',
+      'autoscalers',
+    ],
     help: 'Made-up controllers: all, or any of nodes (pods are placed and run, leases are renewed), deployments (with replica sets and replication controllers), statefulsets, daemonsets, jobs, cronjobs, services (their endpoints), volumes (claims are bound), budgets (their status) and autoscalers, with commas. They write Events of what they do. Of several processes on one etcd, one runs them. Times are drawn from --seed. Needs a server that takes writes.',
   },
   {

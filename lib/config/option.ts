@@ -17,6 +17,8 @@ export interface Option {
   readonly fallback?: string
   /** Values to choose from, where there is a list. */
   readonly choices?: readonly string[]
+  /** The words that values are made of, for completion: a value may have several. */
+  readonly words?: readonly string[]
   /** May be given more than once. */
   readonly many?: boolean
   /** One or two sentences: what it does, its unit, its bounds. */

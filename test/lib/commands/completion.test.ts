@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { actorNames } from '../../../lib/cluster/actors/actor-names.ts'
 import { commands } from '../../../lib/config/commands.ts'
 import { completionScript, shells } from '../../../lib/commands/completion.ts'
 
@@ -25,6 +26,8 @@ t.test('bash completes commands, options and values', async t => {
   t.equal(offered(file, 'serve', '--log-level', '=').length, 4)
   t.ok(offered(file, 'serve', '--tls-cert', 'packag').includes('package.json'))
   t.strictSame(offered(file, 'serve', '--seed', ''), [], 'any number')
+  t.strictSame(offered(file, 'serve', '--simulate', ''), ['all', ...actorNames])
+  t.ok(offered(file, 'serve', '--stages', 'packag').includes('package.json'))
   t.strictSame(offered(file, 'completion', 'z'), ['zsh'])
   t.strictSame(offered(file, 'help', 're'), ['record'])
   const all = offered(file, 'serve', '--')
