@@ -1,9 +1,17 @@
-/** The program's log on standard error. */
+/** The program's log on standard error: one JSON object a line for machines, one short line for
+ *  people on a terminal. */
 
+import type { Clock } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
-import { findLogLevel, type LevelledLogger } from '../base/logger.ts'
+import { jsonLine } from '../base/json-line.ts'
+import {
+  findLogLevel,
+  type LevelledLogger,
+  type LogFields,
+  type LogLevel,
+  logLevels,
+} from '../base/logger.ts'
 import type { OptionValues } from '../config/option-values.ts'
-import { createLogger } from './log.ts'
 import { systemClock } from '../ops/system.ts'
 
 /** A logger of the level that the options name: lines for people on a terminal, JSON elsewhere. */
@@ -22,4 +30,59 @@ export function createStderrLogger(values: OptionValues): LevelledLogger {
     level,
     format: process.stderr.isTTY ? 'text' : 'json',
   })
+}
+
+export interface LogOptions {
+  readonly write: (line: string) => void
+  readonly clock: Clock
+  /** Messages below it are left out; it can be changed. */
+  readonly level: LogLevel
+  readonly format: 'json' | 'text'
+}
+
+/** A logger that writes a line for each message. */
+export function createLogger({ write, clock, level: first, format }: LogOptions): LevelledLogger {
+  const line = format === 'json' ? json : textLine
+  let lowest = first
+  const at =
+    (level: LogLevel) =>
+    (message: string, fields: LogFields = {}): void => {
+      if (logLevels.indexOf(level) < logLevels.indexOf(lowest)) return
+      write(line({ time: new Date(clock.wallMs()).toISOString(), level, message, fields }))
+    }
+  return {
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    get level() {
+      return lowest
+    },
+    set level(level) {
+      lowest = level
+    },
+  }
+}
+
+interface LogRecord {
+  readonly time: string
+  readonly level: LogLevel
+  readonly message: string
+  readonly fields: LogFields
+}
+
+function json({ time, level, message, fields }: LogRecord): string {
+  return `${jsonLine({ time, level, message, ...fields })}\n`
+}
+
+function textLine({ time, level, message, fields }: LogRecord): string {
+  const facts = Object.entries(fields)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => ` ${name}=${textOf(value)}`)
+  return `${time.slice(11, 19)} ${level.padEnd(5)} ${message}${facts.join('')}\n`
+}
+
+function textOf(value: LogFields[string]): string {
+  const text = String(value)
+  return /[\s"=\p{Cc}]/u.test(text) ? jsonLine(text) : text
 }

@@ -1,10 +1,9 @@
 /** The options of etcd's own API: where it is served, and to whom. */
 
 import { CacheError } from '../base/errors.ts'
-import { isLoopback } from './auth.ts'
+import { isLoopback } from './listen.ts'
 import type { Option } from './option.ts'
-import type { OptionValues } from './option-values.ts'
-import { listed } from './upstream.ts'
+import { listed, type OptionValues } from './option-values.ts'
 
 export const etcdListenOptions: readonly Option[] = [
   {

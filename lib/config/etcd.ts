@@ -4,8 +4,7 @@
 import { CacheError } from '../base/errors.ts'
 import { authoritiesOf, keyPairOf } from './files.ts'
 import type { Option } from './option.ts'
-import type { OptionValues } from './option-values.ts'
-import { listed } from './upstream.ts'
+import { listed, type OptionValues } from './option-values.ts'
 
 /** The endpoints of etcd. A command that accepts more than addresses has its own row. */
 export const etcdOption: Option = {

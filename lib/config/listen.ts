@@ -50,6 +50,11 @@ export function addressOf({ protocol, host }: ListenAddress, port: number): stri
   return `${protocol}://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
+/** True for addresses that only this machine can reach. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
+}
+
 function invalid(message: string): CacheError {
   return new CacheError('invalid_request', message)
 }

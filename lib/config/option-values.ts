@@ -32,3 +32,9 @@ export class OptionValues {
     return this.#values.get(name)?.at(-1) === 'true'
   }
 }
+
+/** Every value of an option whose values may be separated by commas, too. */
+export function listed(values: OptionValues, name: string): string[] {
+  const parts = values.all(name).flatMap(text => text.split(','))
+  return parts.map(text => text.trim()).filter(text => text !== '')
+}

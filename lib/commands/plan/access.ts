@@ -10,12 +10,11 @@ import {
   type AuthPlan,
   authPlanOf,
   identityHeadersOf,
-  isLoopback,
   type RbacPlan,
   rbacPlanOf,
   type ReviewServerPlan,
-} from '../../config/auth.ts'
-import { tlsFilesOf } from '../../config/listen.ts'
+} from './auth-plan.ts'
+import { isLoopback, tlsFilesOf } from '../../config/listen.ts'
 import type { OptionValues } from '../../config/option-values.ts'
 import { Callers } from '../../http/auth/callers.ts'
 import { requireAuthorities } from '../../http/server/authorities.ts'

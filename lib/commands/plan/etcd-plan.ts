@@ -2,8 +2,7 @@
  *  (`--exclude`). */
 
 import { CacheError } from '../../base/errors.ts'
-import type { OptionValues } from '../../config/option-values.ts'
-import { listed } from '../../config/upstream.ts'
+import { listed, type OptionValues } from '../../config/option-values.ts'
 import { builtInResources } from '../../kube/resources/built-ins.ts'
 import type { Schema } from '../../codec/schema/schema.ts'
 import type { Resource } from '../../kube/resources/resource.ts'

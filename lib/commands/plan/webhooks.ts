@@ -2,7 +2,7 @@
 
 import { CacheError } from '../../base/errors.ts'
 import type { HttpsCallerOptions } from '../../cluster/admission/webhooks/https-caller.ts'
-import { isLoopback } from '../../config/auth.ts'
+import { isLoopback } from '../../config/listen.ts'
 import { listenOf } from '../../config/listen.ts'
 import type { OptionValues } from '../../config/option-values.ts'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { LevelledLogger } from '../../../../lib/base/logger.ts'
-import { createLogger } from '../../../../lib/commands/log.ts'
+import { createLogger } from '../../../../lib/commands/logger.ts'
 import { systemClock } from '../../../../lib/ops/system.ts'
 import { ask, type HttpAnswer, startServed } from '../../../support/http/served.ts'
 

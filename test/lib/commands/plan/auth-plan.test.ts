@@ -1,8 +1,8 @@
 import t from 'tap'
-import { authPlanOf } from '../../../lib/config/auth.ts'
-import { load } from '../../../lib/config/load.ts'
-import type { OptionValues } from '../../../lib/config/option-values.ts'
-import { memoryBudgetOf } from '../../../lib/config/memory.ts'
+import { authPlanOf } from '../../../../lib/commands/plan/auth-plan.ts'
+import { load } from '../../../../lib/config/load.ts'
+import type { OptionValues } from '../../../../lib/config/option-values.ts'
+import { memoryBudgetOf } from '../../../../lib/config/memory.ts'
 
 function values(...args: string[]): OptionValues {
   const invocation = load(['serve', ...args], {})

@@ -1,7 +1,11 @@
 import t from 'tap'
-import { adminListenOf } from '../../../lib/commands/plan/upstream.ts'
-import { load } from '../../../lib/config/load.ts'
-import { compareShare, compatibleMinors, upstreamConnection } from '../../../lib/config/upstream.ts'
+import { adminListenOf } from '../../../../lib/commands/plan/upstream.ts'
+import { load } from '../../../../lib/config/load.ts'
+import {
+  compareShare,
+  compatibleMinors,
+  upstreamConnection,
+} from '../../../../lib/commands/plan/upstream-settings.ts'
 
 t.test('options of an upstream that make no sense are refused', async t => {
   const cases: readonly (readonly [readonly string[], RegExp])[] = [
