@@ -122,6 +122,8 @@ async function firstCost(args: readonly string[], accept: string): Promise<Cost>
   const program = await Program.start(args)
   const connection = new Connection(program.port)
   try {
+    await connection.connected
+    await program.atRest()
     return await listed(program, connection, accept)
   } finally {
     connection.close()

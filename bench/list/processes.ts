@@ -2,6 +2,7 @@
 
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { programFlags } from '../../test/support/program/program-flags.ts'
 import type { RepeatOrder } from './ceiling.ts'
@@ -17,6 +18,11 @@ export interface Subject {
   /** Time of the processor since it started. */
   cpuSeconds(): Promise<number>
 }
+
+/** A program at rest takes a tenth of a processor at most, of which most is to say so. */
+const restMs = 300
+const restCpuSeconds = 0.03
+const restRoundsMax = 200
 
 export class Program implements Subject {
   readonly port: number
@@ -64,6 +70,17 @@ export class Program implements Subject {
   async cpuSeconds(): Promise<number> {
     const text = (await this.get('/metrics', {})).toString()
     return Number(/^process_cpu_seconds_total (\S+)/m.exec(text)?.[1])
+  }
+
+  /** Resolves when the work that goes on behind a start, such as compiling what shows objects, is
+   *  done: it takes longer than a first list. */
+  async atRest(): Promise<void> {
+    for (let i = 0; i < restRoundsMax; i++) {
+      const before = await this.cpuSeconds()
+      await sleep(restMs)
+      if ((await this.cpuSeconds()) - before < restCpuSeconds) return
+    }
+    throw new Error('the program does not come to rest')
   }
 
   async get(path: string, headers: RequestHeaders): Promise<Buffer> {

@@ -1,10 +1,12 @@
 /** Cuts managed fields out of an object that has just been written: the two parts beside them are
  *  moved together, and nothing is encoded again. */
 
-import type { ByteWriter } from '../../wire/byte-writer.ts'
+import { appendVarint, type ByteWriter } from '../../wire/byte-writer.ts'
 import { varintLength, writeVarint } from '../../wire/varint.ts'
 import { JsonMembers } from '../json/members.ts'
 import { NotExact } from '../not-exact.ts'
+import type { StoredValue } from '../stored-value.ts'
+import { readEnvelope } from '../transcode/envelope.ts'
 
 const comma = 0x2c
 const openBrace = 0x7b
@@ -59,6 +61,8 @@ function remove(out: ByteWriter, start: number, end: number): void {
 }
 
 const metadataTag = 0x0a
+/** The object in its envelope. */
+const rawTag = 0x12
 /** Field 17, which has a tag of two bytes. */
 const managedFieldsField = 17
 
@@ -66,10 +70,59 @@ const managedFieldsField = 17
  *  field is its metadata. */
 export function cutMessage(out: ByteWriter, from: number): NotExact | undefined {
   const { bytes } = out
-  if (out.length === from || bytes[from] !== metadataTag) return undefined
+  const place = managedFieldsIn(bytes, from, out.length)
+  if (place === undefined || place instanceof NotExact) return place
+  const { start, end, first, last } = place
+  remove(out, first, last)
+  return relength(out, from + 1, end - start - (last - first))
+}
+
+/** Copies a stored object in its envelope without them, so that they are never encoded. False if
+ *  the object has none, or they are not where they are expected: nothing is copied then. */
+export function copyWithoutManagedFields(
+  out: ByteWriter,
+  { bytes, start, end }: StoredValue,
+): boolean {
+  const envelope = readEnvelope(bytes, start, end)
+  if (envelope instanceof NotExact) return false
+  const { rawStart, rawEnd } = envelope
+  const place = managedFieldsIn(bytes, rawStart, rawEnd)
+  if (place === undefined || place instanceof NotExact) return false
+  const raw = rawEnd - rawStart
+  const namesEnd = rawStart - varintLength(raw)
+  if (bytes[namesEnd - 1] !== rawTag) return false
+  const metadata = place.end - place.start
+  const cut = place.last - place.first
+  const kept = metadata - cut
+  out.append(bytes, start, namesEnd)
+  appendVarint(out, raw - cut - varintLength(metadata) + varintLength(kept))
+  out.appendByte(metadataTag)
+  appendVarint(out, kept)
+  out.append(bytes, place.start, place.first)
+  out.append(bytes, place.last, end)
+  return true
+}
+
+interface Place {
+  /** The metadata. */
+  readonly start: number
+  readonly end: number
+  /** The fields in it. */
+  readonly first: number
+  readonly last: number
+}
+
+/** The managed fields of a bare message, whose first field is its metadata; undefined if it has
+ *  none. */
+function managedFieldsIn(
+  bytes: Uint8Array,
+  from: number,
+  to: number,
+): Place | NotExact | undefined {
+  if (to === from || bytes[from] !== metadataTag) return undefined
   const [size, start] = varintAt(bytes, from + 1)
   const end = start + size
-  if (end > out.length) return unknown
+  if (end > to) return unknown
   let first = end
   let last = end
   for (let at = start; at < end;) {
@@ -83,10 +136,7 @@ export function cutMessage(out: ByteWriter, from: number): NotExact | undefined 
     }
     at = next
   }
-  if (first === end) return undefined
-  const kept = size - (last - first)
-  remove(out, first, last)
-  return relength(out, from + 1, kept)
+  return first === end ? undefined : { start, end, first, last }
 }
 
 /** The same of an item of a list: the message behind a tag and its length. */

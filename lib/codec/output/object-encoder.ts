@@ -4,7 +4,7 @@
 import { type SliceClock, type Steps, inSlices } from '../../base/slice.ts'
 import { ByteWriter } from '../../wire/byte-writer.ts'
 import { type CborType, cborFromJson } from './cbor.ts'
-import { cutJson, cutMessage } from './cut-fields.ts'
+import { copyWithoutManagedFields, cutJson, cutMessage } from './cut-fields.ts'
 import type { Gate } from './gate.ts'
 import type { CustomKind } from '../served/custom/custom.ts'
 import { appendEnvelope, findMetadata, hasEnvelope, readEnvelope } from '../transcode/envelope.ts'
@@ -158,12 +158,22 @@ export class ObjectEncoder {
     return undefined
   }
 
+  /** A stored built-in object without its managed fields: to encode them takes longer than to leave
+   *  them out. Valid until the next call. */
+  #lighter(object: StoredValue): StoredValue {
+    if (!this.#isTyped) return object
+    light.clear()
+    if (!copyWithoutManagedFields(light, object)) return object
+    return { bytes: light.bytes, start: 0, end: light.length }
+  }
+
   /** The same as JSON, whatever the encoding. */
   appendJson(out: ByteWriter, object: StoredValue, options: ObjectOptions): NotExact | undefined {
     const from = out.length
-    const problem = this.#appendWholeJson(out, object, options)
     const { drops, rendering } = options.form
-    if (problem !== undefined || drops === undefined) return problem
+    const lighter = drops === undefined ? object : this.#lighter(object)
+    const problem = this.#appendWholeJson(out, lighter, options)
+    if (problem !== undefined || drops === undefined || lighter !== object) return problem
     return cutJson(out, from, rendering === 'Table' ? 'row' : 'object')
   }
 
@@ -214,6 +224,8 @@ export class ObjectEncoder {
     object: StoredValue,
     options: ObjectOptions,
   ): NotExact | undefined {
+    const lighter = this.#lighter(object)
+    if (lighter !== object) return this.#appendProtobuf(out, lighter, options)
     bare.clear()
     const problem =
       this.#appendProtobuf(bare, object, { ...options, place: 'item' }) ?? cutMessage(bare, 0)
@@ -377,6 +389,7 @@ const noProtobuf = new NotExact('custom resources have no protobuf form')
 
 const json = new ByteWriter()
 const bare = new ByteWriter()
+const light = new ByteWriter()
 const message = new ByteWriter()
 const served = new ByteWriter()
 

@@ -1,6 +1,12 @@
 import t from 'tap'
-import { cutJson, cutListItem, cutMessage } from '../../../../lib/codec/output/cut-fields.ts'
+import {
+  copyWithoutManagedFields,
+  cutJson,
+  cutListItem,
+  cutMessage,
+} from '../../../../lib/codec/output/cut-fields.ts'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
+import type { StoredValue } from '../../../../lib/codec/stored-value.ts'
 import { itemsOfRun, type Segment } from '../../../../lib/codec/output/segments.ts'
 import { SegmentCache } from '../../../../lib/store/segments.ts'
 import { appendVarint, ByteWriter } from '../../../../lib/wire/byte-writer.ts'
@@ -113,6 +119,35 @@ t.test('items that are kept whole are not encoded again', async t => {
     t.notOk(again instanceof NotExact || whole instanceof NotExact || fresh instanceof NotExact)
     t.strictSame(again, fresh)
     t.ok((again as Uint8Array).length < (whole as Uint8Array).length)
+  }
+})
+
+t.test('a stored object is copied without them, so that they are not encoded', async t => {
+  const [entry] = entries
+  const { bytes, start, end } = entry!
+  const copied = new ByteWriter()
+  t.equal(copyWithoutManagedFields(copied, entry!), true)
+  t.ok(copied.length < end - start)
+  const light = { bytes: copied.bytes, start: 0, end: copied.length }
+  t.equal(copyWithoutManagedFields(new ByteWriter(), light), false, 'there are none left')
+  for (const encoding of ['json', 'protobuf'] as const) {
+    const write = (object: StoredValue, drops?: true): string => {
+      const out = new ByteWriter()
+      const form = shownAs({ encoding, drops })
+      t.equal(encoder.append(out, object, { form, revision: 5, place: 'alone' }), undefined)
+      return Buffer.from(out.copy()).toString('latin1')
+    }
+    t.equal(write(light), write(entry!, true))
+    if (encoding !== 'json') continue
+    const whole = JSON.parse(write(entry!)) as { metadata: { managedFields?: unknown } }
+    delete whole.metadata.managedFields
+    t.strictSame(JSON.parse(write(light)), whole)
+  }
+  // The envelope ends with two empty texts.
+  for (let to = start; to < end - 4; to++) {
+    const out = new ByteWriter()
+    t.equal(copyWithoutManagedFields(out, { bytes: bytes.subarray(0, to), start, end: to }), false)
+    t.equal(out.length, 0, 'what is cut off is left to who finds out what is wrong with it')
   }
 })
 
