@@ -41,3 +41,24 @@ t.test('what is wrong with a YAML body is said with its line, of the first docum
   t.match(await parse('a: b: c'), `${wrong} line 1: Nested mappings are not allowed`)
   t.equal(await parse('a: b\n---\nc: [d'), '{"a":"b"}')
 })
+
+t.test('whole numbers of YAML are those of 64 bits, and others floats', async t => {
+  const numbers = async (text: string): Promise<string> => {
+    const slice = new Slice(new SlowClock())
+    return textFromTree(
+      (await parseBody(Buffer.from(`a: ${text}\n`), 'yaml', slice)).document.value,
+    )
+  }
+  const rows = [
+    ['9223372036854775807', '9223372036854775807'],
+    ['18446744073709551615', '18446744073709552000'],
+    ['-9223372036854775808', '-9223372036854775808'],
+    ['18446744073709551616', '18446744073709552000'],
+    ['-9223372036854775809', '-9223372036854776000'],
+    ['0x10', '16'],
+    ['0b101', '5'],
+    ['010', '8'],
+    ['1_000', '1000'],
+  ] as const
+  for (const [text, json] of rows) t.equal(await numbers(text), `{"a":${json}}`, text)
+})
