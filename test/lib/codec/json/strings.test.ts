@@ -1,7 +1,7 @@
 import { strictEqual } from 'node:assert'
 import fc from 'fast-check'
 import t from 'tap'
-import { appendJsonString } from '../../../../lib/codec/json/strings.ts'
+import { appendJsonString, compareStrings } from '../../../../lib/codec/json/strings.ts'
 import { ByteWriter } from '../../../../lib/wire/byte-writer.ts'
 import { goJson } from '../../../support/kube/go-json.ts'
 
@@ -14,6 +14,33 @@ function appended(append: (out: ByteWriter) => void): Buffer {
   strictEqual(copy.subarray(0, 2).toString(), 'ab')
   return copy.subarray(2)
 }
+
+t.test('JSON strings are ordered by what they stand for', async t => {
+  // Each is below the next one; those of one line are the same.
+  const inOrder = [
+    ['""'],
+    [String.raw`"\t"`, String.raw`"\u0009"`],
+    [String.raw`"\""`, String.raw`"\u0022"`],
+    [String.raw`"\"a"`],
+    [String.raw`"\"b"`],
+    ['"A"', String.raw`"\u0041"`],
+    [String.raw`"A\u0041"`, '"AA"'],
+    [String.raw`"\\a"`],
+    [String.raw`"\\b"`],
+    ['"a"'],
+    ['"é"', String.raw`"\u00e9"`],
+    ['"\u{1f600}"', String.raw`"\ud83d\ude00"`],
+  ]
+  const flat = inOrder.flatMap((texts, rank) => texts.map(text => ({ text, rank })))
+  for (const left of flat) {
+    for (const right of flat) {
+      const bytes = Buffer.from(`${left.text}${right.text}`)
+      const order = compareStrings(bytes, 1, Buffer.byteLength(left.text) + 1)
+      const wanted = Math.sign(left.rank - right.rank)
+      t.equal(Math.sign(order), wanted, `${left.text} and ${right.text}`)
+    }
+  }
+})
 
 t.test('JSON strings are escaped as Go escapes them', async () => {
   const units = fc.constantFrom(

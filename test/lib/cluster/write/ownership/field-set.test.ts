@@ -98,6 +98,13 @@ t.test('FieldsV1 lists members, then keys, then values, and itself first', async
   ])
 })
 
+t.test('places in a list are in the order of their numbers, after all else', async t => {
+  const [nine, ten] = [elementFromText('i:9'), elementFromText('i:10')]
+  if (typeof nine !== 'object' || typeof ten !== 'object') throw new Error('no element')
+  const fields = FieldSet.of([ten], [valueElement('v')], [nine], [memberElement('a')])
+  t.strictSame(texts(fields), ['.a', '[="v"]', '[9]', '[10]'])
+})
+
 t.test('malformed fields are no set, and unknown ones are skipped', async t => {
   const read = (text: string): string[] | undefined => {
     const tree = parseTree(Buffer.from(text), 0, text.length) ?? null

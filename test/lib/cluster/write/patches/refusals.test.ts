@@ -181,3 +181,23 @@ t.test('a test of a JSON patch compares whole values', async t => {
   t.ok(holds('/data/a', '1'))
   for (const other of [1, '2', true, null]) t.notOk(holds('/data/a', other), String(other))
 })
+
+t.test('members of operations that mean nothing are told of, a hundred at most', async t => {
+  const errorsOf = (operations: string): readonly string[] => {
+    const patch = { type: 'json', body: Buffer.from(operations), isChecked: true } as const
+    return applyPatch(configMaps, treeOf(live), patch).strictErrors
+  }
+  const set = '"op":"add","path":"/data/c"'
+  t.strictSame(errorsOf(`[{${set},"value":"1"}]`), [])
+  t.strictSame(errorsOf(`[{${set},"value":"1","x":2}]`), ['json patch unknown field "[0].x"'])
+  t.strictSame(errorsOf(`[{${set},"value":"1"},{${set},"value":"1","value":"2"}]`), [
+    'json patch duplicate field "[1].value"',
+  ])
+  t.strictSame(errorsOf(`[{${set},"value":{"a":"1","a":"2"}}]`), [
+    'json patch duplicate field "[0].value.a"',
+  ])
+  const unknown = Array.from({ length: 120 }, (_, i) => `"x${i}":1`).join()
+  const many = errorsOf(`[{${set},"value":"1",${unknown}}]`)
+  t.equal(many.length, 100)
+  t.equal(many[0], 'json patch unknown field "[0].x0"')
+})
