@@ -1,10 +1,14 @@
-/** A connection over HTTP/1.1 for as long as its requests are bare (request.ts) and come one after
- *  the other. With the first one that is not, it is Node's, and stays so.
+/** A connection over HTTP/1.1 for as long as its requests are bare (request.ts). They are answered
+ *  one after the other: those that a client sends ahead wait. With the first one that is not bare,
+ *  the connection is Node's, and stays so.
  *
  *  ```
  *  bytes ──▶ a bare request ──▶ exchange ──▶ answered ──▶ the next bytes
  *     └────▶ anything else ──▶ Node's HTTP/1.1 server, with these bytes
- *  ``` */
+ *  ```
+ *
+ *  Over TLS Node's own parser fails at many requests that are sent ahead (HPE_PAUSED), so a request
+ *  that is cut off behind others is waited for and not left to it. */
 
 import type { Socket } from 'node:net'
 import type { Clock, CancelTimer } from '../../../base/clock.ts'
@@ -13,7 +17,7 @@ import type { Exchange, OnFault, ResponseHeaders } from '../exchange.ts'
 import type { CommonFields } from './common-fields.ts'
 import type { Corked, Corks } from './corks.ts'
 import { BareExchange, type Wire } from './exchange.ts'
-import { type BareFields, readBareRequest } from './request.ts'
+import { type BareFields, isUnfinished, readBareRequest } from './request.ts'
 
 export interface BareServices {
   readonly clock: Clock
@@ -42,12 +46,15 @@ export class BareConnection implements Wire, Corked {
   readonly #services: BareServices
   readonly #giveAway: () => void
   readonly #idle: IdleTimer
-  readonly #cancelFirst: CancelTimer
+  /** Cancels the time limit of a request that has not come whole. */
+  #cancelWait: CancelTimer | undefined = undefined
   #exchange: BareExchange | undefined = undefined
-  /** Bytes that came while a request was under way. With many connections these are mostly the next
-   *  request: it is read before Node has told that the answer has left. */
+  /** Bytes that came while a request was under way, or the first of one that has not come whole.
+   *  With many connections these are mostly the next request: it is read before Node has told that
+   *  the answer has left. */
   #early: Buffer | undefined = undefined
   #fields: BareFields | undefined = undefined
+  #hasAnswered = false
   /** It is closed after the answer. */
   #isEnding = false
   #isCorked = false
@@ -57,8 +64,8 @@ export class BareConnection implements Wire, Corked {
     this.socket = socket
     this.#services = services
     this.#giveAway = giveAway
-    const { clock, headersTimeoutMs, idleTimeoutMs } = services
-    this.#cancelFirst = clock.setTimer(headersTimeoutMs, this.endIfIdle)
+    const { clock, idleTimeoutMs } = services
+    this.#wait()
     this.#idle = new IdleTimer(clock, idleTimeoutMs, this.endIfIdle)
     socket.on('data', this.#take)
     socket.on('drain', this.#drained)
@@ -94,6 +101,7 @@ export class BareConnection implements Wire, Corked {
     const exchange = this.#exchange
     if (exchange === undefined) return
     this.#exchange = undefined
+    this.#hasAnswered = true
     this.#idle.used()
     exchange.closed()
     if (this.#isEnding) this.socket.destroySoon()
@@ -103,25 +111,45 @@ export class BareConnection implements Wire, Corked {
     this.#take(early)
   }
 
-  readonly #take = (bytes: Buffer): void => {
+  readonly #take = (came: Buffer): void => {
     if (this.socket.writableEnded || this.socket.destroyed) return
+    const early = this.#early
+    const bytes = early === undefined ? came : Buffer.concat([early, came])
     if (this.#exchange !== undefined) {
-      this.#early = this.#early === undefined ? bytes : Buffer.concat([this.#early, bytes])
-      if (this.#early.length > earlyMaxBytes) this.socket.destroy()
+      this.#early = bytes
+      if (bytes.length > earlyMaxBytes) this.socket.destroy()
       return
     }
-    this.#cancelFirst()
-    const isLong = bytes.length > requestMaxBytes
-    const request = isLong ? undefined : readBareRequest(bytes.toString('latin1'), this.#fields)
+    this.#early = undefined
+    const text = bytes.toString('latin1', 0, requestMaxBytes)
+    const request = readBareRequest(text, this.#fields)
     if (request === undefined) {
-      this.#handOver(bytes)
+      if (!this.#waitsForRest(bytes, text)) this.#handOver(bytes)
       return
     }
-    this.#fields = bytes.length > rememberedMaxBytes ? undefined : request.fields
-    this.#isEnding = request.fields.isLast
+    this.#cancelWait?.()
+    this.#cancelWait = undefined
+    const { fields, length } = request
+    if (length < bytes.length) this.#early = bytes.subarray(length)
+    this.#fields = length > rememberedMaxBytes ? undefined : fields
+    this.#isEnding = fields.isLast
     const exchange = new BareExchange(this, request, this.#services.onFault)
     this.#exchange = exchange
     this.#services.begin(exchange, this.socket)
+  }
+
+  /** Waits for the rest of a request that has come behind others. False if it is Node's. */
+  #waitsForRest(bytes: Buffer, text: string): boolean {
+    if (!this.#hasAnswered || text.length < bytes.length || !isUnfinished(text)) return false
+    this.#early = bytes
+    this.#wait()
+    return true
+  }
+
+  /** The time limit of a request stays what it was, however many pieces come. */
+  #wait(): void {
+    const { clock, headersTimeoutMs } = this.#services
+    this.#cancelWait ??= clock.setTimer(headersTimeoutMs, this.endIfIdle)
   }
 
   #handOver(bytes: Buffer): void {
@@ -137,7 +165,7 @@ export class BareConnection implements Wire, Corked {
   }
 
   #stop(): void {
-    this.#cancelFirst()
+    this.#cancelWait?.()
     this.#idle.stop()
   }
 

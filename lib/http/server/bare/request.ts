@@ -1,12 +1,14 @@
-/** Reads a bare request: a GET without a body whose lines are all of the usual form, whole in one
- *  piece. Most small reads are. Whatever is not plainly one is left to Node's parser, so nothing
- *  here decides what a malformed request is. */
+/** Reads a bare request: a GET without a body whose lines are all of the usual form, whole at the
+ *  beginning of what has come. Most small reads are. Whatever is not plainly one is left to Node's
+ *  parser, so nothing here decides what a malformed request is. */
 
 import type { IncomingHttpHeaders } from 'node:http'
 
 export interface BareRequest {
   readonly target: string
   readonly fields: BareFields
+  /** Bytes of the request. What comes after them is the next one, as it has no body. */
+  readonly length: number
 }
 
 /** The header lines. Those of a connection's next request are mostly the same, so it gets the same
@@ -45,23 +47,31 @@ const unusual: ReadonlySet<string> = new Set([
   '__proto__',
 ])
 
-/** The request that these bytes are, in Latin-1; undefined if they are anything else. `last` are
- *  the lines of the request before. */
+/** The request that these bytes begin with, in Latin-1; undefined if that is anything else. `last`
+ *  are the lines of the request before. */
 export function readBareRequest(text: string, last?: BareFields): BareRequest | undefined {
   if (!text.startsWith(method)) return undefined
   const lineTo = text.indexOf(lineEnd)
   if (lineTo < 0 || !text.endsWith(version, lineTo)) return undefined
   const asked = text.slice(method.length, lineTo - version.length)
   if (!target.test(asked)) return undefined
-  const rest = text.slice(lineTo + lineEnd.length)
-  const fields = rest === last?.text ? last : readFields(rest)
-  return fields && { target: asked, fields }
+  const from = lineTo + lineEnd.length
+  const fields =
+    last !== undefined && text.startsWith(last.text, from) ? last : readFields(text, from)
+  return fields && { target: asked, fields, length: from + fields.text.length }
 }
 
-function readFields(text: string): BareFields | undefined {
+/** The bytes may be the beginning of a request whose rest is still to come. */
+export function isUnfinished(text: string): boolean {
+  return !text.includes(headEnd)
+}
+
+function readFields(all: string, from: number): BareFields | undefined {
   // The first empty line is the end.
-  if (text.indexOf(headEnd) !== text.length - headEnd.length) return undefined
-  const lines = text.slice(0, -headEnd.length).split(lineEnd)
+  const to = all.indexOf(headEnd, from)
+  if (to < 0) return undefined
+  const text = all.slice(from, to + headEnd.length)
+  const lines = all.slice(from, to).split(lineEnd)
   if (lines.length > fieldsMax) return undefined
   const headers: IncomingHttpHeaders = {}
   const rawHeaders: string[] = []

@@ -337,7 +337,7 @@ t.test('requests that wait behind another add one listener to their connection',
     process.off('warning', onWarning)
     socket.destroy()
   })
-  socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(30))
+  socket.write('HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(30))
   while (held.length < 30) await new Promise(resolve => setTimeout(resolve, 1))
   let lost = 0
   for (const exchange of held.slice(1)) exchange.onClose(() => lost++)

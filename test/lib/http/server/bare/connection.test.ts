@@ -60,7 +60,10 @@ class Received {
 
   async until(isEnough: (received: Received) => boolean): Promise<void> {
     while (!isEnough(this)) {
-      await Promise.race([once(this.#socket, 'data'), once(this.#socket, 'close')])
+      const left = new AbortController()
+      const events = ['data', 'close'].map(name => once(this.#socket, name, left))
+      await Promise.race(events)
+      left.abort()
     }
   }
 
@@ -116,6 +119,49 @@ for (const protocol of protocols) {
       await received.untilHas('<GET /whole >')
       socket.destroy()
     }
+  })
+
+  t.test(
+    `over ${protocol} many requests that are sent ahead are answered in their order`,
+    async t => {
+      const address = await serve(t, protocol, one => void echo(one))
+      const asked = Array.from({ length: 300 }, (_, i) => `/${i}`)
+      const bytes = asked.map(path => get(path, 'Accept: a')).join('')
+      for (const cut of [bytes.length, 100, 4_000]) {
+        const socket = await connect(address)
+        const received = new Received(socket)
+        for (let at = 0; at < bytes.length; at += cut) {
+          socket.write(bytes.slice(at, at + cut))
+          if (cut > 100 || at < 1_000) await new Promise(resolve => setImmediate(resolve))
+        }
+        await received.untilHas('<GET /299 >')
+        t.strictSame(
+          received.echoes,
+          asked.map(path => `<GET ${path} >`),
+          `${cut}`,
+        )
+        socket.destroy()
+      }
+      t.strictSame(address.faults, [])
+    },
+  )
+
+  t.test(`over ${protocol} a request that stays unfinished ends its connection`, async t => {
+    const clock = new FakeClock()
+    const address = await serve(t, protocol, one => void echo(one), clock)
+    const socket = await connect(address)
+    const received = new Received(socket)
+    socket.write(get('/1') + get('/2').slice(0, 9))
+    await received.untilHas('<GET /1 >')
+    for (let i = 0; i < 3; i++) {
+      await clock.advance(9_000)
+      socket.write('x')
+      await new Promise(resolve => setTimeout(resolve, 5))
+      t.notOk(received.isClosed)
+    }
+    await clock.advance(9_000)
+    await received.until(({ isClosed }) => isClosed)
+    t.strictSame(received.echoes, ['<GET /1 >'])
   })
 
   t.test(`over ${protocol} what comes before its turn waits for it`, async t => {
