@@ -1,11 +1,29 @@
 /** The counters of a door, and the names of etcd's calls, so that no text of a client becomes a
  *  label. */
 
+import type { WatcherRoom } from './engine/watches/watch-source.ts'
 import type { GrpcCall } from './listen/grpc-call.ts'
 
 export interface CallMetrics {
   /** A call has ended: who answered (mirror, etcd, none), with which status of gRPC. */
   call(method: string, source: string, status: string): void
+  /** So many watchers were opened; a negative number were closed. */
+  addWatchers(count: number): void
+}
+
+/** A room for watchers that also counts them. */
+export function countedRoom(room: WatcherRoom, metrics: CallMetrics): WatcherRoom {
+  return {
+    take(count) {
+      const isTaken = room.take(count)
+      if (isTaken) metrics.addWatchers(count)
+      return isTaken
+    },
+    give(count) {
+      room.give(count)
+      metrics.addWatchers(-count)
+    },
+  }
 }
 
 /** Counts a call when it ends. */

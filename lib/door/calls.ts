@@ -25,6 +25,7 @@ import { leasesPath } from './access/leases.ts'
 import type { Rights } from './access/rights.ts'
 import type { WatchCreateMessage } from '../etcd/proto/watch-messages.ts'
 import { WatchCall } from './watch-call.ts'
+import { type CallMetrics, countedRoom } from './call-metrics.ts'
 import { Users } from './pass/users.ts'
 import { StreamPace } from './pass/stream-pace.ts'
 
@@ -35,6 +36,7 @@ export interface CallsOptions {
   readonly random: Random
   /** Rights of each name; everybody may do everything if it is left out. */
   readonly rules?: AccessRules | undefined
+  readonly metrics: CallMetrics
   readonly onFault: (error: unknown) => void
 }
 
@@ -191,9 +193,10 @@ export class Calls {
           call.finish(statusOf(uncheckable()))
         } else {
           call.source = 'mirror'
-          served ??= new WatchCall(call, (connection, options) =>
-            watches.open(connection, { ...options, mayWatch }),
-          )
+          served ??= new WatchCall(call, (connection, options) => {
+            const room = countedRoom(options.room, this.#options.metrics)
+            return watches.open(connection, { ...options, room, mayWatch })
+          })
           served.take(message)
         }
       },

@@ -134,7 +134,7 @@ t.test('so does one that passes to etcd', async t => {
     sessions,
     clock,
     random: systemRandom,
-    metrics: { call: () => undefined },
+    metrics: { call: () => undefined, addWatchers: () => undefined },
     onFault: error => t.fail(String(error)),
   })
   t.teardown(() => door.close(0))

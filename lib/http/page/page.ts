@@ -7,7 +7,7 @@ import type { PageSource } from './page-source.ts'
 import { faults, health, keyFigures, passThrough, plots, threadNote } from './overview.ts'
 import { memory, processSection } from './process.ts'
 import { resources } from './resources.ts'
-import { reads, slowRequests, watches } from './traffic.ts'
+import { etcdCalls, reads, slowRequests, watches } from './traffic.ts'
 import { evidence, upstream } from './upstream.ts'
 import { scriptOf } from './script.ts'
 import { style } from './style.ts'
@@ -35,6 +35,7 @@ async function renderFigures(source: PageSource, shows: Shows): Promise<Html> {
     ['live-faults', faults(source)],
     ['live-resources', resources(figures, source, shows)],
     ['live-reads', reads(figures)],
+    ['live-etcd-calls', etcdCalls(figures)],
     ['live-slow', slowRequests(slow, source)],
     ['live-watches', watches(figures, source, clients)],
     ['live-memory', memory(figures)],

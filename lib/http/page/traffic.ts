@@ -46,6 +46,32 @@ export function reads(figures: Figures): Html {
   )
 }
 
+/** Calls of etcd's API; undefined where nobody has made one. */
+export function etcdCalls(figures: Figures): Html | undefined {
+  const calls = 'watchglass_etcd_calls_total'
+  const methods = [...figures.by(calls, 'method').keys()]
+  if (methods.length === 0 && figures.sum('watchglass_etcd_watchers') === 0) return undefined
+  return section(
+    {
+      id: 'etcd-calls',
+      title: "Calls of etcd's API",
+      about: html`Since the start. Clients have ${figures.show('watchglass_etcd_watchers')} watchers
+      open, for which etcd has one.`,
+    },
+    table({
+      caption: "Calls of etcd's API by method and by who answered",
+      columns: [
+        { title: 'Method' },
+        ...['mirror', 'etcd'].map(one => ({ title: answerers[one] ?? one, isFigure: true })),
+      ],
+      rows: methods.map(method => [
+        method,
+        ...['mirror', 'etcd'].map(source => figures.show(calls, { where: { method, source } })),
+      ]),
+    }),
+  )
+}
+
 /** The slowest of the last ten minutes, with where their time went. */
 export function slowRequests(all: readonly SlowRequest[], { nowMs }: PageSource): Html {
   const shown = all.toSorted((a, b) => b.tookMs - a.tookMs).slice(0, slowShown)

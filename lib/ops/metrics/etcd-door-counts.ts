@@ -1,6 +1,6 @@
 /** Metrics of etcd's API (`--etcd-listen`). */
 
-import { CountTally } from '../tally.ts'
+import { CountTally, headText } from '../tally.ts'
 
 /** Counts calls of etcd's API. */
 export class EtcdDoorCounts {
@@ -10,8 +10,15 @@ export class EtcdDoorCounts {
     labelNames: ['method', 'source', 'status'],
   })
 
+  #watchers = 0
+
   call(method: string, source: string, status: string): void {
     this.#calls.add([method, source, status])
+  }
+
+  /** Adds so many open watchers, or takes them away. */
+  addWatchers(count: number): void {
+    this.#watchers += count
   }
 
   get tallies(): readonly CountTally[] {
@@ -20,6 +27,13 @@ export class EtcdDoorCounts {
 
   /** In the Prometheus text format. */
   text(): string {
-    return this.#calls.text()
+    const watchers = `${watchersMetric.name} ${this.#watchers}\n`
+    return `${this.#calls.text()}${headText(watchersMetric, 'gauge')}${watchers}`
   }
+}
+
+const watchersMetric = {
+  name: 'watchglass_etcd_watchers',
+  help: 'Watchers that clients of the API of etcd (--etcd-listen) have open; etcd has one for all of them.',
+  labelNames: [],
 }

@@ -85,6 +85,21 @@ t.test(
   },
 )
 
+t.test('open watchers are counted until they end, or their stream', { skip }, async t => {
+  const sides = await start(t)
+  const [one, two] = [watch(t, sides), watch(t, sides)]
+  const { watchId = '0' } = await one.create(from(sides, 0))
+  await one.create(from(sides, 0))
+  await two.create(from(sides, 0))
+  t.equal(sides.door.watchers, 3)
+  one.send({ cancelRequest: { watchId } })
+  await one.until(() => one.responses.at(-1)?.['canceled'] === true)
+  t.equal(sides.door.watchers, 2)
+  one.close()
+  two.close()
+  while (sides.door.watchers > 0) await new Promise(resolve => setTimeout(resolve, 5))
+})
+
 t.test('a quiet range from before the history is taken over too', { skip }, async t => {
   const sides = await start(t, { history: shortHistory })
   const last = await put(sides, 'b', 100)

@@ -44,7 +44,7 @@ async function start(
     sessions: passing,
     clock: systemClock,
     random: systemRandom,
-    metrics: { call: (...labels) => counted.push(labels) },
+    metrics: { call: (...labels) => counted.push(labels), addWatchers: () => {} },
     onFault: error => {
       throw error
     },

@@ -18,6 +18,8 @@ export interface TestDoor {
   readonly door: EtcdDoor
   /** Calls that have ended. */
   count(method: string, source: 'mirror' | 'etcd' | 'none'): number
+  /** Watchers that are open. */
+  readonly watchers: number
   /** Resolves when everything is mirrored. */
   ready(): Promise<void>
 }
@@ -65,6 +67,9 @@ export async function startTestDoor(
       const lines = metrics.etcdDoor.text().split('\n')
       const values = lines.filter(line => line.includes(labels)).map(line => line.split(' ').at(-1))
       return values.reduce((sum, value) => sum + Number(value), 0)
+    },
+    get watchers() {
+      return Number(/^watchglass_etcd_watchers (\d+)$/m.exec(metrics.etcdDoor.text())?.[1])
     },
     async ready() {
       while (!isReady()) await new Promise(resolve => setTimeout(resolve, 5))

@@ -79,7 +79,7 @@ t.test('names from strangers stay text', async t => {
     nowMs: () => 1000,
     startedMs: 0,
     metrics: async () =>
-      `watchglass_keyspace_entries{keyspace="${hostile}"} 3\nwatchglass_evidence_forms{state="${hostile}"} 1\n`,
+      `watchglass_etcd_calls_total{method="${hostile}",source="mirror",status="0"} 31\nwatchglass_etcd_watchers 7\nwatchglass_keyspace_entries{keyspace="${hostile}"} 3\nwatchglass_evidence_forms{state="${hostile}"} 1\n`,
     threads: 2,
     faults: () => [{ rule: hostile, met: 1 }],
     checks: [{ name: hostile, problem: () => hostile }],
@@ -131,6 +131,7 @@ t.test('names from strangers stay text', async t => {
   for (const shows of ['figures', 'all'] as const) {
     const page = await renderPage(source, shows)
     t.equal(page.match(/<script>/g)?.length, 1)
+    t.match(page, /Clients have <data[^>]*>7<.*watchers\s+open.*>31</s, "calls of etcd's API")
     t.match(
       page,
       />3\.0 s<.*>–<.*>2\.0 s<.*>–<.*>1\.0 s<.*>–</s,
