@@ -9,7 +9,7 @@ t.test(
   { skip: etcd.skip },
   async t => {
     const { tables, floors } = await runEtcdFace({ size: 'small', progress: () => undefined })
-    t.equal(floors.length, 2)
+    t.equal(floors.length, 6)
     const events = tables[0]?.rows.find(([name]) => name === 'events')
     t.strictSame(events?.slice(1), [200, 200, 200])
   },
