@@ -25,8 +25,21 @@ export function unknownForm(
   // A server without a watch cache obeys the limit of a list at resourceVersion=0.
   const isAnyState = query.text('resourceVersion') === '0' && query.text('limit') !== ''
   if (isAnyState && !learned.isWatchCacheKnown) return 'form'
+  if (isPageOfShards(plan)) return 'form'
   const hasBookmarks = plan.type === 'watch' && plan.allowBookmarks
   return hasBookmarks && learned.emptyObject === undefined ? 'form' : undefined
+}
+
+/** Servers built on Kubernetes 1.36 say how many objects are left after a page of a shard, those of
+ *  1.37 do not, and an aggregated server does not tell on which it was built. */
+function isPageOfShards(plan: ReadPlan): boolean {
+  return (
+    plan.type === 'list' &&
+    plan.limit > 0 &&
+    plan.shards !== undefined &&
+    plan.labels.isEmpty &&
+    plan.fields.isEmpty
+  )
 }
 
 /** Whether an answer holds more than objects. Each version makes its own tokens and bookmarks, and
