@@ -1,6 +1,9 @@
-/** `npm run plots`: makes the plots in bench/results from the results there. */
+/** `npm run plots`: makes the plots in bench/results from the results there, and the tables of
+ *  deploy/SIZING.md. `npm run fix` aligns those. */
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import type { BenchTable } from '../bench.ts'
+import { pageWith } from './page.ts'
 import { plotsOf, type SavedResult } from './plots.ts'
 
 const folder = 'bench/results'
@@ -12,3 +15,9 @@ for (const [name, svg] of plotsOf(results)) {
   writeFileSync(`${folder}/${name}`, svg)
   process.stdout.write(`${folder}/${name}\n`)
 }
+const page = 'deploy/SIZING.md'
+const sizing = JSON.parse(readFileSync(`${folder}/sizing.json`, 'utf8')) as {
+  readonly tables: readonly BenchTable[]
+}
+writeFileSync(page, pageWith(readFileSync(page, 'utf8'), sizing.tables))
+process.stdout.write(`${page}\n`)

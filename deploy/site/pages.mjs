@@ -12,6 +12,7 @@ export const menu = [
       'deploy/SIDECAR.md',
       'deploy/ETCD.md',
       'deploy/helm/watchglass/README.md',
+      'deploy/SIZING.md',
       'deploy/METRICS.md',
       'deploy/TROUBLESHOOTING.md',
       'deploy/UPGRADE.md',

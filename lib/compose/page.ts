@@ -69,11 +69,16 @@ export function createPage(
     nameOf: keyspaceNames(() => registry.state),
     resources: upstreamSide && (() => upstreamSide.report.all()),
     servers: () => upstreamSide?.servers() ?? [],
-    versions: () => upstreamSide?.knowledge.versions.map(({ name }) => name) ?? [],
+    versions: () =>
+      upstreamSide?.knowledge.versions.map(({ name }) => name) ?? [answeredAs(registry.state)],
     isSwitchedOff: upstreamSide && (() => upstreamSide.readSwitch.isSwitchedOff),
     traffic: copies?.traffic ?? ofProcess,
   }
   return { page, recent }
+}
+
+function answeredAs({ discovery }: PageParts['registry']['state']): string {
+  return (JSON.parse(discovery.version()) as { readonly gitVersion: string }).gitVersion
 }
 
 function recentFigures(recent: Recent): RecentFigures {

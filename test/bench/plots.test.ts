@@ -1,6 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
+import { isMet } from '../../bench/bench.ts'
 import { barChart, figureText } from '../../bench/plots/bars.ts'
+import { cellsBelow, cellsOf, pageWith } from '../../bench/plots/page.ts'
+import { formula } from '../../bench/sizing/report.ts'
 import { plotsOf, type SavedResult } from '../../bench/plots/plots.ts'
 
 const folder = 'bench/results'
@@ -34,4 +37,35 @@ t.test('a bar is as long as its value is to the largest of its group', async t =
 
 t.test('figures have three digits that count', async t => {
   t.strictSame([1234.5, 123.45, 12.345, 0.1234].map(figureText), ['1,235', '123', '12.3', '0.12'])
+})
+
+t.test(
+  'deploy/SIZING.md has the rows that were measured, and the formula that fits them',
+  async t => {
+    const page = readFileSync('deploy/SIZING.md', 'utf8')
+    const { tables, floors } = JSON.parse(
+      readFileSync(`${folder}/sizing.json`, 'utf8'),
+    ) as SavedResult
+    t.equal(tables.length, 4)
+    for (const table of tables) {
+      t.strictSame(cellsBelow(page, table.title), cellsOf(table), `${table.title}: npm run plots`)
+    }
+    t.ok(floors.length > 0 && floors.every(isMet))
+    const { baseBytes, objectBytes, listsMaxBytes } = formula
+    t.match(page, `${baseBytes / 2 ** 20} MiB + objects × (${objectBytes} bytes + stored bytes)`)
+    t.match(page, `${listsMaxBytes / 2 ** 30} GiB at most`)
+  },
+)
+
+t.test('a table in a page is replaced, and nothing beside it', t => {
+  const page = 'Before\n\n### Sizes\n\n| old |\n| --- |\n| 1 |\n\n### After\n\n| kept |\n'
+  const table = { title: 'Sizes', columns: ['kind', 'objects'], rows: [['pods', 10_000]] }
+  const written = pageWith(page, [table])
+  t.equal(
+    written,
+    'Before\n\n### Sizes\n\n| kind | objects |\n| --- | ---: |\n| pods | 10,000 |\n\n### After\n\n| kept |\n',
+  )
+  t.strictSame(cellsBelow(written, 'Sizes'), [['pods', '10,000']])
+  t.throws(() => pageWith('', [table]), /no heading "Sizes"/)
+  t.end()
 })

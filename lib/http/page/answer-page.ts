@@ -21,6 +21,8 @@ function policyOf(shows: Shows): string {
     `style-src '${hashOf(style)}'`,
     `script-src '${hashOf(scriptOf(shows))}'`,
     "connect-src 'self'",
+    // The icon.
+    'img-src data:',
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'",

@@ -39,7 +39,7 @@ export function keyFigures(figures: Figures, { requests }: RecentFigures): Html 
     ${card('Requests a second', rate(newest), 'in the last seconds')}
     ${card('From memory', hereShare(figures), 'of gets, lists, watches')}
     ${card('Open watches', figures.show('watchglass_watches'), html`${lagging} behind`)}
-    ${card('Lag behind etcd', seconds(worstLag), 'the most of any kind')}
+    ${card('Lag behind etcd', seconds(worstLag), 'of the kind furthest behind')}
     ${card('Memory', figures.show('process_resident_memory_bytes', { as: bytes }), 'of the process')}
   </ul>`
 }

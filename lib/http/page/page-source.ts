@@ -24,7 +24,8 @@ export interface PageSource {
    *  answered here. */
   readonly resources: (() => readonly ReportedResource[]) | undefined
   readonly servers: () => readonly ServerStanding[]
-  /** The versions of these servers, as far as they are known. */
+  /** The versions of these servers, as far as they are known; without an upstream, the version of
+   *  Kubernetes that is answered as. */
   readonly versions: () => readonly string[]
   /** Undefined without an upstream, to which reads could pass. */
   readonly isSwitchedOff: (() => boolean) | undefined

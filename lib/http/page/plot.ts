@@ -39,7 +39,7 @@ export function plot({ id, title, about, lines, format, spanText }: PlotOptions)
     const text = newest === undefined ? '–' : format(newest)
     return html`<li>
       <span class="key key${i}" aria-hidden="true"></span>${label} <b>${text}</b>
-      <span class="soft">most ${newest === undefined ? '–' : format(worst)}</span>
+      <span class="soft">max ${newest === undefined ? '–' : format(worst)}</span>
     </li>`
   })
   return html`<figure class="card plot" id="${id}">

@@ -72,7 +72,7 @@ function budgetBar(figures: Figures): Html {
 
 export function processSection(
   figures: Figures,
-  { nowMs, startedMs, version, threads }: PageSource,
+  { nowMs, startedMs, version, versions, threads }: PageSource,
 ): Html {
   const node = figures.all('watchglass_build_info')[0]?.labels['node'] ?? ''
   const ends = figures.all('watchglass_certificate_expiry_timestamp_seconds')
@@ -83,6 +83,7 @@ export function processSection(
       columns: [{ title: 'What' }, { title: 'Value', isFigure: true }],
       rows: [
         ['Version', `${version}, on Node ${node}`],
+        ['Version of Kubernetes', versions().join(', ') || 'not known yet'],
         ['Running for', seconds((nowMs() - startedMs) / 1000)],
         ['Threads that serve clients', String(threads)],
         ['Processor time', figures.show('process_cpu_seconds_total', { as: seconds })],
