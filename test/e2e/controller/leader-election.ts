@@ -11,11 +11,12 @@ import {
   type V1LeaseSpec,
   V1MicroTime,
 } from '@kubernetes/client-node'
+import { patient } from '../../support/patience.ts'
 
-const leaseSeconds = 2
+const leaseSeconds = Math.ceil(patient(2_000) / 1_000)
 /** A leader that could not renew for so long leads no more; shorter than the lease, so that no
  *  other one leads yet. */
-const renewDeadlineMs = 1_500
+const renewDeadlineMs = leaseSeconds * 750
 const retryMs = 250
 const namespace = 'default'
 

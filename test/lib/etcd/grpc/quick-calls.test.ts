@@ -13,6 +13,7 @@ import { put, refuses, under } from '../../../contract/builders.ts'
 import { framed } from '../../../support/etcd/bare-grpc.ts'
 import { startEtcd } from '../../../support/etcd/etcd-cluster.ts'
 import { findEtcd } from '../../../support/etcd/real-etcd.ts'
+import { patient } from '../../../support/patience.ts'
 import { startTcpProxy } from '../../../support/http/tcp-proxy.ts'
 
 const etcd = await findEtcd('3.5')
@@ -178,7 +179,8 @@ t.test('a connection on which nothing comes in time is made anew', async t => {
   })
   const client = clientOf(t, {
     endpoints: [`http://127.0.0.1:${port}`],
-    timeouts: { answerMs: 300 },
+    // The second attempt has as long, on a machine however slow.
+    timeouts: { answerMs: patient(300) },
   })
   await untilQuick(client, askedQuickly)
   isSilent = true

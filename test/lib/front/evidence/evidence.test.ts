@@ -184,12 +184,22 @@ t.test('a difference in one form leaves the others alone', async t => {
 })
 
 t.test('a difference of a moment closes nothing for good', async t => {
-  let isLying = true
-  const lying = await startLying(t, [[maps, configMap('a', '1')]], (body, { url }) =>
-    isLying && url.includes('Exact') ? body.replace('"value":"1"', '"value":"2"') : body,
-  )
+  let hasLied = false
+  const lying = await startLying(t, [[maps, configMap('a', '1')]], (body, { url }) => {
+    if (hasLied || !url.includes('Exact') || !body.includes('"value":"1"')) return body
+    hasLied = true
+    return body.replace('"value":"1"', '"value":"2"')
+  })
+  // The second look comes a second later, and waits until the state between was seen.
+  const { before } = lying.upstream
+  let onSeen: () => void = () => {}
+  const seen = new Promise<void>(resolve => (onSeen = resolve))
+  lying.upstream.before = async (request, body) => {
+    if (hasLied && request.url.includes('Exact')) await seen
+    return before?.(request, body)
+  }
   await until(lying, maps, 'pass; reason=differs')
-  isLying = false
+  onSeen()
   await until(lying, maps, 'mirror')
   t.strictSame(lying.logged, [])
 })
