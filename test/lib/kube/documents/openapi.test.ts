@@ -151,6 +151,12 @@ t.test('operations have the names and texts of kube-apiserver', async t => {
     'post createExampleComV1NamespacedWidget: create a Widget',
     'delete deleteExampleComV1CollectionNamespacedWidget: delete collection of Widget',
   ])
+  t.strictSame(operationsOf(custom, '/apis/example.com/v1/namespaces/{namespace}/widgets/{name}'), [
+    'get readExampleComV1NamespacedWidget: read the specified Widget',
+    'put replaceExampleComV1NamespacedWidget: replace the specified Widget',
+    'delete deleteExampleComV1NamespacedWidget: delete a Widget',
+    'patch patchExampleComV1NamespacedWidget: partially update the specified Widget',
+  ])
   t.strictSame(operationsOf(core, '/api/v1/'), [
     'get getCoreV1APIResources: get available resources',
   ])
@@ -164,8 +170,13 @@ t.test('operations have the names and texts of kube-apiserver', async t => {
 t.test('a delete that may take its time is answered with 202, too', async t => {
   const core = allSteps(openApi.document('api/v1'))
   const { paths } = JSON.parse(core!) as {
-    paths: Record<string, Record<string, { responses: Record<string, object> }>>
+    paths: Record<string, Record<string, { responses: Record<string, { description: string }> }>>
   }
+  const created = paths['/api/v1/namespaces/{namespace}/pods']?.['post']?.responses ?? {}
+  t.strictSame(
+    Object.values(created).map(({ description }) => description),
+    ['OK', 'Created', 'Accepted', 'Unauthorized'],
+  )
   const codes = (path: string, method: string): string[] =>
     Object.keys(paths[path]?.[method]?.responses ?? {})
   const pods = '/api/v1/namespaces/{namespace}/pods'
