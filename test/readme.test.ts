@@ -5,6 +5,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { spawnSync } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import t from 'tap'
+import { benches } from '../bench/benches.ts'
 import { commands } from '../lib/config/commands.ts'
 import { manPage } from '../lib/commands/man.ts'
 import { metricsDocument } from './support/program/metrics-document.ts'
@@ -106,6 +107,10 @@ t.test('figures have a file, or the commit at which they were measured', async t
     const file = results.find(name => section.includes(`bench/results/${name}`))
     t.ok(commit ?? file, `${title}: bench/results/NAME.json, or "Measured at" and a commit`)
     if (hasHistory && commit !== undefined) t.ok(known(commit), `${title}: ${commit}`)
+    const benchNames = new Set(benches.map(({ name }) => name))
+    for (const [, bench = ''] of section.matchAll(/`npm run bench -- (\w[\w-]*)/g)) {
+      t.ok(benchNames.has(bench), `${title}: no bench ${bench}`)
+    }
   }
   // The plots of README are those of the file that it names.
   const readme = textOf('README.md')

@@ -117,7 +117,7 @@ t.test('secrets come out nowhere but in the answers to those who may read them',
     await embedded.close()
     rmSync(directory, { recursive: true })
   })
-  while (!said.includes('curl')) await moment()
+  while (!said.includes('\n  first  ')) await moment()
   const port = Number(/serves the Kubernetes API at http:\/\/127\.0\.0\.1:(\d+)/.exec(said)?.[1])
   const admin = Number(/"port":(\d+)/.exec(said)?.[1])
 

@@ -84,7 +84,7 @@ t.test('the package works where it is installed', async t => {
   let said = ''
   for await (const piece of child.stdout as AsyncIterable<Buffer>) {
     said += piece.toString()
-    if (said.includes('curl')) break
+    if (said.includes('\n  first  ')) break
   }
   const address = /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0] ?? ''
   const pods = (await (await fetch(`${address}/api/v1/pods`)).json()) as { items: unknown[] }

@@ -193,7 +193,7 @@ async function startProgram(t: Test, endpoints: readonly string[], url: string):
   let text = ''
   for await (const piece of child.stdout as AsyncIterable<Buffer>) {
     text += piece.toString()
-    if (text.includes('curl')) break
+    if (text.includes('\n  first  ')) break
   }
   return Number(/https:\/\/127\.0\.0\.1:(\d+)/.exec(text)?.[1])
 }

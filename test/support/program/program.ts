@@ -76,7 +76,7 @@ async function introductionOf({ stdout }: ChildProcess): Promise<string> {
   let text = ''
   for await (const chunk of stdout as AsyncIterable<Buffer>) {
     text += chunk.toString()
-    if (text.includes('curl')) break
+    if (text.includes('\n  first  ')) break
   }
   if (text === '') throw new Error('the program has ended without a word')
   return text

@@ -74,7 +74,7 @@ async function serving(
     let said = ''
     for await (const piece of child.stdout as AsyncIterable<Buffer>) {
       said += piece.toString()
-      if (said.includes('curl')) break
+      if (said.includes('\n  first  ')) break
     }
     const [address] = /http:\/\/127\.0\.0\.1:\d+/.exec(said) ?? []
     assert.ok(address, `watchglass ${args.join(' ')} did not begin to serve: ${log}`)
