@@ -45,6 +45,7 @@ import type {
 } from './service-options.ts'
 import { type Sides, wings } from './sides.ts'
 import type { RulesOfProcess, Threads } from '../threads/threads.ts'
+import { measuredResources } from '../kube/resources/measured.ts'
 import {
   type MemoryFigures,
   MemoryKeeper,
@@ -54,15 +55,16 @@ import type { Front, UpstreamParts } from '../front/front.ts'
 
 /** With an upstream, what is excluded is known all the same: it passes. */
 export function createRegistry(
-  { etcd: { prefix }, wings: { upstream } = {}, logger }: ServiceOptions,
+  { etcd: { prefix }, wings: { upstream, writes } = {}, logger }: ServiceOptions,
   served: ServedOptions,
   serverAddress: string,
 ): LiveRegistry {
   const { schema = schemaOf(), configured = [], excluded = [], hasCbor } = served
+  const measured = writes?.simulation?.actors.has('nodes') === true ? measuredResources : []
   return new LiveRegistry({
     schema,
     prefix,
-    configured: upstream === undefined ? configured : [],
+    configured: upstream === undefined ? [...configured, ...measured] : [],
     excluded: upstream === undefined ? excluded : [],
     isMirrored: mirroredKeyspaces({ ...served, prefix }),
     history: defaultHistory,

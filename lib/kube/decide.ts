@@ -9,6 +9,7 @@
 import { knownParameters } from './request/list-options.ts'
 import { hasUnknownMediaType } from '../codec/negotiate/accept.ts'
 import type { RequestTarget } from './request/request.ts'
+import { isMeasured } from './resources/measured.ts'
 import { readsAsObject } from './resources/object-reads.ts'
 import type { Resource } from './resources/resource.ts'
 import type { ResourceRoute, Route } from './request/routes.ts'
@@ -207,6 +208,9 @@ function decideAlone(
       }
       if (isWritable && isLog(route)) return { type: 'write' }
       if (isWritable && isStream(route)) return { type: 'write' }
+      if (isWritable && isMeasured(resource) && resource.verbs.includes(route.verb)) {
+        return { type: 'write' }
+      }
       if (isWritable && isProxy(route)) {
         return { type: 'refuse', status: needsKubelet(resource, subresource).status }
       }

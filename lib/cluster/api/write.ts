@@ -17,6 +17,8 @@ import {
   successJson,
 } from '../../kube/status.ts'
 import { textInOrder } from '../../codec/json/tree.ts'
+import { isMeasured } from '../../kube/resources/measured.ts'
+import { answerMeasured } from './measured.ts'
 import { chosenContainer, type LoggedPod, podLog } from './pod-log.ts'
 import { PodStreams } from './pod-stream.ts'
 import { runWrite } from '../write/operations/run-write.ts'
@@ -54,6 +56,7 @@ export function createWriteAnswers(
   const streams = new PodStreams()
   return async (context, route, options) => {
     const { subresource, resource } = route
+    if (isMeasured(resource)) return answerMeasured(context, route, services)
     if (!inPods.has(subresource)) return answerWrite(context, { route, services }, options)
     const pod = await readPod(context, { route, services })
     const { reply, target } = context

@@ -7,7 +7,7 @@ import type { Note } from '../event-recorder.ts'
 import { nothing, type Outcome, statusWrite, type Write } from '../outcome.ts'
 import type { Seen } from '../reconciler.ts'
 import { selects } from '../selectors.ts'
-import { quantityOf } from './quantities.ts'
+import { quantityOf } from '../../quantities.ts'
 
 export interface Claim {
   readonly metadata: Metadata
