@@ -120,17 +120,20 @@ function objectionTo(
 type PlannedWatch = Pick<WatchAnswer, 'plan' | 'mediaType'>
 
 /** Whether a watch is compressed: a streaming list, as servers of the version do for clients that
- *  accept it. An upstream of that version does unless it was seen not to; either way is right for
- *  such clients. */
+ *  accept it. An upstream of that version does unless it was seen not to, and an aggregated server,
+ *  whose version is not known, if it was seen to; either way is right for such clients. */
 function isCompressed(
   { reply, state }: RequestContext,
   { plan: { start, resource }, mediaType }: PlannedWatch,
   upstream: UpstreamSide | undefined,
 ): boolean {
   if (start.type !== 'state' || !start.hasEndBookmark || !reply.takesGzip) return false
-  if (!state.registry.schema.has('zippedStreams')) return false
-  if (upstream === undefined) return true
-  return upstream.obeys('zippedStreams', resource, mediaType) ?? resource.learned === undefined
+  const isOfVersion = state.registry.schema.has('zippedStreams')
+  if (upstream === undefined) return isOfVersion
+  if (resource.learned !== undefined) {
+    return upstream.obeys('zippedStreams', resource, mediaType) ?? false
+  }
+  return isOfVersion && (upstream.obeys('zippedStreams', resource, mediaType) ?? true)
 }
 
 /** Begins the response. */

@@ -2,6 +2,7 @@
  *  from the mirror byte for byte, and everything else by the server. */
 
 import type { OutgoingHttpHeaders } from 'node:http'
+import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { sleep } from '../../../lib/base/clock.ts'
 import { systemClock } from '../../../lib/ops/system.ts'
@@ -12,6 +13,8 @@ import { differenceOf } from '../replay.ts'
 import { readRecording, type Variant, variants } from './recording.ts'
 import { learnt, startWorld, type World } from './world.ts'
 import { patient } from '../../support/patience.ts'
+import { moment } from '../../support/http/moment.ts'
+import { openWatch } from '../../support/watch/watch-client.ts'
 
 /** The areas of the server's first moments, and of reads by users whom the sidecar would have to
  *  know: see test/e2e/sidecar.test.ts. */
@@ -175,6 +178,35 @@ t.test('recorded watches get the same frames', async t => {
     writer: world.writer,
     exceptions: watchExceptions,
   })
+})
+
+t.test('streaming lists are compressed once the server was seen to compress them', async t => {
+  const world = await startWorld(t, readRecording('default'), {
+    prefix: '/registry/wardle.example.com',
+    before: ({ url = '', headers }) =>
+      url.includes('asked-for-no-object') && headers['accept-encoding'] === 'gzip'
+        ? {
+            status: 200,
+            headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
+            body: gzipSync(''),
+          }
+        : undefined,
+  })
+  await world.writer.writeUpTo(12)
+  await learnt(world, ['flunders'])
+  const path =
+    '/apis/wardle.example.com/v1alpha1/flunders?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true'
+  const encodingOf = async (): Promise<string> => {
+    const stream = await openWatch(world.service.port, {
+      path,
+      headers: { 'accept-encoding': 'gzip' },
+    })
+    t.ok(await stream.next())
+    stream.close()
+    return stream.encoding
+  }
+  t.equal(await encodingOf(), '', 'its version is not known')
+  while ((await encodingOf()) !== 'gzip') await moment()
 })
 
 /** The same watch, with what tells the stand-in for the server which one it is. An event that is

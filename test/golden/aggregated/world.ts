@@ -13,7 +13,7 @@ import { defaultLimits } from '../../../lib/mirror/limits.ts'
 import { systemClock } from '../../../lib/ops/system.ts'
 import { BalancedUpstream } from '../../../lib/front/upstream/balanced-upstream.ts'
 import { defaultUpstreamTimeouts, UpstreamServer } from '../../../lib/front/upstream/server.ts'
-import { WardleServer } from '../../support/aggregated/wardle-server.ts'
+import { type WardleOptions, WardleServer } from '../../support/aggregated/wardle-server.ts'
 import type { Served } from '../../support/http/served.ts'
 import { silentLogger } from '../../support/silent-logger.ts'
 import type { Exchange, RecordedResponse, RecordedWatch } from '../load.ts'
@@ -33,7 +33,7 @@ export interface World {
 export async function startWorld(
   t: Test,
   recording: Recording,
-  options: { readonly prefix: string; readonly hasWatchCache?: boolean },
+  options: Pick<WardleOptions, 'prefix' | 'hasWatchCache' | 'before'>,
 ): Promise<World> {
   const scheduler = createDirectScheduler()
   const engine = new Engine({ clock: systemClock, random: createRandom(1), scheduler })
@@ -49,6 +49,7 @@ export async function startWorld(
     document: documentsIn(recording.exchanges),
     recorded: id => byId.get(id),
     hasWatchCache: options.hasWatchCache,
+    before: options.before,
   })
   await server.listen()
   const clock: Served['clock'] = {
