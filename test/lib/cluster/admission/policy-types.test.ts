@@ -165,6 +165,12 @@ const rows: readonly Row[] = [
     problem: `1:16: ${overload('_==_', '(string, int)')}`,
   },
   {
+    says: 'variables that are numbers',
+    expression: 'variables.number == object.spec.paused',
+    spec: { variables: [{ name: 'number', expression: '1.5' }] },
+    problem: `1:18: ${overload('_==_', '(double, bool)')}`,
+  },
+  {
     says: 'variables that are not there',
     expression: 'variables.other',
     spec: { variables: [{ name: 'name', expression: 'true' }] },

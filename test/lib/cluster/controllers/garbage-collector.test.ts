@@ -12,6 +12,7 @@ import { factsOf } from '../../../../lib/cluster/controllers/object-facts.ts'
 import { KeyValue, noLease } from '../../../../lib/store/event.ts'
 import type { Resource } from '../../../../lib/kube/resources/resource.ts'
 import { effort } from '../../../support/effort.ts'
+import { protobuf } from '../../../support/kube/stored-kinds.ts'
 
 interface Owner {
   readonly name: string
@@ -256,8 +257,8 @@ t.test('dependents of owners that were never there stay, those of deleted ones g
 t.test(
   'the facts of an object are read from JSON, and from nothing else that is no object',
   async t => {
-    const read = (text: string): ReturnType<typeof factsOf> => {
-      const bytes = Buffer.from(text)
+    const read = (text: string | Buffer): ReturnType<typeof factsOf> => {
+      const bytes = typeof text === 'string' ? Buffer.from(text) : text
       const meta = {
         createRevision: 7 as Revision,
         modRevision: 7 as Revision,
@@ -281,6 +282,34 @@ t.test(
         graceSeconds: 30,
       },
     )
+    const pod = {
+      kind: 'Pod',
+      apiVersion: 'v1',
+      metadata: {
+        name: 'n',
+        uid: 'u',
+        ownerReferences: [
+          {
+            apiVersion: 'v1',
+            kind: 'K',
+            name: 'o',
+            uid: 'o',
+            controller: false,
+            blockOwnerDeletion: true,
+          },
+          {
+            apiVersion: 'v1',
+            kind: 'K',
+            name: 'p',
+            uid: 'p',
+            controller: true,
+            blockOwnerDeletion: false,
+          },
+        ],
+      },
+    }
+    const { owners } = read(Buffer.from(protobuf(pod))) ?? {}
+    t.strictSame(owners, pod.metadata.ownerReferences)
     t.equal(read('{}'), undefined)
     t.equal(read('k8s\0garbage'), undefined)
   },

@@ -1,4 +1,7 @@
 import t from 'tap'
+import { NotExact } from '../../../../lib/codec/not-exact.ts'
+import { schemaOf as kubernetesSchema } from '../../../../lib/codec/schema/schema.ts'
+import { convertStored } from '../../../../lib/codec/served/convert.ts'
 import {
   metadata,
   protobuf,
@@ -233,4 +236,23 @@ t.test('what is not of the kind that is converted is not exact', async t => {
       t.type(served(text(value), apiVersion, kind), 'string', kind)
     }
   }
+})
+
+t.test('what is stored under the name of another kind is not converted', async t => {
+  const schema = kubernetesSchema()
+  const reason = (text: string | Uint8Array, apiVersion: string, kind: string): string => {
+    const bytes = typeof text === 'string' ? Buffer.from(text) : text
+    const made = convertStored({ bytes, start: 0, end: bytes.length }, { schema, apiVersion, kind })
+    return made instanceof NotExact ? made.reason : 'converted'
+  }
+  const definitions = ['apiextensions.k8s.io/v1', 'CustomResourceDefinition'] as const
+  t.equal(reason('[]', ...definitions), 'stored definition is not a JSON object')
+  t.equal(reason('{"kind":"Pod"}', ...definitions), 'stored value is no definition')
+  const pod = protobuf({ kind: 'Pod', apiVersion: 'v1', metadata: { name: 'a' } })
+  t.equal(reason(pod, 'events.k8s.io/v1', 'Event'), 'stored value is no Event of the core group')
+  t.equal(
+    reason(pod, 'autoscaling/v1', 'HorizontalPodAutoscaler'),
+    'stored value is no autoscaler of autoscaling/v2',
+  )
+  t.equal(reason(pod, 'v1', 'Pod'), 'no conversion to v1 Pod')
 })

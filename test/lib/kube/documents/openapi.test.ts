@@ -7,6 +7,7 @@ import { SchemaSet } from '../../../../lib/kube/documents/openapi-schemas.ts'
 import { builtInResources } from '../../../../lib/kube/resources/built-ins.ts'
 import { Registry } from '../../../../lib/kube/resources/registry.ts'
 import { digests } from '../../../../lib/ops/digests.ts'
+import { parameterTexts } from '../../../../lib/kube/documents/openapi-texts.ts'
 import { registryAt } from '../../../support/kube/kube-golden.ts'
 import { readAsked } from '../../../golden/asked.ts'
 import { allSteps } from '../../../support/steps.ts'
@@ -186,6 +187,12 @@ t.test('a delete that may take its time is answered with 202, too', async t => {
   t.strictSame(codes(pods, 'post'), ['200', '201', '202', '401'])
   t.strictSame(codes(`${pods}/{name}`, 'put'), ['200', '201', '401'])
   t.strictSame(codes(`${pods}/{name}`, 'patch'), ['200', '201', '401'])
+})
+
+t.test('a minor has no parameter that came later', async t => {
+  t.equal(parameterTexts('shardSelector', '1.35'), undefined)
+  t.match(parameterTexts('shardSelector', '1.36'), { type: 'string', text: /shardRange/ })
+  t.equal(parameterTexts('toString', '1.36'), undefined)
 })
 
 t.test('shared parameters of version 2 are named as recorded', async t => {

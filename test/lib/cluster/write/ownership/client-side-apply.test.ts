@@ -28,6 +28,18 @@ t.test('the annotation of kubectl is kept up to date, if there is one', async t 
   t.strictSame(annotationsOf({ annotations: { [name]: '' } }), { [name]: '' })
 })
 
+t.test('an applied object without annotations is noted as it is', async t => {
+  const noted = (object: object): string => {
+    const live = treeOf({ metadata: { annotations: { [name]: '{}' } } })
+    const updated = JSON.parse(textFromTree(withLastApplied(live, treeOf(object)))) as {
+      metadata: { annotations: Record<string, string> }
+    }
+    return updated.metadata.annotations[name] ?? ''
+  }
+  t.equal(noted({ kind: 'A', metadata: { name: 'a' } }), '{"kind":"A","metadata":{"name":"a"}}\n')
+  t.equal(noted({ kind: 'A' }), '{"kind":"A"}\n')
+})
+
 t.test('it goes when the annotations would be too large with it', async t => {
   const large = { [name]: '{}', other: 'x'.repeat(256 * 1024 - 5) }
   t.strictSame(Object.keys(annotationsOf({ annotations: large }) as object), ['other'])
