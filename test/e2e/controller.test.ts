@@ -62,7 +62,7 @@ t.test('a controller converges under faults, and its view equals the store', asy
     await leader.kill()
     await changed
     await other.until(({ isLeading }) => isLeading)
-    await store.converges()
+    await Promise.race([store.converges(), other.ended()])
     t.strictSame(await store.leader(), other.identity)
     const counts = await store.faultCounts()
     t.comment(JSON.stringify({ ...other.last, ...Object.fromEntries(counts) }))
@@ -213,6 +213,12 @@ class Candidate {
   async kill(): Promise<void> {
     this.#process.kill('SIGKILL')
     await this.#exited
+  }
+
+  /** Rejects when its process has ended. */
+  async ended(): Promise<never> {
+    await this.#exited
+    throw new Error(`candidate ${this.identity} has ended: ${JSON.stringify(this.last)}`)
   }
 
   /** Resolves with the first report of which that is true. */

@@ -3,28 +3,22 @@
 
 import {
   ApiException,
-  type ConfigurationOptions,
   CustomObjectsApi,
   type Informer,
   type KubeConfig,
   type KubernetesListObject,
   makeInformer,
   type ObjectCache,
-  type ObservableMiddleware,
   PatchStrategy,
-  setHeaderMiddleware,
   setHeaderOptions,
 } from '@kubernetes/client-node'
 import { type Gadget, group, isDone, keyOf, plural, version } from './gadgets.ts'
+import { withTimeout } from './requests.ts'
 import { WorkQueue } from './work-queue.ts'
-import { patient } from '../../support/patience.ts'
 
 const workers = 8
 const pageLimit = 400
 const restartMs = 50
-/** The client's fetch never ends when a connection is cut within a body whose length was told, and
- *  so each request has a timeout. */
-const timeoutMs = patient(5_000)
 
 export class Controller {
   readonly #api: CustomObjectsApi
@@ -132,16 +126,4 @@ export class Controller {
 function retryAfterMs(error: unknown): number {
   if (!(error instanceof ApiException)) return 0
   return Number(error.headers['retry-after'] ?? 0) * 1_000
-}
-
-function withTimeout(): ConfigurationOptions {
-  const accept = setHeaderMiddleware('Accept', 'application/json')
-  const middleware: ObservableMiddleware = {
-    ...accept,
-    pre(request) {
-      request.setSignal(AbortSignal.timeout(timeoutMs))
-      return accept.pre(request)
-    },
-  }
-  return { middleware: [middleware], middlewareMergeStrategy: 'append' }
 }

@@ -11,6 +11,7 @@ import {
   type V1LeaseSpec,
   V1MicroTime,
 } from '@kubernetes/client-node'
+import { withTimeout } from './requests.ts'
 import { patient } from '../../support/patience.ts'
 
 const leaseSeconds = Math.ceil(patient(2_000) / 1_000)
@@ -53,7 +54,7 @@ export class LeaderElection {
       const lease = await this.#read()
       if (lease === undefined) {
         const body = { metadata: { name: this.#name, namespace }, spec: this.#spec(undefined) }
-        this.#see(await this.#api.createNamespacedLease({ namespace, body }))
+        this.#see(await this.#api.createNamespacedLease({ namespace, body }, withTimeout()))
         return true
       }
       const hasChanged = lease.metadata?.resourceVersion !== this.#seen?.metadata?.resourceVersion
@@ -64,7 +65,12 @@ export class LeaderElection {
       // With the resourceVersion that was read: of two candidates one gets a conflict.
       const { metadata = {} } = lease
       const body = { metadata, spec: this.#spec(lease) }
-      this.#see(await this.#api.replaceNamespacedLease({ name: this.#name, namespace, body }))
+      this.#see(
+        await this.#api.replaceNamespacedLease(
+          { name: this.#name, namespace, body },
+          withTimeout(),
+        ),
+      )
       return true
     } catch {
       // A fault, or another candidate was faster: asked again after a moment, and given up at the
@@ -75,7 +81,7 @@ export class LeaderElection {
 
   async #read(): Promise<V1Lease | undefined> {
     try {
-      return await this.#api.readNamespacedLease({ name: this.#name, namespace })
+      return await this.#api.readNamespacedLease({ name: this.#name, namespace }, withTimeout())
     } catch (error) {
       if (error instanceof ApiException && error.code === 404) return undefined
       throw error
