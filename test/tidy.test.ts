@@ -1,6 +1,6 @@
 /** House rules that the linter cannot see. `npm test` fails when one is broken. */
 
-import { readFileSync, readdirSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
 import { long, ownProcess, slowest, suiteBudgets, wholeBudget } from './budgets.ts'
@@ -161,6 +161,21 @@ t.test('imports between the folders of lib/ point down only', async t => {
     }
   }
   t.strictSame(upward, [])
+})
+
+t.test('the README.md of a room names each of the rooms in it', async t => {
+  const missing = readdirSync('lib').flatMap(room => {
+    const document = `lib/${room}/README.md`
+    if (!existsSync(document)) return []
+    const text = readFileSync(document, 'utf8')
+    const rooms = readdirSync(`lib/${room}`, { withFileTypes: true }).filter(one =>
+      one.isDirectory(),
+    )
+    return rooms
+      .filter(({ name }) => !text.includes(`\`${name}/`))
+      .map(({ name }) => `${room}/${name}`)
+  })
+  t.strictSame(missing, [])
 })
 
 t.test('imports between the rooms of a room point down only', async t => {

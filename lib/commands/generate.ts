@@ -4,7 +4,7 @@
 import { sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
 import { wings } from '../compose/sides.ts'
-import { etcdConnection } from '../config/etcd.ts'
+import { etcdConnection } from './plan/etcd-connection.ts'
 import { GrpcClient } from '../etcd/grpc/client.ts'
 import { systemClock } from '../ops/system.ts'
 import type { CommandContext } from './context.ts'

@@ -4,7 +4,7 @@
 import { textFromKey } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
 import type { Service } from '../compose/service.ts'
-import { addressOf } from '../config/listen.ts'
+import { addressOf } from './plan/listen.ts'
 import type { OptionValues } from '../config/option-values.ts'
 import { isWritable } from './plan/serve-plan.ts'
 import { adminListenOf } from './plan/upstream.ts'

@@ -3,13 +3,10 @@
  *  `--etcd-user` is `WATCHGLASS_ETCD_USER`. */
 
 import { authOptions } from './auth.ts'
-import { dataFolderOptions } from './data-folder.ts'
 import { etcdCredentialOptions, etcdOption } from './etcd.ts'
 import { etcdListenOptions } from './etcd-listen.ts'
-import { faultOptions } from './faults.ts'
-import { memoryOption } from './memory.ts'
 import type { Command, Option } from './option.ts'
-import { threadsOption } from './threads.ts'
+import { dataFolderOptions, faultOptions, memoryOption, threadsOption } from './serve-options.ts'
 import { metricsNamesOption, otlpOption, upstreamOptions } from './upstream.ts'
 
 /** The options of generated clusters. */

@@ -14,7 +14,8 @@ import {
   rbacPlanOf,
   type ReviewServerPlan,
 } from './auth-plan.ts'
-import { isLoopback, tlsFilesOf } from '../../config/listen.ts'
+import { isLoopback } from '../../base/loopback.ts'
+import { tlsFilesOf } from './listen.ts'
 import type { OptionValues } from '../../config/option-values.ts'
 import { Callers } from '../../http/auth/callers.ts'
 import { requireAuthorities } from '../../http/server/authorities.ts'

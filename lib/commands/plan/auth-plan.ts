@@ -3,8 +3,8 @@
 
 import { CacheError } from '../../base/errors.ts'
 import { defaultIssuer } from '../../config/auth.ts'
-import { authoritiesOf, fileOf, filesOf, type KeyPair, keyPairOf } from '../../config/files.ts'
-import { isLoopback } from '../../config/listen.ts'
+import { authoritiesOf, fileOf, filesOf, type KeyPair, keyPairOf } from './files.ts'
+import { isLoopback } from '../../base/loopback.ts'
 import type { OptionValues } from '../../config/option-values.ts'
 
 /** The trusted front proxies, as options name them. */

@@ -2,7 +2,7 @@
  *  file is read again. */
 
 import { CacheError } from '../../base/errors.ts'
-import { authoritiesOf, fileOf, type KeyPair, keyPairOf } from '../../config/files.ts'
+import { authoritiesOf, fileOf, type KeyPair, keyPairOf } from './files.ts'
 import { listed, type OptionValues } from '../../config/option-values.ts'
 import { upstreamOptions } from '../../config/upstream.ts'
 

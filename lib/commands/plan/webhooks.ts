@@ -2,8 +2,8 @@
 
 import { CacheError } from '../../base/errors.ts'
 import type { HttpsCallerOptions } from '../../cluster/admission/webhooks/https-caller.ts'
-import { isLoopback } from '../../config/listen.ts'
-import { listenOf } from '../../config/listen.ts'
+import { isLoopback } from '../../base/loopback.ts'
+import { listenOf } from './listen.ts'
 import type { OptionValues } from '../../config/option-values.ts'
 
 /** Whoever may write names hosts that the server then calls. Where only this machine may write, any

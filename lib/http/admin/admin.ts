@@ -15,6 +15,7 @@
  *  change needs a PUT, which a web page of another server cannot have a browser send, and is
  *  accepted from this machine only. */
 
+import { isLoopback } from '../../base/loopback.ts'
 import { CacheError } from '../../base/errors.ts'
 import { findLogLevel, type LevelledLogger } from '../../base/logger.ts'
 import { parseTarget, type RequestTarget } from '../../kube/request/request.ts'
@@ -192,8 +193,4 @@ function send(exchange: Exchange, status: number, type: string, body: string): v
     },
   }
   sendWhole(exchange, response, Buffer.from(body))
-}
-
-function isLoopback(address: string): boolean {
-  return address === '::1' || /^(?:::ffff:)?127\./.test(address)
 }

@@ -339,7 +339,7 @@ function refuseStream(exchange: Exchange): void {
   sendWhole(exchange, { status: 400, headers }, body)
 }
 
-/** `reusePort` has no type in Node 20, which ignores it (lib/config/threads.ts). */
+/** `reusePort` has no type in Node 20, which ignores it (lib/commands/plan/threads.ts). */
 function listenOptionsOf({ host, port, isShared = false }: Listen): net.ListenOptions {
   return { host, port, reusePort: isShared } as net.ListenOptions
 }

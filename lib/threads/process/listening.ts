@@ -1,6 +1,6 @@
 /** The port on which all threads listen, each with a socket of its own (`reusePort`): the kernel
  *  spreads the connections over them. `--threads` is refused where that is not possible
- *  (lib/config/threads.ts). */
+ *  (lib/commands/plan/threads.ts). */
 
 import * as net from 'node:net'
 import { CacheError } from '../../base/errors.ts'

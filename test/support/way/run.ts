@@ -1,6 +1,7 @@
 /** `npm run way -- get|list|table|watch|apply|pass [--functions]`: how long the way of a request
  *  through the program is. Starts the built program, sends the same kind of request several times,
  *  and counts the files of lib/ and the functions in them that run for each (V8's own count).
+ *  `npm run way -- lines`: how large the program is.
  *
  *  What only some of the requests enter is left out: timers that ran beside them, or what is made
  *  once. Code and schemas are warm. A get and a list show what was shown before, so their objects
@@ -15,6 +16,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import type { Ran } from './count.ts'
+import { linesTable } from './lines.ts'
 
 interface Request {
   readonly method?: string
@@ -69,9 +71,13 @@ const { values, positionals } = parseArgs({
   options: { functions: { type: 'boolean' } },
 })
 const [kind = ''] = positionals
+if (kind === 'lines') {
+  process.stdout.write(linesTable())
+  process.exit(0)
+}
 const requestOf = requests[kind]
 if (requestOf === undefined) {
-  process.stderr.write(`name what is asked for: ${Object.keys(requests).join(', ')}\n`)
+  process.stderr.write(`name what is asked for: ${Object.keys(requests).join(', ')}, or lines\n`)
   process.exit(2)
 }
 

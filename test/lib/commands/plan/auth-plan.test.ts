@@ -2,7 +2,7 @@ import t from 'tap'
 import { authPlanOf } from '../../../../lib/commands/plan/auth-plan.ts'
 import { load } from '../../../../lib/config/load.ts'
 import type { OptionValues } from '../../../../lib/config/option-values.ts'
-import { memoryBudgetOf } from '../../../../lib/config/memory.ts'
+import { memoryBudgetOf } from '../../../../lib/commands/plan/memory.ts'
 
 function values(...args: string[]): OptionValues {
   const invocation = load(['serve', ...args], {})

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import type { Command } from '../../../lib/config/option.ts'
+import type { Command } from '../../../../lib/config/option.ts'
+import { etcdConnection } from '../../../../lib/commands/plan/etcd-connection.ts'
 import {
   type EtcdConnection,
-  etcdConnection,
   etcdCredentialOptions,
   etcdOption,
-} from '../../../lib/config/etcd.ts'
-import { load } from '../../../lib/config/load.ts'
+} from '../../../../lib/config/etcd.ts'
+import { load } from '../../../../lib/config/load.ts'
 
 const known: Record<string, Command> = {
   record: { operands: '', summary: '', options: [etcdOption, ...etcdCredentialOptions] },

@@ -1,8 +1,8 @@
 /** Which numbers of threads a machine can have. */
 
 import t from 'tap'
-import { OptionValues } from '../../../lib/config/option-values.ts'
-import { canSharePort, type Machine, threadsOf } from '../../../lib/config/threads.ts'
+import { OptionValues } from '../../../../lib/config/option-values.ts'
+import { canSharePort, type Machine, threadsOf } from '../../../../lib/commands/plan/threads.ts'
 
 const machine: Machine = { cores: 16, platform: 'linux', node: '22.12.0' }
 

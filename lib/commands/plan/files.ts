@@ -4,9 +4,9 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
-import { CacheError } from '../base/errors.ts'
-import { type NamedPem, pairProblem } from '../base/pem.ts'
-import type { OptionValues } from './option-values.ts'
+import { CacheError } from '../../base/errors.ts'
+import { type NamedPem, pairProblem } from '../../base/pem.ts'
+import type { OptionValues } from '../../config/option-values.ts'
 
 /** A certificate and its key (PEM). */
 export interface KeyPair {

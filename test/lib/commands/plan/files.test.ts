@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { authoritiesOf, fileOf, keyPairOf } from '../../../lib/config/files.ts'
-import { OptionValues } from '../../../lib/config/option-values.ts'
+import { authoritiesOf, fileOf, keyPairOf } from '../../../../lib/commands/plan/files.ts'
+import { OptionValues } from '../../../../lib/config/option-values.ts'
 
 const certs = 'test/support/certs'
 

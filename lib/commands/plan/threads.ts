@@ -2,18 +2,10 @@
  *  several. */
 
 import { availableParallelism } from 'node:os'
-import { CacheError } from '../base/errors.ts'
-import type { OptionValues } from './option-values.ts'
-import type { Option } from './option.ts'
+import { CacheError } from '../../base/errors.ts'
+import type { OptionValues } from '../../config/option-values.ts'
 
 const most = 8
-
-export const threadsOption: Option = {
-  name: 'threads',
-  value: 'N|auto',
-  fallback: '1',
-  help: 'How many threads serve clients, 1 to 64. With 1 the main thread does; with more it keeps the mirror of etcd and serves nobody. More than 1 needs Linux and Node 22.12 or newer. auto: one for each core but one, at most 8; 1 on machines with up to two cores, with --upstream, and where more are not possible.',
-}
 
 /** The machine's properties that decide. */
 export interface Machine {

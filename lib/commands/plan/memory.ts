@@ -1,14 +1,7 @@
 /** The memory budget, read from the options. */
 
-import { CacheError } from '../base/errors.ts'
-import type { OptionValues } from './option-values.ts'
-import type { Option } from './option.ts'
-
-export const memoryOption: Option = {
-  name: 'memory-budget',
-  value: 'SIZE',
-  help: 'The most memory that mirror, history, indexes and encoded objects may use together, such as 4GiB or 500MiB. Above it encoded objects are dropped first, then indexes, then history; then the largest resources go to the upstream. Without --upstream, a start that does not fit is refused.',
-}
+import { CacheError } from '../../base/errors.ts'
+import type { OptionValues } from '../../config/option-values.ts'
 
 const units: Readonly<Record<string, number>> = { KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 }
 

@@ -1,7 +1,7 @@
 /** The addresses to listen on, read from the options. */
 
-import { CacheError } from '../base/errors.ts'
-import type { OptionValues } from './option-values.ts'
+import { CacheError } from '../../base/errors.ts'
+import type { OptionValues } from '../../config/option-values.ts'
 
 /** An address to listen at. */
 export interface ListenAddress {
@@ -48,11 +48,6 @@ export function tlsFilesOf(
 /** As a URL, with the port that was chosen. */
 export function addressOf({ protocol, host }: ListenAddress, port: number): string {
   return `${protocol}://${host.includes(':') ? `[${host}]` : host}:${port}`
-}
-
-/** True for addresses that only this machine can reach. */
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
 }
 
 function invalid(message: string): CacheError {
