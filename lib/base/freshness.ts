@@ -17,3 +17,9 @@ export type FreshnessType = Freshness['type']
  *  somebody else; etcd itself, which takes exact ones, and consistent ones of a keyspace that was
  *  mirrored; nowhere. */
 export type Elsewhere = 'anywhere' | 'etcd' | 'nowhere'
+
+/** The one who reads. It is asked for its signal, which ends what it waits for, only where there is
+ *  something to wait for: most reads end before, and a signal costs as much as a small answer. */
+export interface Reader {
+  readonly signal: AbortSignal
+}

@@ -2,6 +2,7 @@
  *  attaches here; without it such objects are shown in no other version than the one that they are
  *  stored in. */
 
+import type { Reader } from '../base/freshness.ts'
 import type { Key } from '../base/keys.ts'
 import type { KeyValue } from '../store/event.ts'
 import type { Resource } from './resources/resource.ts'
@@ -14,7 +15,7 @@ export interface Conversions {
   prepare(
     resource: Resource,
     entries: Iterable<KeyValue>,
-    reader: { readonly signal: AbortSignal },
+    reader: Reader,
   ): Promise<void> | undefined
   /** The same for the objects of an event, for which watches wait meanwhile: whoever is held in the
    *  keyspace is resumed at the end. False if it was tried, and is of no use. */

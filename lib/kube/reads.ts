@@ -1,7 +1,7 @@
 /** The contents that a planned read asks for, and what it gets: a snapshot of the mirror, or pages
  *  of etcd itself. */
 
-import type { Elsewhere, Freshness } from '../base/freshness.ts'
+import type { Elsewhere, Freshness, Reader } from '../base/freshness.ts'
 import type { Soon } from '../base/soon.ts'
 import type { PassReason } from './decide.ts'
 import type { Key, KeyRange } from '../base/keys.ts'
@@ -15,8 +15,7 @@ export interface ReadRequest {
   readonly elsewhere: Elsewhere
   /** Contents of so long ago are wanted, where the freshness allows it. */
   readonly staleMs?: number | undefined
-  /** Called only if the read has to wait, so that a signal is made only then. */
-  readonly signal: AbortSignal
+  readonly reader: Reader
 }
 
 /** Source that a read is answered from. */

@@ -50,7 +50,7 @@ export function contentsAt(
     const read: ReadOptions = {
       freshness: { type: 'exact', revision },
       elsewhere: 'nowhere',
-      signal,
+      reader: { signal },
     }
     const outcome = await mirrors.read(keyspace, read)
     if (outcome.from === 'mirror') return outcome.snapshot
@@ -64,8 +64,11 @@ export function revisionIn(
   mirrors: Mirrors,
 ): (keyspace: Key, signal: AbortSignal) => Promise<Revision> {
   return async (keyspace, signal) => {
-    const read: ReadOptions = { freshness: { type: 'consistent' }, elsewhere: 'nowhere', signal }
-    const outcome = await mirrors.read(keyspace, read)
+    const outcome = await mirrors.read(keyspace, {
+      freshness: { type: 'consistent' },
+      elsewhere: 'nowhere',
+      reader: { signal },
+    })
     if (outcome.from === 'mirror') return mirrors.proven(keyspace)
     throw new CacheError('not_ready', 'the mirror cannot tell the revision of its etcd')
   }

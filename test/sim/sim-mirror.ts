@@ -141,7 +141,7 @@ export class SimMirror {
     void this.#read(this.#anyPlace(), keyspace, {
       freshness,
       elsewhere,
-      signal: abort?.signal,
+      reader: abort,
     })
   }
 

@@ -132,9 +132,10 @@ class Part implements MirroredPart {
     const outcome = await this.#mirror.read(this.#keyspace.name, {
       freshness,
       elsewhere: 'anywhere',
-      // Read only by a read that has to wait.
-      get signal() {
-        return signal()
+      reader: {
+        get signal() {
+          return signal()
+        },
       },
     })
     return outcome.from === 'mirror' ? outcome.snapshot : undefined

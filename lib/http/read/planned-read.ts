@@ -3,8 +3,8 @@
 
 import type { Clock } from '../../base/clock.ts'
 import type { Soon } from '../../base/soon.ts'
-import type { Elsewhere, Freshness } from '../../base/freshness.ts'
-import { type Key, type KeyRange, singleKey } from '../../base/keys.ts'
+import type { Freshness } from '../../base/freshness.ts'
+import { type KeyRange, singleKey } from '../../base/keys.ts'
 import { CacheError } from '../../base/errors.ts'
 import { readFailure } from '../../kube/read-failure.ts'
 import type { ReadPlan, WatchPlan } from '../../kube/read-plan.ts'
@@ -19,32 +19,6 @@ export function staleMsOf(plan: ReadPlan, { faults }: RequestContext): number | 
   if (faults === undefined || plan.type === 'watch') return undefined
   const { type } = plan.freshness
   return type === 'any' || type === 'not-older-than' ? faults.staleMs() : undefined
-}
-
-/** Who reads. Asked for the signal only if the read has to wait. */
-interface Reader {
-  readonly signal: AbortSignal
-}
-
-/** A plan as the mirror is asked for it. */
-export class PlannedRead implements ReadRequest {
-  readonly keyspace: Key
-  readonly freshness: Freshness
-  readonly elsewhere: Elsewhere
-  readonly staleMs: number | undefined
-  readonly #reader: Reader
-
-  constructor(plan: ReadPlan, reader: Reader, { elsewhere }: Reads, staleMs?: number) {
-    this.elsewhere = elsewhere
-    this.keyspace = plan.keyspace
-    this.freshness = plan.type === 'watch' ? freshnessOfStart(plan) : plan.freshness
-    this.staleMs = staleMs
-    this.#reader = reader
-  }
-
-  get signal(): AbortSignal {
-    return this.#reader.signal
-  }
 }
 
 export function rangeOf(plan: ReadPlan): KeyRange {
@@ -74,18 +48,24 @@ export function contentsFor(
   { plan, timeoutMs }: Wanted,
   { reads, tokenEncryption, clock }: ContentsServices,
 ): Soon<Contents | PassReason | 'timed out'> {
-  const staleMs = staleMsOf(plan, context)
+  const request: ReadRequest = {
+    keyspace: plan.keyspace,
+    freshness: plan.type === 'watch' ? freshnessOfStart(plan) : plan.freshness,
+    elsewhere: reads.elsewhere,
+    staleMs: staleMsOf(plan, context),
+    reader: context,
+  }
   const fail = (error: unknown): never => {
     throw readFailure(plan, CacheError.from(error, 'source_failed'), tokenEncryption)
   }
   // The mirror has its own timeout, far below that of requests.
   if (timeoutMs !== undefined) {
     return withDeadline(context, { clock, timeoutMs }, async signal =>
-      reads.read(new PlannedRead(plan, { signal }, reads, staleMs)),
+      reads.read({ ...request, reader: { signal } }),
     ).catch(fail)
   }
   try {
-    const contents = reads.read(new PlannedRead(plan, context, reads, staleMs))
+    const contents = reads.read(request)
     return contents instanceof Promise ? contents.catch(fail) : contents
   } catch (error) {
     return fail(error)

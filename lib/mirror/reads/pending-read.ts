@@ -105,7 +105,7 @@ export class PendingRead extends Perishable implements ServedWaiter, ProgressWai
    *  probe, so it is requested only when the read has to wait for something else. */
   listen(): void {
     if (this.#stopListening !== undefined) return
-    const { signal } = this.options
+    const signal = this.options.reader?.signal
     if (signal === undefined) return
     if (signal.aborted) {
       this.fail(abandoned())

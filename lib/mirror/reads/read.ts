@@ -1,6 +1,6 @@
 /** A read of the mirror: what it asks for, and how it can end. */
 
-import type { Elsewhere, Freshness } from '../../base/freshness.ts'
+import type { Elsewhere, Freshness, Reader } from '../../base/freshness.ts'
 import type { Revision } from '../../base/revision.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
 import type { Progress } from '../feed/progress.ts'
@@ -25,8 +25,7 @@ export type ReadOutcome =
 export interface ReadOptions {
   readonly freshness: Freshness
   readonly elsewhere: Elsewhere
-  /** Called only if the read has to wait, so that a signal is made only then. */
-  readonly signal?: AbortSignal | undefined
+  readonly reader?: Reader | undefined
 }
 
 /** The feed of a keyspace as the gate sees it. */

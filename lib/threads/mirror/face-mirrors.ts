@@ -7,7 +7,7 @@
 
 import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
-import type { Elsewhere, Freshness } from '../../base/freshness.ts'
+import type { Freshness } from '../../base/freshness.ts'
 import type { KeyRange } from '../../base/keys.ts'
 import { type Revision, revision } from '../../base/revision.ts'
 import { Slice } from '../../base/slice.ts'
@@ -139,7 +139,9 @@ export class FaceMirrors implements Mirrors, CopyTarget {
     const { epoch } = mirror
     // The ring may have told of a new epoch before the answer comes.
     const isOfOldEpoch = (): boolean => epoch !== mirror.epoch || this.#isOver(mirror)
-    const wanted = shown === undefined ? options : new RaisedRead(options, shown)
+    // It must not be older than what another thread has shown.
+    const raised: Freshness | undefined = shown && { type: 'not-older-than', revision: shown }
+    const wanted = raised === undefined ? options : { ...options, freshness: raised }
     const answered = mirror.gate.read(keyspace, feed, wanted)
     if (!(answered instanceof Promise)) return isOfOldEpoch() ? again() : answered
     return answered.then(
@@ -341,8 +343,9 @@ export class FaceMirrors implements Mirrors, CopyTarget {
 
   /** Another thread has shown a newer epoch: waits until this one has been told of it, for no
    *  longer than a read may. */
-  #untilEpoch(mirror: FaceMirror, { signal }: ReadOptions): Promise<void> {
+  #untilEpoch(mirror: FaceMirror, { reader }: ReadOptions): Promise<void> {
     const { clock, limits } = this.#options
+    const signal = reader?.signal
     return new Promise((resolve, reject) => {
       let isOver = false
       const finish = (end: () => void): void => {
@@ -382,21 +385,4 @@ export class FaceMirrors implements Mirrors, CopyTarget {
 function isAboutRevision(error: unknown): boolean {
   if (!(error instanceof CacheError)) return false
   return error.code === 'future_revision' || error.code === 'expired'
-}
-
-/** A read that must not be older than what was shown. */
-class RaisedRead implements ReadOptions {
-  readonly freshness: Freshness
-  readonly elsewhere: Elsewhere
-  readonly #asked: ReadOptions
-
-  constructor(asked: ReadOptions, shown: Revision) {
-    this.freshness = { type: 'not-older-than', revision: shown }
-    this.elsewhere = asked.elsewhere
-    this.#asked = asked
-  }
-
-  get signal(): AbortSignal | undefined {
-    return this.#asked.signal
-  }
 }

@@ -3,6 +3,7 @@
  *  that hangs holds up who needs its objects, and nobody else. */
 
 import { isObject, listOf, memberOf, textOf, type UntypedObject } from '../../../base/untyped.ts'
+import type { Reader } from '../../../base/freshness.ts'
 import type { Key } from '../../../base/keys.ts'
 import type { ConvertedObjects } from '../../../codec/served/custom/converted-objects.ts'
 import { customKindOf } from '../../../codec/served/custom/custom-definition.ts'
@@ -54,7 +55,7 @@ export class ObjectConversions implements Conversions {
   prepare(
     resource: Resource,
     entries: Iterable<KeyValue>,
-    reader: { readonly signal: AbortSignal },
+    reader: Reader,
   ): Promise<void> | undefined {
     if (!isConverted(resource)) return undefined
     const missing = this.#missing(resource, entries)

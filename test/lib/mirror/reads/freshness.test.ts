@@ -265,7 +265,7 @@ t.test('a read that is given up by its caller does not stay behind', async t => 
   setMaxListeners(0, giveUp.signal)
   const freshness = notOlderThan(100)
   const outcomes = Array.from({ length: 500 }, () =>
-    Promise.resolve(mirror.read('a', { freshness, elsewhere: 'nowhere', signal: giveUp.signal })),
+    Promise.resolve(mirror.read('a', { freshness, elsewhere: 'nowhere', reader: giveUp })),
   )
   for (const outcome of outcomes) outcome.catch(() => {})
   await clock.advance(10)
