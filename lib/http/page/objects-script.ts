@@ -327,9 +327,8 @@ async function showObject({ kind, namespace, name, signal }) {
     })
   }
   if (signal.aborted) return
-  content.replaceChildren(
-    el('h3', {}, 'Events'), events, el('h3', {}, 'Last changes'), notes, changes,
-    el('div', { class: 'tools' }, el('h3', {}, 'YAML'), managed.node), yaml)
+  // Of one that is not there, only that is said.
+  content.replaceChildren()
   let current
   let isBegun = false
   const readYaml = async () => {
@@ -342,6 +341,9 @@ async function showObject({ kind, namespace, name, signal }) {
     tell('Live')
     if (!isBegun) {
       isBegun = true
+      content.replaceChildren(
+        el('h3', {}, 'Events'), events, el('h3', {}, 'Last changes'), notes, changes,
+        el('div', { class: 'tools' }, el('h3', {}, 'YAML'), managed.node), yaml)
       void showEvents({ kind, namespace, name, signal, place: events })
       void showEarlier({ only, object: current, signal, changes, notes })
     }

@@ -73,6 +73,14 @@ t.test('from kinds to objects to one object, live', { skip }, async t => {
     t.ok(widest <= 360, `${widest} pixels wide on a phone`)
     await checkContrast(t, phone, scheme)
   }
+  const missing = await browser.open(`${served.url}#/configmaps/default/nobody`, {
+    width: 1100,
+    height: 900,
+  })
+  await missing.until(
+    `document.getElementById('objects-state').textContent === 'configmaps "nobody" not found'`,
+  )
+  t.equal(await missing.value(`document.querySelectorAll('#objects h3').length`), 0, 'nothing else')
 })
 
 /** All of a list, at one revision; what is searched, sorted, new and gone. */
