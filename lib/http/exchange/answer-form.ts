@@ -1,4 +1,4 @@
-/** The rendering of objects that a read asks for: refuses one that does not fit the request. */
+/** The form of objects that a read asks for: refuses one that does not fit the request. */
 
 import type { Clock } from '../../base/clock.ts'
 import { type MediaType, renderingMismatch } from '../../codec/negotiate/negotiate.ts'
@@ -19,13 +19,13 @@ import { badRequest, notAcceptable, notExactly, plainError } from '../../kube/st
 import type { RequestContext } from './request-context.ts'
 import type { UpstreamSide } from './upstream-side.ts'
 
-/** A rendering: which encoder, and which parts of the objects. */
+/** The form of an answer: which encoder, and which parts of the objects. */
 export interface AnswerForm {
   readonly encoder: ObjectEncoder
   readonly form: OutputForm
 }
 
-/** The read that a rendering is for: its resource, its type, its subresource. */
+/** The read that a form is for: its resource, its type, its subresource. */
 export interface AnsweredRead {
   readonly resource: Resource
   readonly type: ReadPlan['type']
