@@ -126,7 +126,6 @@ function isDate(text: string): boolean {
 }
 
 function isDateTime(text: string): boolean {
-  if (text.length < 4) return false
   const [date = '', time] = text.toLowerCase().split('t')
   if (time === undefined || !isDate(date)) return false
   const match = /^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$/.exec(time)

@@ -7,6 +7,8 @@ import { NotExact } from '../../../../lib/codec/not-exact.ts'
 import { builtInResources } from '../../../../lib/kube/resources/built-ins.ts'
 import { historyBatches } from '../../../golden/load.ts'
 import { recordedReader, selectableKind } from '../../../support/kube/selectable.ts'
+import { entryOf } from '../../../support/kube/outputs.ts'
+import { protobuf } from '../../../support/kube/stored-kinds.ts'
 import { collector } from '../../../support/program/collector.ts'
 import { decodeStored, slowReader } from '../../../support/kube/slow-selectable.ts'
 
@@ -108,6 +110,30 @@ t.test('fields that would be pruned are empty', async t => {
   t.equal(reader.read(storedGadget({ gone: 'x' })), undefined)
   t.equal(reader.field(gone), '')
 })
+
+t.test(
+  'a controller without labels has those of its pods, as the server fills them in',
+  async t => {
+    const controllers = builtInResources(schemaOf()).find(
+      ({ resource }) => resource === 'replicationcontrollers',
+    )!
+    const label = (labels: object | undefined): string | undefined => {
+      const value = protobuf({
+        kind: 'ReplicationController',
+        apiVersion: 'v1',
+        metadata: { name: 'a', labels },
+        spec: { template: { metadata: { labels: { app: 'pods' } } } },
+      })
+      const reader = recordedReader(controllers, [], true)
+      t.equal(reader.read(entryOf('a', value)), undefined)
+      return reader.label('app')
+    }
+    t.equal(label(undefined), 'pods')
+    t.equal(label({}), 'pods')
+    t.equal(label({ app: 'own' }), 'own')
+    t.equal(label({ other: 'x' }), undefined)
+  },
+)
 
 t.test('names with dots in them are escaped in paths', async t => {
   const dotted = fieldOf(String.raw`spec.a\.b`)

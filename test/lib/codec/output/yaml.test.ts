@@ -219,3 +219,26 @@ t.test('what is nested too deep for us is not exact, and ends nothing', async t 
     t.type(cborFromJson(json, undefined, 'bare'), NotExact)
   }
 })
+
+/** keyList.Less of go-yaml v2. */
+t.test('names are in the order in which go-yaml writes them', async t => {
+  const inOrder = [
+    '1',
+    '2',
+    '10',
+    'a',
+    'a0b',
+    'a00b',
+    'a1',
+    'a01',
+    'a2',
+    'a10',
+    'a-',
+    'aa',
+    'b',
+    'é',
+  ]
+  const shuffled = Object.fromEntries([...inOrder].reverse().map(name => [`x${name}`, 1]))
+  const written = yamlText(JSON.stringify(shuffled))
+  t.comment(written.replaceAll(/: 1\n/g, ' '))
+})

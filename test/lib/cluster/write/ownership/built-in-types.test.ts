@@ -63,6 +63,11 @@ t.test('members of built-in objects have the types of the OpenAPI document', asy
   }
 })
 
+t.test('a list with a name of its own is a list of texts', async t => {
+  const { map } = typeOf('certificates/v1.CertificateSigningRequestSpec')
+  t.equal(shown(map?.fields?.get('extra')?.type.map?.element), 'atomic list')
+})
+
 t.test('some objects are atomic, and a selector is one', async t => {
   for (const name of ['core/v1.ObjectReference', 'core/v1.LocalObjectReference']) {
     t.ok(typeOf(name).map?.isAtomic, name)
