@@ -227,18 +227,21 @@ t.test('names are in the order in which go-yaml writes them', async t => {
     '2',
     '10',
     'a',
-    'a0b',
+    'a-',
     'a00b',
+    'a0b',
     'a1',
     'a01',
     'a2',
     'a10',
-    'a-',
     'aa',
     'b',
     'é',
   ]
   const shuffled = Object.fromEntries([...inOrder].reverse().map(name => [`x${name}`, 1]))
   const written = yamlText(JSON.stringify(shuffled))
-  t.comment(written.replaceAll(/: 1\n/g, ' '))
+  t.strictSame(
+    [...written.matchAll(/^x(.*): 1$/gm)].map(([, name]) => name),
+    inOrder,
+  )
 })
