@@ -129,7 +129,7 @@ export class Comparison {
       auditId: services.auditId(),
       clock,
       zipper: new Zipper(segments),
-      offer: offerOf(route, { hasCbor }),
+      offer: () => offerOf(route, { hasCbor }),
       pretty: known.pretty,
     })
     const context = new RequestContext({

@@ -34,8 +34,9 @@ export interface ReplyOptions {
   readonly auditId: string
   readonly clock: Clock
   readonly zipper: Zipper
-  /** The media types in which this may be answered. */
-  readonly offer: Offer
+  /** The media types in which this may be answered. Asked when there is something to answer: what
+   *  passes needs none. */
+  readonly offer: () => Offer
   /** The parameter `pretty`. */
   readonly pretty?: string | undefined
   readonly trace?: RequestTrace | undefined
@@ -52,20 +53,18 @@ function firstAccept({ headers, rawHeaders }: Exchange): string | undefined {
 export class Reply {
   readonly exchange: Exchange
   readonly preference: Preference
-  /** The media types in which this may be answered. */
-  offer: Offer
   /** Texts of Warning headers. */
   warnings: readonly string[] = []
   /** The X-Watchglass header, which says who answers and why. It is sent only with an upstream. */
   origin: string | undefined = undefined
   readonly #options: ReplyOptions
+  #offer: Offer | undefined = undefined
   #code = 0
 
   constructor(exchange: Exchange, options: ReplyOptions) {
     const { headers } = exchange
     this.exchange = exchange
     this.#options = options
-    this.offer = options.offer
     this.preference = {
       accept: firstAccept(exchange),
       userAgent: headers['user-agent'],
@@ -76,6 +75,15 @@ export class Reply {
   /** The status code; 0 before there is one. */
   get code(): number {
     return this.#code
+  }
+
+  /** The media types in which this may be answered. */
+  get offer(): Offer {
+    return (this.#offer ??= this.#options.offer())
+  }
+
+  set offer(offer: Offer) {
+    this.#offer = offer
   }
 
   get auditId(): string {

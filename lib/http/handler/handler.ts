@@ -78,7 +78,7 @@ export function createHandler(options: ApiOptions): Handler {
       auditId: options.auditId(),
       clock: options.clock,
       zipper,
-      offer: offerFor(known, options),
+      offer: () => offerFor(known, options),
       pretty: known?.pretty,
     })
     if (known === undefined) {
