@@ -3,6 +3,8 @@
 
 import { sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
+import { prefixOf, seedOf } from './plan/generated.ts'
+import { progressOnStderr } from './progress.ts'
 import { wings } from '../compose/sides.ts'
 import { etcdConnection } from './plan/etcd-connection.ts'
 import { GrpcClient } from '../etcd/grpc/client.ts'
@@ -19,11 +21,11 @@ export async function generate(context: CommandContext): Promise<number> {
     )
   }
   const { clusterOf, fill, rateOf, startChurnOf } = await wings.generator()
-  const cluster = clusterOf(values, plan)
+  const cluster = clusterOf({ plan, seed: seedOf(values), prefix: prefixOf(values) })
   const rate = rateOf(values)
   const client = new GrpcClient(etcdConnection(values))
   try {
-    await fill(client, cluster, context)
+    await fill(client, cluster, { ...context, progress: progressOnStderr() })
     if (rate !== undefined) {
       await changing(() => startChurnOf({ client, cluster, rate, logger }), rate, context)
     }

@@ -14,7 +14,7 @@ import { GrpcClient } from '../etcd/grpc/client.ts'
 import { RecordingWriter } from './recordings/recording.ts'
 import { defaultLimits } from '../mirror/limits.ts'
 import { record as recordEtcd } from './recordings/recorder.ts'
-import { createProgressLine } from '../ops/progress.ts'
+import { progressOnStderr } from './progress.ts'
 import { systemClock, systemRandom } from '../ops/system.ts'
 import type { CommandContext } from './context.ts'
 
@@ -43,7 +43,7 @@ async function recordTo(
   const from = revisionFromText(values.text('revision'))
   const anonymizer = values.switch('anonymize') ? await createAnonymizer() : undefined
   const client = new GrpcClient(etcdConnection(values))
-  const progress = createProgressLine(process.stderr, () => systemClock.monotonicMs())
+  const progress = progressOnStderr()
   let writer: RecordingWriter | undefined
   try {
     await checkReachable(client, signal)

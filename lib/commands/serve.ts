@@ -23,6 +23,8 @@ import type { ThreadsOptions } from '../threads/threads.ts'
 import { faceThreadScript } from './program.ts'
 import type { ThreadOptions } from './thread-options.ts'
 import { type ServePlan, startPlan, stopDelayOf } from './plan/serve-plan.ts'
+import { prefixOf, seedOf } from './plan/generated.ts'
+import { progressOnStderr } from './progress.ts'
 import { wings } from '../compose/sides.ts'
 import { Service, type ServiceOptions } from '../compose/service.ts'
 import type { WingOptions } from '../compose/service-options.ts'
@@ -199,9 +201,9 @@ async function generatedFor(context: CommandContext): Promise<Generated | undefi
   }
   const { clusterOf, fill, rateOf, startChurnOf } = await wings.generator()
   const rate = rateOf(values)
-  const cluster = clusterOf(values, plan)
+  const cluster = clusterOf({ plan, seed: seedOf(values), prefix: prefixOf(values) })
   return {
-    fill: client => fill(client, cluster, context),
+    fill: client => fill(client, cluster, { ...context, progress: progressOnStderr() }),
     startChurn: client =>
       rate === undefined ? () => {} : startChurnOf({ client, cluster, rate, logger }),
   }

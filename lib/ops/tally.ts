@@ -58,10 +58,33 @@ export class CountTally {
   }
 }
 
+/** Observed values in buckets; the last bucket has no bound. */
+export class Buckets {
+  readonly bounds: readonly number[]
+  readonly counts: number[]
+  sum = 0
+
+  constructor(bounds: readonly number[]) {
+    this.bounds = bounds
+    this.counts = [...bounds, 0].map(() => 0)
+  }
+
+  observe(value: number, times = 1): void {
+    const { bounds, counts } = this
+    let bucket = 0
+    while (bucket < bounds.length && value > bounds[bucket]!) bucket++
+    counts[bucket]! += times
+    this.sum += value * times
+  }
+
+  get count(): number {
+    return this.counts.reduce((sum, count) => sum + count, 0)
+  }
+}
+
 interface TimeSeries extends Series {
   /** Number of observations in each bucket; the last one has no bound. */
-  readonly counts: number[]
-  sum: number
+  readonly buckets: Buckets
 }
 
 /** Observed values by the values of labels, in buckets. */
@@ -74,27 +97,22 @@ export class BucketTally {
   constructor(options: TallyOptions, bounds: readonly number[]) {
     this.options = options
     this.bounds = bounds
-    const none = [...bounds, 0].map(() => 0)
-    this.#series = new SeriesTable(options, series => ({ ...series, counts: [...none], sum: 0 }))
+    this.#series = new SeriesTable(options, series => ({ ...series, buckets: new Buckets(bounds) }))
   }
 
   observe(values: readonly string[], value: number): void {
-    const series = this.#series.of(values)
-    let bucket = 0
-    while (bucket < this.bounds.length && value > this.bounds[bucket]!) bucket++
-    series.counts[bucket]!++
-    series.sum += value
+    this.#series.of(values).buckets.observe(value)
   }
 
   /** The observations of each bucket, for each value of a label. */
   sums(labelName: string): ReadonlyMap<string, readonly number[]> {
     const at = this.options.labelNames.indexOf(labelName)
     const sums = new Map<string, number[]>()
-    for (const { values, counts } of this.#series.values()) {
+    for (const { values, buckets } of this.#series.values()) {
       const value = values[at] ?? ''
       const sum = sums.get(value)
-      if (sum === undefined) sums.set(value, [...counts])
-      else counts.forEach((count, i) => (sum[i]! += count))
+      if (sum === undefined) sums.set(value, [...buckets.counts])
+      else buckets.counts.forEach((count, i) => (sum[i]! += count))
     }
     return sums
   }
@@ -103,7 +121,8 @@ export class BucketTally {
   text(): string {
     const { name } = this.options
     let text = headText(this.options, 'histogram')
-    for (const { labels, counts, sum } of this.#series.values()) {
+    for (const { labels, buckets } of this.#series.values()) {
+      const { counts, sum } = buckets
       const rest = labels === '' ? '' : `,${labels}`
       let count = 0
       for (let i = 0; i < counts.length; i++) {

@@ -4,22 +4,28 @@ import { CacheError } from '../../base/errors.ts'
 import { singleKey } from '../../base/keys.ts'
 import type { Logger } from '../../base/logger.ts'
 import { createRandom } from '../../base/random.ts'
-import { prefixOf, seedOf } from '../../config/generated.ts'
 import type { OptionValues } from '../../config/option-values.ts'
 import type { Client, Compare, Operation } from '../../etcd/client.ts'
-import { createProgressLine, progressBar } from '../../ops/progress.ts'
 import { systemClock } from '../../ops/system.ts'
 import { parseRate, startChurn } from './churn.ts'
 import { Cluster, type GeneratedChange, type GeneratedStep } from './cluster.ts'
 import { parsePlan } from './plan.ts'
 
-/** The cluster that the options describe. */
-export function clusterOf(values: OptionValues, plan: string): Cluster {
+export interface Described {
+  /** Counts of what is made up: `pods=1000`. */
+  readonly plan: string
+  readonly seed: number
+  /** The prefix of all keys. */
+  readonly prefix: string
+}
+
+/** The cluster that is described. */
+export function clusterOf({ plan, seed, prefix }: Described): Cluster {
   return new Cluster({
     plan: parsePlan(plan),
-    random: createRandom(seedOf(values)),
+    random: createRandom(seed),
     nowMs: systemClock.wallMs(),
-    prefix: prefixOf(values),
+    prefix,
   })
 }
 
@@ -35,14 +41,20 @@ const writesInFlight = 16
 const writeMaxOperations = 64
 const writeMaxBytes = 512 * 1024
 
+export interface Filling {
+  readonly logger: Logger
+  readonly signal: AbortSignal
+  /** A line that shows how far it is. */
+  readonly progress: { show(text: string): void; clear(): void }
+}
+
 /** Writes every object of the cluster. */
 export async function fill(
   client: Client,
   cluster: Cluster,
-  { logger, signal }: { readonly logger: Logger; readonly signal: AbortSignal },
+  { logger, signal, progress }: Filling,
 ): Promise<void> {
   const startMs = systemClock.monotonicMs()
-  const progress = createProgressLine(process.stderr, () => systemClock.monotonicMs())
   let objects = 0
   const total = cluster.size
   const writing = new Set<Promise<unknown>>()
@@ -62,6 +74,12 @@ export async function fill(
   progress.clear()
   const seconds = (systemClock.monotonicMs() - startMs) / 1000
   logger.info('generated', { objects, seconds: Math.round(seconds * 10) / 10 })
+}
+
+/** A bar of 20 characters, for a share from 0 to 1. */
+function progressBar(share: number): string {
+  const filled = Math.round(Math.min(1, Math.max(0, share)) * 20)
+  return `[${'#'.repeat(filled)}${'.'.repeat(20 - filled)}]`
 }
 
 export interface ChurnOf {

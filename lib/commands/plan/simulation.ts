@@ -6,7 +6,7 @@ import type { OptionValues } from '../../config/option-values.ts'
 import type { Simulation } from '../../cluster/actors/actors.ts'
 import type { ActorName } from '../../cluster/actors/actor-names.ts'
 import { wings } from '../../compose/sides.ts'
-import { seedOf } from '../../config/generated.ts'
+import { seedOf } from './generated.ts'
 import { stagesFrom } from './stages.ts'
 
 /** Undefined if nothing is. */

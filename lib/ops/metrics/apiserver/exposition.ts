@@ -1,31 +1,7 @@
 /** The text of a family in the format of Prometheus, made when it is asked for. */
 
-import { headText, labelsText } from '../../tally.ts'
+import { Buckets, headText, labelsText } from '../../tally.ts'
 import { familyOf } from './families.ts'
-
-/** Observed values in the buckets of a family; the last bucket has no bound. */
-export class Buckets {
-  readonly bounds: readonly number[]
-  readonly counts: number[]
-  sum = 0
-
-  constructor(bounds: readonly number[]) {
-    this.bounds = bounds
-    this.counts = [...bounds, 0].map(() => 0)
-  }
-
-  observe(value: number, times = 1): void {
-    const { bounds, counts } = this
-    let bucket = 0
-    while (bucket < bounds.length && value > bounds[bucket]!) bucket++
-    counts[bucket]! += times
-    this.sum += value * times
-  }
-
-  get count(): number {
-    return this.counts.reduce((sum, count) => sum + count, 0)
-  }
-}
 
 /** The buckets of a histogram. */
 export function bucketsOf(name: string): Buckets {

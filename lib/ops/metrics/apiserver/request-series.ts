@@ -2,8 +2,8 @@
  *  once; what can be derived, such as the distribution without dry runs, is derived when it is
  *  shown. */
 
-import { seriesMax } from '../../tally.ts'
-import { type Buckets, bucketsOf, familyText, type Series } from './exposition.ts'
+import { type Buckets, seriesMax } from '../../tally.ts'
+import { bucketsOf, familyText, type Series } from './exposition.ts'
 import { InFlight } from './in-flight.ts'
 
 /** The labels of a request. */

@@ -2,9 +2,9 @@
  *  kube-apiserver. Counts are kept by keyspace; the names of resources are looked up when they are
  *  shown. */
 
-import { seriesMax } from '../../tally.ts'
+import { Buckets, seriesMax } from '../../tally.ts'
 import type { KeyspaceFacts } from '../keyspace-gauges.ts'
-import { Buckets, bucketsOf, type Series, familyText } from './exposition.ts'
+import { bucketsOf, type Series, familyText } from './exposition.ts'
 
 /** The resource of a keyspace. */
 export interface GroupResource {

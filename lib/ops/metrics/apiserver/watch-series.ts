@@ -1,8 +1,8 @@
 /** Events that watches were sent, under the names of kube-apiserver. A watch keeps the counts of
  *  its resource, so that an event costs no look-up. */
 
-import { seriesMax } from '../../tally.ts'
-import { type Buckets, bucketsOf, familyText, type Series } from './exposition.ts'
+import { type Buckets, seriesMax } from '../../tally.ts'
+import { bucketsOf, familyText, type Series } from './exposition.ts'
 
 /** A resource in one version. */
 export interface VersionedResource {

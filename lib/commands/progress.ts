@@ -1,6 +1,8 @@
 /** Shows the progress of long work on one line of a terminal, which is rewritten. Writes nothing if
  *  the stream is not a terminal. */
 
+import { systemClock } from '../ops/system.ts'
+
 /** A stream that may be a terminal. */
 export interface TerminalStream {
   readonly isTTY?: boolean | undefined
@@ -18,7 +20,7 @@ export interface ProgressLine {
 const redrawMs = 100
 
 /** A line on `stream`. */
-export function createProgressLine(stream: TerminalStream, nowMs: () => number): ProgressLine {
+function createProgressLine(stream: TerminalStream, nowMs: () => number): ProgressLine {
   let shownAtMs = -Infinity
   let isShown = false
   return {
@@ -36,8 +38,6 @@ export function createProgressLine(stream: TerminalStream, nowMs: () => number):
   }
 }
 
-/** A bar of 20 characters, for a share from 0 to 1. */
-export function progressBar(share: number): string {
-  const filled = Math.round(Math.min(1, Math.max(0, share)) * 20)
-  return `[${'#'.repeat(filled)}${'.'.repeat(20 - filled)}]`
+export function progressOnStderr(): ProgressLine {
+  return createProgressLine(process.stderr, () => systemClock.monotonicMs())
 }

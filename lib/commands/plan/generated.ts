@@ -1,8 +1,8 @@
 /** The options that say where Kubernetes objects are in etcd, and what draws made-up data
  *  follow. */
 
-import { CacheError } from '../base/errors.ts'
-import type { OptionValues } from './option-values.ts'
+import { CacheError } from '../../base/errors.ts'
+import type { OptionValues } from '../../config/option-values.ts'
 
 /** The etcd prefix of all Kubernetes objects, without a slash at its end. */
 export function prefixOf(values: OptionValues): string {
