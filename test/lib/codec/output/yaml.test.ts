@@ -244,4 +244,6 @@ t.test('names are in the order in which go-yaml writes them', async t => {
     [...written.matchAll(/^x(.*): 1$/gm)].map(([, name]) => name),
     inOrder,
   )
+  const zeros = yamlText('{"01":1,"000":1,"1":1}')
+  t.equal(zeros, '"000": 1\n"1": 1\n"01": 1\n')
 })
