@@ -135,6 +135,26 @@ t.test(
   },
 )
 
+t.test('a field that is not stored has the default that the server fills in', async t => {
+  const pods = builtInResources(schemaOf()).find(({ resource }) => resource === 'pods')!
+  const reader = recordedReader(pods, pods.fields, false)
+  const read = (spec: object): Record<string, string> => {
+    const value = protobuf({ kind: 'Pod', apiVersion: 'v1', metadata: { name: 'a' }, spec })
+    t.equal(reader.read(entryOf('a', value)), undefined)
+    return Object.fromEntries(pods.fields.map(field => [field.label, reader.field(field)]))
+  }
+  t.match(read({ containers: [] }), {
+    'spec.restartPolicy': 'Always',
+    'spec.schedulerName': 'default-scheduler',
+    'spec.nodeName': '',
+  })
+  t.match(read({ restartPolicy: 'Never', schedulerName: 'own', nodeName: 'n' }), {
+    'spec.restartPolicy': 'Never',
+    'spec.schedulerName': 'own',
+    'spec.nodeName': 'n',
+  })
+})
+
 t.test('names with dots in them are escaped in paths', async t => {
   const dotted = fieldOf(String.raw`spec.a\.b`)
   const reader = createSelectableReader(gadgetKind('v1', undefined), [dotted], false)

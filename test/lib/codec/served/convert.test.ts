@@ -248,6 +248,20 @@ t.test('what is stored under the name of another kind is not converted', async t
   const definitions = ['apiextensions.k8s.io/v1', 'CustomResourceDefinition'] as const
   t.equal(reason('[]', ...definitions), 'stored definition is not a JSON object')
   t.equal(reason('{"kind":"Pod"}', ...definitions), 'stored value is no definition')
+  const old = {
+    kind: 'CustomResourceDefinition',
+    apiVersion: 'apiextensions.k8s.io/v1beta1',
+    metadata: { name: 'as.example.com' },
+    spec: { group: 'example.com', version: 'v7', versions: [], names: { plural: 'as', kind: 'A' } },
+  }
+  t.match(served(Buffer.from(JSON.stringify(old)), ...definitions), {
+    spec: {
+      versions: [{ name: 'v7', served: true, storage: true }],
+      names: { singular: 'a', listKind: 'AList' },
+      scope: 'Namespaced',
+    },
+    status: { storedVersions: ['v7'] },
+  })
   const pod = protobuf({ kind: 'Pod', apiVersion: 'v1', metadata: { name: 'a' } })
   t.equal(reason(pod, 'events.k8s.io/v1', 'Event'), 'stored value is no Event of the core group')
   t.equal(
