@@ -5,7 +5,7 @@
  *
  *  A dry run says what speaks against a release, goes on all the same, and publishes nothing. */
 
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
   copyFileSync,
@@ -55,10 +55,7 @@ async function release(folder: string, isDry: boolean): Promise<void> {
   writePartsLists(folder, version)
   writeChecksums(folder)
   say('trying the package, installed in another folder')
-  execFileSync(process.execPath, [resolve('dist/test/deploy/installed.test.js')], {
-    env: { ...process.env, CI: 'true', PACKED: resolve(folder, filename) },
-    stdio: ['ignore', 'ignore', 'inherit'],
-  })
+  tryPackage(resolve(folder, filename))
   const own = files[architectures.findIndex(arch => arch === process.arch)]
   if (own === undefined) throw new Error(`there is no file for ${process.arch} to try`)
   say(`trying ${own}`)
@@ -70,6 +67,20 @@ async function release(folder: string, isDry: boolean): Promise<void> {
     return
   }
   execFileSync('npm', ['publish', '--provenance', join(folder, filename)], { stdio: 'inherit' })
+}
+
+/** Runs the test of an installed package on the one that will be published. Its words are shown if
+ *  it fails. */
+function tryPackage(packed: string): void {
+  const { status, stdout } = spawnSync(process.execPath, ['dist/test/deploy/installed.test.js'], {
+    // A busy machine installs slowly: tap would end it after 30 s.
+    env: { ...process.env, CI: 'true', PACKED: packed, TAP_TIMEOUT: '600' },
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  if (status === 0) return
+  say(stdout)
+  throw new Error(`${packed} does not work where it is installed: see above`)
 }
 
 /** Parts of the package and of the files, by the versions of package-lock.json, which are those
