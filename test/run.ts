@@ -8,7 +8,9 @@
  *  and at the end `N passed, N failed`, where a test is one `t.test` of a file. */
 
 import { execFileSync } from 'node:child_process'
-import { availableParallelism } from 'node:os'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { long, quickBudget, suiteBudgets, suiteOf, wholeBudget } from './budgets.ts'
 import { MachineWatch } from './support/patience.ts'
@@ -36,15 +38,22 @@ const machine = new MachineWatch('.cache/patience')
 const results: FileResult[] = []
 const startMs = performance.now()
 
-// Many tests wait for a server, or for time to pass: two processes more than processors keep these
-// busy.
-await runJobs(chosenJobs(), {
-  atOnce: availableParallelism() + 2,
-  onFile: result => results.push(result),
-  write: text => process.stdout.write(text),
-  machine,
-})
-machine.stop()
+/** The folder of temporary files of all tests: a test that is ended could not remove its own. */
+const temporary = mkdtempSync(join(tmpdir(), 'watchglass-tests-'))
+process.env['TMPDIR'] = temporary
+try {
+  // Many tests wait for a server, or for time to pass: two processes more than processors keep
+  // these busy.
+  await runJobs(chosenJobs(), {
+    atOnce: availableParallelism() + 2,
+    onFile: result => results.push(result),
+    write: text => process.stdout.write(text),
+    machine,
+  })
+} finally {
+  machine.stop()
+  rmSync(temporary, { recursive: true, force: true, maxRetries: 5 })
+}
 showBudgets()
 const sum = (key: 'passed' | 'failed'): number => results.reduce((sum, each) => sum + each[key], 0)
 process.stdout.write(`${sum('passed')} passed, ${sum('failed')} failed\n`)
