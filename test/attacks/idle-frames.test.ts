@@ -146,7 +146,9 @@ t.test('what a client sends beside its requests is forgiven in time', async t =>
     await clock.advance(3_000)
   }
   await noise()
-  const closed = once(socket, 'close')
+  // Whether the client sees a reset or an end first is the system's choice.
+  socket.on('error', () => undefined)
+  const closed = new Promise(resolve => socket.once('close', resolve))
   socket.write(half)
   await closed
 })

@@ -4,6 +4,7 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import * as http2 from 'node:http2'
+import type { AddressInfo } from 'node:net'
 import * as tls from 'node:tls'
 import t, { type Test } from 'tap'
 import { GrpcServer } from '../../lib/door/listen/grpc-server.ts'
@@ -99,6 +100,26 @@ async function asked(socket: tls.TLSSocket): Promise<string> {
   return text.split('\r\n').at(-1) ?? ''
 }
 
+/** Whether this Node tells a server the certificates between its client's and the authority's:
+ *  20.20 does, 24.21 does not, so that such a client is a stranger there, and nobody else. */
+async function tellsChains(t: Test): Promise<boolean> {
+  const [cert, key, ca] = [pem('server.pem'), pem('server.key'), pem('ca.pem')]
+  const server = tls.createServer({ cert, key, ca, requestCert: true })
+  t.teardown(() => server.close())
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const accepted = once(server, 'secureConnection') as Promise<[tls.TLSSocket]>
+  const client = tls.connect({ port, rejectUnauthorized: false, ...shown['deep'] })
+  t.teardown(() => client.destroy())
+  const [socket] = await accepted
+  const { issuerCertificate } = socket.getPeerCertificate(
+    true,
+  ) as Partial<tls.DetailedPeerCertificate>
+  socket.destroy()
+  return issuerCertificate !== undefined
+}
+
 t.test('who comes back to the API', async t => {
   const server = await Server.listen({
     listen: { protocol: 'https', host: '127.0.0.1', port: 0 },
@@ -109,7 +130,8 @@ t.test('who comes back to the API', async t => {
   })
   t.teardown(() => server.close())
   const listener: Listener = { port: server.port, protocol: 'http/1.1' }
-  const seen: Readonly<Record<string, string>> = { ...identity, stranger: 'nobody' }
+  const deepUser = (await tellsChains(t)) ? 'deep' : 'stranger'
+  const seen: Readonly<Record<string, string>> = { ...identity, deep: deepUser, stranger: 'nobody' }
   for (const version of versions) {
     for (const first of Object.keys(shown)) {
       const before = await connect(t, listener, { version, name: first })
