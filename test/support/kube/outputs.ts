@@ -162,7 +162,8 @@ export function decodedCbor(bytes: Uint8Array): unknown {
   return asText(decode(bytes, { useMaps: true, tags: { 55799: inner, 22: inner } as never }))
 }
 
-function asText(value: unknown): unknown {
+/** Decoded CBOR with its byte strings as text. */
+export function asText(value: unknown): unknown {
   if (value instanceof Uint8Array) return Buffer.from(value).toString()
   if (Array.isArray(value)) return value.map(asText)
   if (!(value instanceof Map)) return value

@@ -4,6 +4,7 @@ import { keyFromText } from '../../../../lib/base/keys.ts'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
 import { protobufFromJson } from '../../../../lib/codec/transcode/transcode.ts'
 import { ask, type HttpAnswer, type Served, startServed } from '../../../support/http/served.ts'
+import { asText, decodedCbor } from '../../../support/kube/outputs.ts'
 import { toyDefinition, toyDefinitionKey } from '../../../support/toys.ts'
 
 const accept = 'application/cbor'
@@ -39,16 +40,7 @@ async function startFilled(hasCbor: boolean): Promise<Served> {
 /** The answer that was sent, as JSON has it: strings are written as bytes. */
 function decoded(body: Buffer): unknown {
   t.equal(body.subarray(0, 3).toString('hex'), 'd9d9f7', 'it describes itself')
-  return plain(decode(body.subarray(3), { useMaps: true }))
-}
-
-function plain(value: unknown): unknown {
-  if (value instanceof Uint8Array) return Buffer.from(value).toString()
-  if (Array.isArray(value)) return value.map(plain)
-  if (!(value instanceof Map)) return value
-  return Object.fromEntries(
-    [...value].map(([name, member]) => [String(plain(name)), plain(member)]),
-  )
+  return decodedCbor(body)
 }
 
 const table = 'as=Table;v=v1;g=meta.k8s.io'
@@ -94,7 +86,7 @@ t.test('and watches are sequences of CBOR', async t => {
   const path = `${configMaps}?watch=true&timeoutSeconds=1`
   const answer = await ask(service.port, { path, headers: { accept } })
   t.equal(answer.headers['content-type'], 'application/cbor-seq')
-  const event = plain(decode(answer.body, { useMaps: true, tags: { 55799: inner } as never })) as {
+  const event = asText(decode(answer.body, { useMaps: true, tags: { 55799: inner } as never })) as {
     type: string
     object: { metadata: { name: string } }
   }
