@@ -10,7 +10,7 @@
 
 import { CacheError } from '../../base/errors.ts'
 import { printerColumns } from '../../kube/resources/printer-columns.ts'
-import type { Resource } from '../../kube/resources/resource.ts'
+import { type Resource, undefinedVersion } from '../../kube/resources/resource.ts'
 import {
   anySchema,
   metadataFields,
@@ -58,15 +58,7 @@ export function configuredResource(declared: unknown): Resource {
     isWatchCached: true,
     warnings: [],
     routing: 'installed',
-    custom: {
-      definition: undefined,
-      definedAt: 0,
-      schema: undefined,
-      preservesUnknownFields: true,
-      columns: printerColumns(row['printerColumns']),
-      isTerminating: false,
-      problems: [],
-    },
+    custom: undefinedVersion(printerColumns(row['printerColumns'])),
   }
 }
 

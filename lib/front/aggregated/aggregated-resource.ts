@@ -3,7 +3,11 @@
 import type { CustomColumn, LearnedOutput } from '../../codec/output-kind.ts'
 import { learnedOutput } from './learned-kind.ts'
 import type { SelectableField } from '../../codec/fields/selectable.ts'
-import type { Resource, ResourceStorage } from '../../kube/resources/resource.ts'
+import {
+  type Resource,
+  type ResourceStorage,
+  undefinedVersion,
+} from '../../kube/resources/resource.ts'
 import { metadataFields } from '../../kube/resources/selectable-fields.ts'
 import type { ListedResource } from './upstream-resources.ts'
 
@@ -103,14 +107,6 @@ export function untypedResource(
   return {
     ...resource,
     learned: undefined,
-    custom: {
-      definition: undefined,
-      definedAt: 0,
-      schema: undefined,
-      preservesUnknownFields: true,
-      columns,
-      isTerminating: false,
-      problems: [],
-    },
+    custom: undefinedVersion(columns),
   }
 }

@@ -2,7 +2,7 @@
  *  measured when they are asked for and stored nowhere. `kubectl top` and autoscalers read them. */
 
 import { goQuote } from '../../go/text.ts'
-import type { Resource } from './resource.ts'
+import { type Resource, undefinedVersion } from './resource.ts'
 
 const group = 'metrics.k8s.io'
 
@@ -36,14 +36,6 @@ function measured(resource: string, kind: string, isNamespaced: boolean): Resour
     isWatchCached: false,
     warnings: [],
     routing: 'installed',
-    custom: {
-      definition: undefined,
-      definedAt: 0,
-      schema: undefined,
-      preservesUnknownFields: true,
-      columns: undefined,
-      isTerminating: false,
-      problems: [],
-    },
+    custom: undefinedVersion(undefined),
   }
 }

@@ -46,6 +46,19 @@ export interface CustomVersion {
   readonly problems: readonly string[]
 }
 
+/** A version of which there is no definition: nothing is known of its fields, and all are kept. */
+export function undefinedVersion(columns: CustomVersion['columns']): CustomVersion {
+  return {
+    definition: undefined,
+    definedAt: 0,
+    schema: undefined,
+    preservesUnknownFields: true,
+    columns,
+    isTerminating: false,
+    problems: [],
+  }
+}
+
 export interface Resource {
   readonly group: string
   readonly version: string
