@@ -4,7 +4,6 @@
 
 import type * as accountKeys from '../cluster/access/account-keys.ts'
 import type * as staticTokens from '../cluster/access/token-file.ts'
-import type * as actorNames from '../cluster/actors/actor-names.ts'
 import type * as pluginNames from '../cluster/admission/plugin-names.ts'
 import type * as authority from '../cluster/authority/authority.ts'
 import type * as faultControl from '../cluster/faults/fault-control.ts'
@@ -32,7 +31,6 @@ export const wings = {
   staticTokens: (): Promise<typeof staticTokens> => import('../cluster/access/token-file.ts'),
   accountKeys: (): Promise<typeof accountKeys> => import('../cluster/access/account-keys.ts'),
   authority: (): Promise<typeof authority> => import('../cluster/authority/authority.ts'),
-  actorNames: (): Promise<typeof actorNames> => import('../cluster/actors/actor-names.ts'),
   pluginNames: (): Promise<typeof pluginNames> => import('../cluster/admission/plugin-names.ts'),
   generator: (): Promise<typeof generator> => import('../cluster/generate/generator.ts'),
   anonymizer: (): Promise<typeof anonymizer> => import('../cluster/generate/anonymize.ts'),

@@ -2,6 +2,7 @@
  *  that adding an option is adding a row. Each option has an environment variable: that of
  *  `--etcd-user` is `WATCHGLASS_ETCD_USER`. */
 
+import { actorNames } from './actor-names.ts'
 import { authOptions } from './auth.ts'
 import { etcdCredentialOptions, etcdOption } from './etcd.ts'
 import { etcdListenOptions } from './etcd-listen.ts'
@@ -120,19 +121,7 @@ const serveOptions: readonly Option[] = [
   {
     name: 'simulate',
     value: 'ACTORS',
-    words: [
-      'all',
-      'nodes',
-      'deployments',
-      'jobs',
-      'statefulsets',
-      'daemonsets',
-      'cronjobs',
-      'services',
-      'volumes',
-      'budgets',
-      'autoscalers',
-    ],
+    words: ['all', ...actorNames],
     help: 'Made-up controllers: all, or any of nodes (pods are placed and run, leases are renewed), deployments (with replica sets and replication controllers), statefulsets, daemonsets, jobs, cronjobs, services (their endpoints), volumes (claims are bound), budgets (their status) and autoscalers, with commas. They write Events of what they do. Of several processes on one etcd, one runs them. Times are drawn from --seed. Needs a server that takes writes.',
   },
   {

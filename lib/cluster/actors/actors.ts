@@ -8,7 +8,7 @@ import type { Batch } from '../../store/event.ts'
 import type { WorkQueue } from '../controllers/work-queue.ts'
 import type { Stage } from '../stages/stage.ts'
 import type { ActorApi } from './actor-api.ts'
-import type { ActorName } from './actor-names.ts'
+import type { ActorName } from '../../config/actor-names.ts'
 import { Addresses } from './addresses.ts'
 import { Deployments } from './deployments.ts'
 import {

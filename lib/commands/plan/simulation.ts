@@ -2,10 +2,9 @@
 
 import { CacheError } from '../../base/errors.ts'
 import { createRandom } from '../../base/random.ts'
+import { type ActorName, actorNames } from '../../config/actor-names.ts'
 import type { OptionValues } from '../../config/option-values.ts'
 import type { Simulation } from '../../cluster/actors/actors.ts'
-import type { ActorName } from '../../cluster/actors/actor-names.ts'
-import { wings } from '../../compose/sides.ts'
 import { seedOf } from './generated.ts'
 import { stagesFrom } from './stages.ts'
 
@@ -17,7 +16,7 @@ export async function simulationOf(
   const text = values.text('simulate')
   const paths = values.all('stages')
   if (text === undefined && paths.length === 0) return undefined
-  const actors = await actorsNamed(text)
+  const actors = actorsNamed(text)
   if (!isWritable) {
     const option = text === undefined ? 'stages' : 'simulate'
     throw invalid(
@@ -27,9 +26,8 @@ export async function simulationOf(
   return { actors, random: createRandom(seedOf(values)), stages: await stagesFrom(paths) }
 }
 
-async function actorsNamed(text: string | undefined): Promise<ReadonlySet<ActorName>> {
+function actorsNamed(text: string | undefined): ReadonlySet<ActorName> {
   if (text === undefined) return new Set()
-  const { actorNames } = await wings.actorNames()
   const names = text.split(',').map(name => name.trim())
   const known = ['all', ...actorNames] as readonly string[]
   const unknown = names.find(name => !known.includes(name))

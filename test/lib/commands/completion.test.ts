@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { actorNames } from '../../../lib/cluster/actors/actor-names.ts'
+import { actorNames } from '../../../lib/config/actor-names.ts'
 import { commands } from '../../../lib/config/commands.ts'
 import { completionScript, shells } from '../../../lib/commands/completion.ts'
 

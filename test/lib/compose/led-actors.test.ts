@@ -3,7 +3,7 @@
 
 import t, { type Test } from 'tap'
 import { createRandom } from '../../../lib/base/random.ts'
-import { actorNames } from '../../../lib/cluster/actors/actor-names.ts'
+import { actorNames } from '../../../lib/config/actor-names.ts'
 import type { Client } from '../../../lib/etcd/client.ts'
 import { systemClock } from '../../../lib/ops/system.ts'
 import { ask, type Served, startServed } from '../../support/http/served.ts'

@@ -4,7 +4,7 @@
 import type { Test } from 'tap'
 import type { Logger } from '../../../lib/base/logger.ts'
 import { createRandom } from '../../../lib/base/random.ts'
-import { actorNames } from '../../../lib/cluster/actors/actor-names.ts'
+import { actorNames } from '../../../lib/config/actor-names.ts'
 import { stageOf } from '../../../lib/cluster/stages/stage.ts'
 import { systemClock } from '../../../lib/ops/system.ts'
 import { ask, startServed } from './served.ts'

@@ -1,4 +1,4 @@
-/** The actors, by their names on the command line. */
+/** The actors of `--simulate`, by their names on the command line. */
 
 export const actorNames = [
   'nodes',
