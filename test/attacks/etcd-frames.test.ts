@@ -4,23 +4,23 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import t, { type Test } from 'tap'
-import { flag, frameOf, frameType } from '../../lib/etcd/grpc/frames.ts'
-import { headerBlock } from '../../lib/etcd/grpc/header-block.ts'
 import { type NoAnswer, QuickConnection } from '../../lib/etcd/grpc/quick-connection.ts'
+import { flag, frameType } from '../../lib/wire/http2/frames.ts'
+import { pseudoField } from '../../lib/wire/http2/hpack/encoder.ts'
+import { frame, headerBlock } from '../support/attacks/raw-http2.ts'
 
 const nothing = Buffer.alloc(0)
-const settings = frameOf({ type: frameType.settings, flags: 0, stream: 0, payload: nothing })
+const settings = frame(frameType.settings, 0, 0, nothing)
 const isOk = Buffer.of(0x88)
-const head = frameOf({ type: frameType.headers, flags: flag.endHeaders, stream: 1, payload: isOk })
+const head = frame(frameType.headers, flag.endHeaders, 1, isOk)
 const message = Buffer.from('00000000050102030405', 'hex')
-const data = (payload: Buffer): Buffer =>
-  frameOf({ type: frameType.data, flags: 0, stream: 1, payload })
-const end = frameOf({
-  type: frameType.headers,
-  flags: flag.endHeaders | flag.endStream,
-  stream: 1,
-  payload: headerBlock([['grpc-status', '0']]),
-})
+const data = (payload: Buffer): Buffer => frame(frameType.data, 0, 1, payload)
+const end = frame(
+  frameType.headers,
+  flag.endHeaders | flag.endStream,
+  1,
+  headerBlock([['grpc-status', '0']]),
+)
 
 /** The answer to a question to which a server sends these bytes. */
 async function answerTo(t: Test, bytes: Buffer): Promise<Buffer | NoAnswer> {
@@ -39,39 +39,29 @@ async function answerTo(t: Test, bytes: Buffer): Promise<Buffer | NoAnswer> {
   await once(socket, 'connect')
   const connection = new QuickConnection(socket, { nowMs: () => 0, onEnd: () => undefined })
   while (!connection.canSend(10)) await new Promise(resolve => setImmediate(resolve))
-  const block = headerBlock([[':path', '/question']])
+  const block = pseudoField(':path', '/question')
   return new Promise(resolve => {
     connection.call({ block, message: nothing, deadlineMs: 600_000 }, resolve)
   })
 }
 
-function repeated(frame: Buffer, times: number): Buffer {
-  return Buffer.concat(Array.from({ length: times }, () => frame))
+function repeated(bytes: Buffer, times: number): Buffer {
+  return Buffer.concat(Array.from({ length: times }, () => bytes))
 }
 
 const aside = {
   settings,
-  pings: frameOf({ type: frameType.ping, flags: 0, stream: 0, payload: Buffer.alloc(8) }),
-  windows: frameOf({
-    type: frameType.windowUpdate,
-    flags: 0,
-    stream: 0,
-    payload: Buffer.of(0, 0, 0, 1),
-  }),
-  'frames of other streams': frameOf({
-    type: frameType.headers,
-    flags: flag.endHeaders,
-    stream: 7,
-    payload: isOk,
-  }),
-  'frames that are not known': frameOf({ type: 99, flags: 0, stream: 0, payload: nothing }),
+  pings: frame(frameType.ping, 0, 0, Buffer.alloc(8)),
+  windows: frame(frameType.windowUpdate, 0, 0, Buffer.of(0, 0, 0, 1)),
+  'frames of other streams': frame(frameType.headers, flag.endHeaders, 7, isOk),
+  'frames that are not known': frame(99, 0, 0, nothing),
 }
 
-for (const [name, frame] of Object.entries(aside)) {
+for (const [name, odd] of Object.entries(aside)) {
   t.test(`${name} beside an answer are borne with, and a flood of them is not`, async t => {
-    const few = Buffer.concat([repeated(frame, 20), head, data(message), end])
+    const few = Buffer.concat([repeated(odd, 20), head, data(message), end])
     t.same(await answerTo(t, few), message.subarray(5))
-    const many = Buffer.concat([repeated(frame, 300), head, data(message), end])
+    const many = Buffer.concat([repeated(odd, 300), head, data(message), end])
     t.equal(await answerTo(t, many), 'unknown')
   })
 }

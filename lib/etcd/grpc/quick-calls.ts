@@ -4,7 +4,7 @@
 import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectSecurely, type SecureContextOptions } from 'node:tls'
 import { CacheError } from '../../base/errors.ts'
-import { headerBlock } from './header-block.ts'
+import { headerField, pseudoField } from '../../wire/http2/hpack/encoder.ts'
 import { QuickConnection } from './quick-connection.ts'
 
 /** After a failure the next connection is tried no sooner. */
@@ -41,7 +41,7 @@ export class QuickCalls {
   #notBeforeMs = 0
   #isGivenUp = false
   #isClosed = false
-  #block: { readonly of: string; readonly bytes: Buffer } | undefined = undefined
+  #block: { readonly of: string; readonly text: string } | undefined = undefined
 
   constructor(member: QuickMember) {
     this.#member = member
@@ -127,24 +127,24 @@ export class QuickCalls {
   }
 
   /** Headers are the same from one call to the next. */
-  #blockOf({ path, token, needsLeader, timeoutMs }: QuickCall): Buffer {
+  #blockOf({ path, token, needsLeader, timeoutMs }: QuickCall): string {
     const of = `${path} ${needsLeader} ${timeoutMs} ${token ?? ''}`
-    if (this.#block?.of === of) return this.#block.bytes
+    if (this.#block?.of === of) return this.#block.text
     const { address, tls } = this.#member
-    const bytes = headerBlock([
-      [':method', 'POST'],
-      [':scheme', tls === undefined ? 'http' : 'https'],
-      [':path', path],
-      [':authority', address],
-      ['te', 'trailers'],
-      ['content-type', 'application/grpc'],
-      ['user-agent', 'watchglass'],
-      ['grpc-timeout', `${Math.ceil(timeoutMs)}m`],
-      ...(token === undefined ? [] : [['token', token] as const]),
-      ...(needsLeader ? [['hasleader', 'true'] as const] : []),
-    ])
-    this.#block = { of, bytes }
-    return bytes
+    const text = [
+      pseudoField(':method', 'POST'),
+      pseudoField(':scheme', tls === undefined ? 'http' : 'https'),
+      pseudoField(':path', path),
+      pseudoField(':authority', address),
+      headerField('te', 'trailers'),
+      headerField('content-type', 'application/grpc'),
+      headerField('user-agent', 'watchglass'),
+      headerField('grpc-timeout', `${Math.ceil(timeoutMs)}m`),
+      token === undefined ? '' : headerField('token', token),
+      needsLeader ? headerField('hasleader', 'true') : '',
+    ].join('')
+    this.#block = { of, text }
+    return text
   }
 
   #cancelled(): CacheError {

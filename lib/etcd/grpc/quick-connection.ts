@@ -7,17 +7,27 @@
 
 import type { Socket } from 'node:net'
 import {
+  cutPadding,
+  emptyFrame,
+  errorCode,
   flag,
   type Frame,
-  FrameReader,
-  frameOf,
+  frameHead,
   frameType,
-  opening,
-  readSettings,
-  withoutPadding,
-  writeHead,
-} from './frames.ts'
-import { readAnswerHead } from './header-block.ts'
+  headerFrames,
+  preface,
+  readFrame,
+  resetFrame,
+  setting,
+  settingsAck,
+  settingsFrame,
+  usualPayloadMaxBytes,
+  usualWindowBytes,
+  uint32,
+  windowFrame,
+} from '../../wire/http2/frames.ts'
+import { HeaderDecoder } from '../../wire/http2/hpack/decoder.ts'
+import { readSettings } from '../../wire/http2/settings.ts'
 
 /** An answer that is longer is read on a channel. */
 const answerMaxBytes = 64 * 1024
@@ -26,8 +36,6 @@ const piecesMax = 32
 /** Frames between two answers that are no part of one: settings, pings, what is not known. A server
  *  that sends more has us answer them, or hold nothing of worth. */
 const asideMax = 100
-/** HTTP/2's own window. */
-const windowBytes = 65_535
 /** Bytes that are read before the server is told. */
 const toldBytes = 32 * 1024
 /** A server that does not read what we answer to it has this much unread. */
@@ -38,13 +46,12 @@ const unreadMaxBytes = 64 * 1024
 const pingDelayMs = 200
 /** Numbers of streams end; a new connection begins anew. */
 const lastStream = 2 ** 30
-const headBytes = 9
-const pingBytes = 8
-const cancelled = 8
+/** Headers of an answer that are longer are read on a channel. */
+const headersMaxBytes = 8 * 1024
 
 export interface QuickRequest {
-  /** Headers as lib/etcd/grpc/header-block.ts writes them. */
-  readonly block: Buffer
+  /** Headers as lib/wire/http2/hpack/encoder.ts writes them. */
+  readonly block: string
   readonly message: Buffer
   readonly deadlineMs: number
 }
@@ -73,25 +80,22 @@ export interface QuickConnectionOptions {
 export class QuickConnection {
   readonly #socket: Socket
   readonly #options: QuickConnectionOptions
-  readonly #reader = new FrameReader()
+  readonly #decoder = new HeaderDecoder(headersMaxBytes)
+  readonly #frame: Frame = emptyFrame()
+  /** Bytes that have come and are no whole frame yet. */
+  #rest: Buffer | undefined = undefined
   readonly #calls = new Map<number, Call>()
   #nextStream = 1
   #isReady = false
   #isEnded = false
-  #sendWindow = windowBytes
-  #streamWindow = windowBytes
+  #sendWindow = usualWindowBytes
+  #streamWindow = usualWindowBytes
   #untold = 0
   /** Frames since an answer that were no part of one. */
   #aside = 0
   #timer: NodeJS.Timeout | undefined = undefined
-  /** The answer to a ping, and whether it is still to be sent. */
-  readonly #pong = frameOf({
-    type: frameType.ping,
-    flags: flag.ack,
-    stream: 0,
-    payload: Buffer.alloc(pingBytes),
-  })
-  #isOwed = false
+  /** The answer to a ping that is still to be sent. */
+  #owed = ''
   #owedTimer: NodeJS.Timeout | undefined = undefined
 
   /** `socket` is connected, and its TLS, if any, is agreed on. */
@@ -102,7 +106,7 @@ export class QuickConnection {
     socket.on('data', this.#take)
     socket.on('error', ignore)
     socket.on('close', () => this.destroy())
-    socket.write(opening())
+    this.#write(preface.toString('latin1') + settingsFrame({ [setting.enablePush]: 0 }))
   }
 
   /** True if a call of so many bytes can be made now: the server has said its settings, and has
@@ -119,24 +123,15 @@ export class QuickConnection {
     this.#nextStream += 2
     this.#calls.set(stream, { deadlineMs, onAnswer, pieces: [], bytes: 0, hasHead: false })
     const length = 5 + message.length
-    const before = this.#isOwed ? this.#pong.length : 0
-    const bytes = Buffer.allocUnsafe(before + 2 * headBytes + block.length + length)
-    const { headers: type, data } = frameType
-    if (this.#isOwed) this.#pong.copy(bytes)
-    this.#isOwed = false
-    let at = writeHead(bytes, before, {
-      type,
-      flags: flag.endHeaders,
-      stream,
-      length: block.length,
-    })
-    at += block.copy(bytes, at)
-    at = writeHead(bytes, at, { type: data, flags: flag.endStream, stream, length })
-    bytes[at] = 0
-    bytes.writeUInt32BE(message.length, at + 1)
-    message.copy(bytes, at + 5)
     this.#sendWindow -= length
-    this.#socket.write(bytes)
+    const owed = this.#owed
+    this.#owed = ''
+    this.#write(
+      owed +
+        headerFrames(stream, block, { isLast: false, payloadMax: usualPayloadMaxBytes }) +
+        frameHead(length, frameType.data, flag.endStream, stream) +
+        `\0${uint32(message.length)}${message.toString('latin1')}`,
+    )
     if (this.#timer === undefined) this.#look()
     if (this.#nextStream > lastStream) this.#end()
     return stream
@@ -145,7 +140,7 @@ export class QuickConnection {
   /** Nobody waits for the answer any more. */
   giveUp(stream: number): void {
     if (!this.#calls.delete(stream)) return
-    this.#reset(stream)
+    this.#write(resetFrame(stream, errorCode.cancel))
     this.#endIfDone()
   }
 
@@ -171,16 +166,24 @@ export class QuickConnection {
     if (this.#isEnded && this.#calls.size === 0) this.destroy()
   }
 
-  readonly #take = (bytes: Buffer): void => {
-    const isRead = this.#reader.read(bytes, this.#frame)
-    if (!isRead || this.#socket.writableLength > unreadMaxBytes) this.destroy()
+  readonly #take = (more: Buffer): void => {
+    const bytes = this.#rest === undefined ? more : Buffer.concat([this.#rest, more])
+    let at = 0
+    // A chunk may have thousands of frames after the one that ended it.
+    while (!this.#socket.destroyed) {
+      const end = readFrame(this.#frame, bytes, at)
+      if (end === 0) break
+      if (end === -1) this.destroy()
+      else this.#takeFrame(this.#frame)
+      at = end
+    }
+    this.#rest = at === bytes.length ? undefined : bytes.subarray(at)
+    if (this.#socket.writableLength > unreadMaxBytes) this.destroy()
   }
 
-  readonly #frame = (frame: Frame): void => {
-    const { type, flags, stream, payload } = frame
-    // A chunk may have thousands of frames after the one that ended it.
-    if (this.#socket.destroyed) return
-    const isAside = !this.#calls.has(stream) || payload.length === 0
+  #takeFrame(frame: Frame): void {
+    const { type, flags, stream } = frame
+    const isAside = !this.#calls.has(stream) || frame.from === frame.to
     if (isAside && ++this.#aside > asideMax) {
       this.destroy()
       return
@@ -196,16 +199,16 @@ export class QuickConnection {
         this.#answered(stream, 'unknown')
         return
       case frameType.settings:
-        if ((flags & flag.ack) === 0) this.#settings(payload)
+        if ((flags & flag.ack) === 0) this.#settings(frame)
         return
       case frameType.ping:
-        if ((flags & flag.ack) === 0) this.#pinged(payload)
+        if ((flags & flag.ack) === 0) this.#pinged(frame)
         return
       case frameType.goAway:
-        this.#goAway(payload)
+        this.#goAway(frame)
         return
       case frameType.windowUpdate:
-        if (stream === 0 && payload.length === 4) this.#sendWindow += payload.readUInt32BE(0)
+        if (stream === 0 && lengthOf(frame) === 4) this.#sendWindow += numberIn(frame)
         return
       case frameType.push:
       case frameType.continuation:
@@ -216,18 +219,21 @@ export class QuickConnection {
     }
   }
 
-  #settings(payload: Buffer): void {
-    const { initialWindowBytes } = readSettings(payload)
-    if (initialWindowBytes !== undefined) this.#streamWindow = initialWindowBytes
+  #settings({ bytes, from, to }: Frame): void {
+    const settings = readSettings(bytes, from, to)
+    if (typeof settings === 'number') {
+      this.destroy()
+      return
+    }
+    this.#streamWindow = settings.initialWindowBytes ?? this.#streamWindow
     this.#isReady = true
-    const { settings: type } = frameType
-    this.#socket.write(frameOf({ type, flags: flag.ack, stream: 0, payload: Buffer.alloc(0) }))
+    this.#write(settingsAck)
   }
 
-  #pinged(payload: Buffer): void {
+  #pinged({ bytes, from, to }: Frame): void {
     this.#payOwed()
-    payload.copy(this.#pong, headBytes, 0, pingBytes)
-    this.#isOwed = true
+    const opaque = bytes.toString('latin1', from, to)
+    this.#owed = frameHead(opaque.length, frameType.ping, flag.ack, 0) + opaque
     this.#owedTimer ??= setTimeout(this.#payLate, pingDelayMs)
   }
 
@@ -237,53 +243,56 @@ export class QuickConnection {
   }
 
   #payOwed(): void {
-    if (this.#isOwed) this.#socket.write(Buffer.from(this.#pong))
-    this.#isOwed = false
+    if (this.#owed !== '') this.#write(this.#owed)
+    this.#owed = ''
   }
 
-  #goAway(payload: Buffer): void {
+  #goAway(frame: Frame): void {
     this.#end()
-    const last = payload.length < 4 ? 0 : payload.readUInt32BE(0)
+    const last = lengthOf(frame) < 4 ? 0 : numberIn(frame)
     for (const stream of this.#calls.keys()) if (stream > last) this.#answered(stream, 'unknown')
     this.#endIfDone()
   }
 
   #data(frame: Frame): void {
-    const { flags, stream, payload } = frame
-    this.#untold += payload.length
-    if (this.#untold >= toldBytes) this.#tellRead()
+    const { flags, stream } = frame
+    this.#untold += lengthOf(frame)
+    if (this.#untold >= toldBytes) {
+      this.#write(windowFrame(0, this.#untold))
+      this.#untold = 0
+    }
     const call = this.#calls.get(stream)
     if (call === undefined) return
-    const bytes = withoutPadding(frame)
-    call.bytes += bytes?.length ?? 0
+    const isPadded = cutPadding(frame)
+    call.bytes += lengthOf(frame)
     // What ends with data has no status.
-    const isOrdinary = bytes !== undefined && call.hasHead && (flags & flag.endStream) === 0
+    const isOrdinary = isPadded && call.hasHead && (flags & flag.endStream) === 0
     const isLong = call.bytes > answerMaxBytes || call.pieces.length >= piecesMax
     if (!isOrdinary || isLong) this.#refuse(stream)
-    else call.pieces.push(bytes)
+    else call.pieces.push(frame.bytes.subarray(frame.from, frame.to))
   }
 
   #headers(frame: Frame): void {
     const { flags, stream } = frame
-    // Its block would go on in the next frame.
-    if ((flags & flag.endHeaders) === 0) {
+    const isWhole = (flags & flag.endHeaders) !== 0 && cutPadding(frame)
+    if ((flags & flag.priority) !== 0) frame.from += 5
+    // Those of a call that was given up are read, too: later ones may name their fields.
+    const list = isWhole ? this.#decoder.decode(frame.bytes, frame.from, frame.to) : undefined
+    if (list === undefined) {
       this.destroy()
       return
     }
     const call = this.#calls.get(stream)
     if (call === undefined) return
-    const bytes = withoutPadding(frame)
-    const block = (flags & flag.priority) === 0 ? bytes : bytes?.subarray(5)
-    const head = block && readAnswerHead(block)
     if ((flags & flag.endStream) !== 0) {
-      const isWell = call.hasHead && head?.status === 'ok'
+      const isWell = call.hasHead && isOnly(list.pairs, 'grpc-status', '0')
       this.#answered(stream, (isWell ? messageIn(call.pieces) : undefined) ?? 'unknown')
-    } else if (head?.isOk === true && !call.hasHead) call.hasHead = true
+    } else if (isOnly(list.pairs, ':status', '200') && !call.hasHead) call.hasHead = true
     else this.#refuse(stream)
   }
 
   #refuse(stream: number): void {
-    this.#reset(stream)
+    this.#write(resetFrame(stream, errorCode.cancel))
     this.#answered(stream, 'unknown')
   }
 
@@ -296,17 +305,8 @@ export class QuickConnection {
     this.#endIfDone()
   }
 
-  #reset(stream: number): void {
-    const payload = Buffer.alloc(4)
-    payload.writeUInt32BE(cancelled)
-    this.#socket.write(frameOf({ type: frameType.reset, flags: 0, stream, payload }))
-  }
-
-  #tellRead(): void {
-    const payload = Buffer.alloc(4)
-    payload.writeUInt32BE(this.#untold)
-    this.#untold = 0
-    this.#socket.write(frameOf({ type: frameType.windowUpdate, flags: 0, stream: 0, payload }))
+  #write(frames: string): void {
+    this.#socket.write(frames, 'latin1')
   }
 
   /** One timer for all calls, which begin in the order in which they are late. A connection on
@@ -319,6 +319,26 @@ export class QuickConnection {
     if (leftMs <= 0) this.destroy('late')
     else this.#timer = setTimeout(this.#look, Math.max(1, leftMs))
   }
+}
+
+function lengthOf({ from, to }: Frame): number {
+  return to - from
+}
+
+/** The number of 31 bits with which a payload begins. */
+function numberIn({ bytes, from }: Frame): number {
+  return bytes.readUInt32BE(from) & 0x7fff_ffff
+}
+
+/** True if a field has this value, and no other. */
+function isOnly(pairs: readonly string[], name: string, value: string): boolean {
+  let isThere = false
+  for (let i = 0; i < pairs.length; i += 2) {
+    if (pairs[i] !== name) continue
+    if (isThere || pairs[i + 1] !== value) return false
+    isThere = true
+  }
+  return isThere
 }
 
 /** The one message in a body; undefined if it is compressed, or not one. */

@@ -13,16 +13,10 @@
 import type { Socket } from 'node:net'
 import type { Clock } from '../../../base/clock.ts'
 import { IdleTimer } from '../../../base/timers.ts'
-import { isAccepted, noteAccepted } from '../accepted.ts'
-import type { Arrivals } from '../arrivals.ts'
-import type { Corks } from '../bare/corks.ts'
-import type { Exchange, OnFault } from '../exchange.ts'
-import { headersMaxBytes } from '../malformed.ts'
-import type { StreamLimits } from '../stream-limits.ts'
-import { Allowance } from './allowance.ts'
-import { BlockBuffer } from './block-buffer.ts'
+import { BlockBuffer } from '../../../wire/http2/block-buffer.ts'
 import {
   cutPadding,
+  emptyFrame,
   errorCode,
   flag,
   type Frame,
@@ -31,6 +25,7 @@ import {
   goAwayFrame,
   headBytes,
   preface,
+  readFrame,
   resetFrame,
   setting,
   settingsAck,
@@ -39,11 +34,18 @@ import {
   usualWindowBytes,
   windowFrame,
   windowMaxBytes,
-} from './frames.ts'
-import { HeaderDecoder, type HeaderList } from './hpack/decoder.ts'
+} from '../../../wire/http2/frames.ts'
+import { HeaderDecoder, type HeaderList } from '../../../wire/http2/hpack/decoder.ts'
+import { isAccepted, noteAccepted } from '../accepted.ts'
+import type { Arrivals } from '../arrivals.ts'
+import type { Corks } from '../bare/corks.ts'
+import type { Exchange, OnFault } from '../exchange.ts'
+import { headersMaxBytes } from '../malformed.ts'
+import type { StreamLimits } from '../stream-limits.ts'
+import { Allowance } from './allowance.ts'
 import { Output } from './output.ts'
 import { HeadReader, readTrailers } from './request-head.ts'
-import { readSettings } from './settings.ts'
+import { readSettings } from '../../../wire/http2/settings.ts'
 import { Http2Stream, type StreamOwner } from './stream.ts'
 
 export interface ConnectionServices {
@@ -82,7 +84,7 @@ export class Http2Connection implements StreamOwner {
   readonly #streams = new Map<number, Http2Stream>()
   readonly #decoder = new HeaderDecoder(headersMaxBytes)
   readonly #heads = new HeadReader()
-  readonly #frame: Frame = { type: 0, flags: 0, stream: 0, bytes: preface, from: 0, to: 0 }
+  readonly #frame: Frame = emptyFrame()
   readonly #idleBytes: Allowance
   readonly #resets: Allowance
   readonly #idle: IdleTimer
@@ -303,20 +305,13 @@ export class Http2Connection implements StreamOwner {
     this.#idleBytes.give((this.output.sentBytes - this.#sentBefore) * acknowledged)
     this.#sentBefore = this.output.sentBytes
     const frame = this.#frame
-    frame.bytes = bytes
-    while (!this.#isHeld && bytes.length - at >= headBytes) {
-      const length = (bytes[at]! << 16) | (bytes[at + 1]! << 8) | bytes[at + 2]!
-      if (length > usualPayloadMaxBytes) {
+    while (!this.#isHeld) {
+      const end = readFrame(frame, bytes, at)
+      if (end === -1) {
         this.#fail(errorCode.frameSize)
         return
       }
-      const end = at + headBytes + length
-      if (end > bytes.length) break
-      frame.type = bytes[at + 3]!
-      frame.flags = bytes[at + 4]!
-      frame.stream = bytes.readUInt32BE(at + 5) & 0x7fff_ffff
-      frame.from = at + headBytes
-      frame.to = end
+      if (end === 0) break
       at = end
       const failure = this.#takeFrame(frame)
       if (this.#isDestroyed) return
@@ -395,7 +390,7 @@ export class Http2Connection implements StreamOwner {
     }
     this.#blockStream = stream
     this.#blockIsLast = isLast
-    this.#block = new BlockBuffer()
+    this.#block = new BlockBuffer(headersMaxBytes)
     return this.#block.add(frame) ? undefined : errorCode.enhanceYourCalm
   }
 

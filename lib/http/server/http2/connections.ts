@@ -5,7 +5,7 @@ import { Bag } from '../../../base/bag.ts'
 import type { Clock } from '../../../base/clock.ts'
 import { Corks } from '../bare/corks.ts'
 import { type ConnectionServices, Http2Connection } from './connection.ts'
-import { headerField } from './hpack/encoder.ts'
+import { headerField } from '../../../wire/http2/hpack/encoder.ts'
 
 export class Http2Connections {
   readonly #connections = new Bag<Http2Connection>()

@@ -3,8 +3,8 @@
 
 import type { Socket } from 'node:net'
 import type { Corks } from '../bare/corks.ts'
-import { usualPayloadMaxBytes, usualWindowBytes } from './frames.ts'
-import { emptyTable } from './hpack/encoder.ts'
+import { usualPayloadMaxBytes, usualWindowBytes } from '../../../wire/http2/frames.ts'
+import { emptyTable } from '../../../wire/http2/hpack/encoder.ts'
 
 /** The socket holds no more of bodies: the rest is not framed yet, so that others get between. */
 const heldMaxBytes = 256 * 1024

@@ -1,7 +1,7 @@
 /** Reads what a header block says of a request (RFC 9113, 8.2 and 8.3). */
 
 import type { IncomingHttpHeaders } from 'node:http'
-import { ofConnection } from './hpack/static-fields.ts'
+import { ofConnection } from '../../../wire/http2/hpack/static-fields.ts'
 
 export interface RequestHead {
   readonly method: string

@@ -7,9 +7,9 @@ import t from 'tap'
 import { createRandom, randomInt } from '../../../../lib/base/random.ts'
 import { GrpcClient, type GrpcClientOptions } from '../../../../lib/etcd/grpc/client.ts'
 import { QuickCalls } from '../../../../lib/etcd/grpc/quick-calls.ts'
-import { frameOf, frameType } from '../../../../lib/etcd/grpc/frames.ts'
-import { headerBlock } from '../../../../lib/etcd/grpc/header-block.ts'
+import { frameType } from '../../../../lib/wire/http2/frames.ts'
 import { put, refuses, under } from '../../../contract/builders.ts'
+import { frame, headerBlock } from '../../../support/attacks/raw-http2.ts'
 import { framed } from '../../../support/etcd/bare-grpc.ts'
 import { startEtcd } from '../../../support/etcd/etcd-cluster.ts'
 import { findEtcd } from '../../../support/etcd/real-etcd.ts'
@@ -248,7 +248,7 @@ t.test('no bytes of a server are too odd: each call ends', async t => {
   const server = createServer(socket => {
     sockets.add(socket)
     socket.on('error', () => undefined)
-    socket.write(frameOf({ type: frameType.settings, flags: 0, stream: 0, payload: nothing }))
+    socket.write(frame(frameType.settings, 0, 0, nothing))
     socket.on('data', (bytes: Buffer) => {
       if (bytes.includes('watchglass')) socket.end(answer)
     })
@@ -269,7 +269,7 @@ t.test('no bytes of a server are too odd: each call ends', async t => {
   })
   await fc.assert(
     fc.asyncProperty(fc.array(oddFrame, { maxLength: 6 }), async frames => {
-      answer = Buffer.concat(frames.map(frameOf))
+      answer = Buffer.concat(frames.map(odd => frame(odd.type, odd.flags, odd.stream, odd.payload)))
       const calls = new QuickCalls(member)
       let answered: Promise<Buffer | undefined> | undefined
       while ((answered = calls.call(call)) === undefined) {

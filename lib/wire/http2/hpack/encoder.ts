@@ -1,6 +1,6 @@
 /** Writes header blocks (HPACK, RFC 7541), with one character for each byte. Nothing is put into
- *  the client's table, so a block says the same on every connection, and lines that come again are
- *  kept as they are written. */
+ *  the table of the other side, so a block says the same on every connection, and lines that come
+ *  again are kept as they are written. */
 
 import { ofConnection, staticFields } from './static-fields.ts'
 
@@ -12,7 +12,7 @@ for (const [i, [name, value]] of staticFields.entries()) {
   if (name === ':status') statusIndexes.set(value, i + 1)
 }
 
-/** The client is told that its table is not used. */
+/** The other side is told that its table is not used. */
 export const emptyTable = '\x20'
 
 const indexed = 0x80
@@ -20,7 +20,7 @@ const indexed = 0x80
 export function statusField(status: number): string {
   const text = String(status)
   const index = statusIndexes.get(text)
-  return index === undefined ? literal(':status', text) : integer(index, 7, indexed)
+  return index === undefined ? pseudoField(':status', text) : integer(index, 7, indexed)
 }
 
 /** With any other byte in a field a client would read something else. */
@@ -44,7 +44,7 @@ export function headerField(name: string, value: string): string {
   if (!writableName.test(name) || unwritable.test(value) || ofConnection.has(name)) {
     throw new TypeError(`the header ${name} cannot be written`)
   }
-  const field = literal(name.toLowerCase(), value)
+  const field = pseudoField(name.toLowerCase(), value)
   if (usual !== undefined) {
     if (usual.size >= usualMax) usual.clear()
     usual.set(value, field)
@@ -52,7 +52,8 @@ export function headerField(name: string, value: string): string {
   return field
 }
 
-function literal(name: string, value: string): string {
+/** A field whose name begins with a colon: its value must be one that may be written. */
+export function pseudoField(name: string, value: string): string {
   const index = nameIndexes.get(name)
   const head = index === undefined ? `\0${text(name)}` : integer(index, 4, 0)
   return head + text(value)

@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import * as http2 from 'node:http2'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import t from 'tap'
-import { HeaderDecoder } from '../../../../../lib/http/server/http2/hpack/decoder.ts'
-import { headerField, statusField } from '../../../../../lib/http/server/http2/hpack/encoder.ts'
+import { HeaderDecoder } from '../../../../lib/wire/http2/hpack/decoder.ts'
+import { headerField, statusField } from '../../../../lib/wire/http2/hpack/encoder.ts'
 
 const listMax = 64 * 1024
 

@@ -1,7 +1,5 @@
 /** The Huffman code of HPACK (RFC 7541, appendix B), read a byte at a time. */
 
-import { headersMaxBytes } from '../../malformed.ts'
-
 /** The lengths of the codes of all bytes, and of the end. The code is canonical: of the same
  *  length, codes rise with the bytes, so the lengths are all that is to be known. */
 const codeBits: readonly number[] = [
@@ -108,8 +106,9 @@ function textMaxBytes(bytes: number): number {
   return Math.ceil((bytes * 8) / 5) + 2
 }
 
-/** Longer texts are those of headers that are refused as too long. */
-const scratch = Buffer.allocUnsafeSlow(textMaxBytes(headersMaxBytes))
+/** Longer texts are those of headers that nobody takes. */
+const usualTextBytes = 64 * 1024
+const scratch = Buffer.allocUnsafeSlow(textMaxBytes(usualTextBytes))
 
 /** The text of these bytes, one character for each byte; undefined if they are no code. */
 export function huffmanText(bytes: Buffer, from: number, to: number): string | undefined {

@@ -1,4 +1,4 @@
-/** The frames of HTTP/2 (RFC 9113, section 6), as a server reads and writes them. */
+/** The frames of HTTP/2 (RFC 9113, section 6). */
 
 export const frameType = {
   data: 0,
@@ -115,6 +115,27 @@ export interface Frame {
   /** The payload is here. */
   from: number
   to: number
+}
+
+export function emptyFrame(): Frame {
+  return { type: 0, flags: 0, stream: 0, bytes: preface, from: 0, to: 0 }
+}
+
+/** Reads the frame that begins at `at`, and gives where the next one begins: 0 if it is not here
+ *  whole, and -1 if it is longer than any may be, after which nothing can be read. */
+export function readFrame(frame: Frame, bytes: Buffer, at: number): number {
+  if (bytes.length - at < headBytes) return 0
+  const length = (bytes[at]! << 16) | (bytes[at + 1]! << 8) | bytes[at + 2]!
+  if (length > usualPayloadMaxBytes) return -1
+  const end = at + headBytes + length
+  if (end > bytes.length) return 0
+  frame.type = bytes[at + 3]!
+  frame.flags = bytes[at + 4]!
+  frame.stream = bytes.readUInt32BE(at + 5) & 0x7fff_ffff
+  frame.bytes = bytes
+  frame.from = at + headBytes
+  frame.to = end
+  return end
 }
 
 /** Leaves padding out of the payload. False if there is more of it than there are bytes. */

@@ -1,8 +1,8 @@
-/** The settings of a client that concern a server (RFC 9113, 6.5.2). */
+/** The settings of the other side that concern what is sent to it (RFC 9113, 6.5.2). */
 
 import { errorCode, setting, usualPayloadMaxBytes, windowMaxBytes } from './frames.ts'
 
-export interface ClientSettings {
+export interface PeerSettings {
   /** Undefined if it stays what it was. */
   readonly initialWindowBytes: number | undefined
   readonly frameMaxBytes: number | undefined
@@ -14,7 +14,7 @@ const settingBytes = 6
 const frameMostBytes = 2 ** 24 - 1
 
 /** A number is the code of what is wrong. */
-export function readSettings(bytes: Buffer, from: number, to: number): ClientSettings | number {
+export function readSettings(bytes: Buffer, from: number, to: number): PeerSettings | number {
   if ((to - from) % settingBytes !== 0) return errorCode.frameSize
   let initialWindowBytes: number | undefined
   let frameMaxBytes: number | undefined

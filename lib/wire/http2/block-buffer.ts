@@ -1,6 +1,5 @@
 /** A header block that comes in several frames. */
 
-import { headersMaxBytes } from '../malformed.ts'
 import type { Frame } from './frames.ts'
 
 const firstBytes = 4 * 1024
@@ -8,11 +7,16 @@ const firstBytes = 4 * 1024
 export class BlockBuffer {
   #bytes: Buffer = Buffer.allocUnsafe(firstBytes)
   #length = 0
+  readonly #maxBytes: number
 
-  /** False if it is longer than the headers of a request may be. */
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+  }
+
+  /** False if it is longer than a block may be. */
   add({ bytes, from, to }: Frame): boolean {
     const length = this.#length + to - from
-    if (length > headersMaxBytes) return false
+    if (length > this.#maxBytes) return false
     if (length > this.#bytes.length) {
       const larger = Buffer.allocUnsafe(Math.max(length, 2 * this.#bytes.length))
       this.#bytes.copy(larger, 0, 0, this.#length)
