@@ -149,11 +149,13 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
   const { uid, store } = writes
   const { signal } = abort
   const hasLogs = simulation?.actors.has('nodes')
+  const podRules = simulation?.podRules
+  for (const reason of podRules?.warnings ?? []) logger.warn('a rule for pods', { reason })
   const forFresh = { state, storeOf, address, uid, store, signal, ...common }
   const fresh = inNamespaces && new FreshCluster({ ...forFresh, basics: inNamespaces })
   return {
     conversions,
-    answerWrite: createWriteAnswers({ ...writes, access }, { hasLogs }),
+    answerWrite: createWriteAnswers({ ...writes, access }, { hasLogs, podRules }),
     gate: access?.gate,
     documents: access && (() => access.documents),
     followers: [numbers, controllers, actors],

@@ -13,6 +13,7 @@ import type * as generator from '../cluster/generate/generator.ts'
 import type * as movedTimes from '../cluster/generate/move-times.ts'
 import type * as stages from '../cluster/stages/stage.ts'
 import type * as builtInStages from '../cluster/stages/built-in.ts'
+import type * as podRules from '../cluster/pod-rules/pod-rules.ts'
 import type * as writeSide from '../cluster/write-side.ts'
 import type * as etcdDoor from '../door/etcd-door.ts'
 import type * as embedded from '../door/embedded.ts'
@@ -36,6 +37,7 @@ export const wings = {
   anonymizer: (): Promise<typeof anonymizer> => import('../cluster/generate/anonymize.ts'),
   movedTimes: (): Promise<typeof movedTimes> => import('../cluster/generate/move-times.ts'),
   stages: (): Promise<typeof stages> => import('../cluster/stages/stage.ts'),
+  podRules: (): Promise<typeof podRules> => import('../cluster/pod-rules/pod-rules.ts'),
   builtInStages: (): Promise<typeof builtInStages> => import('../cluster/stages/built-in.ts'),
   // front
   upstreamSide: (): Promise<typeof upstreamSide> => import('../front/front.ts'),

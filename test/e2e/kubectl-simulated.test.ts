@@ -2,7 +2,7 @@
  *  it prints. They are run in their order, in one cluster. */
 
 import { execFile } from 'node:child_process'
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -82,6 +82,59 @@ const pods: readonly Row[] = [
   ['describe pod picky', /FailedScheduling .*0\/3 nodes are available: 3 node\(s\) didn't match/],
 ]
 
+/** Objects of kwok, for the pods `ruled`. */
+const rules = `
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: ClusterLogs
+metadata: { name: ruled }
+spec:
+  selector: { matchNames: [ruled] }
+  logs:
+  - logsFile: ${join(home, 'ruled.log')}
+    previousLogsFile: ${join(home, 'before.log')}
+    follow: true
+---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Attach
+metadata: { name: ruled }
+spec: { attaches: [{ logsFile: ${join(home, 'before.log')} }] }
+---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: ClusterExec
+metadata: { name: ruled }
+spec:
+  selector: { matchNames: [ruled] }
+  execs: [{ local: { workDir: /work, envs: [{ name: TEST, value: test }] } }]
+---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: ClusterResourceUsage
+metadata: { name: ruled }
+spec:
+  selector: { matchNames: [ruled] }
+  usages:
+  - usage:
+      cpu: { expression: 'Quantity(pod.metadata.annotations["cores"]) * 2' }
+      memory: { value: 12Mi }
+`
+const log = `2026-01-01T00:00:00Z stdout F one
+2026-01-01T00:00:01Z stdout P tw
+2026-01-01T00:00:01Z stdout F o
+`
+
+const ruled: readonly Row[] = [
+  ['run ruled --image=busybox --annotations=cores=150m', /created/],
+  ['wait pod/ruled --for=condition=Ready --timeout=60s', /condition met/],
+  ['logs ruled', /^one\ntwo\n$/],
+  ['logs -f ruled --tail=1 --timestamps', /^2026-01-01T00:00:01Z two\n$/],
+  ['logs ruled --since-time=2026-01-01T00:00:01Z', /^two\n$/],
+  ['logs -p ruled', /^before\n$/],
+  ['attach ruled', /before/],
+  ['exec ruled -- printenv TEST', /^test\n$/],
+  ['exec ruled -- pwd', /^\/work\n$/],
+  ['exec ruled -- vi', /no program runs in a made-up pod/],
+  ['top pods ruled', /ruled +300m +12Mi/],
+]
+
 const nodes: readonly Row[] = [
   ['create pdb web --selector=app=web --min-available=3', /created/],
   ['wait pdb/web --for=condition=DisruptionAllowed --timeout=60s', /condition met/],
@@ -115,7 +168,11 @@ const others: readonly Row[] = [
 ]
 
 t.test('kubectl on made-up pods and nodes', { skip }, async t => {
-  const { address } = await startProgram(t, ['--simulate=all'])
+  const rulesFile = join(home, 'rules.yaml')
+  writeFileSync(rulesFile, rules)
+  writeFileSync(join(home, 'ruled.log'), log)
+  writeFileSync(join(home, 'before.log'), 'before\n')
+  const { address } = await startProgram(t, ['--simulate=all', `--stages=${rulesFile}`])
   const env = { PATH: process.env['PATH'] ?? '', HOME: home }
   const kubectl = (words: readonly string[]): Promise<string> =>
     run(binary, ['--server', address, ...words], { env }).then(
@@ -124,7 +181,7 @@ t.test('kubectl on made-up pods and nodes', { skip }, async t => {
     )
   // Nodes are made one after the other, once everything is mirrored.
   while (!/node-3 +Ready/.test(await kubectl(['get', 'nodes'])));
-  for (const [command, ...says] of [...workloads, ...pods, ...nodes, ...others]) {
+  for (const [command, ...says] of [...workloads, ...pods, ...ruled, ...nodes, ...others]) {
     const said = await kubectl(command.split(' '))
     for (const one of says) t.match(said, one, `kubectl ${command}`)
   }

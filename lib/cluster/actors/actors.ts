@@ -6,6 +6,8 @@ import type { Key } from '../../base/keys.ts'
 import type { Random } from '../../base/random.ts'
 import type { Batch } from '../../store/event.ts'
 import type { WorkQueue } from '../controllers/work-queue.ts'
+import type { PodRules } from '../pod-rules/pod-rules.ts'
+import { usageBy } from '../pod-rules/usages.ts'
 import type { Stage } from '../stages/stage.ts'
 import type { ActorApi } from './actor-api.ts'
 import type { ActorName } from '../../config/actor-names.ts'
@@ -49,6 +51,8 @@ export interface Simulation {
   readonly random: Random
   /** Lifecycles that users have declared. */
   readonly stages?: readonly Stage[]
+  /** The answers of made-up pods that users have declared. */
+  readonly podRules?: PodRules | undefined
 }
 
 export interface ActorsOptions extends Omit<WorldOptions, 'random' | 'onComplete'> {
@@ -230,7 +234,8 @@ export class Actors {
       this.#makers.push(() => volumes.makeClass())
     }
     if (this.#has('budgets')) wireBudgets(world)
-    if (this.#has('autoscalers')) wireAutoscalers(world)
+    const { podRules } = this.#options.simulation
+    if (this.#has('autoscalers')) wireAutoscalers(world, podRules && usageBy(podRules))
   }
 
   /** They do the same as replica sets. */

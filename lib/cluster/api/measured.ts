@@ -26,6 +26,7 @@ import {
   plus,
   textsOf,
   type Usage,
+  type UsageOf,
   usageOfContainer,
   usageOfPod,
   usageOfSystem,
@@ -39,6 +40,7 @@ const pageEntries = 500
 interface Measuring {
   readonly context: RequestContext
   readonly services: WriteServices
+  readonly usageOf: UsageOf
   readonly nowMs: number
 }
 
@@ -46,10 +48,15 @@ interface Measured {
   readonly metadata: UsingPod['metadata']
 }
 
+export interface MeasuredOptions {
+  readonly services: WriteServices
+  readonly usageOf?: UsageOf | undefined
+}
+
 export async function answerMeasured(
   context: RequestContext,
   route: ResourceRoute,
-  services: WriteServices,
+  { services, usageOf = usageOfContainer }: MeasuredOptions,
 ): Promise<undefined> {
   const { reply, target } = context
   const { resource, namespace, name, verb } = route
@@ -57,7 +64,7 @@ export async function answerMeasured(
   if ('refusal' in mediaType) throw notAcceptable(mediaType.refusal, mediaType.hasDetails)
   context.facts = { ...context.facts, source: 'etcd' }
   const nowMs = Math.floor(services.clock.wallMs() / windowMs) * windowMs
-  const measuring = { context, services, nowMs }
+  const measuring = { context, services, usageOf, nowMs }
   const labels = parseLabelSelector(
     target.query.text('labelSelector'),
     context.state.registry.schema,
@@ -105,7 +112,7 @@ async function measuredPods(
     if (!isMeasurable(pod)) return
     const containers = pod.spec.containers.map(container => ({
       name: container.name,
-      usage: textsOf(usageOfContainer(pod, container, measuring.nowMs)),
+      usage: textsOf(measuring.usageOf(pod, container, measuring.nowMs)),
     }))
     found.push({ ...headOf(pod, measuring.nowMs), containers } as Measured)
   })
@@ -114,7 +121,7 @@ async function measuredPods(
 
 /** A node uses what its pods use, and something of its own. */
 async function measuredNodes(measuring: Measuring, name: string): Promise<Measured[]> {
-  const { nowMs } = measuring
+  const { nowMs, usageOf } = measuring
   const nodes: Measured[] = []
   await visit<Measured>(measuring, { resource: 'nodes', namespace: '', name }, node =>
     nodes.push(node),
@@ -125,7 +132,7 @@ async function measuredNodes(measuring: Measuring, name: string): Promise<Measur
       const node = pod.spec.nodeName ?? ''
       const known = usages.get(node)
       if (known === undefined || !isMeasurable(pod)) return
-      usages.set(node, plus(known, usageOfPod(pod, nowMs)))
+      usages.set(node, plus(known, usageOfPod(pod, nowMs, usageOf)))
     })
   }
   return nodes.map(node => {

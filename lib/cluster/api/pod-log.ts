@@ -1,8 +1,12 @@
-/** The log of a made-up pod: what its annotation says, or a line for each start of a container.
- *  Nothing runs in it that could write more, so the log ends when it has been read. */
+/** The log of a made-up pod: the file of a declared rule, what its annotation says, or a line for
+ *  each start of a container. Nothing runs in it that could write more, so the log ends when it
+ *  has been read. */
 
 import type { Query } from '../../kube/request/request.ts'
 import { badRequest } from '../../kube/status.ts'
+import type { LogFile } from '../pod-rules/log-file.ts'
+import type { LogRule } from '../pod-rules/pod-rules.ts'
+import type { Rule, RuleSet } from '../pod-rules/rule-set.ts'
 
 /** The log of all containers of a pod, or of one: `watchglass.local/logs.NAME`. */
 const annotation = 'watchglass.local/logs'
@@ -31,6 +35,7 @@ interface Ended {
 export interface LoggedPod {
   readonly metadata: {
     readonly name: string
+    readonly namespace?: string
     readonly annotations?: Readonly<Record<string, string>>
   }
   readonly spec: {
@@ -51,17 +56,28 @@ interface Line {
   readonly text: string
 }
 
+export interface LogOptions {
+  readonly nowMs: number
+  /** Files that were declared. */
+  readonly rules?: RuleSet<LogRule> | undefined
+}
+
 /** Refusals are those of kube-apiserver and of kubelets, in their words. */
-export function podLog(pod: LoggedPod, query: Query): string {
+export function podLog(pod: LoggedPod, query: Query, { nowMs, rules }: LogOptions): string {
   const container = chosenContainer(pod, query.text('container'))
   const status = statusOf(pod, container.name)
   const isPrevious = query.text('previous') === 'true'
   const { running, terminated } = status?.state ?? {}
-  const run = isPrevious ? status?.lastState?.terminated : (running ?? terminated)
+  const rule = rules && ruleFor(rules, 'log', pod, container.name)
+  const file = isPrevious ? rule?.previous : rule?.log
+  const ended = status?.lastState?.terminated
+  const run = isPrevious ? (ended ?? (file && {})) : (running ?? terminated)
   if (run === undefined) throw badRequest(notThere(pod, container.name, isPrevious))
   const isStamped = query.text('timestamps') === 'true'
   const tail = numberOf(query.text('tailLines'))
-  const lines = linesOf(pod, container, run)
+  const since = sinceMs(query, nowMs)
+  const all = file ? linesIn(file, run) : linesOf(pod, container, run)
+  const lines = since === undefined ? all : all.filter(({ at }) => !(Date.parse(at) < since))
   const shown = tail === undefined ? lines : lines.slice(Math.max(0, lines.length - tail))
   const text = shown.map(line => `${isStamped ? `${line.at} ` : ''}${line.text}\n`).join('')
   const limit = numberOf(query.text('limitBytes'))
@@ -102,6 +118,35 @@ function notThere({ metadata }: LoggedPod, container: string, isPrevious: boolea
   const named = `container "${container}" in pod "${metadata.name}"`
   if (isPrevious) return `previous terminated ${named} not found`
   return `${named} is waiting to start: ContainerCreating`
+}
+
+/** The rule for a container; undefined if there is none for its pod. A pod with rules of its own
+ *  that leave the container out is refused, as kwok does it. */
+export function ruleFor<T extends Rule>(
+  rules: RuleSet<T>,
+  what: string,
+  { metadata }: LoggedPod,
+  container: string,
+): T | undefined {
+  const rule = rules.find(metadata, container)
+  if (rule !== 'none of its own') return rule
+  const pod = `${metadata.namespace ?? ''}/${metadata.name}`
+  throw badRequest(`${what} target not found for container "${container}" in pod "${pod}"`)
+}
+
+function linesIn(file: LogFile, { startedAt = '' }: Ended): Line[] {
+  return file.map(({ at = startedAt, text }) => ({ at, text }))
+}
+
+/** The time from which on lines are asked for; of two the later one. */
+function sinceMs(query: Query, nowMs: number): number | undefined {
+  const seconds = numberOf(query.text('sinceSeconds'))
+  const time = Date.parse(query.text('sinceTime'))
+  const times = [
+    ...(seconds === undefined ? [] : [nowMs - seconds * 1000]),
+    ...(Number.isNaN(time) ? [] : [time]),
+  ]
+  return times.length === 0 ? undefined : Math.max(...times)
 }
 
 function linesOf({ metadata }: LoggedPod, { name, image = '' }: Container, run: Ended): Line[] {

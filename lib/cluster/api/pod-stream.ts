@@ -7,7 +7,8 @@ import { badRequest, needsKubelet } from '../../kube/status.ts'
 import type { RequestContext } from '../../http/exchange/request-context.ts'
 import { execAnnotation, type Container } from '../streams/shell.ts'
 import { runStream, streamProtocol, type Work } from '../streams/pod-streams.ts'
-import { chosenContainer, isRunning, type LoggedPod, podLog } from './pod-log.ts'
+import type { ExecRule, PodRules } from '../pod-rules/pod-rules.ts'
+import { chosenContainer, isRunning, type LoggedPod, podLog, ruleFor } from './pod-log.ts'
 
 /** SPDY, which clients before kubectl 1.31 speak. */
 const notSpoken = 'without a WebSocket of v4.channel.k8s.io or v5.channel.k8s.io'
@@ -17,7 +18,12 @@ const openMax = 500
 
 /** The streams of one service. */
 export class PodStreams {
+  readonly #rules: PodRules | undefined
   #open = 0
+
+  constructor(rules?: PodRules) {
+    this.#rules = rules
+  }
 
   /** Resolves when the connection is over; refusals are thrown before anything is answered. */
   async answer(
@@ -28,7 +34,9 @@ export class PodStreams {
   ): Promise<undefined> {
     const isTerminal = target.query.text('tty') === 'true'
     // Before the protocol: a client that is refused tries the other one, and tells its answer.
-    const work = { ...workOf(pod, subresource, target.query), isTerminal }
+    const nowMs = clock.wallMs()
+    const asked = { subresource, query: target.query, nowMs }
+    const work = { ...workOf(pod, asked, this.#rules), isTerminal }
     const protocol = streamProtocol(exchange)
     if (protocol === undefined) throw needsKubelet(resource, `${subresource} ${notSpoken}`)
     if (this.#open >= openMax) throw badRequest(`${String(openMax)} streams to pods are open`)
@@ -43,18 +51,34 @@ export class PodStreams {
   }
 }
 
-function workOf(pod: LoggedPod, subresource: string, query: Query): Work {
+interface Asked {
+  readonly subresource: string
+  readonly query: Query
+  readonly nowMs: number
+}
+
+function workOf(
+  pod: LoggedPod,
+  { subresource, query, nowMs }: Asked,
+  rules: PodRules | undefined,
+): Work {
   const container = chosenContainer(pod, query.text('container'))
   if (!isRunning(pod, container.name)) throw badRequest(`container not found ("${container.name}")`)
-  if (subresource === 'attach') return { type: 'attach', log: podLog(pod, query) }
+  if (subresource === 'attach') {
+    const own = rules && ruleFor(rules.attaches, 'attaches', pod, container.name)
+    const shown = own === undefined ? rules?.logs : rules?.attaches
+    return { type: 'attach', log: podLog(pod, query, { nowMs, rules: shown }) }
+  }
   const argv = query.all('command')
   if (argv.length === 0) throw badRequest('you must specify at least one command for the container')
-  return { type: 'exec', argv, container: containerOf(pod, container) }
+  const rule = rules && ruleFor(rules.execs, 'exec', pod, container.name)
+  return { type: 'exec', argv, container: containerOf(pod, container, rule) }
 }
 
 function containerOf(
   { metadata }: LoggedPod,
   { name, env = [] }: ReturnType<typeof chosenContainer>,
+  { env: declared = {}, folder = '' }: Partial<ExecRule> = {},
 ): Container {
   const own = env.flatMap(({ name: key, value }) => (value === undefined ? [] : [[key, value]]))
   const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
@@ -66,7 +90,9 @@ function containerOf(
       HOSTNAME: metadata.name,
       ...(Object.fromEntries(own) as object),
       HOME: '/root',
+      ...declared,
     },
+    folder: folder === '' ? '/' : folder,
     answers: metadata.annotations?.[execAnnotation],
   }
 }

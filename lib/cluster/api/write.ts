@@ -20,6 +20,8 @@ import { textInOrder } from '../../codec/json/tree.ts'
 import { isMeasured } from '../../kube/resources/measured.ts'
 import { answerMeasured } from './measured.ts'
 import { chosenContainer, type LoggedPod, podLog } from './pod-log.ts'
+import type { PodRules } from '../pod-rules/pod-rules.ts'
+import { usageBy } from '../pod-rules/usages.ts'
 import { PodStreams } from './pod-stream.ts'
 import { runWrite } from '../write/operations/run-write.ts'
 import { type Written, type WriteServices, WriteSession } from '../write/operations/session.ts'
@@ -51,12 +53,13 @@ const anonymous = {
 /** Creates the answers of writes that these services do. */
 export function createWriteAnswers(
   services: WriteServices,
-  { hasLogs = false }: WriteAnswerOptions = {},
+  { hasLogs = false, podRules }: WriteAnswerOptions = {},
 ): AnswerWrite {
-  const streams = new PodStreams()
+  const streams = new PodStreams(podRules)
+  const usageOf = podRules && usageBy(podRules)
   return async (context, route, options) => {
     const { subresource, resource } = route
-    if (isMeasured(resource)) return answerMeasured(context, route, services)
+    if (isMeasured(resource)) return answerMeasured(context, route, { services, usageOf })
     if (!inPods.has(subresource)) return answerWrite(context, { route, services }, options)
     const pod = await readPod(context, { route, services })
     const { reply, target } = context
@@ -67,7 +70,8 @@ export function createWriteAnswers(
     }
     if (!hasLogs || subresource === 'portforward') throw needsKubelet(resource, subresource)
     if (subresource !== 'log') return streams.answer(context, route, pod, options.clock)
-    return reply.text(200, podLog(pod, target.query), {})
+    const nowMs = options.clock.wallMs()
+    return reply.text(200, podLog(pod, target.query, { nowMs, rules: podRules?.logs }), {})
   }
 }
 
@@ -77,6 +81,8 @@ const inPods: ReadonlySet<string> = new Set(['log', 'exec', 'attach', 'portforwa
 export interface WriteAnswerOptions {
   /** Pods are made up, and so are their logs. */
   readonly hasLogs?: boolean | undefined
+  /** Answers of pods that were declared. */
+  readonly podRules?: PodRules | undefined
 }
 
 async function readPod(context: RequestContext, { route, services }: Asked): Promise<LoggedPod> {

@@ -8,6 +8,8 @@ export interface Container {
   readonly pod: string
   readonly name: string
   readonly env: Readonly<Record<string, string>>
+  /** The working directory. */
+  readonly folder: string
   /** The annotation of the pod, JSON. */
   readonly answers: string | undefined
 }
@@ -49,8 +51,8 @@ const commands: Readonly<Record<string, Command>> = {
     out(`${pod}\n`)
     return 0
   },
-  pwd: (_, { out }) => {
-    out('/\n')
+  pwd: (_, { out }, { folder }) => {
+    out(`${folder}\n`)
     return 0
   },
   whoami: (_, { out }) => {

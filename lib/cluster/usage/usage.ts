@@ -7,7 +7,7 @@ import { quantityOf } from '../quantities.ts'
 
 type Texts = Readonly<Record<string, string>>
 
-interface UsingContainer {
+export interface UsingContainer {
   readonly name: string
   readonly resources?: { readonly requests?: Texts }
 }
@@ -57,9 +57,16 @@ export function usageOfContainer(pod: UsingPod, container: UsingContainer, nowMs
   }
 }
 
-export function usageOfPod(pod: UsingPod, nowMs: number): Usage {
+/** The usage of a container: `usageOfContainer`, or what declared rules say. */
+export type UsageOf = (pod: UsingPod, container: UsingContainer, nowMs: number) => Usage
+
+export function usageOfPod(
+  pod: UsingPod,
+  nowMs: number,
+  usageOf: UsageOf = usageOfContainer,
+): Usage {
   return pod.spec.containers.reduce(
-    (sum, container) => plus(sum, usageOfContainer(pod, container, nowMs)),
+    (sum, container) => plus(sum, usageOf(pod, container, nowMs)),
     noUsage,
   )
 }
@@ -110,6 +117,6 @@ function between(least: number, most: number, share: number): number {
 }
 
 /** From 0 to 1, always the same for the same text. */
-function shareOf(text: string): number {
+export function shareOf(text: string): number {
   return createHash('sha1').update(text).digest().readUInt32BE(0) / 2 ** 32
 }

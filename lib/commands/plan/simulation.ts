@@ -6,7 +6,7 @@ import { type ActorName, actorNames } from '../../config/actor-names.ts'
 import type { OptionValues } from '../../config/option-values.ts'
 import type { Simulation } from '../../cluster/actors/actors.ts'
 import { seedOf } from './generated.ts'
-import { stagesFrom } from './stages.ts'
+import { declaredIn } from './stages.ts'
 
 /** Undefined if nothing is. */
 export async function simulationOf(
@@ -23,7 +23,13 @@ export async function simulationOf(
       `--${option} needs a server that takes writes: add --writable, without --upstream`,
     )
   }
-  return { actors, random: createRandom(seedOf(values)), stages: await stagesFrom(paths) }
+  const declared = await declaredIn(paths)
+  if (declared.podRules !== undefined && !actors.has('nodes')) {
+    throw invalid(
+      '--stages has rules for logs, exec or figures, which pods of made-up nodes have: add --simulate nodes',
+    )
+  }
+  return { actors, random: createRandom(seedOf(values)), ...declared }
 }
 
 function actorsNamed(text: string | undefined): ReadonlySet<ActorName> {

@@ -11,7 +11,7 @@ import { nothing, type Outcome, statusWrite, type Write } from '../outcome.ts'
 import type { Seen } from '../reconciler.ts'
 import { asSelector, selects } from '../selectors.ts'
 import type { World } from '../world.ts'
-import type { UsingPod } from '../../usage/usage.ts'
+import { type UsageOf, usageOfContainer, type UsingPod } from '../../usage/usage.ts'
 import { measure, type Measurement, type Metric } from './measurement.ts'
 
 export interface Autoscaler {
@@ -29,6 +29,7 @@ export interface AutoscalerParts {
   readonly target: { readonly key: Key; readonly object: Scaled } | undefined
   /** The pods of the target that are ready. */
   readonly pods: readonly UsingPod[]
+  readonly usageOf?: UsageOf | undefined
 }
 
 export interface Scaled {
@@ -62,7 +63,7 @@ export function reconcileAutoscaler(seen: Seen<Autoscaler> & AutoscalerParts): O
     return { writes: writes.map(write => ({ ...write, note })) }
   }
   const current = target.object.spec.replicas ?? 1
-  const measured = measure(spec.metrics ?? [], seen.pods, seen.nowMs)
+  const measured = measure(spec.metrics ?? [], seen.pods, seen.nowMs, seen.usageOf)
   const { desired, why } = wantedReplicas(seen, current, measured)
   const isScaled = desired !== current
   const scale: Write[] = isScaled ? [scaling(target.key, desired, why)] : []
@@ -151,7 +152,7 @@ function autoscalerFact(key: Key, revision: number, autoscaler: Autoscaler): Aut
   return { ...factOf(key, revision, metadata), target: spec.scaleTargetRef }
 }
 
-export function wireAutoscalers(world: World): void {
+export function wireAutoscalers(world: World, usageOf: UsageOf = usageOfContainer): void {
   const autoscalers = world.follow('horizontalpodautoscalers', autoscalerFact)
   const targets = targetsOf(world)
   const api = world.api('kube-controller-manager')
@@ -176,7 +177,7 @@ export function wireAutoscalers(world: World): void {
       const found = target && (await api.read<Scaled>(target))
       if (found === undefined || target === undefined) return { target: undefined, pods: [] }
       const pods = await podsOf(world, found.place.namespace, found.object)
-      return { target: { key: target, object: found.object }, pods }
+      return { target: { key: target, object: found.object }, pods, usageOf }
     },
     reconcile: reconcileAutoscaler,
   })

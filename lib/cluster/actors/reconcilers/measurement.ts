@@ -2,7 +2,13 @@
  *  autoscaler. */
 
 import { quantityOf } from '../../quantities.ts'
-import { textsOf, type Usage, usageOfContainer, type UsingPod } from '../../usage/usage.ts'
+import {
+  textsOf,
+  type Usage,
+  type UsageOf,
+  usageOfContainer,
+  type UsingPod,
+} from '../../usage/usage.ts'
 
 export interface Metric {
   readonly type: string
@@ -41,10 +47,11 @@ export function measure(
   metrics: readonly Metric[],
   pods: readonly UsingPod[],
   nowMs: number,
+  usageOf: UsageOf = usageOfContainer,
 ): Measurement {
   const found: Measured[] = []
   for (const metric of metrics) {
-    const one = measureOne(metric, pods, nowMs)
+    const one = measureOne(metric, pods, nowMs, usageOf)
     if (typeof one === 'string') return { type: 'failed', problem: one }
     found.push(one)
   }
@@ -58,6 +65,7 @@ function measureOne(
   { type, resource }: Metric,
   pods: readonly UsingPod[],
   nowMs: number,
+  usageOf: UsageOf,
 ): Measured | string {
   const name = resource?.name
   if (resource === undefined || (name !== 'cpu' && name !== 'memory')) {
@@ -66,7 +74,7 @@ function measureOne(
   if (pods.length === 0) {
     return `failed to get ${name} utilization: unable to get metrics for resource ${name}: no metrics returned from resource metrics API`
   }
-  const used = sumOf(pods, (pod, i) => usageOfContainer(pod, pod.spec.containers[i]!, nowMs)[name])
+  const used = sumOf(pods, (pod, i) => usageOf(pod, pod.spec.containers[i]!, nowMs)[name])
   const averageValue = textOf(name, used / pods.length)
   const { averageUtilization, averageValue: wantedValue } = resource.target
   if (averageUtilization === undefined) {

@@ -10,7 +10,8 @@ import { spendWork } from '../values/work.ts'
 
 const billion = 1_000_000_000n
 
-class Quantity extends Opaque {
+/** An amount; exported for languages that reckon with it. */
+export class Quantity extends Opaque {
   readonly typeName = 'kubernetes.Quantity'
   readonly nanos: bigint
 

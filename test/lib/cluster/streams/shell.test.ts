@@ -5,7 +5,7 @@ const answers = JSON.stringify([
   { command: 'nginx -v', output: 'nginx 1\n' },
   { command: 'fail', error: 'no\n', exitCode: 3 },
 ])
-const container: Container = { pod: 'web', name: 'one', env: { A: 'b c' }, answers }
+const container: Container = { pod: 'web', name: 'one', env: { A: 'b c' }, folder: '/', answers }
 
 async function run(
   argv: readonly string[],
