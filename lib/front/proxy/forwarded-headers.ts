@@ -6,6 +6,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { UpstreamFailure } from '../upstream/failure.ts'
 import type { ResponseHeaders } from '../../http/server/exchange.ts'
+import { singleHeaders } from '../../http/server/single-headers.ts'
 
 /** Headers of one connection, and those that are written anew for each. We have answered `expect`
  *  ourselves. */
@@ -31,42 +32,7 @@ function hasTrailers(code: number, method: string, headers: IncomingHttpHeaders)
 
 /** Headers that may occur once. Node's HTTP/2 sends only one of each; a response with two different
  *  values is ambiguous. */
-const singleHeaders: ReadonlySet<string> = new Set([
-  'access-control-allow-credentials',
-  'access-control-max-age',
-  'access-control-request-method',
-  'age',
-  'alt-svc',
-  'authorization',
-  'content-encoding',
-  'content-language',
-  'content-length',
-  'content-location',
-  'content-md5',
-  'content-range',
-  'content-type',
-  'date',
-  'dnt',
-  'etag',
-  'expires',
-  'from',
-  'if-match',
-  'if-modified-since',
-  'if-none-match',
-  'if-range',
-  'if-unmodified-since',
-  'last-modified',
-  'location',
-  'max-forwards',
-  'proxy-authorization',
-  'range',
-  'referer',
-  'retry-after',
-  'tk',
-  'upgrade-insecure-requests',
-  'user-agent',
-  'x-content-type-options',
-])
+const sentOnce: ReadonlySet<string> = new Set([...singleHeaders, 'alt-svc', 'content-length'])
 
 /** Forwarding headers, which we write ourselves: a client must not forge them. */
 const forwardedHeaders: ReadonlySet<string> = new Set([
@@ -190,7 +156,7 @@ export function answerHeaders(
   const passed = withoutConnection(headers)
   for (const name in passed) {
     const value = passed[name]
-    if (!Array.isArray(value) || !singleHeaders.has(name)) continue
+    if (!Array.isArray(value) || !sentOnce.has(name)) continue
     const [first = '', ...others] = value
     if (others.some(other => other !== first)) {
       throw new UpstreamFailure('broken', `the upstream's answer has two values of ${name}`)
@@ -217,7 +183,7 @@ function withoutConnection(headers: IncomingHttpHeaders): Record<string, string 
 export function answerTrailers(trailers: IncomingHttpHeaders): ResponseHeaders | undefined {
   const passed = withoutConnection(trailers)
   for (const name of Object.keys(passed)) {
-    const isDoubled = Array.isArray(passed[name]) && singleHeaders.has(name)
+    const isDoubled = Array.isArray(passed[name]) && sentOnce.has(name)
     if (isDoubled || headersOnly.has(name)) delete passed[name]
   }
   return Object.keys(passed).length === 0 ? undefined : passed

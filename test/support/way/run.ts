@@ -87,6 +87,9 @@ const counted = 8
 /** Functions that run in a tenth of a second although nothing is asked for: timers. */
 const quietMax = 20
 
+/** Rooms of the frames of HTTP/2: what Node's own server does out of sight. */
+const framing = /\/http2\//
+
 const program = await start(kind)
 const client = http2.connect(`http://127.0.0.1:${program.port}`)
 const pods = await podPaths()
@@ -116,15 +119,22 @@ async function quiet(): Promise<void> {
 }
 
 function show(ran: Ran): void {
-  const files = new Set(ran.map(line => line.split(' ')[0] ?? ''))
   if (values.functions === true) process.stdout.write(`${ran.join('\n')}\n\n`)
   const rooms = new Map<string, number>()
-  for (const file of files) {
+  for (const file of filesOf(ran)) {
     const room = file.split('/').slice(1, -1).join('/')
     rooms.set(room, (rooms.get(room) ?? 0) + 1)
   }
   for (const [room, count] of rooms) process.stdout.write(`${room.padEnd(24)} ${count}\n`)
-  process.stdout.write(`${kind}: ${files.size} files, ${ran.length} functions\n`)
+  const above = ran.filter(line => !framing.test(line))
+  process.stdout.write(
+    `${kind}: ${filesOf(ran).size} files, ${ran.length} functions; ` +
+      `above the frames of HTTP/2: ${filesOf(above).size} files, ${above.length} functions\n`,
+  )
+}
+
+function filesOf(ran: Ran): Set<string> {
+  return new Set(ran.map(line => line.split(' ')[0] ?? ''))
 }
 
 async function podPaths(): Promise<string[]> {

@@ -1,6 +1,7 @@
 /** Reads what a header block says of a request (RFC 9113, 8.2 and 8.3). */
 
 import type { IncomingHttpHeaders } from 'node:http'
+import { singleHeaders } from '../single-headers.ts'
 import { ofConnection } from '../../../wire/http2/hpack/static-fields.ts'
 
 export interface RequestHead {
@@ -15,42 +16,6 @@ export interface RequestHead {
 const token = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/
 const value = /^(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?$/
 const digits = /^\d{1,15}$/
-
-/** Fields that a request has once: of several the first counts, as Node has it. */
-const single: ReadonlySet<string> = new Set([
-  'access-control-allow-credentials',
-  'access-control-max-age',
-  'access-control-request-method',
-  'age',
-  'authorization',
-  'content-encoding',
-  'content-language',
-  'content-location',
-  'content-md5',
-  'content-range',
-  'content-type',
-  'date',
-  'dnt',
-  'etag',
-  'expires',
-  'from',
-  'if-match',
-  'if-modified-since',
-  'if-none-match',
-  'if-range',
-  'if-unmodified-since',
-  'last-modified',
-  'location',
-  'max-forwards',
-  'proxy-authorization',
-  'range',
-  'referer',
-  'retry-after',
-  'tk',
-  'upgrade-insecure-requests',
-  'user-agent',
-  'x-content-type-options',
-])
 
 /** Reads the requests of a connection. Most of them differ in their target only, so they get the
  *  same objects. */
@@ -150,6 +115,6 @@ function addField(headers: IncomingHttpHeaders, name: string, text: string): boo
   if (name === 'host' || name === 'content-length') return false
   if (Array.isArray(before)) before.push(text)
   else if (name === 'cookie') headers[name] = `${before}; ${text}`
-  else if (!single.has(name)) headers[name] = `${before}, ${text}`
+  else if (!singleHeaders.has(name)) headers[name] = `${before}, ${text}`
   return true
 }
