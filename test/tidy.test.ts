@@ -97,6 +97,7 @@ const inside: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     access: ['rbac', 'write'],
     faults: [],
     stamps: [],
+    recordings: ['write'],
     generate: ['stamps', 'node-conditions.ts'],
     streams: [],
     api: ['streams', 'pod-rules', 'usage', 'write'],

@@ -12,6 +12,7 @@ import { type Revision, revision } from '../base/revision.ts'
 import { etcdConnection } from './plan/etcd-connection.ts'
 import { GrpcClient } from '../etcd/grpc/client.ts'
 import { RecordingWriter } from './recordings/recording.ts'
+import { createForeignWriter, type ForeignWriter } from './recordings/foreign.ts'
 import { defaultLimits } from '../mirror/limits.ts'
 import { record as recordEtcd } from './recordings/recorder.ts'
 import { progressOnStderr } from './progress.ts'
@@ -44,7 +45,7 @@ async function recordTo(
   const anonymizer = values.switch('anonymize') ? await createAnonymizer() : undefined
   const client = new GrpcClient(etcdConnection(values))
   const progress = progressOnStderr()
-  let writer: RecordingWriter | undefined
+  let writer: Writer | undefined
   try {
     await checkReachable(client, signal)
     const report = await recordEtcd({
@@ -58,7 +59,7 @@ async function recordTo(
       isBaseOnly,
       createTarget: async () => {
         await writer?.close()
-        writer = await RecordingWriter.create(path, () => Math.round(systemClock.wallMs()))
+        writer = await createWriter(values.text('format'), path)
         return anonymizer === undefined ? writer : new AnonymousTarget(writer, anonymizer, logger)
       },
       onReport: ({ entries, changes, revision: at }) => {
@@ -79,6 +80,15 @@ async function recordTo(
     await client.close()
   }
   return 0
+}
+
+type Writer = RecordingWriter | ForeignWriter
+
+function createWriter(format: string | undefined, path: string): Promise<Writer> {
+  const nowMs = (): number => Math.round(systemClock.wallMs())
+  return format === 'kwok' || format === 'simkube'
+    ? createForeignWriter(format, path, nowMs)
+    : RecordingWriter.create(path, nowMs)
 }
 
 /** Whoever records is told at once that nothing will come. What is lost later is waited for. */

@@ -10,6 +10,7 @@ import type * as faultControl from '../cluster/faults/fault-control.ts'
 import type * as faultRules from '../cluster/faults/rule.ts'
 import type * as anonymizer from '../cluster/generate/anonymize.ts'
 import type * as generator from '../cluster/generate/generator.ts'
+import type * as foreignRecordings from '../cluster/recordings/foreign.ts'
 import type * as movedTimes from '../cluster/generate/move-times.ts'
 import type * as stages from '../cluster/stages/stage.ts'
 import type * as builtInStages from '../cluster/stages/built-in.ts'
@@ -35,6 +36,8 @@ export const wings = {
   pluginNames: (): Promise<typeof pluginNames> => import('../cluster/admission/plugin-names.ts'),
   generator: (): Promise<typeof generator> => import('../cluster/generate/generator.ts'),
   anonymizer: (): Promise<typeof anonymizer> => import('../cluster/generate/anonymize.ts'),
+  foreignRecordings: (): Promise<typeof foreignRecordings> =>
+    import('../cluster/recordings/foreign.ts'),
   movedTimes: (): Promise<typeof movedTimes> => import('../cluster/generate/move-times.ts'),
   stages: (): Promise<typeof stages> => import('../cluster/stages/stage.ts'),
   podRules: (): Promise<typeof podRules> => import('../cluster/pod-rules/pod-rules.ts'),

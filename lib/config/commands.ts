@@ -171,7 +171,7 @@ const embeddedOptions: readonly Option[] = [
   {
     name: 'load',
     value: 'FILE',
-    help: 'Fills the embedded etcd with a history that the command record wrote. A file that ends in .gz is uncompressed.',
+    help: 'Fills the embedded etcd with a history that the command record wrote, a recording of kwokctl, objects in YAML, or a trace of SimKube (version 2): which of them, the contents tell. A file that ends in .gz is uncompressed.',
   },
   {
     name: 'speed',
@@ -270,6 +270,13 @@ const recordingOptions: readonly Option[] = [
     name: 'revision',
     value: 'N',
     help: 'The revision of etcd to start at. Default: the newest.',
+  },
+  {
+    name: 'format',
+    value: 'FORM',
+    fallback: 'watchglass',
+    choices: ['watchglass', 'kwok', 'simkube'],
+    help: 'The form of the file: watchglass (all keys, exactly), kwok (a recording of kwokctl, YAML, of the resources that it records) or simkube (a trace of version 2: workloads that nobody owns; not compressed).',
   },
   {
     name: 'anonymize',

@@ -17,7 +17,8 @@ async function roles(port: number): Promise<string> {
 }
 
 t.test('a saved cluster is the same in another server', async t => {
-  const file = join(t.testdir({}), 'cluster.jsonl.gz')
+  const folder = t.testdir({})
+  const [file, yaml] = [join(folder, 'cluster.jsonl.gz'), join(folder, 'cluster.yaml')]
   const etcd = `127.0.0.1:${await freePort('127.0.0.1')}`
   const first = await startProgram(t, ['--etcd-listen', etcd])
   await ask(first.port, {
@@ -29,6 +30,7 @@ t.test('a saved cluster is the same in another server', async t => {
   const { status, stderr } = save(file, '--etcd', `http://${etcd}`)
   t.equal(status, 0, stderr)
   t.match(stderr, /saved/)
+  t.match(save(yaml, '--format', 'kwok', '--etcd', `http://${etcd}`), { status: 0 })
   const before = await roles(first.port)
   await first.stop()
   const second = await startProgram(t, ['--load', file])
@@ -36,6 +38,13 @@ t.test('a saved cluster is the same in another server', async t => {
   t.equal(name, 200)
   const items = (text: string): unknown => (JSON.parse(text) as { items: unknown }).items
   t.strictSame(items(await roles(second.port)), items(before))
+  await second.stop()
+  const third = await startProgram(t, ['--load', yaml])
+  // Revisions are others, and times end now.
+  const unnumbered = (text: string): string =>
+    text.replace(/"resourceVersion":"\d+",?|\d{4}-\d\d-\d\dT[\d:]+Z/g, '')
+  const again = await roles(third.port)
+  t.strictSame(items(unnumbered(again)), items(unnumbered(before)), 'by way of kwok, too')
 })
 
 t.test('it says what it lacks, and that an etcd cannot be reached', async t => {

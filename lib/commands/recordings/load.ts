@@ -4,12 +4,15 @@
 import { compareKeys } from '../../base/keys.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { Change, KeyValue } from '../../store/event.ts'
+import type { OnLeftOut } from './foreign.ts'
 import { readRecording } from './recording.ts'
 import type { Engine } from '../../door/engine/engine.ts'
 
 /** Loads a recording into an engine that nobody has written to. */
 export async function loadRecording(engine: Engine, file: string, logger: Logger): Promise<void> {
-  for await (const recorded of readRecording(file)) {
+  const leftOut: OnLeftOut = (reason, count) =>
+    logger.warn('a part of the recording is left out', { reason, count })
+  for await (const recorded of readRecording(file, leftOut)) {
     if (recorded.isBase) engine.loadBase(recorded.revision, entriesOf(recorded.changes))
     else engine.loadBatch(recorded)
   }

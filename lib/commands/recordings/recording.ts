@@ -5,11 +5,6 @@
  *  there, as a put whose `rev` is the revision that the base was read at, and whose `mod_revision`
  *  is its own. Both directions stream: a file may be larger than memory. */
 
-import { once } from 'node:events'
-import { createReadStream, createWriteStream } from 'node:fs'
-import { PassThrough, type Transform, type Writable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
-import { createGunzip, createGzip } from 'node:zlib'
 import { CacheError } from '../../base/errors.ts'
 import type { Key } from '../../base/keys.ts'
 import { linesIn, type LinesEnd } from '../lines.ts'
@@ -17,7 +12,10 @@ import type { Revision } from '../../base/revision.ts'
 import type { Change, KeyValue } from '../../store/event.ts'
 import { SlabWriter } from '../../store/slab.ts'
 import type { RevisionChanges } from '../../etcd/client.ts'
+import { type OnLeftOut, readerOf } from './foreign.ts'
 import { type RecordedLine, formatLine, parseLine } from './line.ts'
+import { bytesOf, unreadable } from './recorded-file.ts'
+import { TextFile } from './text-file.ts'
 
 /** All changes of one revision, or the whole base. */
 export interface RecordedChanges extends RevisionChanges {
@@ -28,8 +26,19 @@ export interface RecordedChanges extends RevisionChanges {
   readonly timeMs: number | undefined
 }
 
-/** Reads a recording. Fails with `invalid_request`, and the number of the line that is wrong. */
-export async function* readRecording(path: string): AsyncGenerator<RecordedChanges, void> {
+/** Reads a recording, or one of another tool, which its contents tell. Fails with
+ *  `invalid_request`, and the number of the line that is wrong. Whatever a recording of another
+ *  tool has that cannot be stored is told to `onLeftOut`, with how often. */
+export async function* readRecording(
+  path: string,
+  onLeftOut: OnLeftOut = () => {},
+): AsyncGenerator<RecordedChanges, void> {
+  const foreign = await readerOf(path)
+  if (foreign === undefined) yield* readLines(path)
+  else yield* foreign(path, onLeftOut)
+}
+
+async function* readLines(path: string): AsyncGenerator<RecordedChanges, void> {
   const slabs = new SlabWriter()
   let group: Group | undefined
   let number = 0
@@ -98,40 +107,21 @@ class Group {
   }
 }
 
-interface WriterParts {
-  readonly path: string
-  readonly sink: Writable
-  readonly written: Promise<void>
-  readonly nowMs: (() => number) | undefined
-}
-
 /** Writes a recording, waiting while the disk is slow. */
 export class RecordingWriter {
-  readonly #path: string
-  readonly #sink: Writable
-  readonly #written: Promise<void>
+  readonly #file: TextFile
   readonly #nowMs: (() => number) | undefined
   #lines = 0
 
-  private constructor({ path, sink, written, nowMs }: WriterParts) {
-    this.#path = path
-    this.#sink = sink
-    this.#written = written
+  private constructor(file: TextFile, nowMs: (() => number) | undefined) {
+    this.#file = file
     this.#nowMs = nowMs
   }
 
   /** Creates the file, or empties the one that is there. With a clock, changes are recorded with
    *  their time. */
   static async create(path: string, nowMs?: () => number): Promise<RecordingWriter> {
-    const file = createWriteStream(path)
-    await once(file, 'open').catch((error: unknown) => {
-      throw unwritable(path, error)
-    })
-    const sink = path.endsWith('.gz') ? createGzip() : new PassThrough()
-    const written = pipeline(sink, file)
-    // Reported by whoever writes next, or closes.
-    written.catch(() => undefined)
-    return new RecordingWriter({ path, sink, written, nowMs })
+    return new RecordingWriter(await TextFile.create(path), nowMs)
   }
 
   /** Number of changes written. */
@@ -150,24 +140,14 @@ export class RecordingWriter {
   }
 
   /** Resolves once all is in the file. */
-  async close(): Promise<void> {
-    this.#sink.end()
-    await this.#written.catch((error: unknown) => {
-      throw unwritable(this.#path, error)
-    })
+  close(): Promise<void> {
+    return this.#file.close()
   }
 
   async #write(lines: readonly string[]): Promise<void> {
     if (lines.length === 0) return
     this.#lines += lines.length
-    try {
-      if (this.#sink.destroyed) await this.#written
-      if (!this.#sink.write(`${lines.join('\n')}\n`)) {
-        await Promise.race([once(this.#sink, 'drain'), this.#written])
-      }
-    } catch (error) {
-      throw unwritable(this.#path, error)
-    }
+    await this.#file.write(`${lines.join('\n')}\n`)
   }
 }
 
@@ -176,28 +156,13 @@ export class RecordingWriter {
 const lineMaxBytes = 64 * 1024 * 1024
 
 async function* linesOf(path: string): AsyncGenerator<string, void> {
-  const source = createReadStream(path)
-  const stream: Transform = path.endsWith('.gz') ? createGunzip() : new PassThrough()
-  const piped = pipeline(source, stream)
-  piped.catch(() => undefined)
   let end: LinesEnd
   try {
-    end = yield* linesIn(stream as AsyncIterable<Buffer>, lineMaxBytes)
-    await piped
+    end = yield* linesIn(bytesOf(path), lineMaxBytes)
   } catch (error) {
-    const { message } = CacheError.from(error, 'invalid_request')
-    throw new CacheError('invalid_request', `${path} cannot be read: ${message}`, { cause: error })
-  } finally {
-    source.destroy()
+    throw unreadable(path, error)
   }
   if (end.rest !== '') throw invalid(`${path} ends in the middle of a line`)
-}
-
-function unwritable(path: string, error: unknown): CacheError {
-  const { message } = CacheError.from(error, 'invalid_request')
-  return new CacheError('invalid_request', `${path} cannot be written: ${message}`, {
-    cause: error,
-  })
 }
 
 function invalid(message: string): CacheError {

@@ -41,6 +41,8 @@ export async function startReplay(
     client,
     clock: systemClock,
     moveTimes: (value, byMs) => moveTimes(value, byMs, schemaOf()),
+    onLeftOut: (reason, count) =>
+      logger.warn('a part of the recording is left out', { reason, count }),
     onRound: revisions => logger.info('replayed the recording', { revisions }),
     signal: AbortSignal.any([signal, stopping.signal]),
   })

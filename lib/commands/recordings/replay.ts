@@ -7,6 +7,7 @@ import { CacheError } from '../../base/errors.ts'
 import { type Key, singleKey } from '../../base/keys.ts'
 import type { Change, KeyValue } from '../../store/event.ts'
 import type { Client, Operation } from '../../etcd/client.ts'
+import type { OnLeftOut } from './foreign.ts'
 import { type RecordedChanges, readRecording } from './recording.ts'
 
 /** The speed of a replay: a multiple of the recorded speed, revisions a second, or as fast as they
@@ -26,6 +27,8 @@ export interface ReplayOptions {
   readonly moveTimes: (value: Uint8Array, byMs: number) => Uint8Array
   /** Called when all changes were written once more. */
   readonly onRound: (revisions: number) => void
+  /** Told what a recording of another tool has that cannot be replayed. */
+  readonly onLeftOut?: OnLeftOut | undefined
   readonly signal: AbortSignal
 }
 
@@ -71,10 +74,10 @@ export class Replay {
   }
 
   async #round(): Promise<number> {
-    const { path, clock, signal, isLooped } = this.#options
+    const { path, clock, signal, isLooped, onLeftOut } = this.#options
     const pace = new Pace(this.#options)
     let revisions = 0
-    for await (const recorded of readRecording(path)) {
+    for await (const recorded of readRecording(path, onLeftOut)) {
       if (recorded.isBase) continue
       const delayMs = pace.delayMs(recorded, revisions)
       if (delayMs > 0) await sleep(clock, delayMs, signal)

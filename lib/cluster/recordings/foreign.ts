@@ -1,0 +1,8 @@
+/** Recordings of other tools, read and written: one module for those who load the wing. */
+
+export { isTrace, traceHistory } from './simkube.ts'
+export { PackProblem } from './msgpack.ts'
+export { kwokHistory } from './kwok.ts'
+export { ObjectHistory } from './object-history.ts'
+export { TraceWriter } from './simkube-writer.ts'
+export { KwokWriter } from './kwok-writer.ts'

@@ -1,0 +1,17 @@
+/** Objects of a history of keys and values, as recordings of other tools have them. */
+
+import type { UntypedObject } from '../../base/untyped.ts'
+import { objectOf } from '../../base/untyped.ts'
+import { NotExact } from '../../codec/not-exact.ts'
+import { jsonFromStored } from '../../codec/transcode/transcode.ts'
+import type { KeyValue } from '../../store/event.ts'
+
+/** The object without what says nothing elsewhere; undefined if the value cannot be read. */
+export function objectIn({ value }: KeyValue): UntypedObject | undefined {
+  const json = jsonFromStored(value)
+  if (json instanceof NotExact) return undefined
+  const object = objectOf(JSON.parse(Buffer.from(json).toString()))
+  const { resourceVersion, selfLink, ...metadata } = objectOf(object['metadata'])
+  void [resourceVersion, selfLink]
+  return { ...object, metadata }
+}
