@@ -159,7 +159,7 @@ export class ObjectEncoder {
   }
 
   /** A stored built-in object without its managed fields: to encode them takes longer than to leave
-   *  them out. Valid until the next call. */
+   *  them out. What has them twice still has some, which are cut. Valid until the next call. */
   #lighter(object: StoredValue): StoredValue {
     if (!this.#isTyped) return object
     light.clear()
@@ -173,7 +173,7 @@ export class ObjectEncoder {
     const { drops, rendering } = options.form
     const lighter = drops === undefined ? object : this.#lighter(object)
     const problem = this.#appendWholeJson(out, lighter, options)
-    if (problem !== undefined || drops === undefined || lighter !== object) return problem
+    if (problem !== undefined || drops === undefined) return problem
     return cutJson(out, from, rendering === 'Table' ? 'row' : 'object')
   }
 
@@ -225,10 +225,9 @@ export class ObjectEncoder {
     options: ObjectOptions,
   ): NotExact | undefined {
     const lighter = this.#lighter(object)
-    if (lighter !== object) return this.#appendProtobuf(out, lighter, options)
     bare.clear()
     const problem =
-      this.#appendProtobuf(bare, object, { ...options, place: 'item' }) ?? cutMessage(bare, 0)
+      this.#appendProtobuf(bare, lighter, { ...options, place: 'item' }) ?? cutMessage(bare, 0)
     if (problem !== undefined) return problem
     if (options.place === 'item') {
       out.append(bare.bytes, 0, bare.length)

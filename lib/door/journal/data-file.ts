@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { type FileHandle, open, rename, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { codeOf } from './disk-failures.ts'
 import { fileName, newName } from './file-names.ts'
 import { encodeFrame, encodeHeader, type FileKind, markBytes } from './frames.ts'
 import { encodePayload } from './records.ts'
@@ -54,7 +55,11 @@ export class DataFile {
   ): Promise<DataFile> {
     const path = join(folder, fileName(kind, number))
     const unfinished = newName(path)
-    const handle = await open(unfinished, 'w+', fileMode)
+    await unlink(unfinished).catch((error: unknown) => {
+      if (codeOf(error) !== 'ENOENT') throw error
+    })
+    // Made anew and never opened: a link of that name would have us write wherever it leads.
+    const handle = await open(unfinished, 'wx+', fileMode)
     try {
       const mark = randomBytes(markBytes)
       const file = new DataFile(handle, { path, mark, size: 0, sequence: 0 })

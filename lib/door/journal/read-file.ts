@@ -1,7 +1,7 @@
 /** Reads a file of a data folder into a replay, and tells an append that was cut off from damage:
  *  behind a torn end there is nothing. */
 
-import { type FileHandle, open } from 'node:fs/promises'
+import { constants, type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CacheError } from '../../base/errors.ts'
 import { SlabWriter } from '../../store/slab.ts'
@@ -32,7 +32,9 @@ export interface ReadFile extends KnownFile {
 /** Reads the file to its end. A failure names the file and the place. */
 export async function readDataFile(options: ReadOptions, replay: Replay): Promise<ReadFile> {
   const path = join(options.folder, fileName(options.kind, options.number))
-  const handle = await open(path).catch((error: unknown) => {
+  // To open a pipe would wait for somebody who writes to it.
+  const { O_RDONLY, O_NONBLOCK } = constants
+  const handle = await open(path, O_RDONLY | O_NONBLOCK).catch((error: unknown) => {
     throw diskFailure(path, error)
   })
   try {
@@ -60,7 +62,9 @@ class FileReader {
   }
 
   async read({ kind, number, mayBeTorn }: ReadOptions, replay: Replay): Promise<ReadFile> {
-    const { size } = await this.#handle.stat()
+    const stats = await this.#handle.stat()
+    if (!stats.isFile()) throw this.#wrong('is no file: put the file back from a copy')
+    const { size } = stats
     const head = await this.#at(0, headerBytes)
     const header = this.#explained('', () => decodeHeader(head))
     if (header.kind !== kind || header.number !== number) {

@@ -13,6 +13,11 @@ import { appendVarint, ByteWriter } from '../../../../lib/wire/byte-writer.ts'
 import { builtIn, shownAs } from '../../../support/kube/outputs.ts'
 import { ObjectEncoder } from '../../../../lib/codec/output/object-encoder.ts'
 import { itemEncoder } from '../../../../lib/codec/output/list-body.ts'
+import {
+  appendEnvelope,
+  type Envelope,
+  readEnvelope,
+} from '../../../../lib/codec/transcode/envelope.ts'
 import { entriesOf } from '../../../golden/load.ts'
 
 function writerOf(...parts: (string | Uint8Array)[]): ByteWriter {
@@ -148,6 +153,30 @@ t.test('a stored object is copied without them, so that they are not encoded', a
     const out = new ByteWriter()
     t.equal(copyWithoutManagedFields(out, { bytes: bytes.subarray(0, to), start, end: to }), false)
     t.equal(out.length, 0, 'what is cut off is left to who finds out what is wrong with it')
+  }
+})
+
+t.test('metadata that is stored twice shows no managed fields either', async t => {
+  const [entry] = entries
+  const { rawStart, rawEnd } = readEnvelope(entry!.bytes, entry!.start, entry!.end) as Envelope
+  const raw = entry!.bytes.subarray(rawStart, rawEnd)
+  // Its metadata is as long as two bytes say.
+  const size = 3 + (raw[1]! & 0x7f) + raw[2]! * 0x80
+  const out = new ByteWriter()
+  const twice = new ByteWriter()
+  for (const part of [raw, raw.subarray(0, size)]) twice.append(part)
+  appendEnvelope(out, { apiVersion: 'v1', kind: 'ConfigMap' }, twice)
+  const object = { bytes: Buffer.from(out.copy()), start: 0, end: out.length }
+  for (const encoding of ['json', 'protobuf', 'yaml'] as const) {
+    for (const rendering of ['object', 'Table', 'PartialObjectMetadata'] as const) {
+      if (encoding === 'protobuf' && rendering !== 'PartialObjectMetadata') continue
+      const cut = new ByteWriter()
+      const form = shownAs({ encoding, rendering, drops: true })
+      const problem = encoder.append(cut, object, { form, revision: 5, place: 'alone' })
+      t.equal(problem, undefined)
+      t.notMatch(Buffer.from(cut.copy()).toString('latin1'), /managedFields|kubectl/)
+      t.match(Buffer.from(cut.copy()).toString('latin1'), 'app-config')
+    }
   }
 })
 
