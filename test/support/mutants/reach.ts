@@ -1,11 +1,10 @@
 /** The parts of the program that each test reaches, as V8 counts them: a mutant concerns only the
- *  tests that run the place where it is. Kept in .cache/mutants until anything that is built
- *  changes. */
+ *  tests that run the place where it is. Kept in .cache/mutants. */
 
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { askWorker, type Worker } from './workers.ts'
+import { dirname, join } from 'node:path'
+import { askWorker, endWorker, type Worker } from './workers.ts'
 import type { Unrun } from './worker.ts'
 
 export interface Reach {
@@ -22,25 +21,56 @@ export function reaches({ unrun }: Reach, module: string, offset: number): boole
 }
 
 /** The reach of a test, by a process that has run none before: what is loaded already is not
- *  counted again. */
-export async function reachOf(test: string, built: string, worker: Worker): Promise<Reach> {
-  const key = createHash('sha256').update(built).update(test).digest('hex').slice(0, 16)
-  const file = `.cache/mutants/reach-${key}.json`
-  if (existsSync(file)) return JSON.parse(readFileSync(file, 'utf8')) as Reach
+ *  counted again. It is kept until a module that the test has loaded changes, or the data beside
+ *  it: so that a row that is added costs one run, and not one of every test. */
+export async function reachOf(test: string, worker: Worker): Promise<Reach> {
+  const file = `.cache/mutants/reach-${test.replaceAll('/', '-')}.json`
+  const kept = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Kept) : undefined
+  if (kept !== undefined && kept.digest === digestOf(test, kept.loaded)) return kept.reach
   const done = await askWorker(worker, { id: '0', tests: [test] }, 180_000)
-  const { tookMs, unrun = {} } = done
+  endWorker(worker)
+  const { tookMs, unrun = {}, loaded = [] } = done
   const reach = { test, tookMs, why: done.why, unrun }
   mkdirSync('.cache/mutants', { recursive: true })
-  writeFileSync(file, JSON.stringify(reach))
+  writeFileSync(file, JSON.stringify({ reach, loaded, digest: digestOf(test, loaded) }))
   return reach
 }
 
-/** Changes with every module. */
-export function digestOfBuilt(): string {
+interface Kept {
+  readonly reach: Reach
+  readonly loaded: readonly string[]
+  readonly digest: string
+}
+
+function digestOf(test: string, loaded: readonly string[]): string {
   const hash = createHash('sha256')
-  for (const entry of readdirSync('dist', { recursive: true, withFileTypes: true })) {
-    if (!entry.isFile() || !entry.name.endsWith('.js')) continue
-    hash.update(entry.name).update(readFileSync(join(entry.parentPath, entry.name)))
-  }
+  const data = dirname(test.slice('dist/'.length))
+  for (const file of [...loaded, ...dataIn(data)].sort())
+    hash.update(file).update(digestOfFile(file))
   return hash.digest('hex')
+}
+
+const digests = new Map<string, string>()
+
+function digestOfFile(file: string): string {
+  let digest = digests.get(file)
+  if (digest === undefined) {
+    const hash = createHash('sha256')
+    digest = existsSync(file) ? hash.update(readFileSync(file)).digest('hex') : 'none'
+    digests.set(file, digest)
+  }
+  return digest
+}
+
+const foldersOfData = new Map<string, readonly string[]>()
+
+function dataIn(folder: string): readonly string[] {
+  let files = foldersOfData.get(folder)
+  if (files === undefined) {
+    files = readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter(entry => entry.isFile() && !entry.name.endsWith('.ts'))
+      .map(entry => join(entry.parentPath, entry.name))
+    foldersOfData.set(folder, files)
+  }
+  return files
 }

@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 
 import { dirname, join, normalize, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { allTestFiles } from '../runner/test-files.ts'
-import { digestOfBuilt, type Reach, reaches, reachOf } from './reach.ts'
+import { type Reach, reaches, reachOf } from './reach.ts'
 import { type Site, sitesOf } from './sites.ts'
 import { askWorker, endWorker, newWorker, type Worker } from './workers.ts'
 
@@ -35,26 +35,28 @@ export interface Result {
 }
 
 /** The rooms with the rules. */
-const rooms = ['cluster/write', 'cluster/rbac', 'cluster/controllers', 'kube', 'codec'].map(room =>
-  join('dist/lib', room),
-)
+const rooms = [
+  'cluster/write',
+  'cluster/admission',
+  'cluster/rbac',
+  'cluster/controllers',
+  'kube',
+  'codec',
+].map(room => join('dist/lib', room))
 
-/** The tests that are asked: of these rooms, of controllers and definitions in a service, and
- *  recorded writes and objects. */
-const asked =
-  /^dist\/test\/(?:lib\/(?:cluster|codec|kube|compose\/(?:controllers|definitions|applied-custom))\b|golden\/(?:objects|outputs|write-replay)\.)/
+/** The tests that are asked: of these rooms, of what is served of them by a service in the same
+ *  process, and recordings. */
+const asked = /^dist\/test\/(?:lib\/(?:cluster|codec|kube|http|compose)|golden)\b/
 
 /** Tests that take longer are not asked: they would be, for each mutant that nothing else
  *  notices. */
-const slowMaxMs = 60_000
+const slowMaxMs = 10_000
 
 export async function tryMutants(options: MutantsOptions): Promise<Result[]> {
   const tests = allTestFiles().filter(test => asked.test(test))
   const reached: Reach[] = []
-  const built = digestOfBuilt()
   await each(tests, options.atOnce, async (test, worker) => {
-    const reach = await reachOf(test, built, worker)
-    endWorker(worker)
+    const reach = await reachOf(test, worker)
     options.onReach(reach)
     if (reach.why === undefined && reach.tookMs <= slowMaxMs) reached.push(reach)
   })

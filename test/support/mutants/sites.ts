@@ -22,6 +22,9 @@ const opposites: Readonly<Record<string, string>> = {
   '||': '&&',
 }
 
+/** The last letter of a text, written as itself or escaped. */
+const lastLetter = /(?:\\u[\da-f]{4}|\\x[\da-f]{2}|\\.|[^\\])'$/i
+
 /** Comparators of names that differ: only which is the first counts. */
 const comparator = /\([^()]* [<>] [^()]*\? -1 : 1\)/g
 
@@ -58,7 +61,8 @@ export function sitesOf(file: string, source: string): Site[] {
   }
   // The last letter becomes another: a longer text would match the same pattern.
   for (const { start, end } of texts) {
-    if (end - start > 4) found.push(site(start, end, `${source.slice(start, end - 2)}~'`))
+    const text = source.slice(start, end)
+    if (text.length > 4) found.push(site(start, end, text.replace(lastLetter, "~'")))
   }
   return found.sort((a, b) => a.start - b.start)
 }

@@ -28,6 +28,8 @@ export interface Done {
   readonly tookMs: number
   /** Without a mutant. */
   readonly unrun?: Readonly<Record<string, Unrun>> | undefined
+  /** The built modules that the test has loaded, without a mutant. */
+  readonly loaded?: readonly string[] | undefined
 }
 
 register('./hooks.js', import.meta.url)
@@ -47,8 +49,8 @@ async function run({ id, tests, mutant }: Job): Promise<Done> {
     const session = await startedSession()
     const [test = ''] = tests
     const why = await problemOf(pathToFileURL(resolve(test)).href)
-    const unrun = await unrunSince(session)
-    return { id, by: why === undefined ? undefined : test, why, tookMs: tookMs(), unrun }
+    const by = why === undefined ? undefined : test
+    return { id, by, why, tookMs: tookMs(), ...(await reachSince(session)) }
   }
   mkdirSync(dirname(fileOf(id)), { recursive: true })
   writeFileSync(fileOf(id), JSON.stringify(mutant))
@@ -91,15 +93,19 @@ async function startedSession(): Promise<Session> {
   return session
 }
 
-async function unrunSince(from: Session): Promise<Record<string, Unrun>> {
+async function reachSince(from: Session): Promise<Pick<Done, 'unrun' | 'loaded'>> {
   const { result } = await from.post('Profiler.takePreciseCoverage')
-  const found: Record<string, Unrun> = {}
+  const unrun: Record<string, Unrun> = {}
+  const loaded: string[] = []
   for (const { url, functions } of result) {
-    if (!url.includes('/dist/lib/')) continue
-    found[relative(process.cwd(), fileURLToPath(url))] = functions
+    if (!url.includes('/dist/')) continue
+    const file = relative(process.cwd(), fileURLToPath(url))
+    loaded.push(file)
+    if (!file.startsWith('dist/lib/')) continue
+    unrun[file] = functions
       .flatMap(({ ranges }) => ranges)
       .filter(({ count }) => count === 0)
       .map(({ startOffset, endOffset }) => [startOffset, endOffset] as const)
   }
-  return found
+  return { unrun, loaded }
 }
