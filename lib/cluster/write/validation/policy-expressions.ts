@@ -289,9 +289,12 @@ function validationOf(compiler: PolicyCompiler, item: JsonValue, i: number): Val
 }
 
 function mutationOf(compiler: PolicyCompiler, item: JsonValue, i: number): Mutation {
-  const isApplied = memberOf(item, 'patchType') === 'ApplyConfiguration'
+  const type = memberOf(item, 'patchType')
+  const isApplied = type === 'ApplyConfiguration'
   const member = isApplied ? 'applyConfiguration' : 'jsonPatch'
-  const source = textOf(memberOf(memberOf(item, member), 'expression')).trim()
+  // Of a type that is not known no expression is looked at.
+  const wanted = isApplied || type === 'JSONPatch' ? memberOf(item, member) : undefined
+  const source = textOf(memberOf(wanted, 'expression')).trim()
   const compiled = compiler.compile(source, {
     path: ['mutations', i, member, 'expression'],
     check: mustBe(isApplied ? 'Object' : 'list(JSONPatch)'),

@@ -4,7 +4,8 @@ import type { KindRules } from '../kind-rules.ts'
 import { checkNewMeta } from '../object-meta.ts'
 import type { Place } from '../place.ts'
 import { checkPodAnnotations, checkPodSpec, checkTemplate } from '../pods/pod-spec.ts'
-import { checkPodUpdate } from '../pods/pod-updates.ts'
+import { checkEphemeralUpdate } from '../pods/ephemeral-containers.ts'
+import { checkAnnotationUpdates, checkPodUpdate } from '../pods/pod-updates.ts'
 
 export const podRules: Readonly<Record<string, KindRules>> = {
   Pod: {
@@ -23,6 +24,13 @@ export const podRules: Readonly<Record<string, KindRules>> = {
       checkNewMeta(object)
       checkPod(object)
       checkPodUpdate(object, old)
+    },
+    subresources: {
+      ephemeralcontainers: (object, old) => {
+        checkPod(object)
+        checkAnnotationUpdates(object.in('metadata', 'annotations'), old)
+        checkEphemeralUpdate(object, old)
+      },
     },
   },
   PodTemplate: {

@@ -70,7 +70,7 @@ export function checkInitContainers(containers: Place, regular: Place, context: 
   }
 }
 
-function checkContainer(container: Place, context: PodContext): void {
+export function checkContainer(container: Place, context: PodContext): void {
   const name = container.in('name')
   if (name.text === '') name.required()
   else name.mustBe(dnsLabel)

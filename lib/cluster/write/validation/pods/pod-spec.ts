@@ -12,6 +12,7 @@ import { checkLegacyAddress } from '../ip-fields.ts'
 import { checkAnnotations, checkLabels } from '../object-meta.ts'
 import type { Place } from '../place.ts'
 import { checkContainers, checkInitContainers, type PodContext } from './containers.ts'
+import { checkEphemeralContainers } from './ephemeral-containers.ts'
 import { checkRequirements } from './resources.ts'
 import { checkAffinity, checkSpread, checkTolerations } from './scheduling.ts'
 import { checkPodSecurity } from './security.ts'
@@ -78,6 +79,7 @@ export function checkPodSpec(spec: Place, { podName, isPod }: PodKind): void {
   }
   checkContainers(spec.in('containers'), context)
   checkInitContainers(spec.in('initContainers'), spec.in('containers'), context)
+  checkEphemeralContainers(spec, context)
   const resources = spec.in('resources')
   if (resources.isSet) checkRequirements(resources, claimNames, true)
   if (spec.in('hostNetwork').isTrue) checkHostPorts(spec, isPod)

@@ -81,11 +81,13 @@ function checkGated(spec: Place, before: Place, rest: JsonObject): void {
   else rest.set('affinity', members)
 }
 
-function checkAnnotationUpdates(annotations: Place, old: Place): void {
+/** Marks a pod as one of a file on its node. */
+export const mirrorAnnotation = 'kubernetes.io/config.mirror'
+
+export function checkAnnotationUpdates(annotations: Place, old: Place): void {
   const before = old.in('metadata', 'annotations')
-  const mirror = 'kubernetes.io/config.mirror'
-  const [now, then] = [annotations.in(mirror), before.in(mirror)]
-  const place = annotations.as(`${annotations.path}[${mirror}]`)
+  const [now, then] = [annotations.in(mirrorAnnotation), before.in(mirrorAnnotation)]
+  const place = annotations.as(`${annotations.path}[${mirrorAnnotation}]`)
   if (then.isSet && now.value !== then.value) {
     place.forbidden('may not remove or update mirror pod annotation')
   } else if (!then.isSet && now.isSet) place.forbidden('may not add mirror pod annotation')
@@ -128,6 +130,7 @@ function checkTolerationUpdates(tolerations: Place, before: Place): void {
     )
     if (!isKept) {
       tolerations.forbidden('existing toleration can not be modified except its tolerationSeconds')
+      return
     }
   }
   checkTolerations(tolerations)
