@@ -45,8 +45,9 @@ interface Kept {
 function digestOf(test: string, loaded: readonly string[]): string {
   const hash = createHash('sha256')
   const data = dirname(test.slice('dist/'.length))
-  for (const file of [...loaded, ...dataIn(data)].sort())
+  for (const file of [...loaded, ...dataIn(data)].sort()) {
     hash.update(file).update(digestOfFile(file))
+  }
   return hash.digest('hex')
 }
 
