@@ -1,5 +1,5 @@
-/** A process that serves etcd's own API and nothing else (`--listen none`), with health and metrics
- *  on the admin listener. */
+/** A process that serves etcd's own API and nothing else (`--listen none`), with health, metrics
+ *  and the page for people on the admin listener. */
 
 import { sleep } from '../base/clock.ts'
 import { schemaOf } from '../codec/schema/schema.ts'
@@ -45,6 +45,7 @@ export async function startEtcdService(options: EtcdServiceOptions): Promise<Etc
       clock: systemClock,
       health,
       metrics,
+      page: door.page(health),
       upstreamSide: undefined,
       onFault: faultLogger(metrics.access, logger),
     },

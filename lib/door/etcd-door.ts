@@ -7,9 +7,12 @@ import type { EtcdConnection } from '../config/etcd.ts'
 import type { AllowedTexts, EtcdListen } from '../config/etcd-listen.ts'
 import type { Client } from '../etcd/client.ts'
 import type { AllowedPrefixes } from './access/rights.ts'
+import { DoorPage } from './door-page.ts'
 import { openDoor } from './door.ts'
 import type { Tls } from '../etcd/grpc/endpoints.ts'
 import { EtcdSessions } from './pass/etcd-sessions.ts'
+import type { Health } from '../http/documents/health.ts'
+import type { PageSource } from '../http/page/page-source.ts'
 import type { MirrorSet } from '../mirror/mirror-set.ts'
 import type { Metrics } from '../ops/metrics.ts'
 import { faultLogger } from '../ops/fault-logger.ts'
@@ -40,6 +43,8 @@ export interface EtcdDoor {
   readonly mirrors: MirrorSet
   /** Told of every change of the mirrors. */
   readonly followers: Followers
+  /** The data of a page for people, for a process that serves nothing else. */
+  page(health: Health): PageSource
   /** Begins to mirror. Until that has come to an end everything passes. */
   start(): void
   /** Calls under way may finish, but not for longer than this. */
@@ -88,13 +93,19 @@ export async function startEtcdDoor(options: EtcdDoorOptions): Promise<EtcdDoor>
     logger,
   })
   const stopRenewals = options.onRenewed?.(renewed => sessions.renew(renewed))
+  const page = new DoorPage({ clock, metrics, mirrors })
   logger.info("serving etcd's API", { etcd: door.address })
   return {
     address: door.address,
     mirrors,
     followers,
-    start: () => mirrors.start(),
+    page: health => page.source(health),
+    start() {
+      mirrors.start()
+      page.start()
+    },
     async stop(drainMaxMs) {
+      page.stop()
       stopTls()
       stopRenewals?.()
       await door.close(drainMaxMs)
