@@ -44,7 +44,8 @@ t.test('the page says how many calls etcd was spared', async t => {
   t.notMatch(await page(), 'watchglass_etcd_calls_total')
   // Until it is known that etcd has no users, calls pass.
   const range = { key: base64('/registry/'), rangeEnd: base64('/registry0') }
-  const spared = />(\d+)<\/data><\/td><td[^>]*><data [^>]*method=&quot;Range&quot;,source=&quot;etcd/
+  const spared =
+    />(\d+)<\/data><\/td><td[^>]*><data [^>]*method=&quot;Range&quot;,source=&quot;etcd/
   for (;;) {
     await through.call('KV', 'Range', range)
     const [, fromMemory = '0'] = spared.exec(await page()) ?? []
