@@ -128,7 +128,7 @@ const serveOptions: readonly Option[] = [
     name: 'stages',
     value: 'FILE|FOLDER',
     many: true,
-    help: "Lifecycles of one's own: kwok's Stage objects in files of YAML or JSON. They say what goes on with the objects of their kinds, in place of --simulate; watchglass stages prints those that do the same. Stage objects in etcd count, too, with --simulate or --stages. With --simulate nodes, kwok's Logs, Attach, Exec and ResourceUsage in these files, and those of the whole cluster, say what made-up pods answer. Needs a server that takes writes.",
+    help: "Lifecycles of one's own: kwok's Stage objects in files of YAML or JSON. They say what goes on with the objects of their kinds, in place of --simulate; watchglass stages prints those that do the same. Stage objects in etcd count, too, with --simulate or --stages. With --simulate nodes, kwok's Logs, Attach, Exec, PortForward and ResourceUsage in these files, and those of the whole cluster, say what made-up pods answer. Needs a server that takes writes.",
   },
   {
     name: 'enable-admission-plugins',

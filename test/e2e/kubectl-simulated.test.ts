@@ -1,8 +1,10 @@
 /** The commands of kubectl, as people use them, on what `--simulate all` makes up: each with what
  *  it prints. They are run in their order, in one cluster. */
 
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { mkdtempSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -115,6 +117,11 @@ spec:
   - usage:
       cpu: { expression: 'Quantity(pod.metadata.annotations["cores"]) * 2' }
       memory: { value: 12Mi }
+---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: PortForward
+metadata: { name: ruled }
+spec: { forwards: [{ ports: [80], target: { address: 127.0.0.1, port: PORT } }] }
 `
 const log = `2026-01-01T00:00:00Z stdout F one
 2026-01-01T00:00:01Z stdout P tw
@@ -167,9 +174,30 @@ const others: readonly Row[] = [
   ['delete namespace gone --timeout=60s', /namespace "gone" deleted/],
 ]
 
+/** The answer behind a port that is forwarded as long as it is asked. */
+async function forwarded(words: readonly string[], env: NodeJS.ProcessEnv): Promise<string> {
+  const child = spawn(binary, words, { env })
+  try {
+    let said = ''
+    for await (const piece of child.stdout) {
+      said += String(piece)
+      const [, port] = /127\.0\.0\.1:(\d+) -> 80/.exec(said) ?? []
+      if (port === undefined) continue
+      const answer = await fetch(`http://127.0.0.1:${port}/`, { headers: { connection: 'close' } })
+      return await answer.text()
+    }
+    return said
+  } finally {
+    child.kill()
+  }
+}
+
 t.test('kubectl on made-up pods and nodes', { skip }, async t => {
   const rulesFile = join(home, 'rules.yaml')
-  writeFileSync(rulesFile, rules)
+  const web = createServer((_, response) => response.end('of the target'))
+  await new Promise<void>(resolve => web.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => web.close())
+  writeFileSync(rulesFile, rules.replace('PORT', String((web.address() as AddressInfo).port)))
   writeFileSync(join(home, 'ruled.log'), log)
   writeFileSync(join(home, 'before.log'), 'before\n')
   const { address } = await startProgram(t, ['--simulate=all', `--stages=${rulesFile}`])
@@ -181,8 +209,14 @@ t.test('kubectl on made-up pods and nodes', { skip }, async t => {
     )
   // Nodes are made one after the other, once everything is mirrored.
   while (!/node-3 +Ready/.test(await kubectl(['get', 'nodes'])));
-  for (const [command, ...says] of [...workloads, ...pods, ...ruled, ...nodes, ...others]) {
-    const said = await kubectl(command.split(' '))
-    for (const one of says) t.match(said, one, `kubectl ${command}`)
+  const runAll = async (rows: readonly Row[]): Promise<void> => {
+    for (const [command, ...says] of rows) {
+      const said = await kubectl(command.split(' '))
+      for (const one of says) t.match(said, one, `kubectl ${command}`)
+    }
   }
+  await runAll([...workloads, ...pods, ...ruled])
+  const words = ['--server', address, 'port-forward', 'ruled', ':80']
+  t.equal(await forwarded(words, env), 'of the target')
+  await runAll([...nodes, ...others])
 })

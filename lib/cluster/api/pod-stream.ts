@@ -1,4 +1,5 @@
-/** `exec` and `attach` of made-up pods: made-up answers over a WebSocket. */
+/** `exec` and `attach` of made-up pods, which are answered over a WebSocket, and `port-forward`,
+ *  where a rule says to what a port leads. */
 
 import type { Clock } from '../../base/clock.ts'
 import type { Query } from '../../kube/request/request.ts'
@@ -6,12 +7,15 @@ import type { ResourceRoute } from '../../kube/request/routes.ts'
 import { badRequest, needsKubelet } from '../../kube/status.ts'
 import type { RequestContext } from '../../http/exchange/request-context.ts'
 import { execAnnotation, type Container } from '../streams/shell.ts'
+import { forwardProtocol, runPortForward, type TargetOf } from '../streams/port-forward.ts'
 import { runStream, streamProtocol, type Work } from '../streams/pod-streams.ts'
 import type { ExecRule, PodRules } from '../pod-rules/pod-rules.ts'
 import { chosenContainer, isRunning, type LoggedPod, podLog, ruleFor } from './pod-log.ts'
 
 /** SPDY, which clients before kubectl 1.31 speak. */
 const notSpoken = 'without a WebSocket of v4.channel.k8s.io or v5.channel.k8s.io'
+
+const notForwarded = 'without SPDY/3.1, on the connection or through a WebSocket,'
 
 /** Streams that may be open at once. */
 const openMax = 500
@@ -23,6 +27,28 @@ export class PodStreams {
 
   constructor(rules?: PodRules) {
     this.#rules = rules
+  }
+
+  /** Connects ports to where rules say that they lead. */
+  async forward(
+    { exchange, reply }: RequestContext,
+    { resource, subresource }: ResourceRoute,
+    { metadata }: LoggedPod,
+    clock: Clock,
+  ): Promise<undefined> {
+    const forwards = this.#rules?.forwards
+    if (forwards?.concerns(metadata) !== true) throw needsKubelet(resource, subresource)
+    const protocol = forwardProtocol(exchange)
+    if (protocol === undefined) throw needsKubelet(resource, `${subresource} ${notForwarded}`)
+    const pod = `${metadata.namespace ?? ''}/${metadata.name}`
+    const targetOf: TargetOf = port => {
+      const rule = forwards.find(metadata, port)
+      if (rule === undefined) return `no forward found for port ${port} in pod "${pod}"`
+      if (rule !== 'none of its own') return rule
+      return `forward not found for port ${port} in pod "${pod}"`
+    }
+    await this.#while(reply, () => runPortForward(exchange, protocol, { targetOf, clock }))
+    return undefined
   }
 
   /** Resolves when the connection is over; refusals are thrown before anything is answered. */
@@ -39,15 +65,19 @@ export class PodStreams {
     const work = { ...workOf(pod, asked, this.#rules), isTerminal }
     const protocol = streamProtocol(exchange)
     if (protocol === undefined) throw needsKubelet(resource, `${subresource} ${notSpoken}`)
+    await this.#while(reply, () => runStream(exchange, protocol, work, clock))
+    return undefined
+  }
+
+  async #while(reply: RequestContext['reply'], run: () => Promise<void>): Promise<void> {
     if (this.#open >= openMax) throw badRequest(`${String(openMax)} streams to pods are open`)
     this.#open++
     try {
       reply.passed(101, {})
-      await runStream(exchange, protocol, work, clock)
+      await run()
     } finally {
       this.#open--
     }
-    return undefined
   }
 }
 

@@ -68,9 +68,11 @@ export function createWriteAnswers(
       if (subresource === 'log') return reply.empty(204)
       throw badRequest(`pod ${route.name} does not have a host assigned`)
     }
-    if (!hasLogs || subresource === 'portforward') throw needsKubelet(resource, subresource)
-    if (subresource !== 'log') return streams.answer(context, route, pod, options.clock)
-    const nowMs = options.clock.wallMs()
+    if (!hasLogs) throw needsKubelet(resource, subresource)
+    const { clock } = options
+    if (subresource === 'portforward') return streams.forward(context, route, pod, clock)
+    if (subresource !== 'log') return streams.answer(context, route, pod, clock)
+    const nowMs = clock.wallMs()
     return reply.text(200, podLog(pod, target.query, { nowMs, rules: podRules?.logs }), {})
   }
 }

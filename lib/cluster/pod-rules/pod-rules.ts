@@ -1,6 +1,6 @@
 /** kwok's objects that say what made-up pods answer: logs, what `attach` shows, the environment of
- *  `exec`, figures. They come from files of whoever starts the server, never from a client, because
- *  they name files of this machine. No program is run for them. */
+ *  `exec`, where ports lead, figures. They come from files of whoever starts the server, never from
+ *  a client, because they name files and addresses of this machine. No program is run for them. */
 
 import { isObject, listOf, memberAt, objectOf, textOf, textsOf } from '../../base/untyped.ts'
 import type { UntypedObject } from '../../base/untyped.ts'
@@ -22,6 +22,12 @@ export interface ExecRule extends Rule {
   readonly folder: string
 }
 
+/** The names of the rule are ports. */
+export interface ForwardRule extends Rule {
+  readonly address: string
+  readonly port: number
+}
+
 export interface UsageRule extends Rule {
   /** A resource that no rule gives is not used, as in kwok. */
   readonly cpu: Figure | undefined
@@ -36,12 +42,12 @@ const members: Readonly<Record<string, string>> = {
   Logs: 'logs',
   Attach: 'attaches',
   Exec: 'execs',
+  PortForward: 'forwards',
   ResourceUsage: 'usages',
 }
 
 /** Kinds of kwok that nothing here can do, and why. */
 const leftOut: Readonly<Record<string, string>> = {
-  PortForward: 'port-forward is refused here: connect to the program itself',
   Metric:
     'kwok serves it at a port of a node, and made-up nodes have no ports: kubectl top and metrics.k8s.io have the figures of ResourceUsage',
 }
@@ -52,6 +58,7 @@ export class PodRules {
   readonly logs: RuleSet<LogRule> = new RuleSet()
   readonly attaches: RuleSet<LogRule> = new RuleSet()
   readonly execs: RuleSet<ExecRule> = new RuleSet()
+  readonly forwards: RuleSet<ForwardRule> = new RuleSet()
   readonly usages: RuleSet<UsageRule> = new RuleSet()
   /** Parts of what was given that are left out, in words. */
   readonly warnings: string[] = []
@@ -104,6 +111,9 @@ export class PodRules {
       case 'ResourceUsage':
         this.usages.add(object, isOfCluster, rules.map(usageRule))
         return
+      case 'PortForward':
+        this.forwards.add(object, isOfCluster, rules.map(forwardRule))
+        return
       case 'Exec':
         this.execs.add(object, isOfCluster, rules.map(execRule))
         this.warnings.push(
@@ -135,6 +145,21 @@ interface Given {
   readonly isOfCluster: boolean
   readonly rules: readonly UntypedObject[]
   readonly named: string
+}
+
+function forwardRule({ ports, target, command }: UntypedObject, i: number): ForwardRule {
+  const place = `spec.forwards[${String(i)}]`
+  if (listOf(command).length > 0) {
+    throw new RuleProblem(
+      `${place}.command names a program, and none is run for a pod: give a target where one listens`,
+    )
+  }
+  const { address, port } = objectOf(target)
+  const isPort = typeof port === 'number' && Number.isInteger(port) && port > 0 && port < 65536
+  if (typeof address !== 'string' || address === '' || !isPort) {
+    throw new RuleProblem(`${place}.target needs an address and a port`)
+  }
+  return { names: listOf(ports).map(String), address, port }
 }
 
 function execRule({ containers, local }: UntypedObject): ExecRule {

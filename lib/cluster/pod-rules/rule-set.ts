@@ -40,6 +40,11 @@ export class RuleSet<T extends Rule> {
     if (!this.#ofPods.has(place)) this.#ofPods.set(place, rules)
   }
 
+  /** There is a rule for something of the pod. */
+  concerns(pod: RuledPod): boolean {
+    return this.#ofPods.has(placeOf(pod)) || this.#ofClusters.some(({ takes }) => takes(pod))
+  }
+
   /** The rule for a container or a port of a pod. A pod that has rules of its own has no others:
    *  `'none of its own'` if none of them is for what is asked. */
   find(pod: RuledPod, name: string): T | 'none of its own' | undefined {

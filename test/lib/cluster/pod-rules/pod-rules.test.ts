@@ -139,12 +139,25 @@ t.test('the environment of exec', async t => {
   t.match(rules.warnings, [/^ClusterExec web: no program of this machine is run for a pod/])
 })
 
+t.test('ports lead to addresses', async t => {
+  const target = (port: number) => ({ address: '127.0.0.1', port })
+  const { forwards } = rulesOf({
+    kind: 'ClusterPortForward',
+    spec: {
+      selector: { matchNames: ['p'] },
+      forwards: [{ ports: [80, 81], target: target(8080) }, { target: target(9090) }],
+    },
+  })
+  t.match(forwards.find({ name: 'p' }, '81'), target(8080))
+  t.match(forwards.find({ name: 'p' }, '82'), target(9090))
+  t.equal(forwards.find({ name: 'q' }, '80'), undefined)
+  t.equal(forwards.concerns({ name: 'p' }), true)
+  t.equal(forwards.concerns({ name: 'q' }), false)
+})
+
 t.test('kinds that nothing can be done with are left out in words', async t => {
-  const { warnings } = rulesOf(
-    { kind: 'ClusterPortForward', spec: { forwards: [{ command: ['sh'] }] } },
-    { kind: 'Metric', spec: { path: '/metrics', metrics: [] } },
-  )
-  t.match(warnings, [/^ClusterPortForward web is left out: /, /^Metric web is left out: /])
+  const { warnings } = rulesOf({ kind: 'Metric', spec: { path: '/metrics', metrics: [] } })
+  t.match(warnings, [/^Metric web is left out: /])
   const rules = new PodRules(() => '')
   t.equal(rules.take({ apiVersion, kind: 'Stage' }), false)
   t.equal(rules.take({ apiVersion: 'v1', kind: 'Logs' }), false)
@@ -163,6 +176,21 @@ const refused: readonly (readonly [object: object, message: RegExp])[] = [
   [{ kind: 'Logs', spec: { logs: [{ logsFile: 'long' }] } }, /more than 100000 lines/],
   [{ kind: 'Attach', spec: { attaches: [{ logsFile: 1 }] } }, /name of a file is no text/],
   [{ kind: 'Logs', spec: { logs: ['x'] } }, /spec\.logs\[0\] is no object/],
+  [
+    {
+      kind: 'PortForward',
+      spec: { forwards: [{ command: ['sh'], target: { address: 'a', port: 1 } }] },
+    },
+    /forwards\[0\]\.command names a program, and none is run/,
+  ],
+  [
+    { kind: 'PortForward', spec: { forwards: [{ target: { port: 1 } }] } },
+    /target needs an address/,
+  ],
+  [
+    { kind: 'PortForward', spec: { forwards: [{ target: { address: 'a', port: 65536 } }] } },
+    /target needs an address and a port/,
+  ],
   [usage({}), /usage\.cpu has neither a value nor an expression/],
   [usage({ expression: 'pod.Usage("cpu")' }), /undeclared reference to 'Usage'/],
   [usage({ expression: 'node.SinceSecond()' }), /"node" is not known here/],
