@@ -145,7 +145,7 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
     // The values of a face thread are in slabs of the main thread.
     copies === undefined ? slabsOf({ mirrors, threads, clock, logger }) : undefined,
     indexes,
-    warmUpOf(wings, { registry, storeOf, clock, health, onFault }),
+    warmUpOf(options, { registry, storeOf, clock, health, onFault }),
     sizes,
     upstreamSide,
     health,
@@ -207,14 +207,15 @@ function writeSideOf(
 
 /** None in front of face threads: they write the lists. */
 function warmUpOf(
-  { threads }: WingOptions,
+  { wings, served }: ServiceOptions,
   parts: Pick<ServiceParts, 'registry' | 'health' | 'onFault'> &
     Pick<WarmUpOptions, 'storeOf' | 'clock'>,
 ): WarmUp | undefined {
-  if (threads !== undefined) return undefined
+  if (wings?.threads !== undefined) return undefined
   const { registry, health, storeOf, clock, onFault } = parts
   const { ready } = health
-  return new WarmUp({ state: () => registry.state, ready, storeOf, clock, onFault })
+  const { hasDrop } = served ?? {}
+  return new WarmUp({ state: () => registry.state, ready, storeOf, clock, onFault, hasDrop })
 }
 
 /** Encoded objects, what lets go of them, and what counts the contents of keyspaces. */

@@ -11,7 +11,7 @@ import { Slice } from '../base/slice.ts'
 import { NotExact } from '../codec/not-exact.ts'
 import { itemEncoder } from '../codec/output/list-body.ts'
 import { itemsOfRun } from '../codec/output/segments.ts'
-import type { ObjectEncoder } from '../codec/output/object-encoder.ts'
+import type { ObjectEncoder, OutputForm } from '../codec/output/object-encoder.ts'
 import type { ApiState } from '../kube/api-state.ts'
 import type { LeafSlice } from '../store/btree.ts'
 import type { KeyValue } from '../store/event.ts'
@@ -29,6 +29,8 @@ export interface WarmUpOptions {
   readonly onFault: (error: unknown) => void
   /** Number of objects that makes a resource large. */
   readonly minObjects?: number
+  /** Objects are also shown without their managed fields. */
+  readonly hasDrop?: boolean | undefined
 }
 
 type WarmedState = Pick<ApiState, 'encoderOf'> & {
@@ -43,6 +45,7 @@ const sampleObjects = 5_000
 const sampleMaxBytes = 24 * 1024 * 1024
 /** So few are written between two looks at the clock: the first ones take a millisecond each. */
 const objectsAtOnce = 2
+const json = ['json'] as const
 
 export class WarmUp implements Follower {
   readonly #options: WarmUpOptions
@@ -77,17 +80,21 @@ export class WarmUp implements Follower {
     const resource = state.registry.resources.find(({ storage }) => storage?.prefix === keyspace)
     const encoder = resource && state.encoderOf(resource)
     if (snapshot === undefined || encoder === undefined || encoder instanceof NotExact) return
-    await this.#write(encoder, snapshot, 'json')
-    if (encoder.kind.custom === undefined) await this.#write(encoder, snapshot, 'protobuf')
+    const encodings = encoder.kind.custom === undefined ? (['json', 'protobuf'] as const) : json
+    for (const encoding of encodings) {
+      await this.#write(encoder, snapshot, { encoding })
+      if (this.#options.hasDrop !== true) continue
+      await this.#write(encoder, snapshot, { encoding, drops: true })
+    }
   }
 
   async #write(
     encoder: ObjectEncoder,
     snapshot: Snapshot,
-    encoding: 'json' | 'protobuf',
+    form: Pick<OutputForm, 'encoding' | 'drops'>,
   ): Promise<void> {
     const { clock } = this.#options
-    const shown = { encoding, rendering: 'object', renderingVersion: 'v1' } as const
+    const shown = { ...form, rendering: 'object', renderingVersion: 'v1' } as const
     await encoder.prepare(shown, clock)
     const perItem = itemEncoder(encoder, { ...shown, includeObject: 'None', now: 0 })
     const slice = new Slice(clock)

@@ -2,7 +2,8 @@
  *  moved together, and nothing is encoded again. */
 
 import { appendVarint, type ByteWriter } from '../../wire/byte-writer.ts'
-import { varintLength, writeVarint } from '../../wire/varint.ts'
+import { WireReader } from '../../wire/reader.ts'
+import { varintEnd, varintLength, writeVarint } from '../../wire/varint.ts'
 import { JsonMembers } from '../json/members.ts'
 import { NotExact } from '../not-exact.ts'
 import type { StoredValue } from '../stored-value.ts'
@@ -120,55 +121,35 @@ function managedFieldsIn(
   to: number,
 ): Place | NotExact | undefined {
   if (to === from || bytes[from] !== metadataTag) return undefined
-  const [size, start] = varintAt(bytes, from + 1)
-  const end = start + size
-  if (end > to) return unknown
+  reader.reset(bytes, from + 1, to)
+  if (!reader.readWindow()) return unknown
+  const { start, at: end } = reader
+  reader.reset(bytes, start, end)
   let first = end
   let last = end
-  for (let at = start; at < end;) {
-    const [tag, value] = varintAt(bytes, at)
-    const next = fieldEnd(bytes, tag & 7, value)
-    if (next === undefined || next > end) return unknown
-    if (tag >>> 3 === managedFieldsField) {
-      if (first === end) first = at
-      else if (last !== at) return unknown
-      last = next
-    }
-    at = next
+  for (let at = start; reader.nextField(); at = reader.at) {
+    reader.skip()
+    if (reader.field !== managedFieldsField) continue
+    if (first === end) first = at
+    else if (last !== at) return unknown
+    last = reader.at
   }
+  if (reader.isMalformed) return unknown
   return first === end ? undefined : { start, end, first, last }
 }
 
+const reader = new WireReader()
+
 /** The same of an item of a list: the message behind a tag and its length. */
 export function cutListItem(out: ByteWriter, from: number): NotExact | undefined {
-  const [, start] = varintAt(out.bytes, from + 1)
+  const start = varintEnd(out.bytes, from + 1, out.length)
   return cutMessage(out, start) ?? relength(out, from + 1, out.length - start)
 }
 
 /** Writes another length in place of a longer one. */
 function relength(out: ByteWriter, at: number, length: number): undefined {
-  const [, behind] = varintAt(out.bytes, at)
+  const behind = varintEnd(out.bytes, at, out.length)
   const end = at + varintLength(length)
   if (end < behind) remove(out, end, behind)
   writeVarint(out.bytes, at, length)
-}
-
-function fieldEnd(bytes: Uint8Array, wireType: number, value: number): number | undefined {
-  if (wireType === 0) return varintAt(bytes, value)[1]
-  if (wireType !== 2) return undefined
-  const [size, start] = varintAt(bytes, value)
-  return start + size
-}
-
-/** A number below 2^53, and where it ends. */
-function varintAt(bytes: Uint8Array, start: number): readonly [value: number, end: number] {
-  let value = 0
-  let factor = 1
-  let at = start
-  for (; ; at++) {
-    const byte = bytes[at] ?? 0
-    value += (byte & 0x7f) * factor
-    if (byte < 0x80) return [value, at + 1]
-    factor *= 0x80
-  }
 }

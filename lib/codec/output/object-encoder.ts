@@ -164,7 +164,10 @@ export class ObjectEncoder {
     if (!this.#isTyped) return object
     light.clear()
     if (!copyWithoutManagedFields(light, object)) return object
-    return { bytes: light.bytes, start: 0, end: light.length }
+    const { buffer } = light.bytes
+    // Stored values lie in Buffers: another kind of array has V8 compile what reads them anew.
+    if (lightBytes.buffer !== buffer) lightBytes = Buffer.from(buffer)
+    return { bytes: lightBytes, start: 0, end: light.length }
   }
 
   /** The same as JSON, whatever the encoding. */
@@ -389,6 +392,7 @@ const noProtobuf = new NotExact('custom resources have no protobuf form')
 const json = new ByteWriter()
 const bare = new ByteWriter()
 const light = new ByteWriter()
+let lightBytes: Buffer = Buffer.alloc(0)
 const message = new ByteWriter()
 const served = new ByteWriter()
 

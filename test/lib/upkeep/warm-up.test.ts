@@ -17,14 +17,16 @@ class NotingEncoder extends ObjectEncoder {
   fault: Error | undefined
   override append(out: ByteWriter, object: KeyValue, options: ObjectOptions): NotExact | undefined {
     if (this.fault !== undefined) throw this.fault
-    this.written.push(`${options.form.encoding} ${object.modRevision}`)
+    const { encoding, drops } = options.form
+    const form = drops === undefined ? encoding : `dropped ${encoding}`
+    this.written.push(`${form} ${object.modRevision}`)
     return super.append(out, object, options)
   }
 }
 
 const name = keyFromText('/registry/configmaps/')
 
-function warmUpOf(entries: readonly KeyValue[], minObjects: number) {
+function warmUpOf(entries: readonly KeyValue[], minObjects: number, hasDrop?: boolean) {
   const store = new Keyspace({ maxBatches: 1_000, maxAgeMs: 1e9, maxBytes: 1e9 })
   const sorted = [...entries].sort((a, b) => (a.key < b.key ? -1 : 1))
   store.restore(sorted, revision(1_000))
@@ -36,7 +38,8 @@ function warmUpOf(entries: readonly KeyValue[], minObjects: number) {
   const ready = Promise.resolve()
   const faults: unknown[] = []
   const onFault = (error: unknown): void => void faults.push(error)
-  const warmUp = new WarmUp({ state: () => state, storeOf, clock, ready, onFault, minObjects })
+  const options = { storeOf, clock, ready, onFault, minObjects, hasDrop }
+  const warmUp = new WarmUp({ state: () => state, ...options })
   return { clock, encoder, warmUp, faults }
 }
 
@@ -50,6 +53,13 @@ t.test('objects of a large resource are written once in both forms, in slices', 
   const forms = ['json', 'protobuf'].flatMap(form => all.map(at => `${form} ${at}`))
   t.same(encoder.written, forms)
   t.ok(clock.yields >= 40, `${clock.yields} turns for others`)
+})
+
+t.test('they are also written without managed fields where they may be asked for', async t => {
+  const { warmUp, encoder, clock } = warmUpOf([configMap('c', {}, 1)], 1, true)
+  warmUp.stateChanged(name)
+  await clock.advance(1)
+  t.same(encoder.written, ['json 1', 'dropped json 1', 'protobuf 1', 'dropped protobuf 1'])
 })
 
 t.test('a small resource is not', async t => {
