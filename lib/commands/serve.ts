@@ -199,13 +199,23 @@ async function generatedFor(context: CommandContext): Promise<Generated | undefi
     }
     return undefined
   }
-  const { clusterOf, fill, rateOf, startChurnOf } = await wings.generator()
+  const { clusterOf, fill, forgetStamps, rateOf, startChurnOf } = await wings.generator()
   const rate = rateOf(values)
-  const cluster = clusterOf({ plan, seed: seedOf(values), prefix: prefixOf(values) })
+  // What is only written once is not kept: a hundred thousand pods are 70 MB of plans.
+  let cluster: ReturnType<typeof clusterOf> | undefined
+  cluster = clusterOf({ plan, seed: seedOf(values), prefix: prefixOf(values) })
   return {
-    fill: client => fill(client, cluster, { ...context, progress: progressOnStderr() }),
+    fill: async client => {
+      if (cluster === undefined) return
+      await fill(client, cluster, { ...context, progress: progressOnStderr() })
+      if (rate !== undefined) return
+      cluster = undefined
+      forgetStamps()
+    },
     startChurn: client =>
-      rate === undefined ? () => {} : startChurnOf({ client, cluster, rate, logger }),
+      rate === undefined || cluster === undefined
+        ? () => {}
+        : startChurnOf({ client, cluster, rate, logger }),
   }
 }
 

@@ -40,6 +40,9 @@ export interface EmbeddedEtcd {
   close(): Promise<void>
 }
 
+/** Kubernetes compacts etcd so often. */
+const historyMinAgeMs = 5 * 60_000
+
 /** The size of the history at which its older half is compacted: only clients compact otherwise,
  *  and the process must not grow for ever. A change weighs about 2 KB and the value before it
  *  (lib/store/history.ts). */
@@ -56,6 +59,7 @@ export async function startEmbeddedEtcd(options: EmbeddedEtcdOptions): Promise<E
     scheduler,
     members: [{ endpoint: listen === undefined ? 'embedded' : urlOf(listen) }],
     historyMaxBytes,
+    historyMinAgeMs,
     ownRevision: new OwnRevision(),
     recovered: folder?.recovered,
   })
@@ -72,6 +76,10 @@ export async function startEmbeddedEtcd(options: EmbeddedEtcdOptions): Promise<E
     } else {
       await load?.(engine)
       await fill?.(createClient())
+      // Nobody has seen how it was filled: as what is loaded, it comes without its past.
+      if (fill !== undefined && engine.revision > engine.compactRevision) {
+        engine.compact(engine.revision)
+      }
     }
     journal ??= await folder?.begin(engine)
     server = listen === undefined ? undefined : await serveEngine(engine, listen, options)

@@ -106,20 +106,28 @@ export interface NodeFact extends Fact {
   readonly isUnschedulable: boolean
 }
 
-export function factOf(key: Key, revision: number, metadata: Metadata): Fact {
+/** The facts about every object, and `own` ones. Not written as `{ ...fact, ...own }`: V8 makes a
+ *  class of its own for each object that is made so, which takes twice as much as the object. */
+export function factOf<Own extends object>(
+  key: Key,
+  revision: number,
+  metadata: Metadata,
+  own: Own,
+): Fact & Own {
   const owner = metadata.ownerReferences?.find(({ controller }) => controller === true)
   const others = metadata.ownerReferences?.filter(one => one !== owner) ?? []
-  return {
+  const fact = {
     key,
     revision,
     uid: metadata.uid,
-    namespace: metadata.namespace ?? '',
-    name: metadata.name,
+    namespace: sharedText(metadata.namespace ?? ''),
+    name: nameIn(key, metadata.name),
     isDeleting: metadata.deletionTimestamp !== undefined,
     createdMs: Date.parse(metadata.creationTimestamp ?? '') || 0,
-    owner: owner && { kind: owner.kind, name: owner.name, uid: owner.uid },
-    ...(others.length === 0 ? {} : { otherOwners: others }),
+    owner: owner && shared({ kind: owner.kind, name: owner.name, uid: owner.uid }),
+    otherOwners: others.length === 0 ? undefined : others,
   }
+  return Object.assign(fact, own)
 }
 
 /** The node that the affinity names, as that of a daemon's pod does. */
@@ -131,7 +139,9 @@ function intendedNode({ affinity }: Placing): string {
 
 /** Values that many pods have, once in memory each. */
 const known = new Map<string, unknown>()
-const knownMax = 10_000
+/** The labels and owners of ten thousand workloads, some 300 bytes each. */
+const knownMax = 30_000
+const knownTexts = new Map<string, string>()
 
 function shared<T>(value: T): T {
   const text = JSON.stringify(value)
@@ -140,6 +150,21 @@ function shared<T>(value: T): T {
   if (known.size >= knownMax) known.clear()
   known.set(text, value)
   return value
+}
+
+/** Texts that many objects have, such as the names of namespaces and nodes. */
+function sharedText(text: string): string {
+  const before = knownTexts.get(text)
+  if (before !== undefined) return before
+  if (knownTexts.size >= knownMax) knownTexts.clear()
+  knownTexts.set(text, text)
+  return text
+}
+
+/** The name as a part of the key, which is in memory anyway. */
+function nameIn(key: Key, name: string): string {
+  const end = key.slice(key.length - name.length)
+  return end === name ? end : name
 }
 
 function claimsOf({ metadata, spec }: Pod): string[] {
@@ -159,11 +184,10 @@ export function podFact(key: Key, revision: number, pod: Pod): PodFact {
   const unplaced = status?.conditions?.some(
     ({ type, reason }) => type === 'PodScheduled' && reason === 'Unschedulable',
   )
-  return {
-    ...factOf(key, revision, metadata),
-    phase: status?.phase ?? 'Pending',
+  return factOf(key, revision, metadata, {
+    phase: sharedText(status?.phase ?? 'Pending'),
     isReady: hasCondition(status?.conditions, 'Ready'),
-    node: spec.nodeName ?? '',
+    node: sharedText(spec.nodeName ?? ''),
     runsForEver: (spec.restartPolicy ?? 'Always') === 'Always',
     isHeld: (spec.schedulingGates?.length ?? 0) > 0,
     isUnplaced: unplaced === true,
@@ -178,7 +202,7 @@ export function podFact(key: Key, revision: number, pod: Pod): PodFact {
     hasNewContainers:
       (spec.ephemeralContainers?.length ?? 0) > (status?.ephemeralContainerStatuses?.length ?? 0),
     graceSeconds: metadata.deletionGracePeriodSeconds ?? 0,
-  }
+  })
 }
 
 export const revisionAnnotation = 'deployment.kubernetes.io/revision'
@@ -193,8 +217,7 @@ export function templateKey({ metadata, spec }: ReplicaSet['spec']['template']):
 
 export function replicaSetFact(key: Key, revision: number, set: ReplicaSet): ReplicaSetFact {
   const { metadata, spec, status } = set
-  return {
-    ...factOf(key, revision, metadata),
+  return factOf(key, revision, metadata, {
     replicas: spec.replicas ?? 1,
     statusReplicas: status?.replicas ?? 0,
     ready: status?.readyReplicas ?? 0,
@@ -204,7 +227,7 @@ export function replicaSetFact(key: Key, revision: number, set: ReplicaSet): Rep
     labels: metadata.labels ?? {},
     annotations: metadata.annotations ?? {},
     selector: selectorOf(spec),
-  }
+  })
 }
 
 export function deploymentFact(
@@ -213,8 +236,7 @@ export function deploymentFact(
   { metadata, spec, status }: Deployment,
 ): DeploymentFact {
   const conditions = status?.conditions ?? []
-  return {
-    ...factOf(key, revision, metadata),
+  return factOf(key, revision, metadata, {
     // Its conditions say no more than their reason.
     isGenerated: conditions.some(
       ({ reason, message }) => reason !== undefined && message === `${reason}.`,
@@ -223,18 +245,17 @@ export function deploymentFact(
     replicas: spec.replicas ?? 1,
     isUnobserved: (metadata.generation ?? 0) !== status?.['observedGeneration'],
     statusReplicas: Number(status?.['replicas'] ?? 0),
-  }
+  })
 }
 
 export function jobFact(key: Key, revision: number, { metadata, status }: Job): JobFact {
   const ended = status?.conditions?.find(
     one => (one.type === 'Complete' || one.type === 'Failed') && one.status === 'True',
   )
-  return {
-    ...factOf(key, revision, metadata),
+  return factOf(key, revision, metadata, {
     end: ended && (ended.type as JobFact['end']),
     endedMs: Date.parse(status?.completionTime ?? ended?.lastTransitionTime ?? '') || 0,
-  }
+  })
 }
 
 /** An object that selects pods by a selector, or by labels, as a service does. */
@@ -246,23 +267,21 @@ export function selectingFact(
     spec,
   }: { metadata: Metadata; spec?: { selector?: Selector | Labels; replicas?: number } },
 ): SelectingFact {
-  return {
-    ...factOf(key, revision, metadata),
+  return factOf(key, revision, metadata, {
     selector: asSelector(spec?.selector ?? {}),
     replicas: spec?.replicas ?? 1,
-  }
+  })
 }
 
 export function nodeFact(key: Key, revision: number, node: Node): NodeFact {
   const { metadata, spec, status } = node
   const ready = status?.conditions?.find(({ type }) => type === 'Ready')
-  return {
-    ...factOf(key, revision, metadata),
+  return factOf(key, revision, metadata, {
     isReady: ready?.status === 'True',
     heartbeatMs: Date.parse(ready?.lastHeartbeatTime ?? '') || 0,
     address: status?.addresses?.find(({ type }) => type === 'InternalIP')?.address ?? '10.0.0.1',
     labels: metadata.labels ?? {},
     taints: spec?.taints ?? [],
     isUnschedulable: spec?.unschedulable === true,
-  }
+  })
 }

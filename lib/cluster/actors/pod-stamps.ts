@@ -27,8 +27,6 @@ const [uidAt, suffixAt, nodeAt, podAddressAt, nodeAddressAt, idsAt] = [0, 1, 5, 
 const [createdAt, boundAt, startedAt] = [0, 1, 2]
 const suffixesMax = nodeAt - suffixAt
 const message = 'core/v1.Pod'
-/** Characters of the ending of a generated name. */
-const suffixLength = 5
 
 /** A template is worth a stamp once so many pods of it have been made. */
 const worthAfter = 4
@@ -367,7 +365,8 @@ function factOf({ fact, object }: Sample, entry: KeyValue, values: Variables): P
   const { texts, numbers } = values
   const suffixBytes = key.length - fact.key.length
   assert(suffixBytes === 0, 'names of pods of one template are equally long')
-  const name = object.metadata.name.slice(0, -suffixLength) + key.slice(-suffixLength)
+  // A part of the key takes no memory of its own.
+  const name = key.slice(key.length - object.metadata.name.length)
   const claims = fact.claims.map(claim => claim.replace(object.metadata.name, () => name))
   return {
     ...fact,

@@ -16,13 +16,17 @@ interface Selection extends Selecting {
   readonly text: string
   readonly bucket: string
   readonly pods: Set<Key>
+  /** The list of this selection alone: most pods that are selected have it, all the same one. */
+  readonly alone: readonly Selection[]
 }
+
+const none: readonly Selection[] = []
 
 export class Selections {
   readonly #selections = new Map<Key, Selection>()
   /** Those that want a certain label, and those of a namespace that want none. */
   readonly #buckets = new Map<string, Set<Selection>>()
-  readonly #selecting = new Map<Key, Set<Selection>>()
+  readonly #selecting = new Map<Key, readonly Selection[]>()
 
   /** `pods` are those of its namespace. */
   put(selecting: Selecting, pods: Iterable<PodFact>): void {
@@ -32,7 +36,9 @@ export class Selections {
     this.remove(key)
     const [label] = Object.entries(selector.matchLabels ?? {})
     const bucket = bucketOf(namespace, label)
-    const selection: Selection = { ...selecting, text, bucket, pods: new Set() }
+    const alone: Selection[] = []
+    const selection: Selection = { ...selecting, text, bucket, pods: new Set(), alone }
+    alone.push(selection)
     this.#selections.set(key, selection)
     const others = this.#buckets.get(bucket)
     if (others === undefined) this.#buckets.set(bucket, new Set([selection]))
@@ -57,14 +63,14 @@ export class Selections {
       if (!selection.matches(pod.labels)) continue
       if (!before.delete(selection)) this.#select(pod.key, selection)
     }
-    const concerned = [...(this.#selecting.get(pod.key) ?? [])].map(({ key }) => key)
+    const concerned = (this.#selecting.get(pod.key) ?? none).map(({ key }) => key)
     for (const selection of before) this.#leave(pod.key, selection)
     return concerned
   }
 
   /** Those that selected the pod. */
   podGone({ key }: PodFact): Key[] {
-    const before = [...(this.#selecting.get(key) ?? [])]
+    const before = this.#selecting.get(key) ?? none
     for (const selection of before) this.#leave(key, selection)
     return before.map(selection => selection.key)
   }
@@ -82,16 +88,17 @@ export class Selections {
 
   #select(pod: Key, selection: Selection): void {
     selection.pods.add(pod)
-    const selecting = this.#selecting.get(pod)
-    if (selecting === undefined) this.#selecting.set(pod, new Set([selection]))
-    else selecting.add(selection)
+    const others = this.#selecting.get(pod) ?? none
+    if (others.includes(selection)) return
+    this.#selecting.set(pod, others.length === 0 ? selection.alone : [...others, selection])
   }
 
   #leave(pod: Key, selection: Selection): void {
     selection.pods.delete(pod)
-    const selecting = this.#selecting.get(pod)
-    selecting?.delete(selection)
-    if (selecting?.size === 0) this.#selecting.delete(pod)
+    const others = (this.#selecting.get(pod) ?? none).filter(one => one !== selection)
+    const [only] = others
+    if (only === undefined) this.#selecting.delete(pod)
+    else this.#selecting.set(pod, others.length === 1 ? only.alone : others)
   }
 }
 

@@ -91,13 +91,13 @@ export class StagePlayer {
     this.#queue = world.queue('an object with a stage', key => this.#work(key))
     const settled = (): void => this.#timers.set('' as Key, settleMs, () => this.#sync())
     const plain = (key: Key, revision: number, { metadata }: AnyObject) =>
-      factOf(key, revision, metadata)
+      factOf(key, revision, metadata, {})
     world
       .follow('apiextensions.k8s.io/customresourcedefinitions', plain)
       .listen({ changed: settled })
     const read = (key: Key, revision: number, object: AnyObject) => {
       this.#note(key, object)
-      return factOf(key, revision, object.metadata)
+      return factOf(key, revision, object.metadata, {})
     }
     world.follow('kwok.x-k8s.io/stages', read).listen({
       noted: () => world.isComplete && this.#sync(),
@@ -153,7 +153,7 @@ export class StagePlayer {
       return
     }
     const follow = world.followAt(keyspace, (key, revision, { metadata }: AnyObject) =>
-      factOf(key, revision, metadata),
+      factOf(key, revision, metadata, {}),
     )
     const lookAt = (key: Key): void => {
       if (world.isComplete && this.#byKind.has(kind)) this.#queue.add(key)

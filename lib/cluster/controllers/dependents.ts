@@ -1,41 +1,58 @@
-/** Which objects name which owners, by uid. Only objects with owners take room here. */
+/** Which objects name which owners, by uid. Only objects with owners take room here: most have one,
+ *  so nothing is made for a single owner but its place in a map. */
 
 import type { Key } from '../../base/keys.ts'
 
+interface Owner {
+  readonly uid: string
+  readonly dependents: Set<Key>
+}
+
 export class Dependents {
-  readonly #owners = new Map<Key, readonly string[]>()
-  readonly #dependents = new Map<string, Set<Key>>()
+  readonly #ownersOf = new Map<Key, Owner | readonly Owner[]>()
+  readonly #owners = new Map<string, Owner>()
 
   /** The object has these owners now. */
   set(key: Key, owners: readonly string[]): void {
-    const before = this.#owners.get(key)
+    const before = this.#ownersOf.get(key)
     if (before === undefined && owners.length === 0) return
-    for (const uid of before ?? []) this.#remove(uid, key)
-    if (owners.length === 0) this.#owners.delete(key)
-    else this.#owners.set(key, owners)
-    for (const uid of owners) {
-      const known = this.#dependents.get(uid)
-      if (known === undefined) this.#dependents.set(uid, new Set([key]))
-      else known.add(key)
-    }
+    this.#ownersOf.delete(key)
+    const named = owners.map(uid => this.#add(uid, key))
+    const [only] = named
+    if (only !== undefined) this.#ownersOf.set(key, named.length === 1 ? only : named)
+    for (const owner of listOf(before)) if (!named.includes(owner)) this.#remove(owner, key)
   }
 
   of(uid: string): Key[] {
-    return [...(this.#dependents.get(uid) ?? [])]
+    return [...(this.#owners.get(uid)?.dependents ?? [])]
   }
 
   has(uid: string): boolean {
-    return this.#dependents.has(uid)
+    return this.#owners.has(uid)
   }
 
   /** Forgets all objects of a keyspace. */
   forget(keyspace: Key): void {
-    for (const key of this.#owners.keys()) if (key.startsWith(keyspace)) this.set(key, [])
+    for (const key of this.#ownersOf.keys()) if (key.startsWith(keyspace)) this.set(key, [])
   }
 
-  #remove(uid: string, key: Key): void {
-    const known = this.#dependents.get(uid)
-    known?.delete(key)
-    if (known?.size === 0) this.#dependents.delete(uid)
+  #add(uid: string, key: Key): Owner {
+    let owner = this.#owners.get(uid)
+    if (owner === undefined) {
+      owner = { uid, dependents: new Set() }
+      this.#owners.set(uid, owner)
+    }
+    owner.dependents.add(key)
+    return owner
   }
+
+  #remove({ uid, dependents }: Owner, key: Key): void {
+    dependents.delete(key)
+    if (dependents.size === 0) this.#owners.delete(uid)
+  }
+}
+
+function listOf(owners: Owner | readonly Owner[] | undefined): readonly Owner[] {
+  if (owners === undefined) return []
+  return 'uid' in owners ? [owners] : owners
 }

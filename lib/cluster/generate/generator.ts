@@ -11,6 +11,8 @@ import { parseRate, startChurn } from './churn.ts'
 import { Cluster, type GeneratedChange, type GeneratedStep } from './cluster.ts'
 import { parsePlan } from './plan.ts'
 
+export { forgetStamps } from './shape-stamps.ts'
+
 export interface Described {
   /** Counts of what is made up: `pods=1000`. */
   readonly plan: string

@@ -4,24 +4,20 @@ import { textFromMilliseconds } from '../../go/time.ts'
 import { fieldsOf, type JsonObject, managedBy } from './managed-fields.ts'
 import { markedTemplate, markedWorkload, markNumber, shapeName, variablesOf } from './marks.ts'
 import { Stamp, type Variables } from '../stamps/stamp.ts'
+import { shapeStamp } from './shape-stamps.ts'
 import { storedBytes } from './stored.ts'
 import type { PodHealth, PodRecord, PodTemplate, Workload } from './topology.ts'
 
 /** The stored bytes of a pod. */
 export function storedPod(pod: PodRecord): Uint8Array {
   const shape = `${shapeName(pod.workload)} ${pod.health} ${pod.restarts > 0}`
-  let stamp = stamps.get(shape)
-  if (stamp === undefined) {
+  const stamp = shapeStamp(`core/v1.Pod ${shape}`, () => {
     const marked = markedPod(pod)
     const object = podObject({ ...marked, restarts: pod.restarts > 0 ? marked.restarts : 0 })
-    stamp = new Stamp(storedBytes(object), 'core/v1.Pod', podVariables(marked))
-    stamps.set(shape, stamp)
-  }
+    return new Stamp(storedBytes(object), 'core/v1.Pod', podVariables(marked))
+  })
   return stamp.fill(podVariables(pod))
 }
-
-/** One stamp for all pods with the same members; there are some hundreds. */
-const stamps = new Map<string, Stamp>()
 
 function markedPod(pod: PodRecord): PodRecord {
   const workload = markedWorkload(pod.workload)

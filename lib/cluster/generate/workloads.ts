@@ -5,6 +5,7 @@ import { fieldsOf, type JsonObject, managedBy } from './managed-fields.ts'
 import { markedWorkload, markNumber, shapeName, surgeOf, variablesOf } from './marks.ts'
 import { podLabels, templateSpec } from './pods.ts'
 import { Stamp, type Variables } from '../stamps/stamp.ts'
+import { shapeStamp } from './shape-stamps.ts'
 import { storedBytes } from './stored.ts'
 import type { PodRecord, Workload } from './topology.ts'
 
@@ -24,23 +25,16 @@ export function storedReplicaSet(workload: Workload, nowMs: number): Uint8Array 
   return stamp.fill(countedVariables(workload, countsOf(workload, own), nowMs))
 }
 
-/** One stamp for each type and for all workloads with the same members. */
-const stamps = new Map<string, Stamp>()
-
 function stampOf(
   workload: Workload,
   type: string,
   makeObject: (workload: Workload, counts: PodCounts, nowMs: number) => JsonObject,
 ): Stamp {
-  const key = `${type} ${shapeName(workload)}`
-  let stamp = stamps.get(key)
-  if (stamp === undefined) {
+  return shapeStamp(`${type} ${shapeName(workload)}`, () => {
     const marked = markedWorkload(workload)
     const object = makeObject(marked, countMarks, nowMark)
-    stamp = new Stamp(storedBytes(object), type, countedVariables(marked, countMarks, nowMark))
-    stamps.set(key, stamp)
-  }
-  return stamp
+    return new Stamp(storedBytes(object), type, countedVariables(marked, countMarks, nowMark))
+  })
 }
 
 /** The numbers of a workload's pods, by their state. */

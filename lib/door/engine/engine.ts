@@ -41,6 +41,9 @@ export interface EngineOptions {
   /** When the history weighs more, its older half is compacted, as etcd's automatic compaction
    *  would; unbounded by default. */
   readonly historyMaxBytes?: number | undefined
+  /** The history is compacted each time that so long has passed, to where it was the time before:
+   *  as kube-apiserver does it, every five minutes. Unbounded by default. */
+  readonly historyMinAgeMs?: number | undefined
   /** Progress answers overtake events, as in etcd before 3.4.25 and 3.5.8: for simulations. */
   readonly progressOvertakesEvents?: boolean | undefined
   /** Record of the revision. An engine that has this is never restored. */
@@ -87,6 +90,8 @@ export class Engine implements Cluster {
   #compactRevision = -1
   #oldestBatch = 0
   #contentBytes = 0
+  /** The revision of the last time at which the history was looked at because of its age. */
+  #aging: { readonly revision: Revision; readonly atMs: number }
 
   constructor(options: EngineOptions) {
     this.#options = options
@@ -99,6 +104,7 @@ export class Engine implements Cluster {
     if (recovered === undefined) this.#keyspace.restore([], firstRevision)
     else this.#recover(recovered)
     this.ownRevision?.set(this.revision)
+    this.#aging = { revision: this.revision, atMs: this.clock.monotonicMs() }
     this.members = (options.members ?? [{}]).map(
       ({ name, id, endpoint }, i) =>
         new Member(
@@ -390,10 +396,20 @@ export class Engine implements Cluster {
   }
 
   #boundHistory(): void {
+    this.#compactAged()
     const { historyMaxBytes } = this.#options
     if (historyMaxBytes === undefined || this.#keyspace.historyBytes <= historyMaxBytes) return
     const middle = Math.floor((this.#keyspace.oldest + this.revision) / 2)
     if (middle > this.#compactRevision) this.compact(middle)
+  }
+
+  #compactAged(): void {
+    const { historyMinAgeMs = Infinity } = this.#options
+    const nowMs = this.clock.monotonicMs()
+    const { revision: before, atMs } = this.#aging
+    if (nowMs - atMs < historyMinAgeMs) return
+    this.#aging = { revision: this.revision, atMs: nowMs }
+    if (before > this.#compactRevision && before <= this.revision) this.compact(before)
   }
 
   #restoreBase(entries: Iterable<KeyValue>, at: Revision): void {

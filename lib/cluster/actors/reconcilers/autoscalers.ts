@@ -149,7 +149,7 @@ interface AutoscalerFact extends Fact {
 
 function autoscalerFact(key: Key, revision: number, autoscaler: Autoscaler): AutoscalerFact {
   const { metadata, spec } = autoscaler
-  return { ...factOf(key, revision, metadata), target: spec.scaleTargetRef }
+  return factOf(key, revision, metadata, { target: spec.scaleTargetRef })
 }
 
 export function wireAutoscalers(world: World, usageOf: UsageOf = usageOfContainer): void {

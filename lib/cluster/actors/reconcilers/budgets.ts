@@ -129,7 +129,7 @@ interface BudgetFact extends Fact {
 }
 
 function budgetFact(key: Key, revision: number, { metadata, spec }: Budget): BudgetFact {
-  return { ...factOf(key, revision, metadata), selector: spec.selector }
+  return factOf(key, revision, metadata, { selector: spec.selector })
 }
 
 /** An empty selector of a budget selects everything. */

@@ -144,7 +144,7 @@ function referenceTo({ name, namespace, uid }: JobFact): object {
 
 export function wireCronJobs(world: World): void {
   const cronJobs = world.follow('cronjobs', (key: Key, revision: number, { metadata }: CronJob) =>
-    factOf(key, revision, metadata),
+    factOf(key, revision, metadata, {}),
   )
   const jobs = world.follow('jobs', jobFact)
   const lookAt = world.controller<CronJob, CronJobParts>({

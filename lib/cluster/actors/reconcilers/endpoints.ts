@@ -269,11 +269,11 @@ function serviceFact(key: Key, revision: number, { metadata, spec }: Service): S
   const { selector = {} } = spec
   const hasSelector = Object.keys(selector).length > 0
   const matchLabels = hasSelector ? { matchLabels: selector } : undefined
-  return { ...factOf(key, revision, metadata), selector: matchLabels }
+  return factOf(key, revision, metadata, { selector: matchLabels })
 }
 
 function plainFact(key: Key, revision: number, { metadata }: { metadata: Metadata }): Fact {
-  return factOf(key, revision, metadata)
+  return factOf(key, revision, metadata, {})
 }
 
 /** `isLeft`: whoever has made the pod looks after its endpoints, too. */

@@ -22,7 +22,7 @@ export function revisionFact(
   revision: number,
   { metadata, revision: number }: { readonly metadata: Metadata; readonly revision: number },
 ): RevisionFact {
-  return { ...factOf(key, revision, metadata), labels: metadata.labels ?? {}, number }
+  return factOf(key, revision, metadata, { labels: metadata.labels ?? {}, number })
 }
 
 export const revisionLabel = 'controller-revision-hash'

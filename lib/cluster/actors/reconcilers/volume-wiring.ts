@@ -25,7 +25,7 @@ interface ClassFact extends Fact {
 }
 
 function classFact(key: Key, revision: number, object: StorageClass): ClassFact {
-  return { ...factOf(key, revision, object.metadata), object }
+  return factOf(key, revision, object.metadata, { object })
 }
 
 /** The class of a cluster that has none. */

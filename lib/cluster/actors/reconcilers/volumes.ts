@@ -217,7 +217,7 @@ export interface ClaimFact extends Fact {
 }
 
 export function claimFact(key: Key, revision: number, { metadata, status }: Claim): ClaimFact {
-  return { ...factOf(key, revision, metadata), isBound: status?.phase === 'Bound' }
+  return factOf(key, revision, metadata, { isBound: status?.phase === 'Bound' })
 }
 
 export interface VolumeFact extends Fact {
@@ -237,5 +237,5 @@ export function volumeFact(
     ...(deletionTimestamp && { deletionTimestamp }),
   }
   const object = { metadata: own, spec, ...(status && { status }) }
-  return { ...factOf(key, revision, metadata), object }
+  return factOf(key, revision, metadata, { object })
 }

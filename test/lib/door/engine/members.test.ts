@@ -147,3 +147,23 @@ t.test('history that weighs too much is compacted by itself', async t => {
   t.ok(sim.engine.bytes < 110_000)
   t.equal(await sim.outcome(valueOf(client, 'a')), '199')
 })
+
+t.test(
+  'history is compacted by itself every so often, to where it was the time before',
+  async t => {
+    const sim = new SimEngine({ memberCount: 1, historyMinAgeMs: 300_000 })
+    const client = sim.client()
+    await sim.outcome(client.txn(put('a', '0')))
+    const before = sim.engine.revision
+    t.equal(sim.engine.compactRevision, -1)
+    await sim.clock.advance(300_000)
+    await sim.outcome(client.txn(put('a', '1')))
+    const once = sim.engine.compactRevision
+    await sim.outcome(client.txn(put('a', '2')))
+    t.equal(sim.engine.compactRevision, once)
+    await sim.clock.advance(300_000)
+    await sim.outcome(client.txn(put('a', '3')))
+    t.equal(sim.engine.compactRevision, before + 1)
+    t.equal(await sim.outcome(valueOf(client, 'a')), '3')
+  },
+)
