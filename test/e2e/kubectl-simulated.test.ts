@@ -142,6 +142,18 @@ const ruled: readonly Row[] = [
   ['top pods ruled', /ruled +300m +12Mi/],
 ]
 
+/** Older clients speak SPDY. */
+const spdy = {
+  KUBECTL_REMOTE_COMMAND_WEBSOCKETS: 'false',
+  KUBECTL_PORT_FORWARD_WEBSOCKETS: 'false',
+}
+const overSpdy: readonly Row[] = [
+  ['exec ruled -- hostname', /^ruled\n$/],
+  ['exec ruled -- false', /command terminated with exit code 1/],
+  ['exec ruled -- cat /nothing', /^cat: \/nothing: No such file or directory\n/],
+  ['attach ruled', /before/],
+]
+
 const nodes: readonly Row[] = [
   ['create pdb web --selector=app=web --min-available=3', /created/],
   ['wait pdb/web --for=condition=DisruptionAllowed --timeout=60s', /condition met/],
@@ -218,5 +230,8 @@ t.test('kubectl on made-up pods and nodes', { skip }, async t => {
   await runAll([...workloads, ...pods, ...ruled])
   const words = ['--server', address, 'port-forward', 'ruled', ':80']
   t.equal(await forwarded(words, env), 'of the target')
+  Object.assign(env, spdy)
+  await runAll(overSpdy)
+  t.equal(await forwarded(words, env), 'of the target', 'over SPDY')
   await runAll([...nodes, ...others])
 })

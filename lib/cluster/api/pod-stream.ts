@@ -8,12 +8,13 @@ import { badRequest, needsKubelet } from '../../kube/status.ts'
 import type { RequestContext } from '../../http/exchange/request-context.ts'
 import { execAnnotation, type Container } from '../streams/shell.ts'
 import { forwardProtocol, runPortForward, type TargetOf } from '../streams/port-forward.ts'
-import { runStream, streamProtocol, type Work } from '../streams/pod-streams.ts'
+import { channelProtocol } from '../streams/channels.ts'
+import { runStream, type Work } from '../streams/pod-streams.ts'
 import type { ExecRule, PodRules } from '../pod-rules/pod-rules.ts'
 import { chosenContainer, isRunning, type LoggedPod, podLog, ruleFor } from './pod-log.ts'
 
-/** SPDY, which clients before kubectl 1.31 speak. */
-const notSpoken = 'without a WebSocket of v4.channel.k8s.io or v5.channel.k8s.io'
+const notSpoken =
+  'without SPDY/3.1 of v4.channel.k8s.io, or a WebSocket of it or of v5.channel.k8s.io,'
 
 const notForwarded = 'without SPDY/3.1, on the connection or through a WebSocket,'
 
@@ -62,10 +63,16 @@ export class PodStreams {
     // Before the protocol: a client that is refused tries the other one, and tells its answer.
     const nowMs = clock.wallMs()
     const asked = { subresource, query: target.query, nowMs }
-    const work = { ...workOf(pod, asked, this.#rules), isTerminal }
-    const protocol = streamProtocol(exchange)
+    const work = workOf(pod, asked, this.#rules)
+    const protocol = channelProtocol(exchange)
     if (protocol === undefined) throw needsKubelet(resource, `${subresource} ${notSpoken}`)
-    await this.#while(reply, () => runStream(exchange, protocol, work, clock))
+    await this.#while(reply, () =>
+      runStream(
+        exchange,
+        { ...work, protocol, isTerminal, asked: channelsIn(target.query, isTerminal) },
+        clock,
+      ),
+    )
     return undefined
   }
 
@@ -79,6 +86,12 @@ export class PodStreams {
       this.#open--
     }
   }
+}
+
+/** The channels that a client asks for. A terminal has its errors among its output. */
+function channelsIn(query: Query, isTerminal: boolean): ReadonlySet<string> {
+  const named = ['stdin', 'stdout', 'stderr'].filter(name => query.text(name) === 'true')
+  return new Set(isTerminal ? [...named.filter(name => name !== 'stderr'), 'resize'] : named)
 }
 
 interface Asked {

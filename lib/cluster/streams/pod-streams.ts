@@ -1,4 +1,4 @@
-/** The channels of a stream to a made-up pod, over a WebSocket: `kubectl exec` and `attach`. */
+/** The work of a stream to a made-up pod: `kubectl exec` and `attach`. */
 
 import { type Clock, sleep } from '../../base/clock.ts'
 import type { Exchange } from '../../http/server/exchange.ts'
@@ -10,12 +10,7 @@ import {
   runCommand,
   type Streams,
 } from './shell.ts'
-import { acceptance, WebSocketServer } from './web-socket.ts'
-
-/** The newest first. */
-const protocols = ['v5.channel.k8s.io', 'v4.channel.k8s.io'] as const
-
-const channels = { input: 0, output: 1, error: 2, status: 3, resize: 4, close: 255 }
+import { type Asked, type ChannelProtocol, openChannels, type OutputChannel } from './channels.ts'
 
 /** A stream that nobody uses is ended after this. */
 const idleMaxMs = 4 * 3_600_000
@@ -24,70 +19,74 @@ const closeMaxMs = 5_000
 /** Bytes of input that nobody has read; then the client is cut off. */
 const inputMaxBytes = 4 * 1024 * 1024
 
+/** A command, or a look at what one has written. */
 export type Work =
   | { readonly type: 'exec'; readonly argv: readonly string[]; readonly container: Container }
   /** Shows the log, after which nothing comes. */
   | { readonly type: 'attach'; readonly log: string }
 
-/** The protocol that both know; undefined if the request is for no stream that is spoken here. */
-export function streamProtocol({ takeover, headers }: Exchange): string | undefined {
-  if (takeover === undefined || (headers.upgrade ?? '').toLowerCase() !== 'websocket') {
-    return undefined
-  }
-  const offered = (headers['sec-websocket-protocol'] ?? '').split(',').map(one => one.trim())
-  return protocols.find(one => offered.includes(one))
+export type StreamWork = Work & {
+  readonly protocol: ChannelProtocol
+  readonly isTerminal: boolean
+  /** The channels that the client asks for: `stdin`, `stdout` and so on. */
+  readonly asked: Asked
 }
 
 /** Agrees to the upgrade, does the work, and resolves when the connection is over. */
 export function runStream(
-  { takeover, headers }: Exchange,
-  protocol: string,
-  work: Work & { readonly isTerminal: boolean },
+  exchange: Exchange,
+  { protocol, isTerminal, asked, ...work }: StreamWork,
   clock: Clock,
 ): Promise<void> {
   return new Promise(resolve => {
-    if (takeover === undefined) throw new TypeError('there is no connection to take over')
     const abort = new AbortController()
     const input = new Input()
-    const { socket } = takeover
-    const early = takeover.take()
-    socket.write(acceptance(String(headers['sec-websocket-key']), protocol), 'latin1')
+    if (!asked.has('stdin')) input.end()
     let cancelIdle = (): void => {}
-    const touch = (): void => {
+    const touched = (): void => {
       cancelIdle()
-      cancelIdle = clock.setTimer(idleMaxMs, () => socket.destroy())
+      cancelIdle = clock.setTimer(idleMaxMs, () => channels.destroy())
     }
-    const connection = new WebSocketServer(socket, early, {
-      message: bytes => {
-        touch()
-        if (!input.take(bytes)) socket.destroy()
+    const channels = openChannels(
+      exchange,
+      { protocol, asked },
+      {
+        touched,
+        ready: () => void run(),
+        input: bytes => {
+          if (!input.take(bytes)) channels.destroy()
+        },
+        inputEnd: () => input.end(),
+        over: () => {
+          cancelIdle()
+          abort.abort()
+          input.end()
+          resolve()
+        },
       },
-      over: () => {
-        cancelIdle()
-        abort.abort()
-        input.end()
-        resolve()
-      },
-    })
-    touch()
-    const send = (channel: number, text: string): void => {
-      if (text !== '') connection.send(Buffer.concat([Buffer.of(channel), Buffer.from(text)]))
+    )
+    touched()
+    const send = (channel: OutputChannel, text: string): void => {
+      if (text !== '') channels.send(channel, Buffer.from(text))
     }
-    const shown = work.isTerminal ? (text: string) => text.replace(/\r?\n/g, '\r\n') : String
+    const shown = isTerminal ? (text: string) => text.replace(/\r?\n/g, '\r\n') : String
     const streams: Streams = {
-      out: text => send(channels.output, shown(text)),
-      err: text => send(work.isTerminal ? channels.output : channels.error, shown(text)),
+      out: text => send('stdout', shown(text)),
+      err: text => send(isTerminal ? 'stdout' : 'stderr', shown(text)),
       input,
-      isTerminal: work.isTerminal,
+      isTerminal,
       now: () => new Date(clock.wallMs()),
       sleep: ms => sleep(clock, ms, abort.signal),
     }
-    void statusOf(work, streams).then(status => {
-      send(channels.status, JSON.stringify(status))
-      connection.close()
+    const run = async (): Promise<void> => {
+      const status = await statusOf(work, streams)
+      send('error', JSON.stringify(status))
+      channels.close()
       cancelIdle()
-      cancelIdle = clock.setTimer(closeMaxMs, () => socket.destroy())
-    })
+      if (!abort.signal.aborted) {
+        cancelIdle = clock.setTimer(closeMaxMs, () => channels.destroy())
+      }
+    }
   })
 }
 
@@ -131,12 +130,9 @@ class Input implements AsyncIterable<string> {
   #isEnded = false
   #wake: () => void = () => {}
 
-  /** A message of the client; false if more waits than may. */
-  take(message: Buffer): boolean {
-    const [channel] = message
-    if (channel === channels.close && message[1] === channels.input) this.end()
-    if (channel !== channels.input || this.#isEnded) return true
-    const bytes = message.subarray(1)
+  /** Bytes of the client; false if more wait than may. */
+  take(bytes: Buffer): boolean {
+    if (this.#isEnded) return true
     this.#bytes += bytes.length
     this.#pieces.push(this.#decoder.decode(bytes, { stream: true }))
     this.#wake()

@@ -3,12 +3,18 @@
  *  messages of a WebSocket (kubectl since 1.31). */
 
 import { connect, type Socket } from 'node:net'
-import type { Duplex } from 'node:stream'
 import type { Clock } from '../../base/clock.ts'
 import type { Exchange } from '../../http/server/exchange.ts'
+import {
+  type Carrier,
+  type CarrierEvents,
+  listedIn,
+  plainOf,
+  tunnelOf,
+  upgradeOf,
+} from './carrier.ts'
 import { SpdySession } from './spdy.ts'
 import type { Headers } from './spdy-headers.ts'
-import { acceptance, WebSocketServer } from './web-socket.ts'
 
 const tunnelProtocol = 'SPDY/3.1+portforward.k8s.io'
 const plainProtocol = 'portforward.k8s.io'
@@ -17,7 +23,7 @@ const plainProtocol = 'portforward.k8s.io'
 const idleMaxMs = 4 * 3_600_000
 /** Streams that a client may have open on one connection: two for each that it forwards. */
 const streamsMax = 2_000
-/** Bytes for a slow client or program; beyond, the other side is not read. */
+/** Bytes for a slow program; beyond, the client is not read. */
 const waitingMaxBytes = 1024 * 1024
 
 export interface ForwardTarget {
@@ -31,33 +37,15 @@ export type TargetOf = (port: string) => ForwardTarget | string
 export type ForwardProtocol = 'tunnel' | 'plain'
 
 /** The way in which the client wants to speak; undefined if it is none that is spoken here. */
-export function forwardProtocol({ takeover, headers }: Exchange): ForwardProtocol | undefined {
-  if (takeover === undefined) return undefined
-  const upgrade = (headers.upgrade ?? '').toLowerCase()
-  const listed = (name: string): string[] =>
-    String(headers[name] ?? '')
-      .split(',')
-      .map(one => one.trim())
+export function forwardProtocol(exchange: Exchange): ForwardProtocol | undefined {
+  if (exchange.takeover === undefined) return undefined
+  const upgrade = upgradeOf(exchange)
   if (upgrade === 'websocket') {
-    return listed('sec-websocket-protocol').includes(tunnelProtocol) ? 'tunnel' : undefined
+    const offered = listedIn(exchange, 'sec-websocket-protocol')
+    return offered.includes(tunnelProtocol) ? 'tunnel' : undefined
   }
-  const isSpoken = listed('x-stream-protocol-version').includes(plainProtocol)
+  const isSpoken = listedIn(exchange, 'x-stream-protocol-version').includes(plainProtocol)
   return upgrade === 'spdy/3.1' && isSpoken ? 'plain' : undefined
-}
-
-/** Bytes to the client and back. */
-interface Carrier {
-  send(bytes: Buffer): void
-  readonly isFull: boolean
-  pause(): void
-  resume(): void
-  close(): void
-}
-
-interface CarrierEvents {
-  readonly bytes: (bytes: Buffer) => void
-  readonly drained: () => void
-  readonly over: () => void
 }
 
 export interface ForwardOptions {
@@ -73,62 +61,12 @@ export function runPortForward(
 ): Promise<void> {
   return new Promise(resolve => {
     const forwarder = new Forwarder({ targetOf, clock }, events =>
-      protocol === 'tunnel' ? tunnelOf(exchange, events) : plainOf(exchange, events),
+      protocol === 'tunnel'
+        ? tunnelOf(exchange, tunnelProtocol, events)
+        : plainOf(exchange, plainProtocol, events),
     )
     forwarder.onOver = resolve
   })
-}
-
-function tunnelOf({ takeover, headers }: Exchange, events: CarrierEvents): Carrier {
-  if (takeover === undefined) throw new TypeError('there is no connection to take over')
-  const { socket } = takeover
-  const early = takeover.take()
-  socket.write(acceptance(String(headers['sec-websocket-key']), tunnelProtocol), 'latin1')
-  socket.on('drain', events.drained)
-  const connection = new WebSocketServer(socket, early, {
-    message: events.bytes,
-    over: events.over,
-  })
-  return carrierOf(socket, {
-    send: bytes => connection.send(bytes),
-    close: () => connection.close(),
-  })
-}
-
-function plainOf({ takeover }: Exchange, events: CarrierEvents): Carrier {
-  if (takeover === undefined) throw new TypeError('there is no connection to take over')
-  const { socket } = takeover
-  const early = Buffer.from(takeover.take())
-  const head = [
-    'HTTP/1.1 101 Switching Protocols',
-    'Connection: Upgrade',
-    'Upgrade: SPDY/3.1',
-    `X-Stream-Protocol-Version: ${plainProtocol}`,
-    '\r\n',
-  ]
-  socket.write(head.join('\r\n'), 'latin1')
-  socket.on('data', events.bytes)
-  socket.on('drain', events.drained)
-  socket.on('error', () => socket.destroy())
-  socket.on('end', () => socket.destroy())
-  socket.on('close', events.over)
-  socket.resume()
-  queueMicrotask(() => events.bytes(early))
-  return carrierOf(socket, {
-    send: bytes => socket.write(bytes),
-    close: () => socket.end(),
-  })
-}
-
-function carrierOf(socket: Duplex, does: Pick<Carrier, 'send' | 'close'>): Carrier {
-  return {
-    ...does,
-    get isFull() {
-      return socket.writableLength > waitingMaxBytes
-    },
-    pause: () => socket.pause(),
-    resume: () => socket.resume(),
-  }
 }
 
 /** A connection that is forwarded: the stream of its bytes, and that of its errors. */

@@ -1,21 +1,25 @@
 /** SPDY/3.1 as clients of Kubernetes speak it: frames in pieces, and what breaks them. */
 
-import { constants, createDeflate, createInflate } from 'node:zlib'
+import { constants, createInflate } from 'node:zlib'
 import t from 'tap'
 import { SpdySession } from '../../../../lib/cluster/streams/spdy.ts'
 import { dictionary } from '../../../../lib/cluster/streams/spdy-headers.ts'
+import {
+  controlFrame,
+  dataFrame,
+  HeaderBlocks,
+  openFrame,
+} from '../../../support/http/spdy-client.ts'
 
-/** The client's side, which keeps all that it is told. */
+/** The client, which keeps all that it is told. */
 class Client {
   readonly told: string[] = []
   readonly sent: Buffer[] = []
+  readonly blocks = new HeaderBlocks()
   readonly session: SpdySession
-  readonly #deflate = createDeflate({ dictionary })
-  #parts: Buffer[] = []
   #next: () => void = () => {}
 
   constructor() {
-    this.#deflate.on('data', (part: Buffer) => this.#parts.push(part))
     const tell = (text: string): void => {
       this.told.push(text)
       this.#next()
@@ -30,28 +34,6 @@ class Client {
     })
   }
 
-  /** The block of headers, as the stream of all of them has it. */
-  async block(headers: Readonly<Record<string, string>>): Promise<Buffer> {
-    const texts = Object.entries(headers).flat()
-    const numbers = [texts.length / 2, ...texts.map(text => text.length)]
-    const [count, ...lengths] = numbers.map(number => {
-      const bytes = Buffer.alloc(4)
-      bytes.writeUInt32BE(number)
-      return bytes
-    })
-    const parts = texts.map((text, i) => Buffer.concat([lengths[i]!, Buffer.from(text)]))
-    return this.deflated(Buffer.concat([count!, ...parts]))
-  }
-
-  async deflated(bytes: Buffer): Promise<Buffer> {
-    this.#parts = []
-    await new Promise<void>(resolve => {
-      this.#deflate.write(bytes)
-      this.#deflate.flush(constants.Z_SYNC_FLUSH, resolve)
-    })
-    return Buffer.concat(this.#parts)
-  }
-
   /** Waits until so much has been told. */
   async until(count: number): Promise<readonly string[]> {
     while (this.told.length < count) await new Promise<void>(resolve => (this.#next = resolve))
@@ -59,31 +41,16 @@ class Client {
   }
 }
 
-function control(type: number, payload: Buffer, flags = 0): Buffer {
-  const head = Buffer.of(0x80, 3, 0, type, flags, 0, 0, 0)
-  head.writeUIntBE(payload.length, 5, 3)
-  return Buffer.concat([head, payload])
-}
-
-function data(stream: number, text: string, flags = 0): Buffer {
-  const head = Buffer.of(0, 0, 0, stream, flags, 0, 0, 0)
-  head.writeUIntBE(text.length, 5, 3)
-  return Buffer.concat([head, Buffer.from(text)])
-}
-
-const opening = (stream: number, block: Buffer): Buffer =>
-  Buffer.concat([Buffer.of(0, 0, 0, stream, 0, 0, 0, 0, 0, 0), block])
-
 t.test('streams, bytes and their ends, however they come in pieces', async t => {
   const client = new Client()
   const whole = Buffer.concat([
-    control(4, Buffer.alloc(4)),
-    control(1, opening(1, await client.block({ streamtype: 'error', port: '80' })), 1),
-    control(1, opening(3, await client.block({ StreamType: 'data' }))),
-    data(3, 'hello'),
-    control(6, Buffer.of(0, 0, 0, 7)),
-    data(3, 'bye', 1),
-    control(3, Buffer.of(0, 0, 0, 1, 0, 0, 0, 5)),
+    controlFrame(4, Buffer.alloc(4)),
+    openFrame(1, await client.blocks.block({ streamtype: 'error', port: '80' }), 1),
+    openFrame(3, await client.blocks.block({ StreamType: 'data' })),
+    dataFrame(3, 'hello'),
+    controlFrame(6, Buffer.of(0, 0, 0, 7)),
+    dataFrame(3, 'bye', 1),
+    controlFrame(3, Buffer.of(0, 0, 0, 1, 0, 0, 0, 5)),
   ])
   for (const byte of whole) client.session.take(Buffer.of(byte))
   t.strictSame(await client.until(7), [
@@ -123,25 +90,24 @@ const broken: readonly (readonly [
   reason: RegExp,
 ])[] = [
   ['a long frame', () => Buffer.of(0, 0, 0, 1, 0, 0xff, 0xff, 0xff), /a frame is too long/],
-  ['a stream without a number', () => control(1, Buffer.alloc(4)), /a stream has no number/],
-  ['no headers', () => control(1, opening(1, Buffer.from('nothing'))), /incorrect header check/],
+  ['a stream without a number', () => controlFrame(1, Buffer.alloc(4)), /a stream has no number/],
+  ['no headers', () => openFrame(1, Buffer.from('nothing')), /incorrect header check/],
   [
     'headers that end too early',
-    async client => control(1, opening(1, await client.deflated(Buffer.of(0, 0, 0, 1)))),
+    async ({ blocks }) => openFrame(1, await blocks.deflated(Buffer.of(0, 0, 0, 1))),
     /headers end too early/,
   ],
   [
     'a name that is longer than the block',
-    async client =>
-      control(1, opening(1, await client.deflated(Buffer.of(0, 0, 0, 1, 0xff, 0, 0, 0)))),
+    async ({ blocks }) => openFrame(1, await blocks.deflated(Buffer.of(0, 0, 0, 1, 0xff, 0, 0, 0))),
     /headers end too early/,
   ],
   [
     'a bomb',
-    async client => control(1, opening(1, await client.deflated(Buffer.alloc(1e7)))),
+    async ({ blocks }) => openFrame(1, await blocks.deflated(Buffer.alloc(1e7))),
     /headers are too long/,
   ],
-  ['a farewell', () => control(7, Buffer.alloc(8)), /the client leaves/],
+  ['a farewell', () => controlFrame(7, Buffer.alloc(8)), /the client leaves/],
 ]
 
 t.test('what breaks the protocol ends it', async t => {
@@ -149,7 +115,7 @@ t.test('what breaks the protocol ends it', async t => {
     const client = new Client()
     client.session.take(await bytes(client))
     t.match(await client.until(1), [reason], what)
-    client.session.take(data(1, 'x'))
+    client.session.take(dataFrame(1, 'x'))
     t.equal(client.told.length, 1, 'nothing is read any more')
   }
 })
