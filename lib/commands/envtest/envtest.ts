@@ -3,7 +3,7 @@
  *  API server has an etcd in itself; the other one only says that it is healthy. */
 
 import { existsSync } from 'node:fs'
-import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { delimiter, join, resolve } from 'node:path'
@@ -32,18 +32,27 @@ export async function envtest(context: CommandContext): Promise<number> {
     throw invalid('envtest needs one DIR to write the programs to, such as bin/envtest')
   }
   const path = resolve(folder)
-  await mkdir(path, { recursive: true })
-  for (const name of ['etcd', 'kube-apiserver']) await writeLauncher(path, name)
-  const hasKubectl = await linkKubectl(path)
+  const hasKubectl = await writePrograms(path).catch((error: unknown) => {
+    throw CacheError.from(error, 'invalid_request')
+  })
   process.stdout.write(`export KUBEBUILDER_ASSETS=${quoted(path)}\n`)
   if (!hasKubectl) context.logger.warn('there is no kubectl: tests that run it need one there')
   return 0
 }
 
+/** True if there is a kubectl beside them. */
+async function writePrograms(folder: string): Promise<boolean> {
+  await mkdir(folder, { recursive: true })
+  for (const name of ['etcd', 'kube-apiserver']) await writeLauncher(folder, name)
+  return linkKubectl(folder)
+}
+
 async function writeLauncher(folder: string, name: string): Promise<void> {
   const words = [...ownCommand(), 'envtest', '--as', name, '--'].map(quoted).join(' ')
   const path = join(folder, name)
-  await writeFile(path, `#!/bin/sh\nexec ${words} "$@"\n`)
+  // The folder may have links to real ones, which stay as they are.
+  await rm(path, { force: true })
+  await writeFile(path, `#!/bin/sh\nexec ${words} "$@"\n`, { flag: 'wx' })
   await chmod(path, 0o755)
 }
 
@@ -55,7 +64,10 @@ async function linkKubectl(folder: string): Promise<boolean> {
     .split(delimiter)
     .map(one => join(one, 'kubectl'))
     .find(one => existsSync(one))
-  if (found !== undefined) await symlink(found, path)
+  if (found !== undefined) {
+    await rm(path, { force: true })
+    await symlink(found, path)
+  }
   return found !== undefined
 }
 
@@ -88,7 +100,9 @@ async function beEtcd({ operands, signal }: CommandContext): Promise<number> {
     response.end(isHealth ? '{"health":"true","reason":""}' : '')
   })
   server.listen(port, host)
-  await once(server, 'listening')
+  await once(server, 'listening').catch((error: unknown) => {
+    throw CacheError.from(error, 'invalid_request')
+  })
   if (!signal.aborted) await once(signal, 'abort')
   server.close()
   server.closeAllConnections()

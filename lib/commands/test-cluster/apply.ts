@@ -62,7 +62,9 @@ export class Applier {
     if (resource === undefined) {
       throw invalid(`${file}: ${kind} of ${apiVersion} is not served: is its definition missing?`)
     }
-    const place = resource.isNamespaced ? `/namespaces/${namespace || 'default'}` : ''
+    const place = resource.isNamespaced
+      ? `/namespaces/${encodeURIComponent(namespace || 'default')}`
+      : ''
     return `${rootOf(apiVersion)}${place}/${resource.resource}/${encodeURIComponent(name)}`
   }
 

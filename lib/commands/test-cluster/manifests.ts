@@ -1,6 +1,6 @@
 /** Objects in the YAML and JSON files of a folder. */
 
-import { readdirSync, readFileSync } from 'node:fs'
+import { type Dirent, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseAllDocuments } from 'yaml'
 import { CacheError } from '../../base/errors.ts'
@@ -17,29 +17,46 @@ export interface Manifest {
   readonly object: object
 }
 
-/** In the order of the files' names, and in a file as they stand. Folders in it are left alone.
+/** In the order of the files' names, and in a file as they stand. What is no file in it is left
+ *  alone.
  *  @param option for errors, as `--apply` */
 export function manifestsIn(folder: string, option: string): readonly Manifest[] {
-  let names: string[]
+  let entries: Dirent[]
   try {
-    names = readdirSync(folder)
+    entries = readdirSync(folder, { withFileTypes: true })
   } catch (error) {
     const reason = CacheError.from(error, 'invalid_request').message
     throw invalid(`${option} cannot be read: ${reason}`, error)
   }
-  const files = names.filter(name => /\.(?:ya?ml|json)$/.test(name)).toSorted()
+  const files = entries
+    .filter(entry => /\.(?:ya?ml|json)$/.test(entry.name) && isFile(folder, entry))
+    .map(({ name }) => name)
+    .toSorted()
   if (files.length === 0) throw invalid(`${option} ${folder} has no file of YAML or JSON`)
   return files.flatMap(name => manifestsOf(join(folder, name)))
 }
 
+/** A link counts as what it leads to. */
+function isFile(folder: string, entry: Dirent): boolean {
+  if (!entry.isSymbolicLink()) return entry.isFile()
+  return statSync(join(folder, entry.name), { throwIfNoEntry: false })?.isFile() === true
+}
+
 function manifestsOf(file: string): readonly Manifest[] {
-  const documents = parseAllDocuments(readFileSync(file, 'utf8'))
-  return [...documents].flatMap(document => {
-    const [problem] = document.errors
-    if (problem !== undefined) throw invalid(`${file}: ${problem.message}`)
-    const object: unknown = document.toJS()
-    return object === null ? [] : manifestsFrom(object, file)
-  })
+  try {
+    return [...parseAllDocuments(readFileSync(file, 'utf8'))].flatMap(document => {
+      const [problem] = document.errors
+      if (problem !== undefined) throw invalid(`${file}: ${problem.message}`)
+      const object: unknown = document.toJS()
+      // Aliases may lead back to what they are in.
+      JSON.stringify(object)
+      return object === null ? [] : manifestsFrom(object, file)
+    })
+  } catch (error) {
+    if (error instanceof CacheError) throw error
+    const [reason = ''] = CacheError.from(error, 'invalid_request').message.split('\n')
+    throw invalid(`${file} cannot be read: ${reason}`, error)
+  }
 }
 
 /** A List is what is in it. */
