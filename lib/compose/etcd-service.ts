@@ -4,7 +4,9 @@
 import { sleep } from '../base/clock.ts'
 import { schemaOf } from '../codec/schema/schema.ts'
 import type { Listen } from '../http/server/server.ts'
+import { version } from '../config/version.ts'
 import { Metrics } from '../ops/metrics.ts'
+import { heldSlabBytes } from '../store/slab.ts'
 import { faultLogger } from '../ops/fault-logger.ts'
 import { systemClock } from '../ops/system.ts'
 import type { EtcdDoorOptions } from '../door/etcd-door.ts'
@@ -31,6 +33,8 @@ export async function startEtcdService(options: EtcdServiceOptions): Promise<Etc
   const { logger, adminListen, stopDelayMs } = options
   const metrics = new Metrics()
   metrics.watchProcess()
+  metrics.showVersions(version)
+  metrics.watchSlabs(heldSlabBytes)
   const { startEtcdDoor } = await wings.etcdDoor()
   const door = await startEtcdDoor({ ...options, clock: systemClock, metrics })
   const { mirrors, followers } = door

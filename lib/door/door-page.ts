@@ -61,6 +61,7 @@ export class DoorPage {
       servers: () => [],
       versions: () => ['–'],
       isSwitchedOff: undefined,
+      isEtcdOnly: true,
       traffic: async () => ({
         recent: {
           stepMs: recent.stepMs,

@@ -25,8 +25,11 @@ export function objects(shows: Shows): Html | undefined {
 }
 
 /** The reason why a listener without authentication that stands beside the API shows no objects. */
-export function withoutObjects(shows: Shows, { isSwitchedOff }: PageSource): Html | undefined {
-  if (shows !== 'figures') return undefined
+export function withoutObjects(
+  shows: Shows,
+  { isSwitchedOff, isEtcdOnly }: PageSource,
+): Html | undefined {
+  if (shows !== 'figures' || isEtcdOnly === true) return undefined
   const elsewhere =
     isSwitchedOff === undefined
       ? 'The page at / of --listen shows them, as far as whoever asks may read them.'

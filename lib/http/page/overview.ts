@@ -26,7 +26,11 @@ export function health({ checks }: PageSource): Html {
   </div>`
 }
 
-export function keyFigures(figures: Figures, { requests }: RecentFigures): Html {
+export function keyFigures(
+  figures: Figures,
+  { requests }: RecentFigures,
+  { isEtcdOnly = false }: PageSource,
+): Html {
   const newest = [...requests.values()].reduce((sum, course) => sum + (course.at(-1) ?? 0), 0)
   const worstLag = Math.max(
     0,
@@ -37,8 +41,12 @@ export function keyFigures(figures: Figures, { requests }: RecentFigures): Html 
   return html`<ul class="cards" id="key-figures" aria-label="Key figures">
     ${card('Objects', figures.show('watchglass_keyspace_entries'), `of ${count(keyspaces)} kinds`)}
     ${card('Requests a second', rate(newest), 'in the last seconds')}
-    ${card('From memory', hereShare(figures), 'of gets, lists, watches')}
-    ${card('Open watches', figures.show('watchglass_watches'), html`${lagging} behind`)}
+    ${card('From memory', hereShare(figures, isEtcdOnly), isEtcdOnly ? 'of all calls' : 'of gets, lists, watches')}
+    ${
+      isEtcdOnly
+        ? card('Open watches', figures.show('watchglass_etcd_watchers'), 'for which etcd has one')
+        : card('Open watches', figures.show('watchglass_watches'), html`${lagging} behind`)
+    }
     ${card('Lag behind etcd', seconds(worstLag), 'of the kind furthest behind')}
     ${card('Memory', figures.show('process_resident_memory_bytes', { as: bytes }), 'of the process')}
   </ul>`
@@ -50,11 +58,11 @@ function card(title: string, value: HtmlValue, note: HtmlValue): Html {
   </li>`
 }
 
-function hereShare(figures: Figures): string {
-  const name = 'watchglass_requests_total'
+function hereShare(figures: Figures, isEtcdOnly: boolean): string {
+  const name = isEtcdOnly ? 'watchglass_etcd_calls_total' : 'watchglass_requests_total'
   let [all, here] = [0, 0]
   for (const { labels, value } of figures.all(name)) {
-    if (!['get', 'list', 'watch'].includes(labels['verb'] ?? '')) continue
+    if (!isEtcdOnly && !['get', 'list', 'watch'].includes(labels['verb'] ?? '')) continue
     all += value
     if (labels['source'] === 'mirror') here += value
   }
@@ -79,20 +87,17 @@ export function plots(recent: RecentFigures): Html {
       spanText,
       format: rate,
     })}
-    ${plot({
-      ...latency,
-      id: 'plot-get',
-      title: 'Latency of gets',
-      about: 'Until the end of the answer.',
-      lines: linesOf(latencies.get('get')),
-    })}
-    ${plot({
-      ...latency,
-      id: 'plot-list',
-      title: 'Latency of lists',
-      about: 'Until the end of the answer, however long it is.',
-      lines: linesOf(latencies.get('list')),
-    })}
+    ${(['get', 'list'] as const)
+      .filter(verb => latencies.has(verb))
+      .map(verb =>
+        plot({
+          ...latency,
+          id: `plot-${verb}`,
+          title: `Latency of ${verb}s`,
+          about: 'Until the end of the answer, however long it is.',
+          lines: linesOf(latencies.get(verb)),
+        }),
+      )}
     ${plot({
       ...latency,
       id: 'plot-wait',

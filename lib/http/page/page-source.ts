@@ -30,6 +30,8 @@ export interface PageSource {
   /** Undefined without an upstream, to which reads could pass. */
   readonly isSwitchedOff: (() => boolean) | undefined
   readonly traffic: () => Promise<Traffic>
+  /** Etcd's API is all that is served: there are no verbs, watches and objects of Kubernetes'. */
+  readonly isEtcdOnly?: boolean
 }
 
 export interface Traffic {

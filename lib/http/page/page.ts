@@ -29,7 +29,7 @@ async function renderFigures(source: PageSource, shows: Shows): Promise<Html> {
   const figures = new Figures(metrics)
   const parts: readonly (readonly [id: string, content: HtmlValue])[] = [
     ['live-health', health(source)],
-    ['live-figures', keyFigures(figures, recent)],
+    ['live-figures', keyFigures(figures, recent, source)],
     ['live-threads', threadNote(source)],
     ['live-plots', plots(recent)],
     ['live-faults', faults(source)],
@@ -44,10 +44,13 @@ async function renderFigures(source: PageSource, shows: Shows): Promise<Html> {
     ['live-switch', passThrough(source)],
     ['live-process', processSection(figures, source)],
   ]
+  const isHidden = (id: string): boolean => source.isEtcdOnly === true && ofKubernetes.has(id)
   return html`<div id="figures">
-    ${parts.map(([id, content]) => html`<div id="${id}" data-live>${content}</div>`)}
+    ${parts.filter(([id]) => !isHidden(id)).map(([id, content]) => html`<div id="${id}" data-live>${content}</div>`)}
   </div>`
 }
+
+const ofKubernetes = new Set(['live-reads', 'live-slow', 'live-watches'])
 
 interface Frame {
   readonly source: PageSource
@@ -103,8 +106,12 @@ function liveAndLinks(links: readonly (readonly string[])[]): Html {
 function linksToFigures(source: PageSource): readonly (readonly string[])[] {
   return [
     ['resources', 'Kinds'],
-    ['reads', 'Requests'],
-    ['watches', 'Watches'],
+    ...(source.isEtcdOnly === true
+      ? [['etcd-calls', 'Calls']]
+      : [
+          ['reads', 'Requests'],
+          ['watches', 'Watches'],
+        ]),
     ['memory', 'Memory'],
     ...(source.isSwitchedOff === undefined
       ? []

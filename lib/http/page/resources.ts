@@ -16,12 +16,13 @@ function columnsOf(figures: Figures): readonly Column[] {
     ...(figures.has(bytesMetric) ? [{ title: 'Bytes', isFigure: true }] : []),
     { title: 'Revision', isFigure: true },
     { title: 'Lag', isFigure: true },
-    { title: 'Watches', isFigure: true },
+    ...(figures.has(watchesMetric) ? [{ title: 'Watches', isFigure: true }] : []),
     { title: 'Answered' },
   ]
 }
 
 const bytesMetric = 'watchglass_keyspace_bytes'
+const watchesMetric = 'watchglass_keyspace_watches'
 
 interface Row {
   readonly isQuiet: boolean
@@ -56,8 +57,9 @@ export function resources(figures: Figures, source: PageSource, shows: Shows): H
   )
 }
 
-function aboutOf({ resources: standings }: PageSource, hidden: number): string {
+function aboutOf({ resources: standings, isEtcdOnly = false }: PageSource, hidden: number): string {
   const more = hidden === 0 ? '' : ` ${hidden} more kinds are not shown.`
+  if (isEtcdOnly) return `What is mirrored from etcd.${more}`
   return standings === undefined
     ? `What is mirrored from etcd. Everything is answered from memory.${more}`
     : `What is mirrored from etcd, and what of it is answered from memory.${more}`
@@ -77,7 +79,7 @@ function rowOf(keyspace: string, { figures, source, standings, shows }: RowSourc
       'state'
     ] ?? 'starting'
   const entries = figures.sum('watchglass_keyspace_entries', where)
-  const watches = figures.sum('watchglass_keyspace_watches', where)
+  const watches = figures.sum(watchesMetric, where)
   const standing = standings.get(keyOf(keyspace))
   const isPassing = standing?.some(one => !one.isAnsweredHere) === true
   const hasBytes = figures.has(bytesMetric)
@@ -92,7 +94,7 @@ function rowOf(keyspace: string, { figures, source, standings, shows }: RowSourc
       ...(hasBytes ? [figures.show(bytesMetric, { where, as: bytes })] : []),
       figures.show('watchglass_keyspace_revision', { where, as: String }),
       figures.show('watchglass_keyspace_lag_seconds', { where, as: seconds }),
-      figures.show('watchglass_keyspace_watches', { where }),
+      ...(figures.has(watchesMetric) ? [figures.show(watchesMetric, { where })] : []),
       answeredBadge(source, standing),
     ],
   }

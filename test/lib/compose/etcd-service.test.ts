@@ -41,7 +41,12 @@ t.test('the page says how many calls etcd was spared', async t => {
     t.equal(status, 200)
     return body.toString()
   }
-  t.notMatch(await page(), 'watchglass_etcd_calls_total')
+  const first = await page()
+  t.notMatch(first, 'watchglass_etcd_calls_total')
+  t.match(first, 'watchglass_etcd_watchers')
+  for (const title of ['Requests by verb', 'Slowest requests', 'Latency of gets', 'id="objects"']) {
+    t.notMatch(first, title, 'what only the API of Kubernetes has is not shown')
+  }
   // Until it is known that etcd has no users, calls pass.
   const range = { key: base64('/registry/'), rangeEnd: base64('/registry0') }
   const spared =
