@@ -117,7 +117,17 @@ const inside: Readonly<Record<string, Readonly<Record<string, readonly string[]>
       'quantities.ts',
       'node-conditions.ts',
     ],
-    '.': ['stages', 'actors', 'fresh', 'controllers', 'access', 'api', 'admission', 'write'],
+    '.': [
+      'stages',
+      'pod-rules',
+      'actors',
+      'fresh',
+      'controllers',
+      'access',
+      'api',
+      'admission',
+      'write',
+    ],
   },
   threads: {
     mirror: [],

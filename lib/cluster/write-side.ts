@@ -23,7 +23,9 @@ import { ObjectConversions } from './admission/conversion/conversions.ts'
 import type { PluginChoice } from './admission/plugin-names.ts'
 import type { HookCaller } from './admission/webhooks/caller.ts'
 import { createHttpsCaller, type HttpsCallerOptions } from './admission/webhooks/https-caller.ts'
-import { createWriteAnswers } from './api/write.ts'
+import { StoredUsages, usageResources } from './pod-rules/stored-usages.ts'
+import { usageBy } from './pod-rules/usages.ts'
+import { createWriteAnswers, type WriteAnswerOptions } from './api/write.ts'
 import type { WriteServices } from './write/operations/session.ts'
 import type { Conversions } from '../kube/conversions.ts'
 import type { KeyValue } from '../store/event.ts'
@@ -143,19 +145,19 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
           ...readsOf(cluster),
         })
       : undefined
+  const answers = answersOfPods(simulation, parts)
+  const { usageOf } = answers
   const led = leading(address, { state, writes })
   const actors =
-    simulation && new LedActors({ simulation, faults: parts.faults, storeOf, ...led, ...common })
+    simulation &&
+    new LedActors({ simulation, usageOf, faults: parts.faults, storeOf, ...led, ...common })
   const { uid, store } = writes
   const { signal } = abort
-  const hasLogs = simulation?.actors.has('nodes')
-  const podRules = simulation?.podRules
-  for (const reason of podRules?.warnings ?? []) logger.warn('a rule for pods', { reason })
   const forFresh = { state, storeOf, address, uid, store, signal, ...common }
   const fresh = inNamespaces && new FreshCluster({ ...forFresh, basics: inNamespaces })
   return {
     conversions,
-    answerWrite: createWriteAnswers({ ...writes, access }, { hasLogs, podRules }),
+    answerWrite: createWriteAnswers({ ...writes, access }, answers),
     gate: access?.gate,
     documents: access && (() => access.documents),
     followers: [numbers, controllers, actors],
@@ -194,6 +196,25 @@ function conversionsBy(
     signal,
     resumeHeld,
   })
+}
+
+/** The answers of made-up pods. Figures are by the rules of the options, or else by those that
+ *  clients have stored. */
+function answersOfPods(
+  simulation: Simulation | undefined,
+  { prefix, storeOf, logger }: WriteSideParts,
+): WriteAnswerOptions {
+  const podRules = simulation?.podRules
+  const warn = (reason: string): void => logger.warn('a rule for pods', { reason })
+  podRules?.warnings.forEach(warn)
+  const keys = usageResources.map(one => keyFromText(`${prefix}/kwok.x-k8s.io/${one}/`))
+  const stored = new StoredUsages({
+    contents: () => keys.map(key => storeOf(key)?.latest()),
+    onProblem: warn,
+  })
+  const declared = podRules === undefined ? [] : [podRules.usages]
+  const usageOf = usageBy(() => [...declared, stored.rules])
+  return { hasLogs: simulation?.actors.has('nodes'), podRules, usageOf }
 }
 
 type Contents = Iterable<KeyValue> | undefined

@@ -7,7 +7,6 @@ import type { Random } from '../../base/random.ts'
 import type { Batch } from '../../store/event.ts'
 import type { WorkQueue } from '../controllers/work-queue.ts'
 import type { PodRules } from '../pod-rules/pod-rules.ts'
-import { usageBy } from '../pod-rules/usages.ts'
 import type { Stage } from '../stages/stage.ts'
 import type { ActorApi } from './actor-api.ts'
 import type { ActorName } from '../../config/actor-names.ts'
@@ -43,6 +42,7 @@ import { selects } from './selectors.ts'
 import { StagePlayer } from './stage-player.ts'
 import { lookAtPodOwners } from './wiring.ts'
 import { World, type WorldOptions } from './world.ts'
+import type { UsageOf } from '../usage/usage.ts'
 
 /** The simulated part of a cluster. */
 export interface Simulation {
@@ -57,6 +57,8 @@ export interface Simulation {
 
 export interface ActorsOptions extends Omit<WorldOptions, 'random' | 'onComplete'> {
   readonly simulation: Simulation
+  /** The figures of pods, by declared rules. */
+  readonly usageOf?: UsageOf | undefined
   /** Faults that are switched on now. */
   readonly faults?: (() => ActorFaults | undefined) | undefined
 }
@@ -234,8 +236,7 @@ export class Actors {
       this.#makers.push(() => volumes.makeClass())
     }
     if (this.#has('budgets')) wireBudgets(world)
-    const { podRules } = this.#options.simulation
-    if (this.#has('autoscalers')) wireAutoscalers(world, podRules && usageBy(podRules))
+    if (this.#has('autoscalers')) wireAutoscalers(world, this.#options.usageOf)
   }
 
   /** They do the same as replica sets. */

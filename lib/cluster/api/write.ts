@@ -21,7 +21,7 @@ import { isMeasured } from '../../kube/resources/measured.ts'
 import { answerMeasured } from './measured.ts'
 import { chosenContainer, type LoggedPod, podLog } from './pod-log.ts'
 import type { PodRules } from '../pod-rules/pod-rules.ts'
-import { usageBy } from '../pod-rules/usages.ts'
+import type { UsageOf } from '../usage/usage.ts'
 import { PodStreams } from './pod-stream.ts'
 import { runWrite } from '../write/operations/run-write.ts'
 import { type Written, type WriteServices, WriteSession } from '../write/operations/session.ts'
@@ -53,10 +53,9 @@ const anonymous = {
 /** Creates the answers of writes that these services do. */
 export function createWriteAnswers(
   services: WriteServices,
-  { hasLogs = false, podRules }: WriteAnswerOptions = {},
+  { hasLogs = false, podRules, usageOf }: WriteAnswerOptions = {},
 ): AnswerWrite {
   const streams = new PodStreams(podRules)
-  const usageOf = podRules && usageBy(podRules)
   return async (context, route, options) => {
     const { subresource, resource } = route
     if (isMeasured(resource)) return answerMeasured(context, route, { services, usageOf })
@@ -85,6 +84,8 @@ export interface WriteAnswerOptions {
   readonly hasLogs?: boolean | undefined
   /** Answers of pods that were declared. */
   readonly podRules?: PodRules | undefined
+  /** The figures of pods. */
+  readonly usageOf?: UsageOf | undefined
 }
 
 async function readPod(context: RequestContext, { route, services }: Asked): Promise<LoggedPod> {

@@ -69,7 +69,7 @@ function used(expression: string, of = pod): number {
     kind: 'ClusterResourceUsage',
     spec: { usages: [{ usage: { cpu: { expression } } }] },
   })
-  return usageBy(rules)(of, of.spec.containers[0]!, startedMs + 90_000).cpu
+  return usageBy(() => [rules.usages])(of, of.spec.containers[0]!, startedMs + 90_000).cpu
 }
 
 const kwokExample = `
@@ -122,7 +122,7 @@ t.test('a value is a figure, and a resource that no rule gives is not used', asy
     kind: 'ResourceUsage',
     spec: { usages: [{ containers: ['a'], usage: { memory: { value: '10Mi' } } }] },
   })
-  const usageOf = usageBy(rules)
+  const usageOf = usageBy(() => [rules.usages])
   const [a] = pod.spec.containers
   t.strictSame(usageOf(pod, a!, startedMs), { cpu: 0, memory: 10 * 2 ** 20 })
   t.strictSame(usageOf(pod, { name: 'b' }, startedMs), { cpu: 0, memory: 0 })
