@@ -6,7 +6,14 @@ import { keyFromText, singleKey } from '../../../lib/base/keys.ts'
 import type { Client, Operation } from '../../../lib/etcd/client.ts'
 import type { Exchange, HistoryLine, RecordedWatch } from '../load.ts'
 
-export type Variant = 'default' | 'prefix' | 'no-watch-cache' | 'protobuf' | 'cbor'
+export type Variant =
+  | 'default'
+  | 'prefix'
+  | 'no-watch-cache'
+  | 'protobuf'
+  | 'cbor'
+  | '0.37'
+  | '0.37-shards'
 
 export const variants: readonly Variant[] = ['prefix', 'no-watch-cache', 'protobuf', 'cbor']
 

@@ -33,7 +33,9 @@ export interface World {
 export async function startWorld(
   t: Test,
   recording: Recording,
-  options: Pick<WardleOptions, 'prefix' | 'hasWatchCache' | 'before'>,
+  options: Pick<WardleOptions, 'prefix' | 'hasWatchCache' | 'before'> & {
+    readonly hasShards?: boolean
+  },
 ): Promise<World> {
   const scheduler = createDirectScheduler()
   const engine = new Engine({ clock: systemClock, random: createRandom(1), scheduler })
@@ -65,6 +67,7 @@ export async function startWorld(
       clock,
       // A revision that never comes is waited for: not as long as in earnest.
       limits: { ...defaultLimits, readWaitMaxMs: patient(100) },
+      hasShards: options.hasShards,
       upstream: {
         // What is asked for here would be compared over minutes otherwise.
         evidencePace: { perSecond: 1_000, bytesPerSecond: 2 ** 30 },
@@ -86,6 +89,9 @@ export async function startWorld(
   return { service, server, writer, clock, client }
 }
 
+/** Those who may read everything. */
+const readers = new Set(['front-admin', 'anonymous'])
+
 /** The documents of the server about itself, as it was recorded for whoever may read everything. */
 export function documentsIn(
   exchanges: readonly Exchange[],
@@ -94,7 +100,7 @@ export function documentsIn(
   const documents = new Map<string, RecordedResponse>()
   for (const { area, user, request, response } of exchanges) {
     const isPlain = request.method === 'GET' && request.headers['If-None-Match'] === undefined
-    if (!areas.has(area) || user !== 'front-admin' || !isPlain) continue
+    if (!areas.has(area) || !readers.has(user) || !isPlain) continue
     documents.set(`${request.path} ${String(request.headers['Accept'] ?? '')}`, response)
   }
   return (path, accept) => documents.get(`${path} ${accept}`)
