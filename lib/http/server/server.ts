@@ -97,6 +97,7 @@ export class Server {
   #onIdle: (() => void) | undefined
   #isLeaving = false
   #isDraining = false
+  #isCloseDue = false
 
   private constructor(options: ServerOptions) {
     const { listen, handler, tls, clock, takesUpgrades = false } = options
@@ -296,7 +297,7 @@ export class Server {
     this.#stalled.wake()
     exchange.onClose(() => {
       leave()
-      if (this.#isDraining) this.#closeIdle()
+      if (this.#isDraining) this.#closeIdleSoon()
       if (this.#exchanges.size === 0) this.#onIdle?.()
     })
     const handle = (): void => {
@@ -304,6 +305,20 @@ export class Server {
     }
     const start = guarded(exchange, handle, this.#onFault)
     this.#arrivals.request(connection, start)
+  }
+
+  /** Once for all exchanges that end in this turn: all watches end in one. */
+  #closeIdleSoon(): void {
+    if (this.#exchanges.size === 0) {
+      this.#closeIdle()
+      return
+    }
+    if (this.#isCloseDue) return
+    this.#isCloseDue = true
+    setImmediate(() => {
+      this.#isCloseDue = false
+      this.#closeIdle()
+    })
   }
 
   #closeIdle(): void {

@@ -92,9 +92,10 @@ export class BareConnection implements Wire, Corked {
     this.socket.uncork()
   }
 
-  /** Closes the connection if no request is under way. */
+  /** Closes the connection if no request is under way. A socket listens for its own end each time
+   *  that it is told to close. */
   readonly endIfIdle = (): void => {
-    if (this.#exchange === undefined) this.socket.destroySoon()
+    if (this.#exchange === undefined && !this.socket.writableEnded) this.socket.destroySoon()
   }
 
   readonly sent = (): void => {
@@ -104,7 +105,7 @@ export class BareConnection implements Wire, Corked {
     this.#hasAnswered = true
     this.#idle.used()
     exchange.closed()
-    if (this.#isEnding) this.socket.destroySoon()
+    if (this.#isEnding) this.endIfIdle()
     const early = this.#early
     if (early === undefined) return
     this.#early = undefined

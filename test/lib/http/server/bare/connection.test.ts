@@ -346,6 +346,29 @@ for (const protocol of protocols) {
   )
 }
 
+t.test('connections whose answers end in one turn are closed once each', async t => {
+  const warnings: string[] = []
+  const note = ({ message }: Error): void => void warnings.push(message)
+  process.on('warning', note)
+  t.teardown(() => process.off('warning', note))
+  const held: Exchange[] = []
+  const address = await serve(t, 'http', exchange => {
+    exchange.respond(200, {})
+    exchange.write(Buffer.from('first '))
+    held.push(exchange)
+  })
+  const sockets = await Promise.all(Array.from({ length: 20 }, () => connect(address)))
+  const received = sockets.map(socket => new Received(socket))
+  for (const socket of sockets) socket.write(get('/'))
+  for (const one of received) await one.untilHas('first ')
+  const drained = address.server.drain()
+  for (const exchange of held) exchange.end(Buffer.from('last'))
+  for (const one of received) await one.until(({ isClosed }) => isClosed)
+  for (const { text } of received) t.match(text, 'last')
+  await drained
+  t.strictSame(warnings, [], 'no socket was told twice')
+})
+
 t.test('a header cannot end the headers', async t => {
   for (const headers of [{ a: 'b\r\nc: d' }, { 'a\r\nb': 'c' }, { a: ['b', 'c\n'] }]) {
     const address = await serve(t, 'http', exchange => exchange.respond(200, headers))
