@@ -428,6 +428,11 @@ const owned = {
   spec: { containers: [{ name: 'a', image: 'nginx' }] },
   status: {},
 }
+/** The time is stored as one that is not set. */
+const running = {
+  phase: 'Running',
+  conditions: [{ type: 'Ready', status: 'True', lastProbeTime: null, lastTransitionTime: null }],
+}
 const [a, b] = [
   { name: 'a', image: 'nginx', resources: {} },
   { name: 'b', image: 'x', resources: {} },
@@ -453,7 +458,7 @@ async function write(t: Test, format: ForeignFormat, name: string): Promise<stri
     put({ ...stored(4, [{ ...b, image: 'y' }, a], ['x.io/b']), status: { replicas: 4 } }, webKey),
     put(owned, podKey),
   )
-  await later(put({ ...owned, status: { phase: 'Running' } }, podKey))
+  await later(put({ ...owned, status: running }, podKey))
   await later({ type: 'delete', key: keyFromText(podKey) })
   await later(put({ ...owned, metadata: { ...owned.metadata, ownerReferences: [] } }, podKey))
   await writer.close()
