@@ -86,8 +86,8 @@ export function duplicate(field: string, value: BadValue): FieldError {
   return make('FieldValueDuplicate', field, { value })
 }
 
-export function notFound(field: string, value: BadValue): FieldError {
-  return make('FieldValueNotFound', field, { value })
+export function notFound(field: string, value: BadValue, detail = ''): FieldError {
+  return make('FieldValueNotFound', field, { value, detail })
 }
 
 /** The values are named in the order given: upstream sorts some lists and not others. */

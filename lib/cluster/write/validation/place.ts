@@ -168,8 +168,8 @@ export class Place {
     this.#push({ ...error, message: `${error.message}: ${detail}` })
   }
 
-  notFound(value: BadValue = this.value ?? ''): void {
-    this.#push(notFound(this.path, value))
+  notFound(value: BadValue = this.value ?? '', detail = ''): void {
+    this.#push(notFound(this.path, value, detail))
   }
 
   notSupported(values: readonly string[], value: BadValue = this.value ?? ''): void {

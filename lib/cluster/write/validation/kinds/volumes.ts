@@ -11,7 +11,13 @@ import { checkAccessModes, checkClaimSpec } from '../pods/claims.ts'
 import { checkNoBacksteps } from '../pods/paths.ts'
 import { checkResourceName } from '../pods/resources.ts'
 import { checkNodeSelector } from '../pods/scheduling.ts'
-import { checkDriverName, checkHostPath, checkNfs, requireText } from '../pods/volumes.ts'
+import {
+  checkDriverName,
+  checkFibreChannel,
+  checkHostPath,
+  checkNfs,
+  requireText,
+} from '../pods/volumes.ts'
 
 export const volumeRules: Readonly<Record<string, KindRules>> = {
   PersistentVolume: {
@@ -137,10 +143,7 @@ const sourceChecks: Readonly<Record<string, Check>> = {
   cephfs: requireAll('monitors'),
   iscsi: requireAll('targetPortal', 'iqn'),
   cinder: requireAll('volumeID'),
-  fc: source => {
-    if (source.in('targetWWNs').size > 0 || source.in('wwids').size > 0) return
-    source.in('targetWWNs').required('must specify either targetWWNs or wwids, but not both')
-  },
+  fc: checkFibreChannel,
   flexVolume: requireAll('driver'),
   azureFile: requireAll('secretName', 'shareName'),
   vsphereVolume: requireAll('volumePath'),

@@ -81,7 +81,11 @@ export function checkPodSpec(spec: Place, { podName, isPod }: PodKind): void {
   checkInitContainers(spec.in('initContainers'), spec.in('containers'), context)
   checkEphemeralContainers(spec, context)
   const resources = spec.in('resources')
-  if (resources.isSet) checkRequirements(resources, claimNames, true)
+  if (resources.isSet) {
+    const claims = resources.in('claims')
+    if (claims.isSet) claims.forbidden('claims may not be set for Resources at pod-level')
+    checkRequirements(resources, claimNames, true)
+  }
   if (spec.in('hostNetwork').isTrue) checkHostPorts(spec, isPod)
   spec.in('restartPolicy').oneOf(['Always', 'OnFailure', 'Never'], 'required')
   spec.in('dnsPolicy').oneOf(dnsPolicies, 'required')

@@ -1,7 +1,7 @@
 /** Names and amounts of resources: of containers, of pods, and of what limits them. */
 
 import { quantityNanos } from '../../../../go/quantity.ts'
-import { qualifiedName } from '../formats.ts'
+import { dnsLabel, qualifiedName } from '../formats.ts'
 import type { Place } from '../place.ts'
 
 const whole = 1_000_000_000n
@@ -151,13 +151,25 @@ function checkHugePages(amount: Place, name: string): void {
 function checkClaims(claims: Place, known: ReadonlySet<string>): void {
   const seen = new Set<string>()
   for (const claim of claims.items) {
-    const [name, request] = [claim.in('name'), claim.in('request')]
-    if (name.text === '') name.required()
+    const [name, request] = [claim.in('name').text, claim.in('request')]
+    if (name === '') {
+      claim.required()
+      continue
+    }
+    if (seen.has(name)) claim.duplicate(name)
     else {
-      const key = request.text === '' ? name.text : `${name.text}/${request.text}`
-      if (seen.has(key) || seen.has(name.text)) claim.duplicate(key)
+      if (request.text !== '') request.mustBe(dnsLabel)
+      const key = request.text === '' ? name : `${name}/${request.text}`
+      if (seen.has(key)) claim.duplicate(key)
+      else if (request.text === '') {
+        // A whole claim has all its requests, some of which may have been named before.
+        for (const one of seen) if (one.startsWith(`${name}/`)) claim.duplicate(name)
+      }
       seen.add(key)
-      if (!known.has(name.text)) name.notFound()
+    }
+    const names = known.size === 0 ? ' which is empty' : `: ${[...known].sort().join(', ')}`
+    if (!known.has(name)) {
+      claim.notFound(name, `must be one of the names in pod.spec.resourceClaims${names}`)
     }
   }
 }

@@ -1,6 +1,6 @@
 /** The volumes of a pod. */
 
-import { dnsLabel, dnsSubdomain } from '../formats.ts'
+import { dnsLabel, dnsSubdomain, inRange } from '../formats.ts'
 import type { Place } from '../place.ts'
 import { quantityNanos } from '../../../../go/quantity.ts'
 import { checkClaimSpec } from './claims.ts'
@@ -95,11 +95,7 @@ const sourceChecks: Readonly<Record<string, Check>> = {
     for (const name of ['registry', 'volume']) requireText(source, name)
   },
   downwardAPI: checkDownward,
-  fc: source => {
-    if (source.in('targetWWNs').size === 0 && source.in('wwids').size === 0) {
-      source.in('targetWWNs').required('must specify either targetWWNs or wwids, but not both')
-    }
-  },
+  fc: checkFibreChannel,
   flexVolume: source => requireText(source, 'driver'),
   configMap: source => checkKeys(source, 'name'),
   azureFile: source => {
@@ -279,4 +275,16 @@ function checkCsi(source: Place): void {
   const name = secret.in('name')
   if (name.text === '') name.required()
   else name.as(`${source.path}.name`).mustBe(dnsSubdomain)
+}
+
+/** A Fibre Channel volume: by the names of its targets, and then its number there, or by its own. */
+export function checkFibreChannel(source: Place): void {
+  const [targets, ids, lun] = [source.in('targetWWNs'), source.in('wwids'), source.in('lun')]
+  if (targets.size === 0 && ids.size === 0) {
+    targets.required('must specify either targetWWNs or wwids, but not both')
+  }
+  if (targets.size === 0) return
+  if (ids.size > 0) targets.invalid('targetWWNs and wwids can not be specified simultaneously')
+  if (!lun.isSet) lun.required('lun is required if targetWWNs is specified')
+  else lun.invalidFor(inRange(lun.number, 0, 255))
 }
