@@ -277,7 +277,7 @@ function checkCsi(source: Place): void {
   else name.as(`${source.path}.name`).mustBe(dnsSubdomain)
 }
 
-/** A Fibre Channel volume: by the names of its targets, and then its number there, or by its own. */
+/** A Fibre Channel volume: by its targets and its number there, or by its own names. */
 export function checkFibreChannel(source: Place): void {
   const [targets, ids, lun] = [source.in('targetWWNs'), source.in('wwids'), source.in('lun')]
   if (targets.size === 0 && ids.size === 0) {
