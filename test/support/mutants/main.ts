@@ -6,6 +6,7 @@ import { tryMutants } from './run.ts'
 const tool = new ToolOptions(`npm run mutate:rules -- [OPTION...]
   --count N   so many mutants (300)
   --seed N    which of them (1)
+  --from N    without the first N of these, which were tried before (0)
   --live      those that lived when this seed was tried last
   --only TEXT files whose names have it in them
   --jobs N    so many at once (2)
@@ -14,6 +15,7 @@ const { values } = tool.read({
   options: {
     count: { type: 'string', default: '300' },
     seed: { type: 'string', default: '1' },
+    from: { type: 'string', default: '0' },
     live: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
     jobs: { type: 'string', default: '2' },
@@ -24,6 +26,7 @@ const write = (text: string): unknown => process.stdout.write(`${text}\n`)
 const results = await tryMutants({
   count: tool.number('count', values.count),
   seed: tool.number('seed', values.seed),
+  from: tool.number('from', values.from),
   only: values.only,
   isLive: values.live,
   isControl: values.control,

@@ -14,6 +14,8 @@ import { askWorker, endWorker, newWorker, type Worker } from './workers.ts'
 export interface MutantsOptions {
   readonly count: number
   readonly seed: number
+  /** As many of the seed's were tried before: a draw may be made in parts. */
+  readonly from: number
   /** Only files whose names have this in them. */
   readonly only: string
   /** Only those that lived when the seed was tried last. */
@@ -84,7 +86,7 @@ export async function tryMutants(options: MutantsOptions): Promise<Result[]> {
       options.onResult(result)
     },
   )
-  if (!options.isControl) keepLived(options.seed, results)
+  if (!options.isControl) keepLived(options, results)
   return results
 }
 
@@ -95,7 +97,7 @@ interface Choice {
 
 /** The first in the order of a hash that has the seed in it: a draw stays the same while the code
  *  around it changes, so that what lived can be tried again. */
-function chosen({ count, seed, only, isLive }: MutantsOptions): Choice[] {
+function chosen({ count, seed, from, only, isLive }: MutantsOptions): Choice[] {
   const lived = isLive ? new Set(livedOf(seed)) : undefined
   return rooms
     .flatMap(filesUnder)
@@ -107,7 +109,7 @@ function chosen({ count, seed, only, isLive }: MutantsOptions): Choice[] {
       at: createHash('sha256').update(`${seed} ${choice.site.key}`).digest('hex'),
     }))
     .sort((a, b) => (a.at < b.at ? -1 : 1))
-    .slice(0, count)
+    .slice(from, from + count)
     .map(({ choice }) => choice)
 }
 
@@ -120,10 +122,12 @@ function livedOf(seed: number): string[] {
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as string[]) : []
 }
 
-function keepLived(seed: number, results: readonly Result[]): void {
+/** What lived in the parts of the draw before stays noted. */
+function keepLived({ seed, from }: MutantsOptions, results: readonly Result[]): void {
   const lived = results.filter(({ by }) => by === undefined).map(({ key }) => key)
+  const all = from === 0 ? lived : [...new Set([...livedOf(seed), ...lived])]
   mkdirSync('.cache/mutants', { recursive: true })
-  writeFileSync(fileOfLived(seed), JSON.stringify(lived, null, 2))
+  writeFileSync(fileOfLived(seed), JSON.stringify(all, null, 2))
 }
 
 /** Works at some at once, each with a process of its own. */
