@@ -122,7 +122,7 @@ function livedOf(seed: number): string[] {
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as string[]) : []
 }
 
-/** What lived in the parts of the draw before stays noted. */
+/** Notes the mutants that lived, beside those of the parts of the draw before. */
 function keepLived({ seed, from }: MutantsOptions, results: readonly Result[]): void {
   const lived = results.filter(({ by }) => by === undefined).map(({ key }) => key)
   const all = from === 0 ? lived : [...new Set([...livedOf(seed), ...lived])]
