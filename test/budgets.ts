@@ -110,6 +110,7 @@ export const long: readonly string[] = [
   'deploy/one-file',
   'e2e/kubectl-simulated',
   'e2e/starters',
+  'e2e/walk',
   'golden/record/record',
   'lib/front/evidence/recorded',
   'lib/http/page/browser',

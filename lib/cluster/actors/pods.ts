@@ -144,7 +144,10 @@ export class Pods {
     const { object: pod, fact } = found
     if (await this.#leave(key, pod, fact)) return
     if (await this.#waitsForNode(key, pod, fact)) return
-    switch (this.#stageOf(fact)) {
+    const stage = this.#stageOf(fact)
+    // It is looked at for another reason, such as a taint of its node: that hurries nothing.
+    if (stage !== undefined && this.#awaited.get(key) === stage) return
+    switch (stage) {
       case 'schedule':
         return this.#schedule(key, found)
       case 'recover':

@@ -1,6 +1,7 @@
 /** The lifecycles of `--simulate` as Stage objects, for people to read, change and load. The actors
  *  do the same without templates: rendering one takes as long as all else that a pod costs. A test
- *  loads these, and compares. */
+ *  loads these as they are printed, and compares everything that the actors do with them. Events
+ *  are less: those of a stage have a fixed text, and are not about a container. */
 
 import { evictedShare, podDurationsMs, type PodStage } from './pod-durations.ts'
 import { stageApiVersion } from './stage.ts'
@@ -17,7 +18,8 @@ interface Declared {
   readonly conditions: readonly Condition[]
   readonly delayMs?: readonly [number, number]
   readonly weight?: number
-  readonly next: object
+  readonly next?: object
+  readonly steps?: readonly object[]
 }
 
 const stays: Condition = { key: '.metadata.deletionTimestamp', operator: 'DoesNotExist' }
@@ -31,24 +33,48 @@ function restarts(isAlways: boolean): Condition {
   return { key: '.spec.restartPolicy // "Always"', operator, values: ['Always'] }
 }
 
+/** Ephemeral containers that do not run yet come before all else. */
+function hasNewContainers(has: boolean): Condition {
+  const key =
+    '(.spec.ephemeralContainers // [] | length) > (.status.ephemeralContainerStatuses // [] | length)'
+  return { key, operator: 'In', values: [String(has)] }
+}
+
 const ready = '.status.conditions.[] | select( .type == "Ready" ) | .status'
 
+/** For the conditions of an object: a condition that stays as it is keeps its time. */
+const knownConditions = `{{ $known := or .status.conditions ( list ) }}`
+
+/** The time since which the dot has had the condition. `type` and `status` are expressions. */
+function sinceTemplate(type: string, status: string): string {
+  return `{{ $since := Now }}
+{{ range $known }}
+{{ if and ( eq .type ${type} ) ( eq .status ${status} ) }}
+{{ $since = or .lastTransitionTime Now }}
+{{ end }}
+{{ end }}`
+}
+
 function conditionTemplate(type: string, status: string, reason = ''): string {
-  return `- type: ${type}
+  return `${sinceTemplate(`"${type}"`, `"${status}"`)}
+- type: ${type}
   status: "${status}"
   lastProbeTime: null
-  lastTransitionTime: {{ Now | Quote }}${reason === '' ? '' : `\n  reason: ${reason}`}`
+  lastTransitionTime: {{ $since | Quote }}${reason === '' ? '' : `\n  reason: ${reason}`}`
 }
 
 /** A container of a status, of which the dot is the container of the specification. */
-function containerTemplate(isReady: boolean, isStarted: boolean, state: string): string {
+function containerTemplate(
+  isReady: boolean,
+  isStarted: boolean | undefined,
+  state: string,
+): string {
   return `- name: {{ .name | Quote }}
   image: {{ .image | Quote }}
-  imageID: {{ printf "%s@sha256:%s" .image (sha256sum .image) | Quote }}
+  imageID: {{ printf "%s@sha256:%s" ( first ( splitList "@" .image ) ) ( sha256sum .image ) | Quote }}
   containerID: {{ printf "containerd://%s" (sha256sum (printf "%s/%s" $uid .name)) | Quote }}
   restartCount: 0
-  ready: ${String(isReady)}
-  started: ${String(isStarted)}
+  ready: ${String(isReady)}${isStarted === undefined ? '' : `\n  started: ${String(isStarted)}`}
   state:
 ${state}`
 }
@@ -66,6 +92,7 @@ function terminated(exitCode: number, reason: string): string {
 }
 
 const started = `{{ $uid := .metadata.uid }}
+${knownConditions}
 {{ $startedAt := Now }}
 phase: Running
 conditions:
@@ -94,6 +121,7 @@ ${containerTemplate(true, true, running)}
 `
 
 const finished = `{{ $uid := .metadata.uid }}
+${knownConditions}
 {{ $startedAt := or .status.startTime Now }}
 phase: Succeeded
 conditions:
@@ -107,10 +135,32 @@ ${containerTemplate(false, false, terminated(0, 'Completed'))}
 {{ end }}
 `
 
+const attached = `{{ $uid := .metadata.uid }}
+{{ $known := len ( or .status.ephemeralContainerStatuses ( list ) ) }}
+ephemeralContainerStatuses:
+{{ range .status.ephemeralContainerStatuses }}
+- {{ . | toJson }}
+{{ end }}
+{{ range $i, $one := .spec.ephemeralContainers }}
+{{ if ge $i $known }}
+${containerTemplate(false, undefined, running)}
+{{ end }}
+{{ end }}
+`
+
+/** Lists of statuses are replaced by a patch: the others are as they were. */
 const restarted = `containerStatuses:
-{{ with index .status.containerStatuses 0 }}
+{{ range $i, $one := .status.containerStatuses }}
+{{ if gt $i 0 }}
+- {{ . | toJson }}
+{{ else }}
 - name: {{ .name | Quote }}
+  image: {{ .image | Quote }}
+  imageID: {{ .imageID | Quote }}
+  containerID: {{ .containerID | Quote }}
   restartCount: {{ add1 .restartCount }}
+  ready: true
+  started: true
   lastState:
     terminated:
       exitCode: 137
@@ -122,9 +172,11 @@ const restarted = `containerStatuses:
     running:
       startedAt: {{ Now | Quote }}
 {{ end }}
+{{ end }}
 `
 
 const evicted = `{{ $uid := .metadata.uid }}
+${knownConditions}
 {{ $startedAt := or .status.startTime Now }}
 phase: Failed
 reason: Evicted
@@ -140,14 +192,19 @@ ${containerTemplate(false, false, terminated(137, 'Error'))}
 {{ end }}
 `
 
-const nodeConditions = `conditions:
+const nodeConditions = `${knownConditions}
+conditions:
 {{ range NodeConditions }}
 {{ if ne .type "NetworkUnavailable" }}
+{{ $type := .type }}
+{{ $status := .status }}
+${sinceTemplate('$type', '$status')}
 - type: {{ .type | Quote }}
   status: {{ .status | Quote }}
   reason: {{ .reason | Quote }}
   message: {{ .message | Quote }}
   lastHeartbeatTime: {{ Now | Quote }}
+  lastTransitionTime: {{ $since | Quote }}
 {{ end }}
 {{ end }}
 `
@@ -184,22 +241,33 @@ const declared: readonly Declared[] = [
     kind: 'Pod',
     conditions: [stays, phase('Pending')],
     delayMs: durationOf('start'),
-    next: {
-      event: { type: 'Normal', reason: 'Started', message: 'Container started' },
-      statusTemplate: started,
-    },
+    steps: [
+      { patch: { subresource: 'status', root: 'status', template: started } },
+      ...[
+        ['Pulled', 'Container image already present on machine and can be accessed by the pod'],
+        ['Created', 'Container created'],
+        ['Started', 'Container started'],
+      ].map(([reason, message]) => ({ event: { type: 'Normal', reason, message } })),
+    ],
+  },
+  {
+    name: 'pod-attach',
+    kind: 'Pod',
+    conditions: [stays, phase('Running'), hasNewContainers(true)],
+    delayMs: durationOf('attach'),
+    next: { statusTemplate: attached },
   },
   {
     name: 'pod-finish',
     kind: 'Pod',
-    conditions: [stays, phase('Running'), restarts(false)],
+    conditions: [stays, phase('Running'), restarts(false), hasNewContainers(false)],
     delayMs: durationOf('finish'),
     next: { statusTemplate: finished },
   },
   {
     name: 'pod-restart',
     kind: 'Pod',
-    conditions: [stays, phase('Running'), restarts(true)],
+    conditions: [stays, phase('Running'), restarts(true), hasNewContainers(false)],
     delayMs: durationOf('disturb'),
     weight: 100 * (1 - evictedShare),
     next: { statusTemplate: restarted },
@@ -207,7 +275,7 @@ const declared: readonly Declared[] = [
   {
     name: 'pod-evict',
     kind: 'Pod',
-    conditions: [stays, phase('Running'), restarts(true)],
+    conditions: [stays, phase('Running'), restarts(true), hasNewContainers(false)],
     delayMs: durationOf('disturb'),
     weight: 100 * evictedShare,
     next: { statusTemplate: evicted },
@@ -246,7 +314,7 @@ function durationOf(stage: PodStage): readonly [number, number] {
 
 /** The Stage objects, in the order in which they come. */
 export const builtInStages: readonly object[] = declared.map(
-  ({ name, kind, conditions, delayMs, weight, next }) => ({
+  ({ name, kind, conditions, delayMs, weight, ...does }) => ({
     apiVersion: stageApiVersion,
     kind: 'Stage',
     metadata: { name },
@@ -262,7 +330,7 @@ export const builtInStages: readonly object[] = declared.map(
               jitterDurationMilliseconds: delayMs[1],
             },
           }),
-      next,
+      ...does,
     },
   }),
 )

@@ -1,9 +1,14 @@
 /** Lifecycles of one's own, in a service with made-up controllers and nodes. */
 
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import t from 'tap'
-import { memberAt } from '../../../lib/base/untyped.ts'
-import { builtInStages } from '../../../lib/cluster/stages/built-in.ts'
-import { startSimulatedCluster } from '../../support/http/simulated-cluster.ts'
+import { parseAllDocuments } from 'yaml'
+import { listOf, memberAt } from '../../../lib/base/untyped.ts'
+import {
+  type SimulatedCluster,
+  startSimulatedCluster,
+} from '../../support/http/simulated-cluster.ts'
 
 interface Answer {
   readonly metadata?: {
@@ -16,16 +21,19 @@ interface Answer {
 
 const pods = '/api/v1/namespaces/default/pods'
 
-function pod(name: string): object {
-  const containers = [{ name: 'one', image: 'nginx:1' }]
-  const initContainers = [{ name: 'first', image: 'busybox' }]
-  return { metadata: { name }, spec: { initContainers, containers } }
+const jobs = '/apis/batch/v1/namespaces/default/jobs'
+
+const varying = /Time$|At$|^uid$|^podIP|^hostIP|^ip$|^containerID$/
+
+function byText(a: string, b: string): number {
+  return a < b ? -1 : 1
 }
 
 /** A status without what differs from pod to pod, its lists in one order. */
 function comparable(status: unknown): unknown {
   const text = JSON.stringify(status, (key, value: unknown) => {
-    if (/Time$|At$|^podIP|^hostIP|^ip$|^containerID$/.test(key)) return value === null ? null : 'x'
+    if (varying.test(key)) return value === null ? null : 'x'
+    if (key === 'restartCount') return Number(value) > 0
     if (!Array.isArray(value)) return value
     return (value as readonly { readonly type?: string }[]).toSorted((a, b) =>
       (a.type ?? '') < (b.type ?? '') ? -1 : 1,
@@ -34,26 +42,100 @@ function comparable(status: unknown): unknown {
   return JSON.parse(text)
 }
 
-t.test('the stages that are printed do what the actors do', async t => {
-  // No pod is disturbed meanwhile.
-  const shortened = (delayMs: number): number => (delayMs > 60_000 ? delayMs : delayMs / 50)
-  const [plain, declared] = await Promise.all([
-    startSimulatedCluster<Answer>(t, { shortened }),
-    startSimulatedCluster<Answer>(t, { shortened, declared: builtInStages }),
-  ])
-  const statuses = await Promise.all(
-    [plain, declared].map(async ({ send, until }) => {
-      await send('POST', pods, pod('web'))
-      const running = await until(`${pods}/web`, ({ status }) => status?.['phase'] === 'Running')
-      const node = await until('/api/v1/nodes/node-1', one =>
-        JSON.stringify(one.status).includes('KubeletReady'),
-      )
-      await send('DELETE', `${pods}/web`)
-      await until(`${pods}/web`, ({ code }) => code === 404)
-      return comparable({ pod: running.status, node: node.status?.['nodeInfo'] })
-    }),
+/** The lives of pods that the two ways of running them are compared in. */
+const lives: Readonly<Record<string, object>> = {
+  'two-containers': {
+    initContainers: [
+      { name: 'first', image: 'busybox' },
+      { name: 'second', image: 'a/b@sha256:00' },
+    ],
+    containers: [
+      { name: 'one', image: 'nginx:1' },
+      { name: 'two', image: 'redis' },
+    ],
+  },
+  'on-the-host': { hostNetwork: true, containers: [{ name: 'one', image: 'nginx:1' }] },
+  once: {
+    restartPolicy: 'Never',
+    initContainers: [{ name: 'first', image: 'busybox' }],
+    containers: [{ name: 'one', image: 'busybox' }],
+  },
+}
+
+/** The state of everything, once all has happened that is to happen. */
+async function liveThrough({ send, until }: SimulatedCluster<Answer>): Promise<unknown> {
+  // A pod that has no node at first is told of.
+  await until('/api/v1/nodes', nodes => JSON.stringify(nodes).split('KubeletReady').length === 4)
+  const names = Object.keys(lives)
+  for (const name of names) await send('POST', pods, { metadata: { name }, spec: lives[name] })
+  const endsWith = (phase: string, name: string): Promise<Answer> =>
+    until(`${pods}/${name}`, ({ status }) => status?.['phase'] === phase)
+  const running = await Promise.all(
+    names.map(name => endsWith(name === 'once' ? 'Succeeded' : 'Running', name)),
   )
-  t.same(statuses[1], statuses[0])
+  const job = { template: { spec: lives['once'] }, completions: 2, parallelism: 2 }
+  await send('POST', jobs, { metadata: { name: 'work' }, spec: job })
+  const ended = await until(`${jobs}/work`, one => one.status?.['succeeded'] === 2)
+  const added = { name: 'look', image: 'busybox', targetContainerName: 'one' }
+  const debugged = { spec: { ephemeralContainers: [added] } }
+  await send('PATCH', `${pods}/two-containers/ephemeralcontainers`, debugged)
+  const looking = await until(
+    `${pods}/two-containers`,
+    ({ status }) => status?.['ephemeralContainerStatuses'] !== undefined,
+  )
+  const node = await send('GET', '/api/v1/nodes/node-1')
+  for (const name of names) await send('DELETE', `${pods}/${name}`)
+  for (const name of names) await until(`${pods}/${name}`, ({ code }) => code === 404)
+  const told = await until('/api/v1/namespaces/default/events', ({ items = [] }) =>
+    items.some(({ reason }) => reason === 'Killing'),
+  )
+  return comparable({
+    told: [...new Set((told.items ?? []).map(({ reason = '' }) => reason))].toSorted(byText),
+    running: running.map(({ status }) => status),
+    job: ended.status,
+    looking: looking.status,
+    node: node.status,
+  })
+}
+
+/** Pods are disturbed: until one has restarted, and one is evicted that has not. */
+async function disturb({ send, until }: SimulatedCluster<Answer>): Promise<unknown> {
+  const restarts = ({ status }: Answer): number =>
+    Number(memberAt(listOf(status?.['containerStatuses'])[0], ['restartCount']))
+  let restarted: Answer['status']
+  let evicted: Answer['status']
+  for (let wave = 0; restarted === undefined || evicted === undefined; wave++) {
+    const names = Array.from({ length: 8 }, (_, i) => `pod-${String(wave)}-${String(i)}`)
+    for (const name of names) {
+      await send('POST', pods, { metadata: { name }, spec: lives['two-containers'] })
+    }
+    const all = await Promise.all(
+      names.map(name =>
+        until(`${pods}/${name}`, one => one.status?.['phase'] === 'Failed' || restarts(one) > 0),
+      ),
+    )
+    restarted ??= all.find(({ status }) => status?.['phase'] === 'Running')?.status
+    evicted ??= all.find(one => one.status?.['phase'] === 'Failed' && restarts(one) === 0)?.status
+  }
+  return comparable({ restarted, evicted })
+}
+
+t.test('the stages that are printed do what the actors do', async t => {
+  const { stdout } = await promisify(execFile)(process.execPath, ['.', 'stages'])
+  const printed = parseAllDocuments(stdout).map(document => document.toJS() as unknown)
+  let isHurried = false
+  // At first no pod is disturbed.
+  const shortened = (delayMs: number): number =>
+    delayMs < 400_000 ? delayMs / 50 : delayMs / (isHurried ? 50_000 : 1)
+  const clusters = await Promise.all([
+    startSimulatedCluster<Answer>(t, { shortened }),
+    startSimulatedCluster<Answer>(t, { shortened, declared: printed }),
+  ])
+  const [wanted, found] = await Promise.all(clusters.map(liveThrough))
+  t.same(found, wanted)
+  isHurried = true
+  const [disturbed, asPrinted] = await Promise.all(clusters.map(disturb))
+  t.same(asPrinted, disturbed)
 })
 
 const group = 'example.com'

@@ -62,3 +62,45 @@ t.test('a node that a pod did not get is free for others', async t => {
   await pods.work(keyFromText('b'))
   t.same(nodes, ['node-1', 'node-1'])
 })
+
+t.test('a pod that is looked at meanwhile does not end before its time', async t => {
+  const key = keyFromText('a')
+  const clock = new FakeClock()
+  const done: unknown[] = []
+  const due: Key[] = []
+  const metadata = { name: 'a', uid: 'a' }
+  const spec = { containers: [], nodeName: 'node-1', restartPolicy: 'Never' }
+  const object = { metadata, spec, status: { phase: 'Running' } }
+  const fact = podFact(key, 1, object)
+  const places = new Places()
+  places.nodeChanged(nodeCalled('node-1'))
+  const api = {
+    draw: (least: number) => least,
+    readPod: () => Promise.resolve({ place: { name: 'a' }, object, revision: 1, fact }),
+    now: '',
+    patch: (_: Key, { status }: { status: { phase: string } }) => {
+      done.push(status.phase)
+      return Promise.resolve(true)
+    },
+  }
+  const pods = new Pods({
+    api: api as unknown as ActorApi,
+    places,
+    clock,
+    events: { tell: () => {} },
+    addresses: new Addresses(0),
+    isLeft: () => false,
+    troubles: new Troubles(() => undefined),
+    lookAt: one => due.push(one),
+  })
+  t.teardown(() => pods.stop())
+  pods.changed(fact)
+  pods.readinessChanged([fact])
+  t.strictSame(due.splice(0), [key])
+  await pods.work(key)
+  t.strictSame(done, [])
+  await clock.advance(2_000)
+  t.strictSame(due, [key])
+  await pods.work(key)
+  t.strictSame(done, ['Succeeded'])
+})
