@@ -24,6 +24,8 @@ const costMax = 10_000
 const variables = new Map<string, CelType>([
   ['pod', dynType],
   ['container', dynType],
+  // Known, to be refused in words.
+  ['node', dynType],
 ])
 
 const functions = new KwokFunctions()
@@ -35,14 +37,14 @@ export function figureOf(source: string): Figure {
     macros: standardMacros,
     isStrict: false,
   })
-  if (/\bnode\b/.test(source.replace(/"[^"]*"|'[^']*'/g, ''))) {
-    throw new RuleProblem(
-      `expression ${JSON.stringify(source)}: "node" is not known here, only "pod" and "container"`,
-    )
-  }
   const { expression, problems } = language.compile(source, variables)
   if (expression === undefined) {
     throw new RuleProblem(`expression ${JSON.stringify(source)}: ${problems}`)
+  }
+  if (expression.uses('node')) {
+    throw new RuleProblem(
+      `expression ${JSON.stringify(source)}: "node" is not known here, only "pod" and "container"`,
+    )
   }
   if (!isFigure(expression.type)) {
     const type = expression.type.text

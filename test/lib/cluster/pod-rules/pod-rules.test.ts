@@ -97,6 +97,7 @@ const expressions: readonly (readonly [expression: string, cores: number])[] = [
   ['1 + 2 * 3', 7],
   ['7u', 7],
   ['pod.metadata.labels["app"] == "web" && container.image == "" ? 0.5 : 0.0', 0.5],
+  ['has(pod.metadata.labels.node) ? 1 : 2', 2],
   ['pod.metadata.nothing', 0],
   ['pod.metadata.name', 0],
   ['1 / 0', 0],
