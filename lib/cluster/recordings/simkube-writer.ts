@@ -1,6 +1,5 @@
 /** Writes traces of SimKube, version 2, as its tracer does: workloads that nobody else owns, each
- *  written again when its specification changes. How long pods ran is left out, so that they run
- *  for ever there.
+ *  written again when its specification changes, and the times for which their pods have run.
  *
  *  A trace is one value, so its lists are begun before anybody knows how long they get: their
  *  lengths are written at the end, in place. */
@@ -10,6 +9,7 @@ import { type Key, keyFromText } from '../../base/keys.ts'
 import { isObject, listOf, objectOf, textOf, type UntypedObject } from '../../base/untyped.ts'
 import type { Change, KeyValue } from '../../store/event.ts'
 import { pack, type Packed, PackedMap, packedMap, wideListHead } from './msgpack.ts'
+import { PodLifetimes } from './pod-lifetimes.ts'
 import { objectIn } from './stored-objects.ts'
 
 interface TracedKind {
@@ -67,6 +67,8 @@ export class TraceWriter {
   readonly #objects = new Map<Key, Traced>()
   /** All that were ever there, with the hash of their specification, by kind. */
   readonly #index = new Map<string, Map<string, bigint>>()
+  readonly #lifetimes = new PodLifetimes()
+  #startSeconds = 0
   readonly #lengths: { readonly at: number; readonly count: () => number }[] = []
   #length = 0
   #events = 0
@@ -91,13 +93,16 @@ export class TraceWriter {
     const applied: Packed[] = []
     const deleted: Packed[] = []
     for (const change of changes) {
-      const object = change.type === 'put' ? this.#applied(change.entry) : this.#deleted(change.key)
+      const object =
+        change.type === 'put'
+          ? this.#applied(change.entry)
+          : this.#deleted(change.key, secondsOf(timeMs))
       if (object !== undefined) (change.type === 'put' ? applied : deleted).push(object)
     }
     if (applied.length + deleted.length === 0) return Buffer.alloc(0)
     const start = this.#endOfBase(timeMs)
     this.#events++
-    const ts = Math.floor(timeMs / 1000)
+    const ts = secondsOf(timeMs)
     const event = packedMap({ ts, applied_objs: applied, deleted_objs: deleted })
     return Buffer.concat([start, this.#bytes(Buffer.alloc(0), [event])])
   }
@@ -113,7 +118,7 @@ export class TraceWriter {
       pack('index'),
       pack(new PackedMap(index)),
       pack('pod_lifecycles'),
-      pack(packedMap({})),
+      pack(this.#lifetimes.packed(this.#startSeconds, owner => this.#hasTraced(owner))),
     ]
     const insertions = this.#lengths.map(({ at, count }) => {
       const bytes = Buffer.alloc(4)
@@ -127,12 +132,17 @@ export class TraceWriter {
   #begin(timeMs: number): Buffer {
     this.#state = 'in the base'
     this.#events = 1
+    this.#startSeconds = secondsOf(timeMs)
     const tracked = traced.map(({ apiVersion, kind, template }) => {
-      const config = { podSpecTemplatePaths: [template], skipOwned: true }
+      const config = {
+        podSpecTemplatePaths: [template],
+        trackLifecycle: true,
+        skipOwned: true,
+      }
       return [`${apiVersion}.${kind}`, packedMap(config)] as const
     })
     const config = packedMap({ trackedObjects: new PackedMap(tracked) })
-    const ts = Math.floor(timeMs / 1000)
+    const ts = this.#startSeconds
     return Buffer.concat([
       // Five members.
       this.#bytes(Buffer.of(0x85), ['version', 2, 'config', config, 'events']),
@@ -169,25 +179,44 @@ export class TraceWriter {
     const object = of && objectIn(entry)
     if (of === undefined || object === undefined) return undefined
     const { ownerReferences, name, namespace } = objectOf(object['metadata'])
+    const kind = `${of.apiVersion}.${of.kind}`
+    const fullName = `${kind} ${textOf(namespace)}/${textOf(name)}`
+    if (of.kind === 'Pod') this.#lifetimes.see(entry.key, fullName, object)
+    else this.#lifetimes.own(fullName, object)
     if (listOf(ownerReferences).length > 0) return undefined
+    if (this.#state === 'in the base' && isFinished(object)) return undefined
     const shown = sanitized(object)
     const hash = hashOf(shown['spec'])
     if (this.#objects.get(entry.key)?.hash === hash) return undefined
     const metadata = { name: textOf(name), namespace: textOf(namespace) }
     this.#objects.set(entry.key, { of, metadata, hash })
-    const kind = `${of.apiVersion}.${of.kind}`
     const names = this.#index.get(kind) ?? new Map<string, bigint>()
     this.#index.set(kind, names.set(`${metadata.namespace}/${metadata.name}`, hash))
     return packedOf(shown)
   }
 
-  #deleted(key: Key): Packed | undefined {
+  #hasTraced(owner: string): boolean {
+    const [kind = '', name = ''] = owner.split(' ')
+    return this.#index.get(kind)?.has(name) === true
+  }
+
+  #deleted(key: Key, seconds: number): Packed | undefined {
+    this.#lifetimes.gone(key, seconds)
     const object = this.#objects.get(key)
     if (object === undefined) return undefined
     this.#objects.delete(key)
     const { apiVersion, kind } = object.of
     return packedOf({ apiVersion, kind, metadata: object.metadata })
   }
+}
+
+/** A pod that had ended before the trace began does not run again. */
+function isFinished({ kind, status }: UntypedObject): boolean {
+  return kind === 'Pod' && ['Succeeded', 'Failed'].includes(textOf(objectOf(status)['phase']))
+}
+
+function secondsOf(timeMs: number): number {
+  return Math.floor(timeMs / 1000)
 }
 
 /** The object as SimKube's tracer keeps it: it is made anew, on other nodes. */

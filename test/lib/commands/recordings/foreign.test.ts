@@ -515,6 +515,8 @@ t.test('what is written for SimKube is a trace of its version', async t => {
   t.equal(objects.get(webKey)?.spec.replicas, 4)
   const written = unpack(readFileSync(path))
   t.strictSame(pack(written).length, readFileSync(path).length - 8, 'two lengths have four bytes')
+  const lives = written instanceof PackedMap ? written.get('pod_lifecycles') : undefined
+  t.strictSame(lives, new PackedMap([]), 'no container of it has started')
   const { version, events, index } = plainOf(written) as WrittenTrace
   t.equal(version, 2)
   const counts = events.map(({ applied_objs: applied, deleted_objs: deleted }) => [
