@@ -36,7 +36,7 @@ const sizes: Readonly<Record<BenchOptions['size'], Size>> = {
     pods: [200],
     fleets: [16],
     rounds: 1,
-    watchers: [1, 16],
+    watchers: [16],
     churnPerSecond: 50,
     watchMs: 100,
     watchRounds: 1,
@@ -45,9 +45,9 @@ const sizes: Readonly<Record<BenchOptions['size'], Size>> = {
     pods: [10_000, 100_000],
     fleets: [2, 4, 8, 16],
     rounds: 9,
-    watchers: [1, 16, 256],
+    watchers: [16, 256],
     churnPerSecond: 500,
-    watchMs: 4_000,
+    watchMs: 3_000,
     watchRounds: 5,
   },
 }
@@ -74,21 +74,24 @@ async function run({ size, progress }: BenchOptions): Promise<BenchResult> {
     tables.push(listTable(pods, lists))
     floors.push(...listFloors(pods, lists.get(16)!))
   }
-  progress('watches')
-  const program = await started(scale.pods[0]!, scale.churnPerSecond)
-  try {
-    const watches = await measureWatches(program, scale)
-    tables.push(watches.table)
-    floors.push(...watches.floors)
-  } finally {
-    await program.stop()
+  for (const count of scale.watchers) {
+    progress(`${count} watchers`)
+    const program = await started(scale.pods[0]!, scale.churnPerSecond, count)
+    try {
+      const watches = await measureWatches(program, count, scale)
+      tables.push(watches.table)
+      floors.push(...watches.floors)
+    } finally {
+      await program.stop()
+    }
   }
   return { tables, floors, resultHash: hash.digest('hex').slice(0, 16) }
 }
 
-function started(pods: number, churnPerSecond: number): Promise<Program> {
+function started(pods: number, churnPerSecond: number, namespaces?: number): Promise<Program> {
   const churn = churnPerSecond === 0 ? [] : [`--churn=${churnPerSecond}/s`]
-  const generated = [`--generate=pods=${pods}`, ...churn]
+  const among = namespaces === undefined ? '' : `,namespaces=${namespaces}`
+  const generated = [`--generate=pods=${pods}${among}`, ...churn]
   return Program.start(['--etcd=embedded', '--auth=none', '--serve-shards', ...generated])
 }
 
@@ -180,6 +183,43 @@ async function itemsOf(program: Program): Promise<number> {
 const fromNow =
   'watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&timeoutSeconds=3600'
 
+/** Watchers that together get each event once, and the connections that they share. */
+interface Watchers {
+  readonly name: string
+  readonly paths: readonly string[]
+  readonly connections: number
+}
+
+/** Processes behind a proxy share connections to it. */
+const sharedConnections = 4
+
+/** Watchers of namespaces get what watchers of shards get, one write for each event, and nothing
+ *  looks at shards: they tell the cost of shards from that of connections. A single watcher is
+ *  sent the events of a turn together, in one write. */
+async function watchersOf(
+  program: Program,
+  count: number,
+): Promise<Record<'one' | 'shards' | 'shared' | 'namespaces', Watchers>> {
+  const all = `/api/v1/pods?${fromNow}`
+  const shards = shardPaths(`${all}&`, count)
+  const list = JSON.parse((await program.get('/api/v1/namespaces', {})).toString()) as {
+    items: { metadata: { name: string } }[]
+  }
+  const namespaces = list.items.map(
+    ({ metadata }) => `/api/v1/namespaces/${metadata.name}/pods?${fromNow}`,
+  )
+  return {
+    one: { name: 'one of everything', paths: [all], connections: 1 },
+    shards: { name: `${count} of a shard each`, paths: shards, connections: count },
+    shared: { name: 'the same', paths: shards, connections: sharedConnections },
+    namespaces: {
+      name: `${namespaces.length} of a namespace each`,
+      paths: namespaces,
+      connections: namespaces.length,
+    },
+  }
+}
+
 interface WatchCost {
   readonly events: number
   readonly cpuSeconds: number
@@ -189,49 +229,68 @@ interface WatchCost {
  *  nobody watching. */
 async function measureWatches(
   program: Program,
-  { watchers, watchMs, watchRounds }: Size,
+  count: number,
+  { watchMs, watchRounds }: Size,
 ): Promise<{ table: BenchTable; floors: Floor[] }> {
-  const costs = new Map<number, number[]>(watchers.map(count => [count, []]))
-  const seen = new Map<number, number>()
+  const watchers = await watchersOf(program, count)
+  const measured = Object.values(watchers).map(one => ({
+    ...one,
+    costs: [] as number[],
+    events: 0,
+  }))
   for (let round = 0; round <= watchRounds; round++) {
-    for (const count of watchers) {
-      const idle = await watched(program, 0, watchMs)
-      const busy = await watched(program, count, watchMs)
+    const idle = await watched(program, { name: '', paths: [], connections: 0 }, watchMs)
+    for (const one of measured) {
+      const busy = await watched(program, one, watchMs)
       if (round === 0) continue
       const each = (busy.cpuSeconds - idle.cpuSeconds) / Math.max(1, busy.events)
-      costs.get(count)!.push(each * 1_000_000)
-      seen.set(count, (seen.get(count) ?? 0) + busy.events)
+      one.costs.push(each * 1_000_000)
+      one.events += busy.events
     }
   }
-  const costOfOne = median(costs.get(watchers[0]!)!)
+  const [one = 0, shards = 0, , namespaces = 0] = measured.map(({ costs }) => median(costs))
   return {
     table: {
-      title: 'Watchers of one shard each, all of them together of everything',
-      columns: ['watchers', 'events', 'microseconds of the processor an event', 'against one'],
-      rows: watchers.map(count => {
-        const cost = median(costs.get(count)!)
-        return [count, seen.get(count) ?? 0, cost, cost / costOfOne]
-      }),
+      title: `Watchers who together get each event once: ${count} shards against others`,
+      columns: ['watchers', 'connections', 'events', 'µs of the processor an event', 'against one'],
+      rows: measured.map(({ name, connections, events, costs }) => [
+        name,
+        connections,
+        events,
+        median(costs),
+        median(costs) / one,
+      ]),
     },
-    floors: watchers.slice(1).map(count => ({
-      name: `an event for ${count} watchers of a shard each, against one of all: processor`,
-      value: median(costs.get(count)!) / costOfOne,
-      bound: 'at most',
-      limit: 1.3,
-      unit: 'x',
-    })),
+    floors: [
+      {
+        name: `an event for ${count} watchers of a shard each, against one of all: processor`,
+        value: shards / one,
+        bound: 'at most',
+        limit: 1.3,
+        unit: 'x',
+      },
+      {
+        name: `an event for ${count} watchers of a shard each, against a namespace each: processor`,
+        value: shards / namespaces,
+        bound: 'at most',
+        limit: 1.3,
+        unit: 'x',
+      },
+    ],
   }
 }
 
-/** So many watch, each on a connection of its own, for some time. */
-async function watched(program: Program, count: number, ms: number): Promise<WatchCost> {
+/** All watch for some time. */
+async function watched(
+  program: Program,
+  { paths, connections: count }: Watchers,
+  ms: number,
+): Promise<WatchCost> {
   let events = 0
   const connections = Array.from({ length: count }, () => new Connection(program.port))
-  const paths =
-    count === 1 ? [`/api/v1/pods?${fromNow}`] : shardPaths(`/api/v1/pods?${fromNow}&`, count)
   await Promise.all(
-    connections.map((connection, i) =>
-      connection.watch(paths[i]!, more => {
+    paths.map((path, i) =>
+      connections[i % count]!.watch(path, more => {
         events += more
       }),
     ),

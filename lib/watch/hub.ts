@@ -4,7 +4,7 @@
 
 import { CacheError } from '../base/errors.ts'
 import type { Revision } from '../base/revision.ts'
-import type { Batch } from '../store/event.ts'
+import type { Batch, Event } from '../store/event.ts'
 import { Audience, type Concerned, type AudienceSpec } from './audience.ts'
 import { Interest } from './interest.ts'
 import { type WatchedHistory, Watcher, type WatcherSink } from './watcher.ts'
@@ -80,8 +80,9 @@ export class Hub {
    *  concern. */
   publish(batch: Batch): void {
     const concerned = this.#interest.concerned(batch.events)
+    const isShared = isAnyTwice([...concerned.values()])
     for (const [audience, events] of concerned) {
-      const isAlone = concerned.size === 1 && audience.watchers.size === 1
+      const isAlone = !isShared && audience.watchers.size === 1
       this.#deliver(audience, batch, { events, isAlone })
     }
   }
@@ -149,6 +150,12 @@ export class Hub {
     this.#isRunDue = true
     this.#onWork()
   }
+}
+
+/** True if one event concerns several audiences. Those of shards are each in one of them. */
+function isAnyTwice(lists: readonly (readonly Event[])[]): boolean {
+  const count = lists.reduce((sum, events) => sum + events.length, 0)
+  return lists.length > 1 && new Set(lists.flat()).size < count
 }
 
 /** The number of events that one watcher may take from the history before the next one's turn: well
