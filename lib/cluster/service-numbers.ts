@@ -4,7 +4,7 @@
 
 import { isIPv4 } from 'node:net'
 import type { Clock } from '../base/clock.ts'
-import type { Key } from '../base/keys.ts'
+import { type Key, keyFromText } from '../base/keys.ts'
 import { Slice } from '../base/slice.ts'
 import { itemsOf, memberOf, parseTree } from '../codec/json/tree.ts'
 import { NotExact } from '../codec/not-exact.ts'
@@ -12,11 +12,10 @@ import { hasEnvelope, readEnvelope } from '../codec/transcode/envelope.ts'
 import type { Batch, KeyValue } from '../store/event.ts'
 import type { WriteStore } from './write/store.ts'
 import type { Follower } from '../upkeep/followers.ts'
-import { WireReader, wireBytes, wireVarint } from '../wire/reader.ts'
 import { numberOf, textOf } from './write/metadata.ts'
+import { ServiceRanges } from './service-ranges.ts'
+import { eachField, type Window } from './stored-fields.ts'
 import type { NumbersInUse } from './write/strategies/row.ts'
-
-type Window = Pick<KeyValue, 'bytes' | 'start' | 'end'>
 
 /** The numbers of one Service; none once it is deleted. */
 interface Numbers {
@@ -34,12 +33,16 @@ export class ServiceNumbers implements NumbersInUse, Follower {
   readonly #ports = new Map<number, Key>()
   #hasContents = false
 
+  readonly #ranges: ServiceRanges
+
+  /** @param prefix of all keys, without a slash at its end */
   constructor(
-    services: Key,
+    prefix: string,
     contentsOf: (keyspace: Key) => Iterable<KeyValue> | undefined,
     clock: Pick<Clock, 'monotonicMs' | 'yield'>,
   ) {
-    this.#services = services
+    this.#services = keyFromText(`${prefix}/services/specs/`)
+    this.#ranges = new ServiceRanges(keyFromText(`${prefix}/servicecidrs/`), contentsOf)
     this.#contentsOf = contentsOf
     this.#clock = clock
   }
@@ -50,6 +53,14 @@ export class ServiceNumbers implements NumbersInUse, Follower {
 
   hasPort(port: number): boolean {
     return this.#ports.has(port)
+  }
+
+  isInRange(address: string): boolean {
+    return this.#ranges.contains(address)
+  }
+
+  placed(address: string): string {
+    return this.#ranges.placed(address)
   }
 
   /** The store, which tells of what it has written. */
@@ -144,21 +155,6 @@ function numbersIn({ bytes, start, end }: Window): Omit<Numbers, 'revision'> {
   return {
     addresses: addresses.filter(address => isIPv4(address) || address.includes(':')),
     ports: ports.filter(port => port > 0),
-  }
-}
-
-/** Passes each field of a message that is bytes or a number. */
-function eachField(
-  { bytes, start, end }: Window,
-  take: (field: number, value: Window | number) => void,
-): void {
-  const reader = new WireReader()
-  reader.reset(bytes, start, end)
-  while (reader.nextField()) {
-    const { field, wire } = reader
-    if (wire === wireVarint) take(field, reader.readVarint())
-    else if (wire !== wireBytes) reader.skip()
-    else if (reader.readWindow()) take(field, { bytes, start: reader.start, end: reader.at })
   }
 }
 

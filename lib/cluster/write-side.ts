@@ -113,7 +113,7 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
   const { client, prefix, address, registry, storeOf, clock, logger, onAsked } = parts
   const abort = new AbortController()
   const contentsOf = (keyspace: Key): Contents => contentsIn(storeOf(keyspace))
-  const numbers = new ServiceNumbers(keyFromText(`${prefix}/services/specs/`), contentsOf, clock)
+  const numbers = new ServiceNumbers(prefix, contentsOf, clock)
   const caller = options.webhooks && createHttpsCaller(options.webhooks)
   const conversions = caller && conversionsBy(caller, parts, abort.signal)
   const forWrites = {
@@ -296,7 +296,12 @@ function accessOf(
   )
 }
 
-const noNumbers: NumbersInUse = { hasAddress: () => false, hasPort: () => false }
+const noNumbers: NumbersInUse = {
+  hasAddress: () => false,
+  hasPort: () => false,
+  isInRange: () => true,
+  placed: address => address,
+}
 
 export function createWriteServices(
   {

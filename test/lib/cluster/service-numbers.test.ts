@@ -58,7 +58,7 @@ t.test('numbers of stored Services are in use until these let go of them', async
     entryOf('a', 2, valueOf('10.96.0.2', 30_001, 30_002)),
     entryOf('b', 3, valueOf('None')),
   ]
-  const numbers = new ServiceNumbers(services, () => contents, systemClock)
+  const numbers = new ServiceNumbers('/registry', () => contents, systemClock)
   numbers.stateChanged(services)
   t.ok(numbers.hasAddress('10.96.0.2'))
   t.notOk(numbers.hasAddress('None'))
@@ -74,7 +74,7 @@ t.test('numbers of stored Services are in use until these let go of them', async
 })
 
 t.test('a write of this process counts at once, and the mirror does not undo it', async t => {
-  const numbers = new ServiceNumbers(services, () => [], systemClock)
+  const numbers = new ServiceNumbers('/registry', () => [], systemClock)
   numbers.stateChanged(services)
   const store = numbers.notedIn(takingAll())
   const { signal } = new AbortController()

@@ -27,7 +27,12 @@ const schema = schemaOf('1.36')
 const kept = ['uid', 'creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds']
 const allocator = { address: () => '10.0.0.7', port: () => 30007 }
 const user = { user: 'u', uid: '', groups: [], extra: {} }
-const numbers = { hasAddress: () => false, hasPort: () => false }
+const numbers = {
+  hasAddress: () => false,
+  hasPort: () => false,
+  isInRange: () => true,
+  placed: (address: string) => address,
+}
 const context = { now: '2024-01-01T00:00:00Z', user, allocator, numbers }
 
 /** The errors in the order in which they are found. */

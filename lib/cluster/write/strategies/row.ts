@@ -18,6 +18,10 @@ export interface StrategyContext {
 export interface NumbersInUse {
   hasAddress(address: string): boolean
   hasPort(port: number): boolean
+  /** Whether a Service of this cluster may have it. */
+  isInRange(address: string): boolean
+  /** An address that was drawn, in the range of this cluster. */
+  placed(address: string): string
 }
 
 /** Gives out one after the other, without looking at what Services have. */

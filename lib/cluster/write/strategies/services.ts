@@ -129,7 +129,7 @@ function allocate(spec: JsonObject, { allocator, numbers }: StrategyContext): vo
     setFamilies(spec)
     if (textOf(spec.get('clusterIP')) === '') {
       const address = nextFree(
-        () => allocator.address(),
+        () => numbers.placed(allocator.address()),
         one => numbers.hasAddress(one),
       )
       if (address === undefined) throw plainError('failed to allocate a serviceIP: range is full')
@@ -173,6 +173,11 @@ function sharedPort(spec: JsonObject, port: JsonValue | undefined): JsonValue | 
   return known === undefined ? undefined : memberOf(known, 'nodePort')
 }
 
+function whyNot(address: string, numbers: NumbersInUse): string | undefined {
+  if (!numbers.isInRange(address)) return 'the provided network does not match the current range'
+  return numbers.hasAddress(address) ? 'provided IP is already allocated' : undefined
+}
+
 /** Numbers that were asked for, and that another Service has. */
 function takenNumbers(
   spec: JsonObject,
@@ -182,8 +187,9 @@ function takenNumbers(
   const before = known === undefined ? [] : portsOf(known)
   const address = textOf(spec.get('clusterIP'))
   const isNew = known === undefined || textOf(known.get('clusterIP')) !== address
-  if (isNew && hasAddress(spec) && numbers.hasAddress(address)) {
-    const detail = `failed to allocate IP ${address}: provided IP is already allocated`
+  const reason = isNew && hasAddress(spec) ? whyNot(address, numbers) : undefined
+  if (reason !== undefined) {
+    const detail = `failed to allocate IP ${address}: ${reason}`
     return [invalid('spec.clusterIPs', spec.get('clusterIPs') ?? [], detail)]
   }
   const ports = hasNodePorts(spec) ? itemsOf(spec.get('ports')) : []

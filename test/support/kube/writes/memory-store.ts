@@ -99,7 +99,12 @@ export function writesOver(
     uid: () => 'xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx'.replace(/x/g, digit),
     nameSuffix: () => 'abcde',
     allocator: { address: () => '10.0.0.1', port: () => 30_000 },
-    numbers: { hasAddress: () => false, hasPort: () => false },
+    numbers: {
+      hasAddress: () => false,
+      hasPort: () => false,
+      isInRange: () => true,
+      placed: address => address,
+    },
   })
 }
 
