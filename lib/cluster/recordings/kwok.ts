@@ -178,7 +178,8 @@ async function* objectsOf(
       if (object === undefined || object === null) return undefined
       if (isObject(object)) return object
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error)
+      // The parser shows the place in lines of its own.
+      const reason = String(error instanceof Error ? error.message : error).replace(/:?\n[^]*/, '')
       throw invalid(`the document from line ${String(first)} on is no YAML: ${reason}`)
     }
     throw invalid(`the document from line ${String(first)} on is no object`)

@@ -352,7 +352,12 @@ const head = 'apiVersion: action.kwok.x-k8s.io/v1alpha1\nkind: ResourcePatch\n'
 const pod = 'resource: {version: v1, resource: pods}\ntarget: {name: a, namespace: b}\n'
 
 const wrongKwok: readonly (readonly [string, RegExp])[] = [
-  ['kind: {', /a\.yaml: the document from line 1 on is no YAML: /],
+  ['kind: {', /a\.yaml: the document from line 1 on is no YAML: .* at line 1, column \d+$/],
+  [`kind: ${'['.repeat(1e5)}`, /is no YAML: Maximum call stack size exceeded/],
+  [
+    `a: &a [x]\n${Array.from({ length: 9 }, (_, i) => `b${i}: &b${i} [${`*${i === 0 ? 'a' : `b${i - 1}`},`.repeat(10)}]\n`).join('')}`,
+    /is no YAML: Excessive alias count/,
+  ],
   ['kind: Pod\n---\n- 1\n', /a\.yaml: the document from line 3 on is no object$/],
   [head, /a ResourcePatch has no durationNanosecond$/],
   [`${head}durationNanosecond: 1\n${pod}method: put\n`, /a ResourcePatch has the method "put"$/],
