@@ -4,7 +4,6 @@ import { replayWrites } from './write-replay.ts'
 
 /** The recorded requests that are answered differently here, each with the reason. */
 const exceptions: Readonly<Record<string, string>> = {
-  'pub-0052': 'warnings about what is deprecated in pods',
   'pub-0110': 'the lines that differ between two prints of internal structs, after the message',
   'pub-0114': 'a token of the recorded server',
   'pub-0115': 'a review of a user by the roles of the recorded server',

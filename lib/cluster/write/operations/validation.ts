@@ -6,7 +6,7 @@ import { invalidObject } from '../field-errors.ts'
 import { metaText } from '../metadata.ts'
 import { definitionWarnings } from '../custom/definition/warnings.ts'
 import { finalizerWarnings } from '../custom/finalizer-warnings.ts'
-import { oldWays } from '../validation/warnings.ts'
+import { warningsAbout } from '../warnings/warnings.ts'
 import { validateBuiltIn } from '../validation/validate.ts'
 import { groupOfObject } from '../write-kind.ts'
 import type { WriteSession } from './session.ts'
@@ -43,6 +43,6 @@ async function check(
   } else if (kind.definition !== undefined && subresource === '') {
     session.warn(finalizerWarnings(object, old))
   } else if (kind.definition === undefined && subresource === '') {
-    session.warn(oldWays(kind.group, kind.kind, object, old))
+    session.warn(warningsAbout(kind.group, kind.kind, object, old))
   }
 }

@@ -16,8 +16,10 @@ import type { StrategyRow } from './row.ts'
 
 export const pods: StrategyRow = {
   hasStatus: true,
+  keepsStatus: true,
   counted: ['spec'],
   returnsDeleted: true,
+  podSpec: ['spec'],
   prepareCreate: (object, { now }) => {
     object.set('status', initialStatus(object, now))
     matchLabelKeys(object)
@@ -47,6 +49,7 @@ export const pods: StrategyRow = {
   },
 }
 
+/** The status of a new pod. Its quality of service is taken where it names one. */
 function initialStatus(object: JsonObject, now: string): JsonObject {
   const status: JsonObject = new Map()
   status.set('phase', 'Pending')
@@ -62,7 +65,8 @@ function initialStatus(object: JsonObject, now: string): JsonObject {
     ])
     status.set('conditions', [gated])
   }
-  status.set('qosClass', qualityOf(spec))
+  const given = textOf(memberOf(object.get('status'), 'qosClass'))
+  status.set('qosClass', given === '' ? qualityOf(spec) : given)
   return status
 }
 

@@ -65,8 +65,10 @@ export interface StrategyRow {
   /** A delete answers with the object, and not with a Status. */
   readonly returnsDeleted?: boolean
   readonly collection?: Collection
+  /** The path of the pod's spec in it. */
+  readonly podSpec?: readonly string[]
   readonly prepareCreate?: PrepareCreate
-  /** After validation. */
+  /** Before validation, as the server gives numbers out. */
   readonly refuseTaken?: RefuseTaken
   /** Before it is seen whether a counted member has changed. */
   readonly prepareUpdate?: PrepareUpdate

@@ -11,6 +11,8 @@ import {
 import { copyMember, isEqual, number, numberOf, textOf } from '../metadata.ts'
 import { plainError } from '../../../kube/status.ts'
 import { type FieldError, invalid } from '../field-errors.ts'
+import { checkServiceAddresses } from '../validation/kinds/service-addresses.ts'
+import { Place } from '../validation/place.ts'
 import type { NumbersInUse, StrategyContext, StrategyRow } from './row.ts'
 
 const affinitySeconds = 10_800
@@ -99,13 +101,14 @@ export const services: StrategyRow = {
     if (address !== '' && itemsOf(spec.get('clusterIPs')).length === 0) {
       spec.set('clusterIPs', [address])
     }
-    allocate(spec, context)
+    if (mayHaveAddresses(object, undefined)) allocate(spec, context)
   },
   prepareUpdate: (object, old, context) => {
     const [spec, known] = [specOf(object), specOf(old)]
     if (spec === undefined || known === undefined) return
     keepAllocated(spec, known)
     alignAddresses(spec, known)
+    if (!mayHaveAddresses(object, old)) return
     allocate(spec, context)
     dropWhatTheTypeLacks(object, spec, known)
   },
@@ -113,6 +116,12 @@ export const services: StrategyRow = {
     const spec = specOf(object)
     return spec === undefined ? [] : takenNumbers(spec, old && specOf(old), numbers)
   },
+}
+
+/** With errors in these fields nothing is given out; the rules of the kind say what is wrong. */
+function mayHaveAddresses(object: JsonObject, old: JsonObject | undefined): boolean {
+  const before = old && new Place(old, '', [])
+  return checkServiceAddresses(new Place(object, '', []), before)
 }
 
 /** Gives what is missing. */
@@ -193,9 +202,14 @@ function takenNumbers(
     return [invalid('spec.clusterIPs', spec.get('clusterIPs') ?? [], detail)]
   }
   const ports = hasNodePorts(spec) ? itemsOf(spec.get('ports')) : []
+  const own = new Set<string>()
   const taken = ports.findIndex(port => {
     const wanted = numberOf(memberOf(port, 'nodePort')) ?? 0
-    return !before.includes(wanted) && numbers.hasPort(wanted)
+    if (wanted === 0) return false
+    const name = `${textOf(memberOf(port, 'protocol'))}/${wanted}`
+    const isDouble = own.has(name)
+    own.add(name)
+    return isDouble || (!before.includes(wanted) && numbers.hasPort(wanted))
   })
   if (taken < 0) return []
   const wanted = memberOf(ports[taken] ?? null, 'nodePort') ?? 0

@@ -11,6 +11,7 @@ import {
 } from '../metadata.ts'
 import { areEqual } from '../ownership/sets/values.ts'
 import type { WriteKind } from '../write-kind.ts'
+import { dropGatedFields } from './gated-fields.ts'
 import type { PrepareCreate, PrepareUpdate, StrategyContext, StrategyRow } from './row.ts'
 import { strategyRows } from './table.ts'
 
@@ -36,6 +37,7 @@ export function strategyOf(kind: WriteKind, subresource: string): Strategy {
 function prepareCreate(row: StrategyRow, object: JsonObject, context: StrategyContext): void {
   if (row.hasStatus === true && row.keepsStatus !== true) object.delete('status')
   if (row.counted !== undefined) setGeneration(object, 1)
+  if (row.podSpec !== undefined) dropGatedFields(row.podSpec, object, undefined)
   row.prepareCreate?.(object, context)
 }
 
@@ -46,6 +48,7 @@ interface Update {
 
 function prepareUpdate(row: StrategyRow, object: JsonObject, { old, context }: Update): void {
   if (row.hasStatus === true) copyMember(object, old, 'status')
+  if (row.podSpec !== undefined) dropGatedFields(row.podSpec, object, old)
   row.prepareUpdate?.(object, old, context)
   const hasChanged = row.counted?.some(name => hasMemberChanged(object, old, name)) === true
   if (hasChanged) setGeneration(object, generationOf(old) + 1)

@@ -9,11 +9,13 @@ import { definitions } from './definitions.ts'
 import { namespaces } from './namespaces.ts'
 import { pods } from './pods.ts'
 import { claims, volumes } from './volumes.ts'
-import { type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
+import { itemsOf, type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
 import { copyMember, isEqual, metadataOf, setGeneration, textOf } from '../metadata.ts'
 
 const spec = ['spec']
 const workload: StrategyRow = { hasStatus: true, counted: spec }
+/** A workload with a template of pods. */
+const templated: StrategyRow = { ...workload, podSpec: ['spec', 'template', 'spec'] }
 /** Writes of the status of these do not change metadata. */
 const guarded: StrategyRow = { hasStatus: true, keepsMetadata: true }
 const counted: StrategyRow = { counted: spec }
@@ -24,12 +26,17 @@ export const strategyRows: Readonly<Record<string, StrategyRow>> = {
   '/events': { createsOnUpdate: true, collection: 'unsupported' },
   '/limitranges': { createsOnUpdate: true, prepareCreate: nameByUid },
   '/namespaces': namespaces,
-  '/nodes': { hasStatus: true, keepsStatus: true },
+  '/nodes': {
+    hasStatus: true,
+    keepsStatus: true,
+    prepareCreate: object => dropNodeConfig(object, undefined),
+    prepareUpdate: dropNodeConfig,
+  },
   '/persistentvolumeclaims': claims,
   '/persistentvolumes': volumes,
   '/pods': pods,
-  '/podtemplates': { counted: ['template'], returnsDeleted: true },
-  '/replicationcontrollers': { ...workload, collection: 'orphan' },
+  '/podtemplates': { counted: ['template'], returnsDeleted: true, podSpec: ['template', 'spec'] },
+  '/replicationcontrollers': { ...templated, collection: 'orphan' },
   '/resourcequotas': { hasStatus: true, returnsDeleted: true },
   '/secrets': { prepareUpdate: keepType },
   '/serviceaccounts': { returnsDeleted: true, prepareCreate: nameOnly, prepareUpdate: nameOnly },
@@ -63,22 +70,29 @@ export const strategyRows: Readonly<Record<string, StrategyRow>> = {
     prepareCreate: availableHere,
   },
   'apps/daemonsets': {
-    ...workload,
+    ...templated,
     prepareCreate: beginTemplateGeneration,
     prepareUpdate: countTemplate,
   },
   'apps/deployments': {
-    ...workload,
+    ...templated,
     counted: ['spec', 'metadata.annotations'],
     subresources: {
       status: (object, old) => copyMember(metadataOf(object), metadataOf(old), 'labels'),
     },
   },
-  'apps/replicasets': workload,
-  'apps/statefulsets': workload,
+  'apps/replicasets': templated,
+  'apps/statefulsets': {
+    ...templated,
+    prepareCreate: object => dropUnavailable(object, undefined),
+    prepareUpdate: dropUnavailable,
+  },
   'autoscaling/horizontalpodautoscalers': { hasStatus: true },
-  'batch/cronjobs': workload,
-  'batch/jobs': { ...workload, collection: 'orphan', prepareCreate: selectPods },
+  'batch/cronjobs': {
+    ...workload,
+    podSpec: ['spec', 'jobTemplate', 'spec', 'template', 'spec'],
+  },
+  'batch/jobs': { ...templated, collection: 'orphan', prepareCreate: selectPods },
   'certificates.k8s.io/certificatesigningrequests': signingRequests,
   'certificates.k8s.io/clustertrustbundles': { needsVersion: true },
   'certificates.k8s.io/podcertificaterequests': { ...guarded, needsVersion: true },
@@ -89,7 +103,13 @@ export const strategyRows: Readonly<Record<string, StrategyRow>> = {
     prepareCreate: object => keepPlainLease(object, undefined),
     prepareUpdate: keepPlainLease,
   },
-  'discovery.k8s.io/endpointslices': { counted: ['*', 'metadata.labels'] },
+  'discovery.k8s.io/endpointslices': {
+    counted: ['*', 'metadata.labels'],
+    prepareCreate: dropTopology,
+    prepareUpdate: (object, old) => {
+      if (!isEqual(object.get('endpoints'), old.get('endpoints'))) dropTopology(object)
+    },
+  },
   'events.k8s.io/events': { createsOnUpdate: true, collection: 'unsupported' },
   'flowcontrol.apiserver.k8s.io/flowschemas': { ...workload, keepsMetadata: true },
   'flowcontrol.apiserver.k8s.io/prioritylevelconfigurations': { ...workload, keepsMetadata: true },
@@ -116,7 +136,11 @@ export const strategyRows: Readonly<Record<string, StrategyRow>> = {
     counted: spec,
     needsVersion: true,
     returnsDeleted: true,
-    prepareCreate: uncounted,
+    prepareCreate: object => {
+      uncounted(object)
+      dropScaling(object, undefined)
+    },
+    prepareUpdate: dropScaling,
   },
   'storage.k8s.io/csinodes': { needsVersion: true, returnsDeleted: true },
   'storage.k8s.io/csistoragecapacities': { needsVersion: true },
@@ -124,6 +148,43 @@ export const strategyRows: Readonly<Record<string, StrategyRow>> = {
   'storage.k8s.io/volumeattachments': { ...guarded, needsVersion: true, returnsDeleted: true },
   'storage.k8s.io/volumeattributesclasses': returned,
   'storagemigration.k8s.io/storageversionmigrations': { ...guarded, needsVersion: true },
+}
+
+/** The gate MaxUnavailableStatefulSet is off: only a set that has the field keeps it. */
+function dropUnavailable(object: JsonObject, old: JsonObject | undefined): void {
+  const rollingOf = (set: JsonObject | undefined): JsonValue | undefined =>
+    memberOf(memberOf(set?.get('spec'), 'updateStrategy'), 'rollingUpdate')
+  const rolling = rollingOf(object)
+  if (!(rolling instanceof Map)) return
+  const had = (memberOf(rollingOf(old), 'maxUnavailable') ?? null) !== null
+  if (!had) rolling.delete('maxUnavailable')
+}
+
+/** The gate VolumeLimitScaling is off: only a driver that has the field keeps it. */
+function dropScaling(object: JsonObject, old: JsonObject | undefined): void {
+  const name = 'preventPodSchedulingIfMissing'
+  const had = (memberOf(old?.get('spec'), name) ?? null) !== null
+  const driver = object.get('spec')
+  if (!had && driver instanceof Map) driver.delete(name)
+}
+
+/** Topology was written through a version that is gone. */
+function dropTopology(object: JsonObject): void {
+  for (const endpoint of itemsOf(object.get('endpoints'))) {
+    if (endpoint instanceof Map) endpoint.delete('deprecatedTopology')
+  }
+}
+
+/** Configuration of kubelets through the API was removed; a node that has it keeps it. */
+function dropNodeConfig(object: JsonObject, old: JsonObject | undefined): void {
+  for (const [part, name] of [
+    ['spec', 'configSource'],
+    ['status', 'config'],
+  ] as const) {
+    const members = object.get(part)
+    const had = (memberOf(old?.get(part), name) ?? null) !== null
+    if (!had && members instanceof Map) members.delete(name)
+  }
 }
 
 /** A Secret without a type keeps the one that it has. */

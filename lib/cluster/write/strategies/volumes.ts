@@ -46,8 +46,12 @@ function normaliseSources(object: JsonObject, old: JsonObject | undefined): void
   const spec = object.get('spec')
   if (!(spec instanceof Map)) return
   const source = spec.get('dataSource') ?? null
-  const reference = spec.get('dataSourceRef') ?? null
   const hadReference = (memberOf(old?.get('spec'), 'dataSourceRef') ?? null) !== null
+  // Sources in other namespaces need the gate CrossNamespaceVolumeDataSource, which is off.
+  if (!hadReference && textOf(memberOf(spec.get('dataSourceRef'), 'namespace')) !== '') {
+    spec.delete('dataSourceRef')
+  }
+  const reference = spec.get('dataSourceRef') ?? null
   const hadSource = (memberOf(old?.get('spec'), 'dataSource') ?? null) !== null
   if (source !== null && reference === null && !hadReference && !hadSource && !isKnown(source)) {
     spec.delete('dataSource')

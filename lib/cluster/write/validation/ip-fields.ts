@@ -5,6 +5,7 @@ import {
   isMasked,
   parseAddress,
   parsePrefix,
+  type Prefix,
   prefixText,
 } from '../../texts/addresses.ts'
 import type { Place } from './place.ts'
@@ -12,11 +13,14 @@ import type { Place } from './place.ts'
 const noAddress = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'
 const noPrefix = 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)'
 
-/** An address in a field that is older than strict parsing; old values stay allowed. */
+/** An address in a field that is older than strict parsing: it need not be canonical, and old
+ *  values stay allowed. */
 export function checkLegacyAddress(place: Place, allowed: readonly string[] = []): void {
   if (allowed.includes(place.text)) return
   const address = parseAddress(place.text)
   if (address === undefined) place.invalid(noAddress, place.text)
+  else if (address.hasLeadingZeros) place.invalid('must not have leading 0s')
+  else if (address.isMapped) place.invalid('must not be an IPv4-mapped IPv6 address')
 }
 
 /** The problems of an address that must be in canonical form. */
@@ -41,7 +45,18 @@ export function checkAddress(place: Place): void {
 
 export function checkLegacyPrefix(place: Place, allowed: readonly string[] = []): void {
   if (allowed.includes(place.text)) return
-  if (parsePrefix(place.text) === undefined) place.invalid(noPrefix, place.text)
+  const prefix = parsePrefix(place.text)
+  if (prefix === undefined) place.invalid(noPrefix, place.text)
+  else checkPrefixForm(place, prefix)
+}
+
+/** False if its form is not that of a prefix, canonical or not. */
+function checkPrefixForm(place: Place, prefix: Prefix): boolean {
+  if (prefix.hasLeadingZeros) place.invalid('must not have leading 0s in IP or prefix length')
+  else if (prefix.address.isMapped) place.invalid('must not have an IPv4-mapped IPv6 address')
+  else if (!isMasked(prefix)) place.invalid('must not have bits set beyond the prefix length')
+  else return true
+  return false
 }
 
 /** A prefix in canonical form. */
@@ -51,10 +66,7 @@ export function checkPrefix(place: Place): void {
     place.invalid(noPrefix, place.text)
     return
   }
-  if (prefix.hasLeadingZeros) place.invalid('must not have leading 0s in IP or prefix length')
-  else if (prefix.address.isMapped) place.invalid('must not have an IPv4-mapped IPv6 address')
-  else if (!isMasked(prefix)) place.invalid('must not have bits set beyond the prefix length')
-  else if (prefixText(prefix) !== place.text) {
+  if (checkPrefixForm(place, prefix) && prefixText(prefix) !== place.text) {
     place.invalid(`must be in canonical form ("${prefixText(prefix)}")`)
   }
 }

@@ -11,6 +11,8 @@ export interface KindRules {
   readonly name?: Format
   /** The rules check the metadata themselves, since it does not come first or not at all. */
   readonly hasOwnMetadata?: true
+  /** The prefix of a made-up name is not checked, but what came of it. */
+  readonly hasFreePrefix?: true
   /** Finalizers need no domain. */
   readonly hasFreeFinalizers?: true
   readonly create?: Rule

@@ -19,6 +19,8 @@ export interface MetadataRules {
   readonly isNamespaced: boolean
   /** The format of its name. */
   readonly name: Format
+  /** The prefix of a made-up name is not checked, but what came of it. */
+  readonly hasFreePrefix?: boolean | undefined
 }
 
 /** All annotations of an object together, with their keys. */
@@ -32,9 +34,14 @@ export function checkCommonUpdate(metadata: Place, old: Place, isNamespaced: boo
 }
 
 /** Metadata of a new object, or of a template. */
-export function checkObjectMeta(metadata: Place, { isNamespaced, name }: MetadataRules): void {
+export function checkObjectMeta(
+  metadata: Place,
+  { isNamespaced, name, hasFreePrefix }: MetadataRules,
+): void {
   const generateName = metadata.in('generateName')
-  if (generateName.text !== '') generateName.invalidFor(name(maskTrailingDash(generateName.text)))
+  if (generateName.text !== '' && hasFreePrefix !== true) {
+    generateName.invalidFor(name(maskTrailingDash(generateName.text)))
+  }
   const given = metadata.in('name')
   if (given.text === '') given.required('name or generateName is required')
   else given.invalidFor(name(given.text))
@@ -57,8 +64,13 @@ export function checkObjectMeta(metadata: Place, { isNamespaced, name }: Metadat
 /** Metadata of an object whose name is a DNS subdomain: most kinds check it as new on every
  *  update. */
 export function checkNewMeta(object: Place, isNamespaced = true): void {
-  checkObjectMeta(object.in('metadata'), { isNamespaced, name: dnsSubdomain })
+  checkFreeMeta(object, isNamespaced)
   checkFinalizerDomains(object.in('metadata'))
+}
+
+/** The same where finalizers need no domain. */
+export function checkFreeMeta(object: Place, isNamespaced = true): void {
+  checkObjectMeta(object.in('metadata'), { isNamespaced, name: dnsSubdomain })
 }
 
 const immutable = [
@@ -93,6 +105,34 @@ export function checkObjectMetaUpdate(metadata: Place, old: Place): void {
   checkAnnotations(metadata.in('annotations'))
   checkOwners(metadata.in('ownerReferences'))
   checkManagedFields(metadata.in('managedFields'))
+}
+
+/** Metadata that only objects have, in the order in which the server looks at it. */
+const notOfTemplates: readonly string[] = [
+  'name',
+  'generateName',
+  'namespace',
+  'selfLink',
+  'uid',
+  'resourceVersion',
+  'generation',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+  'ownerReferences',
+  'finalizers',
+  'managedFields',
+]
+
+/** Metadata of a template of claims: what is made of it gets labels and annotations. */
+export function checkTemplateObjectMeta(metadata: Place): void {
+  checkAnnotations(metadata.in('annotations'))
+  checkLabels(metadata.in('labels'))
+  for (const name of notOfTemplates) {
+    const place = metadata.in(name)
+    if (place.text === '' && place.number === 0 && place.size === 0) continue
+    place.as(metadata.in(name === 'uid' ? 'uID' : name).path).forbidden('cannot be set')
+  }
 }
 
 /** A field that must not change. */

@@ -129,9 +129,13 @@ export class Place {
     this.errors.push(error)
   }
 
+  /** The name of the member. */
+  get #member(): string {
+    return this.path.slice(this.path.lastIndexOf('.') + 1)
+  }
+
   invalid(detail: string, value: BadValue = this.value ?? ''): void {
-    const last = this.path.slice(Math.max(0, this.path.lastIndexOf('.')))
-    this.#push(invalid(this.path, inGoOrder(value, last), detail))
+    this.#push(invalid(this.path, inGoOrder(value, this.#member), detail))
   }
 
   /** Without the value. */
@@ -173,7 +177,7 @@ export class Place {
   }
 
   notSupported(values: readonly string[], value: BadValue = this.value ?? ''): void {
-    this.#push(notSupported(this.path, value, values))
+    this.#push(notSupported(this.path, inGoOrder(value, this.#member), values))
   }
 
   tooLong(max: number, unit?: string): void {
@@ -200,7 +204,14 @@ export class Place {
 }
 
 /** Members that are maps in Go, which shows them in the order of their keys. */
-const goMaps = new Set(['annotations', 'labels', 'matchLabels', 'nodeSelector', 'parameters'])
+const goMaps = new Set([
+  'annotations',
+  'capacity',
+  'labels',
+  'matchLabels',
+  'nodeSelector',
+  'parameters',
+])
 
 function inGoOrder(value: BadValue, name: string | undefined): BadValue {
   if (Array.isArray(value)) return value.map(item => inGoOrder(item, undefined) as JsonValue)
@@ -209,6 +220,6 @@ function inGoOrder(value: BadValue, name: string | undefined): BadValue {
     key,
     inGoOrder(member, key) as JsonValue,
   ])
-  const isMap = goMaps.has(name?.replace(/^\./, '') ?? '')
+  const isMap = goMaps.has(name ?? '')
   return new Map(isMap ? members.sort(([a], [b]) => (a < b ? -1 : 1)) : members)
 }

@@ -74,7 +74,8 @@ export function validateBuiltIn(
   const metadata = place.in('metadata')
   if (old === undefined) {
     if (rules?.hasOwnMetadata !== true) {
-      checkObjectMeta(metadata, { isNamespaced, name: rules?.name ?? dnsSubdomain })
+      const name = rules?.name ?? dnsSubdomain
+      checkObjectMeta(metadata, { isNamespaced, name, hasFreePrefix: rules?.hasFreePrefix })
       if (rules?.hasFreeFinalizers !== true) checkFinalizerDomains(metadata)
     }
     rules?.create?.(place)

@@ -5,16 +5,17 @@ import { isIdentifier } from '../../../cel/schema/names.ts'
 import { fullyQualifiedName } from '../domain-names.ts'
 import { dns1035Label, dnsSubdomain, pathSegment, qualifiedName } from '../formats.ts'
 import type { KindRules } from '../kind-rules.ts'
-import { checkNewMeta, isSame } from '../object-meta.ts'
+import { checkFreeMeta, isSame } from '../object-meta.ts'
 import type { Place } from '../place.ts'
 import { compilePolicy } from '../policy-expressions.ts'
 import { checkLabelSelector } from '../selectors.ts'
 import { checkWebhookService, checkWebhookUrl } from '../webhook-clients.ts'
 
 const webhookRules: KindRules = {
+  hasFreeFinalizers: true,
   create: object => checkWebhooks(object.in('webhooks')),
   update: (object, old) => {
-    checkNewMeta(object, false)
+    checkFreeMeta(object, false)
     checkWebhooks(object.in('webhooks'), old.in('webhooks'))
   },
 }
@@ -23,9 +24,10 @@ export const admissionRules: Readonly<Record<string, KindRules>> = {
   'MutatingWebhookConfiguration.admissionregistration.k8s.io': webhookRules,
   'ValidatingWebhookConfiguration.admissionregistration.k8s.io': webhookRules,
   'ValidatingAdmissionPolicy.admissionregistration.k8s.io': {
+    hasFreeFinalizers: true,
     create: object => checkPolicy(object),
     update: (object, old) => {
-      checkNewMeta(object, false)
+      checkFreeMeta(object, false)
       checkPolicy(object, old)
     },
     subresources: {
@@ -44,20 +46,25 @@ export const admissionRules: Readonly<Record<string, KindRules>> = {
     checkActions(spec.in('validationActions'))
   }),
   'MutatingAdmissionPolicy.admissionregistration.k8s.io': {
+    hasFreeFinalizers: true,
     create: object => checkMutatingPolicy(object.in('spec')),
     update: (object, old) => {
-      checkNewMeta(object, false)
+      checkFreeMeta(object, false)
       checkMutatingPolicy(object.in('spec'), old.in('spec'))
     },
   },
-  'MutatingAdmissionPolicyBinding.admissionregistration.k8s.io': bindingRules(checkBinding),
+  'MutatingAdmissionPolicyBinding.admissionregistration.k8s.io': bindingRules(spec => {
+    checkBinding(spec)
+    checkMutating(spec.in('matchResources', 'resourceRules'))
+  }),
 }
 
 function bindingRules(check: (spec: Place) => void): KindRules {
   return {
+    hasFreeFinalizers: true,
     create: object => check(object.in('spec')),
     update: object => {
-      checkNewMeta(object, false)
+      checkFreeMeta(object, false)
       check(object.in('spec'))
     },
   }
@@ -108,9 +115,7 @@ function checkWebhook(hook: Place, { areHarmless, keepsConditions }: WebhookOpti
   if (url.isSet === service.isSet) client.required('exactly one of url or service is required')
   else if (url.isSet) checkWebhookUrl(url)
   else checkWebhookService(service)
-  if (keepsConditions) return
-  checkConditions(hook.in('matchConditions'))
-  checkExpressions(hook)
+  if (!keepsConditions) checkConditions(hook.in('matchConditions'), new Expressions(hook))
 }
 
 function checkChoices(hook: Place): void {
@@ -138,12 +143,13 @@ function checkReviewVersions(versions: Place): void {
   }
 }
 
-function checkConditions(conditions: Place): void {
+function checkConditions(conditions: Place, expressions: Expressions): void {
   if (conditions.size > 64) conditions.tooMany(64)
   const names = new Set<string>()
   for (const condition of conditions.items) {
     const [expression, name] = [condition.in('expression'), condition.in('name')]
     if (expression.text.trim() === '') expression.required()
+    else expressions.check(expression)
     if (name.text === '') {
       name.required()
       continue
@@ -214,7 +220,8 @@ function checkCommon(
   spec: Place,
   old: Place | undefined,
   checkMore?: (rules: Place) => void,
-): void {
+): Expressions {
+  const expressions = new Expressions(spec)
   spec.in('failurePolicy').oneOf(['Fail', 'Ignore'], 'unsupported')
   if (spec.in('paramKind').isSet) checkParamKind(spec.in('paramKind'))
   const constraints = spec.in('matchConstraints')
@@ -226,30 +233,31 @@ function checkCommon(
   } else constraints.required()
   const names = ['paramKind', 'matchConditions']
   const isKept = names.every(name => isSame(spec.in(name).value, old?.in(name).value))
-  if (old === undefined || !isKept) checkConditions(spec.in('matchConditions'))
-  for (const variable of spec.in('variables').items) checkVariable(variable)
+  if (old === undefined || !isKept) checkConditions(spec.in('matchConditions'), expressions)
+  for (const variable of spec.in('variables').items) checkVariable(variable, expressions)
+  return expressions
 }
 
 const mutatingOperations = ['*', 'CONNECT', 'CREATE', 'UPDATE']
 
 function checkMutatingPolicy(spec: Place, old?: Place): void {
-  checkCommon(spec, old, rules => {
-    for (const rule of rules.items) {
-      for (const { text } of rule.in('operations').items) {
-        if (!mutatingOperations.includes(text)) {
-          rules.in('operations').notSupported(mutatingOperations, text)
-        }
-      }
-    }
-  })
+  const expressions = checkCommon(spec, old, checkMutating)
   const mutations = spec.in('mutations')
   if (mutations.size === 0) mutations.required('mutations must contain at least one item')
-  for (const mutation of mutations.items) checkMutation(mutation)
-  checkExpressions(spec)
+  for (const mutation of mutations.items) checkMutation(mutation, expressions)
   spec.in('reinvocationPolicy').oneOf(['IfNeeded', 'Never'], 'required')
 }
 
-function checkMutation(mutation: Place): void {
+/** Who deletes is not mutated. */
+function checkMutating(rules: Place): void {
+  for (const { text } of rules.items.flatMap(rule => rule.in('operations').items)) {
+    if (!mutatingOperations.includes(text)) {
+      rules.in('operations').notSupported(mutatingOperations, text)
+    }
+  }
+}
+
+function checkMutation(mutation: Place, expressions: Expressions): void {
   const type = mutation.in('patchType')
   const members = { ApplyConfiguration: 'applyConfiguration', JSONPatch: 'jsonPatch' } as const
   type.oneOf(Object.keys(members), 'required')
@@ -259,6 +267,7 @@ function checkMutation(mutation: Place): void {
   const [place, unwanted] = [mutation.in(own), mutation.in(other)]
   if (!place.isSet) place.required(`must be specified when patchType is ${type.text}`)
   else if (place.in('expression').text.trim() === '') place.in('expression').required()
+  else expressions.check(place.in('expression'))
   if (unwanted.isSet) {
     unwanted.invalid(`must not be specified when patchType is ${type.text}`, `{${other}}`)
   }
@@ -266,7 +275,7 @@ function checkMutation(mutation: Place): void {
 
 function checkPolicy(object: Place, old?: Place): void {
   const spec = object.in('spec')
-  checkCommon(spec, old?.in('spec'))
+  const expressions = checkCommon(spec, old?.in('spec'))
   const [validations, annotations] = [spec.in('validations'), spec.in('auditAnnotations')]
   if (validations.size === 0 && annotations.size === 0) {
     for (const place of [validations, annotations]) {
@@ -274,17 +283,26 @@ function checkPolicy(object: Place, old?: Place): void {
     }
     return
   }
-  for (const validation of validations.items) checkValidation(validation)
-  checkAnnotations(annotations, object.in('metadata', 'name').text)
-  checkExpressions(spec)
+  for (const validation of validations.items) checkValidation(validation, expressions)
+  checkAnnotations(annotations, object.in('metadata', 'name').text, expressions)
 }
 
-/** The expressions must compile and have the types that are asked for. */
-function checkExpressions(spec: Place): void {
-  for (const { path, source, detail } of compilePolicy(spec.value).problems) {
-    let place = spec
-    for (const step of path) place = typeof step === 'number' ? place.item(step) : place.in(step)
-    place.invalid(detail, source)
+/** The expressions of a policy or a webhook, compiled together, since some name others. Each must
+ *  have the type that is asked for, which is said where the server comes to it. */
+class Expressions {
+  readonly #problems = new Map<string, { readonly source: string; readonly detail: string }>()
+
+  constructor(root: Place) {
+    for (const { path, source, detail } of compilePolicy(root.value).problems) {
+      let place = root
+      for (const step of path) place = typeof step === 'number' ? place.item(step) : place.in(step)
+      this.#problems.set(place.path, { source, detail })
+    }
+  }
+
+  check(expression: Place): void {
+    const problem = this.#problems.get(expression.path)
+    if (problem !== undefined) expression.invalid(problem.detail, problem.source)
   }
 }
 
@@ -332,14 +350,15 @@ function checkMatch(match: Place): void {
   }
 }
 
-function checkVariable(variable: Place): void {
+function checkVariable(variable: Place, expressions: Expressions): void {
   const [name, expression] = [variable.in('name'), variable.in('expression')]
   if (name.text.trim() === '') name.required('name is not specified')
   else if (!isIdentifier(name.text)) name.invalid('must be a valid CEL identifier')
   if (expression.text.trim() === '') expression.required('expression is not specified')
+  else expressions.check(expression)
 }
 
-function checkValidation(validation: Place): void {
+function checkValidation(validation: Place, expressions: Expressions): void {
   const [expression, message, own, reason] = [
     validation.in('expression'),
     validation.in('message'),
@@ -347,19 +366,19 @@ function checkValidation(validation: Place): void {
     validation.in('reason'),
   ]
   if (expression.text.trim() === '') expression.required('expression is not specified')
-  for (const place of [own, message]) {
-    if (place.text !== '' && place.text.trim() === '') {
-      place.invalid('must be non-empty if specified')
-    }
-  }
-  if (/\n/.test(message.text.trim())) message.invalid('must not contain line breaks')
+  else expressions.check(expression)
+  const isBlank = (place: Place): boolean => place.text !== '' && place.text.trim() === ''
+  if (isBlank(own)) own.invalid('must be non-empty if specified')
+  else expressions.check(own)
+  if (isBlank(message)) message.invalid('must be non-empty if specified')
+  else if (/[\n\r]/.test(message.text.trim())) message.invalid('must not contain line breaks')
   if (reason.isSet) reason.oneOf(['Forbidden', 'Invalid', 'RequestEntityTooLarge'], 'unsupported')
 }
 
 /** Bytes of the expression of an audit annotation. */
 const annotationMaxBytes = 5 * 1024
 
-function checkAnnotations(annotations: Place, policy: string): void {
+function checkAnnotations(annotations: Place, policy: string, expressions: Expressions): void {
   if (annotations.size > 20) annotations.invalid('must not have more than 20 auditAnnotations')
   const keys = new Set<string>()
   for (const annotation of annotations.items) {
@@ -371,7 +390,7 @@ function checkAnnotations(annotations: Place, policy: string): void {
     if (expression === '') value.required('valueExpression is not specified')
     else if (Buffer.byteLength(expression) > annotationMaxBytes) {
       value.required(`must not exceed ${annotationMaxBytes} bytes in length`)
-    }
+    } else expressions.check(value)
     if (keys.has(key.text)) key.duplicate(key.text)
     keys.add(key.text)
   }

@@ -5,7 +5,7 @@ import { type JsonObject, type JsonValue, textFromTree } from '../../../../codec
 import { byteLength, dnsLabel, dnsSubdomain, labelValue, qualifiedName } from '../formats.ts'
 import { internalValue } from '../internal-types.ts'
 import type { KindRules } from '../kind-rules.ts'
-import { checkAnnotations, checkLabels, isSame } from '../object-meta.ts'
+import { checkTemplateObjectMeta, isSame } from '../object-meta.ts'
 import type { Place, Rule } from '../place.ts'
 import { isExtended } from '../pods/resources.ts'
 import { checkDriverName } from '../pods/volumes.ts'
@@ -19,14 +19,13 @@ export const deviceClaimRules: Readonly<Record<string, KindRules>> = {
   },
   'ResourceClaimTemplate.resource.k8s.io': {
     create: object => {
-      const template = object.in('spec', 'metadata')
-      checkAnnotations(template.in('annotations'))
-      checkLabels(template.in('labels'))
+      checkTemplateObjectMeta(object.in('spec', 'metadata'))
       checkDevices(object.in('spec', 'spec', 'devices'))
     },
     update: (object, old) => checkSameSpec(object, old, shownTemplate(object.in('spec'))),
   },
   'DeviceClass.resource.k8s.io': {
+    hasFreePrefix: true,
     create: object => checkClass(object.in('spec')),
     update: object => checkClass(object.in('spec')),
   },

@@ -1,11 +1,13 @@
 /** Nodes, and the classes of runtimes on them. */
 
 import { parsePrefix } from '../../../texts/addresses.ts'
-import { dnsLabel, labelValue, qualifiedName } from '../formats.ts'
+import { goQuote } from '../../../../go/text.ts'
+import { byteLength, dnsLabel, labelValue, qualifiedName } from '../formats.ts'
 import { internalValue } from '../internal-types.ts'
 import { checkLegacyPrefix } from '../ip-fields.ts'
 import type { KindRules } from '../kind-rules.ts'
 import {
+  checkFreeMeta,
   checkImmutable,
   checkLabels,
   checkNewMeta,
@@ -24,9 +26,10 @@ export const nodeRules: Readonly<Record<string, KindRules>> = {
     subresources: { status: checkNodeUpdate },
   },
   'RuntimeClass.node.k8s.io': {
+    hasFreeFinalizers: true,
     create: checkRuntimeClass,
     update: (object, old) => {
-      checkNewMeta(object, false)
+      checkFreeMeta(object, false)
       checkRuntimeClass(object)
       checkImmutable(object.in('handler'), old.in('handler'))
     },
@@ -37,7 +40,26 @@ function checkNode(object: Place): void {
   checkNewMeta(object, false)
   checkTaints(object)
   checkNodeAmounts(object)
+  checkFeatures(object.in('status', 'declaredFeatures'))
   checkPodRanges(object.in('spec', 'podCIDRs'))
+}
+
+const featureWords =
+  "must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
+const featurePattern = /^[A-Z][a-zA-Z0-9]*(?:\/[a-zA-Z][a-zA-Z0-9]*)*$/
+
+/** Features that the node says it has, in alphabetical order. */
+function checkFeatures(features: Place): void {
+  let before: string | undefined
+  for (const feature of features.items) {
+    const { text } = feature
+    if (before === text) feature.duplicate()
+    else if (before !== undefined && before > text) {
+      feature.invalid('list must be sorted alphabetically')
+    }
+    checkFeature(feature)
+    before = text
+  }
 }
 
 /** Errors about taints name a field of the metadata, though taints are in the spec. */
@@ -75,6 +97,13 @@ function checkNodeAmounts(object: Place): void {
       checkQuantity(amount.as(`${amounts.path}.${key}`), key)
     }
   }
+}
+
+function checkFeature(feature: Place): void {
+  const named = `invalid feature name ${goQuote(feature.text)}`
+  const isLong = byteLength(feature.text) > 253
+  if (isLong) feature.invalid(`${named}: must be no more than 253 characters`)
+  else if (!featurePattern.test(feature.text)) feature.invalid(`${named}: ${featureWords}`)
 }
 
 function checkPodRanges(ranges: Place): void {

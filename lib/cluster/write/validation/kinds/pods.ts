@@ -3,6 +3,7 @@
 import type { KindRules } from '../kind-rules.ts'
 import { checkNewMeta } from '../object-meta.ts'
 import type { Place } from '../place.ts'
+import { checkImage } from '../pods/containers.ts'
 import { checkPodAnnotations, checkPodSpec, checkTemplate } from '../pods/pod-spec.ts'
 import { checkEphemeralUpdate } from '../pods/ephemeral-containers.ts'
 import { checkAnnotationUpdates, checkPodUpdate } from '../pods/pod-updates.ts'
@@ -54,11 +55,6 @@ function checkPod(object: Place): void {
     }
   }
   for (const name of ['containers', 'initContainers']) {
-    for (const container of spec.in(name).items) {
-      const image = container.in('image')
-      if (image.text.trim() !== image.text) {
-        image.invalid('must not have leading or trailing whitespace')
-      }
-    }
+    for (const container of spec.in(name).items) checkImage(container)
   }
 }

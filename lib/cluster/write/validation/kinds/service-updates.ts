@@ -16,7 +16,6 @@ export function checkServiceUpdate(object: Place, old: Place): void {
   const [spec, before] = [object.in('spec'), old.in('spec')]
   if (![spec, before].some(place => place.in('type').text === 'ExternalName')) {
     if (!isHeadless(spec) || !isHeadless(before)) checkClusterIPsUpdate(spec, before)
-    if (!isHeadless(spec) && !isHeadless(before)) checkFamiliesUpdate(spec, before)
   }
   checkLoadBalancerUpdate(spec, before)
   checkLoadBalancerClass(spec)
@@ -41,52 +40,12 @@ export function checkLoadBalancerClass(spec: Place): void {
 
 const unchangeable = 'may not change once set'
 
+/** A cluster with one family of addresses gives a Service one, which it keeps. */
 function checkClusterIPsUpdate(spec: Place, before: Place): void {
   const addresses = spec.in('clusterIPs')
-  const [now, then] = [addresses.texts, before.in('clusterIPs').texts]
-  const say = (i: number, detail: string): void => {
-    addresses.as(`spec.clusterIPs[${i}]`).invalid(detail, addresses.value ?? null)
-  }
-  if (then.length === now.length) {
-    for (const [i, address] of then.entries()) if (address !== now[i]) say(i, unchangeable)
-    return
-  }
-  if (then.length > now.length) {
-    if (now.length === 0) say(0, 'primary clusterIP can not be unset')
-    else if (now[0] !== then[0]) say(0, unchangeable)
-    if (now.length === 1) checkReleased(spec, 'clusterIP')
-  } else if (then.length > 0 && now[0] !== then[0]) say(0, unchangeable)
-}
-
-function checkReleased(spec: Place, what: string): void {
-  const policy = spec.in('ipFamilyPolicy')
-  if (policy.text === 'SingleStack') return
-  policy.invalid(
-    `must be set to 'SingleStack' when releasing the secondary ${what}`,
-    policy.value ?? null,
-  )
-}
-
-function checkFamiliesUpdate(spec: Place, before: Place): void {
-  const families = spec.in('ipFamilies')
-  const [now, then] = [families.texts, before.in('ipFamilies').texts]
-  const first = families.as('spec.ipFamilies[0]')
-  const addresses = spec.in('clusterIPs')
-  if (then.length === now.length) {
-    for (const [i, family] of then.entries()) {
-      if (family !== now[i]) first.invalid(unchangeable, families.value ?? null)
-    }
-    return
-  }
-  if (then.length > now.length) {
-    if (addresses.size === 0) {
-      first.invalid('primary ipFamily can not be unset', families.value ?? null)
-    }
-    if (now.length > 0 && now[0] !== then[0]) first.invalid(unchangeable, addresses.value ?? null)
-    if (now.length === 1) checkReleased(spec, 'ipFamily')
-  } else if (then.length > 0 && now[0] !== then[0]) {
-    first.invalid(unchangeable, addresses.value ?? null)
-  }
+  const [now, then] = [addresses.texts[0], before.in('clusterIPs').texts[0]]
+  if (then === undefined || now === then) return
+  addresses.as('spec.clusterIPs[0]').invalid(unchangeable, addresses.value ?? null)
 }
 
 function checkLoadBalancerUpdate(spec: Place, before: Place): void {

@@ -5,8 +5,16 @@ import { parseAddress } from '../../../texts/addresses.ts'
 import { dnsLabel, dnsSubdomain, portName, portNumber, qualifiedName } from '../formats.ts'
 import { checkLegacyAddress, checkLegacyPrefix, checkReachable } from '../ip-fields.ts'
 import type { KindRules } from '../kind-rules.ts'
-import { checkLabels, checkNewMeta, isSame } from '../object-meta.ts'
+import {
+  checkFinalizerDomains,
+  checkLabels,
+  checkNewMeta,
+  checkObjectMeta,
+  checkObjectMetaUpdate,
+  isSame,
+} from '../object-meta.ts'
 import type { Place } from '../place.ts'
+import { checkServiceAddresses } from './service-addresses.ts'
 import {
   checkLoadBalancerClass,
   checkServiceUpdate,
@@ -17,9 +25,17 @@ import {
 
 export const serviceRules: Readonly<Record<string, KindRules>> = {
   Service: {
-    name: dnsLabel,
-    create: object => checkService(object, undefined),
+    hasOwnMetadata: true,
+    create: object => {
+      if (!checkServiceAddresses(object, undefined)) return
+      checkObjectMeta(object.in('metadata'), { isNamespaced: true, name: dnsLabel })
+      checkFinalizerDomains(object.in('metadata'))
+      checkService(object, undefined)
+    },
     update: (object, old) => {
+      if (!checkServiceAddresses(object, old)) return
+      checkObjectMetaUpdate(object.in('metadata'), old.in('metadata'))
+      checkFinalizerDomains(object.in('metadata'))
       checkServiceUpdate(object, old)
       checkService(object, old)
     },
@@ -37,7 +53,6 @@ export const serviceRules: Readonly<Record<string, KindRules>> = {
 
 export const portProtocols: readonly string[] = ['SCTP', 'TCP', 'UDP']
 const serviceTypes = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort']
-const families = ['IPv4', 'IPv6']
 const distributions = ['PreferClose', 'PreferSameZone', 'PreferSameNode']
 
 function checkService(object: Place, old: Place | undefined): void {
@@ -51,7 +66,6 @@ function checkService(object: Place, old: Place | undefined): void {
   for (const port of ports.items) checkPort(port, { isNameRequired: ports.size > 1, names })
   checkLabels(spec.in('selector'))
   checkAffinity(spec)
-  checkClusterIPs(spec, old?.in('spec'))
   const knownAddresses = old?.in('spec', 'externalIPs').texts ?? []
   for (const address of spec.in('externalIPs').items) {
     const before = address.errors.length
@@ -133,60 +147,6 @@ function checkAffinity(spec: Place): void {
   else if (timeout.number <= 0 || timeout.number > 86400) {
     timeout.invalid('must be greater than 0 and less than 86400')
   }
-}
-
-function checkClusterIPs(spec: Place, old: Place | undefined): void {
-  if (spec.in('type').text === 'ExternalName') return
-  const [clusterIP, clusterIPs] = [spec.in('clusterIP').text, spec.in('clusterIPs')]
-  const addresses = clusterIPs.texts
-  if (clusterIP === '') {
-    if (addresses.length > 0) clusterIPs.invalid('must be empty when `clusterIP` is not specified')
-  } else if (addresses.length === 0) clusterIPs.required()
-  else if (addresses[0] !== clusterIP) clusterIPs.invalid('first value must match `clusterIP`')
-  const seen = new Set<string>()
-  for (const family of spec.in('ipFamilies').items) {
-    family.oneOf(families, 'unsupported')
-    if (seen.has(family.text)) family.duplicate()
-    seen.add(family.text)
-  }
-  const policy = spec.in('ipFamilyPolicy')
-  if (policy.isSet) {
-    policy.oneOf(['PreferDualStack', 'RequireDualStack', 'SingleStack'], 'unsupported')
-  }
-  if (!areAddressesValid(clusterIPs, old?.in('clusterIPs').texts ?? [])) return
-  const areSix = addresses.map(address => address.includes(':'))
-  if (addresses.length > 1 && new Set(areSix).size < areSix.length) {
-    clusterIPs.invalid('may specify no more than one IP for each IP family')
-  }
-  if (isHeadless(spec)) return
-  const places = clusterIPs.items
-  for (const [i, family] of spec.in('ipFamilies').texts.entries()) {
-    const isSix = areSix[i]
-    if (isSix === undefined) break
-    const place = places[i]
-    if (family === (isSix ? 'IPv4' : 'IPv6')) {
-      place?.invalid(`expected an ${family} value as indicated by \`ipFamilies[${i}]\``)
-    }
-  }
-}
-
-function areAddressesValid(clusterIPs: Place, known: readonly string[]): boolean {
-  const { errors, size } = clusterIPs
-  let areValid = true
-  for (const [i, address] of clusterIPs.items.entries()) {
-    if (i === 0 && address.text === 'None') {
-      if (size > 1) {
-        clusterIPs.invalid("'None' must be the first and only value")
-        areValid = false
-      }
-      continue
-    }
-    const before = errors.length
-    checkLegacyAddress(address, known)
-    areValid &&= errors.length === before
-  }
-  if (size > 2) clusterIPs.invalid('may only hold up to 2 values')
-  return areValid
 }
 
 function checkPortNumbers(spec: Place): void {

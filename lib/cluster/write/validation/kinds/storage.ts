@@ -147,7 +147,7 @@ function checkAttachment(object: Place): void {
   const [inline, volume] = [source.in('inlineVolumeSpec'), source.in('persistentVolumeName')]
   const words = 'must specify exactly one of inlineVolumeSpec and persistentVolumeName'
   if (inline.isSet && volume.isSet) source.forbidden(words)
-  else if (inline.isSet) checkVolumeSpec(inline, true)
+  else if (inline.isSet) checkVolumeSpec(inline, { volumeName: '', isInline: true })
   else if (!volume.isSet) source.required(words)
   else if (volume.text === '') volume.required('must specify non empty persistentVolumeName')
   node.mustBe(dnsSubdomain)

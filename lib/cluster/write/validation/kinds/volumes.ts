@@ -9,15 +9,18 @@ import { checkNewMeta, isSame } from '../object-meta.ts'
 import type { Place } from '../place.ts'
 import { checkAccessModes, checkClaimSpec } from '../pods/claims.ts'
 import { checkNoBacksteps } from '../pods/paths.ts'
+import {
+  checkAzureDisk,
+  checkFibreChannel,
+  checkFlocker,
+  checkIscsi,
+  checkQuobyte,
+  checkStorageOs,
+  requireText,
+} from '../pods/volume-sources.ts'
 import { checkResourceName } from '../pods/resources.ts'
 import { checkNodeSelector } from '../pods/scheduling.ts'
-import {
-  checkDriverName,
-  checkFibreChannel,
-  checkHostPath,
-  checkNfs,
-  requireText,
-} from '../pods/volumes.ts'
+import { checkDriverName, checkHostPath, checkNfs } from '../pods/volumes.ts'
 
 export const volumeRules: Readonly<Record<string, KindRules>> = {
   PersistentVolume: {
@@ -41,11 +44,14 @@ export const volumeRules: Readonly<Record<string, KindRules>> = {
 
 function checkVolume(object: Place): void {
   checkNewMeta(object, false)
-  checkVolumeSpec(object.in('spec'))
+  checkVolumeSpec(object.in('spec'), { volumeName: object.in('metadata', 'name').text })
 }
 
 /** A volume, or one that lies in another object. */
-export function checkVolumeSpec(spec: Place, isInline = false): void {
+export function checkVolumeSpec(
+  spec: Place,
+  { volumeName, isInline = false }: { readonly volumeName: string; readonly isInline?: boolean },
+): void {
   const inline = 'may not be specified in the context of inline volumes'
   if (isInline) {
     for (const name of ['claimRef', 'capacity']) {
@@ -71,7 +77,7 @@ export function checkVolumeSpec(spec: Place, isInline = false): void {
     if (required.isSet) checkNodeSelector(required)
     else required.required('must specify required node constraints')
   }
-  checkSource(spec)
+  checkSource(spec, volumeName)
   const path = spec.in('hostPath', 'path').text
   if (/^\/+$/.test(path) && policy.text === 'Recycle') {
     policy.forbidden("may not be 'recycle' for a hostPath mount of '/'")
@@ -120,7 +126,7 @@ function checkCapacity(capacity: Place): void {
   }
 }
 
-type Check = (source: Place) => void
+type Check = (source: Place, volumeName: string) => void
 
 function requireAll(...names: readonly string[]): Check {
   return source => {
@@ -135,40 +141,56 @@ const sourceChecks: Readonly<Record<string, Check>> = {
   hostPath: checkHostPath,
   gcePersistentDisk: requireAll('pdName'),
   awsElasticBlockStore: requireAll('volumeID'),
-  glusterfs: requireAll('endpoints', 'path'),
-  flocker: () => {},
+  glusterfs: source => {
+    for (const name of ['endpoints', 'path']) requireText(source, name)
+    const namespace = source.in('endpointsNamespace')
+    if (!namespace.isSet) return
+    if (namespace.text !== '') namespace.mustBe(dnsLabel)
+    else namespace.invalid('if the endpointnamespace is set, it must be a valid namespace name')
+  },
+  flocker: checkFlocker,
   nfs: checkNfs,
   rbd: requireAll('monitors', 'image'),
-  quobyte: requireAll('registry', 'volume'),
+  quobyte: checkQuobyte,
   cephfs: requireAll('monitors'),
-  iscsi: requireAll('targetPortal', 'iqn'),
-  cinder: requireAll('volumeID'),
+  iscsi: checkIscsi,
+  cinder: source => {
+    requireText(source, 'volumeID')
+    const secret = source.in('secretRef')
+    if (secret.isSet) for (const name of ['name', 'namespace']) requireText(secret, name)
+  },
   fc: checkFibreChannel,
   flexVolume: requireAll('driver'),
-  azureFile: requireAll('secretName', 'shareName'),
+  azureFile: source => {
+    for (const name of ['secretName', 'shareName']) requireText(source, name)
+    const namespace = source.in('secretNamespace')
+    if (namespace.isSet && namespace.text === '') namespace.required()
+  },
   vsphereVolume: requireAll('volumePath'),
   photonPersistentDisk: requireAll('pdID'),
   portworxVolume: requireAll('volumeID'),
-  azureDisk: requireAll('diskName', 'diskURI'),
+  azureDisk: checkAzureDisk,
   scaleIO: requireAll('gateway', 'system', 'volumeName'),
   local: source => {
     if (source.in('path').text === '') source.in('path').required()
     else checkNoBacksteps(source.in('path'))
   },
-  storageos: () => {},
+  storageos: source => checkStorageOs(source, true),
   csi: checkCsi,
 }
 
-function checkSource(spec: Place): void {
+function checkSource(spec: Place, volumeName: string): void {
   let count = 0
   for (const [name, check] of Object.entries(sourceChecks)) {
     const source = spec.in(name)
     if (!source.isSet) continue
-    if (count++ > 0) {
-      source.forbidden('may not specify more than 1 volume type')
+    // A second one of these is not refused.
+    if (count++ > 0 && name !== 'flexVolume') {
+      const place = source.as(`${spec.path}.${name === 'cephfs' ? 'cephFS' : name}`)
+      place.forbidden('may not specify more than 1 volume type')
       continue
     }
-    check(source)
+    check(source, volumeName)
     if (name === 'local' && !spec.in('nodeAffinity').isSet) {
       spec.in('nodeAffinity').required('Local volume requires node affinity')
     }

@@ -30,6 +30,7 @@ export const workloadRules: Readonly<Record<string, KindRules>> = {
   },
   ReplicationController: {
     name: dnsSubdomainInBytes,
+    hasFreePrefix: true,
     create: checkReplicationController,
     update: checkReplicationController,
     subresources: { status: checkCounts('replicas') },

@@ -2,7 +2,7 @@
 
 import { quantityNanos } from '../../../../go/quantity.ts'
 import { dnsLabel, dnsSubdomain } from '../formats.ts'
-import { isSame } from '../object-meta.ts'
+import { checkTemplateObjectMeta, isSame } from '../object-meta.ts'
 import type { Place } from '../place.ts'
 import { checkLabelSelector } from '../selectors.ts'
 import { checkQuantity } from './resources.ts'
@@ -17,6 +17,12 @@ export function checkAccessModes(modes: Place): void {
   if (known.includes('ReadWriteOncePod') && new Set(known).size > 1) {
     modes.forbidden('may not use ReadWriteOncePod with other access modes')
   }
+}
+
+/** The template of a claim that is made with its pod. */
+export function checkClaimTemplate(template: Place): void {
+  checkTemplateObjectMeta(template.in('metadata'))
+  checkClaimSpec(template.in('spec'))
 }
 
 export function checkClaimSpec(spec: Place): void {

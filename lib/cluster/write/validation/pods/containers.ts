@@ -48,7 +48,7 @@ export function checkInitContainers(containers: Place, regular: Place, context: 
     checkContainer(container, context)
     const policy = container.in('restartPolicy')
     const isSidecar = policy.text === 'Always'
-    checkContainerRestarts(container)
+    checkInitRestarts(container)
     const name = container.in('name')
     if (names.has(name.text)) name.duplicate(name.text)
     else if (name.text !== '') names.add(name.text)
@@ -67,6 +67,14 @@ export function checkInitContainers(containers: Place, regular: Place, context: 
         restart.invalid("must not be set to 'RestartContainer' for non-sidecar initContainers")
       }
     }
+  }
+}
+
+/** A rule for pods, and not for their templates. */
+export function checkImage(container: Place): void {
+  const image = container.in('image')
+  if (image.text.trim() !== image.text) {
+    image.invalid('must not have leading or trailing whitespace')
   }
 }
 
@@ -227,12 +235,20 @@ function checkResizePolicy(policies: Place, restartPolicy: string): void {
   }
 }
 
+function checkInitRestarts(container: Place): void {
+  const policy = container.in('restartPolicy')
+  if (policy.isSet) checkContainerRestarts(container)
+  else if (container.in('restartPolicyRules').size > 0) policy.required(needsPolicy)
+}
+
+const needsPolicy = 'must specify restartPolicy when restart rules are used'
+
 /** When a container is started again by itself. */
 function checkContainerRestarts(container: Place): void {
   const [policy, rules] = [container.in('restartPolicy'), container.in('restartPolicyRules')]
   if (policy.isSet) policy.oneOf(['Always', 'Never', 'OnFailure'], 'unsupported')
   else if (rules.size > 0) {
-    policy.required('must specify restartPolicy when restart rules are used')
+    policy.required(needsPolicy)
   }
   if (rules.size > 20) rules.tooMany(20)
   for (const rule of rules.items) {

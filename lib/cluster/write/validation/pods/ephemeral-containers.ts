@@ -1,32 +1,23 @@
 /** Ephemeral containers (KEP-277): added to a running pod to look into it, and never changed or
  *  removed. They may set less than others, since nothing may rely upon them. */
 
-import type { JsonValue } from '../../../../codec/json/tree.ts'
 import { isSame } from '../object-meta.ts'
 import type { Place } from '../place.ts'
-import { checkContainer, type PodContext } from './containers.ts'
+import { checkContainer, checkImage, type PodContext } from './containers.ts'
 import { mirrorAnnotation } from './pod-updates.ts'
 
-/** The fields of a container that an ephemeral one may set, and its target. */
-const allowed: ReadonlySet<string> = new Set([
-  'name',
-  'image',
-  'command',
-  'args',
-  'workingDir',
-  'envFrom',
-  'env',
-  'volumeMounts',
-  'volumeDevices',
-  'terminationMessagePath',
-  'terminationMessagePolicy',
-  'imagePullPolicy',
-  'securityContext',
-  'stdin',
-  'stdinOnce',
-  'tty',
-  'targetContainerName',
-])
+/** Fields that they do not have, in the order in which the server looks at them. */
+const notTheirs: readonly string[] = [
+  'ports',
+  'resources',
+  'resizePolicy',
+  'restartPolicy',
+  'restartPolicyRules',
+  'livenessProbe',
+  'readinessProbe',
+  'startupProbe',
+  'lifecycle',
+]
 
 const unwanted = 'cannot be set for an Ephemeral Container'
 
@@ -39,17 +30,13 @@ export function checkEphemeralContainers(spec: Place, context: PodContext): void
   const names = new Set(others)
   for (const container of spec.in('ephemeralContainers').items) {
     checkContainer(container, context)
-    const [image, name, target] = ['image', 'name', 'targetContainerName'].map(member =>
-      container.in(member),
-    ) as [Place, Place, Place]
-    if (image.text.trim() !== image.text) {
-      image.invalid('must not have leading or trailing whitespace')
-    }
+    checkImage(container)
+    const [name, target] = [container.in('name'), container.in('targetContainerName')]
     if (names.has(name.text)) name.duplicate(name.text)
     names.add(name.text)
     if (target.text !== '' && !others.has(target.text)) target.notFound(target.text)
-    for (const [member, value] of container.object ?? []) {
-      if (!allowed.has(member) && isNotZero(value)) container.in(member).forbidden(unwanted)
+    for (const member of notTheirs) {
+      if (isNotZero(container.in(member))) container.in(member).forbidden(unwanted)
     }
     for (const mount of container.in('volumeMounts').items) {
       for (const path of ['subPath', 'subPathExpr']) {
@@ -60,8 +47,8 @@ export function checkEphemeralContainers(spec: Place, context: PodContext): void
 }
 
 /** Resources without a member are the zero value of their struct, and there by default. */
-function isNotZero(value: JsonValue): boolean {
-  return value !== null && !(value instanceof Map && value.size === 0)
+function isNotZero({ isSet, value }: Place): boolean {
+  return isSet && !(value instanceof Map && value.size === 0)
 }
 
 /** The rules of `pods/ephemeralcontainers`, of a pod that has been checked as one. A

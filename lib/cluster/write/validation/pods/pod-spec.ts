@@ -13,6 +13,8 @@ import { checkAnnotations, checkLabels } from '../object-meta.ts'
 import type { Place } from '../place.ts'
 import { checkContainers, checkInitContainers, type PodContext } from './containers.ts'
 import { checkEphemeralContainers } from './ephemeral-containers.ts'
+import { checkHostProcess, checkOs, containersOf } from './os.ts'
+import { checkPodResources } from './pod-resources.ts'
 import { checkRequirements } from './resources.ts'
 import { checkAffinity, checkSpread, checkTolerations } from './scheduling.ts'
 import { checkPodSecurity } from './security.ts'
@@ -67,7 +69,7 @@ export interface PodKind {
 export function checkPodSpec(spec: Place, { podName, isPod }: PodKind): void {
   const grace = spec.in('terminationGracePeriodSeconds')
   if (!grace.isSet) grace.required()
-  const volumes = checkVolumes(spec.in('volumes'), podName)
+  const volumes = checkVolumes(spec.in('volumes'), { podName, isPod })
   const claimNames = checkResourceClaims(spec.in('resourceClaims'))
   const context: PodContext = {
     volumes,
@@ -80,12 +82,7 @@ export function checkPodSpec(spec: Place, { podName, isPod }: PodKind): void {
   checkContainers(spec.in('containers'), context)
   checkInitContainers(spec.in('initContainers'), spec.in('containers'), context)
   checkEphemeralContainers(spec, context)
-  const resources = spec.in('resources')
-  if (resources.isSet) {
-    const claims = resources.in('claims')
-    if (claims.isSet) claims.forbidden('claims may not be set for Resources at pod-level')
-    checkRequirements(resources, claimNames, true)
-  }
+  checkPodResources(spec, claimNames)
   if (spec.in('hostNetwork').isTrue) checkHostPorts(spec, isPod)
   spec.in('restartPolicy').oneOf(['Always', 'OnFailure', 'Never'], 'required')
   spec.in('dnsPolicy').oneOf(dnsPolicies, 'required')
@@ -96,6 +93,7 @@ export function checkPodSpec(spec: Place, { podName, isPod }: PodKind): void {
   for (const gate of spec.in('readinessGates').items) gate.in('conditionType').mustBe(qualifiedName)
   checkSchedulingGates(spec.in('schedulingGates'))
   checkSpread(spec.in('topologySpreadConstraints'))
+  checkHostProcess(spec)
   checkHostUsers(spec)
   checkHostnameOverride(spec)
   checkNames(spec)
@@ -191,11 +189,9 @@ function checkHostUsers(spec: Place): void {
   if (spec.in('hostNetwork').isTrue) spec.in('hostNetwork').forbidden(detail)
   if (spec.in('hostPID').isTrue) spec.in('HostPID').forbidden(detail)
   if (spec.in('hostIPC').isTrue) spec.in('HostIPC').forbidden(detail)
-  for (const name of ['initContainers', 'containers']) {
-    for (const container of spec.in(name).items) {
-      const devices = container.in('volumeDevices')
-      if (devices.size > 0) devices.forbidden(detail)
-    }
+  for (const container of containersOf(spec)) {
+    const devices = container.in('volumeDevices')
+    if (devices.size > 0) devices.forbidden(detail)
   }
 }
 
@@ -244,20 +240,22 @@ function checkTail(spec: Place): void {
     checkRequirements(overhead.as(overhead.path, requirements), new Set())
   }
   checkOs(spec)
+  checkFileVolumes(spec)
 }
 
-function checkOs(spec: Place): void {
-  const os = spec.in('os')
-  if (!os.isSet) return
-  const name = os.in('name')
-  if (name.text === '') name.required()
-  else if (!['linux', 'windows'].includes(name.text)) {
-    os.notSupported(['linux', 'windows'], name.text)
-  } else if (name.text === 'linux') {
-    const detail = 'windows options cannot be set for a linux pod'
-    const places = [spec, ...spec.in('initContainers').items, ...spec.in('containers').items].map(
-      place => place.in('securityContext', 'windowsOptions'),
-    )
-    for (const place of places) if (place.isSet) place.forbidden(detail)
+/** Variables that come from files: these lie in volumes that are made for the pod. */
+function checkFileVolumes(spec: Place): void {
+  const volumes = new Map(spec.in('volumes').items.map(volume => [volume.in('name').text, volume]))
+  for (const container of containersOf(spec)) {
+    for (const variable of container.in('env').items) {
+      const file = variable.in('valueFrom', 'fileKeyRef')
+      if (!file.isSet) continue
+      const name = file.in('volumeName')
+      const volume = volumes.get(name.text)
+      if (volume === undefined) name.notFound(name.text)
+      else if (!volume.in('emptyDir').isSet) {
+        name.invalid('referenced volume must be of type emptyDir', name.text)
+      }
+    }
   }
 }

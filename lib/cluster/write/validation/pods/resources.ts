@@ -86,7 +86,7 @@ export function checkContainerResourceName(place: Place, name: string): void {
 }
 
 function checkPodResourceName(place: Place, name: string): void {
-  checkResourceName(place, name)
+  if (!checkResourceName(place, name)) return
   if (name === 'cpu' || name === 'memory' || isHugePages(name)) return
   place.notSupported(['cpu', 'hugepages-', 'memory'], name)
 }

@@ -54,7 +54,8 @@ export function checkPodSecurity(security: Place, spec: Place): void {
   const groups = security.in('supplementalGroupsPolicy')
   if (groups.isSet) groups.oneOf(['Merge', 'Strict'], 'unsupported')
   const relabelling = security.in('seLinuxChangePolicy')
-  if (relabelling.isSet) relabelling.oneOf(['MountOption', 'Recursive'], 'unsupported')
+  // MountOption needs the gate SELinuxMount, which is off.
+  if (relabelling.isSet) relabelling.oneOf(['Recursive'], 'unsupported')
 }
 
 function checkId(id: Place): void {

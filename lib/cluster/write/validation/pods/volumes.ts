@@ -1,12 +1,21 @@
 /** The volumes of a pod. */
 
-import { dnsLabel, dnsSubdomain, inRange } from '../formats.ts'
+import { dnsLabel, dnsSubdomain } from '../formats.ts'
 import type { Place } from '../place.ts'
 import { quantityNanos } from '../../../../go/quantity.ts'
-import { checkClaimSpec } from './claims.ts'
+import { checkClaimTemplate } from './claims.ts'
 import { checkFieldReference, checkResourceReference } from './environment.ts'
 import { checkNoBacksteps, checkUnreserved } from './paths.ts'
 import { checkTrustBundle } from './trust-bundles.ts'
+import {
+  checkAzureDisk,
+  checkFibreChannel,
+  checkFlocker,
+  checkIscsi,
+  checkQuobyte,
+  checkStorageOs,
+  requireText,
+} from './volume-sources.ts'
 
 const hostPathTypes = [
   '',
@@ -29,7 +38,10 @@ const badMode = 'must be a number between 0 and 0777 (octal), both inclusive'
 
 /** Checks all volumes. Returns the sources of those without errors, by name. `pod` is the
  *  metadata of a pod that is no template. */
-export function checkVolumes(volumes: Place, podName: string): ReadonlyMap<string, Place> {
+export function checkVolumes(
+  volumes: Place,
+  { podName, isPod }: { readonly podName: string; readonly isPod: boolean },
+): ReadonlyMap<string, Place> {
   const right = new Map<string, Place>()
   const made = new Set(
     volumes.items
@@ -38,7 +50,7 @@ export function checkVolumes(volumes: Place, podName: string): ReadonlyMap<strin
   )
   for (const volume of volumes.items) {
     const before = volume.errors.length
-    checkVolumeSource(volume)
+    checkVolumeSource(volume, isPod)
     const name = volume.in('name')
     if (name.text === '') name.required()
     else name.mustBe(dnsLabel)
@@ -71,17 +83,11 @@ const sourceChecks: Readonly<Record<string, Check>> = {
   awsElasticBlockStore: source => requireText(source, 'volumeID'),
   secret: source => checkKeys(source, 'secretName'),
   nfs: checkNfs,
-  iscsi: source => {
-    for (const name of ['targetPortal', 'iqn']) requireText(source, name)
-  },
+  iscsi: source => checkIscsi(source),
   glusterfs: source => {
     for (const name of ['endpoints', 'path']) requireText(source, name)
   },
-  flocker: source => {
-    if (source.in('datasetName').text === '' && source.in('datasetUUID').text === '') {
-      source.required('one of datasetName and datasetUUID is required')
-    }
-  },
+  flocker: checkFlocker,
   persistentVolumeClaim: source => requireText(source, 'claimName'),
   rbd: source => {
     if (source.in('monitors').size === 0) source.in('monitors').required()
@@ -91,9 +97,7 @@ const sourceChecks: Readonly<Record<string, Check>> = {
   cephfs: source => {
     if (source.in('monitors').size === 0) source.in('monitors').required()
   },
-  quobyte: source => {
-    for (const name of ['registry', 'volume']) requireText(source, name)
-  },
+  quobyte: checkQuobyte,
   downwardAPI: checkDownward,
   fc: checkFibreChannel,
   flexVolume: source => requireText(source, 'driver'),
@@ -104,11 +108,8 @@ const sourceChecks: Readonly<Record<string, Check>> = {
   vsphereVolume: source => requireText(source, 'volumePath'),
   photonPersistentDisk: source => requireText(source, 'pdID'),
   portworxVolume: source => requireText(source, 'volumeID'),
-  azureDisk: source => {
-    requireText(source, 'diskName')
-    requireText(source, 'diskURI')
-  },
-  storageos: () => {},
+  azureDisk: checkAzureDisk,
+  storageos: source => checkStorageOs(source),
   projected: checkProjected,
   scaleIO: source => {
     for (const name of ['gateway', 'system', 'volumeName']) requireText(source, name)
@@ -116,28 +117,35 @@ const sourceChecks: Readonly<Record<string, Check>> = {
   csi: checkCsi,
   ephemeral: source => {
     const template = source.in('volumeClaimTemplate')
-    if (template.isSet) checkClaimSpec(template.in('spec'))
+    if (template.isSet) checkClaimTemplate(template)
     else template.required()
   },
   image: source => {
-    requireText(source, 'reference')
     source.in('pullPolicy').oneOf(['Always', 'IfNotPresent', 'Never'], 'required')
   },
 }
 
-function checkVolumeSource(volume: Place): void {
+/** Names that the server spells in another way where a second source is refused. */
+const misspelt: ReadonlyMap<string, string> = new Map([
+  ['cephfs', 'cephFS'],
+  ['downwardAPI', 'downwarAPI'],
+])
+
+function checkVolumeSource(volume: Place, isPod: boolean): void {
   let count = 0
   for (const [name, check] of Object.entries(sourceChecks)) {
     const source = volume.in(name)
     if (!source.isSet) continue
-    if (count++ > 0) source.forbidden('may not specify more than 1 volume type')
-    else check(source)
+    if (count++ === 0) {
+      // A template may leave the image to who makes pods of it.
+      if (name === 'image' && isPod) requireText(source, 'reference')
+      check(source)
+    } else {
+      const place = source.as(`${volume.path}.${misspelt.get(name) ?? name}`)
+      place.forbidden('may not specify more than 1 volume type')
+    }
   }
   if (count === 0) volume.required('must specify a volume type')
-}
-
-export function requireText(place: Place, name: string): void {
-  if (place.in(name).text === '') place.in(name).required()
 }
 
 function parentOf(place: Place, name: string): string {
@@ -146,6 +154,7 @@ function parentOf(place: Place, name: string): string {
 
 export function checkHostPath(source: Place): void {
   requireText(source, 'path')
+  if (source.in('path').text === '') return
   checkNoBacksteps(source.in('path'))
   const type = source.in('type')
   if (type.isSet) type.oneOf(hostPathTypes, 'unsupported')
@@ -278,13 +287,3 @@ function checkCsi(source: Place): void {
 }
 
 /** A Fibre Channel volume: by its targets and its number there, or by its own names. */
-export function checkFibreChannel(source: Place): void {
-  const [targets, ids, lun] = [source.in('targetWWNs'), source.in('wwids'), source.in('lun')]
-  if (targets.size === 0 && ids.size === 0) {
-    targets.required('must specify either targetWWNs or wwids, but not both')
-  }
-  if (targets.size === 0) return
-  if (ids.size > 0) targets.invalid('targetWWNs and wwids can not be specified simultaneously')
-  if (!lun.isSet) lun.required('lun is required if targetWWNs is specified')
-  else lun.invalidFor(inRange(lun.number, 0, 255))
-}

@@ -1,0 +1,59 @@
+/** Fields of pods whose feature gates are off in a kube-apiserver with default flags: a write loses
+ *  them, unless the object had them before. */
+
+import { itemsOf, type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
+
+/** Removes them from the pod, or the template of pods, at this path. */
+export function dropGatedFields(
+  path: readonly string[],
+  object: JsonObject,
+  old: JsonObject | undefined,
+): void {
+  const spec = memberAt(object, path)
+  if (!(spec instanceof Map)) return
+  const before = old && memberAt(old, path)
+  if (!isThere(memberOf(before, 'schedulingGroup'))) spec.delete('schedulingGroup')
+  for (const name of ['clusterTrustBundle', 'podCertificate']) {
+    if (!sourcesOf(before).some(source => isThere(memberOf(source, name)))) {
+      for (const source of sourcesOf(spec)) if (source instanceof Map) source.delete(name)
+    }
+  }
+  if (!lifecyclesOf(before).some(lifecycle => isThere(lifecycle.get('stopSignal')))) {
+    for (const container of containersOf(spec)) dropStopSignal(container)
+  }
+}
+
+function memberAt(object: JsonObject, path: readonly string[]): JsonValue | undefined {
+  return path.reduce<JsonValue | undefined>((value, name) => memberOf(value, name), object)
+}
+
+function isThere(value: JsonValue | undefined): boolean {
+  return value !== undefined && value !== null
+}
+
+/** The sources of projected volumes. */
+function sourcesOf(spec: JsonValue | undefined): JsonValue[] {
+  return itemsOf(memberOf(spec, 'volumes')).flatMap(volume => [
+    ...itemsOf(memberOf(memberOf(volume, 'projected'), 'sources')),
+  ])
+}
+
+function containersOf(spec: JsonValue | undefined): JsonValue[] {
+  return ['initContainers', 'containers', 'ephemeralContainers'].flatMap(list => [
+    ...itemsOf(memberOf(spec, list)),
+  ])
+}
+
+function lifecyclesOf(spec: JsonValue | undefined): JsonObject[] {
+  return containersOf(spec)
+    .map(container => memberOf(container, 'lifecycle'))
+    .filter(lifecycle => lifecycle instanceof Map)
+}
+
+function dropStopSignal(container: JsonValue): void {
+  const lifecycle = memberOf(container, 'lifecycle')
+  if (!(container instanceof Map) || !(lifecycle instanceof Map)) return
+  if (!isThere(lifecycle.get('stopSignal'))) return
+  lifecycle.delete('stopSignal')
+  if (![...lifecycle.values()].some(isThere)) container.delete('lifecycle')
+}

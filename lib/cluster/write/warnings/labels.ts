@@ -1,0 +1,60 @@
+/** Labels of nodes that have other names now. */
+
+import { labelValue } from '../validation/formats.ts'
+import type { Place } from '../validation/place.ts'
+
+const oldLabels: ReadonlyMap<string, string> = new Map([
+  ['beta.kubernetes.io/arch', 'deprecated since v1.14; use "kubernetes.io/arch" instead'],
+  ['beta.kubernetes.io/os', 'deprecated since v1.14; use "kubernetes.io/os" instead'],
+  [
+    'failure-domain.beta.kubernetes.io/region',
+    'deprecated since v1.17; use "topology.kubernetes.io/region" instead',
+  ],
+  [
+    'failure-domain.beta.kubernetes.io/zone',
+    'deprecated since v1.17; use "topology.kubernetes.io/zone" instead',
+  ],
+  [
+    'beta.kubernetes.io/instance-type',
+    'deprecated since v1.17; use "node.kubernetes.io/instance-type" instead',
+  ],
+  ['app.kubernetes.io/created-by', 'deprecated since v1.9'],
+  [
+    'scheduler.alpha.kubernetes.io/preferAvoidPods',
+    'deprecated since v1.22; use Taints and Tolerations instead',
+  ],
+  ['node-role.kubernetes.io/master', 'use "node-role.kubernetes.io/control-plane" instead'],
+])
+
+/** The word about an old label. */
+export function oldLabel(label: string): string | undefined {
+  return oldLabels.get(label)
+}
+
+/** A place that names a label. */
+export function ofLabel({ path, text }: Place): string[] {
+  const word = oldLabels.get(text)
+  return word === undefined ? [] : [`${path}: ${text} is ${word}`]
+}
+
+/** A term by which nodes are selected. */
+export function ofTerm(term: Place, areValuesChecked: boolean): string[] {
+  return term
+    .in('matchExpressions')
+    .items.flatMap(expression => [
+      ...ofLabel(expression.in('key')),
+      ...(areValuesChecked ? expression.in('values').items : []).flatMap(({ path, text }) =>
+        labelValue(text).map(problem => `${path}: ${text} is invalid, ${problem}`),
+      ),
+    ])
+}
+
+export function ofLabelSelector(selector: Place): string[] {
+  return [
+    ...selector.in('matchExpressions').items.flatMap(expression => ofLabel(expression.in('key'))),
+    ...selector.in('matchLabels').entries.flatMap(([label]) => {
+      const word = oldLabel(label)
+      return word === undefined ? [] : [`${selector.in('matchLabels').path}.${label}: ${word}`]
+    }),
+  ]
+}

@@ -1,0 +1,82 @@
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { warningsAbout } from '../../../../../lib/cluster/write/warnings/warnings.ts'
+import { preparedObject } from '../../../../support/rules/validated.ts'
+import { treeOf } from '../recorded/load.ts'
+
+t.test('drivers of devices should have names in lower case', async t => {
+  const sliceOf = (driver: string): Map<string, Map<string, string>> =>
+    new Map([['spec', new Map([['driver', driver]])]])
+  const warningsOf = (driver: string): string[] =>
+    warningsAbout('resource.k8s.io', 'ResourceSlice', sliceOf(driver), undefined)
+  t.strictSame(warningsOf('gpu.example.com'), [])
+  t.strictSame(warningsOf('GPU.example.com'), [
+    'spec.driver: driver names should be lowercase; "GPU.example.com" contains uppercase characters',
+  ])
+})
+
+t.test('members of Services that mean nothing are warned of', async t => {
+  const warningsOf = (spec: object): string[] =>
+    warningsAbout('', 'Service', treeOf({ metadata: { name: 'a' }, spec }), undefined)
+  const externalIPs = ['10.0.0.1']
+  const deprecated =
+    'spec.externalIPs is deprecated and may no longer be implemented in some clusters'
+  const rows: readonly (readonly [object, readonly string[]])[] = [
+    [{ type: 'ClusterIP' }, []],
+    [{ type: 'ClusterIP', externalIPs }, [deprecated]],
+    [
+      { type: 'ClusterIP', clusterIP: 'None', externalIPs, sessionAffinity: 'None' },
+      ['spec.externalIPs is ignored for headless services'],
+    ],
+    [
+      { type: 'ExternalName', externalIPs },
+      ['spec.externalIPs is ignored when spec.type is "ExternalName"'],
+    ],
+    [
+      { type: 'ClusterIP', clusterIP: 'None', sessionAffinity: 'ClientIP' },
+      ['spec.SessionAffinity is ignored for headless services'],
+    ],
+    [
+      { type: 'ClusterIP', clusterIP: 'None', sessionAffinity: 'None', loadBalancerIP: '10.0.0.1' },
+      ['spec.loadBalancerIP is ignored for headless services'],
+    ],
+  ]
+  for (const [spec, warnings] of rows) {
+    t.strictSame(warningsOf(spec), warnings, JSON.stringify(spec))
+  }
+})
+
+interface Recorded {
+  readonly path: string
+  readonly object: { readonly kind: string }
+  readonly warnings: readonly string[]
+}
+
+/** Objects, each with what a kube-apiserver 1.36 warned of when it was created. */
+const recorded = JSON.parse(
+  readFileSync('test/lib/cluster/write/warnings/recorded.json', 'utf8'),
+) as Recorded[]
+
+t.test('a kube-apiserver and we warn of the same', async t => {
+  for (const { path, object, warnings } of recorded) {
+    const [, group = ''] = /^\/apis\/([^/]+)/.exec(path) ?? []
+    const prepared = treeOf(await preparedObject({ path, object }))
+    const ours = warningsAbout(group, object.kind, prepared, undefined)
+    t.strictSame([...new Set(ours)], warnings, JSON.stringify(object))
+  }
+})
+
+t.test('pods and templates that did not change are not warned of again', async t => {
+  const metadata = { name: 'a.b', generation: 2 }
+  const template = { spec: { terminationGracePeriodSeconds: -1 } }
+  const [deployment, pod] = [
+    treeOf({ metadata, spec: { template } }),
+    treeOf({ metadata, spec: template.spec }),
+  ]
+  t.strictSame(warningsAbout('apps', 'Deployment', deployment, deployment), [])
+  t.strictSame(warningsAbout('', 'Pod', pod, pod), [])
+  const before = treeOf({ metadata: { name: 'a.b', generation: 1 } })
+  t.strictSame(warningsAbout('apps', 'Deployment', deployment, before), [
+    'spec.template.spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1',
+  ])
+})
