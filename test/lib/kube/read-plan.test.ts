@@ -4,7 +4,7 @@ import { keyFromText, prefixRange, singleKey } from '../../../lib/base/keys.ts'
 import { CacheError } from '../../../lib/base/errors.ts'
 import { parseListOptions } from '../../../lib/kube/request/list-options.ts'
 import { parseQuery } from '../../../lib/kube/request/request.ts'
-import { planRead, type ReadPlan } from '../../../lib/kube/read-plan.ts'
+import { planRead, prefixOfList, type ReadPlan } from '../../../lib/kube/read-plan.ts'
 import { readFailure } from '../../../lib/kube/read-failure.ts'
 import { statusFromError } from '../../../lib/kube/status.ts'
 import type { ResourceRoute } from '../../../lib/kube/request/routes.ts'
@@ -280,4 +280,34 @@ t.test('a read that fails says so in the words of its kind', async t => {
   ])
   const overloaded = new CacheError('overloaded', 'too many', { retryAfterMs: 1500 })
   t.strictSame(statusOf(plan(''), overloaded), [429, 'too many', 2])
+})
+
+t.test('only a list of what is stored has a prefix', async t => {
+  const route = {
+    type: 'resource',
+    schema: schemaOf(),
+    resource: builtIn('configmaps'),
+    verb: 'list',
+    namespace: 'shop',
+    name: '',
+    subresource: '',
+  } as const
+  const all = builtIn('configmaps').storage!.prefix
+  const rows: readonly (readonly [string, Partial<ResourceRoute>, string | undefined])[] = [
+    ['of a namespace', {}, `${all}shop/`],
+    ['of all namespaces', { namespace: '' }, all],
+    ['of a get', { verb: 'get', name: 'a' }, undefined],
+    ['of a watch', { verb: 'watch' }, undefined],
+    ['of a subresource', { subresource: 'status' }, undefined],
+    ['of a namespace that can be none', { namespace: '..' }, undefined],
+    [
+      'of what is stored nowhere',
+      { resource: { ...builtIn('configmaps'), storage: undefined } },
+      undefined,
+    ],
+  ]
+  for (const [name, change, prefix] of rows) {
+    const found = prefixOfList({ ...route, ...change })
+    t.equal(found, prefix === undefined ? undefined : keyFromText(prefix), name)
+  }
 })
