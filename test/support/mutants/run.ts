@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, normalize, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { patient } from '../patience.ts'
 import { allTestFiles } from '../runner/test-files.ts'
 import { type Reach, reaches, reachOf } from './reach.ts'
 import { type Site, sitesOf } from './sites.ts'
@@ -46,13 +47,14 @@ const rooms = [
   'codec',
 ].map(room => join('dist/lib', room))
 
-/** The tests that are asked: of these rooms, of what is served of them by a service in the same
- *  process, and recordings. */
-const asked = /^dist\/test\/(?:lib\/(?:cluster|codec|kube|http|compose)|golden)\b/
+/** The tests that are asked: of these rooms, of controllers and definitions in a service, and
+ *  recordings. Tests of http and of processes were asked once, and noticed nothing more. */
+const asked =
+  /^dist\/test\/(?:lib\/(?:cluster|codec|kube|compose\/(?:controllers|definitions|applied-custom))\b|golden\/(?:admission|cases|cel-rules|drop|objects|openapi|outputs|shards|webhooks|write-replay)\.)/
 
 /** Tests that take longer are not asked: they would be, for each mutant that nothing else
  *  notices. */
-const slowMaxMs = 10_000
+const slowMaxMs = patient(15_000)
 
 export async function tryMutants(options: MutantsOptions): Promise<Result[]> {
   const tests = allTestFiles().filter(test => asked.test(test))

@@ -17,6 +17,7 @@ export const serviceRangeRules: Readonly<Record<string, KindRules>> = {
       const [parent, before] = [object.in('spec', 'parentRef'), old.in('spec', 'parentRef')]
       const shown = internalValue('*ParentReference', parent.value)
       if (!isSame(parent.value, before.value)) parent.invalid('field is immutable', shown)
+      checkParent(parent)
     },
   },
   'ServiceCIDR.networking.k8s.io': {
