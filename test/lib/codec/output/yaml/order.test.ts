@@ -5,7 +5,7 @@ import t from 'tap'
 import { compareNames } from '../../../../../lib/codec/output/yaml/order.ts'
 
 function isLess(a: string, b: string): boolean {
-  const [left, right] = [[...a], [...b]]
+  const [left, right] = [Array.from(a), Array.from(b)]
   for (let i = 0; i < left.length && i < right.length; i++) {
     const [x, y] = [left[i]!, right[i]!]
     if (x === y) continue
@@ -46,7 +46,7 @@ t.test('names come in the order that go-yaml gives them', async t => {
   const alphabet = ['0', '1', '9', 'a', 'Z', '-', ':', 'é', '😀']
   const names = ['']
   for (const shorter of names) {
-    if ([...shorter].length < 3) names.push(...alphabet.map(letter => shorter + letter))
+    if (Array.from(shorter).length < 3) names.push(...alphabet.map(letter => shorter + letter))
   }
   const strays: string[] = []
   for (const a of names) {
