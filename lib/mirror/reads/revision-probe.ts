@@ -50,6 +50,8 @@ export interface RevisionProbeOptions {
  *  wait for two probes one after another. */
 const lateMs = 4
 const probesMax = 2
+/** Turns of the event loop in which clients that have just been answered may come again. */
+const gatheringTurns = 4
 
 export class RevisionProbe {
   readonly #options: RevisionProbeOptions
@@ -166,8 +168,19 @@ export class RevisionProbe {
       for (const asker of askers) {
         if (!asker.isSettled) asker.probed(revision)
       }
+      await this.#gather(askers.length)
     }
     this.#running--
+  }
+
+  /** Lets those come who were answered together, and ask again at once as eager clients do: in two
+   *  groups by turns each would have questions of its own. Who was answered alone waits for
+   *  nobody. */
+  async #gather(answered: number): Promise<void> {
+    if (answered === 1) return
+    for (let i = 0; i < gatheringTurns && this.#next.length < answered; i++) {
+      await this.#options.clock.yield('first')
+    }
   }
 
   /** The revision, confirmed if it went back; `undefined` if etcd did not answer. */

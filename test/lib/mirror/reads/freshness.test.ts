@@ -75,6 +75,39 @@ t.test('reads share the probe that begins after they came, never the one in flig
   t.equal(etcd.ranges.length - probesBefore, 2)
 })
 
+t.test('who was answered together is waited for, and asks together again', async t => {
+  const { etcd, mirror, clock } = await createReadyFixture()
+  const turns: (() => void)[] = []
+  clock.yield = () => new Promise(resolve => turns.push(resolve))
+  const turn = async (): Promise<void> => {
+    for (const next of turns.splice(0)) next()
+    await clock.advance(0)
+  }
+  const probesBefore = etcd.ranges.length
+  const probes = (): number => etcd.ranges.length - probesBefore
+  const release = hold(etcd)
+  const alone = watchOutcome(read(mirror, 'a'))
+  await clock.advance(0)
+  const pair = ['a', 'b'].map(name => watchOutcome(read(mirror, name)))
+  release()
+  await clock.advance(0)
+  t.strictSame([alone.now(), ...pair.map(one => one.now())], ['at 1', 'at 1', 'at 1'])
+  t.equal(probes(), 2, 'nobody waits for one that was answered alone')
+  const again = [watchOutcome(read(mirror, 'a'))]
+  await turn()
+  again.push(watchOutcome(read(mirror, 'b')))
+  await clock.advance(0)
+  t.strictSame([probes(), ...again.map(one => one.now())], [2, 'waiting', 'waiting'])
+  await turn()
+  t.strictSame([probes(), ...again.map(one => one.now())], [3, 'at 1', 'at 1'])
+  const last = watchOutcome(read(mirror, 'a'))
+  for (let i = 0; i < 4; i++) {
+    t.equal(last.now(), 'waiting')
+    await turn()
+  }
+  t.equal(last.now(), 'at 1', 'but not for long')
+})
+
 t.test('a second probe is sent when the first is late, and a third is not', async t => {
   const { etcd, mirror, clock } = await createReadyFixture()
   const probesBefore = etcd.ranges.length
