@@ -1,7 +1,8 @@
 import t from 'tap'
 import { Slice } from '../../../../../lib/base/slice.ts'
 import { textFromTree } from '../../../../../lib/codec/json/tree.ts'
-import { parseBody } from '../../../../../lib/cluster/write/decode/body.ts'
+import { bodyFormOf, parseBody } from '../../../../../lib/cluster/write/decode/body.ts'
+import { schemaOf } from '../../../../../lib/codec/schema/schema.ts'
 import { SlowClock } from '../../../../support/fake-clock.ts'
 
 t.test(
@@ -61,4 +62,22 @@ t.test('whole numbers of YAML are those of 64 bits, and others floats', async t 
     ['1_000', '1000'],
   ] as const
   for (const [text, json] of rows) t.equal(await numbers(text), `{"a":${json}}`, text)
+})
+
+t.test('a Content-Type names the form of a body, and JSON is the form without one', async t => {
+  const { type } = schemaOf().findKind('v1', 'ConfigMap')!
+  const rows: readonly (readonly [string | undefined, string])[] = [
+    [undefined, 'json'],
+    ['', 'json'],
+    ['application/json', 'json'],
+    ['application/json; charset=utf-8', 'json'],
+    ['APPLICATION/JSON', 'json'],
+    [' application/yaml ', 'yaml'],
+    ['application/vnd.kubernetes.protobuf', 'protobuf'],
+  ]
+  for (const [contentType, form] of rows) t.equal(bodyFormOf(contentType, { type }), form)
+  t.throws(() => bodyFormOf('text/plain', { type }))
+  const protobuf = 'application/vnd.kubernetes.protobuf'
+  t.throws(() => bodyFormOf(protobuf, { type: undefined }))
+  t.equal(bodyFormOf('application/yaml', { type: undefined }), 'yaml')
 })
