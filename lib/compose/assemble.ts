@@ -214,8 +214,9 @@ function warmUpOf(
   if (wings?.threads !== undefined) return undefined
   const { registry, health, storeOf, clock, onFault } = parts
   const { ready } = health
-  const { hasDrop } = served ?? {}
-  return new WarmUp({ state: () => registry.state, ready, storeOf, clock, onFault, hasDrop })
+  const { hasDrop, hasShards } = served ?? {}
+  const options = { ready, storeOf, clock, onFault, hasDrop, hasShards }
+  return new WarmUp({ state: () => registry.state, ...options })
 }
 
 /** Encoded objects, what lets go of them, and what counts the contents of keyspaces. */

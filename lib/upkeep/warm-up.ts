@@ -10,12 +10,16 @@ import { allKeys, type Key } from '../base/keys.ts'
 import { Slice } from '../base/slice.ts'
 import { NotExact } from '../codec/not-exact.ts'
 import { itemEncoder } from '../codec/output/list-body.ts'
-import { itemsOfRun } from '../codec/output/segments.ts'
+import { itemsJoined, joinedRuns } from '../codec/output/joined-items.ts'
+import { itemsOfRun, type Segment } from '../codec/output/segments.ts'
 import type { ObjectEncoder, OutputForm } from '../codec/output/object-encoder.ts'
 import type { ApiState } from '../kube/api-state.ts'
+import { entriesOfShards } from '../kube/selectors/leaf-shards.ts'
+import { parseShardSelector } from '../kube/selectors/shard-selector.ts'
 import type { LeafSlice } from '../store/btree.ts'
 import type { KeyValue } from '../store/event.ts'
 import type { Keyspace } from '../store/keyspace.ts'
+import { SegmentCache } from '../store/segments.ts'
 import type { Snapshot } from '../store/snapshot.ts'
 import type { Follower } from './followers.ts'
 
@@ -31,9 +35,11 @@ export interface WarmUpOptions {
   readonly minObjects?: number
   /** Objects are also shown without their managed fields. */
   readonly hasDrop?: boolean | undefined
+  /** Shards of them are listed: their hashes are made before, too. */
+  readonly hasShards?: boolean | undefined
 }
 
-type WarmedState = Pick<ApiState, 'encoderOf'> & {
+type WarmedState = Pick<ApiState, 'encoderOf' | 'makeReader'> & {
   readonly registry: Pick<ApiState['registry'], 'resources'>
 }
 
@@ -46,6 +52,7 @@ const sampleMaxBytes = 24 * 1024 * 1024
 /** So few are written between two looks at the clock: the first ones take a millisecond each. */
 const objectsAtOnce = 2
 const json = ['json'] as const
+const aQuarter = "shardRange(object.metadata.uid, '0x0000000000000000', '0x4000000000000000')"
 
 export class WarmUp implements Follower {
   readonly #options: WarmUpOptions
@@ -85,6 +92,38 @@ export class WarmUp implements Follower {
       await this.#write(encoder, snapshot, { encoding })
       if (this.#options.hasDrop !== true) continue
       await this.#write(encoder, snapshot, { encoding, drops: true })
+    }
+    if (resource === undefined || this.#options.hasShards !== true) return
+    const selection = { resource, keyspace, shards: parseShardSelector(aQuarter) }
+    for (const encoding of encodings) {
+      const found = entriesOfShards(snapshot, allKeys, selection, state.makeReader)
+      await this.#join(encoder, found, encoding)
+    }
+  }
+
+  /** Writes a sample of a shard as lists of it do, after hashes have been made for all leaves. */
+  async #join(
+    encoder: ObjectEncoder,
+    found: Iterable<KeyValue | undefined>,
+    encoding: 'json' | 'protobuf',
+  ): Promise<void> {
+    const slice = new Slice(this.#options.clock)
+    const sample: KeyValue[] = []
+    for (const entry of found) {
+      if (entry !== undefined && sample.length < sampleObjects) sample.push(entry)
+      if (slice.isOver) await slice.next()
+    }
+    const form = { encoding, rendering: 'object', renderingVersion: 'v1' } as const
+    const perItem = {
+      ...itemEncoder(encoder, { ...form, includeObject: 'None', now: 0 }),
+      segmentName: 'warm-up',
+    }
+    const nothingKept = new SegmentCache<Segment>(0)
+    for (const run of joinedRuns(sample)) {
+      for (const items of itemsJoined(run, perItem, nothingKept)) {
+        if (items instanceof NotExact) return
+      }
+      if (slice.isOver) await slice.next()
     }
   }
 

@@ -32,12 +32,14 @@ const overheadBytes = 160
 const cache = new SegmentCache<Hashes>(cacheMaxBytes)
 const name = 'shards uid'
 
+type ShardSelection = Pick<Selection, 'resource' | 'keyspace'> & { readonly shards: ShardSelector }
+
 /** The entries in the shards, in the order of keys; undefined now and then, so that the work can
  *  give way. Entries that cannot be read are among them: the request may have to pass. */
 export function entriesOfShards(
   snapshot: Snapshot,
   range: KeyRange,
-  selection: Selection & { readonly shards: ShardSelector },
+  selection: ShardSelection,
   makeReader: MakeReader,
 ): Iterable<KeyValue | undefined> {
   if (selection.shards.field === 'namespace') return ofNamespaces(snapshot, range, selection)
@@ -136,7 +138,7 @@ function hashAll({ entries, size }: LeafSlice<KeyValue>, reader: SelectableReade
 function* ofNamespaces(
   snapshot: Snapshot,
   range: KeyRange,
-  { resource, keyspace, shards }: Selection & { readonly shards: ShardSelector },
+  { resource, keyspace, shards }: ShardSelection,
 ): Generator<KeyValue | undefined, void, undefined> {
   const isIn = (namespace: string): boolean => {
     const { high, low } = shardHash(namespace)

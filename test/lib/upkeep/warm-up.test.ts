@@ -5,11 +5,13 @@ import { schemaOf } from '../../../lib/codec/schema/schema.ts'
 import { ObjectEncoder, type ObjectOptions } from '../../../lib/codec/output/object-encoder.ts'
 import type { ByteWriter } from '../../../lib/wire/byte-writer.ts'
 import type { NotExact } from '../../../lib/codec/not-exact.ts'
+import { shardHash } from '../../../lib/kube/selectors/shard-hash.ts'
 import { builtInResources } from '../../../lib/kube/resources/built-ins.ts'
 import type { KeyValue } from '../../../lib/store/event.ts'
 import { Keyspace } from '../../../lib/store/keyspace.ts'
-import { WarmUp } from '../../../lib/upkeep/warm-up.ts'
+import { WarmUp, type WarmUpOptions } from '../../../lib/upkeep/warm-up.ts'
 import { SlowClock } from '../../support/fake-clock.ts'
+import { recordedReader } from '../../support/kube/selectable.ts'
 import { configMap, configMaps, entryOf } from '../../support/kube/outputs.ts'
 
 class NotingEncoder extends ObjectEncoder {
@@ -26,19 +28,23 @@ class NotingEncoder extends ObjectEncoder {
 
 const name = keyFromText('/registry/configmaps/')
 
-function warmUpOf(entries: readonly KeyValue[], minObjects: number, hasDrop?: boolean) {
+function warmUpOf(
+  entries: readonly KeyValue[],
+  minObjects: number,
+  served: Pick<WarmUpOptions, 'hasDrop' | 'hasShards'> = {},
+) {
   const store = new Keyspace({ maxBatches: 1_000, maxAgeMs: 1e9, maxBytes: 1e9 })
   const sorted = [...entries].sort((a, b) => (a.key < b.key ? -1 : 1))
   store.restore(sorted, revision(1_000))
   const encoder = new NotingEncoder(configMaps, undefined)
   const resources = builtInResources(schemaOf(), '/registry')
   const clock = new SlowClock()
-  const state = { registry: { resources }, encoderOf: () => encoder }
+  const state = { registry: { resources }, encoderOf: () => encoder, makeReader: recordedReader }
   const storeOf = (): Keyspace => store
   const ready = Promise.resolve()
   const faults: unknown[] = []
   const onFault = (error: unknown): void => void faults.push(error)
-  const options = { storeOf, clock, ready, onFault, minObjects, hasDrop }
+  const options = { storeOf, clock, ready, onFault, minObjects, ...served }
   const warmUp = new WarmUp({ state: () => state, ...options })
   return { clock, encoder, warmUp, faults }
 }
@@ -56,10 +62,25 @@ t.test('objects of a large resource are written once in both forms, in slices', 
 })
 
 t.test('they are also written without managed fields where they may be asked for', async t => {
-  const { warmUp, encoder, clock } = warmUpOf([configMap('c', {}, 1)], 1, true)
+  const { warmUp, encoder, clock } = warmUpOf([configMap('c', {}, 1)], 1, { hasDrop: true })
   warmUp.stateChanged(name)
   await clock.advance(1)
   t.same(encoder.written, ['json 1', 'dropped json 1', 'protobuf 1', 'dropped protobuf 1'])
+})
+
+t.test('where shards may be asked for, one of four is written as lists of it are', async t => {
+  const uids = Array.from({ length: 40 }, (_, i) => `${i}-of-forty`)
+  const entries = uids.map((uid, i) =>
+    configMap(`c${i + 10}`, { metadata: { name: `c${i + 10}`, namespace: 'team', uid } }, i + 1),
+  )
+  const isOfShard = (uid: string): boolean => shardHash(uid).high < 0x4000_0000
+  const shard = uids.flatMap((uid, i) => (isOfShard(uid) ? [i + 1] : []))
+  const { warmUp, encoder, clock } = warmUpOf(entries, 1, { hasShards: true })
+  warmUp.stateChanged(name)
+  await clock.advance(1)
+  t.ok(shard.length > 0)
+  const forms = ['json', 'protobuf'].flatMap(form => shard.map(at => `${form} ${at}`))
+  t.same(encoder.written.slice(80), forms)
 })
 
 t.test('a small resource is not', async t => {
