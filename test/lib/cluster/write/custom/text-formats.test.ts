@@ -7,6 +7,9 @@ const lastDays = '01-31 03-31 04-30 05-31 06-30 07-31 08-31 09-30 10-31 11-30 12
   .split(' ')
   .map(day => `2023-${day}`)
 
+/** So many of the longest labels: four are 255 characters, the most that a name may have. */
+const labels = (count: number): string => Array(count).fill('a'.repeat(63)).join('.')
+
 /** Texts that have the format, and texts that have not. */
 const formats: Readonly<Record<string, readonly [right: string[], wrong: string[]]>> = {
   bsonobjectid: [
@@ -22,8 +25,8 @@ const formats: Readonly<Record<string, readonly [right: string[], wrong: string[
     ['a', '@b', 'a@', 'a b@c', 'a..b@c', 'a@b..c'],
   ],
   hostname: [
-    ['a', 'a.bc', 'a-b'],
-    ['', 'a.', '-', 'a_b', `${'a'.repeat(64)}.bc`],
+    ['a', 'a.bc', 'a-b', labels(4)],
+    ['', 'a.', '-', 'a_b', `${'a'.repeat(64)}.bc`, `a.${labels(4)}`],
   ],
   ipv4: [['1.2.3.4'], ['1.2.3', '::1', '1.2.3.400']],
   ipv6: [

@@ -1,7 +1,11 @@
 import t from 'tap'
 import { Slice } from '../../../../../lib/base/slice.ts'
 import { textFromTree } from '../../../../../lib/codec/json/tree.ts'
-import { bodyFormOf, parseBody } from '../../../../../lib/cluster/write/decode/body.ts'
+import {
+  bodyFormOf,
+  decodeBuiltIn,
+  parseBody,
+} from '../../../../../lib/cluster/write/decode/body.ts'
 import { schemaOf } from '../../../../../lib/codec/schema/schema.ts'
 import { SlowClock } from '../../../../support/fake-clock.ts'
 
@@ -80,4 +84,42 @@ t.test('a Content-Type names the form of a body, and JSON is the form without on
   const protobuf = 'application/vnd.kubernetes.protobuf'
   t.throws(() => bodyFormOf(protobuf, { type: undefined }))
   t.equal(bodyFormOf('application/yaml', { type: undefined }), 'yaml')
+})
+
+t.test('words of YAML 1.1 that are no texts', async t => {
+  const rows: readonly (readonly [unknown, readonly string[]])[] = [
+    [null, ['', '~', 'null', 'Null', 'NULL']],
+    [true, ['y', 'Y', 'yes', 'Yes', 'YES', 'true', 'True', 'TRUE', 'on', 'On', 'ON']],
+    [false, ['n', 'N', 'no', 'No', 'NO', 'false', 'False', 'FALSE', 'off', 'Off', 'OFF']],
+  ]
+  for (const [value, words] of rows) {
+    for (const word of words) {
+      const slice = new Slice(new SlowClock())
+      const { document } = await parseBody(Buffer.from(`a: ${word}\nb: '${word}'`), 'yaml', slice)
+      t.equal(textFromTree(document.value), JSON.stringify({ a: value, b: word }))
+    }
+  }
+})
+
+t.test('a list of managers that is empty stays, since it asks to forget them', async t => {
+  const { type } = schemaOf().findKind('v1', 'ConfigMap')!
+  const decoded = async (metadata: object): Promise<string> => {
+    const body = Buffer.from(JSON.stringify({ metadata }))
+    const kind = {
+      schema: schemaOf(),
+      group: '',
+      version: 'v1',
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      resource: 'configmaps',
+      isNamespaced: true,
+      definition: undefined,
+      type,
+    }
+    const sent = { body, form: 'json', fieldValidation: 'Ignore' } as const
+    const slice = new Slice(new SlowClock())
+    return textFromTree((await decodeBuiltIn(kind, sent, slice)).object)
+  }
+  t.match(await decoded({ name: 'a', managedFields: [] }), '"managedFields":[]')
+  t.notMatch(await decoded({ name: 'a' }), 'managedFields')
 })

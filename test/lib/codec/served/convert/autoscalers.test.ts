@@ -105,6 +105,14 @@ t.test(
         type: 'Resource',
         resource: { name: 'cpu', current: { averageValue: '2', averageUtilization: 5 } },
       },
+      {
+        type: 'ContainerResource',
+        containerResource: {
+          name: 'cpu',
+          container: 'c',
+          current: { averageValue: '1', averageUtilization: 9 },
+        },
+      },
       { type: 'Pods', pods: { metric, current: { averageValue: '3' } } },
       {
         type: 'Object',
@@ -133,6 +141,15 @@ t.test(
         {
           type: 'Resource',
           resource: { name: 'cpu', currentAverageUtilization: 5, currentAverageValue: '2' },
+        },
+        {
+          type: 'ContainerResource',
+          containerResource: {
+            name: 'cpu',
+            currentAverageUtilization: 9,
+            currentAverageValue: '1',
+            container: 'c',
+          },
         },
         { type: 'Pods', pods: { metricName: 'm', currentAverageValue: '3', selector } },
         {
