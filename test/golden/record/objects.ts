@@ -150,10 +150,14 @@ function wantedObject(listPath: string, item: JsonObject): WantedObject | undefi
   }
 }
 
-/** Ephemeral containers come to a pod that is there. */
+/** Ephemeral containers come to a pod that is there, and its priority is the server's to say: one
+ *  that is not that of its class, or of the class by default, is refused. */
 function withoutLaterParts(item: JsonObject): JsonObject {
   const { spec } = item as { readonly spec?: object }
-  return spec === undefined ? item : { ...item, spec: { ...spec, ephemeralContainers: undefined } }
+  if (spec === undefined) return item
+  const isPod = 'containers' in spec
+  const later = isPod ? { priority: undefined, preemptionPolicy: undefined } : {}
+  return { ...item, spec: { ...spec, ephemeralContainers: undefined, ...later } }
 }
 
 interface JobParts {
