@@ -42,7 +42,8 @@ export class ServiceRanges {
     const [range] = this.#ranges()
     const places = (range?.size ?? 0) - 3
     if (range === undefined || places < 1) return address
-    return textOfNumber(range.first + 2 + ((numberOf(address) - drawn - 2) % places))
+    const place = (numberOf(address) - drawn - 2) % places
+    return textOfNumber(range.first + 2 + (place < 0 ? place + places : place))
   }
 
   #ranges(): readonly Range[] {

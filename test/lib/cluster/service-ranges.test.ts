@@ -36,6 +36,7 @@ t.test('an address that is drawn is placed in the range of the cluster', async t
   t.equal(placed('10.96.0.0/12', '10.111.255.254'), '10.111.255.254')
   t.equal(placed('10.43.0.0/16', '10.96.0.2'), '10.43.0.2')
   t.equal(placed('10.43.0.0/16', '10.97.0.2'), '10.43.0.5')
+  t.ok(placed('10.43.0.0/16', '10.0.0.1').startsWith('10.43.'), 'also one from below')
   t.equal(placed('192.168.4.0/30', '10.99.1.9'), '192.168.4.2')
   t.equal(placed('192.168.4.0/31', '10.99.1.9'), '10.99.1.9', 'it has no place')
 })
