@@ -4,7 +4,6 @@
  *
  *  Exit codes: 0 done, 1 failed, 2 the command line was wrong; `run` has its command's. */
 
-import './commands/new-objects.ts'
 import { CacheError } from './base/errors.ts'
 import type { LevelledLogger, Logger } from './base/logger.ts'
 import type { CommandContext } from './commands/context.ts'

@@ -20,7 +20,6 @@ import { type OpenClient, openEtcdClient } from './etcd-client.ts'
 import { loadRecording } from './recordings/load.ts'
 import { replayPlanOf, startReplay } from './recordings/replay-plan.ts'
 import type { ThreadsOptions } from '../threads/threads.ts'
-import { letNewObjectsGrow } from './new-objects.ts'
 import { faceThreadScript } from './program.ts'
 import type { ThreadOptions } from './thread-options.ts'
 import { type ServePlan, startPlan, stopDelayOf } from './plan/serve-plan.ts'
@@ -95,7 +94,6 @@ function withWings(plan: ServePlan, more: Partial<WingOptions>): ServePlan {
 async function threadsFor(values: OptionValues): Promise<ThreadsOptions | undefined> {
   const count = threadsOf(values)
   if (count === 1) return undefined
-  letNewObjectsGrow()
   const { prepareThreads } = await wings.threads()
   const options: ThreadOptions = { values: values.entries }
   return prepareThreads({ count, script: faceThreadScript(), options })
