@@ -6,7 +6,7 @@ export const suiteBudgets: Readonly<Record<string, number>> = {
   bench: 10,
   cluster: 45,
   codec: 22,
-  commands: 16,
+  commands: 20,
   compose: 32,
   config: 3,
   contract: 4,
