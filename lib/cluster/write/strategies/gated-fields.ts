@@ -1,18 +1,34 @@
-/** Fields of pods whose feature gates are off in a kube-apiserver with default flags: a write loses
- *  them, unless the object had them before. */
+/** Fields whose feature gates are off in a kube-apiserver with default flags, or whose feature is
+ *  gone: a write loses them, unless the object had them before. */
 
-import { itemsOf, type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
+import {
+  itemsOf,
+  type JsonObject,
+  type JsonValue,
+  memberAt,
+  memberOf,
+} from '../../../codec/json/tree.ts'
 
-/** Removes them from the pod, or the template of pods, at this path. */
-export function dropGatedFields(
+/** Removes the field at this path. */
+export function dropGatedField(
+  path: readonly string[],
+  object: JsonObject,
+  old: JsonObject | undefined,
+): void {
+  const [parent, name = ''] = [memberAt(object, path.slice(0, -1)), path.at(-1)]
+  if (parent instanceof Map && !isThere(memberAt(old, path))) parent.delete(name)
+}
+
+/** Removes those of the pod, or the template of pods, at this path. */
+export function dropGatedFieldsOfPod(
   path: readonly string[],
   object: JsonObject,
   old: JsonObject | undefined,
 ): void {
   const spec = memberAt(object, path)
   if (!(spec instanceof Map)) return
-  const before = old && memberAt(old, path)
-  if (!isThere(memberOf(before, 'schedulingGroup'))) spec.delete('schedulingGroup')
+  const before = memberAt(old, path)
+  dropGatedField([...path, 'schedulingGroup'], object, old)
   for (const name of ['clusterTrustBundle', 'podCertificate']) {
     if (!sourcesOf(before).some(source => isThere(memberOf(source, name)))) {
       for (const source of sourcesOf(spec)) if (source instanceof Map) source.delete(name)
@@ -21,10 +37,6 @@ export function dropGatedFields(
   if (!lifecyclesOf(before).some(lifecycle => isThere(lifecycle.get('stopSignal')))) {
     for (const container of containersOf(spec)) dropStopSignal(container)
   }
-}
-
-function memberAt(object: JsonObject, path: readonly string[]): JsonValue | undefined {
-  return path.reduce<JsonValue | undefined>((value, name) => memberOf(value, name), object)
 }
 
 function isThere(value: JsonValue | undefined): boolean {

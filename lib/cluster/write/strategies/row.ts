@@ -65,6 +65,8 @@ export interface StrategyRow {
   /** A delete answers with the object, and not with a Status. */
   readonly returnsDeleted?: boolean
   readonly collection?: Collection
+  /** Paths of fields that only an object that has them keeps. */
+  readonly gated?: readonly (readonly string[])[]
   /** The path of the pod's spec in it. */
   readonly podSpec?: readonly string[]
   readonly prepareCreate?: PrepareCreate

@@ -11,7 +11,7 @@ import {
 } from '../metadata.ts'
 import { areEqual } from '../ownership/sets/values.ts'
 import type { WriteKind } from '../write-kind.ts'
-import { dropGatedFields } from './gated-fields.ts'
+import { dropGatedField, dropGatedFieldsOfPod } from './gated-fields.ts'
 import type { PrepareCreate, PrepareUpdate, StrategyContext, StrategyRow } from './row.ts'
 import { strategyRows } from './table.ts'
 
@@ -37,7 +37,7 @@ export function strategyOf(kind: WriteKind, subresource: string): Strategy {
 function prepareCreate(row: StrategyRow, object: JsonObject, context: StrategyContext): void {
   if (row.hasStatus === true && row.keepsStatus !== true) object.delete('status')
   if (row.counted !== undefined) setGeneration(object, 1)
-  if (row.podSpec !== undefined) dropGatedFields(row.podSpec, object, undefined)
+  dropGated(row, object, undefined)
   row.prepareCreate?.(object, context)
 }
 
@@ -48,10 +48,15 @@ interface Update {
 
 function prepareUpdate(row: StrategyRow, object: JsonObject, { old, context }: Update): void {
   if (row.hasStatus === true) copyMember(object, old, 'status')
-  if (row.podSpec !== undefined) dropGatedFields(row.podSpec, object, old)
+  dropGated(row, object, old)
   row.prepareUpdate?.(object, old, context)
   const hasChanged = row.counted?.some(name => hasMemberChanged(object, old, name)) === true
   if (hasChanged) setGeneration(object, generationOf(old) + 1)
+}
+
+function dropGated(row: StrategyRow, object: JsonObject, old: JsonObject | undefined): void {
+  if (row.podSpec !== undefined) dropGatedFieldsOfPod(row.podSpec, object, old)
+  for (const path of row.gated ?? []) dropGatedField(path, object, old)
 }
 
 function hasMemberChanged(object: JsonObject, old: JsonObject, name: string): boolean {

@@ -29,8 +29,11 @@ export const strategyRows: Readonly<Record<string, StrategyRow>> = {
   '/nodes': {
     hasStatus: true,
     keepsStatus: true,
-    prepareCreate: object => dropNodeConfig(object, undefined),
-    prepareUpdate: dropNodeConfig,
+    // Configuration of kubelets through the API was removed.
+    gated: [
+      ['spec', 'configSource'],
+      ['status', 'config'],
+    ],
   },
   '/persistentvolumeclaims': claims,
   '/persistentvolumes': volumes,
@@ -84,8 +87,8 @@ export const strategyRows: Readonly<Record<string, StrategyRow>> = {
   'apps/replicasets': templated,
   'apps/statefulsets': {
     ...templated,
-    prepareCreate: object => dropUnavailable(object, undefined),
-    prepareUpdate: dropUnavailable,
+    // MaxUnavailableStatefulSet
+    gated: [['spec', 'updateStrategy', 'rollingUpdate', 'maxUnavailable']],
   },
   'autoscaling/horizontalpodautoscalers': { hasStatus: true },
   'batch/cronjobs': {
@@ -100,8 +103,11 @@ export const strategyRows: Readonly<Record<string, StrategyRow>> = {
   'coordination.k8s.io/leases': {
     createsOnUpdate: true,
     needsVersion: true,
-    prepareCreate: object => keepPlainLease(object, undefined),
-    prepareUpdate: keepPlainLease,
+    // CoordinatedLeaderElection
+    gated: [
+      ['spec', 'strategy'],
+      ['spec', 'preferredHolder'],
+    ],
   },
   'discovery.k8s.io/endpointslices': {
     counted: ['*', 'metadata.labels'],
@@ -136,11 +142,9 @@ export const strategyRows: Readonly<Record<string, StrategyRow>> = {
     counted: spec,
     needsVersion: true,
     returnsDeleted: true,
-    prepareCreate: object => {
-      uncounted(object)
-      dropScaling(object, undefined)
-    },
-    prepareUpdate: dropScaling,
+    // VolumeLimitScaling
+    gated: [['spec', 'preventPodSchedulingIfMissing']],
+    prepareCreate: uncounted,
   },
   'storage.k8s.io/csinodes': { needsVersion: true, returnsDeleted: true },
   'storage.k8s.io/csistoragecapacities': { needsVersion: true },
@@ -150,40 +154,10 @@ export const strategyRows: Readonly<Record<string, StrategyRow>> = {
   'storagemigration.k8s.io/storageversionmigrations': { ...guarded, needsVersion: true },
 }
 
-/** The gate MaxUnavailableStatefulSet is off: only a set that has the field keeps it. */
-function dropUnavailable(object: JsonObject, old: JsonObject | undefined): void {
-  const rollingOf = (set: JsonObject | undefined): JsonValue | undefined =>
-    memberOf(memberOf(set?.get('spec'), 'updateStrategy'), 'rollingUpdate')
-  const rolling = rollingOf(object)
-  if (!(rolling instanceof Map)) return
-  const had = (memberOf(rollingOf(old), 'maxUnavailable') ?? null) !== null
-  if (!had) rolling.delete('maxUnavailable')
-}
-
-/** The gate VolumeLimitScaling is off: only a driver that has the field keeps it. */
-function dropScaling(object: JsonObject, old: JsonObject | undefined): void {
-  const name = 'preventPodSchedulingIfMissing'
-  const had = (memberOf(old?.get('spec'), name) ?? null) !== null
-  const driver = object.get('spec')
-  if (!had && driver instanceof Map) driver.delete(name)
-}
-
 /** Topology was written through a version that is gone. */
 function dropTopology(object: JsonObject): void {
   for (const endpoint of itemsOf(object.get('endpoints'))) {
     if (endpoint instanceof Map) endpoint.delete('deprecatedTopology')
-  }
-}
-
-/** Configuration of kubelets through the API was removed; a node that has it keeps it. */
-function dropNodeConfig(object: JsonObject, old: JsonObject | undefined): void {
-  for (const [part, name] of [
-    ['spec', 'configSource'],
-    ['status', 'config'],
-  ] as const) {
-    const members = object.get(part)
-    const had = (memberOf(old?.get(part), name) ?? null) !== null
-    if (!had && members instanceof Map) members.delete(name)
   }
 }
 
@@ -248,15 +222,6 @@ function setTemplateGeneration(object: JsonObject, generation: number): void {
   const annotations: JsonObject = known instanceof Map ? new Map(known) : new Map()
   annotations.set(templateGeneration, String(generation))
   metadata.set('annotations', annotations)
-}
-
-/** A Lease of coordinated elections, which are switched off. */
-function keepPlainLease(object: JsonObject, old: JsonObject | undefined): void {
-  const lease = object.get('spec')
-  if (!(lease instanceof Map)) return
-  for (const name of ['strategy', 'preferredHolder']) {
-    if ((memberOf(old?.get('spec'), name) ?? null) === null) lease.delete(name)
-  }
 }
 
 /** A Job chooses its pods by labels that it makes itself, unless it says otherwise. */
