@@ -26,9 +26,10 @@ const oldLabels: ReadonlyMap<string, string> = new Map([
   ['node-role.kubernetes.io/master', 'use "node-role.kubernetes.io/control-plane" instead'],
 ])
 
-/** The word about an old label. */
-export function oldLabel(label: string): string | undefined {
-  return oldLabels.get(label)
+/** A label that stands at the path. */
+export function ofOldLabel(label: string, path: string): string[] {
+  const word = oldLabels.get(label)
+  return word === undefined ? [] : [`${path}: ${word}`]
 }
 
 /** A place that names a label. */
@@ -52,9 +53,8 @@ export function ofTerm(term: Place, areValuesChecked: boolean): string[] {
 export function ofLabelSelector(selector: Place): string[] {
   return [
     ...selector.in('matchExpressions').items.flatMap(expression => ofLabel(expression.in('key'))),
-    ...selector.in('matchLabels').entries.flatMap(([label]) => {
-      const word = oldLabel(label)
-      return word === undefined ? [] : [`${selector.in('matchLabels').path}.${label}: ${word}`]
-    }),
+    ...selector
+      .in('matchLabels')
+      .entries.flatMap(([label]) => ofOldLabel(label, `${selector.path}.matchLabels.${label}`)),
   ]
 }

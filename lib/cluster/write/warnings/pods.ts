@@ -6,8 +6,9 @@ import type { Place } from '../validation/place.ts'
 import { containersOf } from '../validation/pods/os.ts'
 import { ofAddress } from './addresses.ts'
 import { ofFraction } from './amounts.ts'
-import { ofLabel, oldLabel, ofTerm } from './labels.ts'
+import { ofLabel, ofOldLabel, ofTerm } from './labels.ts'
 import { ofClaimSpec } from './claims.ts'
+import { ofOldVolume } from './old-volumes.ts'
 import { ofOverlaps } from './overlaps.ts'
 
 /** @param template a pod, or a template of pods */
@@ -53,10 +54,7 @@ function ofNodes(spec: Place): string[] {
   const required = 'requiredDuringSchedulingIgnoredDuringExecution'
   const preferred = 'preferredDuringSchedulingIgnoredDuringExecution'
   return [
-    ...spec.in('nodeSelector').entries.flatMap(([label, { path }]) => {
-      const word = oldLabel(label)
-      return word === undefined ? [] : [`${path}: ${word}`]
-    }),
+    ...spec.in('nodeSelector').entries.flatMap(([label, { path }]) => ofOldLabel(label, path)),
     ...affinity.in(required, 'nodeSelectorTerms').items.flatMap(term => ofTerm(term, false)),
     ...affinity.in(preferred).items.flatMap(term => ofTerm(term.in('preference'), true)),
     ...spec
@@ -109,28 +107,20 @@ function oldProfile(annotations: Place, name: string): string[] {
     : []
 }
 
-/** Kinds of volumes that nothing mounts any more, each with the name that the server gives it. */
-const oldVolumes = [
-  ['photonPersistentDisk', 'photonPersistentDisk', 'deprecated in v1.11, non-functional in v1.16+'],
-  ['gitRepo', 'gitRepo', 'deprecated in v1.11, and disabled by default in v1.33+'],
-  ['scaleIO', 'scaleIO', 'deprecated in v1.16, non-functional in v1.22+'],
-  ['flocker', 'flocker', 'deprecated in v1.22, non-functional in v1.25+'],
-  ['storageos', 'storageOS', 'deprecated in v1.22, non-functional in v1.25+'],
-  ['quobyte', 'quobyte', 'deprecated in v1.22, non-functional in v1.25+'],
-  ['glusterfs', 'glusterfs', 'deprecated in v1.25, non-functional in v1.26+'],
-  ['ephemeral', '', ''],
-  ['cephfs', 'cephfs', 'deprecated in v1.28, non-functional in v1.31+'],
-  ['rbd', 'rbd', 'deprecated in v1.28, non-functional in v1.31+'],
-] as const
-
 function ofVolume(volume: Place): string[] {
-  return oldVolumes.flatMap(([name, shown, word]) => {
-    const source = volume.in(name)
-    if (!source.isSet) return []
-    return name === 'ephemeral'
-      ? ofClaimSpec(source.in('volumeClaimTemplate', 'spec'))
-      : [`${volume.path}.${shown}: ${word}`]
-  })
+  return [
+    ...ofOldVolume(volume, [
+      'photonPersistentDisk',
+      'gitRepo',
+      'scaleIO',
+      'flocker',
+      'storageos',
+      'quobyte',
+      'glusterfs',
+    ]),
+    ...ofClaimSpec(volume.in('ephemeral', 'volumeClaimTemplate', 'spec')),
+    ...ofOldVolume(volume, ['cephfs', 'rbd']),
+  ]
 }
 
 function duplicates(list: Place, name: string): string[] {

@@ -9,7 +9,8 @@ import { Place } from '../validation/place.ts'
 import { isSame } from '../validation/object-meta.ts'
 import { ofAddress, ofPrefix } from './addresses.ts'
 import { ofClaimSpec } from './claims.ts'
-import { ofLabelSelector, ofTerm, oldLabel } from './labels.ts'
+import { ofLabelSelector, ofOldLabel, ofTerm } from './labels.ts'
+import { ofOldVolume } from './old-volumes.ts'
 import { ofPod } from './pods.ts'
 import { ofService } from './services.ts'
 
@@ -64,10 +65,9 @@ const warnings: Readonly<Record<string, Warn>> = {
   'ResourceSlice.resource.k8s.io': ofSlice,
   ResourceQuota: (object, old) => (old === undefined ? ofQuota(object) : []),
   'RuntimeClass.node.k8s.io': object =>
-    object.in('scheduling', 'nodeSelector').entries.flatMap(([label]) => {
-      const word = oldLabel(label)
-      return word === undefined ? [] : [`scheduling.nodeSelector: ${word}`]
-    }),
+    object
+      .in('scheduling', 'nodeSelector')
+      .entries.flatMap(([label]) => ofOldLabel(label, 'scheduling.nodeSelector')),
   Service: ofService,
   ServiceAccount: ofServiceAccount,
   'StatefulSet.apps': ofStatefulSet,
@@ -161,15 +161,6 @@ function ofOldAnnotation(object: Place, [name, word]: readonly [string, string])
   return hasAnnotation(object, name) ? [`metadata.annotations[${name}]: ${word}`] : []
 }
 
-const oldVolumes = [
-  ['cephfs', 'cephfs', 'deprecated in v1.28, non-functional in v1.31+'],
-  ['photonPersistentDisk', 'photonPersistentDisk', 'deprecated in v1.11, non-functional in v1.16+'],
-  ['scaleIO', 'scaleIO', 'deprecated in v1.16, non-functional in v1.22+'],
-  ['storageos', 'storageOS', 'deprecated in v1.22, non-functional in v1.25+'],
-  ['glusterfs', 'glusterfs', 'deprecated in v1.25, non-functional in v1.26+'],
-  ['rbd', 'rbd', 'deprecated in v1.28, non-functional in v1.31+'],
-] as const
-
 function ofVolume(object: Place): string[] {
   const spec = object.in('spec')
   const terms = spec.in('nodeAffinity', 'required', 'nodeSelectorTerms')
@@ -181,9 +172,14 @@ function ofVolume(object: Place): string[] {
         ]
       : []),
     ...terms.items.flatMap(term => ofTerm(term, false)),
-    ...oldVolumes.flatMap(([name, shown, word]) =>
-      spec.in(name).isSet ? [`spec.${shown}: ${word}`] : [],
-    ),
+    ...ofOldVolume(spec, [
+      'cephfs',
+      'photonPersistentDisk',
+      'scaleIO',
+      'storageos',
+      'glusterfs',
+      'rbd',
+    ]),
   ]
 }
 
@@ -202,11 +198,8 @@ function ofStorageClass(object: Place): string[] {
   return object
     .in('allowedTopologies')
     .items.flatMap(term => term.in('matchLabelExpressions').items)
-    .flatMap(expression => {
-      const { path, text } = expression.in('key')
-      const word = oldLabel(text)
-      return word === undefined ? [] : [`${path}: ${word}`]
-    })
+    .map(expression => expression.in('key'))
+    .flatMap(({ path, text }) => ofOldLabel(text, path))
 }
 
 const managedBy = 'endpointslice.kubernetes.io/managed-by'
