@@ -44,6 +44,8 @@ const wanted = ['list', 'exact', 'continued', 'exact, from etcd', 'expired, to g
 const writesBefore = 600
 /** Kept for later: chains go on when others have been written and compacted. */
 const openChainsMax = 60
+/** So many at least go on only when their revision is compacted. */
+const laidAsideMin = 20
 
 interface Server {
   readonly served: Served
@@ -121,7 +123,8 @@ class Model {
   }
 
   #keepChain(random: Random, chain: OpenChain): void {
-    if (!this.knowsCompaction && random.next() < 0.1) this.#laidAside.push(chain)
+    const isNeeded = this.#laidAside.length < laidAsideMin || random.next() < 0.1
+    if (!this.knowsCompaction && isNeeded) this.#laidAside.push(chain)
     if (this.#chains.length < openChainsMax) this.#chains.push(chain)
     else this.#chains[randomInt(random, 0, openChainsMax - 1)] = chain
   }

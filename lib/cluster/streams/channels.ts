@@ -105,6 +105,7 @@ class SpdyChannels implements Channels {
         if (stream === this.#streams.get('stdin')) events.inputEnd()
       },
       reset: () => {},
+      behind: isBehind => (isBehind ? this.#carrier.pause() : this.#carrier.resume()),
       fail: () => this.#carrier.destroy(),
     })
     this.#carrier = plainOf(exchange, spdyProtocol, {

@@ -83,8 +83,9 @@ class Forwarder {
   /** Streams for errors that wait for that of their bytes, by the request's number. */
   readonly #waiting = new Map<string, number>()
   readonly #byStream = new Map<number, Forwarded>()
-  /** Programs that read slowly. */
-  readonly #slow = new Set<Socket>()
+  /** Those for whom the client is not read: programs that read slowly, and the session if more has
+   *  come than it has read. */
+  readonly #slow = new Set<Socket | SpdySession>()
   #cancelIdle: () => void = () => {}
   #isOver = false
   onOver: () => void = () => {}
@@ -97,6 +98,7 @@ class Forwarder {
       data: (stream, bytes) => this.#write(stream, bytes),
       end: stream => this.#byStream.get(stream)?.socket.end(),
       reset: stream => this.#byStream.get(stream)?.socket.destroy(),
+      behind: isBehind => (isBehind ? this.#wait(this.#session) : this.#isRead(this.#session)),
       fail: () => this.#carrier.close(),
     })
     this.#carrier = carry({
@@ -159,14 +161,17 @@ class Forwarder {
     const socket = this.#byStream.get(stream)?.socket
     if (socket === undefined || !socket.writable) return
     socket.write(bytes)
-    if (socket.writableLength <= waitingMaxBytes) return
-    // All of the client's streams are on one connection, so all wait for the slowest.
-    this.#slow.add(socket)
+    if (socket.writableLength > waitingMaxBytes) this.#wait(socket)
+  }
+
+  /** All of the client's streams are on one connection, so all wait for the slowest. */
+  #wait(slow: Socket | SpdySession): void {
+    this.#slow.add(slow)
     this.#carrier.pause()
   }
 
-  #isRead(socket: Socket): void {
-    if (this.#slow.delete(socket) && this.#slow.size === 0) this.#carrier.resume()
+  #isRead(slow: Socket | SpdySession): void {
+    if (this.#slow.delete(slow) && this.#slow.size === 0) this.#carrier.resume()
   }
 
   #resumeTargets(): void {

@@ -8,8 +8,10 @@ const frameTypes = { open: 1, reply: 2, reset: 3, ping: 6, goAway: 7 }
 const finFlag = 1
 const headLength = 8
 const frameMaxBytes = 1024 * 1024
-/** Bytes that have come and are not read yet. */
-const unreadMaxBytes = 4 * 1024 * 1024
+/** Bytes that have come while headers are read; beyond, the client has to wait. */
+const aheadMaxBytes = 2 * frameMaxBytes
+/** Bytes of a client that does not wait. */
+const unreadMaxBytes = 4 * frameMaxBytes
 
 export interface SpdyEvents {
   /** Bytes for the client. */
@@ -20,6 +22,8 @@ export interface SpdyEvents {
   readonly end: (stream: number) => void
   /** The client wants no more of the stream. */
   readonly reset: (stream: number) => void
+  /** More has come than is read: no more is wanted until that is over. */
+  readonly behind: (isBehind: boolean) => void
   /** The client breaks the protocol; nothing is read from here on. */
   readonly fail: (reason: string) => void
 }
@@ -40,6 +44,7 @@ export class SpdySession {
   readonly #writer = new HeaderWriter()
   #unread: Buffer = Buffer.alloc(0)
   #isReading = false
+  #isBehind = false
   #isOver = false
 
   constructor(events: SpdyEvents) {
@@ -52,6 +57,7 @@ export class SpdySession {
     this.#unread = this.#unread.length === 0 ? bytes : Buffer.concat([this.#unread, bytes])
     if (this.#unread.length > unreadMaxBytes) return this.#fail('too much has come at once')
     if (!this.#isReading) void this.#read()
+    this.#setBehind()
   }
 
   data(stream: number, bytes: Buffer): void {
@@ -80,6 +86,7 @@ export class SpdySession {
         if (this.#unread.length < length) return
         const frame = frameOf(this.#unread.subarray(0, length))
         this.#unread = this.#unread.subarray(length)
+        this.#setBehind()
         await this.#handle(frame)
       }
     } catch (error) {
@@ -88,6 +95,13 @@ export class SpdySession {
     } finally {
       this.#isReading = false
     }
+  }
+
+  #setBehind(): void {
+    const isBehind = this.#unread.length > aheadMaxBytes
+    if (isBehind === this.#isBehind) return
+    this.#isBehind = isBehind
+    this.#events.behind(isBehind)
   }
 
   async #handle({ isControl, type, stream, isLast, payload }: Frame): Promise<void> {

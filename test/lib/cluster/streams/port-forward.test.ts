@@ -7,6 +7,7 @@ import { Duplex } from 'node:stream'
 import t, { type Test } from 'tap'
 import { type ForwardTarget, runPortForward } from '../../../../lib/cluster/streams/port-forward.ts'
 import type { Exchange } from '../../../../lib/http/server/exchange.ts'
+import { moment } from '../../../support/http/moment.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 import { dataFrame, HeaderBlocks, openFrame } from '../../../support/http/spdy-client.ts'
 
@@ -142,22 +143,52 @@ t.test('the end of the client ends its connections', async t => {
 })
 
 t.test('a program that reads nothing stops the client', async t => {
-  const sockets: Socket[] = []
-  const target = await listen(t, socket => sockets.push(socket.pause()))
-  t.teardown(() => sockets.forEach(socket => socket.destroy()))
+  let connected: (socket: Socket) => void = () => {}
+  const connection = new Promise<Socket>(resolve => (connected = resolve))
+  const target = await listen(t, socket => connected(socket.pause()))
   const opened = open({ '80': target })
-  await connectTo(opened, '80')
   const { wire } = opened
-  const piece = dataFrame(3, 'x'.repeat(500_000))
-  let pieces = 0
-  while (!wire.isPaused() && pieces < 100) {
-    wire.push(piece)
-    pieces++
-    await new Promise(resolve => setImmediate(resolve))
+  t.teardown(() => wire.destroy())
+  await connectTo(opened, '80')
+  const socket = await connection
+  t.teardown(() => socket.destroy())
+  const pieceBytes = 500_000
+  let pushed = 0
+  while (!wire.isPaused()) {
+    wire.push(dataFrame(3, 'x'.repeat(pieceBytes)))
+    pushed += pieceBytes
+    await moment()
   }
-  t.ok(wire.isPaused(), `after ${pieces} pieces`)
-  sockets[0]?.resume()
+  let read = 0
+  socket.on('data', bytes => (read += bytes.length)).resume()
   await once(wire, 'resume')
+  while (read < pushed) await moment()
+  t.equal(read, pushed, 'and loses nothing')
+  wire.destroy()
+  await opened.over
+})
+
+t.test('a client that sends before the headers of its streams are read loses nothing', async t => {
+  let read = 0
+  const target = await listen(t, socket => {
+    socket.on('data', bytes => (read += bytes.length))
+    socket.on('error', () => {})
+  })
+  const opened = open({ '80': target })
+  const { wire } = opened
+  t.teardown(() => wire.destroy())
+  await connectTo(opened, '80')
+  const pieceBytes = 500_000
+  let pushed = 0
+  for (let i = 0; i < 20; i++) {
+    while (wire.isPaused()) await moment()
+    wire.push(dataFrame(3, 'x'.repeat(pieceBytes)))
+    pushed += pieceBytes
+    // The bytes are taken in another turn.
+    await new Promise(resolve => process.nextTick(resolve))
+  }
+  while (read < pushed && !wire.destroyed) await moment()
+  t.equal(read, pushed)
   wire.destroy()
   await opened.over
 })

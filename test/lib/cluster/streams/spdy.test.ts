@@ -30,6 +30,7 @@ class Client {
       data: (stream, bytes) => tell(`data ${stream} ${bytes.toString()}`),
       end: stream => tell(`end ${stream}`),
       reset: stream => tell(`reset ${stream}`),
+      behind: isBehind => tell(isBehind ? 'behind' : 'not behind'),
       fail: reason => tell(`fail ${reason}`),
     })
   }
@@ -82,6 +83,17 @@ t.test('streams, bytes and their ends, however they come in pieces', async t => 
   client.session.close()
   client.session.data(3, Buffer.from('x'))
   t.equal(client.sent.length, 5, 'nothing is sent after the end')
+})
+
+t.test('a client that sends on while headers are read has to wait', async t => {
+  const client = new Client()
+  client.session.take(openFrame(1, await client.blocks.block({ streamtype: 'data' })))
+  const piece = dataFrame(1, 'x'.repeat(700_000))
+  for (let i = 0; i < 3; i++) client.session.take(piece)
+  t.strictSame(client.told, ['behind'], 'at once')
+  const told = (await client.until(6)).map(text => text.slice(0, 12))
+  const data = 'data 1 xxxxx'
+  t.strictSame(told, ['behind', 'open 1 strea', 'not behind', data, data, data])
 })
 
 const broken: readonly (readonly [
