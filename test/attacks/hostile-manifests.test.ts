@@ -1,5 +1,5 @@
-/** Files and folders that `run --apply` and `envtest` are given: said in a word what is wrong with
- *  them, and nothing is written behind a link. */
+/** Files and folders that `run --apply`, `serve --stages` and `envtest` are given: said in a word
+ *  what is wrong with them, and nothing is written behind a link. */
 
 import { execFileSync } from 'node:child_process'
 import { lstatSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -10,14 +10,19 @@ import t, { type Test } from 'tap'
 import { CacheError } from '../../lib/base/errors.ts'
 import type { CommandContext } from '../../lib/commands/context.ts'
 import { envtest } from '../../lib/commands/envtest/envtest.ts'
+import { declaredIn } from '../../lib/commands/plan/stages.ts'
 import { manifestsIn } from '../../lib/commands/test-cluster/manifests.ts'
 import { OptionValues } from '../../lib/config/option-values.ts'
 import { silentLogger } from '../support/silent-logger.ts'
 
-function refusal(t: Test, text: string | Buffer): string {
+async function refusal(
+  t: Test,
+  text: string | Buffer,
+  read: (folder: string) => unknown,
+): Promise<string> {
   const folder = t.testdir({ 'a.yaml': text })
   try {
-    manifestsIn(folder, '--apply')
+    await read(folder)
   } catch (error) {
     t.ok(error instanceof CacheError, String(error))
     return (error as CacheError).message.replace(folder, '')
@@ -37,7 +42,14 @@ t.test('files of objects that are no use are refused with their name', async t =
     ['apiVersion: v1\nkind: A\nmetadata: {name: x}\ndata: &a {b: *a}', /a\.yaml cannot be read/],
     [Buffer.from([0xff, 0xfe, 0, 1, 2, 0x80]), /a\.yaml/],
   ]
-  for (const [text, reason] of cases) t.match(refusal(t, text), reason)
+  for (const [text, reason] of cases) {
+    t.match(await refusal(t, text, folder => manifestsIn(folder, '--apply')), reason)
+    t.match(await refusal(t, text, folder => declaredIn([folder])), /^--stages /)
+  }
+  t.match(
+    await refusal(t, 'a: *b', folder => declaredIn([folder])),
+    /^--stages \/a\.yaml cannot be read: Unresolved alias/,
+  )
 })
 
 t.test('what is no file is left alone', async t => {
@@ -45,6 +57,7 @@ t.test('what is no file is left alone', async t => {
   execFileSync('mkfifo', [join(folder, 'pipe.yaml')])
   symlinkSync('/nowhere', join(folder, 'gone.yaml'))
   t.throws(() => manifestsIn(folder, '--apply'), { message: /has no file of YAML or JSON/ })
+  await t.rejects(declaredIn([folder]), { code: 'invalid_request', message: /has no Stage of/ })
 })
 
 function contextOf(operands: string[], as?: string): CommandContext {

@@ -6,18 +6,15 @@ import { isDeepStrictEqual } from 'node:util'
 import { stringify } from 'yaml'
 import { type Key, keyFromText } from '../../base/keys.ts'
 import { objectOf, textOf, type UntypedObject } from '../../base/untyped.ts'
-import { textInOrder, type JsonObject } from '../../codec/json/tree.ts'
 import { schemaOf } from '../../codec/schema/schema.ts'
 import { builtInResources } from '../../kube/resources/built-ins.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import type { Change, KeyValue } from '../../store/event.ts'
-import { jsonBody } from '../write/decode/documents.ts'
 import { directive } from '../write/patches/strategic/directives.ts'
-import { StrategicFailure } from '../write/patches/strategic/failures.ts'
 import { patchTypeOf, type PatchType } from '../write/patches/strategic/patch-schema.ts'
-import { strategicMerge } from '../write/patches/strategic/strategic-merge.ts'
 import { patchApiVersion, patchKind } from './kwok.ts'
 import { type Offsets, withOffsets } from './kwok-times.ts'
+import { patchedObject, UnfitPatch } from './patches.ts'
 import { objectIn } from './stored-objects.ts'
 import { strategicDifference } from './strategic-difference.ts'
 
@@ -112,7 +109,7 @@ export class KwokWriter {
     this.#objects.set(key, JSON.stringify(object))
     if (before === undefined) return { method: 'create', ...what, template: object }
     const { type } = schemaOf().findKind(textOf(object['apiVersion']), textOf(object['kind'])) ?? {}
-    const template = patchBetween(objectOf(JSON.parse(before)), object, type && patchTypeOf(type))
+    const template = patchBetween(before, object, type && patchTypeOf(type))
     return { method: 'patch', ...what, template }
   }
 
@@ -124,25 +121,20 @@ export class KwokWriter {
   }
 }
 
-/** A patch that makes the second object of the first: the whole of it where no smaller one does. */
+/** A patch that makes the second object of the first, which is given as JSON: the whole of it where
+ *  no smaller one does. */
 function patchBetween(
-  from: UntypedObject,
+  before: string,
   to: UntypedObject,
   type: PatchType | undefined,
 ): UntypedObject {
   const whole = { [directive]: 'replace', ...to }
   if (type === undefined) return whole
+  const patch = strategicDifference(objectOf(JSON.parse(before)), to, type)
   try {
-    const patch = strategicDifference(from, to, type)
-    const made = strategicMerge(treeOf(from), treeOf(patch), type)
-    return isDeepStrictEqual(JSON.parse(textInOrder(made)), to) ? patch : whole
+    return isDeepStrictEqual(patchedObject(before, patch, type), to) ? patch : whole
   } catch (error) {
-    if (!(error instanceof StrategicFailure)) throw error
+    if (!(error instanceof UnfitPatch)) throw error
     return whole
   }
-}
-
-function treeOf(object: UntypedObject): JsonObject {
-  const { value } = jsonBody(Buffer.from(JSON.stringify(object)))
-  return value instanceof Map ? value : new Map()
 }

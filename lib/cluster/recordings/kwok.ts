@@ -2,17 +2,13 @@
  *  ResourcePatch for each change. Times are written relative to the start of the recording. A
  *  stream of objects alone is one, too: `kubectl get -o yaml`, `kwokctl snapshot save`. */
 
-import { parse } from 'yaml'
 import { CacheError } from '../../base/errors.ts'
 import { isObject, listOf, objectOf, textOf, type UntypedObject } from '../../base/untyped.ts'
-import { type JsonObject, textInOrder } from '../../codec/json/tree.ts'
-import { jsonBody } from '../write/decode/documents.ts'
-import { applyMergePatch } from '../write/patches/merge-patch.ts'
-import { StrategicFailure } from '../write/patches/strategic/failures.ts'
+import { yamlValues } from '../../base/yaml.ts'
 import { patchTypeOf } from '../write/patches/strategic/patch-schema.ts'
-import { strategicMerge } from '../write/patches/strategic/strategic-merge.ts'
 import { type Change } from '../../store/event.ts'
 import { type Offsets, offsetsIn, withTimes } from './kwok-times.ts'
+import { patchedObject, UnfitPatch } from './patches.ts'
 import type { HistoryStep, ObjectHistory, Place } from './object-history.ts'
 
 export const patchApiVersion = 'action.kwok.x-k8s.io/v1alpha1'
@@ -141,27 +137,14 @@ function patched(
   place: Place,
   { json, patch }: { readonly json: string; readonly patch: Patch },
 ): UntypedObject {
-  const [live, changes] = [treeOf(json), treeOf(JSON.stringify(patch.template))]
   const type = history.typeOf(place)
   try {
-    const merged =
-      type === undefined
-        ? applyMergePatch(live, changes)
-        : strategicMerge(live, changes, patchTypeOf(type))
-    return objectOf(JSON.parse(textInOrder(merged)))
+    return patchedObject(json, patch.template, type && patchTypeOf(type))
   } catch (error) {
-    if (!(error instanceof StrategicFailure)) throw error
+    if (!(error instanceof UnfitPatch)) throw error
     const what = `${patch.plural} ${patch.namespace}/${patch.name}`
-    throw new CacheError(
-      'invalid_request',
-      `a patch of ${what} cannot be applied: ${error.message}`,
-    )
+    throw invalid(`a patch of ${what} cannot be applied: ${error.message}`)
   }
-}
-
-function treeOf(json: string): JsonObject {
-  const { value } = jsonBody(Buffer.from(json))
-  return value instanceof Map ? value : new Map()
 }
 
 /** The documents between the lines `---`. */
@@ -171,18 +154,13 @@ async function* objectsOf(
 ): AsyncGenerator<UntypedObject> {
   let document: string[] = []
   let [size, first, number] = [0, 1, 0]
-  const finish = (): UntypedObject | undefined => {
-    const text = withTimes(document.join('\n'), offsets)
-    try {
-      const object: unknown = text.trim() === '' ? undefined : parse(text)
-      if (object === undefined || object === null) return undefined
-      if (isObject(object)) return object
-    } catch (error) {
-      // The parser shows the place in lines of its own.
-      const reason = String(error instanceof Error ? error.message : error).replace(/:?\n[^]*/, '')
-      throw invalid(`the document from line ${String(first)} on is no YAML: ${reason}`)
+  function* finished(): Generator<UntypedObject> {
+    const place = `the document from line ${String(first)} on`
+    for (const value of valuesIn(withTimes(document.join('\n'), offsets), place)) {
+      if (value === null) continue
+      if (!isObject(value)) throw invalid(`${place} is no object`)
+      yield value
     }
-    throw invalid(`the document from line ${String(first)} on is no object`)
   }
   for await (const line of lines) {
     number++
@@ -194,13 +172,20 @@ async function* objectsOf(
       document.push(line)
       continue
     }
-    const object = finish()
-    if (object !== undefined) yield object
+    yield* finished()
     document = []
     ;[size, first] = [0, number + 1]
   }
-  const object = finish()
-  if (object !== undefined) yield object
+  yield* finished()
+}
+
+function valuesIn(text: string, place: string): unknown[] {
+  try {
+    return yamlValues(text)
+  } catch (error) {
+    const { message } = CacheError.from(error, 'invalid_request')
+    throw invalid(`${place} is no YAML: ${message}`)
+  }
 }
 
 function invalid(message: string): CacheError {

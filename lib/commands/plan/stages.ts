@@ -1,13 +1,12 @@
 /** Declared lifecycles and answers of pods, read from the files that the options name. */
 
-import { readdirSync, readFileSync, statSync } from 'node:fs'
-import { join } from 'node:path'
-import { parseAllDocuments } from 'yaml'
+import { readFileSync, statSync } from 'node:fs'
 import { CacheError } from '../../base/errors.ts'
-import { isObject, listOf } from '../../base/untyped.ts'
+import { isObject, listOf, type UntypedObject } from '../../base/untyped.ts'
 import type { PodRules } from '../../cluster/pod-rules/pod-rules.ts'
 import type { Stage } from '../../cluster/stages/stage.ts'
 import { wings } from '../../compose/sides.ts'
+import { documentsIn, yamlFilesIn } from '../yaml-files.ts'
 
 /** The objects that count: lifecycles, and answers of made-up pods. */
 export interface Declared {
@@ -67,23 +66,18 @@ function readRuleFile(path: string): string {
 
 function filesAt(path: string): string[] {
   try {
-    if (!statSync(path).isDirectory()) return [path]
-    const names = readdirSync(path).filter(name => /\.(?:ya?ml|json)$/.test(name))
-    return names.toSorted().map(name => join(path, name))
+    return statSync(path).isDirectory() ? yamlFilesIn(path) : [path]
   } catch (error) {
     const { message } = CacheError.from(error, 'invalid_request')
     throw invalid(`--stages cannot be read: ${message}`, error)
   }
 }
 
-function objectsIn(file: string): Readonly<Record<string, unknown>>[] {
-  return [...parseAllDocuments(readFileSync(file, 'utf8'))].flatMap(document => {
-    const [problem] = document.errors
-    if (problem !== undefined) throw invalid(`--stages ${file}: ${problem.message}`)
-    const object: unknown = document.toJS()
-    if (!isObject(object)) return []
-    return [object, ...listOf(object['items']).filter(isObject)]
-  })
+/** Lists, and what is in them. */
+function objectsIn(file: string): UntypedObject[] {
+  return documentsIn(file, `--stages ${file}`)
+    .filter(isObject)
+    .flatMap(object => [object, ...listOf(object['items']).filter(isObject)])
 }
 
 function invalid(message: string, cause?: unknown): CacheError {

@@ -1,10 +1,8 @@
 /** Objects in the YAML and JSON files of a folder. */
 
-import { type Dirent, readdirSync, readFileSync, statSync } from 'node:fs'
-import { join } from 'node:path'
-import { parseAllDocuments } from 'yaml'
 import { CacheError } from '../../base/errors.ts'
 import { isObject, textOf } from '../../base/untyped.ts'
+import { documentsIn, yamlFilesIn } from '../yaml-files.ts'
 
 export interface Manifest {
   /** For people: the file that it comes from. */
@@ -21,41 +19,21 @@ export interface Manifest {
  *  alone.
  *  @param option for errors, as `--apply` */
 export function manifestsIn(folder: string, option: string): readonly Manifest[] {
-  let entries: Dirent[]
+  const files = filesIn(folder, option)
+  if (files.length === 0) throw invalid(`${option} ${folder} has no file of YAML or JSON`)
+  return files.flatMap(file =>
+    documentsIn(file, file)
+      .filter(document => document !== null)
+      .flatMap(document => manifestsFrom(document, file)),
+  )
+}
+
+function filesIn(folder: string, option: string): string[] {
   try {
-    entries = readdirSync(folder, { withFileTypes: true })
+    return yamlFilesIn(folder)
   } catch (error) {
     const reason = CacheError.from(error, 'invalid_request').message
     throw invalid(`${option} cannot be read: ${reason}`, error)
-  }
-  const files = entries
-    .filter(entry => /\.(?:ya?ml|json)$/.test(entry.name) && isFile(folder, entry))
-    .map(({ name }) => name)
-    .toSorted()
-  if (files.length === 0) throw invalid(`${option} ${folder} has no file of YAML or JSON`)
-  return files.flatMap(name => manifestsOf(join(folder, name)))
-}
-
-/** A link counts as what it leads to. */
-function isFile(folder: string, entry: Dirent): boolean {
-  if (!entry.isSymbolicLink()) return entry.isFile()
-  return statSync(join(folder, entry.name), { throwIfNoEntry: false })?.isFile() === true
-}
-
-function manifestsOf(file: string): readonly Manifest[] {
-  try {
-    return [...parseAllDocuments(readFileSync(file, 'utf8'))].flatMap(document => {
-      const [problem] = document.errors
-      if (problem !== undefined) throw invalid(`${file}: ${problem.message}`)
-      const object: unknown = document.toJS()
-      // Aliases may lead back to what they are in.
-      JSON.stringify(object)
-      return object === null ? [] : manifestsFrom(object, file)
-    })
-  } catch (error) {
-    if (error instanceof CacheError) throw error
-    const [reason = ''] = CacheError.from(error, 'invalid_request').message.split('\n')
-    throw invalid(`${file} cannot be read: ${reason}`, error)
   }
 }
 

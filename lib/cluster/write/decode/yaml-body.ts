@@ -12,11 +12,11 @@ import {
   isSeq,
   Lexer,
   LineCounter,
-  Parser,
   type Scalar,
   type YAMLMap,
 } from 'yaml'
 import { isStepDue, type Steps } from '../../../base/slice.ts'
+import { ShallowParser, yamlDepthMax, YamlTooDeep } from '../../../base/yaml.ts'
 import { canonicalNumber } from '../../../go/json-number.ts'
 import { goQuote } from '../../../go/text.ts'
 import { JsonNumber, type JsonObject, type JsonValue } from '../../../codec/json/tree.ts'
@@ -35,7 +35,6 @@ export interface YamlBody {
  *  often as they are used. */
 const valuesMax = 100_000
 const charactersMax = 16 * 1024 * 1024
-const depthMax = 500
 
 /** YAML takes the package 2 to 5 s a megabyte, a hundred times what JSON takes us, and composing a
  *  document is one step. Clients in Go send JSON, also where they read YAML; what people write by
@@ -79,7 +78,7 @@ const options = {
 /** The first document, as the package's own function composes it, but in steps. Only what follows
  *  the parsing of a document is one step: composing its nodes. */
 function* firstDocument(text: string, lines: LineCounter): Steps<Document.Parsed | undefined> {
-  const parser = new Parser(lines.addNewLine)
+  const parser = new ShallowParser(lines.addNewLine)
   const composer = new Composer(options)
   const documents: Document.Parsed[] = []
   const compose = (tokens: Iterable<CST.Token>): void => {
@@ -87,15 +86,23 @@ function* firstDocument(text: string, lines: LineCounter): Steps<Document.Parsed
   }
   lines.addNewLine(0)
   let tokens = 0
-  for (const lexeme of new Lexer().lex(text)) {
-    if (++tokens > tokensMax) throw tooMuchYaml()
-    if (isStepDue()) yield
-    compose(parser.next(lexeme))
+  try {
+    for (const lexeme of new Lexer().lex(text)) {
+      if (++tokens > tokensMax) throw tooMuchYaml()
+      if (isStepDue()) yield
+      compose(parser.next(lexeme))
+    }
+  } catch (error) {
+    throw error instanceof YamlTooDeep ? tooDeep() : error
   }
   yield
   compose(parser.end())
   documents.push(...composer.end(true, text.length))
   return documents[0]
+}
+
+function tooDeep(): DecodeError {
+  return new DecodeError('error converting YAML to JSON: exceeded max depth')
 }
 
 function tooMuchYaml(): StatusError {
@@ -125,7 +132,7 @@ class YamlReader {
         'error converting YAML to JSON: yaml: document contains excessive aliasing',
       )
     }
-    if (depth > depthMax) throw new DecodeError('error converting YAML to JSON: exceeded max depth')
+    if (depth > yamlDepthMax) throw tooDeep()
     if (isAlias(node)) return this.#alias(node, depth)
     this.#note(node)
     if (isMap(node)) return this.#map(node as YAMLMap, depth)

@@ -353,7 +353,11 @@ const pod = 'resource: {version: v1, resource: pods}\ntarget: {name: a, namespac
 
 const wrongKwok: readonly (readonly [string, RegExp])[] = [
   ['kind: {', /a\.yaml: the document from line 1 on is no YAML: .* at line 1, column \d+$/],
-  [`kind: ${'['.repeat(1e5)}`, /is no YAML: Maximum call stack size exceeded/],
+  [`kind: ${'['.repeat(1e5)}`, /is no YAML: it nests deeper than 500 levels$/],
+  [
+    'kind: Pod\napiVersion: v1\nmetadata: &m {name: a, namespace: b, labels: *m}\n',
+    /is no YAML: an alias leads back to what it is in$/,
+  ],
   [
     `a: &a [x]\n${Array.from({ length: 9 }, (_, i) => `b${i}: &b${i} [${`*${i === 0 ? 'a' : `b${i - 1}`},`.repeat(10)}]\n`).join('')}`,
     /is no YAML: Excessive alias count/,
@@ -364,6 +368,10 @@ const wrongKwok: readonly (readonly [string, RegExp])[] = [
   [
     `kind: Pod\napiVersion: v1\nmetadata: {name: a, namespace: b}\n---\n${head}durationNanosecond: 1\n${pod}method: patch\ntemplate: {$patch: odd}\n`,
     /a patch of pods b\/a cannot be applied: /,
+  ],
+  [
+    `kind: Pod\napiVersion: v1\nmetadata: {name: a, namespace: b}\n---\n${head}durationNanosecond: 1\n${pod}method: patch\ntemplate: {x: [${'1,'.repeat(200_001)}]}\n`,
+    /a patch of pods b\/a cannot be applied: .*the body has more than 200000 names and values/,
   ],
 ]
 
@@ -494,6 +502,23 @@ t.test('what is written for kwok is read as what there was', async t => {
     t.match(text, /\$deleteFromPrimitiveList\/finalizers/)
     t.notMatch(text, /\$patch: replace/, 'small patches do')
   }
+})
+
+t.test('an object that is larger than any write is written whole for kwok', async t => {
+  const path = join(t.testdir(), 'a.yaml')
+  const writer = await createForeignWriter('kwok', path, () => 0)
+  const key = '/registry/configmaps/shop/large'
+  const large = (last: string): Change & { type: 'put' } => {
+    const data = Object.fromEntries(Array.from({ length: 100_001 }, (_, i) => [`k${i}`, 'x']))
+    const metadata = { name: 'large', namespace: 'shop', ...created }
+    const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { ...data, last } }
+    return put(object, key) as Change & { type: 'put' }
+  }
+  await writer.writeBase(revision(revisions), [large('a').entry])
+  await writer.write({ revision: revision(revisions), changes: [large('b')] })
+  await writer.close()
+  const text = readFileSync(path, 'utf8')
+  t.match(text.slice(text.indexOf('---')), /method: patch\n[^]*\$patch: replace/)
 })
 
 interface WrittenTrace {

@@ -47,6 +47,25 @@ t.test('what is wrong with a YAML body is said with its line, of the first docum
   t.equal(await parse('a: b\n---\nc: [d'), '{"a":"b"}')
 })
 
+t.test(
+  'YAML that nests deep is refused before it is composed, which would end the process',
+  async t => {
+    const parse = (body: string): ReturnType<typeof parseBody> =>
+      parseBody(Buffer.from(body), 'yaml', new Slice(new SlowClock()))
+    // With little stack left, the package compiles an expression for a text over two lines.
+    const tail = '"a\n b"'
+    for (const opening of ['[', '{a: ', '- ', '? ', 'a: [', '[? ']) {
+      for (const levels of [600, 1_000, 1_700, 1_800, 2_500, 50_000]) {
+        const text = `${opening.repeat(levels)}${tail}`
+        const what = `${levels} times ${opening}`
+        await t.rejects(parse(text), { message: /exceeded max depth$/ }, what)
+      }
+    }
+    const { document } = await parse(`${'['.repeat(400)}${tail}${']'.repeat(400)}`)
+    t.equal(textFromTree(document.value), `${'['.repeat(400)}"a b"${']'.repeat(400)}`)
+  },
+)
+
 t.test('whole numbers of YAML are those of 64 bits, and others floats', async t => {
   const numbers = async (text: string): Promise<string> => {
     const slice = new Slice(new SlowClock())
