@@ -66,7 +66,7 @@ function outcomeOf(messages: readonly unknown[]): Promise<string> {
       logger: silentLogger,
       onMessage({ type }) {
         if (type !== 'ready') return
-        // What it asked may be answered after a while.
+        // What it asked may be answered after a while; if it is to end, that is under way.
         setImmediate(() => setImmediate(() => thread.terminate('it goes on')))
       },
       onEnd: resolve,

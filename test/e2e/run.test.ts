@@ -254,7 +254,7 @@ t.test('what the server refuses is told with its file, and the command does not 
     ],
     ['apiVersion: a.b/v1\nkind: C\nmetadata: {name: a}\n', /C of a\.b\/v1 is not served/],
     ['apiVersion: v1\nkind: ConfigMap\n', /a ConfigMap without a name/],
-    ['apiVersion: [', /a\.yaml: /],
+    ['apiVersion: [', /a\.yaml cannot be read: /],
   ]
   for (const [text, said] of cases) {
     writeFileSync(file, text)

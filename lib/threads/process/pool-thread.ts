@@ -60,6 +60,7 @@ export class PoolThread {
   readonly #number: number
   readonly #ended: Promise<void>
   #reason = 'it has ended by itself'
+  #isTerminated = false
   #readUpTo = 0
   #readAtMs: number
   #onListening: (port: number) => void = () => {}
@@ -147,7 +148,10 @@ export class PoolThread {
     return nowMs - this.#readAtMs
   }
 
+  /** The first reason is the one that is told. */
   terminate(reason = 'the process stops'): void {
+    if (this.#isTerminated) return
+    this.#isTerminated = true
     this.#reason = reason
     void this.#worker.terminate()
   }
