@@ -3,7 +3,7 @@ import t from 'tap'
 import fc from 'fast-check'
 import { compileFields } from '../../../../lib/codec/fields/reader.ts'
 import type { FindType } from '../../../../lib/codec/fields/paths.ts'
-import type { Container } from '../../../../lib/codec/schema/schema.ts'
+import type { Container, Field } from '../../../../lib/codec/schema/schema.ts'
 import { CacheError } from '../../../../lib/base/errors.ts'
 
 /** name, number, type; an empty name is inline. */
@@ -209,4 +209,129 @@ t.test('malformed bytes are refused, never misread outside their window', async 
     }),
     { numRuns: 20_000 },
   )
+})
+
+t.test('each form of a field is stepped over, to the byte', async t => {
+  const reader = compileFields('Spec', { replicas: 'replicas', path: 'path' }, findType)
+  const value = intField(4, 7n)
+  const read = (...parts: Uint8Array[]): number | undefined => {
+    const bytes = Buffer.concat(parts)
+    // With bytes on either side that are no part of it.
+    const inside = Buffer.concat([Buffer.from([0xff]), bytes, Buffer.from([0x20, 0x09])])
+    if (!reader.read(inside, 1, 1 + bytes.length)) return undefined
+    return reader.integer(reader.slot.replicas)
+  }
+  const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex')
+  for (const right of [
+    '50 01', // field 10: a varint
+    '50 8080808080808080 8001', // of ten bytes
+    '51 0102030405060708', // eight bytes
+    '55 01020304', // four bytes
+    '52 00', // a length
+    '52 03 010203',
+    '52 8300 010203', // in two bytes
+    '52 838000 010203', // in three
+    '52 8380808000 010203', // in five
+    'd287808000 00', // a tag of five bytes
+    '0a02 0a00',
+  ]) {
+    t.equal(read(hex(right), value), 7, right)
+  }
+  for (const [long, length] of [
+    ['7f', 127],
+    ['8001', 128],
+    ['ff7f', 16_383],
+    ['808001', 16_384],
+  ] as const) {
+    t.equal(read(hex(`52${long}`), Buffer.alloc(length), value), 7, `${length} bytes`)
+    t.equal(read(hex(`52${long}`), Buffer.alloc(length - 1)), undefined, `${length} bytes`)
+  }
+  for (const wrong of [
+    '50', // no value
+    '50 80', // a varint that does not end
+    '50 ffffffffffffffffffff01', // of eleven bytes
+    '51 01020304050607',
+    '55 010203',
+    '52', // no length
+    '52 80',
+    '52 01',
+    '52 8001',
+    '52 838080808000 010203', // a length in six bytes
+    '52 ffffffff0f', // beyond 2^31
+    '53', // a group
+    '54',
+    '56',
+    '57',
+    '00 01', // field 0
+    '02 00',
+    '80', // a tag that does not end
+    '22 01 07', // the field that is asked for, with another wire type
+    '21 0102030405060708',
+    '0a02 0a01', // what does not end inside one
+    '0a03 0a0161 ff',
+  ]) {
+    t.equal(read(value, hex(wrong)), undefined, wrong)
+  }
+})
+
+t.test('whole numbers are exact, however many bytes they have', async t => {
+  const reader = compileFields('Spec', { replicas: 'replicas' }, findType)
+  const { replicas } = reader.slot
+  for (const value of [
+    0n,
+    1n,
+    127n,
+    128n,
+    2n ** 28n - 1n,
+    2n ** 28n,
+    2n ** 31n,
+    2n ** 32n,
+    2n ** 35n + 5n,
+    2n ** 53n,
+    -1n,
+    -(2n ** 31n),
+    -(2n ** 53n),
+  ]) {
+    const bytes = intField(4, value)
+    t.ok(reader.read(bytes, 0, bytes.length))
+    t.equal(reader.integer(replicas), Number(value), `${value}`)
+    t.equal(reader.bigint(replicas), value)
+    t.equal(reader.scalarText(replicas), value === 0n ? '' : `${value}`)
+  }
+  t.ok(reader.read(Buffer.alloc(0), 0, 0))
+  t.notOk(reader.has(replicas))
+  t.equal(reader.integer(replicas), 0)
+})
+
+t.test('a path that cannot be read is refused when it is compiled', async t => {
+  const many = Array.from({ length: 31 }, (_, i) => [`f${i}`, i + 1, 'string'] as const)
+  const wide: FindType = type =>
+    type === 'Wide'
+      ? {
+          fields: [...many, ['last', 4096, 'string'] as const].map(
+            ([jsonName, number, fieldType]) => ({
+              ...(findType('Source') as { fields: readonly [Field] }).fields[0],
+              jsonName,
+              number,
+              type: fieldType,
+            }),
+          ),
+        }
+      : undefined
+  const compiled = (type: string, names: readonly string[], find = findType): unknown => {
+    try {
+      return compileFields(type, Object.fromEntries(names.map(name => [name, name])), find).slot
+    } catch (error) {
+      const { code, message } = error as CacheError
+      return `${code}: ${message}`
+    }
+  }
+  const names = many.map(([name]) => name)
+  t.type(compiled('Wide', names.slice(0, 30), wide), 'object')
+  t.equal(compiled('Wide', names, wide), 'unsupported: 31 fields of one message are too many')
+  t.equal(compiled('Wide', ['last'], wide), 'unsupported: field number 4096 is too large')
+  t.equal(compiled('Spec', ['numbers']), 'unsupported: field path numbers is a list of numbers')
+  for (const path of ['none', 'containers.image', 'path[0].x', 'path.x', 'metadata', '']) {
+    t.equal(compiled('Spec', [path]), `unsupported: Spec has no field path ${path}`)
+  }
 })

@@ -1,7 +1,14 @@
 import { strictEqual } from 'node:assert'
 import fc from 'fast-check'
 import t from 'tap'
-import { appendJsonString, compareStrings } from '../../../../lib/codec/json/strings.ts'
+import {
+  appendJsonString,
+  canonicalStringEnd,
+  compareStrings,
+  decodeString,
+  inputOf,
+  stringEnd,
+} from '../../../../lib/codec/json/strings.ts'
 import { ByteWriter } from '../../../../lib/wire/byte-writer.ts'
 import { goJson } from '../../../support/kube/go-json.ts'
 
@@ -70,4 +77,101 @@ t.test('half a character is replaced in a JSON string', async t => {
   t.equal(appended(out => appendJsonString(out, 'a\ud800b')).toString(), '"a\ufffdb"')
   // The text of an escape is no escape.
   t.equal(appended(out => appendJsonString(out, '\\ud800')).toString(), '"\\\\ud800"')
+})
+
+t.test('an escape is decoded as Go does: half a character is replaced', async t => {
+  const units = [0, 0x22, 0x41, 0xd7ff, 0xd800, 0xdbff, 0xdc00, 0xdfff, 0xe000, 0xffff]
+  const escape = (unit: number): string => `\\u${unit.toString(16).padStart(4, '0')}`
+  for (const first of units) {
+    for (const second of units) {
+      for (const between of ['', 'x', '\\n']) {
+        const text = escape(first) + between + escape(second).toUpperCase().replace('U', 'u')
+        const bytes = Buffer.from(`${text}x"`)
+        const expected = Buffer.from(JSON.parse(`"${text}x"`) as string).toString()
+        t.equal(decodeString(bytes, 0, bytes.length - 1), expected, text)
+      }
+    }
+  }
+})
+
+t.test('a string ends with its window, whatever comes behind', async t => {
+  const pieces = [
+    'a',
+    '\\n',
+    '\\/',
+    '\\"',
+    '\\u0041',
+    '\\ud83d\\ude00',
+    '\\ud83dx',
+    'é',
+    '日',
+    '😀',
+    '\u2028',
+  ]
+  const whole = Buffer.from(pieces.join(''))
+  for (let end = 0; end <= whole.length; end++) {
+    const alone = Buffer.from(whole.subarray(0, end))
+    for (let start = 0; start <= end; start++) {
+      const copy = Buffer.from(alone.subarray(start))
+      const wanted = decodeString(copy, 0, copy.length)
+      if (decodeString(whole, start, end) !== wanted)
+        {t.equal(decodeString(whole, start, end), wanted)}
+      const found = stringEnd(whole, start, end)
+      const wantedEnd = stringEnd(copy, 0, copy.length)
+      t.equal(found < 0 ? -1 : found - start, wantedEnd)
+      const canonical = canonicalStringEnd(inputOf(whole), start, end)
+      t.equal(
+        canonical < 0 ? -1 : canonical - start,
+        canonicalStringEnd(inputOf(copy), 0, copy.length),
+      )
+    }
+  }
+})
+
+t.test(
+  'what no JSON string may hold has no text, and bytes that are no UTF-8 are replaced',
+  async t => {
+    const decoded = (hex: string): string | undefined => {
+      const bytes = Buffer.from(hex, 'hex')
+      return decodeString(bytes, 0, bytes.length)
+    }
+    for (const hex of ['1f', '00', '22', '5c', '5c61', '5c75', '5c753030', '5c75303067', '610a']) {
+      t.equal(decoded(hex), undefined, hex)
+    }
+    for (const [hex, text] of [
+      ['80', '\ufffd'],
+      ['7f', '\u007f'],
+      ['20', ' '],
+      ['c3', '\ufffd'],
+      ['c3c3a9', '\ufffdé'],
+      ['e280', '\ufffd\ufffd'],
+      ['eda080', '\ufffd\ufffd\ufffd'],
+      ['f09f988061', '😀a'],
+      ['ff61', '\ufffda'],
+    ] as const) {
+      t.equal(decoded(hex), text, hex)
+    }
+  },
+)
+
+t.test('strings are ordered by their bytes, whether they have escapes or not', async t => {
+  const texts = ['', 'a', 'ab', 'b', '"', '\\', 'a"', 'a\\', '!', '#', '[', ']', 'é', 'z\n', 'z\t']
+  const written = (text: string): string[] => [
+    JSON.stringify(text),
+    `"${Array.from(text)
+      .map(one => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join('')}"`,
+  ]
+  for (const left of texts) {
+    for (const right of texts) {
+      const wanted = Buffer.compare(Buffer.from(left), Buffer.from(right))
+      for (const one of written(left)) {
+        for (const other of written(right)) {
+          const bytes = Buffer.from(one + other)
+          const order = compareStrings(bytes, 1, Buffer.byteLength(one) + 1)
+          t.equal(Math.sign(order), wanted, `${one} ${other}`)
+        }
+      }
+    }
+  }
 })

@@ -86,3 +86,54 @@ t.test('what is written reads back as the same', async () => {
     { examples: [[{ '': Number.MIN_SAFE_INTEGER }]] },
   )
 })
+
+t.test('a float has 16 bits, or 32, if it loses nothing', async t => {
+  const view = new DataView(new ArrayBuffer(8))
+  const hex = (bytes: number): string => Buffer.from(view.buffer, 0, bytes).toString('hex')
+  const text = (value: number): string =>
+    Number.isInteger(value) && !/e/.test(String(value))
+      ? `${Object.is(value, -0) ? '-0' : value}.0`
+      : String(value)
+  /** The value of a float of 16 bits, by its definition. */
+  const valueOf = (sign: number, exponent: number, fraction: number): number =>
+    (sign === 1 ? -1 : 1) *
+    (exponent === 0 ? fraction * 2 ** -24 : (1 + fraction / 1024) * 2 ** (exponent - 15))
+  let compared = 0
+  for (const sign of [0, 1]) {
+    for (let exponent = 0; exponent < 31; exponent++) {
+      for (const fraction of [0, 1, 2, 3, 0x155, 0x200, 0x2aa, 0x3fe, 0x3ff]) {
+        const value = valueOf(sign, exponent, fraction)
+        const half = ((sign << 15) | (exponent << 10) | fraction).toString(16).padStart(4, '0')
+        t.equal(cbor(text(value)), `f9${half}`, text(value))
+        if (value === 0) continue
+        // Its neighbours of 32 and of 64 bits.
+        view.setFloat32(0, value)
+        const bits = view.getUint32(0)
+        for (const next of [bits - 1, bits + 1]) {
+          view.setUint32(0, next)
+          t.equal(cbor(text(view.getFloat32(0))), `fa${hex(4)}`)
+        }
+        view.setFloat64(0, value)
+        view.setBigUint64(0, view.getBigUint64(0) + 1n)
+        t.equal(cbor(text(view.getFloat64(0))), `fb${hex(8)}`)
+        compared++
+      }
+    }
+  }
+  t.equal(compared, 2 * 31 * 9 - 2)
+  for (const [json, written] of [
+    ['2.9802322387695312e-8', 'fa33000000'],
+    ['65520.0', 'fa477ff000'],
+    ['65536.0', 'fa47800000'],
+    ['9223372036854775808', 'fa5f000000'],
+    ['-9223372036854775809', 'fadf000000'],
+    ['18446744073709551616', 'fa5f800000'],
+  ] as const) {
+    t.equal(cbor(json), written, json)
+  }
+})
+
+t.test('what is no JSON, or nested too deep, has a reason', async t => {
+  t.equal(cbor('{'), 'value is not JSON, or nested too deep')
+  t.equal(cbor('['.repeat(100_000)), 'value is not JSON, or nested too deep')
+})

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { constants, crc32, deflateRawSync, gunzipSync } from 'node:zlib'
+import { constants, crc32, deflateRawSync, gunzipSync, inflateRawSync } from 'node:zlib'
 import fc from 'fast-check'
 import t from 'tap'
 import {
@@ -61,3 +61,31 @@ t.test('runs that were compressed by themselves make one member, in any order an
 function utf8(text: string): Uint8Array {
   return Buffer.from(text)
 }
+
+t.test('bytes that are not compressed are in as few blocks as can be', async t => {
+  for (const [length, blocks] of [
+    [0, 1],
+    [1, 1],
+    [65_534, 1],
+    [65_535, 1],
+    [65_536, 2],
+    [131_070, 2],
+    [131_071, 3],
+  ] as const) {
+    const bytes = Uint8Array.from({ length }, (_, i) => i % 251)
+    const stored = storedBlocks(bytes)
+    t.equal(stored.length, length + 5 * blocks, `${length}`)
+    const plain = inflateRawSync(Buffer.concat([stored, Buffer.from([3, 0])]))
+    t.ok(plain.equals(bytes), `${length}`)
+  }
+})
+
+t.test('a member has ten bytes on either side, and its length modulo 2^32', async t => {
+  const member = new GzipMember()
+  const run = { deflated: Buffer.alloc(0), crc: 0, length: 2 ** 32 - 1, shift: 0 }
+  for (let i = 0; i < 2; i++) member.add(run)
+  const end = Buffer.from(member.end())
+  t.equal(member.head.length, 10)
+  t.equal(end.length, 10)
+  t.equal(end.readUInt32LE(6), 2 ** 32 - 2)
+})

@@ -60,3 +60,20 @@ t.test('a custom resource says where its numbers are', async t => {
     `${head},"spec":{"replicas":4},"status":{"replicas":0}}\n`,
   )
 })
+
+t.test(
+  'a Scale knows the name and the time of its object, and repeats five of its names',
+  async t => {
+    const object = {
+      metadata: { ...metadata, creationTimestamp: '2026-01-01T00:00:00Z', generation: 3 },
+      spec: { replicas: 1, selector: null },
+    }
+    const scale = readScale(Buffer.from(JSON.stringify(object)), undefined)
+    t.match(scale, { name: 'a<b', createdAt: '2026-01-01T00:00:00Z', wanted: 1, selector: '' })
+    t.equal(
+      (scale as { metadata: string }).metadata,
+      `${/"metadata":(.*)\}$/.exec(head)?.[1] ?? ''},"creationTimestamp":"2026-01-01T00:00:00Z"}`,
+    )
+    t.match(scaleOf({ spec: { replicas: 1, selector: 'text' } }), '"status":{"replicas":0}')
+  },
+)

@@ -43,3 +43,50 @@ t.test('long references mean what short ones of the same form mean', async t => 
     }
   }
 })
+
+t.test('a tag, a path and a digest have the lengths that the grammar gives them', async t => {
+  const latest = (image: string): boolean => isLatestImage(image)
+  const ends = `:latest@sha256:${'b'.repeat(64)}`
+  t.ok(latest(`${'x'.repeat(247)}`), 'library/ and the name are 255 characters')
+  t.notOk(latest(`${'x'.repeat(248)}`))
+  t.ok(latest(`q.io/${'x'.repeat(255)}${ends}`))
+  t.notOk(latest(`q.io/${'x'.repeat(256)}${ends}`))
+  for (const [algorithm, length] of [
+    ['sha256', 64],
+    ['sha384', 96],
+    ['sha512', 128],
+  ] as const) {
+    t.ok(latest(`a:latest@${algorithm}:${'b'.repeat(length)}`), algorithm)
+    t.notOk(latest(`a:latest@${algorithm}:${'b'.repeat(length - 1)}`), algorithm)
+    t.notOk(latest(`a:latest@${algorithm}:${'b'.repeat(length + 1)}`), algorithm)
+    t.notOk(latest(`a:latest@${algorithm}:${'B'.repeat(length)}`), algorithm)
+    t.notOk(latest(`a@${algorithm}:${'b'.repeat(length)}`), 'a digest alone is no tag')
+  }
+  t.notOk(latest(`a:latest@md5:${'b'.repeat(32)}`))
+})
+
+t.test('the first part of a name is a host only if it looks like one', async t => {
+  for (const [image, isLatest] of [
+    ['Host/a', true],
+    ['host/A', false],
+    ['HOST/A', false],
+    ['localhost/a', true],
+    ['index.docker.io/a', true],
+    ['docker.io/a', true],
+    ['docker.io/a:latest', true],
+    ['q.io', true],
+    ['q.io:5000', false],
+    ['q.io:5000/a:5000', false],
+    ['q-.io/a', false],
+    ['a_b/c', true],
+    ['a___b/c', false],
+    ['a..b', false],
+    ['a/', false],
+    ['/a', false],
+    ['a:', false],
+    ['a:.x', false],
+    ['a:latest\n', false],
+  ] as const) {
+    t.equal(isLatestImage(image), isLatest, image)
+  }
+})
