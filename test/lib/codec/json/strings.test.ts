@@ -114,8 +114,9 @@ t.test('a string ends with its window, whatever comes behind', async t => {
     for (let start = 0; start <= end; start++) {
       const copy = Buffer.from(alone.subarray(start))
       const wanted = decodeString(copy, 0, copy.length)
-      if (decodeString(whole, start, end) !== wanted)
-        {t.equal(decodeString(whole, start, end), wanted)}
+      if (decodeString(whole, start, end) !== wanted) {
+        t.equal(decodeString(whole, start, end), wanted)
+      }
       const found = stringEnd(whole, start, end)
       const wantedEnd = stringEnd(copy, 0, copy.length)
       t.equal(found < 0 ? -1 : found - start, wantedEnd)
