@@ -63,3 +63,8 @@ export function tooLarge(message: string): StatusError {
     reason: 'RequestEntityTooLarge',
   })
 }
+
+/** The refusal of an object that nobody could read again. */
+export function tooDeep(): StatusError {
+  return tooLarge('the object would nest deeper than this server reads: at most 500 levels')
+}

@@ -8,13 +8,16 @@ import { appendProtobuf } from '../../codec/transcode/transcode.ts'
 import { downgradeDefinition } from './custom/definition/downgrade-definition.ts'
 import { normaliseStored, storageVersionOf } from '../../codec/served/stored/normalise.ts'
 import { isSameUnderOtherName } from '../../codec/served/stored/older-versions.ts'
-import { type JsonObject, textFromTree } from '../../codec/json/tree.ts'
+import { isTooDeep, type JsonObject, textFromTree } from '../../codec/json/tree.ts'
 import { groupVersionText, type Resource } from '../../kube/resources/resource.ts'
 import { notExactly } from '../../kube/status.ts'
 import { completeTree, typedText } from './decode/complete-tree.ts'
+import { tooDeep } from './refusals.ts'
 import type { WriteKind } from './write-kind.ts'
 
-/** The bytes to store. The object has no resourceVersion in etcd. */
+/** The bytes to store. The object has no resourceVersion in etcd. One that nests too deep could not
+ *  be read again, and none of its resource could be listed: a patch, a policy or a webhook makes
+ *  such an object of parts that are not deep. */
 export function storedBytes(resource: Resource, kind: WriteKind, object: JsonObject): Uint8Array {
   const bare: JsonObject = new Map(object)
   const metadata = object.get('metadata')
@@ -24,6 +27,7 @@ export function storedBytes(resource: Resource, kind: WriteKind, object: JsonObj
     stored.delete('selfLink')
     bare.set('metadata', stored)
   }
+  if (isTooDeep(bare)) throw tooDeep()
   return kind.type === undefined ? customBytes(resource, bare) : builtInBytes(resource, kind, bare)
 }
 

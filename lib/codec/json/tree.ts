@@ -40,6 +40,14 @@ export class JsonNumber {
  *  either. */
 const treeMaxDepth = 500
 
+/** True if a value nests so deep that its text is not read again. */
+export function isTooDeep(value: JsonValue, levels: number = treeMaxDepth): boolean {
+  if (levels < 0) return true
+  if (!(value instanceof Map) && !Array.isArray(value)) return false
+  for (const member of value.values()) if (isTooDeep(member, levels - 1)) return true
+  return false
+}
+
 /** The value that is all of `bytes[start..end)`, white space aside, as Go decodes it: the last of
  *  equal keys wins, and invalid UTF-8 is replaced. Undefined if it is malformed, too deep, or has a
  *  number that Go refuses. */

@@ -2,8 +2,14 @@
  *  that it uses. A `replace` of a member that is not there adds it, indexes may be negative, and
  *  a `copy` of a missing member is a null. Why a patch does not apply, the API does not say. */
 
-import { JsonNumber, type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
-import { tooLarge } from '../refusals.ts'
+import {
+  isTooDeep,
+  JsonNumber,
+  type JsonObject,
+  type JsonValue,
+  memberOf,
+} from '../../../codec/json/tree.ts'
+import { tooDeep, tooLarge } from '../refusals.ts'
 import { sortedMembers } from '../sorted-members.ts'
 
 /** An operation of a patch; its members may be of any kind. */
@@ -74,6 +80,8 @@ class JsonPatcher {
         // The container of the destination is copied as it is at that moment.
         this.#find(path)
         const value = this.#get(from) ?? null
+        // Each copy can double the depth.
+        if (isTooDeep(value)) throw tooDeep()
         this.#copyableBytes -= sizeOf(value, this.#copyableBytes)
         if (this.#copyableBytes < 0) throw new PatchFailure('the copies are too large')
         return this.#add(path, this.#closed(value))
@@ -84,6 +92,7 @@ class JsonPatcher {
   }
 
   result(): JsonValue {
+    if (isTooDeep(this.#root)) throw tooDeep()
     return this.#closed(this.#root)
   }
 
@@ -134,6 +143,7 @@ class JsonPatcher {
 
   #test(path: string, value: JsonValue): void {
     const found = path === '' ? this.#root : (this.#get(path) ?? null)
+    if (isTooDeep(found)) throw tooDeep()
     if (!isSame(found, value)) {
       throw new TestFailure(`testing value ${path} failed: test failed`)
     }
