@@ -47,6 +47,12 @@ export class KeyValue {
     return this.end - this.start
   }
 
+  /** The memory that this entry keeps and `move` moves: not the value where an entry keeps only its
+   *  difference from another (lib/door/engine/packed-entry.ts). */
+  get kept(): ValueWindow {
+    return this
+  }
+
   /** Replaces the key by an equal string that is held anyway: that of the entry before. A new
    *  string for each change would be a tenth of what a change leaves on the heap. */
   shareKey(key: Key): void {

@@ -31,18 +31,20 @@ export function* packSlabs(
   const packing: Packing = { valueBytes: 0, movedBytes: 0 }
   const live = new Map<Uint8Array, number>()
   for (const entries of leavesOf(latest())) {
-    for (const { bytes, valueLength } of entries) {
+    for (const { kept, valueLength } of entries) {
+      const { bytes, start, end } = kept
       packing.valueBytes += valueLength
-      if (bytes.length === slabBytes) live.set(bytes, (live.get(bytes) ?? 0) + valueLength)
+      if (bytes.length === slabBytes) live.set(bytes, (live.get(bytes) ?? 0) + end - start)
     }
     yield
   }
   const slabs = new SlabWriter()
   for (const entries of leavesOf(latest())) {
     for (const entry of entries) {
-      if ((live.get(entry.bytes) ?? slabBytes) >= liveMinBytes) continue
-      packing.movedBytes += entry.valueLength
-      entry.move(slabs.copy(entry.bytes, entry.start, entry.end))
+      const { bytes, start, end } = entry.kept
+      if ((live.get(bytes) ?? slabBytes) >= liveMinBytes) continue
+      packing.movedBytes += end - start
+      entry.move(slabs.copy(bytes, start, end))
       onMoved(entry)
     }
     yield

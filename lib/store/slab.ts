@@ -11,12 +11,19 @@ export const slabBytes: number = 256 * 1024
  *  slab to a quarter. */
 const ownBufferMinBytes = slabBytes / 4
 
+let areShared = false
 /** Allocates private memory, until `shareSlabs`. */
 let allocate: (bytes: number) => Buffer = bytes => Buffer.allocUnsafeSlow(bytes)
+
+/** True after `shareSlabs`: other threads read values where they lie, so they have to lie whole. */
+export function slabsAreShared(): boolean {
+  return areShared
+}
 
 /** Slabs lie in memory that all threads of the process can read, from now on: the face threads have
  *  values in no other place (lib/threads). For the start of a process that has such threads. */
 export function shareSlabs(): void {
+  areShared = true
   allocate = bytes => countShared(Buffer.from(new SharedArrayBuffer(bytes)))
 }
 
@@ -73,9 +80,7 @@ export class SlabWriter {
   copy(source: Uint8Array, start = 0, end: number = source.length): ValueWindow {
     const length = end - start
     if (length === 0) return emptyValue
-    if (length > ownBufferMinBytes) {
-      return this.#place(newSlab(length), 0, source.subarray(start, end))
-    }
+    if (length > ownBufferMinBytes) return this.copyApart(source.subarray(start, end))
     if (this.#used + length > this.#slab.length) {
       this.#slab = newSlab(slabBytes)
       this.#used = 0
@@ -83,6 +88,11 @@ export class SlabWriter {
     const at = this.#used
     this.#used += length
     return this.#place(this.#slab, at, source.subarray(start, end))
+  }
+
+  /** A copy in a buffer of its own, which keeps no other value alive. */
+  copyApart(value: Uint8Array): ValueWindow {
+    return this.#place(newSlab(value.length), 0, value)
   }
 
   #place(slab: Buffer, at: number, value: Uint8Array): ValueWindow {

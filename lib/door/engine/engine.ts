@@ -13,12 +13,12 @@ import { allKeys } from '../../base/keys.ts'
 import { type Random, randomInt } from '../../base/random.ts'
 import { nextRevision, type Revision, revision } from '../../base/revision.ts'
 import { type Batch, type Change, type Event, type KeyValue, noLease } from '../../store/event.ts'
-import { SlabWriter } from '../../store/slab.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
 import type { RevisionChanges } from '../../etcd/client.ts'
 import type { OwnRevision } from '../../etcd/own-revision.ts'
 import { EtcdError } from '../../etcd/proto/failures.ts'
 import type { HeaderMessage } from '../../etcd/proto/kv-messages.ts'
+import { EntryMaker } from './entry-maker.ts'
 import { createContents, type Decision, type Journal, type RecoveredState } from './journal.ts'
 import { Transaction, type VersionedContents } from './kv.ts'
 import { type Lease, Lessor } from './lease.ts'
@@ -77,7 +77,7 @@ export class Engine implements Cluster {
   progressOvertakesEvents: boolean
   readonly #options: EngineOptions
   readonly #lessor: Lessor
-  readonly #slab = new SlabWriter()
+  readonly #maker = new EntryMaker()
   #keyspace = createContents()
   #journal: Journal | undefined = undefined
   #clusterId: bigint
@@ -327,7 +327,7 @@ export class Engine implements Cluster {
     return new Transaction(view, {
       snapshot: this.#keyspace.latest(),
       lessor: this.#lessor,
-      slab: this.#slab,
+      maker: this.#maker,
     })
   }
 

@@ -5,7 +5,6 @@
 import { type Key, type KeyRange, inRange } from '../../base/keys.ts'
 import { nextRevision, type Revision } from '../../base/revision.ts'
 import { type Change, KeyValue, noLease, type ValueWindow } from '../../store/event.ts'
-import type { SlabWriter } from '../../store/slab.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
 import { EtcdError } from '../../etcd/proto/failures.ts'
 import type {
@@ -17,6 +16,7 @@ import type {
   RangeMessage,
   RangeResponseMessage,
 } from '../../etcd/proto/kv-messages.ts'
+import type { EntryMaker } from './entry-maker.ts'
 import type { Lessor } from './lease.ts'
 import { filterEntries, needsAll, sortEntries } from './range-order.ts'
 
@@ -99,19 +99,19 @@ export class Transaction implements VersionedContents {
   readonly #base: VersionedContents
   readonly #snapshot: Snapshot
   readonly #lessor: Lessor
-  readonly #slab: SlabWriter
+  readonly #maker: EntryMaker
   readonly #changes: Change[] = []
   /** Keys that the changes touched, with the entry that is left of each. */
   #touched: Map<Key, KeyValue | undefined> | undefined = undefined
 
   constructor(
     base: VersionedContents,
-    { snapshot, lessor, slab }: { snapshot: Snapshot; lessor: Lessor; slab: SlabWriter },
+    { snapshot, lessor, maker }: { snapshot: Snapshot; lessor: Lessor; maker: EntryMaker },
   ) {
     this.#base = base
     this.#snapshot = snapshot
     this.#lessor = lessor
-    this.#slab = slab
+    this.#maker = maker
   }
 
   get changes(): readonly Change[] {
@@ -175,16 +175,13 @@ export class Transaction implements VersionedContents {
     const before = this.get(key)
     const modRevision = nextRevision(this.#snapshot.revision)
     const lease = request.ignoreLease && before !== undefined ? before.lease : request.lease
-    const entry = new KeyValue(
-      key,
-      request.ignoreValue && before !== undefined ? before : this.#slab.copy(request.value),
-      {
-        createRevision: before?.createRevision ?? modRevision,
-        modRevision,
-        version: (before?.version ?? 0) + 1,
-        lease,
-      },
-    )
+    const value = request.ignoreValue && before !== undefined ? before.value : request.value
+    const entry = this.#maker.entry(key, value, {
+      createRevision: before?.createRevision ?? modRevision,
+      modRevision,
+      version: (before?.version ?? 0) + 1,
+      lease,
+    })
     if (before !== undefined) this.#lessor.detach(before.lease, key)
     this.#lessor.attach(lease, key)
     this.#change({ type: 'put', entry }, key, entry)

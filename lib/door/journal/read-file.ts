@@ -4,8 +4,8 @@
 import { constants, type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CacheError } from '../../base/errors.ts'
-import { SlabWriter } from '../../store/slab.ts'
 import type { KnownFile, NewFile } from './data-file.ts'
+import { EntryMaker } from '../engine/entry-maker.ts'
 import { diskFailure } from './disk-failures.ts'
 import { fileName } from './file-names.ts'
 import {
@@ -71,7 +71,7 @@ class FileReader {
       throw this.#wrong(`is ${fileName(header.kind, header.number)} under another name: rename it`)
     }
     const { mark } = header
-    const slabs = new SlabWriter()
+    const maker = new EntryMaker()
     replay.beginFile()
     let at = headerBytes
     while (at < size) {
@@ -82,7 +82,7 @@ class FileReader {
         if (!isTorn) throw this.#damaged(at, cutAdvice(this.#path, at, mayBeTorn))
         break
       }
-      this.#explained(`at byte ${at} `, () => replay.apply(decodePayload(payload, slabs)))
+      this.#explained(`at byte ${at} `, () => replay.apply(decodePayload(payload, maker)))
       at += frameHeadBytes + payload.length
     }
     const { sequence } = replay

@@ -9,8 +9,8 @@
 import { CacheError } from '../../base/errors.ts'
 import { type Key, keyFromBytes } from '../../base/keys.ts'
 import { revision, type Revision } from '../../base/revision.ts'
-import { type Change, KeyValue } from '../../store/event.ts'
-import type { SlabWriter } from '../../store/slab.ts'
+import type { Change, KeyValue } from '../../store/event.ts'
+import type { EntryMaker } from '../engine/entry-maker.ts'
 import { appendVarint, ByteWriter } from '../../wire/byte-writer.ts'
 import type { Decision, RecoveredLease } from '../engine/journal.ts'
 
@@ -118,24 +118,24 @@ export function encodePayload(
   return out.copy()
 }
 
-/** Reads a payload whose checksum is right. Values are copied to slabs. */
-export function decodePayload(bytes: Buffer, slabs: SlabWriter): Payload {
+/** Reads a payload whose checksum is right. Values are copied. */
+export function decodePayload(bytes: Buffer, maker: EntryMaker): Payload {
   const reader = new RecordReader(bytes)
   const sequence = reader.number()
   const runningMs = reader.number()
   const records: JournalRecord[] = []
-  while (!reader.isAtEnd) records.push(readRecord(reader, slabs))
+  while (!reader.isAtEnd) records.push(readRecord(reader, maker))
   return { sequence, runningMs, records }
 }
 
-function readRecord(reader: RecordReader, slabs: SlabWriter): JournalRecord {
+function readRecord(reader: RecordReader, maker: EntryMaker): JournalRecord {
   const tag = reader.byte()
   switch (tag) {
     case tags.batch: {
       const at = revision(reader.number())
       const endedLease = reader.id()
       const changes: Change[] = []
-      for (let left = reader.number(); left > 0; left--) changes.push(readChange(reader, slabs, at))
+      for (let left = reader.number(); left > 0; left--) changes.push(readChange(reader, maker, at))
       return { type: 'batch', revision: at, endedLease, changes }
     }
     case tags.compaction:
@@ -158,7 +158,7 @@ function readRecord(reader: RecordReader, slabs: SlabWriter): JournalRecord {
       return { type: 'base', revision: at, compactRevision, oldestBatch: reader.number() }
     }
     case tags.entry:
-      return { type: 'entry', entry: readEntry(reader, slabs, undefined) }
+      return { type: 'entry', entry: readEntry(reader, maker, undefined) }
     case tags.end:
       return { type: 'end' }
     default:
@@ -176,9 +176,9 @@ function appendChange(out: ByteWriter, change: Change): void {
   }
 }
 
-function readChange(reader: RecordReader, slabs: SlabWriter, at: Revision): Change {
+function readChange(reader: RecordReader, maker: EntryMaker, at: Revision): Change {
   if (reader.byte() === deletion) return { type: 'delete', key: reader.key() }
-  return { type: 'put', entry: readEntry(reader, slabs, at) }
+  return { type: 'put', entry: readEntry(reader, maker, at) }
 }
 
 function appendEntry(out: ByteWriter, entry: KeyValue): void {
@@ -192,7 +192,7 @@ function appendEntry(out: ByteWriter, entry: KeyValue): void {
 }
 
 /** `at` is the revision of the batch that the entry is in. */
-function readEntry(reader: RecordReader, slabs: SlabWriter, at: Revision | undefined): KeyValue {
+function readEntry(reader: RecordReader, maker: EntryMaker, at: Revision | undefined): KeyValue {
   const key = reader.key()
   const createRevision = revision(reader.number())
   const modRevision = revision(reader.number())
@@ -203,7 +203,7 @@ function readEntry(reader: RecordReader, slabs: SlabWriter, at: Revision | undef
   }
   const { bytes, start, end } = reader.window()
   const meta = { createRevision, modRevision, version, lease }
-  return new KeyValue(key, slabs.copy(bytes, start, end), meta)
+  return maker.entry(key, bytes.subarray(start, end), meta)
 }
 
 /** A key has one character for each byte. */

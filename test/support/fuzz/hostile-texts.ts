@@ -17,7 +17,7 @@ import { parseTree } from '../../../lib/codec/json/tree.ts'
 import { parseShardSelector } from '../../../lib/kube/selectors/shard-selector.ts'
 import { revision } from '../../../lib/base/revision.ts'
 import { StatusError } from '../../../lib/kube/status.ts'
-import { SlabWriter } from '../../../lib/store/slab.ts'
+import { EntryMaker } from '../../../lib/door/engine/entry-maker.ts'
 import { ByteWriter } from '../../../lib/wire/byte-writer.ts'
 import type { Grammar } from './grammar.ts'
 
@@ -55,7 +55,7 @@ export function readHostileTexts(random: Random, grammar: Grammar, json: string)
   orRefused(() => jsonFromCbor(grammar.changed(Buffer.from(encode(value)))))
   orRefused(() => atOnce(parseYaml(grammar.changed(Buffer.from(stringify(value))))))
   orRefused(() => parseShardSelector(grammar.changed(Buffer.from(selector)).toString()))
-  orRefused(() => decodePayload(grammar.changed(records), new SlabWriter()))
+  orRefused(() => decodePayload(grammar.changed(records), new EntryMaker()))
   const source = expressions[Math.floor(random.next() * expressions.length)] ?? ''
   const { expression } = environment.compile(
     grammar.changed(Buffer.from(source)).toString(),

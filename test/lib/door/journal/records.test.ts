@@ -3,7 +3,7 @@ import t from 'tap'
 import { keyFromBytes } from '../../../../lib/base/keys.ts'
 import { revision } from '../../../../lib/base/revision.ts'
 import { KeyValue } from '../../../../lib/store/event.ts'
-import { SlabWriter } from '../../../../lib/store/slab.ts'
+import { EntryMaker } from '../../../../lib/door/engine/entry-maker.ts'
 import { ByteWriter } from '../../../../lib/wire/byte-writer.ts'
 import {
   appendRecord,
@@ -93,7 +93,7 @@ t.test('records are read as they were written', async t => {
       const out = new ByteWriter(8)
       for (const each of records) appendRecord(out, each)
       const payload = Buffer.from(encodePayload(sequence, ms, out.copy()))
-      const read = decodePayload(payload, new SlabWriter())
+      const read = decodePayload(payload, new EntryMaker())
       t.strictSame(plain(read), plain({ sequence, runningMs: ms, records }))
     }),
   )
@@ -103,7 +103,7 @@ t.test('bytes that are no records are refused, never a crash', async t => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), random => {
       try {
-        decodePayload(Buffer.from(random), new SlabWriter())
+        decodePayload(Buffer.from(random), new EntryMaker())
       } catch (error) {
         t.match(error, { code: 'invalid_request' })
       }

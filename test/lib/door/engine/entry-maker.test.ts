@@ -1,0 +1,118 @@
+import t from 'tap'
+import { keyFromText } from '../../../../lib/base/keys.ts'
+import { createRandom, type Random, randomInt } from '../../../../lib/base/random.ts'
+import { knownRevision } from '../../../../lib/base/revision.ts'
+import { EntryMaker } from '../../../../lib/door/engine/entry-maker.ts'
+import type { KeyValue } from '../../../../lib/store/event.ts'
+import { Keyspace } from '../../../../lib/store/keyspace.ts'
+import { SlabWriter, slabBytes } from '../../../../lib/store/slab.ts'
+import { packSlabs } from '../../../../lib/store/slab-packer.ts'
+
+const random = createRandom(20_261_124)
+
+function textOf(random: Random, length: number): string {
+  return Array.from({ length }, () => randomInt(random, 0, 36).toString(36)).join('')
+}
+
+/** A kind of object: those of one differ in a name and in an id. */
+function template(): (name: string) => Buffer {
+  const [head, tail] = [textOf(random, 1_000), textOf(random, 2_000)]
+  return name => Buffer.from(`${head}${name}${textOf(random, 40)}${tail}`)
+}
+
+const at = (n: number) => ({
+  createRevision: knownRevision(n),
+  modRevision: knownRevision(n),
+  version: 1,
+  lease: 0n,
+})
+
+interface Made {
+  readonly entry: KeyValue
+  readonly value: Buffer
+}
+
+function made(maker: EntryMaker, count: number, of = template(), folder = 'web-'): Made[] {
+  return Array.from({ length: count }, (_, i) => {
+    const value = of(`${folder}${i}`)
+    return { entry: maker.entry(keyFromText(`/pods/${folder}${i}`), value, at(i + 2)), value }
+  })
+}
+
+function keptBytes(entries: readonly Made[]): number {
+  return entries.reduce((sum, { entry: { kept } }) => sum + kept.end - kept.start, 0)
+}
+
+function checkValues(t: { fail(message: string): unknown }, entries: readonly Made[]): void {
+  for (const { entry, value } of entries) {
+    const { bytes, start, end } = entry
+    const isSame =
+      value.equals(bytes.subarray(start, end)) &&
+      value.equals(entry.value) &&
+      entry.valueLength === value.length
+    if (!isSame) t.fail(`the value of ${entry.key}`)
+  }
+}
+
+t.test('objects of one template are kept as what is different', async t => {
+  const entries = made(new EntryMaker(), 1_000)
+  checkValues(t, entries)
+  const bytes = entries.reduce((sum, { value }) => sum + value.length, 0)
+  t.ok(keptBytes(entries) < bytes / 20, `${keptBytes(entries)} of ${bytes} bytes`)
+})
+
+t.test('states through which an object goes are kept as differences too', async t => {
+  const maker = new EntryMaker()
+  const states = [template(), template(), template()]
+  const entries = Array.from({ length: 100 }, (_, i) => made(maker, 1, states[i % 3])).flat()
+  checkValues(t, entries)
+  t.ok(keptBytes(entries) < 3 * 3_100 + 100 * 100)
+})
+
+t.test('objects that are alike in nothing are kept whole, on shared slabs', async t => {
+  const maker = new EntryMaker()
+  const entries = Array.from({ length: 100 }, () => made(maker, 1)).flat()
+  checkValues(t, entries)
+  const whole = entries.filter(({ entry: { kept } }) => kept.bytes.length === slabBytes)
+  t.equal(whole.length, 96, 'the last four are still compared with')
+})
+
+t.test('of many templates those that were written to last are held', async t => {
+  const maker = new EntryMaker()
+  const entries = Array.from({ length: 300 }, (_, i) => made(maker, 1, undefined, `w${i}-`)).flat()
+  checkValues(t, entries)
+  const whole = entries.filter(({ entry: { kept } }) => kept.bytes.length === slabBytes)
+  t.equal(whole.length, 44)
+})
+
+t.test('differences are moved off slabs that are mostly dead', async t => {
+  const keyspace = new Keyspace({ maxBatches: 1, maxAgeMs: Infinity, maxBytes: Infinity })
+  const maker = new EntryMaker()
+  const entries = made(maker, 100)
+  keyspace.restore(entries.map(({ entry }) => entry).sort(byKey), knownRevision(1_000))
+  const packing = packSlabs(() => [keyspace.latest()])
+  let step = packing.next()
+  while (step.done !== true) step = packing.next()
+  t.equal(step.value.movedBytes, keptBytes(entries) - entries[0]!.value.length)
+  checkValues(t, entries)
+})
+
+t.test('an entry keeps what it is besides its value', async t => {
+  const entry = made(new EntryMaker(), 3)[2]!.entry
+  t.same(
+    [entry.key, entry.modRevision, entry.version, entry.lease, entry.note],
+    ['/pods/web-2', 4, 1, 0n, 0],
+  )
+  const key = keyFromText('/pods/web-2')
+  entry.shareKey(key)
+  t.equal(entry.key, key)
+  const { value } = entry
+  const { bytes, start, end } = entry.kept
+  entry.move(new SlabWriter().copy(bytes, start, end))
+  made(new EntryMaker(), 2)
+  t.same(entry.value, value)
+})
+
+function byKey(a: KeyValue, b: KeyValue): number {
+  return a.key < b.key ? -1 : 1
+}
