@@ -3,9 +3,10 @@
  *  states through which a pod goes in less. Four fifths of the memory of a large cluster were such
  *  repetitions (bench/actors).
  *
- *  Candidates are the last few values with the same beginning of their keys, up to the last `-`, `.`
- *  or `/`, as names that controllers make have what is random at their end. A candidate lies in a
- *  buffer of its own; when it gives way and nothing differs from it, it is moved to a slab. */
+ *  Candidates are the last few values with the same beginning of their keys, up to the last `-`,
+ *  `.` or `/`: names that controllers make end in what is random. A candidate lies in a buffer of
+ *  its own; when it gives way and no other value is kept as a difference from it, it is moved to a
+ *  slab. */
 
 import type { Key } from '../../base/keys.ts'
 import { KeyValue, type KeyValueMeta } from '../../store/event.ts'

@@ -40,7 +40,7 @@ export class Base {
     const places = (this.#places ??= placesIn(bytes))
     const end = value.length
     let out = 0
-    /** Where the new bytes begin, and where in the base the last copy has ended. */
+    /** The first byte that is not written yet, and the end in the base of the last copy. */
     let fresh = 0
     let from = 0
     for (let at = 0; at < end;) {
