@@ -28,7 +28,10 @@ export interface FileResult {
 }
 
 /** A process that prints nothing for so long on a quiet machine is ended. */
-const silentMaxMs = 300_000
+const silentMaxMs = 150_000
+/** However slow the machine is, nothing is waited for longer: what hangs is said, and the others
+ *  run. */
+const patientMaxMs = 600_000
 /** The same of a file whose tests have passed before. */
 const silentAgainMaxMs = 30_000
 /** One whose last file has ended itself ends within this time, or that file has left something
@@ -106,7 +109,7 @@ interface JobEnd {
 async function runJob(job: Job, options: RunOptions): Promise<JobEnd> {
   const { machine, silentMaxMs: silentMs = silentMaxMs } = options
   const [program = '', ...args] = job.command
-  const patientMs = (ms: number): number => ms * machine.patience
+  const patientMs = (ms: number): number => Math.min(ms * machine.patience, patientMaxMs)
   const child = spawn(program, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
