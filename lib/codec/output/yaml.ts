@@ -291,7 +291,7 @@ const shortEscapes: Readonly<Record<string, string>> = {
 function escaped(character: string): string {
   const short = shortEscapes[character]
   if (short !== undefined) return short
-  const code = character.codePointAt(0) ?? 0
+  const code = character.codePointAt(0)!
   const digits = code.toString(16).toUpperCase()
   if (code <= 0xff) return `\\x${digits.padStart(2, '0')}`
   return code <= 0xffff ? `\\u${digits.padStart(4, '0')}` : `\\U${digits.padStart(8, '0')}`

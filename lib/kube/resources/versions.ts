@@ -11,7 +11,7 @@ export function compareVersions(a: string, b: string): number {
     return a < b ? -1 : a === b ? 0 : 1
   }
   for (let i = 0; i < left.length; i++) {
-    const difference = (right[i] ?? 0) - (left[i] ?? 0)
+    const difference = right[i]! - left[i]!
     if (difference !== 0) return difference
   }
   return 0
@@ -24,5 +24,5 @@ function versionParts(version: string): readonly number[] | undefined {
   const match = /^v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?$/.exec(version)
   if (match === null) return undefined
   const [, major, stage, minor] = match
-  return [stage === undefined ? 3 : (stability[stage] ?? 0), Number(major), Number(minor ?? 0)]
+  return [stage === undefined ? 3 : stability[stage]!, Number(major), Number(minor ?? 0)]
 }

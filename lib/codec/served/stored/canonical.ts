@@ -136,7 +136,7 @@ function isCanonicalMessage(
     if (wire !== wireBytes) {
       if (plan.child !== undefined) return false
       at = scalarEnd(bytes, at, end, wire)
-      if (at === -1 || at > end) return false
+      if (at < 0 || at > end) return false
       continue
     }
     if (at === end) return false

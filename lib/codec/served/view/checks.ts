@@ -40,8 +40,11 @@ const set = (type: MessageType, field: string): string => `!(${zeroSource(type, 
 const zero = zeroSource
 
 /** Fields are named by their JSON names; numbers come from the schema. */
-function numbers(typeName: string, ...names: readonly string[]): number[] {
-  return names.map(name => numberOf(typeName, name))
+function numbers<const T extends readonly string[]>(
+  typeName: string,
+  ...names: T
+): { readonly [K in keyof T]: number } {
+  return names.map(name => numberOf(typeName, name)) as { [K in keyof T]: number }
 }
 
 /** True if map `from` of a message of the type has a key that map `to` has not. */
@@ -57,13 +60,13 @@ function keyPredicate(typeName: string, from: string, to: string): Predicate {
  *  limits. */
 const lacksPodRequests: Predicate = (out, start, end) => {
   const pod = { start, end }
-  const [resources = 0, ...lists] = numbers(
+  const [resources, ...lists] = numbers(
     'core/v1.PodSpec',
     'resources',
     'containers',
     'initContainers',
   )
-  const [limits = 0, requests = 0] = numbers('core/v1.ResourceRequirements', 'limits', 'requests')
+  const [limits, requests] = numbers('core/v1.ResourceRequirements', 'limits', 'requests')
   const own = windowOf(out, pod, resources)
   if (own === undefined) return false
   const namesIn = (message: typeof pod, field: number): string[] =>
@@ -92,11 +95,7 @@ const lacksPodRequests: Predicate = (out, start, end) => {
 /** A port of a container in a pod on the host's network that names no port of the host. */
 const lacksHostPort: Predicate = (out, start, end) => {
   const lists = numbers('core/v1.PodSpec', 'containers', 'initContainers')
-  const [hostPort = 0, containerPort = 0] = numbers(
-    'core/v1.ContainerPort',
-    'hostPort',
-    'containerPort',
-  )
+  const [hostPort, containerPort] = numbers('core/v1.ContainerPort', 'hostPort', 'containerPort')
   const ports = numberOf('core/v1.Container', 'ports')
   return lists
     .flatMap(list => windowsOf(out, { start, end }, list))
@@ -107,7 +106,7 @@ const lacksHostPort: Predicate = (out, start, end) => {
 /** A namespace without the label that names it. `start` to `end` is its metadata. */
 const lacksNameLabel: Predicate = (out, start, end) => {
   const metadata = { start, end }
-  const [name = 0, labels = 0] = numbers('meta/v1.ObjectMeta', 'name', 'labels')
+  const [name, labels] = numbers('meta/v1.ObjectMeta', 'name', 'labels')
   const wanted = windowOf(out, metadata, name)
   if (wanted === undefined || wanted.start === wanted.end) return false
   const label = valueOf(out, metadata, labels, 'kubernetes.io/metadata.name')
@@ -116,12 +115,8 @@ const lacksNameLabel: Predicate = (out, start, end) => {
 
 /** A replication controller that would take the labels of its template. */
 const takesTemplateLabels: Predicate = (out, start, end) => {
-  const [metadata = 0, spec = 0] = numbers('core/v1.ReplicationController', 'metadata', 'spec')
-  const [selector = 0, template = 0] = numbers(
-    'core/v1.ReplicationControllerSpec',
-    'selector',
-    'template',
-  )
+  const [metadata, spec] = numbers('core/v1.ReplicationController', 'metadata', 'spec')
+  const [selector, template] = numbers('core/v1.ReplicationControllerSpec', 'selector', 'template')
   const labels = numberOf('meta/v1.ObjectMeta', 'labels')
   const object = { start, end }
   const ownSpec = windowOf(out, object, spec)
@@ -173,7 +168,7 @@ const addresses = new WireReader()
 
 /** The range of a node's pods, where it is not the first of its ranges. */
 const isOtherRange: Predicate = (out, start, end) => {
-  const [one = 0, all = 0] = numbers('core/v1.NodeSpec', 'podCIDR', 'podCIDRs')
+  const [one, all] = numbers('core/v1.NodeSpec', 'podCIDR', 'podCIDRs')
   const [first] = windowsOf(out, { start, end }, all)
   return textOf(out, windowOf(out, { start, end }, one)) !== textOf(out, first)
 }

@@ -20,7 +20,7 @@ export function createMapWriter(tag: number, writeValue: WriteValue): WriteValue
     out.bytes[to++] = 0x7b
     for (let at = start; at < end;) {
       at = nextEntry(out, at, end, tag)
-      if (at === -1) break
+      if (at < 0) break
       const entryEnd = at + out.at
       readEntry(out, at, entryEnd)
       if (keyStart >= 0 && compare(input, keyStart, keyEnd, entry) >= 0) {
@@ -154,7 +154,7 @@ function writeSorted(
   const entries: Entry[] = []
   for (let at = start; at < end;) {
     at = nextEntry(out, at, end, tag)
-    if (at === -1) break
+    if (at < 0) break
     const entryEnd = at + out.at
     readEntry(out, at, entryEnd)
     entries.push({ ...entry })

@@ -3,15 +3,13 @@
 
 import type { Field } from '../../schema/schema.ts'
 import { WireReader, wireBytes } from '../../../wire/reader.ts'
-import { isNonZero64, skipVarint, writeFloat64, writeInt32, writeInt64 } from './numbers.ts'
-import { giveUp } from '../../not-exact.ts'
+import { isNonZero64, skipVarint, writeInt32, writeInt64 } from './numbers.ts'
 import { type DecodeState, type WriteValue } from './state.ts'
 
 /** A function that writes the elements, with commas between them: from the first one's tag to the
  *  last one's end. */
 export function createNumbersWriter({ type, number }: Field): WriteValue {
   const write = writers[type] ?? writeInt64
-  const isFixed = type === 'float64'
   return (out, start, end, position) => {
     const reader = new WireReader()
     reader.reset(out.input, start, end)
@@ -28,8 +26,7 @@ export function createNumbersWriter({ type, number }: Field): WriteValue {
         continue
       }
       for (let at = reader.start; at < reader.at;) {
-        const next = isFixed ? at + 8 : skipVarint(out, at, reader.at)
-        if (next > reader.at) giveUp('a packed list is malformed')
+        const next = skipVarint(out, at, reader.at)
         element(at)
         at = next
       }
@@ -43,7 +40,6 @@ type WriteNumber = (out: DecodeState, at: number, position: number) => number
 const writers: Readonly<Record<string, WriteNumber>> = {
   int32: writeInt32,
   int64: writeInt64,
-  float64: writeFloat64,
   bool: (out, at, position) => {
     const text = isNonZero64(out, at) ? 'true' : 'false'
     for (let i = 0; i < text.length; i++) out.bytes[position + i] = text.charCodeAt(i)

@@ -19,7 +19,7 @@ export function writeQuantity(
   const to = out.at
   out.bytes[position] = 0x22
   let next = position + 1
-  if (from === -1) {
+  if (from < 0) {
     out.bytes[next++] = 0x30
   } else if (isPlainQuantity(out.input, from, to)) {
     for (let i = from; i < to; i++) out.bytes[next++] = out.input[i] as number
@@ -69,7 +69,7 @@ export function writeIntOrString(
 /** Writes raw JSON, of which none at all is `null`: managed fields, and values in schemas. */
 export function writeJson(out: DecodeState, start: number, end: number, position: number): number {
   const from = onlyText(out, start, end, 'raw JSON')
-  if (from === -1 || from === out.at) return writeNull(out, position)
+  if (from < 0 || from === out.at) return writeNull(out, position)
   return writeRawJson(out, from, out.at, position)
 }
 
@@ -81,7 +81,7 @@ export function writeRawExtension(
   position: number,
 ): number {
   const from = onlyText(out, start, end, 'raw extension')
-  if (from === -1) return writeNull(out, position)
+  if (from < 0) return writeNull(out, position)
   return writeRawJson(out, from, out.at, position)
 }
 

@@ -183,10 +183,10 @@ function writeBase64Bytes(state: EncodeState, node: number): void {
     const isLast = at + 4 === end
     const padding = isLast && bytes[at + 3] === 0x3d ? (bytes[at + 2] === 0x3d ? 2 : 1) : 0
     const group =
-      (digitOf(bytes[at]) << 18) |
-      (digitOf(bytes[at + 1]) << 12) |
-      (padding === 2 ? 0 : digitOf(bytes[at + 2]) << 6) |
-      (padding > 0 ? 0 : digitOf(bytes[at + 3]))
+      (digitOf(bytes[at]!) << 18) |
+      (digitOf(bytes[at + 1]!) << 12) |
+      (padding === 2 ? 0 : digitOf(bytes[at + 2]!) << 6) |
+      (padding > 0 ? 0 : digitOf(bytes[at + 3]!))
     bytes[to++] = group >> 16
     if (padding < 2) bytes[to++] = (group >> 8) & 0xff
     if (padding < 1) bytes[to++] = group & 0xff
@@ -194,8 +194,8 @@ function writeBase64Bytes(state: EncodeState, node: number): void {
   state.length = to
 }
 
-function digitOf(byte: number | undefined): number {
-  const value = base64Values[byte ?? 0] as number
+function digitOf(byte: number): number {
+  const value = base64Values[byte] as number
   return value === 0xff ? notBase64() : value
 }
 

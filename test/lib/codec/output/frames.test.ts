@@ -135,3 +135,12 @@ interface Event {
 function line(json: Uint8Array): string {
   return Buffer.from(json).toString().trimEnd()
 }
+
+t.test('an event is never a list', async t => {
+  const form = shownAs({ rendering: 'PartialObjectMetadataList' })
+  const made = eventFrame(encoder, added, { form, hasColumns: false })
+  t.equal(
+    made instanceof NotExact ? made.reason : '',
+    'an event is about one object, and a list was asked for',
+  )
+})

@@ -268,3 +268,14 @@ t.test('an object without anything still has metadata', async t => {
     exact(objectBody(widgetEncoder(), widget('w'), { form: partial, isPretty: false })).length > 0,
   )
 })
+
+t.test('an object without metadata, or that is no JSON, says which of the two', async t => {
+  const reasonOf = (json: string): unknown => {
+    const bytes = Buffer.from(json)
+    const found = findJsonMetadata({ bytes, start: 0, end: bytes.length })
+    return found instanceof NotExact ? found.reason : 'found'
+  }
+  t.equal(reasonOf('{"a":1}'), 'object has no metadata')
+  t.equal(reasonOf('{"a":1'), 'value is not JSON')
+  t.equal(reasonOf('{"metadata":{}}'), 'found')
+})

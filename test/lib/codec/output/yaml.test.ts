@@ -247,3 +247,96 @@ t.test('names are in the order in which go-yaml writes them', async t => {
   const zeros = yamlText('{"01":1,"000":1,"1":1}')
   t.equal(zeros, '"000": 1\n"1": 1\n"01": 1\n')
 })
+
+t.test('a text is quoted where YAML would read a number or a time, at each bound', async t => {
+  const quoted = [
+    '1900-02-28',
+    '2000-02-29',
+    '2004-02-29',
+    '2001-04-30',
+    '2001-06-30',
+    '2001-09-30',
+    '2001-11-30',
+    '2001-12-31',
+    '2001-1-1',
+    '2001-01-01T0:0:0Z',
+    '2001-01-01T23:59:59Z',
+    '2001-01-01 23:59:59',
+    '2001-01-01T00:00:00+24:00',
+    '0xffffffffffffffff',
+    '-0x8000000000000000',
+    '+0x7fffffffffffffff',
+    '0b1',
+    '0o7',
+    '9',
+    '09',
+    '-1',
+    '+1',
+    '1.',
+    '1e5',
+    '1e308',
+    '.5e1',
+  ]
+  const plain = [
+    '1900-02-29',
+    '2100-02-29',
+    '2001-02-29',
+    '2001-04-31',
+    '2001-06-31',
+    '2001-09-31',
+    '2001-11-31',
+    '2001-12-32',
+    '2001-00-01',
+    '2001-13-01',
+    '2001-01-00',
+    '2001-01-01T24:00:00Z',
+    '2001-01-01T00:60:00Z',
+    '2001-01-01T00:00:60Z',
+    '2001-01-01 24:00:00',
+    '2001-01-01 00:60:00',
+    '2001-01-01 00:00:60',
+    '2001-01-01T00:00:00+25:00',
+    '2001-01-01T00:00:00+00:61',
+    '0x10000000000000000',
+    '-0x8000000000000001',
+    '+0x8000000000000000',
+    '0b2',
+    '0o8',
+    '0xg',
+    '1e309',
+    '.5e',
+    ':9',
+    '/9',
+  ]
+  for (const text of quoted) t.equal(yaml(text), `"${text}"\n`, text)
+  for (const text of plain) t.equal(yaml(text), text === ':9' ? ':9\n' : `${text}\n`, text)
+})
+
+t.test(
+  'characters that cannot be printed are escaped, with as many digits as they need',
+  async t => {
+    for (const [text, written] of [
+      ['\u0001', '\\x01'],
+      ['\u001f', '\\x1F'],
+      ['\u{10000}', '\\U00010000'],
+      ['\u{1f600}', '\\U0001F600'],
+      ['\u{10ffff}', '\\U0010FFFF'],
+      ['\u001b', '\\e'],
+      ['\0', '\\0'],
+    ] as const) {
+      t.equal(yaml(text), `"${written}"\n`, written)
+    }
+    for (const text of ['\u007f', '\u0084', '\u0086', '\u009f', '\ufeff', '\ufffe', '\uffff']) {
+      t.equal(yaml(text), 'not exact: a text has a character that YAML cannot hold')
+    }
+  },
+)
+
+t.test('a name may be so long, and no longer', async t => {
+  const name = 'a'.repeat(998)
+  t.equal(yaml({ [name]: 1 }), `? ${name}\n: 1\n`)
+  t.equal(yaml({ [`${name}a`]: 1 }), 'not exact: a name is too long for YAML')
+  t.equal(yaml({ ['a'.repeat(128)]: 1 }), `${'a'.repeat(128)}: 1\n`)
+  t.equal(yaml({ ['a'.repeat(129)]: 1 }), `? ${'a'.repeat(129)}\n: 1\n`)
+  t.equal(yamlText('{'), 'not exact: value is not JSON, or nested too deep')
+})

@@ -53,3 +53,30 @@ function bodyOf({ request, response }: Exchange): string | undefined {
   const route = routeRequest('GET', path, registry)
   return route.type === 'discovery' ? discovery.document(route) : route.type
 }
+
+t.test('the paths are a document of their own, with all groups and versions', async t => {
+  const text = discovery.paths(['/zzz'])
+  const { paths } = JSON.parse(text) as { paths: string[] }
+  t.equal(text, JSON.stringify({ paths }, undefined, 2))
+  const { groups } = JSON.parse(discovery.groups()) as {
+    groups: { name: string; versions: { groupVersion: string }[] }[]
+  }
+  t.strictSame(
+    new Set(paths),
+    new Set([
+      '/api',
+      '/api/v1',
+      '/apis',
+      '/apis/',
+      '/zzz',
+      ...groups.flatMap(({ name, versions }) => [
+        `/apis/${name}`,
+        ...versions.map(({ groupVersion }) => `/apis/${groupVersion}`),
+      ]),
+    ]),
+  )
+  t.equal(discovery.document({ document: 'version' }), discovery.version())
+  t.equal(discovery.document({ document: 'groups' }), discovery.groups())
+  t.equal(discovery.document({ document: 'core' }), discovery.core())
+  t.equal(discovery.document({ document: 'group', group: 'none' }), undefined)
+})

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { routeRequest } from '../../../../lib/kube/request/routes.ts'
+import { routeRequest, uninterpretable } from '../../../../lib/kube/request/routes.ts'
 import { registryAt } from '../../../support/kube/kube-golden.ts'
 
 const registry = registryAt(708)
@@ -50,6 +50,17 @@ t.test('built-in resources have the paths and methods of their verbs', async t =
     ['GET', '/apis/apps/v1/namespaces/a', '404'],
     ['GET', '/apis/apps//deployments', '404'],
     ['constructor', '/api/v1/pods', '405'],
+    ['OPTIONS', '/api/v1/namespaces/a/pods/p/proxy', 'get|pods|a|p|proxy'],
+    ['HEAD', '/api/v1/nodes/n/proxy', 'get|nodes||n|proxy'],
+    ['TRACE', '/api/v1/nodes/n/proxy', '405'],
+    ['HEAD', '/api/v1/namespaces/a/pods/p/log', '405'],
+    ['OPTIONS', '/api/v1/namespaces/a/pods/p/log', '405'],
+    ['GET', '/api/v1/proxy', 'path'],
+    ['GET', '/apis/apps/v1/proxy/', 'path'],
+    ['GET', '/apis/apps/v1/watch', 'path'],
+    ['GET', '/api/v1/pods/proxy', '404'],
+    ['GET', '/api/v1/nodes/proxy', 'get|nodes||proxy|'],
+    ['GET', '/api/v1/nodes/watch', 'get|nodes||watch|'],
   ]
   for (const [method, path, expected] of cases) t.equal(route(method, path), expected, path)
 })
@@ -75,6 +86,10 @@ t.test('custom resources are found by the rules of their own router', async t =>
     ['PUT', '/apis/example.com/v1', 'discovery resources'],
     ['GET', '/apis/example.com//', 'discovery group'],
     ['GET', '/apis/example.com//widgets', 'unknown'],
+    ['HEAD', '/apis/example.com/v1/watch/namespaces/a/widgets', 'watch|widgets|a||'],
+    ['PATCH', '/apis/example.com/v1/namespaces/a/widgets', '400'],
+    ['GET', '/apis/example.com/v1/namespaces/a/widgets/w/other', '404'],
+    ['GET', '/apis/example.com/v1/proxy/namespaces/a/widgets/w', '405'],
   ]
   for (const [method, path, expected] of cases) t.equal(route(method, path), expected, path)
 })
@@ -94,4 +109,28 @@ t.test('everything else is a document, another server, or nothing', async t => {
     ['GET', '/apisx', 'path'],
   ]
   for (const [method, path, expected] of cases) t.equal(route(method, path), expected, path)
+})
+
+t.test('a name that is needed is asked for', async t => {
+  const found = routeRequest('PUT', '/apis/example.com/v1/namespaces/a/widgets', registry)
+  t.match(found, { type: 'failure', status: { code: 400, message: 'name must be provided' } })
+})
+
+t.test('a path whose kind cannot be told has the text of kube-apiserver', async t => {
+  t.equal(
+    uninterpretable('/api/v1/watch', '/api/v1/watch?a=<&>'),
+    'Internal Server Error: "/api/v1/watch?a=&lt;&amp;&gt;": failed to create RequestInfo: unable to determine kind and namespace from url, /api/v1/watch?a=&lt;&amp;&gt;\n',
+  )
+  for (const path of ['/api/v1/watch', '/api/v1/proxy/', '/apis/apps/v1/watch//']) {
+    t.type(uninterpretable(path, path), 'string', path)
+  }
+  for (const path of [
+    '/api/watch',
+    '/other/v1/watch',
+    '/apis/v1/watch',
+    '/api/v1/a/watch',
+    '/watch',
+  ]) {
+    t.equal(uninterpretable(path, path), undefined, path)
+  }
 })

@@ -309,3 +309,95 @@ t.test('versions are in the order of their stability', async t => {
     'v0',
   ])
 })
+
+t.test('a definition or a service that cannot be read says so', async t => {
+  const thrown = (read: () => unknown): string => {
+    try {
+      return JSON.stringify(read())
+    } catch (error) {
+      const { code, message } = error as CacheError
+      return `${code}: ${message}`
+    }
+  }
+  const names = { plural: 'widgets', kind: 'Widget' }
+  const spec = { group: 'example.com', names }
+  const metadata = { name: 'widgets.example.com' }
+  for (const object of [
+    { spec },
+    { metadata, spec: { names } },
+    { metadata, spec: { group: 'example.com', names: { kind: 'Widget' } } },
+  ]) {
+    t.equal(
+      thrown(() => customDefinition(jsonEntry('/registry/x', object, 7), '/registry')),
+      'unsupported: stored CustomResourceDefinition lacks its names',
+    )
+  }
+  const broken = (text: string): Parameters<typeof apiService>[0] => {
+    // As long as the object that it takes the place of.
+    const entry = jsonEntry('/registry/x', { a: 1 }, 7)
+    entry.bytes.fill(0x20, entry.start, entry.end)
+    entry.bytes.set(Buffer.from(text), entry.start)
+    return entry
+  }
+  t.equal(
+    thrown(() => apiService(broken('{'))),
+    'unsupported: stored APIService is not JSON',
+  )
+  t.equal(
+    thrown(() => apiService(broken('[]'))),
+    'unsupported: stored APIService is not an object',
+  )
+  t.match(
+    thrown(() => customDefinition(broken('{'), '/registry')),
+    /^unsupported: /,
+  )
+})
+
+t.test('a version that is deprecated says which one to use, if one is better', async t => {
+  const version = (name: string, served: boolean, deprecated?: boolean | string): object => ({
+    name,
+    served,
+    storage: name === 'v1',
+    ...(deprecated === undefined ? {} : { deprecated: true }),
+    ...(typeof deprecated === 'string' ? { deprecationWarning: deprecated } : {}),
+  })
+  const warningsOf = (name: string, ...versions: readonly object[]): unknown =>
+    definition({ versions: [version(name, true, true), ...versions] }).resources[0]?.warnings
+  const old = 'example.com/v1beta1 Widget is deprecated'
+  t.strictSame(warningsOf('v1beta1', version('v1', true)), [`${old}; use example.com/v1 Widget`])
+  t.strictSame(warningsOf('v1beta1', version('v1', true), version('v2', true)), [
+    `${old}; use example.com/v2 Widget`,
+  ])
+  t.strictSame(warningsOf('v1beta1', version('v1', false)), [old], 'one that is not served')
+  t.strictSame(warningsOf('v1beta1', version('v1', true, true)), [old], 'one that is deprecated')
+  t.strictSame(warningsOf('v1beta1', version('v1alpha1', true)), [old], 'one that is older')
+  t.strictSame(warningsOf('v1beta1'), [old])
+  const own = { versions: [version('v1', true, 'go away')] }
+  t.strictSame(definition(own).resources[0]?.warnings, ['go away'])
+})
+
+t.test('a definition that stores no version is taken as one that stores the first', async t => {
+  const versions = ['v1', 'v2'].map(name => ({ name, served: true, storage: false }))
+  t.equal(definition({ versions }).resources[0]?.storage?.version, 'v1')
+})
+
+t.test('keys that end within the name of a resource belong to none', async t => {
+  const registry = new Registry({ schema: schemaOf(), installed, definitions: [definition({})] })
+  for (const key of [
+    '/registry',
+    '/registry/',
+    '/registry/services',
+    '/registry/services/',
+    '/registry/services/specs',
+    '/registry/services/endpoints',
+    '/registry/example.com',
+    '/registry/example.com/widget/a/b',
+  ]) {
+    t.equal(registry.keyspaceOf(keyFromText(key)), undefined, key)
+  }
+  t.equal(registry.keyspaceOf(keyFromText('/registry/pods/')), '/registry/pods/')
+  t.equal(
+    registry.keyspaceOf(keyFromText('/registry/services/specs/')),
+    '/registry/services/specs/',
+  )
+})
