@@ -132,6 +132,9 @@ function cellText(cell: string | number): string {
   return cell.toLocaleString('en-US', { maximumFractionDigits: Math.abs(cell) < 10 ? 3 : 1 })
 }
 
+/** The seconds since the start are beside it, so that whoever waits sees what takes how long. */
 function showProgress(message: string): void {
-  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${message}`)
+  if (!process.stderr.isTTY) return
+  const seconds = message === '' ? '' : `${Math.round(process.uptime())} s: `
+  process.stderr.write(`\r\u001b[K${seconds}${message}`)
 }
