@@ -38,6 +38,34 @@ export function visitsTable(results: readonly SizeResult[]): BenchTable {
   }
 }
 
+/** The part of growth that is in no ratio of ratios. A change of the smallest tree takes
+ *  sorted-btree twice as long as ours, since each of its clones keeps the nodes of a change alive
+ *  for as long as in the largest; so its times grow less, while more nanoseconds are added. */
+export function growthTable(results: readonly SizeResult[]): BenchTable {
+  const first = results[0]!
+  const last = results.at(-1)!
+  return {
+    title: `Growth from ${sizeText(first.size)} to ${sizeText(last.size)} keys: times as long, and nanoseconds added`,
+    columns: [
+      'operation',
+      'ours, times',
+      'sorted-btree, times',
+      'ours, ns added',
+      'sorted-btree, ns added',
+    ],
+    rows: [...last.rounds.timings.keys()].map(name => {
+      const [from, to] = [timingOf(first.rounds, name), timingOf(last.rounds, name)]
+      return [
+        name,
+        to.oursNs / from.oursNs,
+        to.theirsNs / from.theirsNs,
+        Math.round(to.oursNs - from.oursNs),
+        Math.round(to.theirsNs - from.theirsNs),
+      ]
+    }),
+  }
+}
+
 export function memoryTable(results: readonly SizeResult[]): BenchTable {
   const row = (size: number, name: string, figures: MemoryFigures): (string | number)[] => [
     `${sizeText(size)} ${name}`,

@@ -12,6 +12,7 @@ import { measureMemory, valueLayouts } from './memory.ts'
 import { PauseObserver } from './pauses.ts'
 import {
   floorsOf,
+  growthTable,
   layoutsTable,
   memoryTable,
   pausesTable,
@@ -54,6 +55,7 @@ export const storeBench: Bench = {
     return {
       tables: [
         ...results.map(timesTable),
+        growthTable(results),
         visitsTable(results),
         memoryTable(results),
         pausesTable(results),

@@ -4,8 +4,9 @@
 import type { BenchTable, Floor } from '../bench.ts'
 import { Program } from '../list/processes.ts'
 import type { Child } from '../watch/child.ts'
-import { type Figure, floorsOf, tableOf } from './figures.ts'
-import { UsageMeter } from './usage.ts'
+import { BareServer } from './bare.ts'
+import { bareNames, controlsOf, type Figure, floorsOf, tableOf } from './figures.ts'
+import { type Measurable, UsageMeter } from './usage.ts'
 import { startWatching, type WatchingReport } from './watching.ts'
 
 export interface FanOut {
@@ -15,13 +16,14 @@ export interface FanOut {
 
 interface Subject {
   readonly threads: number
-  readonly program: Program
+  readonly program: Measurable & { stop(): Promise<void> }
   readonly load: Child
 }
 
-/** About what one thread can just send on to all watches: more would only measure how it falls
- *  behind. */
-const full = { pods: 2_000, changes: 1_000, watches: 200, rounds: 5, roundMs: 1_500, warmMs: 4_000 }
+/** Twice what one thread can just send on to all watches (540 MB/s of these): with as many as it
+ *  can, two threads had nothing more to send, and were idle for three quarters of the time. With
+ *  four times as many the main thread, which makes the changes, has too much to do. */
+const full = { pods: 2_000, changes: 2_000, watches: 200, rounds: 5, roundMs: 1_500, warmMs: 4_000 }
 const small = { pods: 50, changes: 100, watches: 4, rounds: 1, roundMs: 200, warmMs: 20 }
 
 const factorMin = 1.4
@@ -29,8 +31,12 @@ const factorMin = 1.4
 export async function measureFanOut(counts: readonly number[], isSmall: boolean): Promise<FanOut> {
   const size = isSmall ? small : full
   const rounds: Figure[][] = Array.from({ length: size.rounds }, () => [])
-  for (const threads of counts) {
-    const subject = await start(threads, size)
+  const starts = [
+    ...counts.map(threads => () => start(threads, size)),
+    ...[1, 2].map(threads => () => startBare(threads, size)),
+  ]
+  for (const begin of starts) {
+    const subject = await begin()
     try {
       await sleep(size.warmMs)
       for (const round of rounds) round.push(await measure(subject, size.roundMs))
@@ -39,7 +45,8 @@ export async function measureFanOut(counts: readonly number[], isSmall: boolean)
       await subject.program.stop()
     }
   }
-  const measured = { name: 'watches', counted: 'MB', unit: 'MB', counts, rounds }
+  const controls = controlsOf(bareNames, counts.length)
+  const measured = { name: 'watches', counted: 'MB', unit: 'MB', counts, controls, rounds }
   return { table: tableOf(measured), floors: floorsOf(measured, factorMin) }
 }
 
@@ -60,6 +67,17 @@ async function start(threads: number, { pods, changes, watches }: typeof full): 
   const { metadata } = (await list.json()) as { metadata: { resourceVersion: string } }
   const path = `/api/v1/pods?watch=true&resourceVersion=${metadata.resourceVersion}`
   await load.ask({ port: program.port, path, watches })
+  return { threads, program, load }
+}
+
+/** The size of a frame of ours. */
+const frameBytes = 2_900
+
+/** A bare server that sends frames as fast as they are taken. */
+async function startBare(threads: number, { watches }: typeof full): Promise<Subject> {
+  const program = await BareServer.start(threads, 'http')
+  const load = startWatching()
+  await load.ask({ port: program.port, path: `/flood?bytes=${frameBytes}`, watches })
   return { threads, program, load }
 }
 

@@ -31,23 +31,42 @@ function against(rounds: Rounds, at: number, of: (figure: Figure) => number, bas
   return median(rounds.map(figures => of(figures[at]!) / Math.max(1e-9, of(figures[base]!))))
 }
 
+/** A subject beside those of ours that says what the machine can do, and which figure of a round it
+ *  is compared with. */
+export interface Control {
+  readonly name: string
+  readonly base: number
+}
+
 export interface Measured {
   readonly name: string
   /** Name of the things that are counted, of which there is one `unit`. */
   readonly counted: string
   readonly unit: string
-  /** Number of threads of each subject. A figure more in each round is that of the control: two
-   *  programs side by side. */
+  /** Number of threads of each subject. The figures of the controls follow in each round. */
   readonly counts: readonly number[]
+  readonly controls: readonly Control[]
   readonly rounds: Rounds
 }
 
-export function tableOf({ name, counted, unit, counts, rounds }: Measured): BenchTable {
+/** Two programs of one thread each, side by side. */
+export const twoPrograms = '2 programs'
+/** A bare server with one thread, and with two. */
+export const bareNames = ['bare server, 1 thread', 'bare server, 2 threads'] as const
+
+/** The controls that a bench has beside so many subjects of ours, in their order. */
+export function controlsOf(names: readonly string[], subjects: number): Control[] {
+  const bare = subjects + names.indexOf(bareNames[0])
+  return names.map(name => ({ name, base: name === twoPrograms ? 0 : bare }))
+}
+
+export function tableOf({ name, counted, unit, counts, controls, rounds }: Measured): BenchTable {
   const middle = (at: number, of: (figure: Figure) => number): number =>
     median(rounds.map(figures => of(figures[at]!)))
   const ms = (at: number, part: keyof Usage): string =>
     middle(at, figure => cpuMs(figure, part)).toFixed(3)
   const processors = ({ usage, seconds }: Figure): number => (usage.all + usage.clients) / seconds
+  const ours = counts.map(threads => ({ name: threads, base: 0 }))
   return {
     title: name,
     columns: [
@@ -62,41 +81,42 @@ export function tableOf({ name, counted, unit, counts, rounds }: Measured): Benc
       'clients',
       'processors busy',
     ],
-    rows: [...counts, '2 programs']
-      .slice(0, rounds[0]?.length)
-      .map((subject, at) => [
-        subject,
-        middle(at, rateOf).toFixed(0),
-        against(rounds, at, rateOf).toFixed(2),
-        ms(at, 'all'),
-        against(rounds, at, figure => cpuMs(figure, 'all')).toFixed(2),
-        ms(at, 'main'),
-        ms(at, 'faces'),
-        ms(at, 'rest'),
-        ms(at, 'clients'),
-        middle(at, processors).toFixed(2),
-      ]),
+    rows: [...ours, ...controls].map((subject, at) => [
+      subject.name,
+      middle(at, rateOf).toFixed(0),
+      against(rounds, at, rateOf, subject.base).toFixed(2),
+      ms(at, 'all'),
+      against(rounds, at, figure => cpuMs(figure, 'all'), subject.base).toFixed(2),
+      ms(at, 'main'),
+      ms(at, 'faces'),
+      ms(at, 'rest'),
+      ms(at, 'clients'),
+      middle(at, processors).toFixed(2),
+    ]),
   }
 }
 
 /** The bound of the growth of processor time; and the rate of two threads over one's, if that is
- *  asked for. What two threads take is also compared with the control, which says how much of it is
- *  the machine's. */
-export function floorsOf({ name, counts, rounds }: Measured, factorMin?: number): Floor[] {
+ *  asked for. What two threads take is also compared with two programs, and a bare server's growth
+ *  is beside each floor: both say how much of it is the machine's. */
+export function floorsOf(measured: Measured, factorMin?: number): Floor[] {
+  const { name, counts, controls, rounds } = measured
   const ofCpu = (figure: Figure): number => cpuMs(figure, 'all')
+  const unitOf = (of: (figure: Figure) => number): string => bareGrowth(measured, of)
   const floors: Floor[] = counts.slice(1).map((threads, i) => ({
     name: `processor for ${name} with ${threads} threads, of one`,
     value: against(rounds, i + 1, ofCpu),
     bound: 'at most',
     limit: (1 + growthMax) ** (threads - 1),
-    unit: '',
+    unit: threads === 2 ? unitOf(ofCpu) : '',
   }))
   const two = counts.indexOf(2)
   if (two < 0) return floors
-  if ((rounds[0]?.length ?? 0) > counts.length) {
+  const side = controls.findIndex(control => control.name === twoPrograms)
+  if (side >= 0) {
     floors.push({
       name: `processor for ${name} with two threads, of two programs side by side`,
-      value: against(rounds, two, ofCpu, counts.length),
+      value: against(rounds, two, ofCpu, counts.length + side),
       bound: 'at most',
       limit: 1 + growthMax,
       unit: '',
@@ -110,7 +130,18 @@ export function floorsOf({ name, counts, rounds }: Measured, factorMin?: number)
       value: against(rounds, two, rateOf),
       bound: 'at least',
       limit: factorMin,
-      unit: '',
+      unit: unitOf(rateOf),
     },
   ]
+}
+
+/** The growth of a figure of the bare server from one thread to two, in words. */
+function bareGrowth(
+  { counts, controls, rounds }: Measured,
+  of: (figure: Figure) => number,
+): string {
+  const at = controls.findIndex(({ name }) => name === bareNames[1])
+  if (at < 0) return ''
+  const growth = against(rounds, counts.length + at, of, controls[at]!.base)
+  return `(a bare server: ${growth.toFixed(2)})`
 }

@@ -8,10 +8,20 @@ import type { Bench, BenchOptions, BenchResult, BenchTable, Floor } from '../ben
 import { Load, Program } from '../list/processes.ts'
 import { ReviewCounter } from '../auth/review-server.ts'
 import type { Child } from '../watch/child.ts'
+import { BareServer } from './bare.ts'
 import { measureFanOut } from './fan-out.ts'
-import { type Figure, floorsOf, type Measured, type Rounds, tableOf } from './figures.ts'
+import {
+  bareNames,
+  controlsOf,
+  type Figure,
+  floorsOf,
+  type Measured,
+  type Rounds,
+  tableOf,
+  twoPrograms,
+} from './figures.ts'
 import { type PipeliningReport, startPipelining } from './pipelining.ts'
-import { sumOf, UsageMeter } from './usage.ts'
+import { type Measurable, sumOf, UsageMeter } from './usage.ts'
 
 export const threadsBench: Bench = {
   name: 'threads',
@@ -19,13 +29,17 @@ export const threadsBench: Bench = {
   run,
 }
 
-/** A program with so many threads; or the control: two programs with one thread each, side by side.
- *  What these take more than one of them alone is what the machine takes when both of its
- *  processors are busy. */
+/** A program with so many threads; or a control: two programs with one thread each, side by side,
+ *  or a bare server with one thread or two. What these take more than one of them alone is what the
+ *  machine takes when both of its processors are busy. */
 interface Subject {
   readonly threads: number
-  readonly programs: readonly Program[]
+  readonly programs: readonly Answering[]
+  /** It compiles little, and answers at once as it always will. */
+  readonly isBare?: boolean
 }
+
+type Answering = Measurable & { readonly port: number }
 
 /** The requests of clients. */
 interface Question {
@@ -85,22 +99,42 @@ async function measureAnswers(
     const subjects: Subject[] = []
     for (const threads of counts) subjects.push({ threads, programs: [await start(threads)] })
     const [one] = subjects[0]!.programs as [Program]
-    const control: Subject = { threads: 1, programs: [one, await start(1)] }
+    const sideBySide: Subject = { threads: 1, programs: [one, await start(1)] }
+    const bare: BareServer[] = []
+    for (const threads of [1, 2]) {
+      const server = await BareServer.start(threads)
+      tasks.push(() => server.stop())
+      bare.push(server)
+    }
+    const controls = controlsOf([twoPrograms, ...bareNames], subjects.length)
+    const all = [
+      ...subjects,
+      sideBySide,
+      ...bare.map((server, i) => ({ threads: i + 1, programs: [server], isBare: true })),
+    ]
     // Two processes of clients, so that these do not hold up what they measure.
     const loads = [new Load(), new Load()] as const
     tasks.push(...loads.map(load => () => load.stop()))
     const pipelining = startPipelining()
     tasks.push(() => pipelining.stop())
-    const body = await one.get('/api/v1/pods?limit=50', caller)
+    const body = await one.get(`/api/v1/pods?limit=${pace.gets}`, caller)
     const tables: BenchTable[] = []
     const floors: Floor[] = []
     for (const question of questionsOf(body)) {
       const { name } = question
       if (!isWanted(name, options)) continue
       progress(name)
-      const all = [...subjects, control]
+      const { paths, headers } = question
+      for (const server of bare) await server.copy({ port: one.port, paths, headers })
       const rounds = await measure(question, { subjects: all, loads, pipelining, pace })
-      const measured: Measured = { name, counted: 'answers', unit: 'answer', counts, rounds }
+      const measured: Measured = {
+        name,
+        counted: 'answers',
+        unit: 'answer',
+        counts,
+        controls,
+        rounds,
+      }
       tables.push(tableOf(measured))
       floors.push(...floorsOf(measured, name === 'gets' ? getsFactorMin : undefined))
     }
@@ -112,6 +146,8 @@ async function measureAnswers(
 }
 
 interface Pace {
+  /** Different objects that are got: the client learns the length of each one's answer first. */
+  readonly gets: number
   readonly rounds: number
   readonly roundMs: number
   /** For each thread of a subject: each compiles what it runs for itself, and has only a part of
@@ -119,11 +155,15 @@ interface Pace {
   readonly warm: number
 }
 
+/** After smaller answers, those that are measured come for so many rounds: with one, V8's own
+ *  threads still took two threads 0.13 ms a page, and one thread 0.05. */
+const lastWarmRounds = 3
+
 /** Answers that are waited for take so many times the usual time at most. */
 const warmLongest = 3
 
-const smallPace: Pace = { rounds: 1, roundMs: 60, warm: 0.004 }
-const fullPace: Pace = { rounds: 5, roundMs: 1_000, warm: 1 }
+const smallPace: Pace = { gets: 5, rounds: 1, roundMs: 60, warm: 0.004 }
+const fullPace: Pace = { gets: 50, rounds: 5, roundMs: 1_000, warm: 1 }
 
 /** Who asks. The upstream allows everything. */
 const caller = { authorization: 'Bearer of-the-bench' }
@@ -162,10 +202,14 @@ interface Arena {
 /** The figures of each subject in each round. */
 async function measure(question: Question, arena: Arena): Promise<Rounds> {
   const { subjects, pace } = arena
-  const warmed = new Set<Program>()
+  const warmed = new Set<Answering>()
   for (const subject of subjects) {
     // None is warmer than the others: the control has a program that is a subject itself.
     const programs = subject.programs.filter(program => !warmed.has(program))
+    if (subject.isBare === true) {
+      await askFor(question, subject, { ...arena, ms: pace.roundMs * subject.threads })
+      continue
+    }
     await warm(question, { ...subject, programs }, arena)
     for (const program of programs) warmed.add(program)
   }
@@ -190,13 +234,14 @@ async function warm(question: Question, subject: Subject, arena: Arena): Promise
     missing -= (await askFor(asked, subject, { ...arena, ms: usualMs })).amount
   }
   if (warmPaths !== undefined) {
-    await askFor(question, subject, { ...arena, ms: arena.pace.roundMs * threads })
+    await askFor(question, subject, { ...arena, ms: lastWarmRounds * arena.pace.roundMs * threads })
   }
 }
 
 /** Requests that are sent at once on a connection: enough that a thread has work until the client
- *  looks again, which it does every few milliseconds. */
-const atOnce = 24
+ *  looks again, which it does every few milliseconds. With 24, when a get took 16 µs, two threads
+ *  and two programs had nothing to do for a quarter of the time. */
+const atOnce = 48
 
 async function askFor(
   { paths, headers, inFlight, isPipelined = false }: Question,

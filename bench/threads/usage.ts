@@ -2,8 +2,6 @@
  *  which share the processors with it. */
 
 import { readdirSync, readFileSync } from 'node:fs'
-import type { Program } from '../list/processes.ts'
-
 const ticksPerSecond = 100
 
 /** Seconds of the processor. */
@@ -29,6 +27,11 @@ export function sumOf(usages: readonly Usage[]): Usage {
   }
 }
 
+/** Whoever answers: a process. */
+export interface Measurable {
+  readonly process: { readonly pid?: number | undefined }
+}
+
 /** Processes of clients. */
 export interface Clients {
   readonly pids: readonly number[]
@@ -42,7 +45,7 @@ export class UsageMeter {
   #clientsBefore: number
 
   /** Begins to measure. */
-  constructor({ process }: Program, threads: number, { pids }: Clients) {
+  constructor({ process }: Measurable, threads: number, { pids }: Clients) {
     this.#pid = process.pid ?? 0
     this.#faces = threads > 1 ? threads : 0
     this.#clients = pids

@@ -51,8 +51,8 @@ interface Fan {
 const full: Scale = {
   pods: 5_000,
   ms: 1_000,
-  lagMs: 4_000,
-  warmMs: 3_000,
+  lagMs: 3_000,
+  warmMs: 2_000,
   settleMs: 200,
   bystandMs: 4_000,
   fanRounds: 3,
@@ -65,7 +65,7 @@ const full: Scale = {
     { watchers: 5_000, perSecond: 10, version: '1.1', floor: 0.7 },
   ],
   selective: { few: 250, many: 5_000, perSecond: 1_000 },
-  streams: 500,
+  streams: 300,
   idle: 1_000,
 }
 
