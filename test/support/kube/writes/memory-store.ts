@@ -17,6 +17,7 @@ import {
 } from '../../../../lib/cluster/write/operations/session.ts'
 import { createAdmission } from '../../../../lib/cluster/admission/chain.ts'
 import type { WriteStore } from '../../../../lib/cluster/write/store.ts'
+import type { Identity } from '../../../../lib/kube/access-review.ts'
 import { digests } from '../../../../lib/ops/digests.ts'
 import { KeyValue, noLease } from '../../../../lib/store/event.ts'
 
@@ -62,6 +63,9 @@ export interface Asking {
   readonly name?: string
   readonly subresource?: string
   readonly manager?: string
+  /** `ns` if it is left out. */
+  readonly namespace?: string
+  readonly user?: Identity
 }
 
 /** Nothing takes any time. */
@@ -115,12 +119,13 @@ export function sessionsOver(services: WriteServices): (asking: Asking) => Write
   const definitionOf = (): undefined => undefined
   const converted = new ConvertedObjects()
   const state = new ApiState({ registry, serverAddress: '', digests, definitionOf, converted })
-  const user = { user: 'u', uid: '', groups: [], extra: {} }
+  const nobody = { user: 'u', uid: '', groups: [], extra: {} }
   const { signal } = new AbortController()
-  return ({ group, version, resource: plural, name = '', subresource = '', manager = 'm' }) => {
+  return asking => {
+    const { group, version, resource: plural, manager = 'm', user = nobody } = asking
+    const { namespace = 'ns', name = '', subresource = '' } = asking
     const resource = registry.find(group, version, plural)
     if (resource === undefined) throw new Error(`no ${plural}`)
-    const namespace = 'ns'
     const options = { state, resource, namespace, name, subresource, user, signal }
     return new WriteSession({ ...options, userAgent: manager }, services)
   }
