@@ -109,7 +109,7 @@ function shownOf(session: WriteSession, written: Written): unknown {
   if (written.type === 'object') return JSON.parse(textFromTree(session.treeOf(entry)))
   const { encoder, resource } = session
   const body = scaleBody(resource, { isPretty: false }, { encoder, form: plain, entry })
-  if (body instanceof NotExact) throw body
+  if (body instanceof NotExact) throw new Error(body.reason)
   return JSON.parse(Buffer.from(body).toString())
 }
 

@@ -42,6 +42,8 @@ const madeUp: readonly (readonly [RegExp, string])[] = [
   [/(kube-api-access-)[a-z\d]{5}/g, '$1SUFFIX'],
   [/10\.(?:9[6-9]|10\d|11[01])\.\d+\.\d+/g, 'ADDRESS'],
   [/\b3[0-2]\d{3}\b/g, '30000'],
+  // The path of the sources depends on the build.
+  [/k8s\.io\/kubernetes\/(?=pkg\/)/g, ''],
   [/"token":"[^"]+"/g, '"token":"TOKEN"'],
 ]
 

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
 import { type JsonObject, parseTree } from '../../../../../lib/codec/json/tree.ts'
 
-export function recorded(name: 'ownership' | 'patches'): string[] {
+export function recorded(name: 'episodes' | 'ownership' | 'patches'): string[] {
   const file = `test/lib/cluster/write/recorded/${name}.jsonl.gz`
   return gunzipSync(readFileSync(file)).toString().trim().split('\n')
 }
