@@ -8,7 +8,8 @@ import {
   watchRequestCodec,
   watchResponseCodec,
 } from '../etcd/proto/watch-messages.ts'
-import { fieldOf, KeptEvent } from './engine/watches/kept-event.ts'
+import { ProtoWriter } from '../wire/back-writer.ts'
+import { fieldOf, fieldSize, KeptEvent, writeField } from './engine/watches/kept-event.ts'
 import type { WatchConnection, WatcherRoom } from './engine/watches/watch-source.ts'
 import type { WatchStream } from './engine/watches/watch-stream.ts'
 import { cutOff, type GrpcCall } from './listen/grpc-call.ts'
@@ -87,9 +88,10 @@ function connectionOf(call: GrpcCall): WatchConnection {
 function send(call: GrpcCall, response: WatchResponseMessage): boolean {
   const { stream } = call
   const pieces = piecesOf(response)
-  stream.cork()
+  // To gather one piece costs as much as to write it.
+  if (pieces.length > 1) stream.cork()
   for (const piece of pieces) call.write(piece)
-  stream.uncork()
+  if (pieces.length > 1) stream.uncork()
   return !stream.writableNeedDrain || stream.writableLength < waitingMaxBytes
 }
 
@@ -118,28 +120,46 @@ function isSame(some: WatchResponseMessage, other: WatchResponseMessage): boolea
 }
 
 function encode(response: WatchResponseMessage): Buffer[] {
-  const { events, header } = response
-  const head = [
-    headerField(header),
-    watchResponseCodec.encode({ ...response, header: undefined, events: noEvents }),
-  ]
+  const { events } = response
+  const size = events.reduce((sum, event) => sum + fieldSize(event), headMaxBytes)
+  if (size <= joinMaxBytes) {
+    const writer = new ProtoWriter(size)
+    for (let i = events.length - 1; i >= 0; i--) {
+      const event = events[i]!
+      if (event instanceof KeptEvent) event.write(writer)
+      else writeField(writer, event)
+    }
+    writeHead(writer, response, writer.length)
+    return [writer.finish()]
+  }
   const body = events.map(event => (event instanceof KeptEvent ? event.bytes : fieldOf(event)))
-  const length = [...head, ...body].reduce((sum, piece) => sum + piece.length, 0)
-  const prefix = messagePrefix(length)
-  if (length <= joinMaxBytes) return [Buffer.concat([prefix, ...head, ...body])]
-  return [Buffer.concat([prefix, ...head]), ...body]
+  const head = new ProtoWriter()
+  writeHead(
+    head,
+    response,
+    body.reduce((sum, piece) => sum + piece.length, 0),
+  )
+  return [head.finish(), ...body]
 }
 
-/** The bytes of a header are made once for all who are told of a revision. */
-function headerField(header: HeaderMessage | undefined): Buffer {
-  if (header === undefined) return noBytes
-  const known = headerFields.get(header)
-  if (known !== undefined) return known
+/** Room for what is before the events, where nothing was refused. */
+const headMaxBytes = 128
+
+/** Writes all that is before the events of a response, which take so many bytes. */
+function writeHead(writer: ProtoWriter, response: WatchResponseMessage, bodyBytes: number): void {
+  const before = writer.length
+  watchResponseCodec.write(writer, { ...response, header: undefined, events: noEvents })
+  if (response.header !== undefined) writer.raw(headerField(response.header))
+  writer.raw(messagePrefix(bodyBytes + writer.length - before))
+}
+
+/** The bytes of a header are made once for all who are told of a revision, one after the other. */
+function headerField(header: HeaderMessage): Buffer {
+  if (lastHeader?.header === header) return lastHeader.bytes
   const bytes = headerResponseCodec.encode({ header })
-  headerFields.set(header, bytes)
+  lastHeader = { header, bytes }
   return bytes
 }
 
-const headerFields = new WeakMap<HeaderMessage, Buffer>()
-const noBytes = Buffer.alloc(0)
+let lastHeader: { readonly header: HeaderMessage; readonly bytes: Buffer } | undefined
 const noEvents: WatchResponseMessage['events'] = []

@@ -49,7 +49,11 @@ export class ProtoWriter {
 
   /** A number with all its 64 bits, signed or not. */
   bigint64(value: bigint): void {
-    const bytes = bigVarint(value)
+    this.raw(bigVarint(value))
+  }
+
+  /** Bytes as they are: fields that were written elsewhere. */
+  raw(bytes: ArrayLike<number>): void {
     this.#reserve(bytes.length)
     this.#at -= bytes.length
     this.#bytes.set(bytes, this.#at)

@@ -22,12 +22,25 @@ export function writeVarint(bytes: Uint8Array, start: number, value: number): nu
   return at
 }
 
+/** The first seven bytes of a varint are 49 bits, which a number holds: to step through a bigint
+ *  makes several for each byte. */
+const lowBytes = 7
+const lowSize = 49
+
 /** The bytes of a number with all its 64 bits, signed or not. */
 export function bigVarint(value: bigint): number[] {
+  const bits = BigInt.asUintN(64, value)
+  const high = Number(bits >> BigInt(lowSize))
   const bytes: number[] = []
-  let rest = BigInt.asUintN(64, value)
-  for (; rest >= 0x80n; rest >>= 7n) bytes.push(Number(rest & 0x7fn) | 0x80)
-  bytes.push(Number(rest))
+  let rest = Number(BigInt.asUintN(lowSize, bits))
+  for (let more = high > 0; more || rest >= 0x80; rest = Math.floor(rest / 0x80)) {
+    bytes.push((rest % 0x80) | 0x80)
+    if (more && bytes.length === lowBytes) {
+      more = false
+      rest = high * 0x80
+    }
+  }
+  bytes.push(rest)
   return bytes
 }
 
@@ -46,12 +59,16 @@ export function lowBits(bytes: Uint8Array, start: number, end: number): number {
 /** The varint in `bytes[start..end)` as Go reads an int64; undefined if it does not end there, or
  *  after ten bytes. */
 export function int64FromVarint(bytes: Uint8Array, start: number, end: number): bigint | undefined {
-  let value = 0n
+  let low = 0
+  let high = 0
   const last = Math.min(end, start + 10)
-  for (let at = start, shift = 0n; at < last; at++, shift += 7n) {
+  for (let at = start, scale = 1; at < last; at++, scale *= 0x80) {
+    if (at === start + lowBytes) scale = 1
     const byte = bytes[at] as number
-    value |= BigInt(byte & 0x7f) << shift
-    if (byte < 0x80) return BigInt.asIntN(64, value)
+    if (at < start + lowBytes) low += (byte & 0x7f) * scale
+    else high += (byte & 0x7f) * scale
+    if (byte >= 0x80) continue
+    return BigInt.asIntN(64, BigInt(low) | (BigInt(high) << BigInt(lowSize)))
   }
   return undefined
 }

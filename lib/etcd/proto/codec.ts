@@ -32,14 +32,9 @@ export interface Field<T> {
   /** The value of an absent field. */
   initial(): T
   /** The value after another occurrence of the field, which had `previous` before it. */
-  read(reader: ProtoReader, tag: Tag, previous: T): T
+  read(reader: ProtoReader, previous: T): T
   /** Writes the field with its tag; nothing when it has its zero value. */
   write(writer: ProtoWriter, value: T): void
-}
-
-export interface Tag {
-  readonly number: number
-  readonly type: number
 }
 
 /** The codec of a message with these fields. */
@@ -47,21 +42,20 @@ export function message<T extends object>(fields: {
   readonly [K in keyof T]-?: Field<T[K]>
 }): Codec<T> {
   const entries = Object.entries(fields) as [keyof T, Field<T[keyof T]>][]
-  const byNumber = new Map<number, [keyof T, Field<T[keyof T]>]>()
-  for (const entry of entries) for (const number of entry[1].numbers) byNumber.set(number, entry)
+  const byNumber: [keyof T, Field<T[keyof T]>][] = []
+  for (const entry of entries) for (const number of entry[1].numbers) byNumber[number] = entry
   const backwards = entries.toReversed()
 
   const read = (reader: ProtoReader): T => {
     const result = {} as T
     for (const [name, field] of entries) result[name] = field.initial()
     while (reader.nextField()) {
-      const { field: number, wire: type } = reader
-      const entry = byNumber.get(number)
+      const entry = byNumber[reader.field]
       if (entry === undefined) reader.skip()
       else {
         const [name, field] = entry
-        if (!field.types.includes(type)) throw wrongType(number, type)
-        result[name] = field.read(reader, { number, type }, result[name])
+        if (!field.types.includes(reader.wire)) throw wrongType(reader.field, reader.wire)
+        result[name] = field.read(reader, result[name])
       }
     }
     return result
@@ -170,7 +164,7 @@ export function repeated<T>(number: number, codec: Codec<T>): Field<readonly T[]
     numbers: [number],
     types: [wireBytes],
     initial: () => [],
-    read: (reader, _tag, previous) => append(previous, reader.message(codec.read)),
+    read: (reader, previous) => append(previous, reader.message(codec.read)),
     write: (writer, values) => {
       for (let i = values.length - 1; i >= 0; i--) {
         writeEmbedded(writer, { number, codec, value: values[i] as T })
@@ -201,8 +195,8 @@ export function repeatedInt(number: number): Field<readonly number[]> {
     numbers: [number],
     types: [wireVarint, wireBytes],
     initial: () => [],
-    read: (reader, tag, previous) => {
-      if (tag.type === wireVarint) return append(previous, reader.int64())
+    read: (reader, previous) => {
+      if (reader.wire === wireVarint) return append(previous, reader.int64())
       return reader.message(packed => {
         let values = previous
         while (packed.at < packed.end) values = append(values, packed.int64())
@@ -233,8 +227,8 @@ export function oneOf<M extends object>(members: {
     numbers: [...byNumber.keys()],
     types: [wireBytes],
     initial: () => undefined,
-    read: (reader, tag, previous) => {
-      const entry = byNumber.get(tag.number)
+    read: (reader, previous) => {
+      const entry = byNumber.get(reader.field)
       if (entry === undefined) return previous
       const [type, [, codec]] = entry
       return { type, value: reader.message(codec.read) }
@@ -276,7 +270,7 @@ function repeatedDelimited<T>(
     numbers: [number],
     types: [wireBytes],
     initial: () => [],
-    read: (reader, _tag, previous) => append(previous, read(reader)),
+    read: (reader, previous) => append(previous, read(reader)),
     write: (writer, values) => {
       for (const value of values.toReversed()) {
         write(writer, value)
