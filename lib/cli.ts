@@ -9,8 +9,8 @@ import type { LevelledLogger, Logger } from './base/logger.ts'
 import type { CommandContext } from './commands/context.ts'
 import { createStderrLogger } from './commands/logger.ts'
 import { runnerOf } from './commands/run.ts'
-import { helpText } from './config/help.ts'
-import { type Invocation, load } from './config/load.ts'
+import { helpText } from './commands/help.ts'
+import { type Invocation, load } from './commands/load.ts'
 import { version } from './config/version.ts'
 
 // Node's warnings about its own future, such as grpc-js' use of addresses as TLS names, tell an

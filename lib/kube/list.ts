@@ -8,18 +8,18 @@ import type { ListMeta } from '../codec/output/list-meta.ts'
 import { NotExact } from '../codec/not-exact.ts'
 import { type Key, keyAfter, type KeyRange } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
-import type { LeafSlice } from '../store/btree.ts'
+import type { Run } from '../codec/output/segments.ts'
 import type { KeyValue } from '../store/event.ts'
 import type { Snapshot } from '../store/snapshot.ts'
 import { type TokenEncryption, encodeContinuation } from './continuation.ts'
 import type { Filter, MakeReader } from './selectors/filter.ts'
-import { selectedEntries } from './selectors/selected-entries.ts'
+import { selectedEntries, wholeShard } from './selectors/selected-entries.ts'
 import type { ListPlan } from './read-plan.ts'
 
-/** The contents of a page, in the order of keys: whole leaves, so that the segments kept with them
- *  can be used, or selected entries. */
+/** The contents of a page, in the order of keys: whole leaves, or joined runs of a shard, so that
+ *  what is kept with them can be used; or selected entries. */
 export type PageContent =
-  | { readonly type: 'slices'; readonly slices: Iterable<LeafSlice<KeyValue>> }
+  | { readonly type: 'slices'; readonly slices: Iterable<Run> }
   | { readonly type: 'entries'; readonly entries: readonly KeyValue[] }
 
 export interface Page {
@@ -56,6 +56,11 @@ export class PageWalk {
     this.#range = plan.range
     if (plan.labels.isEmpty && plan.fields.isEmpty && plan.shards === undefined) {
       this.#page = unfilteredPage(options)
+      return
+    }
+    const runs = wholeShard(snapshot, plan, makeReader)
+    if (runs !== undefined && plan.limit === 0) {
+      this.#page = allOf(runs, snapshot)
       return
     }
     const { entries, filter } = selectedEntries(snapshot, plan.range, plan, makeReader)
@@ -108,11 +113,12 @@ export class PageWalk {
 function unfilteredPage({ plan, snapshot }: PageOptions): Page {
   if (plan.limit === 0) {
     // Leaves are looked up while the list is written: looking up many at once would take long.
-    const slices = { [Symbol.iterator]: () => snapshot.leaves(plan.range)[Symbol.iterator]() }
-    const { revision } = snapshot
-    return { content: { type: 'slices', slices }, revision, last: undefined, remaining: undefined }
+    return allOf(
+      { [Symbol.iterator]: () => snapshot.leaves(plan.range)[Symbol.iterator]() },
+      snapshot,
+    )
   }
-  const slices: LeafSlice<KeyValue>[] = []
+  const slices: Run[] = []
   let room = plan.limit
   let last: Key | undefined
   for (const slice of snapshot.leaves(plan.range)) {
@@ -129,6 +135,10 @@ function unfilteredPage({ plan, snapshot }: PageOptions): Page {
     last: remaining === 0 ? undefined : last,
     remaining: remaining === 0 ? undefined : remaining,
   }
+}
+
+function allOf(slices: Iterable<Run>, { revision }: Snapshot): Page {
+  return { content: { type: 'slices', slices }, revision, last: undefined, remaining: undefined }
 }
 
 function countAfter(snapshot: Snapshot, last: Key, range: KeyRange): number {

@@ -33,6 +33,17 @@ export interface LeafSlice<E extends Keyed> {
   readonly size: number
 }
 
+/** The part of a range that lies under an inner node. */
+export interface TreePart {
+  /** The node, if all of it lies in the range: it changes only with what lies under it. */
+  readonly node: object | undefined
+  /** Number of entries under it. */
+  readonly size: number
+  readonly range: KeyRange
+  /** The parts under its children; undefined for one of the lowest inner nodes. */
+  readonly parts: (() => Iterable<TreePart>) | undefined
+}
+
 export interface RangeOptions {
   /** At most this many; all when left out. */
   readonly limit?: number | undefined
@@ -152,6 +163,52 @@ export class BTree<E extends Keyed> {
       afterNext = after(afterNext)
     }
   }
+
+  /** The range as a part, which has others. */
+  part(range: KeyRange): TreePart {
+    const { start, end } = range
+    // Where the tree ends, the keys of its nodes do, too.
+    const low = this.rank(start) === 0 ? start : lowestKey
+    const high = end !== undefined && this.rank(end) === this.size ? end : undefined
+    return partOf(this.root, this.height, { start: low, end: high }, range)
+  }
+}
+
+const lowestKey = '' as Key
+
+/** The part of a range under a node, whose keys lie in `keys`. */
+function partOf<E extends Keyed>(
+  node: Node<E>,
+  level: number,
+  keys: KeyRange,
+  range: KeyRange,
+): TreePart {
+  const { start, end } = range
+  const isCut = isAbove(keys.end, end)
+  return {
+    node: isCut || keys.start < start ? undefined : node,
+    size: countOf(node, level),
+    range: { start: keys.start > start ? keys.start : start, end: isCut ? end : keys.end },
+    parts: level <= 1 ? undefined : () => partsOf(node as Inner<E>, level, keys, range),
+  }
+}
+
+function* partsOf<E extends Keyed>(
+  [head, ...children]: Inner<E>,
+  level: number,
+  keys: KeyRange,
+  range: KeyRange,
+): Iterable<TreePart> {
+  for (const [i, child] of children.entries()) {
+    const part = { start: head.keys[i - 1] ?? keys.start, end: head.keys[i] ?? keys.end }
+    const isOutside = !isAbove(part.end, range.start) || !isAbove(range.end, part.start)
+    if (!isOutside) yield partOf(child, level - 1, part, range)
+  }
+}
+
+/** Whether the end of a range is behind another. */
+function isAbove(end: Key | undefined, other: Key | undefined): boolean {
+  return other !== undefined && (end === undefined || end > other)
 }
 
 const emptyTree = new BTree<Keyed>(createLeaf<Keyed>([], 0), 0)

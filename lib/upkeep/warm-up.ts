@@ -10,11 +10,11 @@ import { allKeys, type Key } from '../base/keys.ts'
 import { Slice } from '../base/slice.ts'
 import { NotExact } from '../codec/not-exact.ts'
 import { itemEncoder } from '../codec/output/list-body.ts'
-import { itemsJoined, joinedRuns } from '../codec/output/joined-items.ts'
-import { itemsOfRun, type Segment } from '../codec/output/segments.ts'
+import { itemsJoined } from '../codec/output/joined-items.ts'
+import { itemsOfRun, type Run, type Segment } from '../codec/output/segments.ts'
 import type { ObjectEncoder, OutputForm } from '../codec/output/object-encoder.ts'
 import type { ApiState } from '../kube/api-state.ts'
-import { entriesOfShards } from '../kube/selectors/leaf-shards.ts'
+import { runsOfUids } from '../kube/selectors/leaf-shards.ts'
 import { parseShardSelector } from '../kube/selectors/shard-selector.ts'
 import type { LeafSlice } from '../store/btree.ts'
 import type { KeyValue } from '../store/event.ts'
@@ -96,31 +96,29 @@ export class WarmUp implements Follower {
     if (resource === undefined || this.#options.hasShards !== true) return
     const selection = { resource, keyspace, shards: parseShardSelector(aQuarter) }
     for (const encoding of encodings) {
-      const found = entriesOfShards(snapshot, allKeys, selection, state.makeReader)
-      await this.#join(encoder, found, encoding)
+      const runs = runsOfUids(snapshot, allKeys, selection, state.makeReader)
+      await this.#join(encoder, runs, encoding)
     }
   }
 
-  /** Writes a sample of a shard as lists of it do, after hashes have been made for all leaves. */
+  /** Writes a sample of a shard as lists of it do, and has hashes made for all leaves. */
   async #join(
     encoder: ObjectEncoder,
-    found: Iterable<KeyValue | undefined>,
+    runs: Iterable<Run>,
     encoding: 'json' | 'protobuf',
   ): Promise<void> {
     const slice = new Slice(this.#options.clock)
-    const sample: KeyValue[] = []
-    for (const entry of found) {
-      if (entry !== undefined && sample.length < sampleObjects) sample.push(entry)
-      if (slice.isOver) await slice.next()
-    }
     const form = { encoding, rendering: 'object', renderingVersion: 'v1' } as const
     const perItem = {
       ...itemEncoder(encoder, { ...form, includeObject: 'None', now: 0 }),
       segmentName: 'warm-up',
     }
     const nothingKept = new SegmentCache<Segment>(0)
-    for (const run of joinedRuns(sample)) {
-      for (const items of itemsJoined(run, perItem, nothingKept)) {
+    let written = 0
+    for (const run of runs) {
+      written += run.to - run.from
+      const isSample = run.isJoined === true && written < sampleObjects
+      for (const items of isSample ? itemsJoined(run, perItem, nothingKept) : []) {
         if (items instanceof NotExact) return
       }
       if (slice.isOver) await slice.next()

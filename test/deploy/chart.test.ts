@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { parse, parseAllDocuments } from 'yaml'
-import { load } from '../../lib/config/load.ts'
+import { load } from '../../lib/commands/load.ts'
 import { renderChart } from '../support/release/chart.ts'
 
 const folder = 'deploy/helm/watchglass'

@@ -34,19 +34,24 @@ export function joinedRuns(entries: readonly KeyValue[]): Run[] {
   const runs: Run[] = []
   let from = 0
   let bytes = 0
+  for (const { valueLength } of entries) bytes += valueLength
+  const areFew = entries.length <= pieceEntriesMax && bytes <= pieceBytesMax
+  bytes = 0
   for (const [at, { key, valueLength }] of entries.entries()) {
     const isFull = at - from >= pieceEntriesMax || bytes + valueLength > pieceBytesMax
-    if (at > from && (isFull || endsPiece(key))) {
-      runs.push({ entries, from, to: at, leaf: undefined, isJoined: true })
+    if (at > from && !areFew && (isFull || endsPiece(key))) {
+      runs.push(joinedRun(entries, from, at))
       from = at
       bytes = 0
     }
     bytes += valueLength
   }
-  if (from < entries.length) {
-    runs.push({ entries, from, to: entries.length, leaf: undefined, isJoined: true })
-  }
+  if (from < entries.length) runs.push(joinedRun(entries, from, entries.length))
   return runs
+}
+
+function joinedRun(entries: readonly KeyValue[], from: number, to: number): Run {
+  return { entries, from, to, leaf: undefined, isJoined: true, members: undefined }
 }
 
 /** The last characters of names are the ones that differ. */
@@ -77,11 +82,14 @@ export function* itemsJoined(
   const holder = holderOf(run.entries[run.from]!)
   const name = `joined ${segmentName}`
   const kept = cache.get(holder, name)
-  if (kept?.members !== undefined && isOf(kept.members, run)) {
+  const members = (run.members ??= membersOf(run))
+  if (kept?.members !== undefined && areSame(kept.members, members)) {
+    // Of a run that is kept they are known the next time.
+    kept.members = members
     yield kept.bytes
     return
   }
-  const made = join(run, encoder, kept)
+  const made = join(run, members, encoder, kept)
   if (made instanceof NotExact) {
     yield made
     return
@@ -92,46 +100,45 @@ export function* itemsJoined(
   yield bytes
 }
 
-/** Whether these are the entries of the run. An entry is what its key was at its revision; as the
- *  first one is the same object, the history is the same. */
-function isOf({ keys, revisions }: Members, { entries, from, to }: Run): boolean {
-  if (keys.length !== to - from) return false
-  for (let i = 0; i < keys.length; i++) {
-    const { key, modRevision } = entries[from + i]!
-    if (revisions[i] !== modRevision || keys[i] !== key) return false
+function membersOf({ entries, from, to }: Run): Members {
+  const [keys, revisions]: [string[], number[]] = [[], []]
+  for (let i = from; i < to; i++) {
+    keys.push(entries[i]!.key)
+    revisions.push(entries[i]!.modRevision)
   }
-  return true
+  return { keys, revisions }
+}
+
+/** Whether these are the same entries. An entry is what its key was at its revision; as the first
+ *  one is the same object, the history is the same. */
+function areSame(a: Members, b: Members): boolean {
+  if (a === b) return true
+  if (a.keys.length !== b.keys.length) return false
+  return a.keys.every((key, i) => a.revisions[i] === b.revisions[i] && key === b.keys[i])
 }
 
 function join(
-  { entries, from, to }: Run,
+  { entries, from }: Run,
+  members: Members,
   { append }: ItemEncoder,
   kept: Segment | undefined,
 ): Segment | NotExact {
-  const keys: string[] = []
-  const revisions: number[] = []
-  const ends = new Uint32Array(to - from)
+  const { keys, revisions } = members
+  const ends = new Uint32Array(keys.length)
   const { keys: keptKeys = [], revisions: keptRevisions = [] } = kept?.members ?? {}
   let old = 0
   scratch.clear()
-  for (let i = from; i < to; i++) {
-    const entry = entries[i]!
-    while (old < keptKeys.length && keptKeys[old]! < entry.key) old++
-    if (
-      kept !== undefined &&
-      keptKeys[old] === entry.key &&
-      keptRevisions[old] === entry.modRevision
-    ) {
+  for (const [i, key] of keys.entries()) {
+    while (old < keptKeys.length && keptKeys[old]! < key) old++
+    if (kept !== undefined && keptKeys[old] === key && keptRevisions[old] === revisions[i]) {
       scratch.append(kept.bytes, old === 0 ? 0 : kept.ends[old - 1], kept.ends[old])
     } else {
-      const problem = append(scratch, entry)
+      const problem = append(scratch, entries[from + i]!)
       if (problem !== undefined) return problem
     }
-    ends[i - from] = scratch.length
-    keys.push(entry.key)
-    revisions.push(entry.modRevision)
+    ends[i] = scratch.length
   }
-  return { bytes: lastingCopy(scratch), ends, members: { keys, revisions } }
+  return { bytes: lastingCopy(scratch), ends, members }
 }
 
 const scratch = new ByteWriter()

@@ -12,6 +12,7 @@ import {
   type Segment,
   type SharedSegments,
   holderOfKept,
+  isWhole,
   itemsOfPicked,
   itemsOfRun,
   noteKept,
@@ -253,9 +254,8 @@ function* itemPieces(
       continue
     }
     if (run.isJoined === true && cache !== undefined) {
-      const whole = { ...run, from: 0, size: run.to }
       for (const items of itemsJoined(run, perItem, cache)) {
-        if (isNoted && !(items instanceof NotExact)) noteKept(items, whole)
+        if (isNoted && !(items instanceof NotExact)) noteKept(items)
         yield items
       }
       continue
@@ -263,7 +263,7 @@ function* itemPieces(
     const { sparedBytes } = size
     const keep = { cache, shared, sparedBytes, isLong: ++leaves > longLeaves }
     const items = run.from === run.to ? noItems : itemsOfRun(run, perItem, keep)
-    if (isNoted && !(items instanceof NotExact)) noteKept(items, run)
+    if (isNoted && !(items instanceof NotExact) && isWhole(run)) noteKept(items)
     yield items
     if (items instanceof NotExact) return
     size.add(run.to - run.from, items.length)

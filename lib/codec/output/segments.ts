@@ -19,7 +19,7 @@ export interface Segment {
   readonly of?: readonly SegmentHolder[] | undefined
   /** The entries that were joined. Not the entries themselves, which would keep their values in
    *  memory. */
-  readonly members?: Members | undefined
+  members?: Members | undefined
   /** Times of items that age: from when until when each may be shown, in milliseconds of the wall
    *  clock. */
   readonly ages?: Ages | undefined
@@ -54,6 +54,8 @@ export interface Run {
   readonly isKept?: boolean | undefined
   /** The same of many entries: their items are joined (joined-items.ts). */
   readonly isJoined?: boolean | undefined
+  /** Made when first needed. */
+  members?: Members | undefined
 }
 
 /** Runs of entries that were picked out are as long as this, so that no piece takes long to
@@ -205,11 +207,15 @@ export function holderOfKept(items: Uint8Array): SegmentHolder | undefined {
   return holdersOfKept.get(items)
 }
 
-/** Bytes of a whole leaf that `itemsOfRun` has kept, for whoever looks for them with
+/** Notes bytes of a whole leaf, or of joined items, that are kept, for whoever looks for them with
  *  `holderOfKept`. */
-export function noteKept(items: Uint8Array, { from, to, size }: Run): void {
-  const isWhole = from === 0 && to === size
-  if (isWhole && !holdersOfKept.has(items)) holdersOfKept.set(items, {})
+export function noteKept(items: Uint8Array): void {
+  if (!holdersOfKept.has(items)) holdersOfKept.set(items, {})
+}
+
+/** The run is a whole leaf. */
+export function isWhole({ from, to, size }: Run): boolean {
+  return from === 0 && to === size
 }
 
 const holdersOfKept = new WeakMap<Uint8Array, SegmentHolder>()

@@ -2,8 +2,10 @@
  *  They may be asked for twice: to check them, and to send them. */
 
 import { eventFrame } from '../../codec/output/frames.ts'
+import { itemsJoined } from '../../codec/output/joined-items.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import {
+  isWhole,
   itemsOfPicked,
   itemsOfRun,
   type ItemEncoder,
@@ -12,7 +14,7 @@ import {
   type Segment,
 } from '../../codec/output/segments.ts'
 import type { MakeReader } from '../../kube/selectors/filter.ts'
-import { selectedEntries } from '../../kube/selectors/selected-entries.ts'
+import { selectedEntries, wholeShard } from '../../kube/selectors/selected-entries.ts'
 import type { WatchPlan } from '../../kube/read-plan.ts'
 import type { KeyValue } from '../../store/event.ts'
 import type { SegmentCache } from '../../store/segments.ts'
@@ -72,9 +74,17 @@ export class InitialState {
 
   *#framesOf(run: Run): Generator<Uint8Array | NotExact, void> {
     const { isZipped } = this.#answer
+    if (run.from === run.to) {
+      yield emptyPiece
+      return
+    }
     if (run.isKept !== true) {
-      const items = itemsOfRun(run, this.#encoder, { cache: this.#segments })
-      if (isZipped && this.#isNoted && !(items instanceof NotExact)) noteKept(items, run)
+      const isJoined = run.isJoined === true && this.#isNoted
+      const [items = emptyPiece] = isJoined
+        ? itemsJoined(run, this.#encoder, this.#segments)
+        : [itemsOfRun(run, this.#encoder, { cache: this.#segments })]
+      const isNoted = isZipped && this.#isNoted && (isJoined || isWhole(run))
+      if (isNoted && !(items instanceof NotExact)) noteKept(items)
       yield items
       return
     }
@@ -87,7 +97,7 @@ export class InitialState {
     }
     // It is in one piece if others have asked for the same.
     const isJoined = pieces.length === 1 && !(first instanceof NotExact)
-    if (isJoined) noteKept(first, { ...run, from: 0, to: 1, size: 1 })
+    if (isJoined) noteKept(first)
     yield isJoined ? first : Buffer.concat(pieces as readonly Uint8Array[])
   }
 
@@ -100,8 +110,9 @@ export class InitialState {
     const { plan, snapshot } = this.#answer
     const isAll = plan.labels.isEmpty && plan.fields.isEmpty && plan.shards === undefined
     if (isAll) yield* snapshot.leaves(plan.range)
-    else if (this.#selected === undefined) yield* this.#select()
-    else yield* this.#runsOf(this.#selected)
+    else if (this.#selected === undefined) {
+      yield* wholeShard(snapshot, plan, this.#makeReader) ?? this.#select()
+    } else yield* this.#runsOf(this.#selected)
   }
 
   *#select(): Generator<Run | NotExact | undefined> {

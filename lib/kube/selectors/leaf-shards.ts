@@ -7,11 +7,16 @@
  *  in the order of keys, which one index by hash would have to restore. A change costs the hashes
  *  of one leaf.
  *
+ *  A list of a whole shard keeps with each inner node what it has found under it: as long as
+ *  nothing changes there, no entry is looked at.
+ *
  *  Of namespaces there is one hash each, and those of other shards are stepped over whole. */
 
 import { inRange, type Key, type KeyRange, prefixEnd } from '../../base/keys.ts'
 import type { SelectableReader } from '../../codec/fields/selectable.ts'
-import type { LeafSlice } from '../../store/btree.ts'
+import { joinedRuns } from '../../codec/output/joined-items.ts'
+import type { Run } from '../../codec/output/segments.ts'
+import type { LeafSlice, TreePart } from '../../store/btree.ts'
 import type { KeyValue } from '../../store/event.ts'
 import { SegmentCache } from '../../store/segments.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
@@ -47,18 +52,106 @@ export function entriesOfShards(
   return ofUids(snapshot, range, selection.shards, reader)
 }
 
+/** The runs of a shard by uid, whose items are joined; empty ones now and then, so that the work
+ *  can give way. */
+export function runsOfUids(
+  snapshot: Snapshot,
+  range: KeyRange,
+  { resource, shards }: Pick<ShardSelection, 'resource' | 'shards'>,
+  makeReader: MakeReader,
+): Iterable<Run> {
+  const reader = makeReader(resource, [uidField], false)
+  return runsOfPart(snapshot.part(range), { snapshot, shards, reader })
+}
+
+/** Returns whether all entries could be read. */
+function* runsOfPart(
+  part: TreePart,
+  of: {
+    readonly snapshot: Snapshot
+    readonly shards: ShardSelector
+    readonly reader: SelectableReader
+  },
+): Generator<Run, boolean, undefined> {
+  const { node, parts } = part
+  const known = node && keptRuns.get(node)?.ofShards.get(of.shards.text)
+  if (known !== undefined) {
+    yield* known.length === 0 ? [noRun] : known
+    return true
+  }
+  const runs: Run[] = []
+  let isReadable = true
+  if (parts === undefined) {
+    const found: KeyValue[] = []
+    const walk = ofUids(of.snapshot, part.range, of.shards, of.reader)
+    let next = walk.next()
+    for (; next.done !== true; next = walk.next()) {
+      if (next.value === undefined) yield noRun
+      else found.push(next.value)
+    }
+    isReadable = next.value
+    runs.push(...joinedRuns(found))
+    yield* runs
+  } else {
+    for (const child of parts()) {
+      const walk = runsOfPart(child, of)
+      let next = walk.next()
+      for (; next.done !== true; next = walk.next()) {
+        if (next.value !== noRun) runs.push(next.value)
+        yield next.value
+      }
+      isReadable &&= next.value
+    }
+  }
+  if (isReadable && node !== undefined) keepRuns({ node, size: part.size }, of.shards.text, runs)
+  return isReadable
+}
+
+const noRun: Run = { entries: [], from: 0, to: 0, leaf: undefined }
+
+interface KeptRuns {
+  readonly ofShards: Map<string, readonly Run[]>
+  bytes: number
+}
+
+const keptRuns = new WeakMap<object, KeptRuns>()
+/** So much for each object is enough for a fleet of 256 replicas. */
+const keptBytesMax = 256
+/** And so much in any case. */
+const keptBytesMin = 4 * 1024
+
+/** Keeps them as long as the node is there, unless clients ask for ever more shards. */
+function keepRuns(
+  { node, size }: { readonly node: object; readonly size: number },
+  text: string,
+  runs: readonly Run[],
+): void {
+  const kept = keptRuns.get(node) ?? { ofShards: new Map(), bytes: 0 }
+  kept.bytes += overheadBytes + text.length
+  for (const { to, from } of runs) kept.bytes += overheadBytes + 24 * (to - from)
+  if (kept.bytes > Math.max(keptBytesMin, keptBytesMax * size)) {
+    keptRuns.delete(node)
+    return
+  }
+  kept.ofShards.set(text, runs)
+  keptRuns.set(node, kept)
+}
+
+/** Returns whether all entries could be read. */
 function* ofUids(
   snapshot: Snapshot,
   range: KeyRange,
   shards: ShardSelector,
   reader: SelectableReader,
-): Generator<KeyValue | undefined, void, undefined> {
+): Generator<KeyValue | undefined, boolean, undefined> {
   // Used again for each leaf.
   const indexes: number[] = []
+  let isReadable = true
   for (const slice of snapshot.leaves(range)) {
     const { entries, from, to } = slice
     const hashes = hashesOf(slice, reader)
     if (hashes === unreadable) {
+      isReadable = false
       for (let i = from; i < to; i++) yield entries[i]
     } else {
       const found = indexesIn(hashes, shards, indexes)
@@ -69,6 +162,7 @@ function* ofUids(
     }
     yield undefined
   }
+  return isReadable
 }
 
 /** Writes the indexes of a leaf's entries in the shards to `indexes`, in the order of keys. Returns

@@ -2,18 +2,34 @@
  *  index, the leaves that have a label, or the shards. */
 
 import type { KeyRange } from '../../base/keys.ts'
+import type { Run } from '../../codec/output/segments.ts'
 import type { KeyValue } from '../../store/event.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
 import { compileFilter, type Filter, type MakeReader, type Selection } from './filter.ts'
 import { candidates } from './index-choice.ts'
 import { entriesToRead } from './leaf-labels.ts'
-import { entriesOfShards } from './leaf-shards.ts'
+import { entriesOfShards, runsOfUids } from './leaf-shards.ts'
 
 export interface SelectedEntries {
   /** In the order of keys; undefined where some were left out, so that the work can give way. */
   readonly entries: Iterable<KeyValue | undefined>
   /** The check that is left to make of each; undefined if none is. */
   readonly filter: Filter | undefined
+}
+
+/** The runs of a selection that is a shard by uid and nothing else. They may be gone through more
+ *  than once. */
+export function wholeShard(
+  snapshot: Snapshot,
+  { range, ...selection }: Selection & { readonly range: KeyRange },
+  makeReader: MakeReader,
+): Iterable<Run> | undefined {
+  const { labels, fields, shards } = selection
+  if (shards?.field !== 'uid' || !labels.isEmpty || !fields.isEmpty) return undefined
+  return {
+    [Symbol.iterator]: () =>
+      runsOfUids(snapshot, range, { ...selection, shards }, makeReader)[Symbol.iterator](),
+  }
 }
 
 export function selectedEntries(

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { openEtcdClient } from '../../../lib/commands/etcd-client.ts'
 import { etcdConnection } from '../../../lib/commands/plan/etcd-connection.ts'
-import { load } from '../../../lib/config/load.ts'
+import { load } from '../../../lib/commands/load.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { silentLogger } from '../../support/silent-logger.ts'
 

@@ -2,7 +2,7 @@
  *  reads. */
 
 import { commands } from '../../../lib/config/commands.ts'
-import { helpText } from '../../../lib/config/help.ts'
+import { helpText } from '../../../lib/commands/help.ts'
 
 /** The document with the options of now. */
 export function optionsDocument(): string {

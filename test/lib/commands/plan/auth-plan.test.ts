@@ -1,6 +1,6 @@
 import t from 'tap'
 import { authPlanOf } from '../../../../lib/commands/plan/auth-plan.ts'
-import { load } from '../../../../lib/config/load.ts'
+import { load } from '../../../../lib/commands/load.ts'
 import type { OptionValues } from '../../../../lib/config/option-values.ts'
 import { memoryBudgetOf } from '../../../../lib/commands/plan/memory.ts'
 

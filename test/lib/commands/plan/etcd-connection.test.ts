@@ -7,7 +7,7 @@ import {
   etcdCredentialOptions,
   etcdOption,
 } from '../../../../lib/config/etcd.ts'
-import { load } from '../../../../lib/config/load.ts'
+import { load } from '../../../../lib/commands/load.ts'
 
 const known: Record<string, Command> = {
   record: { operands: '', summary: '', options: [etcdOption, ...etcdCredentialOptions] },

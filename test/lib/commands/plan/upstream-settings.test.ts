@@ -1,6 +1,6 @@
 import t from 'tap'
 import { adminListenOf } from '../../../../lib/commands/plan/upstream.ts'
-import { load } from '../../../../lib/config/load.ts'
+import { load } from '../../../../lib/commands/load.ts'
 import {
   compareShare,
   compatibleMinors,

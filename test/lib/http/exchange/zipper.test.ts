@@ -4,14 +4,11 @@ import fc from 'fast-check'
 import t from 'tap'
 import { noteKept, type Segment } from '../../../../lib/codec/output/segments.ts'
 import { Zipper } from '../../../../lib/http/exchange/zipper.ts'
-import type { KeyValue } from '../../../../lib/store/event.ts'
 import { SegmentCache } from '../../../../lib/store/segments.ts'
-
-const entry = {} as KeyValue
 
 /** Bytes as those of a whole leaf that are kept. */
 function kept(bytes: Uint8Array): Uint8Array {
-  noteKept(bytes, { entries: [entry], from: 0, to: 1, leaf: {}, size: 1 })
+  noteKept(bytes)
   return bytes
 }
 

@@ -3,10 +3,11 @@ import fc from 'fast-check'
 import t from 'tap'
 import { type Key, keyFromText, prefixRange, textFromKey } from '../../../../lib/base/keys.ts'
 import { revision } from '../../../../lib/base/revision.ts'
+import type { Run } from '../../../../lib/codec/output/segments.ts'
 import { everyField } from '../../../../lib/kube/selectors/field-selector.ts'
 import { compileFilter, type Selection } from '../../../../lib/kube/selectors/filter.ts'
 import { everyLabel } from '../../../../lib/kube/selectors/label-selector.ts'
-import { entriesOfShards } from '../../../../lib/kube/selectors/leaf-shards.ts'
+import { entriesOfShards, runsOfUids } from '../../../../lib/kube/selectors/leaf-shards.ts'
 import {
   parseShardSelector,
   type ShardSelector,
@@ -135,12 +136,79 @@ t.test('an object is hashed once, and a change has one leaf hashed again', async
   t.strictSame(found(before, selection), scanned(before, selection), 'as it was before')
 })
 
+function runsOf(
+  snapshot: Snapshot,
+  selection: ReturnType<typeof selectionOf>,
+  { range = all, makeReader = slowReader } = {},
+): Run[] {
+  const { resource } = selection
+  const shards = selection.shards as ShardSelector
+  const runs = [...runsOfUids(snapshot, range, { resource, shards }, makeReader)]
+  return runs.filter(({ from, to }) => from < to)
+}
+
+function keysOf(runs: readonly Run[]): string[] {
+  return runs.flatMap(({ entries, from, to }) =>
+    entries.slice(from, to).map(({ key }) => textFromKey(key)),
+  )
+}
+
+t.test('the runs of a shard are what a scan finds, in every range, and are found once', async t => {
+  const large = new Keyspace({ maxBatches: 100, maxAgeMs: Infinity, maxBytes: Infinity })
+  const pods = Array.from({ length: 9_000 }, (_, i) => podIn(i % 10, Math.floor(i / 10)))
+  large.restore(pods.sort((a, b) => (a.key < b.key ? -1 : 1)).slice(0, 8_900), revision(50))
+  const snapshot = large.latest()
+  t.ok(snapshot.height > 2)
+  const { makeReader, reads } = countingReader()
+  for (const [from, to] of [
+    ['', undefined],
+    ['/registry/pods/', '/registry/pods0'],
+    ['/registry/pods/n03/p120', '/registry/pods/n07/p110'],
+    ['/registry/pods/n03/p120', '/registry/pods/n03/p130'],
+    ['/registry/pods/n08/', undefined],
+    ['/registry/services/', '/registry/services0'],
+  ] as const) {
+    const end = to === undefined ? undefined : keyFromText(to)
+    const range = { start: keyFromText(from), end }
+    for (const [i, n] of [
+      [0, 1],
+      [1, 3],
+      [9, 16],
+    ] as const) {
+      const selection = selectionOf(i, n)
+      const runs = runsOf(snapshot, selection, { range, makeReader })
+      t.strictSame(keysOf(runs), scanned(snapshot, selection, range), `${i} of ${n} from ${from}`)
+    }
+  }
+  const selection = selectionOf(1, 3)
+  const before = reads()
+  const runs = runsOf(snapshot, selection, { makeReader })
+  large.apply(revision(51), [{ type: 'put', entry: podIn(5, 7, 'another', 51) }], 0)
+  const after = runsOf(large.latest(), selection, { makeReader })
+  t.strictSame(keysOf(after), scanned(large.latest(), selection))
+  t.ok(reads() - before <= 24, 'one leaf was hashed again')
+  t.ok(after.filter(run => !runs.includes(run)).length <= 8, 'other nodes keep their runs')
+  t.ok(runsOf(snapshot, selection).every((run, i) => run === runs[i]))
+})
+
+t.test('ever other shards do not keep ever more runs', async t => {
+  const [snapshot, first] = [store.latest(), selectionOf(1, 3)]
+  const runs = runsOf(snapshot, first)
+  t.equal(runsOf(snapshot, first)[0], runs[0])
+  for (let i = 0; i < 2_000; i++) runsOf(snapshot, selectionOf(i, 2_000))
+  t.not(runsOf(snapshot, first)[0], runs[0], 'they were let go')
+  t.strictSame(keysOf(runsOf(snapshot, first)), keysOf(runs))
+})
+
 t.test('what cannot be read is in no shard, and in every one', async t => {
   const broken = new Keyspace({ maxBatches: 100, maxAgeMs: Infinity, maxBytes: Infinity })
   const entry = podIn(1, 1)
   entry.move({ bytes: Buffer.from('k8s\0'), start: 0, end: 4 })
   broken.restore([entry], revision(50))
   for (let i = 0; i < 4; i++) t.equal(found(broken.latest(), selectionOf(i, 4)).length, 1)
+  const runs = [0, 1].map(() => runsOf(broken.latest(), selectionOf(0, 4)))
+  t.strictSame(keysOf(runs[0]!), [textFromKey(entry.key)])
+  t.not(runs[0]![0], runs[1]![0], 'it may be read later, so it is looked at again')
 })
 
 t.test('objects without a namespace are all in one shard by it', async t => {

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { CacheError } from '../../../lib/base/errors.ts'
 import { commands } from '../../../lib/config/commands.ts'
-import { helpText } from '../../../lib/config/help.ts'
-import { type Invocation, load } from '../../../lib/config/load.ts'
+import { helpText } from '../../../lib/commands/help.ts'
+import { type Invocation, load } from '../../../lib/commands/load.ts'
 import type { Command } from '../../../lib/config/option.ts'
 
 const sample: Readonly<Record<string, Command>> = {

@@ -3,10 +3,10 @@
 
 import { parseArgs } from 'node:util'
 import { CacheError } from '../base/errors.ts'
-import { commands } from './commands.ts'
-import { nearest } from './nearest.ts'
-import { type Command, variableOf } from './option.ts'
-import { OptionValues } from './option-values.ts'
+import { commands } from '../config/commands.ts'
+import { nearest } from '../config/nearest.ts'
+import { type Command, variableOf } from '../config/option.ts'
+import { OptionValues } from '../config/option-values.ts'
 
 /** The meaning of a command line: run a command, show help (of one command or of all), or show the
  *  version. */
