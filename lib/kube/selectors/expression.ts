@@ -82,6 +82,8 @@ class ExpressionParser {
   #at = 0
   #next: Token
   #depth = 0
+  /** As many signs must still come, so that the end of the text stands for none of them. */
+  #open = 0
 
   constructor(text: string) {
     this.#text = text
@@ -103,6 +105,7 @@ class ExpressionParser {
     if (++this.#depth > depthMax) throw failure(`expression recursion limit exceeded: ${depthMax}`)
     let whole = this.#alternatives()
     if (this.#takeSign('?')) {
+      this.#open++
       const chosen = this.#alternatives()
       this.#expect(':')
       whole = { type: 'call', name: '_?_:_', args: [whole, chosen, this.#expression()] }
@@ -166,6 +169,7 @@ class ExpressionParser {
       if (this.#takeSign('.')) of = this.#memberOf(of)
       else if (this.#takeSign('[')) {
         if (this.#isSign('?')) throw failure("unsupported syntax '[?'")
+        this.#open++
         const index = this.#expression()
         this.#expect(']')
         of = { type: 'call', name: '_[_]', args: [of, index] }
@@ -211,6 +215,7 @@ class ExpressionParser {
 
   #begunBy(sign: string): Expression {
     if (sign === '(') {
+      this.#open++
       const inner = this.#expression()
       this.#expect(')')
       return inner
@@ -248,26 +253,35 @@ class ExpressionParser {
     const args: Expression[] = []
     if (this.#takeSign(end)) return args
     if (end === ')' && this.#isAtEnd()) throw noViable('<EOF>', `{${withClosing}}`)
-    do {
-      if (end === ']' && args.length > 0 && this.#isSign(end)) break
-      if (end === ']' && this.#isSign('?')) throw failure("unsupported syntax '?'")
+    this.#open++
+    const isList = end === ']'
+    let isOpen = !isList || !this.#takeSign(',')
+    let expected = isList && isOpen ? "{']', ','}" : undefined
+    for (; isOpen; isOpen = this.#takeSign(',')) {
+      // Behind the last comma of a list there may be nothing.
+      if (isList && args.length > 0 && (this.#isSign(end) || this.#isAtEnd())) {
+        expected = undefined
+        break
+      }
+      if (isList && this.#isSign('?')) throw failure("unsupported syntax '?'")
       args.push(this.#expression())
-    } while (this.#takeSign(','))
-    this.#expect(end)
+    }
+    this.#expect(end, expected)
     return args
   }
 
   /** The members of a map or a message, up to the brace. */
   #fields(): void {
-    while (!this.#takeSign('}')) {
+    this.#open++
+    let isOpen = !this.#takeSign(',')
+    while (isOpen && !this.#isSign('}')) {
+      this.#open++
       this.#expression()
       this.#expect(':')
       this.#expression()
-      if (!this.#takeSign(',')) {
-        this.#expect('}')
-        return
-      }
+      isOpen = this.#takeSign(',')
     }
+    this.#expect('}', "{'}', ','}")
   }
 
   #isSign(text: string): boolean {
@@ -280,11 +294,13 @@ class ExpressionParser {
     return is
   }
 
-  #expect(sign: string): void {
+  #expect(sign: string, expected = `'${sign}'`): void {
+    this.#open--
     if (this.#takeSign(sign)) return
     const { type, text } = this.#take()
+    const isLast = this.#open === 0 && type === 'end' && sign !== ':'
+    if (isLast && expected.startsWith("'")) throw syntax(`missing '${sign}' at '<EOF>'`)
     const isMeant = type !== 'end' && this.#isSign(sign)
-    const expected = sign === ')' || sign === ']' ? `{',', '${sign}'}` : `'${sign}'`
     throw syntax(`${isMeant ? 'extraneous' : 'mismatched'} input '${text}' expecting ${expected}`)
   }
 
@@ -328,13 +344,13 @@ function isTypeName(expression: Expression): boolean {
 function unknownFrom(text: string, at: number): string {
   const [first = '', second = ''] = Array.from(text.slice(at, at + 4))
   const quote = /^(?:[bB]?[rR]?)(["'])/.exec(text.slice(at))?.[1]
-  if (quote !== undefined) return shown(/^[^\n\r]*[\n\r]?/.exec(text.slice(at))?.[0] ?? first)
-  return shown('=&|'.includes(first) ? first + second : first)
+  if (quote !== undefined) return unended.exec(text.slice(at))?.[0] ?? first
+  return '=&|'.includes(first) ? first + second : first
 }
 
-function shown(text: string): string {
-  return text.replaceAll('\n', '\\n').replaceAll('\r', '\\r').replaceAll('\t', '\\t')
-}
+/** A text up to where it cannot go on: the end of a line, or an escape that is none. */
+const unended =
+  /^[bB]?[rR]?(["'])(?:\\(?:[abfnrtv"'\\?`]|[xX][\da-fA-F]{2}|u[\da-fA-F]{4}|U[\da-fA-F]{8}|[0-3][0-7]{2})|(?!\1)[^\\\n\r])*(?:\\(?:[xX][\da-fA-F]?|u[\da-fA-F]{0,3}|U[\da-fA-F]{0,7}|[0-3][0-7]?)?)?[^]?/
 
 const escapes: Readonly<Record<string, string>> = {
   a: '\u0007',

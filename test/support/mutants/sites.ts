@@ -27,12 +27,17 @@ const lastLetter = /(?:\\u[\da-f]{4}|\\x[\da-f]{2}|\\.|[^\\])'$/i
 
 /** Code whose mutants do the same, so that none says anything: comparators of names that differ,
  *  since only which is the first counts; the larger or the smaller of two, which at a tie are one;
- *  and the price of a step in a budget, which is tuned. */
+ *  the price of a step in a budget, which is tuned; the room that a writer begins with or asks for,
+ *  since it takes more by itself; and -1 for what is not there or comes before, which is asked for
+ *  by its sign. */
 const sameAnyway = [
   /\([^()]* [<>] [^()]*\? -1 : 1\)/g,
   /(?<==== [\w.]+ \? 0 : )[\w.]+ [<>] [\w.]+ \? -1 : 1/g,
   /(?<![\w.])([\w.]+) [<>] ([\w.]+) \? (?:\1 : \2|\2 : \1)(?![\w.])/g,
   /\bspend\([^()]*\)/g,
+  /\bnew ByteWriter\([^()]*\)/g,
+  /\.reserve\([^()]*\)/g,
+  /(?<=return |\? | : )-1\b/g,
 ]
 
 /** All sites of a module, in their order. */

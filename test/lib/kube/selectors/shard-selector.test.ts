@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { createRandom } from '../../../../lib/base/random.ts'
 import { CacheError } from '../../../../lib/base/errors.ts'
@@ -132,6 +133,23 @@ t.test('a hash is found in ranges as by comparing it with each', async t => {
         const has = selector.has(Number(hash >> 32n), Number(hash & 0xffff_ffffn))
         if (has !== expected) t.fail(`${text.join('||')} ${hash}`)
       }
+    }
+  }
+})
+
+t.test('what is no selector is refused with the words of a server', async t => {
+  // Each was sent to a kube-apiserver 1.36 with ShardedListAndWatch on 24 November 2026.
+  const file = 'test/lib/kube/selectors/data/refusals.json'
+  const rows = JSON.parse(readFileSync(file, 'utf8')) as readonly (readonly [string, string])[]
+  t.ok(rows.length > 150)
+  for (const [text, message] of rows) {
+    try {
+      parseShardSelector(text)
+      t.fail(text)
+    } catch (error) {
+      const wanted = { code: 500, message: `invalid shard selector: ${message}` }
+      t.strictSame(statusFromError(error as CacheError), wanted, text)
+      t.equal((error as CacheError).code, 'invalid_request')
     }
   }
 })
