@@ -5,7 +5,7 @@ import { knownRevision } from '../../../../lib/base/revision.ts'
 import { EntryMaker } from '../../../../lib/door/engine/entry-maker.ts'
 import type { KeyValue } from '../../../../lib/store/event.ts'
 import { Keyspace } from '../../../../lib/store/keyspace.ts'
-import { SlabWriter, slabBytes } from '../../../../lib/store/slab.ts'
+import { shareSlabs, SlabWriter, slabBytes } from '../../../../lib/store/slab.ts'
 import { packSlabs } from '../../../../lib/store/slab-packer.ts'
 
 const random = createRandom(20_261_124)
@@ -111,6 +111,13 @@ t.test('an entry keeps what it is besides its value', async t => {
   entry.move(new SlabWriter().copy(bytes, start, end))
   made(new EntryMaker(), 2)
   t.same(entry.value, value)
+})
+
+t.test('values lie whole where threads read them', async t => {
+  shareSlabs()
+  const entries = made(new EntryMaker(), 100)
+  checkValues(t, entries)
+  for (const { entry } of entries) t.ok(entry.bytes.buffer instanceof SharedArrayBuffer)
 })
 
 function byKey(a: KeyValue, b: KeyValue): number {
