@@ -101,3 +101,67 @@ t.test('alone, what only an upstream can do is refused, and the rest is our own'
     details: { group: '', kind: 'pods' },
   })
 })
+
+t.test('alone and writable, each request goes where kube-apiserver would take it', async t => {
+  const patch = 'application/merge-patch+json'
+  const cbor = 'application/apply-patch+cbor'
+  const writable = { hasUpstream: false, isWritable: true }
+  const pod = '/api/v1/namespaces/a/pods/p'
+  const widget = '/apis/example.com/v1/namespaces/a/widgets/w'
+  const answers: readonly (readonly [string, string, string, string?, Partial<DecisionPolicy>?])[] =
+    [
+      ['GET', `${pod}/log`, 'write'],
+      ['GET', `${pod}/exec`, 'write'],
+      ['POST', `${pod}/attach`, 'write'],
+      ['GET', `${pod}/portforward`, 'write'],
+      ['GET', `${pod}/proxy`, 'needs a kubelet'],
+      ['GET', '/api/v1/nodes/n/proxy', 'needs an upstream'],
+      ['GET', '/api/v1/namespaces/a/services/s/proxy', 'needs an upstream'],
+      ['GET', pod, 'mirror'],
+      ['GET', `${pod}/status`, 'mirror'],
+      ['POST', '/api/v1/namespaces/a/pods', 'write'],
+      ['PUT', pod, 'write'],
+      ['PUT', `${pod}/status`, 'write'],
+      ['POST', `${pod}/binding`, 'write'],
+      ['POST', `${pod}/eviction`, 'write'],
+      ['PUT', '/api/v1/namespaces/a/finalize', 'write'],
+      ['POST', '/api/v1/namespaces/a/serviceaccounts/s/token', 'write'],
+      ['PUT', '/apis/apps/v1/namespaces/a/deployments/d/scale', 'write'],
+      ['GET', '/apis/apps/v1/namespaces/a/deployments/d/scale', 'mirror'],
+      ['POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', 'write'],
+      ['GET', '/api/v1/componentstatuses', 'needs an upstream'],
+      ['PATCH', pod, 'write', patch],
+      ['PATCH', pod, 'write', `${patch}; charset=utf-8`],
+      ['PATCH', pod, 'write', `text/plain, ${patch}`],
+      ['PATCH', pod, 'write', 'application/json-patch+json'],
+      ['PATCH', pod, 'write', 'application/strategic-merge-patch+json'],
+      ['PATCH', pod, 'write', 'application/apply-patch+yaml'],
+      ['PATCH', pod, '415: Unsupported Media Type', 'text/plain'],
+      ['PATCH', pod, '415: Unsupported Media Type', ''],
+      ['PATCH', pod, '415: Unsupported Media Type', cbor],
+      ['PATCH', pod, 'write', cbor, { hasCbor: true }],
+      ['PATCH', pod, '415: Unsupported Media Type', 'text/plain', { hasCbor: true }],
+      ['PATCH', widget, 'write', 'text/plain'],
+      ['PUT', pod, 'needs an upstream', '', { isWritable: false }],
+      ['GET', `${pod}/log`, 'needs an upstream', '', { isWritable: false }],
+      ['GET', `${pod}?labelSelector=${'a'.repeat(8193)}`, 'labelSelector is longer than 8192'],
+      ['GET', `${pod}?fieldSelector=${'a'.repeat(8193)}`, 'fieldSelector is longer than 8192'],
+      ['GET', `${pod}?labelSelector=${'a'.repeat(8192)}`, 'mirror'],
+    ]
+  for (const [method, target, expected, type = '', policy] of answers) {
+    const parsed = parseTarget(target)!
+    const route = routeRequest(method, parsed.path, registry)
+    const decision = decide(
+      {
+        known: new KnownRequest(parsed, route),
+        exchange: { headers: type === '' ? {} : { 'content-type': type } },
+        accept: '',
+      },
+      { isExcluded: () => false, ...writable, ...policy },
+    )
+    const found = decision.type === 'refuse' ? decision.status.message : decision.type
+    t.ok(found.includes(expected), `${method} ${target.slice(0, 90)} ${type}: ${found}`)
+  }
+  t.equal(reasonOf(`${pod}?labelSelector=${'a'.repeat(8193)}`), 'parameter')
+  t.equal(reasonOf(`${pod}?fieldSelector=${'a'.repeat(8193)}`), 'parameter')
+})

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { strictEqual, deepStrictEqual } from 'node:assert'
+import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { parse } from 'yaml'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
@@ -339,4 +340,16 @@ t.test('a name may be so long, and no longer', async t => {
   t.equal(yaml({ ['a'.repeat(128)]: 1 }), `${'a'.repeat(128)}: 1\n`)
   t.equal(yaml({ ['a'.repeat(129)]: 1 }), `? ${'a'.repeat(129)}\n: 1\n`)
   t.equal(yamlText('{'), 'not exact: value is not JSON, or nested too deep')
+})
+
+t.test('lines are folded where libyaml folds them', async t => {
+  // Written by libyaml with a width of 80, which go-yaml's emitter is a translation of.
+  const file = 'test/lib/codec/output/yaml/folds.json'
+  const rows = JSON.parse(readFileSync(file, 'utf8')) as readonly (readonly [string, string])[]
+  t.ok(rows.length > 100)
+  for (const [text, written] of rows) {
+    const made = yaml({ name: text })
+    // Not as a name of the assertion: these are lines.
+    if (made !== written) t.equal(made, written)
+  }
 })

@@ -31,6 +31,27 @@ function treeOf(value: unknown): JsonValue {
 /** As client-go's util/jsonpath evaluates them: evalArray, evalFilter, evalUnion. */
 const rows: readonly (readonly [path: string, values: string])[] = [
   ['.text', '["x"]'],
+  ...(
+    [
+      ['name', '"one"', '==', '"one"'],
+      ['name', '"three"', '>', '"one"', '"three","two"'],
+      ['name', '"three"', '>=', '"three"', '"two","three"'],
+      ['name', '"one"', '<', '"three"', '"one"'],
+      ['name', '"one"', '<=', '"three"', '"one","three"'],
+      ['name', '"one"', '!=', '"one"', '"two","three"'],
+      ['size', '2', '<', '2', '"one"'],
+      ['size', '2', '<=', '2', '"one","two"'],
+      ['size', '2', '>', '2', '"three"'],
+      ['size', '2', '>=', '2', '"two","three"'],
+      ['size', '2', '!=', '2', '"one","three"'],
+      ['isOn', 'true', '==', 'true', '"one"'],
+      ['isOn', 'true', '!=', 'true', '"two"'],
+    ] as const
+  ).map(([name, , operator, right, found]) => {
+    const names = (found ?? right).split(',')
+    const inOrder = ['"one"', '"two"', '"three"'].filter(one => names.includes(one))
+    return [`.items[?(@.${name}${operator}${right})].name`, `[${inOrder.join(',')}]`] as const
+  }),
   ['$.text', '["x"]'],
   ['.nothing', '[]'],
   ['.text.deeper', '[]'],
