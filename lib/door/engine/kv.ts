@@ -16,7 +16,7 @@ import type {
   RangeMessage,
   RangeResponseMessage,
 } from '../../etcd/proto/kv-messages.ts'
-import type { EntryMaker } from './entry-maker.ts'
+import { comparedAtOnceMaxBytes, type CompareRoom, type EntryMaker } from './entry-maker.ts'
 import type { Lessor } from './lease.ts'
 import { filterEntries, needsAll, sortEntries } from './range-order.ts'
 
@@ -100,6 +100,7 @@ export class Transaction implements VersionedContents {
   readonly #snapshot: Snapshot
   readonly #lessor: Lessor
   readonly #maker: EntryMaker
+  readonly #room: CompareRoom = { bytes: comparedAtOnceMaxBytes }
   readonly #changes: Change[] = []
   /** Keys that the changes touched, with the entry that is left of each. */
   #touched: Map<Key, KeyValue | undefined> | undefined = undefined
@@ -176,12 +177,9 @@ export class Transaction implements VersionedContents {
     const modRevision = nextRevision(this.#snapshot.revision)
     const lease = request.ignoreLease && before !== undefined ? before.lease : request.lease
     const value = request.ignoreValue && before !== undefined ? before.value : request.value
-    const entry = this.#maker.entry(key, value, {
-      createRevision: before?.createRevision ?? modRevision,
-      modRevision,
-      version: (before?.version ?? 0) + 1,
-      lease,
-    })
+    const createRevision = before?.createRevision ?? modRevision
+    const meta = { createRevision, modRevision, version: (before?.version ?? 0) + 1, lease }
+    const entry = this.#maker.entry(key, value, meta, this.#room)
     if (before !== undefined) this.#lessor.detach(before.lease, key)
     this.#lessor.attach(lease, key)
     this.#change({ type: 'put', entry }, key, entry)

@@ -3,6 +3,7 @@ import { keyFromText } from '../../../../lib/base/keys.ts'
 import { createRandom, type Random, randomInt } from '../../../../lib/base/random.ts'
 import { knownRevision } from '../../../../lib/base/revision.ts'
 import { EntryMaker } from '../../../../lib/door/engine/entry-maker.ts'
+import { Base } from '../../../../lib/door/engine/value-difference.ts'
 import type { KeyValue } from '../../../../lib/store/event.ts'
 import { Keyspace } from '../../../../lib/store/keyspace.ts'
 import { shareSlabs, SlabWriter, slabBytes } from '../../../../lib/store/slab.ts'
@@ -111,6 +112,37 @@ t.test('an entry keeps what it is besides its value', async t => {
   entry.move(new SlabWriter().copy(bytes, start, end))
   made(new EntryMaker(), 2)
   t.same(entry.value, value)
+})
+
+t.test('a short value keeps no long one in memory', async t => {
+  const maker = new EntryMaker()
+  const long = Buffer.from(textOf(random, 3_000))
+  maker.entry(keyFromText('/pods/web-1'), long, at(2))
+  const short = maker.entry(keyFromText('/pods/web-2'), long.subarray(0, 1_000), at(3))
+  t.equal(short.kept, short)
+  const longer = maker.entry(keyFromText('/pods/web-3'), long.subarray(0, 2_000), at(4))
+  t.not(longer.kept, longer)
+  t.ok(long.subarray(0, 2_000).equals(longer.value))
+})
+
+t.test('a transaction compares so much and keeps the rest whole', async t => {
+  const maker = new EntryMaker()
+  const of = template()
+  const room = { bytes: 20_000 }
+  const entries = Array.from({ length: 20 }, (_, i) => {
+    const value = of(String(i))
+    return { entry: maker.entry(keyFromText(`/pods/web-${i}`), value, at(i + 2), room), value }
+  })
+  checkValues(t, entries)
+  // To look at the first one costs as much as to compare another.
+  t.equal(entries.filter(({ entry }) => entry.kept !== entry).length, 6)
+})
+
+t.test('values without anything in common are found out early', async t => {
+  const base = new Base(Buffer.from(textOf(random, 10_000)))
+  t.equal(base.differenceOf(Buffer.from(textOf(random, 10_000)), 3_000), undefined)
+  t.equal(base.differenceOf(Buffer.from(textOf(random, 10_000)), 3_000), undefined)
+  t.ok(base.readBytes < 600, `${base.readBytes} bytes`)
 })
 
 t.test('values lie whole where threads read them', async t => {
