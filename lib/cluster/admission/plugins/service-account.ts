@@ -2,6 +2,7 @@
 
 import { sleep } from '../../../base/clock.ts'
 import { JsonNumber, type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
+import { plainError } from '../../../kube/status.ts'
 import { metaText, textOf } from '../../write/metadata.ts'
 import { annotationsOf, isSet, nameIn, partOf, partsOf } from '../pod-parts.ts'
 import type { AdmissionPlugin, Attributes } from '../plugin.ts'
@@ -209,7 +210,8 @@ function isStrict(account: JsonObject): boolean {
 function checkSecrets(attributes: Attributes, account: JsonObject, spec: JsonObject): void {
   if (!isStrict(account)) return
   const name = metaText(account, 'name')
-  checkReferences(attributes, account, secretReferences(spec))
+  const refused = refusedReference(account, secretReferences(spec))
+  if (refused !== undefined) throw forbidden(attributes, refused)
   const allowed = new Set(partsOf(account, 'imagePullSecrets').map(nameIn))
   for (const [i, secret] of partsOf(spec, 'imagePullSecrets').entries()) {
     if (allowed.has(nameIn(secret))) continue
@@ -224,20 +226,20 @@ async function checkEphemeral(attributes: Attributes, pod: JsonObject): Promise<
   const account = await accountOf(attributes, pod)
   if (!isStrict(account)) return
   const ephemeral = new Map([...partOf(pod, 'spec')].filter(([name]) => name !== 'volumes'))
-  checkReferences(attributes, account, secretReferences(ephemeral, containerWords.slice(2)))
+  const refused = refusedReference(account, secretReferences(ephemeral, containerWords.slice(2)))
+  // A kube-apiserver does not say that it forbids this.
+  if (refused !== undefined) throw plainError(refused)
 }
 
-function checkReferences(
-  attributes: Attributes,
+/** The complaint about a secret that the account does not name; undefined if there is none. */
+function refusedReference(
   account: JsonObject,
   references: readonly SecretReference[],
-): void {
+): string | undefined {
   const allowed = new Set(partsOf(account, 'secrets').map(nameIn))
   for (const { secret, words } of references) {
     if (allowed.has(secret)) continue
-    throw forbidden(
-      attributes,
-      `${words} is not allowed because service account ${metaText(account, 'name')} does not reference that secret`,
-    )
+    return `${words} is not allowed because service account ${metaText(account, 'name')} does not reference that secret`
   }
+  return undefined
 }

@@ -1,6 +1,7 @@
 /** POST pods/NAME/binding: a scheduler gives a pod its node. The old way is POST bindings, where
  *  the body names the pod. */
 
+import { textFromKey } from '../../../base/keys.ts'
 import { itemsOf, type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
 import { equalBytes } from '../../../codec/text.ts'
 import { badRequest, objectNotFound, plainError } from '../../../kube/status.ts'
@@ -121,7 +122,8 @@ async function assign(
   }
 }
 
-function checkBinding({ name }: WriteSession, binding: JsonObject, pod: JsonObject): void {
+function checkBinding(session: WriteSession, binding: JsonObject, pod: JsonObject): void {
+  const { name } = session
   const uid = metaText(binding, 'uid')
   const node = textOf(memberOf(pod.get('spec'), 'nodeName'))
   const refuse = (reason: string): never => {
@@ -131,7 +133,7 @@ function checkBinding({ name }: WriteSession, binding: JsonObject, pod: JsonObje
     throw conflict(
       { group: '', resource: 'pods' },
       name,
-      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metaText(pod, 'uid')}`,
+      `StorageError: invalid object, Code: 4, Key: ${textFromKey(session.keyOf(name))}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metaText(pod, 'uid')}`,
     )
   }
   if (metaText(pod, 'deletionTimestamp') !== '') {

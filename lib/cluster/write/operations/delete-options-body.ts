@@ -61,12 +61,33 @@ function optionsDocument(document: ParsedDocument): ParsedDocument {
   }
   const [version, kind] = [textOf(value.get('apiVersion')), textOf(value.get('kind'))]
   if (kind === '' || kind === 'DeleteOptions') return document
-  if (version === 'v1' && kind === 'Status') {
-    throw new DecodeError('converting (v1.Status) to (v1.DeleteOptions): unknown conversion')
+  if (isKnown(version, kind)) {
+    throw new DecodeError(`converting (v1.${kind}) to (v1.DeleteOptions): unknown conversion`)
   }
   throw new DecodeError(
     `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(version === '' ? 'meta.k8s.io/v1' : version)} in scheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"`,
   )
+}
+
+/** Kinds that the scheme of these options has in any version, in one of `meta.k8s.io`, and in its
+ *  first one only. */
+const inAnyVersion = [
+  'APIGroup',
+  'APIGroupList',
+  'APIResourceList',
+  'APIVersions',
+  'CreateOptions',
+  'Status',
+  'UpdateOptions',
+]
+const inMeta = ['PartialObjectMetadata', 'Table', 'TableOptions']
+const inMetaV1 = ['GetOptions', 'ListOptions', 'PatchOptions', 'WatchEvent']
+
+function isKnown(version: string, kind: string): boolean {
+  if (inAnyVersion.includes(kind)) return true
+  const isFirst = version === '' || version === 'meta.k8s.io/v1'
+  if (inMeta.includes(kind)) return isFirst || version === 'meta.k8s.io/v1beta1'
+  return isFirst && inMetaV1.includes(kind)
 }
 
 /** The name that Go's decoder has for a value. */

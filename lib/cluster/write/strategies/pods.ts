@@ -42,7 +42,8 @@ export const pods: StrategyRow = {
       keepAllBut(object, old, spec => {
         for (const list of ['containers', 'initContainers']) {
           const resized = resizedContainers(memberOf(wanted, list), spec.get(list))
-          if (resized !== undefined) spec.set(list, resized)
+          if (resized === undefined) spec.delete(list)
+          else spec.set(list, resized)
         }
       })
     },
@@ -197,12 +198,13 @@ function keepAllBut(object: JsonObject, old: JsonObject, change: (spec: JsonObje
   if (!isEqual(spec, known)) setGeneration(object, generationOf(old) + 1)
 }
 
-/** Undefined: containers were added, removed, renamed or moved, which validation refuses. */
+/** The containers with their wanted resources. Those that were added, removed, renamed or moved are
+ *  left as they are: validation refuses them. */
 function resizedContainers(
   wanted: JsonValue | undefined,
   known: JsonValue | undefined,
-): JsonValue[] | undefined {
-  if (!Array.isArray(wanted) || !Array.isArray(known)) return undefined
+): JsonValue | undefined {
+  if (!Array.isArray(wanted) || !Array.isArray(known)) return wanted
   if (wanted.length !== known.length) return wanted
   const isSame = wanted.every((item, i) => memberOf(item, 'name') === memberOf(known[i], 'name'))
   if (!isSame) return wanted

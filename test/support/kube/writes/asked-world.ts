@@ -71,7 +71,7 @@ export class AskedWorld {
       }),
       uid: () => `00000000-0000-4000-8000-${String(next()).padStart(12, '0')}`,
       nameSuffix: () => 'abcde',
-      allocator: { address: () => '10.96.0.7', port: () => 30_007 },
+      allocator: { address: () => '10.96.0.7', port: () => 30_000 + next() },
       numbers: {
         hasAddress: () => false,
         hasPort: () => false,

@@ -7,6 +7,7 @@ import { checkImage } from '../pods/containers.ts'
 import { checkPodAnnotations, checkPodSpec, checkTemplate } from '../pods/pod-spec.ts'
 import { checkEphemeralUpdate } from '../pods/ephemeral-containers.ts'
 import { checkAnnotationUpdates, checkPodUpdate } from '../pods/pod-updates.ts'
+import { canBeResized, checkResize } from '../pods/resize.ts'
 
 export const podRules: Readonly<Record<string, KindRules>> = {
   Pod: {
@@ -31,6 +32,11 @@ export const podRules: Readonly<Record<string, KindRules>> = {
         checkPod(object)
         checkAnnotationUpdates(object.in('metadata', 'annotations'), old)
         checkEphemeralUpdate(object, old)
+      },
+      resize: (object, old) => {
+        if (!canBeResized(object, old)) return
+        checkPod(object)
+        checkResize(object, old)
       },
     },
   },

@@ -44,6 +44,11 @@ export const policyRules: Readonly<Record<string, KindRules>> = {
       checkFinalizerDomains(object.in('metadata'))
       checkBudget(object.in('spec'))
     },
+    subresources: {
+      status: object => {
+        for (const name of counts) object.in('status', name).notNegative()
+      },
+    },
   },
   'PriorityClass.scheduling.k8s.io': {
     hasOwnMetadata: true,
@@ -147,6 +152,9 @@ function checkLease(spec: Place): void {
   if (duration.isSet && duration.number <= 0) duration.invalid('must be greater than 0')
   transitions.notNegative()
 }
+
+/** Numbers in the status of a budget. */
+const counts = ['disruptionsAllowed', 'currentHealthy', 'desiredHealthy', 'expectedPods']
 
 function checkBudget(spec: Place): void {
   const [least, most, policy] = [

@@ -98,6 +98,43 @@ t.test(
   },
 )
 
+/** As a kube-apiserver 1.36 refuses them. */
+t.test('a delete whose body is of another kind is refused', async t => {
+  const world = new WriteWorld()
+  world.put(podKey, pod({}))
+  const anyVersion = [
+    'APIGroup',
+    'APIGroupList',
+    'APIResourceList',
+    'APIVersions',
+    'CreateOptions',
+    'Status',
+    'UpdateOptions',
+  ]
+  const meta = ['PartialObjectMetadata', 'Table', 'TableOptions']
+  const metaV1 = ['GetOptions', 'ListOptions', 'PatchOptions', 'WatchEvent']
+  const versions = [undefined, 'meta.k8s.io/v1', 'meta.k8s.io/v1beta1', 'v1', 'v2']
+  for (const kind of [...anyVersion, ...meta, ...metaV1, 'Pod', 'APIResource']) {
+    for (const [i, apiVersion] of versions.entries()) {
+      const isKnown =
+        anyVersion.includes(kind) ||
+        (i < 2 && [...meta, ...metaV1].includes(kind)) ||
+        (i < 3 && meta.includes(kind))
+      const scheme = 'k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27'
+      t.equal(
+        await world.ask('delete', pods, {
+          kind,
+          ...(apiVersion === undefined ? {} : { apiVersion }),
+        }),
+        isKnown
+          ? `400: converting (v1.${kind}) to (v1.DeleteOptions): unknown conversion`
+          : `400: no kind "${kind}" is registered for version "${apiVersion ?? 'meta.k8s.io/v1'}" in scheme "${scheme}"`,
+        `${apiVersion} ${kind}`,
+      )
+    }
+  }
+})
+
 t.test('a delete that expects another object is refused', async t => {
   const world = new WriteWorld()
   world.put(podKey, pod({}))
