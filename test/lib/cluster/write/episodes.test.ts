@@ -19,8 +19,8 @@ for (const area of new Set(episodes.map(episode => episode.area))) {
         const ours = answers[i]
         const body = answer === null ? null : ours?.body
         const [got, wanted] = [
-          plainAnswer([ours?.status, ours?.warnings, body]),
-          plainAnswer([status, warnings, answer]),
+          plainAnswer([ours?.status, ours?.warnings.toSorted(), body]),
+          plainAnswer([status, warnings.toSorted(), answer]),
         ]
         if (got !== wanted) t.equal(got, wanted, JSON.stringify(steps.slice(0, i + 1)))
       }

@@ -84,6 +84,7 @@ export class AskedWorld {
   async ask({ method, path, type, body = '' }: AskedWrite): Promise<AnsweredWrite> {
     const [plainPath = '', query = ''] = path.split('?')
     const session = this.#open({ ...placeOf(plainPath), manager: 'm/1.0', user })
+    const warnings = (): string[] => [...session.resource.warnings, ...session.warnings]
     try {
       const written = await runWrite(session, {
         verb: verbs[method] ?? 'create',
@@ -92,12 +93,12 @@ export class AskedWorld {
         readBody: () => Promise.resolve(Buffer.from(body)),
       })
       const status = written.code
-      return { status, body: shownOf(session, written), warnings: [...session.warnings] }
+      return { status, body: shownOf(session, written), warnings: warnings() }
     } catch (error) {
       if (!(error instanceof StatusError)) throw error
       const { status } = error
       const body: unknown = JSON.parse(statusJson(status))
-      return { status: status.code, body, warnings: [...session.warnings] }
+      return { status: status.code, body, warnings: warnings() }
     }
   }
 }

@@ -51,7 +51,7 @@ function pairs(now: Place, then: Place): (readonly [Place, Place])[] {
   })
 }
 
-/** What runs says what it has, or else the node knows no resizes. */
+/** A node that knows resizes says what a running container has. */
 function isSupported(pod: Place): boolean {
   const running = pod
     .in('status', 'containerStatuses')
