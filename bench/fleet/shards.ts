@@ -3,7 +3,9 @@
  *  are. */
 
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { connect } from 'node:tls'
 import {
   type Bench,
   type BenchOptions,
@@ -12,7 +14,7 @@ import {
   type Floor,
   median,
 } from '../bench.ts'
-import { Program } from '../list/processes.ts'
+import { Ceiling, Program } from '../list/processes.ts'
 import { Connection, shardParameter, shardSelectors } from './requests.ts'
 
 export const shardsBench: Bench = {
@@ -230,7 +232,7 @@ interface WatchCost {
 async function measureWatches(
   program: Program,
   count: number,
-  { watchMs, watchRounds }: Size,
+  { watchMs, watchRounds, churnPerSecond }: Size,
 ): Promise<{ table: BenchTable; floors: Floor[] }> {
   const watchers = await watchersOf(program, count)
   const measured = Object.values(watchers).map(one => ({
@@ -238,7 +240,19 @@ async function measureWatches(
     costs: [] as number[],
     events: 0,
   }))
+  const [pod] = (
+    JSON.parse((await program.get('/api/v1/pods?limit=1', {})).toString()) as { items: object[] }
+  ).items
+  const bare = { name: 'a bare server, as many bytes', connections: count }
+  const bareCosts: number[] = []
+  let bareEvents = 0
   for (let round = 0; round <= watchRounds; round++) {
+    const order = { count, perSecond: churnPerSecond, bytes: JSON.stringify(pod).length }
+    const written = await writtenBare(order, watchMs)
+    if (round > 0) {
+      bareCosts.push((written.cpuSeconds / Math.max(1, written.events)) * 1_000_000)
+      bareEvents += written.events
+    }
     const idle = await watched(program, { name: '', paths: [], connections: 0 }, watchMs)
     for (const one of measured) {
       const busy = await watched(program, one, watchMs)
@@ -253,13 +267,15 @@ async function measureWatches(
     table: {
       title: `Watchers who together get each event once: ${count} shards against others`,
       columns: ['watchers', 'connections', 'events', 'µs of the processor an event', 'against one'],
-      rows: measured.map(({ name, connections, events, costs }) => [
-        name,
-        connections,
-        events,
-        median(costs),
-        median(costs) / one,
-      ]),
+      rows: [...measured, { ...bare, events: bareEvents, costs: bareCosts }].map(
+        ({ name, connections, events, costs }) => [
+          name,
+          connections,
+          events,
+          median(costs),
+          median(costs) / one,
+        ],
+      ),
     },
     floors: [
       {
@@ -304,4 +320,37 @@ async function watched(
   }
   for (const connection of connections) connection.close()
   return cost
+}
+
+interface BareOrder {
+  readonly count: number
+  readonly perSecond: number
+  readonly bytes: number
+}
+
+/** A bare server writes as many bytes to as many connections, a write for each event: the control
+ *  for what watchers on a connection each cost. */
+async function writtenBare({ count, perSecond, bytes }: BareOrder, ms: number): Promise<WatchCost> {
+  const file = new URL('bare-writes.js', import.meta.url)
+  const server = await Ceiling.start(file, [String(perSecond), String(bytes)])
+  let got = 0
+  const sockets = Array.from({ length: count }, () =>
+    connect({ port: server.port, host: '127.0.0.1', rejectUnauthorized: false }),
+  )
+  try {
+    for (const socket of sockets) {
+      socket.on('data', piece => {
+        got += piece.length
+      })
+    }
+    await Promise.all(sockets.map(socket => once(socket, 'secureConnect')))
+    await sleep(ms / 4)
+    const [gotBefore, cpuBefore] = [got, await server.cpuSeconds()]
+    await sleep(ms)
+    const cpuSeconds = (await server.cpuSeconds()) - cpuBefore
+    return { events: Math.round((got - gotBefore) / bytes), cpuSeconds }
+  } finally {
+    for (const socket of sockets) socket.destroy()
+    await server.stop()
+  }
 }
