@@ -137,3 +137,40 @@ t.test('a form that a kind has not got is not exact', async t => {
     [undefined, 'an unknown kind is not JSON', undefined, 'a custom resource is not JSON'],
   )
 })
+
+t.test('the format of a value is told by its first bytes', async t => {
+  const none = 'value is neither protobuf nor JSON'
+  const compressed = 'value is compressed'
+  for (const [hex, expected] of [
+    ['', 'value is empty'],
+    ['6b387300', 'protobuf'],
+    ['7b', 'json'],
+    ['5b5d', none],
+    [Buffer.from('k8s:enc:').toString('hex'), 'value is encrypted'],
+    [Buffer.from('k8s:enc').toString('hex'), none],
+    ['1f8b0800', compressed],
+    ['1f8b08', none],
+    ['1f000800', none],
+    ['008b0800', none],
+    ['78010000', compressed],
+    ['785e0000', compressed],
+    ['789c0000', compressed],
+    ['78da0000', compressed],
+    ['78000000', none],
+    ['78020000', none],
+    ['28b52ffd', compressed],
+    ['28002ffd', none],
+    ['00b52ffd', none],
+    ['ff060000', compressed],
+    ['ff000000', none],
+    ['00060000', none],
+    [Buffer.from('\0k8s').toString('hex'), compressed],
+    [Buffer.from('\0k8x').toString('hex'), none],
+    [Buffer.from('\0k8').toString('hex'), none],
+  ] as const) {
+    // What comes behind the window is no part of the value.
+    const bytes = Buffer.from(`00${hex}78c5731f`, 'hex')
+    const found = formatOf({ bytes, start: 1, end: 1 + hex.length / 2 })
+    t.equal(found instanceof NotExact ? found.reason : found, expected, hex)
+  }
+})

@@ -347,10 +347,10 @@ t.test('a definition or a service that cannot be read says so', async t => {
     thrown(() => apiService(broken('[]'))),
     'unsupported: stored APIService is not an object',
   )
-  t.match(
-    thrown(() => customDefinition(broken('{'), '/registry')),
-    /^unsupported: /,
-  )
+  const definitionOf = (text: string): string =>
+    thrown(() => customDefinition(broken(text), '/registry'))
+  t.equal(definitionOf('{'), 'unsupported: stored CustomResourceDefinition is not JSON')
+  t.equal(definitionOf('[]'), 'unsupported: stored CustomResourceDefinition is not an object')
 })
 
 t.test('a version that is deprecated says which one to use, if one is better', async t => {

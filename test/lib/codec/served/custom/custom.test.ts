@@ -304,3 +304,17 @@ t.test('a definition says how its objects are read', async t => {
   )
   t.ok(definition({ version: undefined }) instanceof NotExact)
 })
+
+t.test('a value that cannot be served says why', async t => {
+  const object = objectWith({})
+  for (const [value, reason] of [
+    [[], 'value is not a JSON object'],
+    [{ ...object, kind: 5 }, 'value has no apiVersion or no kind'],
+    [{ ...object, apiVersion: null }, 'value has no apiVersion or no kind'],
+    [{ ...object, metadata: 5 }, 'value has no metadata'],
+    [{ ...object, kind: 'Other' }, 'value is of another kind'],
+    [{ ...object, apiVersion: 'example.com/v9' }, 'value is of a version that is not defined'],
+  ] as const) {
+    t.match(viewText(plain, JSON.stringify(value), 'v1'), { reason })
+  }
+})
