@@ -11,6 +11,7 @@ import { builtInResources } from '../../kube/resources/built-ins.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import type { Change, KeyValue } from '../../store/event.ts'
 import { directive } from '../write/patches/strategic/directives.ts'
+import { StrategicFailure } from '../write/patches/strategic/failures.ts'
 import { patchTypeOf, type PatchType } from '../write/patches/strategic/patch-schema.ts'
 import { patchApiVersion, patchKind } from './kwok.ts'
 import { type Offsets, withOffsets } from './kwok-times.ts'
@@ -130,11 +131,13 @@ function patchBetween(
 ): UntypedObject {
   const whole = { [directive]: 'replace', ...to }
   if (type === undefined) return whole
-  const patch = strategicDifference(objectOf(JSON.parse(before)), to, type)
   try {
+    const patch = strategicDifference(objectOf(JSON.parse(before)), to, type)
     return isDeepStrictEqual(patchedObject(before, patch, type), to) ? patch : whole
   } catch (error) {
-    if (!(error instanceof UnfitPatch)) throw error
+    // An object of another version of Kubernetes may have fields that no patch here knows.
+    const isUnfit = error instanceof UnfitPatch || error instanceof StrategicFailure
+    if (!isUnfit) throw error
     return whole
   }
 }

@@ -521,6 +521,26 @@ t.test('an object that is larger than any write is written whole for kwok', asyn
   t.match(text.slice(text.indexOf('---')), /method: patch\n[^]*\$patch: replace/)
 })
 
+t.test('an object with a field that is not known is written whole for kwok', async t => {
+  const path = join(t.testdir(), 'a.yaml')
+  const writer = await createForeignWriter('kwok', path, () => 0)
+  const stored = (value: string): Change & { type: 'put' } => {
+    const metadata = { name: 'new', namespace: 'shop', ...created }
+    const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata, later: { value } }
+    const bytes = Buffer.from(JSON.stringify(object))
+    revisions++
+    const at = revision(revisions)
+    const meta = { createRevision: at, modRevision: at, version: 1, lease: 0n }
+    const key = keyFromText('/registry/configmaps/shop/new')
+    return { type: 'put', entry: new KeyValue(key, { bytes, start: 0, end: bytes.length }, meta) }
+  }
+  await writer.writeBase(revision(revisions), [stored('a').entry])
+  await writer.write({ revision: revision(revisions), changes: [stored('b')] })
+  await writer.close()
+  const text = readFileSync(path, 'utf8')
+  t.match(text.slice(text.indexOf('---')), /method: patch\n[^]*\$patch: replace\n[^]*value: b/)
+})
+
 interface WrittenTrace {
   readonly version: number
   readonly index: object
