@@ -64,12 +64,12 @@ export class Base {
       out = writeFresh(out, value, fresh, at)
       out = writeVarint(scratch, out, length)
       out = writeVarint(scratch, out, place < from ? 2 * (from - place) - 1 : 2 * (place - from))
-      if (out > maxBytes) return undefined
       at += length
+      this.readBytes = before + at
+      if (out > maxBytes) return undefined
       fresh = at
       from = place + length
     }
-    this.readBytes = before + end
     if (fresh < end) out = writeFresh(out, value, fresh, end)
     return out > maxBytes ? undefined : scratch.subarray(0, out)
   }

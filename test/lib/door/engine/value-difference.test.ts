@@ -1,9 +1,13 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { createRandom, type Random, randomInt } from '../../../../lib/base/random.ts'
 import { Base, writeDifferent } from '../../../../lib/door/engine/value-difference.ts'
 
 /** The value again, written in the middle of other bytes and read from the middle of others. */
-function again(base: Uint8Array, difference: Uint8Array, length: number): Buffer {
+function again(
+  t: Test,
+  { base, difference }: { readonly base: Uint8Array; readonly difference: Uint8Array },
+  length: number,
+): Buffer {
   const out = Buffer.alloc(length + 2, 7)
   const bytes = Buffer.concat([Buffer.from('xyz'), difference, Buffer.from('z')])
   writeDifferent(out, { at: 1, end: length + 1 }, base, { bytes, start: 3 })
@@ -40,7 +44,8 @@ t.test('a value is read again from its difference, whatever was changed', async 
     if (difference === undefined) continue
     found++
     t.ok(difference.length <= value.length >> 1)
-    if (!again(base, Buffer.from(difference), value.length).equals(value)) t.fail(`round ${i}`)
+    const made = again(t, { base, difference: Buffer.from(difference) }, value.length)
+    if (!made.equals(value)) t.fail(`round ${i}`)
   }
   t.ok(found > 1_000, `${found} differences`)
 })
@@ -52,11 +57,24 @@ t.test('parts that have moved are copied from where they were', async t => {
   const base = Buffer.concat([a, b])
   const difference = Buffer.from(new Base(base).differenceOf(value, 100) ?? [])
   t.ok(difference.length > 0 && difference.length < 30, `${difference.length} bytes`)
-  t.ok(again(base, difference, value.length).equals(value))
+  t.ok(again(t, { base, difference }, value.length).equals(value))
 })
 
 t.test('a value that is another one has no difference', async t => {
   const random = createRandom(2)
   const base = new Base(randomBytes(random, 1_000, 256))
   t.equal(base.differenceOf(randomBytes(random, 1_000, 256), 500), undefined)
+})
+
+t.test('all that was looked at is said, whether a difference comes of it or not', async t => {
+  const random = createRandom(3)
+  const [a, b] = [randomBytes(random, 1_500, 256), randomBytes(random, 1_500, 256)]
+  const base = new Base(Buffer.concat([a, b]))
+  const moved = Buffer.concat([b, a])
+  t.equal(base.differenceOf(moved, 1), undefined)
+  t.ok(base.readBytes >= 3_000 + 1_500, `itself the first time, and a copy: ${base.readBytes}`)
+  t.equal(base.differenceOf(moved, 1), undefined)
+  t.ok(base.readBytes >= 1_500 && base.readBytes < 3_000, `${base.readBytes}`)
+  t.ok(base.differenceOf(moved, 1_000))
+  t.equal(base.readBytes, 3_000)
 })
