@@ -41,11 +41,9 @@ export function yamlValues(text: string): unknown[] {
 }
 
 function valueOf(value: unknown): unknown {
-  let json: string | undefined
   try {
-    json = JSON.stringify(value)
+    return JSON.parse(JSON.stringify(value))
   } catch (error) {
     throw new Error('an alias leads back to what it is in', { cause: error })
   }
-  return json === undefined ? null : JSON.parse(json)
 }

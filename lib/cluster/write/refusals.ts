@@ -1,5 +1,6 @@
 /** The refusals of writes, in the words of kube-apiserver. */
 
+import { treeMaxDepth } from '../../codec/json/tree.ts'
 import { goQuote } from '../../go/text.ts'
 import {
   type GroupResource,
@@ -66,5 +67,7 @@ export function tooLarge(message: string): StatusError {
 
 /** The refusal of an object that nobody could read again. */
 export function tooDeep(): StatusError {
-  return tooLarge('the object would nest deeper than this server reads: at most 500 levels')
+  return tooLarge(
+    `the object would nest deeper than this server reads: at most ${treeMaxDepth} levels`,
+  )
 }

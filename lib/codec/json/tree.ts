@@ -38,7 +38,7 @@ export class JsonNumber {
 
 /** Nesting beyond this is refused. Go refuses more than 10,000; no real object comes near
  *  either. */
-const treeMaxDepth = 500
+export const treeMaxDepth = 500
 
 /** True if a value nests so deep that its text is not read again. */
 export function isTooDeep(value: JsonValue, levels: number = treeMaxDepth): boolean {

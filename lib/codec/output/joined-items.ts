@@ -31,23 +31,28 @@ const pieceBytesMax = 128 * 1024
 
 /** Entries in the order of keys, as runs whose items are joined. */
 export function joinedRuns(entries: readonly KeyValue[]): Run[] {
+  const { length } = entries
+  if (length > 0 && length <= pieceEntriesMax && bytesOf(entries) <= pieceBytesMax) {
+    return [joinedRun(entries, 0, length)]
+  }
   const runs: Run[] = []
   let from = 0
   let bytes = 0
-  for (const { valueLength } of entries) bytes += valueLength
-  const areFew = entries.length <= pieceEntriesMax && bytes <= pieceBytesMax
-  bytes = 0
   for (const [at, { key, valueLength }] of entries.entries()) {
     const isFull = at - from >= pieceEntriesMax || bytes + valueLength > pieceBytesMax
-    if (at > from && !areFew && (isFull || endsPiece(key))) {
+    if (at > from && (isFull || endsPiece(key))) {
       runs.push(joinedRun(entries, from, at))
       from = at
       bytes = 0
     }
     bytes += valueLength
   }
-  if (from < entries.length) runs.push(joinedRun(entries, from, entries.length))
+  if (from < length) runs.push(joinedRun(entries, from, length))
   return runs
+}
+
+function bytesOf(entries: readonly KeyValue[]): number {
+  return entries.reduce((sum, { valueLength }) => sum + valueLength, 0)
 }
 
 function joinedRun(entries: readonly KeyValue[], from: number, to: number): Run {
