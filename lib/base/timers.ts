@@ -1,7 +1,7 @@
 /** Helpers made of timers: work that is done again and again, work that may take only so long, one
  *  timer for many moments, and what is not used for a while. */
 
-import type { CancelTimer, Clock, Place } from './clock.ts'
+import type { CancelTimer, Clock } from './clock.ts'
 import { LinkedAbort } from './linked-abort.ts'
 
 /** Does a task every so often until it is cancelled: the first time after one pause, and then a
@@ -25,49 +25,6 @@ export function repeat(
   return () => {
     isCancelled = true
     cancel()
-  }
-}
-
-/** A clock whose timers end all at once: whoever sets another one later sets none, so that work
- *  that was under way at the end keeps no process alive. */
-export class EndingClock implements Clock {
-  readonly #clock: Clock
-  readonly #cancels = new Set<CancelTimer>()
-  #hasEnded = false
-
-  constructor(clock: Clock) {
-    this.#clock = clock
-  }
-
-  wallMs(): number {
-    return this.#clock.wallMs()
-  }
-
-  monotonicMs(): number {
-    return this.#clock.monotonicMs()
-  }
-
-  yield(place?: Place): Promise<void> {
-    return this.#clock.yield(place)
-  }
-
-  setTimer(delayMs: number, task: () => void): CancelTimer {
-    if (this.#hasEnded) return () => {}
-    const cancel = this.#clock.setTimer(delayMs, () => {
-      this.#cancels.delete(ended)
-      task()
-    })
-    const ended = (): void => {
-      this.#cancels.delete(ended)
-      cancel()
-    }
-    this.#cancels.add(ended)
-    return ended
-  }
-
-  end(): void {
-    this.#hasEnded = true
-    for (const cancel of this.#cancels) cancel()
   }
 }
 

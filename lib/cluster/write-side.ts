@@ -2,7 +2,7 @@
 
 import { randomInt, randomUUID } from 'node:crypto'
 import type { Clock } from '../base/clock.ts'
-import { EndingClock } from '../base/timers.ts'
+import { EndingClock } from './ending-clock.ts'
 import { type Key, keyFromText, minKey } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
 import type { Client } from '../etcd/client.ts'

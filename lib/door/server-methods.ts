@@ -8,17 +8,19 @@ import { sizeOfEntry } from './engine/fragments.ts'
 import { requestMaxBytes } from './engine/request-size.ts'
 import type { Member, Reply } from './engine/member.ts'
 import {
-  authStatusResponseCodec,
   emptyCodec,
   leaseGrantCodec,
   leaseIdCodec,
-  leaseLeasesResponseCodec,
   leaseResponseCodec,
+  statusResponseCodec,
+} from '../etcd/proto/admin-messages.ts'
+import {
+  authStatusResponseCodec,
+  leaseLeasesResponseCodec,
   leaseTimeToLiveCodec,
   leaseTimeToLiveResponseCodec,
   memberListResponseCodec,
-  statusResponseCodec,
-} from '../etcd/proto/admin-messages.ts'
+} from './engine/admin-messages.ts'
 import type { Codec } from '../etcd/proto/codec.ts'
 import { EtcdError } from '../etcd/proto/failures.ts'
 import {

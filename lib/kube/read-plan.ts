@@ -35,18 +35,14 @@ import {
   type StatusError,
   verbNotSupported,
   notAcceptable,
-  statusFromError,
-  statusJson,
 } from './status.ts'
 import {
   type MediaType,
-  negotiate,
   type NotAcceptable,
   type Offer,
   type Preference,
   streamed,
 } from '../codec/negotiate/negotiate.ts'
-import { CacheError } from '../base/errors.ts'
 import type { ResourceRoute } from './request/routes.ts'
 
 /** The range and the selectors of lists and watches. */
@@ -407,21 +403,4 @@ export function planAsked(
   const mediaType = isWatch ? streamed(negotiated, offer) : negotiated
   if ('refusal' in mediaType) throw notAcceptable(mediaType.refusal, mediaType.hasDetails)
   return { plan, mediaType }
-}
-
-/** Outcome of a read for the schema of its route, to be compared with its outcome for another. */
-export interface Outcome {
-  /** Equal for reads that are answered alike, if objects are. */
-  readonly text: string
-  readonly plan: Planned | undefined
-}
-
-export function outcomeOf(route: ResourceRoute, asked: AskedRead): Outcome {
-  try {
-    const plan = planAsked(route, asked, negotiate(asked.preference, asked.offer))
-    return { text: JSON.stringify({ ...plan.plan, resource: undefined }), plan }
-  } catch (error) {
-    if (!(error instanceof CacheError)) throw error
-    return { text: statusJson(statusFromError(error)), plan: undefined }
-  }
 }

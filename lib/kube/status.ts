@@ -101,35 +101,8 @@ function causeJson({ reason, message, field }: StatusCause): string {
   return `{${members.join(',')}}`
 }
 
-/** The body of a successful write that has no object to show: compact JSON with a final newline. */
-export function successJson({
-  details,
-  hasCode,
-  code,
-}: {
-  readonly details: (StatusDetails & { readonly uid: string }) | undefined
-  readonly hasCode: boolean
-  readonly code: number
-}): string {
-  const members = [
-    '"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"',
-    ...(details === undefined
-      ? []
-      : [
-          `"details":{${[
-            ...textMember('name', details.name),
-            ...textMember('group', details.group),
-            ...textMember('kind', details.kind),
-            ...textMember('uid', details.uid),
-          ].join(',')}}`,
-        ]),
-    ...(hasCode ? [`"code":${code}`] : []),
-  ]
-  return `{${members.join(',')}}\n`
-}
-
-/** Go leaves empty texts out. */
-function textMember(name: string, text: string | undefined): string[] {
+/** A member of a text; Go leaves empty ones out. */
+export function textMember(name: string, text: string | undefined): string[] {
   return text === undefined || text === '' ? [] : [`"${name}":${goJsonString(text)}`]
 }
 

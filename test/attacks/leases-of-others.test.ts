@@ -9,7 +9,7 @@ import { startEtcdServer } from '../../lib/door/server.ts'
 import { Leases } from '../../lib/door/access/leases.ts'
 import type { Rights } from '../../lib/door/access/rights.ts'
 import { EtcdSessions } from '../../lib/door/pass/etcd-sessions.ts'
-import { leaseLeasesResponseCodec } from '../../lib/etcd/proto/admin-messages.ts'
+import { leaseLeasesResponseCodec } from '../../lib/door/engine/admin-messages.ts'
 import { systemClock } from '../../lib/ops/system.ts'
 import { isLeaseOf, newLeaseOf } from '../../lib/door/access/lease-owners.ts'
 import {

@@ -14,8 +14,8 @@ import {
   notAcceptable,
   notExactly,
   objectNotFound,
-  successJson,
 } from '../../kube/status.ts'
+import { successJson } from './success.ts'
 import { textInOrder } from '../../codec/json/tree.ts'
 import { isMeasured } from '../../kube/resources/measured.ts'
 import { answerMeasured } from './measured.ts'

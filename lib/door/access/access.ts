@@ -3,12 +3,8 @@
  *  checked. */
 
 import { CacheError } from '../../base/errors.ts'
-import {
-  emptyCodec,
-  leaseGrantCodec,
-  leaseIdCodec,
-  leaseTimeToLiveCodec,
-} from '../../etcd/proto/admin-messages.ts'
+import { emptyCodec, leaseGrantCodec, leaseIdCodec } from '../../etcd/proto/admin-messages.ts'
+import { leaseTimeToLiveCodec } from '../engine/admin-messages.ts'
 import type { Codec } from '../../etcd/proto/codec.ts'
 import { EtcdError } from '../../etcd/proto/failures.ts'
 import {

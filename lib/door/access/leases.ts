@@ -6,12 +6,12 @@
 import { CacheError } from '../../base/errors.ts'
 import { isStepDue, Slice, type SliceClock } from '../../base/slice.ts'
 import { wireBytes, WireReader } from '../../wire/reader.ts'
+import { leaseIdCodec } from '../../etcd/proto/admin-messages.ts'
 import {
   type LeaseTimeToLiveResponseMessage,
-  leaseIdCodec,
   leaseTimeToLiveCodec,
   leaseTimeToLiveResponseCodec,
-} from '../../etcd/proto/admin-messages.ts'
+} from '../engine/admin-messages.ts'
 import { callEtcd } from '../pass/etcd-call.ts'
 import type { EtcdSessions } from '../pass/etcd-sessions.ts'
 import { isLeaseOf } from './lease-owners.ts'

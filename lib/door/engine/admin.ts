@@ -3,16 +3,18 @@
 
 import { noLease } from '../../store/event.ts'
 import type {
-  AuthStatusResponseMessage,
   LeaseGrantMessage,
   LeaseIdMessage,
-  LeaseLeasesResponseMessage,
   LeaseResponseMessage,
+  StatusResponseMessage,
+} from '../../etcd/proto/admin-messages.ts'
+import type {
+  AuthStatusResponseMessage,
+  LeaseLeasesResponseMessage,
   LeaseTimeToLiveMessage,
   LeaseTimeToLiveResponseMessage,
   MemberListResponseMessage,
-  StatusResponseMessage,
-} from '../../etcd/proto/admin-messages.ts'
+} from './admin-messages.ts'
 import type { HeaderMessage, HeaderResponseMessage } from '../../etcd/proto/kv-messages.ts'
 import type { Engine } from './engine.ts'
 import { partialHeader } from './kv.ts'

@@ -1,7 +1,6 @@
-/** The messages of etcd's Lease, Cluster, Maintenance and Auth services, as far as they are spoken
- *  here. */
+/** The messages of etcd's Lease, Maintenance and Auth services, as far as our client speaks them.
+ *  Those that only a server speaks are in lib/door/engine/admin-messages.ts. */
 
-import type { Key } from '../../base/keys.ts'
 import {
   bigint,
   biguint,
@@ -10,8 +9,6 @@ import {
   embedded,
   int,
   message,
-  repeated,
-  repeatedKey,
   repeatedText,
   text,
 } from './codec.ts'
@@ -50,71 +47,6 @@ export interface LeaseIdMessage {
 
 export const leaseIdCodec: Codec<LeaseIdMessage> = message<LeaseIdMessage>({ id: bigint(1) })
 
-export interface LeaseTimeToLiveMessage {
-  readonly id: bigint
-  readonly keys: boolean
-}
-
-export const leaseTimeToLiveCodec: Codec<LeaseTimeToLiveMessage> = message<LeaseTimeToLiveMessage>({
-  id: bigint(1),
-  keys: bool(2),
-})
-
-export interface LeaseTimeToLiveResponseMessage {
-  readonly header: HeaderMessage | undefined
-  readonly id: bigint
-  readonly ttl: number
-  readonly grantedTtl: number
-  readonly keys: readonly Key[]
-}
-
-export const leaseTimeToLiveResponseCodec: Codec<LeaseTimeToLiveResponseMessage> =
-  message<LeaseTimeToLiveResponseMessage>({
-    header: embedded(1, headerCodec),
-    id: bigint(2),
-    ttl: int(3),
-    grantedTtl: int(4),
-    keys: repeatedKey(5),
-  })
-
-export interface LeaseLeasesResponseMessage {
-  readonly header: HeaderMessage | undefined
-  readonly leases: readonly LeaseIdMessage[]
-}
-
-export const leaseLeasesResponseCodec: Codec<LeaseLeasesResponseMessage> =
-  message<LeaseLeasesResponseMessage>({
-    header: embedded(1, headerCodec),
-    leases: repeated(2, leaseIdCodec),
-  })
-
-export interface MemberMessage {
-  readonly id: bigint
-  readonly name: string
-  readonly peerUrls: readonly string[]
-  readonly clientUrls: readonly string[]
-  readonly isLearner: boolean
-}
-
-const memberCodec = message<MemberMessage>({
-  id: biguint(1),
-  name: text(2),
-  peerUrls: repeatedText(3),
-  clientUrls: repeatedText(4),
-  isLearner: bool(5),
-})
-
-export interface MemberListResponseMessage {
-  readonly header: HeaderMessage | undefined
-  readonly members: readonly MemberMessage[]
-}
-
-export const memberListResponseCodec: Codec<MemberListResponseMessage> =
-  message<MemberListResponseMessage>({
-    header: embedded(1, headerCodec),
-    members: repeated(2, memberCodec),
-  })
-
 export interface StatusResponseMessage {
   readonly header: HeaderMessage | undefined
   readonly version: string
@@ -140,19 +72,6 @@ export const statusResponseCodec: Codec<StatusResponseMessage> = message<StatusR
   databaseBytesInUse: int(9),
   isLearner: bool(10),
 })
-
-export interface AuthStatusResponseMessage {
-  readonly header: HeaderMessage | undefined
-  readonly enabled: boolean
-  readonly authRevision: bigint
-}
-
-export const authStatusResponseCodec: Codec<AuthStatusResponseMessage> =
-  message<AuthStatusResponseMessage>({
-    header: embedded(1, headerCodec),
-    enabled: bool(2),
-    authRevision: biguint(3),
-  })
 
 export interface AuthenticateMessage {
   readonly name: string

@@ -11,7 +11,10 @@ import { NotExact } from '../../codec/not-exact.ts'
 import type { Gate } from '../../codec/output/gate.ts'
 import type { Schema } from '../../codec/schema/schema.ts'
 import type { ObjectEncoder, OutputForm } from '../../codec/output/object-encoder.ts'
-import { type AskedRead, outcomeOf, type Planned } from '../../kube/read-plan.ts'
+import { CacheError } from '../../base/errors.ts'
+import { negotiate } from '../../codec/negotiate/negotiate.ts'
+import { type AskedRead, planAsked, type Planned } from '../../kube/read-plan.ts'
+import { statusFromError, statusJson } from '../../kube/status.ts'
 import type { ResourceRoute } from '../../kube/request/routes.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import { MinorsGate, nothingAlike } from './gate.ts'
@@ -110,5 +113,22 @@ export class MixedMinors {
     const found = known.get(part) ?? differingRows(this.#options.schemas, resource, part)
     known.set(part, found)
     return found
+  }
+}
+
+/** Outcome of a read for the schema of its route, to be compared with its outcome for another. */
+interface Outcome {
+  /** Equal for reads that are answered alike, if objects are. */
+  readonly text: string
+  readonly plan: Planned | undefined
+}
+
+function outcomeOf(route: ResourceRoute, asked: AskedRead): Outcome {
+  try {
+    const plan = planAsked(route, asked, negotiate(asked.preference, asked.offer))
+    return { text: JSON.stringify({ ...plan.plan, resource: undefined }), plan }
+  } catch (error) {
+    if (!(error instanceof CacheError)) throw error
+    return { text: statusJson(statusFromError(error)), plan: undefined }
   }
 }

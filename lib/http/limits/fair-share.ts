@@ -6,9 +6,9 @@ import { shardParameter } from '../../kube/request/list-options.ts'
 import type { RequestTarget } from '../../kube/request/request.ts'
 import type { ListPlan, WatchPlan } from '../../kube/read-plan.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
-import type { Grant, Senders } from '../exchange/grant.ts'
+import type { Grant } from '../exchange/grant.ts'
 import type { Exchange } from '../server/exchange.ts'
-import type { Fairness, PassedKind, RequestKind } from './fairness.ts'
+import type { Fairness, RequestKind } from './fairness.ts'
 
 /** A list of more entries takes a slot, even if it has a limit: twice the page that clients usually
  *  ask for, and about one slice of work. */
@@ -74,37 +74,6 @@ export function holdWatch(
   const user = grant?.user()
   if (user !== undefined && fairness.isCrowded(user)) grant?.learnName()
   exchange.onClose(fairness.watch({ user, selectorBytes }))
-}
-
-/** Asks for the name of a user who has taken much under a token, before one more request of it
- *  passes: so that it counts as the user's, with whatever tokens. Undefined if there is nothing to
- *  wait for. */
-export function nameForPass(
-  { exchange }: { readonly exchange: Exchange },
-  { fairness, authorizer }: PassShares,
-): Promise<unknown> | undefined {
-  if (fairness === undefined || authorizer === undefined) return undefined
-  return fairness.isCrowded(authorizer.userOf(exchange))
-    ? authorizer.learnName(exchange)
-    : undefined
-}
-
-/** Counts a request that passes as one of its user's. Call the returned function when it is
- *  over. */
-export function holdPassed(
-  { exchange }: { readonly exchange: Exchange },
-  kind: PassedKind,
-  { fairness, authorizer }: PassShares,
-): { readonly user: string; readonly leave: () => void } {
-  const user = authorizer?.userOf(exchange) ?? exchange.peer.address
-  if (fairness === undefined) return { user, leave: nothing }
-  return { user, leave: fairness.pass(user, kind) }
-}
-
-/** Services that tell whose share a passed request takes. */
-export interface PassShares {
-  readonly fairness?: Fairness | undefined
-  readonly authorizer?: Pick<Senders, 'userOf' | 'learnName'> | undefined
 }
 
 /** Notes a get, which the long work of others must not delay. */

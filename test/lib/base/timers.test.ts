@@ -1,6 +1,6 @@
 import t from 'tap'
 import { CacheError } from '../../../lib/base/errors.ts'
-import { EndingClock, IdleTimer, withTimeLimit } from '../../../lib/base/timers.ts'
+import { IdleTimer, withTimeLimit } from '../../../lib/base/timers.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
 const late = (): CacheError => new CacheError('upstream_failed', 'late')
@@ -87,24 +87,4 @@ t.test('one that is stopped as it rings does not ring again', async t => {
   const idle: IdleTimer = new IdleTimer(clock, 100, () => idle.stop())
   await clock.advance(100)
   t.equal(clock.pendingTimers, 0)
-})
-
-t.test('a clock that has ended fires nothing, and takes nothing more', async t => {
-  const clock = new FakeClock()
-  const ending = new EndingClock(clock)
-  let fired = 0
-  ending.setTimer(10, () => fired++)
-  const cancel = ending.setTimer(10, () => fired++)
-  ending.setTimer(50, () => fired++)
-  cancel()
-  await clock.advance(20)
-  t.equal(fired, 1)
-  t.equal(clock.pendingTimers, 1)
-  ending.end()
-  t.equal(clock.pendingTimers, 0)
-  ending.setTimer(10, () => fired++)()
-  ending.setTimer(10, () => fired++)
-  t.equal(clock.pendingTimers, 0)
-  await clock.advance(100)
-  t.equal(fired, 1)
 })

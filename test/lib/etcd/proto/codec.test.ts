@@ -8,12 +8,11 @@ import t from 'tap'
 import { CacheError } from '../../../../lib/base/errors.ts'
 import { keyFromBytes } from '../../../../lib/base/keys.ts'
 import { knownMax, revision } from '../../../../lib/base/revision.ts'
+import { leaseGrantCodec, statusResponseCodec } from '../../../../lib/etcd/proto/admin-messages.ts'
 import {
-  leaseGrantCodec,
   leaseTimeToLiveResponseCodec,
   memberListResponseCodec,
-  statusResponseCodec,
-} from '../../../../lib/etcd/proto/admin-messages.ts'
+} from '../../../../lib/door/engine/admin-messages.ts'
 import type { Codec } from '../../../../lib/etcd/proto/codec.ts'
 import {
   deleteRangeResponseCodec,

@@ -8,7 +8,8 @@ import { NotExact } from '../../../../lib/codec/not-exact.ts'
 import { textFromTree } from '../../../../lib/codec/json/tree.ts'
 import { parseQuery, type Verb } from '../../../../lib/kube/request/request.ts'
 import { scaleBody } from '../../../../lib/kube/scale.ts'
-import { StatusError, statusJson, successJson } from '../../../../lib/kube/status.ts'
+import { StatusError, statusJson } from '../../../../lib/kube/status.ts'
+import { successJson } from '../../../../lib/cluster/api/success.ts'
 import { MemoryStore, sessionsOver } from './memory-store.ts'
 
 export interface AskedWrite {
