@@ -2,17 +2,18 @@
  *
  *  Without a selector a page costs a walk over its leaves and one count of the remaining entries.
  *  With a selector it costs a walk over the entries that an index returns, or over the range. Such
- *  a walk can be long, so it is made in steps, between which the caller yields. */
+ *  a walk can be long, so it is made in steps, between which the caller may wait. */
 
 import type { ListMeta } from '../codec/output/list-meta.ts'
 import { NotExact } from '../codec/not-exact.ts'
 import { type Key, keyAfter, type KeyRange } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
+import type { Steps } from '../base/slice.ts'
 import type { Run } from '../codec/output/segments.ts'
 import type { KeyValue } from '../store/event.ts'
 import type { Snapshot } from '../store/snapshot.ts'
 import { type TokenEncryption, encodeContinuation } from './continuation.ts'
-import type { Filter, MakeReader } from './selectors/filter.ts'
+import type { MakeReader } from './selectors/filter.ts'
 import { selectedEntries, wholeShard } from './selectors/selected-entries.ts'
 import type { ListPlan } from './read-plan.ts'
 
@@ -39,74 +40,43 @@ export interface PageOptions {
   readonly makeReader: MakeReader
 }
 
-/** The work on one page: call `advance` until it returns true, then read `page`. */
-export class PageWalk {
-  readonly #options: PageOptions
-  readonly #range: KeyRange
-  /** Undefined where entries were left out. Nothing is read of it where all are selected. */
-  readonly #source: Iterator<KeyValue | undefined> = [].values()
-  /** Undefined if every entry is selected. */
-  readonly #filter: Filter | undefined
-  readonly #entries: KeyValue[] = []
-  #page: Page | NotExact | undefined
-
-  constructor(options: PageOptions) {
-    const { plan, snapshot, makeReader } = options
-    this.#options = options
-    this.#range = plan.range
-    if (plan.labels.isEmpty && plan.fields.isEmpty && plan.shards === undefined) {
-      this.#page = unfilteredPage(options)
-      return
-    }
-    const runs = wholeShard(snapshot, plan, makeReader)
-    if (runs !== undefined && plan.limit === 0) {
-      this.#page = allOf(runs, snapshot)
-      return
-    }
-    const { entries, filter } = selectedEntries(snapshot, plan.range, plan, makeReader)
-    this.#filter = filter
-    this.#source = entries[Symbol.iterator]()
+/** The page of a list that selects nothing, or all of what a shard has; undefined for any other. */
+export function wholePage(options: PageOptions): Page | undefined {
+  const { plan, snapshot, makeReader } = options
+  if (plan.labels.isEmpty && plan.fields.isEmpty && plan.shards === undefined) {
+    return unfilteredPage(options)
   }
+  const runs = plan.limit === 0 ? wholeShard(snapshot, plan, makeReader) : undefined
+  return runs && allOf(runs, snapshot)
+}
 
-  /** Examines up to `maxEntries` more entries. True when the page is complete. */
-  advance(maxEntries: number): boolean {
-    const { plan } = this.#options
-    if (this.#page !== undefined) return true
-    const limit = plan.limit === 0 ? Infinity : plan.limit
-    for (let i = 0; i < maxEntries; i++) {
-      const next = this.#source.next()
-      if (next.done === true) return this.#finish(undefined)
-      const entry = next.value
-      if (entry === undefined) continue
-      const isSelected = this.#filter === undefined || this.#filter(entry)
-      if (isSelected instanceof NotExact) {
-        this.#page = isSelected
-        return true
-      }
-      if (isSelected) this.#entries.push(entry)
-      if (this.#entries.length >= limit) return this.#finish(entry.key)
+/** The page of a list that selects; or why it cannot be made exactly. Yields after so many entries
+ *  that it has examined. */
+export function* selectedPage(
+  { plan, snapshot, makeReader }: PageOptions,
+  stepEntries: number,
+): Steps<Page | NotExact> {
+  const { range, limit } = plan
+  const { entries, filter } = selectedEntries(snapshot, range, plan, makeReader)
+  const selected: KeyValue[] = []
+  let examined = 0
+  let last: Key | undefined
+  for (const entry of entries) {
+    // Undefined where entries were left out.
+    const isSelected = entry !== undefined && (filter === undefined || filter(entry))
+    if (isSelected instanceof NotExact) return isSelected
+    if (isSelected && selected.push(entry) === limit) {
+      last = entry.key
+      break
     }
-    return false
+    if (++examined % stepEntries === 0) yield
   }
-
-  /** The page, or why it cannot be made exactly. Only once `advance` has returned true. */
-  get page(): Page | NotExact {
-    return this.#page ?? new NotExact('page is not complete')
-  }
-
-  #finish(last: Key | undefined): true {
-    const { snapshot, plan } = this.#options
-    const after = last === undefined ? 0 : countAfter(snapshot, last, this.#range)
-    this.#page = {
-      content: { type: 'entries', entries: this.#entries },
-      revision: snapshot.revision,
-      last: after > 0 ? last : undefined,
-      remaining:
-        after > 0 && plan.isCounted
-          ? snapshot.count(this.#range) - this.#entries.length
-          : undefined,
-    }
-    return true
+  const after = last === undefined ? 0 : countAfter(snapshot, last, range)
+  return {
+    content: { type: 'entries', entries: selected },
+    revision: snapshot.revision,
+    last: after > 0 ? last : undefined,
+    remaining: after > 0 && plan.isCounted ? snapshot.count(range) - selected.length : undefined,
   }
 }
 

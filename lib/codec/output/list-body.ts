@@ -244,7 +244,8 @@ function* itemPieces(
   { form, runs, segments: cache, shared, items: allItems = 0, isZipped = false }: ListRequest,
 ): Generator<Uint8Array | NotExact, void, undefined> {
   const perItem = itemEncoder(encoder, form)
-  const size = new ExpectedSize(allItems, shared?.maxBytes ?? cache?.maxBytes)
+  const keptMaxBytes = shared?.maxBytes ?? cache?.maxBytes
+  const size = allItems > 0 ? new ExpectedSize(allItems, keptMaxBytes) : undefined
   // Items that show ages are not kept a second time.
   const isNoted = isZipped && perItem.aging === undefined && perItem.segmentName !== undefined
   let leaves = 0
@@ -260,13 +261,12 @@ function* itemPieces(
       }
       continue
     }
-    const { sparedBytes } = size
-    const keep = { cache, shared, sparedBytes, isLong: ++leaves > longLeaves }
+    const keep = { cache, shared, sparedBytes: size?.sparedBytes, isLong: ++leaves > longLeaves }
     const items = run.from === run.to ? noItems : itemsOfRun(run, perItem, keep)
     if (isNoted && !(items instanceof NotExact) && isWhole(run)) noteKept(items)
     yield items
     if (items instanceof NotExact) return
-    size.add(run.to - run.from, items.length)
+    size?.add(run.to - run.from, items.length)
   }
 }
 

@@ -26,8 +26,14 @@ export function offerOf(
   const { routing, custom } = resource
   const isBuiltIn = custom === undefined
   const isBare = !hasTables(resource, subresource)
-  const bits = [verb !== 'get', routing === 'installed', isBuiltIn, hasCbor, isBare, hasDrop]
-  return offers[bits.reduce((sum, bit, i) => sum + (bit ? 2 ** i : 0), 0)]!
+  const bits =
+    (verb === 'get' ? 0 : isListBit) |
+    (routing === 'installed' ? hasRouterBit : 0) |
+    (isBuiltIn ? isBuiltInBit : 0) |
+    (hasCbor ? hasCborBit : 0) |
+    (isBare ? lacksTablesBit : 0) |
+    (hasDrop ? hasDropBit : 0)
+  return offers[bits]!
 }
 
 const withCbor: readonly Encoding[] = [...builtinEncodings, 'cbor']
@@ -41,17 +47,24 @@ const cborOffer: Offer = { ...plainOffer, encodings: withCbor, objectEncodings: 
 const plainCustom: readonly Encoding[] = ['json', 'yaml']
 const customWithCbor: readonly Encoding[] = [...plainCustom, 'cbor']
 
+const isListBit = 1
+const hasRouterBit = 2
+const isBuiltInBit = 4
+const hasCborBit = 8
+const lacksTablesBit = 16
+const hasDropBit = 32
+
 /** Each offer is one object that is made once, so that results of negotiation can be cached with
  *  it. */
 const offers: readonly Offer[] = Array.from({ length: 64 }, (_, bits) => {
-  const encodings = (bits & 8) === 0 ? builtinEncodings : withCbor
-  const customEncodings = (bits & 8) === 0 ? plainCustom : customWithCbor
+  const encodings = (bits & hasCborBit) === 0 ? builtinEncodings : withCbor
+  const customEncodings = (bits & hasCborBit) === 0 ? plainCustom : customWithCbor
   return {
     encodings,
-    objectEncodings: (bits & 4) === 0 ? customEncodings : encodings,
-    hasRouter: (bits & 2) !== 0,
-    isList: (bits & 1) !== 0,
-    lacksTables: (bits & 16) !== 0,
-    hasDrop: (bits & 32) !== 0,
+    objectEncodings: (bits & isBuiltInBit) === 0 ? customEncodings : encodings,
+    hasRouter: (bits & hasRouterBit) !== 0,
+    isList: (bits & isListBit) !== 0,
+    lacksTables: (bits & lacksTablesBit) !== 0,
+    hasDrop: (bits & hasDropBit) !== 0,
   }
 })

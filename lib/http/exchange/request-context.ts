@@ -45,6 +45,8 @@ export interface IncomingRequest {
 /** Shared: creating an error for each request costs as much as a small response. */
 const clientLeft = new CacheError('closed', 'the client has left')
 
+const nothing = (): void => {}
+
 export class RequestContext implements IncomingRequest {
   readonly state: ApiState
   readonly exchange: Exchange
@@ -70,6 +72,8 @@ export class RequestContext implements IncomingRequest {
   reviewMs = 0
   etcdMs = 0
   turnMs = 0
+  /** Gives back what it has of a share; for its end at the latest. */
+  leave: () => void = nothing
   #left: AbortController | undefined = undefined
   #ignoreClose: (() => void) | undefined = undefined
 
@@ -103,8 +107,9 @@ export class RequestContext implements IncomingRequest {
     return this.exchange.isClosed
   }
 
-  /** The signal is not needed any more. */
+  /** It is over: nobody waits with its signal any more. */
   release(): void {
+    this.leave()
     this.#ignoreClose?.()
   }
 }

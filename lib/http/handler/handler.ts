@@ -7,7 +7,7 @@ import { soon } from '../../base/soon.ts'
 import { CacheError } from '../../base/errors.ts'
 import { acceptMaxLength } from '../../codec/negotiate/accept.ts'
 import type { Offer } from '../../codec/negotiate/negotiate.ts'
-import type { Decision, DecisionPolicy, PassReason } from '../../kube/decide.ts'
+import type { Decision, DecisionPolicy } from '../../kube/decide.ts'
 import { type KnownRequest, RecentRequests } from '../../kube/recent-requests.ts'
 import { attributesOf } from '../../kube/request/attributes.ts'
 import { requestTimeoutMs, type RequestTarget } from '../../kube/request/request.ts'
@@ -41,27 +41,26 @@ const noResource: RequestFacts = {
   hasFieldSelector: false,
 }
 
-/** The policy without an upstream. */
-const alone: DecisionPolicy = {
-  hasUpstream: false,
-  isExcluded: () => false,
-}
-
-const aloneAndWritable: DecisionPolicy = { ...alone, isWritable: true }
-const aloneAndConverting: DecisionPolicy = { ...aloneAndWritable, canConvert: true }
-
-const writableInCbor: DecisionPolicy = { ...aloneAndWritable, hasCbor: true }
-const convertingInCbor: DecisionPolicy = { ...aloneAndConverting, hasCbor: true }
-
 function policyOf({ upstream, answerWrite, conversions, hasCbor }: ApiOptions): DecisionPolicy {
   if (upstream !== undefined) return upstream.policy
-  if (answerWrite === undefined) return alone
-  if (conversions === undefined) return hasCbor ? writableInCbor : aloneAndWritable
-  return hasCbor ? convertingInCbor : aloneAndConverting
+  const isWritable = answerWrite !== undefined
+  return {
+    hasUpstream: false,
+    isExcluded: () => false,
+    isWritable,
+    canConvert: isWritable && conversions !== undefined,
+    hasCbor: isWritable && hasCbor,
+  }
+}
+
+/** The parts of the API, and what follows from them for all requests. */
+interface HandlerOptions extends ApiOptions {
+  readonly policy: DecisionPolicy
 }
 
 /** The handler of a server. */
-export function createHandler(options: ApiOptions): Handler {
+export function createHandler(api: ApiOptions): Handler {
+  const options: HandlerOptions = { ...api, policy: policyOf(api) }
   const zipper = new Zipper(options.segments)
   const recent = new RecentRequests()
   return received => {
@@ -93,7 +92,7 @@ export function createHandler(options: ApiOptions): Handler {
   }
 }
 
-function handle(context: RequestContext, options: ApiOptions): void {
+function handle(context: RequestContext, options: HandlerOptions): void {
   const { exchange, known, startMs } = context
   if (!known.lasts) options.reports?.inFlight.began(isMutating(exchange.method), startMs)
   let answer: Answer = undefined
@@ -181,14 +180,14 @@ function faultsOf(
  *  uses the same one. */
 const clientLeftCode = 499
 
-function answerDecided(context: RequestContext, options: ApiOptions): Answer {
+function answerDecided(context: RequestContext, options: HandlerOptions): Answer {
   const { known, target, exchange, reply } = context
   const { upstream, authorizer } = options
   const { accept = '' } = reply.preference
   if (upstream === undefined && accept.length > acceptMaxLength) {
     throw badRequest(`the Accept header is longer than ${acceptMaxLength} characters`)
   }
-  const decision = known.decide(exchange, accept, policyOf(options))
+  const decision = known.decide(exchange, accept, options.policy)
   if (authorizer === undefined) exchange.accept()
   // Requests that pass are authorized by the upstream.
   if (decision.type === 'pass') return decision.reason
@@ -284,25 +283,17 @@ async function hasFailed(
 function answerCounted(context: RequestContext, route: ResourceRoute, options: ApiOptions): Answer {
   const { upstream } = options
   if (upstream !== undefined) context.reply.origin = 'mirror'
-  const leave = enter(context, options.fairness)
-  const over = (reason: PassReason | undefined): PassReason | undefined => {
-    leave()
-    if (reason === undefined && upstream !== undefined) {
+  context.leave = enter(context, options.fairness)
+  const answer = answerRead(context, route, options)
+  if (upstream === undefined) return answer
+  return soon(answer, reason => {
+    context.leave()
+    if (reason === undefined) {
       const unlimited = { ...options, fairness: undefined }
       upstream.answered(context, route, again => answerRead(again, route, unlimited))
     }
     return reason
-  }
-  const failed = (error: unknown): never => {
-    leave()
-    throw error
-  }
-  try {
-    const answer = answerRead(context, route, options)
-    return answer instanceof Promise ? answer.then(over, failed) : over(answer)
-  } catch (error) {
-    return failed(error)
-  }
+  })
 }
 
 function factsOf(route: Route): RequestFacts {

@@ -20,7 +20,7 @@ import {
 } from '../../codec/output/segments.ts'
 import type { TokenEncryption } from '../../kube/continuation.ts'
 import type { PassReason } from '../../kube/decide.ts'
-import { listMeta, type Page, PageWalk } from '../../kube/list.ts'
+import { listMeta, type Page, selectedPage, wholePage } from '../../kube/list.ts'
 import type { ListPlan } from '../../kube/read-plan.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import { notExactly } from '../../kube/status.ts'
@@ -77,15 +77,18 @@ export async function readPage(
   context: RequestContext,
   { plan, snapshot, pace }: Walk,
 ): Promise<Page | undefined> {
-  const walk = new PageWalk({ plan, snapshot, makeReader: context.state.makeReader })
+  const options = { plan, snapshot, makeReader: context.state.makeReader }
+  const whole = wholePage(options)
+  if (whole !== undefined) return whole
+  const walk = selectedPage(options, sliceEntries)
   const slice = new Slice(pace)
-  while (!walk.advance(sliceEntries)) {
-    if (context.isOver) return undefined
-    if (slice.isOver) await slice.next()
+  for (let step = walk.next(); ; step = walk.next()) {
+    if (step.done !== true) {
+      if (context.isOver) return undefined
+      if (slice.isOver) await slice.next()
+    } else if (step.value instanceof NotExact) throw notExactly(plan.resource, step.value)
+    else return step.value
   }
-  const { page } = walk
-  if (page instanceof NotExact) throw notExactly(plan.resource, page)
-  return page
 }
 
 /** The clock is read once for this many entries. */

@@ -8,7 +8,7 @@ import { revision } from '../../../lib/base/revision.ts'
 import { NotExact } from '../../../lib/codec/not-exact.ts'
 import { compileFilter, nameOfKey } from '../../../lib/kube/selectors/filter.ts'
 import { entriesToLookAt, indexTerms, indexUses } from '../../../lib/kube/selectors/index-choice.ts'
-import { listMeta, type Page, pageEntries, PageWalk } from '../../../lib/kube/list.ts'
+import { listMeta, type Page, pageEntries, selectedPage } from '../../../lib/kube/list.ts'
 import { type ListPlan, planRead } from '../../../lib/kube/read-plan.ts'
 import { parseQuery } from '../../../lib/kube/request/request.ts'
 import type { KeyValue } from '../../../lib/store/event.ts'
@@ -222,11 +222,12 @@ t.test('the walk over a large range can be made in steps', async t => {
   const all = Array.from({ length: 100 }, (_, i) => labelled(`/registry/pods/a/p${100 + i}`, {}))
   const plan = planOf('labelSelector=!app')
   const snapshot = keyspaceOf(all).latest()
-  const walk = new PageWalk({ plan, snapshot, makeReader: slowReader })
+  const walk = selectedPage({ plan, snapshot, makeReader: slowReader }, 7)
   let steps = 1
-  while (!walk.advance(7)) steps++
+  let step = walk.next()
+  for (; step.done !== true; step = walk.next()) steps++
   t.equal(steps, 15)
-  t.ok(!(walk.page instanceof NotExact) && namesOf(walk.page).length === 100)
+  t.ok(!(step.value instanceof NotExact) && namesOf(step.value).length === 100)
 })
 
 t.test("a list says the revision that was read, and goes on in upstream's form", async t => {

@@ -1,10 +1,9 @@
 /** Pages for tests, read at once. */
 
+import { atOnce } from '../../../lib/base/slice.ts'
 import type { NotExact } from '../../../lib/codec/not-exact.ts'
-import { type Page, type PageOptions, PageWalk } from '../../../lib/kube/list.ts'
+import { type Page, type PageOptions, selectedPage, wholePage } from '../../../lib/kube/list.ts'
 
 export function readPage(options: PageOptions): Page | NotExact {
-  const walk = new PageWalk(options)
-  while (!walk.advance(Infinity));
-  return walk.page
+  return wholePage(options) ?? atOnce(selectedPage(options, Infinity))
 }
