@@ -61,6 +61,7 @@ function remove(out: ByteWriter, start: number, end: number): void {
   out.length -= end - start
 }
 
+const metadataField = 1
 const metadataTag = 0x0a
 /** The object in its envelope. */
 const rawTag = 0x12
@@ -79,7 +80,8 @@ export function cutMessage(out: ByteWriter, from: number): NotExact | undefined 
 }
 
 /** Copies a stored object in its envelope without them, so that they are never encoded. False if
- *  the object has none, or they are not where they are expected: nothing is copied then. */
+ *  the object has none, or some could be left because they, or the metadata, are not where they are
+ *  expected: nothing is copied then. */
 export function copyWithoutManagedFields(
   out: ByteWriter,
   { bytes, start, end }: StoredValue,
@@ -89,6 +91,9 @@ export function copyWithoutManagedFields(
   const { rawStart, rawEnd } = envelope
   const place = managedFieldsIn(bytes, rawStart, rawEnd)
   if (place === undefined || place instanceof NotExact) return false
+  reader.reset(bytes, place.end, rawEnd)
+  while (reader.nextField()) if (reader.field === metadataField || !reader.skip()) return false
+  if (reader.isMalformed) return false
   const raw = rawEnd - rawStart
   const namesEnd = rawStart - varintLength(raw)
   if (bytes[namesEnd - 1] !== rawTag) return false

@@ -138,8 +138,9 @@ export class ObjectEncoder {
   append(out: ByteWriter, object: StoredValue, options: ObjectOptions): NotExact | undefined {
     const { encoding, rendering } = options.form
     if (encoding === 'protobuf') {
-      return options.form.drops === undefined
-        ? this.#appendProtobuf(out, object, options)
+      const source = this.#lighter(object, options)
+      return options.form.drops === undefined || source !== object
+        ? this.#appendProtobuf(out, source, options)
         : this.#appendCutProtobuf(out, object, options)
     }
     if (encoding === 'json') return this.appendJson(out, object, options)
@@ -158,10 +159,11 @@ export class ObjectEncoder {
     return undefined
   }
 
-  /** A stored built-in object without its managed fields: to encode them takes longer than to leave
-   *  them out. What has them twice still has some, which are cut. Valid until the next call. */
-  #lighter(object: StoredValue): StoredValue {
-    if (!this.#isTyped) return object
+  /** A stored built-in object without its managed fields, if they are dropped: to encode them takes
+   *  longer than to leave them out. The same object if it has none, or more than can be left out.
+   *  Valid until the next call. */
+  #lighter(object: StoredValue, { form }: ObjectOptions): StoredValue {
+    if (form.drops === undefined || !this.#isTyped) return object
     light.clear()
     if (!copyWithoutManagedFields(light, object)) return object
     const { buffer } = light.bytes
@@ -174,9 +176,9 @@ export class ObjectEncoder {
   appendJson(out: ByteWriter, object: StoredValue, options: ObjectOptions): NotExact | undefined {
     const from = out.length
     const { drops, rendering } = options.form
-    const lighter = drops === undefined ? object : this.#lighter(object)
-    const problem = this.#appendWholeJson(out, lighter, options)
-    if (problem !== undefined || drops === undefined) return problem
+    const source = this.#lighter(object, options)
+    const problem = this.#appendWholeJson(out, source, options)
+    if (problem !== undefined || drops === undefined || source !== object) return problem
     return cutJson(out, from, rendering === 'Table' ? 'row' : 'object')
   }
 
@@ -227,10 +229,9 @@ export class ObjectEncoder {
     object: StoredValue,
     options: ObjectOptions,
   ): NotExact | undefined {
-    const lighter = this.#lighter(object)
     bare.clear()
     const problem =
-      this.#appendProtobuf(bare, lighter, { ...options, place: 'item' }) ?? cutMessage(bare, 0)
+      this.#appendProtobuf(bare, object, { ...options, place: 'item' }) ?? cutMessage(bare, 0)
     if (problem !== undefined) return problem
     if (options.place === 'item') {
       out.append(bare.bytes, 0, bare.length)

@@ -119,8 +119,8 @@ function isText(field: Field): boolean {
   return field.type === 'string' && field.container === 'single'
 }
 
-/** Writes the object into `body`, field by field of the outermost message, with edits inside its
- *  metadata and its status. */
+/** Writes the object, which is canonical, into `body`, field by field of the outermost message,
+ *  with edits inside its metadata and its status. */
 function writeObject(plan: Plan, raw: Window, resourceVersion: string): void {
   const metadata = onlyField(raw, plan.metadata)
   const edited = [
@@ -163,7 +163,7 @@ function metadataEdits(metadata: Window, resourceVersion: string): Edit[] {
   if (own.length > 0 || first === undefined || last === undefined) return edits
   const isRun = entries.every((entry, i) => i === 0 || entry.tagStart === entries[i - 1]?.end)
   if (!isRun) giveUp('labels are not one after the other')
-  const at = insertionPoint(metadata, labels)
+  const at = placeOf(metadata, labels).tagStart
   edits.push({ start: at, end: at, bytes: state.input, from: first.tagStart, to: last.end })
   return edits
 }
@@ -171,21 +171,10 @@ function metadataEdits(metadata: Window, resourceVersion: string): Edit[] {
 /** The edit that gives a text field a value; none if it has one already and only empty ones are
  *  filled. */
 function textEdits(message: Window, number: number, text: string, onlyEmpty: boolean): Edit[] {
-  const occurrences = fieldsOf(message, number)
-  const [field] = occurrences
-  if (occurrences.length > 1) giveUp('a field that holds one value occurs again')
-  if (onlyEmpty && field !== undefined && field.end > field.start) return []
+  const { tagStart, start, end } = placeOf(message, number)
+  if (onlyEmpty && end > start) return []
   const bytes = textField(number, text)
-  const at = insertionPoint(message, number)
-  return [
-    {
-      start: field?.tagStart ?? at,
-      end: field?.end ?? at,
-      bytes,
-      from: 0,
-      to: bytes.length,
-    },
-  ]
+  return [{ start: tagStart, end, bytes, from: 0, to: bytes.length }]
 }
 
 function appendEdited({ start, end }: Window, edits: readonly Edit[]): void {
@@ -203,9 +192,20 @@ interface FoundField extends Window {
 }
 
 function onlyField(message: Window, number: number): FoundField {
-  const [field, ...more] = fieldsOf(message, number)
-  if (field === undefined || more.length > 0) return giveUp(`field ${number} does not occur once`)
-  return field
+  const field = placeOf(message, number)
+  return field.end > field.tagStart ? field : giveUp(`field ${number} is not there`)
+}
+
+/** A length-delimited field that holds one value, or the place where Go would write it. */
+function placeOf(message: Window, number: number): FoundField {
+  reader.reset(state.input, message.start, message.end)
+  let tagStart = reader.at
+  for (; reader.nextField() && reader.field <= number; tagStart = reader.at) {
+    const isWanted = reader.field === number && reader.wire === wireBytes
+    if (reader.skip() && isWanted) return { tagStart, start: reader.start, end: reader.at }
+  }
+  if (reader.isMalformed) giveUp('a message is malformed')
+  return { tagStart, start: tagStart, end: tagStart }
 }
 
 /** The occurrences of a length-delimited field. Gives up if the message is malformed. */
@@ -218,16 +218,6 @@ function fieldsOf(message: Window, number: number): FoundField[] {
   }
   if (reader.isMalformed) giveUp('a message is malformed')
   return found
-}
-
-/** The place of a field that is not there: Go writes fields in ascending order. */
-function insertionPoint(message: Window, number: number): number {
-  reader.reset(state.input, message.start, message.end)
-  for (let tagStart = reader.at; reader.nextField(); tagStart = reader.at) {
-    if (reader.field > number) return tagStart
-    reader.skip()
-  }
-  return message.end
 }
 
 function textField(number: number, text: string): Uint8Array {
