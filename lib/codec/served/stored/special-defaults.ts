@@ -26,6 +26,9 @@ const byType: Readonly<Record<string, Apply>> = {
   'apps/v1.DaemonSetUpdateStrategy': keepOtherStrategy,
   'apps/v1.DeploymentStrategy': keepOtherStrategy,
   'apps/v1.StatefulSetUpdateStrategy': addRollingUpdate,
+  'autoscaling/v2.HPAScalingRules': (object, { isRead }) => {
+    if (isRead) refuseEmpty(object, 'policies')
+  },
   'batch/v1.Job': shareTemplateLabels,
   'batch/v1.JobSpec': completeJob,
   'core/v1.Container': object => addPullPolicy(object, 'imagePullPolicy', 'image'),
@@ -37,8 +40,9 @@ const byType: Readonly<Record<string, Apply>> = {
   'core/v1.Namespace': addNameLabel,
   'core/v1.NodeSpec': mirrorPodRange,
   'core/v1.NodeStatus': addAllocatable,
-  'core/v1.PersistentVolumeClaim': (object, { isRead }) => {
-    if (isRead) mirrorDataSource(object)
+  'core/v1.PersistentVolumeClaim': (object, { isRead, root }) => {
+    // Not those of the templates of stateful sets.
+    if (isRead && root === 'v1 PersistentVolumeClaim') mirrorDataSource(object)
   },
   'core/v1.Pod': completePod,
   'core/v1.PodSpec': completePodSpec,
@@ -315,8 +319,9 @@ function addNameLabel(namespace: JsonObject): void {
   if (isText(name)) objectIn(metadata, 'labels').set('kubernetes.io/metadata.name', name)
 }
 
-function addAllocatable(status: JsonObject): void {
+function addAllocatable(status: JsonObject, { isRead }: MessagePlace): void {
   const capacity = status.get('capacity')
+  if (isRead) refuseEmpty(status, 'allocatable')
   if (isAbsent(status.get('allocatable')) && capacity instanceof Map) {
     status.set('allocatable', new Map(capacity))
   }
@@ -365,13 +370,19 @@ function shareTemplateLabels(job: JsonObject): void {
   if (isEmptyMap(metadata.get('labels'))) metadata.set('labels', labels)
 }
 
+/** A member that is there and empty gets no default in Go, and is lost in protobuf. */
+function refuseEmpty(object: JsonObject, name: string): void {
+  const value = object.get(name)
+  const size = value instanceof Map ? value.size : Array.isArray(value) ? value.length : 1
+  if (size === 0) giveUp(`${name} is empty, which is not the same as absent`)
+}
+
 /** A list that is there and empty shows in a Table, and not in protobuf: a stored one is not exact,
  *  and what comes in a request is stored without it. */
 function refuseNoTokens(spec: JsonObject, { isRead }: MessagePlace): void {
+  if (isRead) refuseEmpty(spec, 'tokenRequests')
   const tokens = spec.get('tokenRequests')
-  if (!Array.isArray(tokens) || tokens.length > 0) return
-  if (isRead) giveUp('the list of token requests is empty')
-  spec.delete('tokenRequests')
+  if (Array.isArray(tokens) && tokens.length === 0) spec.delete('tokenRequests')
 }
 
 /** Only of jobs, not of the templates of cron jobs. */
