@@ -1,6 +1,6 @@
-/** Defaults of what is read from etcd: rows/read-defaults.jsonl has JSON as it was put straight into
- *  the etcd of a kube-apiserver 1.36, with the members that its answer to a GET had besides, or had
- *  no more; or why we do not show it (the server does). */
+/** Defaults of what is read from etcd. The rows have JSON as it was put straight into the etcd of a
+ *  kube-apiserver 1.36, with the members that its answer to a GET had besides, or had no more; or
+ *  why we do not show it (the server does). */
 
 import { readFileSync } from 'node:fs'
 import t from 'tap'
