@@ -49,12 +49,14 @@ export interface PolicyResult {
   readonly annotations: readonly (readonly [key: string, value: string])[]
 }
 
-export function evaluatePolicy(
+/** The conditions have a budget of their own. */
+export function* evaluatePolicy(
   policy: CompiledPolicy,
   input: PolicyInput,
   ignoresFailures: boolean,
 ): Steps<PolicyResult> {
-  return new Evaluation(policy, input, ignoresFailures).result()
+  const isMeant = yield* meetsConditions(policy, input, conditionsCostMax)
+  return yield* new Evaluation(policy, input, ignoresFailures).result(isMeant)
 }
 
 /** True if all conditions are met; a text is the problem of one that fails. */
@@ -130,9 +132,9 @@ class Evaluation {
     this.#inputs = inputs
   }
 
-  *result(): Steps<PolicyResult> {
+  /** @param isMeant what the conditions say; a text is why one of them fails */
+  *result(isMeant: boolean | string): Steps<PolicyResult> {
     const nothing: PolicyResult = { denials: this.#denials, annotations: [] }
-    const isMeant = yield* this.meetsConditions()
     if (typeof isMeant === 'string') this.#fail(isMeant)
     if (isMeant !== true) return nothing
     for (const validation of this.#policy.validations) {

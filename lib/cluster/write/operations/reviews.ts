@@ -285,12 +285,13 @@ function selfReview({ user, now }: Reviewer, object: JsonObject): JsonObject {
 function tokenReview({ user, services }: Reviewer, object: JsonObject): JsonObject {
   const spec = object.get('spec')
   // It is read as the header of a request would be, which ends at a space.
-  const [token = ''] = textOf(memberOf(spec, 'token')).trim().split(' ')
+  const [token = ''] = textOf(memberOf(spec, 'token')).split(' ')
   if (textOf(memberOf(spec, 'token')) === '') {
     throw badRequest('token is required for TokenReview in authentication')
   }
   const audiences = itemsOf(memberOf(spec, 'audiences'))
   if (services?.access !== undefined) {
+    if (token === '') return anonymousReview(object, audiences, services.access.audiences)
     const reviewed = services.access.reviewToken(token, audiences.map(textOf))
     if ('error' in reviewed) {
       return withStatus(object, [
@@ -308,6 +309,20 @@ function tokenReview({ user, services }: Reviewer, object: JsonObject): JsonObje
     ['authenticated', true],
     ['user', userInfo(user)],
     ['audiences', audiences.length > 0 ? [...audiences] : [defaultAudience]],
+  ])
+}
+
+/** A header without a token is nobody's. */
+function anonymousReview(
+  object: JsonObject,
+  wanted: readonly JsonValue[],
+  own: readonly string[],
+): JsonObject {
+  const anonymous = { user: 'system:anonymous', groups: ['system:unauthenticated'] }
+  return withStatus(object, [
+    ['authenticated', true],
+    ['user', userInfo({ ...anonymous, uid: '', extra: {} })],
+    ['audiences', [...(wanted.length > 0 ? wanted : own)]],
   ])
 }
 

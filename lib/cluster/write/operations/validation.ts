@@ -3,7 +3,7 @@
 import type { JsonObject } from '../../../codec/json/tree.ts'
 import { customRulesOf, type Findings } from '../custom/custom-rules.ts'
 import { invalidObject } from '../field-errors.ts'
-import { metaText } from '../metadata.ts'
+import { metaText, textOf } from '../metadata.ts'
 import { definitionWarnings } from '../custom/definition/warnings.ts'
 import { finalizerWarnings } from '../custom/finalizer-warnings.ts'
 import { warningsAbout } from '../warnings/warnings.ts'
@@ -35,7 +35,9 @@ async function check(
       : await session.slice.take(customRulesOf(kind).validate(object, old, subresource))
   session.warn(warnings)
   if (errors.length > 0) {
-    const of = { group: groupOfObject(kind), kind: kind.kind }
+    // A custom object is told of as what it says that it is.
+    const shown = kind.definition === undefined ? kind.kind : textOf(object.get('kind'))
+    const of = { group: groupOfObject(kind), kind: shown }
     throw invalidObject(of, metaText(object, 'name'), errors)
   }
   if (kind.kind === 'CustomResourceDefinition' && kind.type !== undefined) {

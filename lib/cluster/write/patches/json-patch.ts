@@ -9,6 +9,7 @@ import {
   type JsonValue,
   memberOf,
 } from '../../../codec/json/tree.ts'
+import { goQuote } from '../../../go/text.ts'
 import { tooDeep, tooLarge } from '../refusals.ts'
 import { sortedMembers } from '../sorted-members.ts'
 
@@ -29,10 +30,8 @@ export class PatchFailure extends Error {}
 export class TestFailure extends PatchFailure {}
 
 /** There is nothing at a path: in the words of the library that kube-apiserver uses. */
-function missing(path: string, operation: string): PatchFailure {
-  return new PatchFailure(
-    `${operation} operation does not apply: doc is missing path: "${path}": missing value`,
-  )
+function missing(operation: string, what: string): PatchFailure {
+  return new PatchFailure(`${operation} operation does not apply: ${what}: missing value`)
 }
 
 /** The document after the patch. Objects that the patch went into have their members sorted,
@@ -46,6 +45,19 @@ export function applyJsonPatch(document: JsonObject, patch: readonly Operation[]
 }
 
 type Container = JsonObject | JsonValue[]
+
+/** A container, and the key of a value in it. */
+type Found = readonly [container: Container, key: string]
+
+/** The work; why it fails is told after these words. */
+function within<T>(words: string, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    if (!(error instanceof PatchFailure)) throw error
+    throw new PatchFailure(`${words}: ${error.message}`)
+  }
+}
 
 class JsonPatcher {
   #root: Container
@@ -67,27 +79,14 @@ class JsonPatcher {
         return
       case 'replace':
         return this.#replace(textMember(operation, 'path'), operation.get('value'))
-      case 'move': {
-        const value = this.#remove(textMember(operation, 'from'))
-        return this.#add(textMember(operation, 'path'), value)
-      }
+      case 'move':
+        return this.#moveValue(textMember(operation, 'from'), textMember(operation, 'path'))
       case 'test':
         return this.#test(textMember(operation, 'path'), operation.get('value') ?? null)
-      case 'copy': {
-        const from = textMember(operation, 'from')
-        const path = textMember(operation, 'path')
-        this.#get(from)
-        // The container of the destination is copied as it is at that moment.
-        this.#find(path)
-        const value = this.#get(from) ?? null
-        // Each copy can double the depth.
-        if (isTooDeep(value)) throw tooDeep()
-        this.#copyableBytes -= sizeOf(value, this.#copyableBytes)
-        if (this.#copyableBytes < 0) throw new PatchFailure('the copies are too large')
-        return this.#add(path, this.#closed(value))
-      }
+      case 'copy':
+        return this.#copy(textMember(operation, 'from'), textMember(operation, 'path'))
       default:
-        throw new PatchFailure('unexpected kind of operation')
+        throw new PatchFailure(`Unexpected kind: ${textMember(operation, 'op')}`)
     }
   }
 
@@ -97,30 +96,68 @@ class JsonPatcher {
   }
 
   #add(path: string, value: JsonValue): void {
-    const [container, key] = this.#find(path)
+    const found = this.#find(path)
+    if (found === undefined) throw missing('add', `doc is missing path: "${path}"`)
+    within(`error in add for path: '${path}'`, () => this.#addAt(found, value))
+  }
+
+  #addAt([container, key]: Found, value: JsonValue): void {
     if (container instanceof Map) {
       container.set(key, value)
     } else if (key === '-') {
       container.push(value)
     } else {
+      if (!isNumber(key)) {
+        throw new PatchFailure(`value was not a proper array index: '${key}': ${noNumber(key)}`)
+      }
       const place = indexIn(key, container.length + 1)
       this.#move(container.length - place)
       container.splice(place, 0, value)
     }
   }
 
-  /** Removes the value at a path, and returns it. */
-  #remove(path: string): JsonValue {
-    const [container, key] = this.#find(path, 'remove')
+  #remove(path: string): void {
+    const found = this.#find(path)
+    if (found === undefined) throw missing('remove', `doc is missing path: "${path}"`)
+    within(`error in remove for path: '${path}'`, () => this.#removeAt(found))
+  }
+
+  /** Removes the value at a place, and returns it. */
+  #removeAt([container, key]: Found): JsonValue {
     if (container instanceof Map) {
       const value = container.get(key)
-      if (value === undefined) throw missing(path, 'remove')
+      if (value === undefined) {
+        throw new PatchFailure(`Unable to remove nonexistent key: ${key}: missing value`)
+      }
       container.delete(key)
       return value
     }
     const place = indexIn(key, container.length)
     this.#move(container.length - place)
     return container.splice(place, 1)[0] ?? null
+  }
+
+  #moveValue(from: string, path: string): void {
+    const found = this.#find(from)
+    if (found === undefined) throw missing('move', `doc is missing from path: ${from}`)
+    const value = within(`error in move for path: '${found[1]}'`, () => this.#removeAt(found))
+    const target = this.#find(path)
+    if (target === undefined) throw missing('move', `doc is missing destination path: ${path}`)
+    within(`error in move for path: '${path}'`, () => this.#addAt(target, value))
+  }
+
+  #copy(from: string, path: string): void {
+    if (this.#find(from) === undefined) throw missing('copy', `doc is missing from path: ${from}`)
+    within(`error in copy for from: '${from}'`, () => this.#get(from))
+    // The container of the destination is copied as it is at that moment.
+    const target = this.#find(path)
+    if (target === undefined) throw missing('copy', `doc is missing destination path: ${path}`)
+    const value = this.#get(from) ?? null
+    // Each copy can double the depth.
+    if (isTooDeep(value)) throw tooDeep()
+    this.#copyableBytes -= sizeOf(value, this.#copyableBytes)
+    if (this.#copyableBytes < 0) throw new PatchFailure('the copies are too large')
+    within('error while adding value during copy', () => this.#addAt(target, this.#closed(value)))
   }
 
   #move(items: number): void {
@@ -136,13 +173,25 @@ class JsonPatcher {
       this.#root = this.#open(value)
       return
     }
-    const [container, key] = this.#find(path)
+    const found = this.#find(path)
+    if (found === undefined) throw missing('replace', `doc is missing path: ${path}`)
+    const [container, key] = found
     if (container instanceof Map) container.set(key, value ?? null)
-    else container[indexIn(key, container.length)] = value ?? null
+    else {
+      const place = placeIn(key, container.length)
+      if (place === undefined) throw missing('replace', `doc is missing key: ${path}`)
+      container[place] = value ?? null
+    }
   }
 
   #test(path: string, value: JsonValue): void {
-    const found = path === '' ? this.#root : (this.#get(path) ?? null)
+    if (path !== '' && this.#find(path) === undefined) {
+      throw missing('test', `is missing path: ${path}`)
+    }
+    const found =
+      path === ''
+        ? this.#root
+        : within(`error in test for path: '${path}'`, () => this.#get(path) ?? null)
     if (isTooDeep(found)) throw tooDeep()
     if (!isSame(found, value)) {
       throw new TestFailure(`testing value ${path} failed: test failed`)
@@ -153,23 +202,23 @@ class JsonPatcher {
   }
 
   #get(path: string): JsonValue | undefined {
-    const [container, key] = this.#find(path)
+    const [container, key] = this.#find(path) ?? [new Map(), '']
     if (container instanceof Map) return container.get(key)
     return container[indexIn(key, container.length)]
   }
 
-  /** The container of what the path names, and its key there. */
-  #find(path: string, what = 'add'): [container: Container, key: string] {
+  /** The container of what the path names, and its key there; undefined if there is no such
+   *  container. */
+  #find(path: string): Found | undefined {
     const parts = path.split('/').slice(1).map(unescaped)
     const key = parts.pop()
-    if (key === undefined) throw missing(path, what)
+    if (key === undefined) return undefined
     let container = this.#root
     for (const part of parts) {
-      const place = container instanceof Map ? part : indexIn(part, container.length)
+      const place = container instanceof Map ? part : placeIn(part, container.length)
+      if (place === undefined) return undefined
       const next = container instanceof Map ? container.get(part) : container[place as number]
-      if (!(next instanceof Map) && !Array.isArray(next)) {
-        throw missing(path, what)
-      }
+      if (!(next instanceof Map) && !Array.isArray(next)) return undefined
       const opened = this.#open(next)
       if (container instanceof Map) container.set(part, opened)
       else container[place as number] = opened
@@ -221,21 +270,36 @@ function sizeOf(value: JsonValue, most: number): number {
 
 function textMember(operation: Operation, name: string): string {
   const value = memberOf(operation, name)
-  if (typeof value !== 'string') throw new PatchFailure(`operation without ${name}`)
-  return value
+  if (typeof value === 'string') return value
+  const op = memberOf(operation, 'op')
+  const kind = typeof op === 'string' ? op : 'unknown'
+  throw new PatchFailure(`${kind} operation failed to decode ${name}: missing value`)
 }
 
 function unescaped(part: string): string {
   return part.replace(/~[01]/g, escape => (escape === '~1' ? '/' : '~'))
 }
 
+function isNumber(key: string): boolean {
+  return /^[+-]?[0-9]+$/.test(key)
+}
+
+function noNumber(key: string): string {
+  return `strconv.Atoi: parsing ${goQuote(key)}: invalid syntax`
+}
+
 /** An index below the length; negative ones count from the end. */
-function indexIn(key: string, length: number): number {
-  if (!/^[+-]?[0-9]+$/.test(key)) throw new PatchFailure(`no index: ${key}`)
-  const index = Number(key)
+function placeIn(key: string, length: number): number | undefined {
+  const index = isNumber(key) ? Number(key) : Number.NaN
   const place = index < 0 ? index + length : index
-  if (place < 0 || place >= length) throw new PatchFailure(`index out of range: ${key}`)
-  return place
+  return place >= 0 && place < length ? place : undefined
+}
+
+function indexIn(key: string, length: number): number {
+  if (!isNumber(key)) throw new PatchFailure(noNumber(key))
+  const place = placeIn(key, length)
+  if (place !== undefined) return place
+  throw new PatchFailure(`Unable to access invalid index: ${Number(key)}: invalid index referenced`)
 }
 
 /** Numbers are the same only if they are written in the same way. */

@@ -3,7 +3,11 @@
 
 import { createAdmission } from '../../../../lib/cluster/admission/chain.ts'
 import { runWrite } from '../../../../lib/cluster/write/operations/run-write.ts'
-import type { Written, WriteSession } from '../../../../lib/cluster/write/operations/session.ts'
+import type {
+  WriteClock,
+  Written,
+  WriteSession,
+} from '../../../../lib/cluster/write/operations/session.ts'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
 import { textFromTree } from '../../../../lib/codec/json/tree.ts'
 import { parseQuery, type Verb } from '../../../../lib/kube/request/request.ts'
@@ -11,6 +15,7 @@ import { scaleBody } from '../../../../lib/kube/scale.ts'
 import { StatusError, statusJson } from '../../../../lib/kube/status.ts'
 import { successJson } from '../../../../lib/cluster/api/success.ts'
 import { MemoryStore, sessionsOver } from './memory-store.ts'
+import { StoredAccess } from './stored-access.ts'
 
 export interface AskedWrite {
   readonly method: string
@@ -18,6 +23,13 @@ export interface AskedWrite {
   readonly path: string
   readonly type?: string | undefined
   readonly body?: string | undefined
+  /** Who asks; the administrator if it is left out. */
+  readonly user?: string | undefined
+}
+
+export interface AskedWorldParts {
+  readonly store?: MemoryStore
+  readonly clock?: WriteClock
 }
 
 export interface AnsweredWrite {
@@ -41,31 +53,39 @@ const plain = {
   now: 0,
 } as const
 
-/** The user whose requests were recorded. */
-const user = {
+/** The user whose requests were recorded, where they do not say who. */
+const admin = {
   user: 'admin',
   uid: 'admin-uid',
   groups: ['system:masters', 'system:authenticated'],
   extra: {},
 }
 
+const other = { uid: '', groups: ['system:authenticated'], extra: {} }
+
+/** Nothing takes any time, and timers go off at once. */
+const still: WriteClock = {
+  wallMs: () => Date.parse('2026-01-01T00:00:00Z'),
+  monotonicMs: () => 0,
+  yield: () => Promise.resolve(),
+  setTimer: (_, run) => {
+    const immediate = setImmediate(run)
+    return () => clearImmediate(immediate)
+  },
+}
+
 export class AskedWorld {
-  readonly #open: ReturnType<typeof sessionsOver>
+  readonly store: MemoryStore
+  protected readonly open: ReturnType<typeof sessionsOver>
   #count = 0
 
-  constructor() {
+  constructor({ store = new MemoryStore(), clock = still }: AskedWorldParts = {}) {
+    this.store = store
     const next = (): number => ++this.#count
-    this.#open = sessionsOver({
-      store: new MemoryStore(),
-      clock: {
-        wallMs: () => Date.parse('2026-01-01T00:00:00Z'),
-        monotonicMs: () => 0,
-        yield: () => Promise.resolve(),
-        setTimer: (_, run) => {
-          const immediate = setImmediate(run)
-          return () => clearImmediate(immediate)
-        },
-      },
+    const services = {
+      store,
+      access: new StoredAccess(store.entries),
+      clock,
       admission: createAdmission({
         choice: { enabled: [], disabled: [] },
         storeOf: () => undefined,
@@ -77,14 +97,16 @@ export class AskedWorld {
         hasAddress: () => false,
         hasPort: () => false,
         isInRange: () => true,
-        placed: address => address,
+        placed: (address: string) => address,
       },
-    })
+    }
+    this.open = sessionsOver(services, store.entries)
   }
 
-  async ask({ method, path, type, body = '' }: AskedWrite): Promise<AnsweredWrite> {
+  async ask({ method, path, type, body = '', user: name }: AskedWrite): Promise<AnsweredWrite> {
     const [plainPath = '', query = ''] = path.split('?')
-    const session = this.#open({ ...placeOf(plainPath), manager: 'm/1.0', user })
+    const user = name === undefined ? admin : { ...other, user: name }
+    const session = this.open({ ...placeOf(plainPath), manager: 'm/1.0', user })
     const warnings = (): string[] => [...session.resource.warnings, ...session.warnings]
     try {
       const written = await runWrite(session, {

@@ -9,6 +9,7 @@ import type { Revision } from '../../../../lib/base/revision.ts'
 import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
 import { ApiState } from '../../../../lib/kube/api-state.ts'
 import { builtInResources } from '../../../../lib/kube/resources/built-ins.ts'
+import { customDefinition } from '../../../../lib/kube/resources/custom-resources.ts'
 import { Registry } from '../../../../lib/kube/resources/registry.ts'
 import {
   type Admission,
@@ -30,13 +31,19 @@ export class MemoryStore implements WriteStore {
   }
 
   list: WriteStore['list'] = async ({ start, end }) => {
-    const found = [...this.entries.values()].filter(
-      ({ key }) => key >= start && (end === undefined || key < end),
-    )
+    const found = [...this.entries.values()]
+      .filter(({ key }) => key >= start && (end === undefined || key < end))
+      .sort((a, b) => (a.key < b.key ? -1 : 1))
     return { entries: found, revision: this.revision, more: false }
   }
 
-  commit: WriteStore['commit'] = async ({ key, expected, value }) => {
+  commit: WriteStore['commit'] = change => this.commitTo(change)
+
+  async commitTo({
+    key,
+    expected,
+    value,
+  }: Parameters<WriteStore['commit']>[0]): ReturnType<WriteStore['commit']> {
     const current = this.entries.get(key)
     if ((current?.modRevision ?? 0) !== expected) return { type: 'changed', current }
     const revision = ++this.revision
@@ -112,19 +119,44 @@ export function writesOver(
   })
 }
 
-/** Sessions of writes of built-in resources. */
-export function sessionsOver(services: WriteServices): (asking: Asking) => WriteSession {
+/** The kinds that are served now: those that are built in, and those of stored definitions. */
+function statesOf(entriesOf: () => readonly KeyValue[]): () => ApiState {
   const schema = schemaOf()
-  const registry = new Registry({ schema, installed: builtInResources(schema) })
-  const definitionOf = (): undefined => undefined
+  const installed = builtInResources(schema)
   const converted = new ConvertedObjects()
-  const state = new ApiState({ registry, serverAddress: '', digests, definitionOf, converted })
+  let [known, state]: [readonly KeyValue[], ApiState | undefined] = [[], undefined]
+  return () => {
+    const entries = entriesOf()
+    const isSame = entries.length === known.length && entries.every((one, i) => one === known[i])
+    if (state !== undefined && isSame) return state
+    const named = entries.map(entry => [customDefinition(entry, '/registry'), entry] as const)
+    const definitions = named.map(([definition]) => definition)
+    const registry = new Registry({ schema, installed, definitions })
+    const definitionOf = (name: string): KeyValue | undefined =>
+      named.find(([definition]) => definition.name === name)?.[1]
+    known = entries
+    state = new ApiState({ registry, serverAddress: '', digests, definitionOf, converted })
+    return state
+  }
+}
+
+const definitionsPrefix = keyFromText('/registry/apiextensions.k8s.io/customresourcedefinitions/')
+
+/** Sessions of writes of built-in resources, and of what definitions in the store define. */
+export function sessionsOver(
+  services: WriteServices,
+  entries: MemoryStore['entries'] = new Map(),
+): (asking: Asking) => WriteSession {
+  const stateOf = statesOf(() =>
+    [...entries.values()].filter(({ key }) => key.startsWith(definitionsPrefix)),
+  )
   const nobody = { user: 'u', uid: '', groups: [], extra: {} }
   const { signal } = new AbortController()
   return asking => {
     const { group, version, resource: plural, manager = 'm', user = nobody } = asking
     const { namespace = 'ns', name = '', subresource = '' } = asking
-    const resource = registry.find(group, version, plural)
+    const state = stateOf()
+    const resource = state.registry.find(group, version, plural)
     if (resource === undefined) throw new Error(`no ${plural}`)
     const options = { state, resource, namespace, name, subresource, user, signal }
     return new WriteSession({ ...options, userAgent: manager }, services)
