@@ -39,25 +39,11 @@ export class ShardPlaces<A> {
   }
 
   add(audience: A, ranges: readonly HighRange[]): void {
-    for (const { start, end } of ranges) {
-      this.#root = added(this.#root, audience, {
-        from: start >>> hidden,
-        to: end >>> hidden,
-        low: 0,
-        size: 2 ** bits,
-      })
-    }
+    for (const range of ranges) this.#root = added(this.#root, audience, wholeFor(range))
   }
 
   delete(audience: A, ranges: readonly HighRange[]): void {
-    for (const { start, end } of ranges) {
-      this.#root = removed(this.#root, audience, {
-        from: start >>> hidden,
-        to: end >>> hidden,
-        low: 0,
-        size: 2 ** bits,
-      })
-    }
+    for (const range of ranges) this.#root = removed(this.#root, audience, wholeFor(range))
   }
 
   /** Calls back for each audience with a range that the hash may be in; more than once for one with
@@ -87,6 +73,10 @@ interface Part {
   readonly to: number
   readonly low: number
   readonly size: number
+}
+
+function wholeFor({ start, end }: HighRange): Part {
+  return { from: start >>> hidden, to: end >>> hidden, low: 0, size: 2 ** bits }
 }
 
 function isOutside({ from, to, low, size }: Part): boolean {

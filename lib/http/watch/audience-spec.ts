@@ -9,7 +9,13 @@ import { Superseded, Unproven } from '../../codec/output/gate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import { NeedsConversion } from '../../codec/served/custom/converted-objects.ts'
 import type { Conversions } from '../../kube/conversions.ts'
-import { type Filter, nameOfKey, namespaceOfKey, uidField } from '../../kube/selectors/filter.ts'
+import {
+  type Filter,
+  nameOfKey,
+  namespaceOfKey,
+  uidField,
+  uidHash,
+} from '../../kube/selectors/filter.ts'
 import { indexTerms, indexUses, watchedTerms } from '../../kube/selectors/index-choice.ts'
 import { shardHash } from '../../kube/selectors/shard-hash.ts'
 import type { WatchPlan } from '../../kube/read-plan.ts'
@@ -129,7 +135,9 @@ function requiredShards({ state }: RequestContext, plan: WatchPlan): RequiredSha
     return { field, highOf: ({ key }) => shardHash(namespaceOf(key)).high, ranges }
   }
   const reader = state.makeReader(resource, [uidField], false)
-  const highOf = (entry: KeyValue): number | undefined =>
-    reader.read(entry) === undefined ? shardHash(reader.field(uidField)).high : undefined
+  const highOf = (entry: KeyValue): number | undefined => {
+    const hash = uidHash(entry, reader)
+    return hash instanceof NotExact ? undefined : hash.high
+  }
   return { field, highOf, ranges }
 }

@@ -2,13 +2,13 @@
  *  `NotExact` if it cannot be told. */
 
 import type { SelectableField, SelectableReader } from '../../codec/fields/selectable.ts'
-import type { NotExact } from '../../codec/not-exact.ts'
+import { NotExact } from '../../codec/not-exact.ts'
 import { type Key, textFromKey } from '../../base/keys.ts'
 import type { KeyValue } from '../../store/event.ts'
 import type { FieldSelector } from './field-selector.ts'
 import { type LabelRequirement, type LabelSelector, meets } from './label-selector.ts'
 import type { Resource } from '../resources/resource.ts'
-import { shardHash } from './shard-hash.ts'
+import { type ShardHash, shardHash } from './shard-hash.ts'
 import type { ShardSelector } from './shard-selector.ts'
 
 /** Makes a reader for the objects of a resource that reads only those fields, and labels if they
@@ -60,26 +60,47 @@ export function compileFilter(selection: Selection, makeReader: MakeReader): Fil
   if (shards?.field === 'namespace') fromKey.push(namespaceTest(selection, shards))
   const ofUid = shards?.field === 'uid' ? shards : undefined
   const { requirements } = labels
-  const values = fromValue.length + requirements.length + (ofUid === undefined ? 0 : 1)
-  if (fromKey.length + values === 0) return undefined
+  const values = fromValue.length + requirements.length
   const passesKey: KeyTest = entry => fromKey.every(test => test(entry))
-  if (values === 0) return passesKey
+  if (values === 0 && ofUid === undefined) return fromKey.length === 0 ? undefined : passesKey
   const read = fromValue.map(({ field }) => field)
   if (ofUid !== undefined) read.push(uidField)
   const reader = makeReader(resource, read, requirements.length > 0)
   return entry => {
     if (!passesKey(entry)) return false
+    if (ofUid !== undefined) {
+      const hash = uidHash(entry, reader)
+      if (hash instanceof NotExact) return hash
+      if (!ofUid.has(hash.high, hash.low)) return false
+      if (values === 0) return true
+    }
     const problem = reader.read(entry)
     if (problem !== undefined) return problem
-    if (ofUid !== undefined) {
-      const { high, low } = shardHash(reader.field(uidField))
-      if (!ofUid.has(high, low)) return false
-    }
     for (const { field, value, isEqual } of fromValue) {
       if ((reader.field(field) === value) !== isEqual) return false
     }
     return meetsAll(requirements, reader)
   }
+}
+
+let last:
+  | (ShardHash & {
+      readonly key: Key
+      readonly createRevision: number
+      readonly reader: SelectableReader
+    })
+  | undefined
+
+/** The hash of an object's uid, which it keeps for life. The last one is kept: a change is looked
+ *  up by it, and then tested before and after, and to read an object takes longer than the rest. */
+export function uidHash(entry: KeyValue, reader: SelectableReader): ShardHash | NotExact {
+  const { key, createRevision } = entry
+  const isLast = last?.createRevision === createRevision && last.key === key
+  if (last !== undefined && isLast && last.reader === reader) return last
+  const problem = reader.read(entry)
+  if (problem !== undefined) return problem
+  last = { ...shardHash(reader.field(uidField)), key, createRevision, reader }
+  return last
 }
 
 type KeyTest = (entry: KeyValue) => boolean
