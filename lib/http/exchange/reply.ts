@@ -53,13 +53,14 @@ function firstAccept({ headers, rawHeaders }: Exchange): string | undefined {
 export class Reply {
   readonly exchange: Exchange
   readonly preference: Preference
+  /** The status code; 0 before there is one. */
+  code = 0
   /** Texts of Warning headers. */
   warnings: readonly string[] = []
   /** The X-Watchglass header, which says who answers and why. It is sent only with an upstream. */
   origin: string | undefined = undefined
   readonly #options: ReplyOptions
   #offer: Offer | undefined = undefined
-  #code = 0
 
   constructor(exchange: Exchange, options: ReplyOptions) {
     const { headers } = exchange
@@ -70,11 +71,6 @@ export class Reply {
       userAgent: headers['user-agent'],
       pretty: options.pretty,
     }
-  }
-
-  /** The status code; 0 before there is one. */
-  get code(): number {
-    return this.#code
   }
 
   /** The media types in which this may be answered. */
@@ -131,7 +127,7 @@ export class Reply {
 
   /** Answers what is not a valid request, and closes the connection. */
   badRequest(): void {
-    this.#code = 400
+    this.code = 400
     const close: ResponseHeaders = this.exchange.version === '1.1' ? { connection: 'close' } : {}
     const response = { status: 400, headers: { 'content-type': plainText, ...close } }
     sendWhole(this.exchange, response, Buffer.from('400 Bad Request'))
@@ -139,7 +135,7 @@ export class Reply {
 
   /** Status and headers of a response, which the caller then sends. */
   response(code: number, type: string, extra: ResponseHeaders = {}): Response {
-    this.#code = code
+    this.code = code
     this.#options.trace?.stage('write')
     const headers: Record<string, string | readonly string[]> = {
       'audit-id': this.#options.auditId,
@@ -157,7 +153,7 @@ export class Reply {
 
   /** The headers of a response that the upstream made. */
   passed(code: number, headers: Record<string, string | string[]>): ResponseHeaders {
-    this.#code = code
+    this.code = code
     this.#options.trace?.stage('write')
     if (this.origin !== undefined) headers[originHeader] = this.origin
     return headers

@@ -216,10 +216,6 @@ export class Arrivals {
     }
   }
 
-  #hasTime(turn: Turn): boolean {
-    return this.#tookMs(turn) < turnMs
-  }
-
   #tookMs({ beganMs }: Turn): number {
     return this.#clock.monotonicMs() - beganMs
   }
@@ -231,7 +227,7 @@ export class Arrivals {
   }
 
   #mayBegin(turn: Turn, lines: Lines): boolean {
-    if (lines === this.#requests || !this.isCrowded) return this.#hasTime(turn)
+    if (lines === this.#requests || !this.isCrowded) return this.#tookMs(turn) < turnMs
     return !turn.strange.has(lines) || this.#tookMs(turn) < strangersMs
   }
 

@@ -122,7 +122,10 @@ export class Server {
       idleTimeoutMs: this.#times.idleTimeoutMs,
       arrivals: this.#arrivals,
       limits: new StreamLimits(clock),
-      begin: (exchange, connection) => this.#beginWellFormed(exchange, connection),
+      begin: (exchange, connection) => {
+        if (isWellFormed(exchange)) this.#begin(exchange, connection)
+        else refuseStream(exchange)
+      },
     })
     switch (listen.protocol) {
       case 'https':
@@ -285,11 +288,6 @@ export class Server {
     })
     server.on('clientError', refuseMalformed)
     return server
-  }
-
-  #beginWellFormed(exchange: Exchange, connection: object): void {
-    if (isWellFormed(exchange)) this.#begin(exchange, connection)
-    else refuseStream(exchange)
   }
 
   #begin(exchange: Exchange, connection: object): void {
