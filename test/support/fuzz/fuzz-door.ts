@@ -44,6 +44,8 @@ const atOnce = 16
 const callsOfSession = 40
 /** A stream is left so long after its last request. */
 const listenMs = 10
+/** The status of what may be asked again. */
+const unavailable = '14'
 const hangMs = 10_000
 
 interface Target {
@@ -209,9 +211,20 @@ function pause(ms: number, signal: AbortSignal): Promise<false> {
   })
 }
 
-/** The time of a read that is as it should be. */
-async function plainMs({ connect, name }: Target, findings: string[]): Promise<number> {
+/** The time of a read that is as it should be. On a busy machine etcd may not answer the door in
+ *  time: such a read is asked again, and its time goes on. */
+async function plainMs(target: Target, findings: string[]): Promise<number> {
   const startMs = performance.now()
+  let answer = await plainRead(target)
+  while (answer.status === unavailable && performance.now() - startMs < patient(hangMs)) {
+    answer = await plainRead(target)
+  }
+  const { status, message } = answer
+  if (status !== '0') findings.push(`a plain read at ${target.name}: ${status} ${message}`)
+  return performance.now() - startMs
+}
+
+async function plainRead({ connect }: Target): Promise<{ status: string; message: string }> {
   const session = connect()
   const bytes = rangeCodec.encode({
     ...rangeCodec.decode(Buffer.alloc(0)),
@@ -223,6 +236,5 @@ async function plainMs({ connect, name }: Target, findings: string[]): Promise<n
     ...answer.headers,
     ...answer.trailers,
   }
-  if (status !== '0') findings.push(`a plain read at ${name}: ${String(status)} ${String(message)}`)
-  return performance.now() - startMs
+  return { status: String(status), message: String(message) }
 }
