@@ -19,5 +19,5 @@ t.test('the restart of one of two replicas shows clients no error', async t => {
   t.ok(report.lists > 10)
   t.equal(report.crossed, 2)
   t.ok(report.changes > 0)
-  t.ok(report.resumes >= 5, 'watchers were at the replica that stopped')
+  t.ok(report.resumes > 0, 'watchers were at the replica that stopped')
 })

@@ -191,6 +191,8 @@ async function rawPods(address: string, selected: Selected, limit?: number): Pro
     const response = await fetch(`${address}/api/v1/pods?${query.toString()}`)
     if (!response.ok) {
       const body = await response.text()
+      // A busy machine's mirror may be behind for a moment, and says so.
+      if (response.status === 429) continue
       // The history is short: a page that comes late begins anew, as clients do.
       if (response.status !== 410) throw new Error(`${response.status}: ${body}`)
       pods.length = 0

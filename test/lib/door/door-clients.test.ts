@@ -171,7 +171,13 @@ class StartingServer {
 
   async #startOne(prefix: string): Promise<void> {
     const span = { key: base64(`${prefix}/`), rangeEnd: base64(`${prefix}0`) }
-    const answer = await this.#client.call('KV', 'Range', { ...span, limit: '10000' })
+    const read = (): ReturnType<RawEtcd['call']> =>
+      this.#client.call('KV', 'Range', { ...span, limit: '10000' })
+    let answer = await read()
+    // The door of a busy machine takes so many at once, and says so.
+    while (!('response' in answer) && /too many requests/.test(answer.details)) {
+      answer = await read()
+    }
     if (!('response' in answer)) throw new Error(answer.details)
     const { header, kvs = [] } = answer.response as unknown as Listed
     for (const { key, modRevision } of kvs) this.#listed.set(textOf(key), Number(modRevision))

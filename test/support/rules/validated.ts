@@ -33,7 +33,7 @@ const numbers = {
   isInRange: () => true,
   placed: (address: string) => address,
 }
-const context = { now: '2024-01-01T00:00:00Z', user, allocator, numbers }
+const context = { now: '2024-01-01T00:00:00Z', user, allocator, numbers, warn: () => {} }
 
 /** The errors in the order in which they are found. */
 export async function errorsOf(checked: Checked): Promise<FieldError[]> {

@@ -53,7 +53,8 @@ export async function createObject(
         const entry = await session.written(key, prepared.value, revision)
         return { type: 'object', code: 201, entry }
       }
-      if (metaText(copy, 'resourceVersion') !== '' && metaText(copy, 'resourceVersion') !== '0') {
+      // A text that is no number is none, as in etcd3's own store of Kubernetes.
+      if ((goParseUint(metaText(copy, 'resourceVersion')).value ?? 0n) !== 0n) {
         throw plainError('resourceVersion should not be set on objects to be created')
       }
       const change = { key, expected: 0, value: prepared.value, ttlSeconds: ttlOf(session) }
@@ -169,6 +170,8 @@ export async function updateObject(
     checkUid(session, request.uid, live)
     const object = await request.make(live)
     if (entry === undefined || live === undefined) {
+      revisionOf(object)
+      metadataOf(object).delete('resourceVersion')
       return createObject(session, object, request.admission)
     }
     const change = await prepareChange(session, {
@@ -255,11 +258,9 @@ function checkVersion(
   { resource, name }: WriteSession,
   { object, live, strategy }: Omit<Change, 'admission'>,
 ): void {
-  const text = metaText(object, 'resourceVersion')
-  const { value, error } = text === '' ? { value: 0n, error: undefined } : goParseUint(text)
-  if (error !== undefined) throw plainError(error)
+  const revision = revisionOf(object)
   const current = metaText(live, 'resourceVersion')
-  if (Number(value) === 0) {
+  if (revision === 0n) {
     if (strategy.needsVersion !== true) {
       setMeta(object, 'resourceVersion', current)
       return
@@ -269,7 +270,16 @@ function checkVersion(
       invalid('metadata.resourceVersion', 0, 'must be specified for an update'),
     ])
   }
-  if (String(value) !== current) throw conflict(resource, name, modifiedReason)
+  if (String(revision) !== current) throw conflict(resource, name, modifiedReason)
+}
+
+/** The resourceVersion that is wanted; 0 if there is none. */
+function revisionOf(object: JsonObject): bigint {
+  const text = metaText(object, 'resourceVersion')
+  if (text === '') return 0n
+  const { value, error } = goParseUint(text)
+  if (error !== undefined) throw plainError(error)
+  return value
 }
 
 /** Restores the fields that no update changes. */

@@ -44,7 +44,8 @@ async function check(
     session.warn(definitionWarnings(object, old))
   } else if (kind.definition !== undefined && subresource === '') {
     session.warn(finalizerWarnings(object, old))
-  } else if (kind.definition === undefined && subresource === '') {
-    session.warn(warningsAbout(kind.group, kind.kind, object, old))
+  } else if (kind.definition === undefined) {
+    const of = subresource === '' ? kind.kind : `${kind.kind}/${subresource}`
+    session.warn(warningsAbout(kind.group, of, object, old))
   }
 }

@@ -12,7 +12,9 @@ import {
   setGeneration,
   textOf,
 } from '../metadata.ts'
-import type { StrategyRow } from './row.ts'
+import { appArmorPrefix } from '../validation/pods/pod-annotations.ts'
+import { appArmorWarning } from '../warnings/pods.ts'
+import type { StrategyContext, StrategyRow } from './row.ts'
 
 export const pods: StrategyRow = {
   hasStatus: true,
@@ -20,9 +22,10 @@ export const pods: StrategyRow = {
   counted: ['spec'],
   returnsDeleted: true,
   podSpec: ['spec'],
-  prepareCreate: (object, { now }) => {
-    object.set('status', initialStatus(object, now))
+  prepareCreate: (object, context) => {
+    object.set('status', initialStatus(object, context.now))
     matchLabelKeys(object)
+    setAppArmor(object, context)
   },
   subresources: {
     status: (object, old) => {
@@ -102,6 +105,42 @@ export function qualityOf(spec: JsonValue | undefined): string {
   )
   const isWhole = totals.requests.size === totals.limits.size
   return isGuaranteed && isSame && isWhole ? 'Guaranteed' : 'Burstable'
+}
+
+/** Profiles of AppArmor were annotations before they were fields: a container whose annotation says
+ *  another one than the pod's field gets a field of its own. */
+function setAppArmor(object: JsonObject, context: StrategyContext): void {
+  const spec = object.get('spec')
+  if (textOf(memberOf(memberOf(spec, 'os'), 'name')) === 'windows') return
+  const annotations = memberOf(object.get('metadata'), 'annotations')
+  const ofPod = memberOf(memberOf(spec, 'securityContext'), 'appArmorProfile') ?? null
+  const containers = ['initContainers', 'containers'].flatMap(list => itemsOf(memberOf(spec, list)))
+  for (const container of containers) {
+    if (!(container instanceof Map)) continue
+    const key = `${appArmorPrefix}${textOf(container.get('name'))}`
+    const annotation = memberOf(annotations, key)
+    const security = container.get('securityContext') ?? null
+    if (annotation === undefined || memberOf(security, 'appArmorProfile') instanceof Map) continue
+    const profile = profileOf(textOf(annotation))
+    if (profile !== undefined && isEqual(profile, ofPod)) continue
+    context.warn([appArmorWarning(`metadata.annotations[${key}]`)])
+    if (profile === undefined) continue
+    if (security instanceof Map) security.set('appArmorProfile', profile)
+    else container.set('securityContext', new Map([['appArmorProfile', profile]]))
+  }
+}
+
+/** The profile that an annotation names. */
+function profileOf(annotation: string): JsonObject | undefined {
+  const local = 'localhost/'
+  if (annotation === 'unconfined') return new Map([['type', 'Unconfined']])
+  if (annotation === 'runtime/default') return new Map([['type', 'RuntimeDefault']])
+  const name = annotation.slice(local.length)
+  if (!annotation.startsWith(local) || name.trim() !== name || name === '') return undefined
+  return new Map([
+    ['type', 'Localhost'],
+    ['localhostProfile', name],
+  ])
 }
 
 /** Terms of affinity that name label keys are about pods with the same values of these. */

@@ -12,6 +12,8 @@ export interface StrategyContext {
   readonly user: Identity
   readonly allocator: ServiceAllocator
   readonly numbers: NumbersInUse
+  /** Takes what the client is told beside the answer. */
+  warn(texts: Iterable<string>): void
 }
 
 /** The numbers that stored Services have. */

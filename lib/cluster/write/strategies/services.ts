@@ -101,6 +101,8 @@ export const services: StrategyRow = {
     if (address !== '' && itemsOf(spec.get('clusterIPs')).length === 0) {
       spec.set('clusterIPs', [address])
     }
+    dropInternalPolicy(spec)
+    requireBothFamilies(spec)
     if (mayHaveAddresses(object, undefined)) allocate(spec, context)
   },
   prepareUpdate: (object, old, context) => {
@@ -108,6 +110,9 @@ export const services: StrategyRow = {
     if (spec === undefined || known === undefined) return
     keepAllocated(spec, known)
     alignAddresses(spec, known)
+    keepOneFamily(spec, known)
+    dropInternalPolicy(spec)
+    requireBothFamilies(spec)
     if (!mayHaveAddresses(object, old)) return
     allocate(spec, context)
     dropWhatTheTypeLacks(object, spec, known)
@@ -218,19 +223,44 @@ function takenNumbers(
 }
 
 /** The cluster has IPv4 only. A headless Service without a selector may have endpoints of any
- *  family. */
+ *  family: unless it wants a single one, it gets both. */
 function setFamilies(spec: JsonObject): void {
-  const selector = spec.get('selector')
-  const isFree = spec.get('clusterIP') === 'None' && !(selector instanceof Map && selector.size > 0)
-  const isUnset =
-    itemsOf(spec.get('ipFamilies')).length === 0 && (spec.get('ipFamilyPolicy') ?? null) === null
-  if (isUnset && isFree) {
-    spec.set('ipFamilies', ['IPv4', 'IPv6'])
-    spec.set('ipFamilyPolicy', 'RequireDualStack')
-    return
-  }
-  if (itemsOf(spec.get('ipFamilies')).length === 0) spec.set('ipFamilies', ['IPv4'])
+  const families = itemsOf(spec.get('ipFamilies')).map(textOf)
   if ((spec.get('ipFamilyPolicy') ?? null) === null) spec.set('ipFamilyPolicy', 'SingleStack')
+  if (families.length === 0) families.push('IPv4')
+  if (isFree(spec) && spec.get('ipFamilyPolicy') !== 'SingleStack' && families.length === 1) {
+    families.push(families[0] === 'IPv4' ? 'IPv6' : 'IPv4')
+  }
+  spec.set('ipFamilies', families)
+}
+
+function isFree(spec: JsonObject): boolean {
+  const selector = spec.get('selector')
+  return spec.get('clusterIP') === 'None' && !(selector instanceof Map && selector.size > 0)
+}
+
+function requireBothFamilies(spec: JsonObject): void {
+  if (hasAddress(spec) && isFree(spec) && (spec.get('ipFamilyPolicy') ?? null) === null) {
+    spec.set('ipFamilyPolicy', 'RequireDualStack')
+  }
+}
+
+/** Who wants a single family again need not say that the second one goes. */
+function keepOneFamily(spec: JsonObject, known: JsonObject): void {
+  const isLess =
+    spec.get('ipFamilyPolicy') === 'SingleStack' && known.get('ipFamilyPolicy') !== 'SingleStack'
+  if (!isLess || !hasAddress(spec)) return
+  for (const list of ['clusterIPs', 'ipFamilies']) {
+    const items = itemsOf(spec.get(list))
+    if (items.length > 1 && isEqual(items as JsonValue, known.get(list))) {
+      spec.set(list, items.slice(0, 1))
+    }
+  }
+}
+
+/** Nobody ever sees one of a Service that is only a name: the server drops it when it reads. */
+function dropInternalPolicy(spec: JsonObject): void {
+  if (!hasAddress(spec)) spec.delete('internalTrafficPolicy')
 }
 
 /** Keeps the addresses and ports that a client leaves out as they were given. */

@@ -154,6 +154,12 @@ export class Place {
     this.invalidFor(format(this.text), this.text)
   }
 
+  /** The server could not find out. */
+  failed(detail: string): void {
+    const message = `Internal error: ${detail}`
+    this.#push({ reason: 'InternalError', field: this.path, message })
+  }
+
   required(detail = ''): void {
     this.#push(required(this.path, detail))
   }

@@ -151,9 +151,7 @@ function ofContainer(container: Place, { template, isTemplate }: OfTemplate): st
       ? []
       : oldProfile(annotations, `container.seccomp.security.alpha.kubernetes.io/${name}`)),
     ...(isTemplate && !hasArmor && annotations.object?.has(armor) === true
-      ? [
-          `${annotations.path}[${armor}]: deprecated since v1.30; use the "appArmorProfile" field instead`,
-        ]
+      ? [appArmorWarning(`${annotations.path}[${armor}]`)]
       : []),
     ...['memory', 'ephemeral-storage'].flatMap(amount => [
       ...ofFraction(resources.in('limits'), amount),
@@ -161,6 +159,17 @@ function ofContainer(container: Place, { template, isTemplate }: OfTemplate): st
     ]),
     ...ofVariables(container.in('env')),
   ]
+}
+
+export function appArmorWarning(path: string): string {
+  return `${path}: deprecated since v1.30; use the "appArmorProfile" field instead`
+}
+
+/** The addresses of a pod and of its node. */
+export function ofPodStatus(status: Place): string[] {
+  return ['podIPs', 'hostIPs'].flatMap(list =>
+    status.in(list).items.flatMap(item => ofAddress(item.in('ip'))),
+  )
 }
 
 /** The annotation says what the field of the pod says. */

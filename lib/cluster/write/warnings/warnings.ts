@@ -11,13 +11,13 @@ import { ofAddress, ofPrefix } from './addresses.ts'
 import { ofClaimSpec } from './claims.ts'
 import { ofLabelSelector, ofOldLabel, ofTerm } from './labels.ts'
 import { ofOldVolume } from './old-volumes.ts'
-import { ofPod } from './pods.ts'
+import { ofPod, ofPodStatus } from './pods.ts'
 import { ofService } from './services.ts'
 
 /** The warnings about an object that is created, or changed where there is an `old` one. */
 type Warn = (object: Place, old: Place | undefined) => string[]
 
-/** By `kind` or `kind.group`. */
+/** By `kind` or `kind.group`, and `/subresource`. */
 const warnings: Readonly<Record<string, Warn>> = {
   'CSIDriver.storage.k8s.io': ofDriver,
   'CSIStorageCapacity.storage.k8s.io': object => ofLabelSelector(object.in('nodeTopology')),
@@ -53,6 +53,7 @@ const warnings: Readonly<Record<string, Warn>> = {
   // People change pods seldom, and programs often.
   Pod: (object, old) =>
     old === undefined ? [...ofPodName(object, "the Pod's hostname"), ...ofPod(object, false)] : [],
+  'Pod/status': object => ofPodStatus(object.in('status')),
   PodTemplate: (object, old) => ofTemplate(object, old),
   'ReplicaSet.apps': (object, old) => [
     ...(old === undefined ? ofPodName(object) : []),
@@ -74,6 +75,7 @@ const warnings: Readonly<Record<string, Warn>> = {
   'StorageClass.storage.k8s.io': ofStorageClass,
 }
 
+/** `kind` is that of the object, followed by the subresource that is written. */
 export function warningsAbout(
   group: string,
   kind: string,

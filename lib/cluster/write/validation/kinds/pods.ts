@@ -4,9 +4,15 @@ import type { KindRules } from '../kind-rules.ts'
 import { checkNewMeta } from '../object-meta.ts'
 import type { Place } from '../place.ts'
 import { checkImage } from '../pods/containers.ts'
-import { checkPodAnnotations, checkPodSpec, checkTemplate } from '../pods/pod-spec.ts'
 import { checkEphemeralUpdate } from '../pods/ephemeral-containers.ts'
-import { checkAnnotationUpdates, checkPodUpdate } from '../pods/pod-updates.ts'
+import {
+  checkAnnotationUpdates,
+  checkAppArmorMatches,
+  checkPodAnnotations,
+} from '../pods/pod-annotations.ts'
+import { checkPodSpec, checkTemplate } from '../pods/pod-spec.ts'
+import { checkPodStatus } from '../pods/pod-status.ts'
+import { checkPodUpdate } from '../pods/pod-updates.ts'
 import { canBeResized, checkResize } from '../pods/resize.ts'
 
 export const podRules: Readonly<Record<string, KindRules>> = {
@@ -21,6 +27,7 @@ export const podRules: Readonly<Record<string, KindRules>> = {
       if (node.text !== '' && object.in('spec', 'schedulingGates').size > 0) {
         node.forbidden('cannot be set until all schedulingGates have been cleared')
       }
+      checkAppArmorMatches(object.in('metadata', 'annotations'), object.in('spec'))
     },
     update: (object, old) => {
       checkNewMeta(object)
@@ -28,6 +35,11 @@ export const podRules: Readonly<Record<string, KindRules>> = {
       checkPodUpdate(object, old)
     },
     subresources: {
+      status: (object, old) => {
+        checkAnnotationUpdates(object.in('metadata', 'annotations'), old)
+        checkPodAnnotations(object.in('metadata', 'annotations'), object.in('spec'))
+        checkPodStatus(object, old)
+      },
       ephemeralcontainers: (object, old) => {
         checkPod(object)
         checkAnnotationUpdates(object.in('metadata', 'annotations'), old)

@@ -4,7 +4,7 @@
 import { isSame } from '../object-meta.ts'
 import type { Place } from '../place.ts'
 import { checkContainer, checkImage, type PodContext } from './containers.ts'
-import { mirrorAnnotation } from './pod-updates.ts'
+import { mirrorAnnotation } from './pod-annotations.ts'
 
 /** Fields that they do not have, in the order in which the server looks at them. */
 const notTheirs: readonly string[] = [

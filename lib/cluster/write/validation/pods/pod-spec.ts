@@ -14,6 +14,7 @@ import type { Place } from '../place.ts'
 import { checkContainers, checkInitContainers, type PodContext } from './containers.ts'
 import { checkEphemeralContainers } from './ephemeral-containers.ts'
 import { checkHostProcess, checkOs, containersOf } from './os.ts'
+import { checkAppArmorMatches, checkPodAnnotations } from './pod-annotations.ts'
 import { checkPodResources } from './pod-resources.ts'
 import { checkRequirements } from './resources.ts'
 import { checkAffinity, checkSpread, checkTolerations } from './scheduling.ts'
@@ -24,6 +25,7 @@ import { checkVolumes } from './volumes.ts'
 export function checkTemplate(template: Place): void {
   checkTemplateMeta(template)
   checkPodSpec(template.in('spec'), { podName: '', isPod: false })
+  checkAppArmorMatches(template.in('metadata', 'annotations'), template.in('spec'))
   if (template.in('spec', 'ephemeralContainers').size > 0) {
     template
       .in('spec', 'ephemeralContainers')
@@ -38,26 +40,6 @@ export function checkTemplateMeta(template: Place): void {
   const annotations = metadata.in('annotations').as(`${template.path}.annotations`)
   checkAnnotations(annotations)
   checkPodAnnotations(annotations, template.in('spec'))
-}
-
-export function checkPodAnnotations(annotations: Place, spec: Place): void {
-  const mirror = annotations.in('kubernetes.io/config.mirror')
-  if (mirror.isSet && spec.in('nodeName').text === '') {
-    mirror
-      .as(`${annotations.path}[kubernetes.io/config.mirror]`)
-      .invalid('must set spec.nodeName if mirror pod annotation is set')
-  }
-  const cost = annotations.in('controller.kubernetes.io/pod-deletion-cost')
-  if (cost.isSet && !isInt32(cost.text)) {
-    cost
-      .as(`${annotations.path}[controller.kubernetes.io/pod-deletion-cost]`)
-      .invalid('must be a 32bit integer')
-  }
-}
-
-function isInt32(text: string): boolean {
-  const number = Number(text)
-  return /^-?(?:0|[1-9]\d*)$/.test(text) && number >= -2147483648 && number <= 2147483647
 }
 
 export interface PodKind {

@@ -4,6 +4,7 @@ import { inRange } from '../formats.ts'
 import type { JsonObject, JsonValue } from '../../../../codec/json/tree.ts'
 import { isSame } from '../object-meta.ts'
 import type { Place } from '../place.ts'
+import { checkAnnotationUpdates } from './pod-annotations.ts'
 import { checkTolerations } from './scheduling.ts'
 
 export function checkPodUpdate(object: Place, old: Place): void {
@@ -79,18 +80,6 @@ function checkGated(spec: Place, before: Place, rest: JsonObject): void {
   keep(members, old.object ?? new Map(), 'nodeAffinity')
   if (members.size === 0 && !old.isSet) rest.delete('affinity')
   else rest.set('affinity', members)
-}
-
-/** Marks a pod as one of a file on its node. */
-export const mirrorAnnotation = 'kubernetes.io/config.mirror'
-
-export function checkAnnotationUpdates(annotations: Place, old: Place): void {
-  const before = old.in('metadata', 'annotations')
-  const [now, then] = [annotations.in(mirrorAnnotation), before.in(mirrorAnnotation)]
-  const place = annotations.as(`${annotations.path}[${mirrorAnnotation}]`)
-  if (then.isSet && now.value !== then.value) {
-    place.forbidden('may not remove or update mirror pod annotation')
-  } else if (!then.isSet && now.isSet) place.forbidden('may not add mirror pod annotation')
 }
 
 /** False if nothing more is to be checked. */

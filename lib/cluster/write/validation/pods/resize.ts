@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../../codec/json/tree.ts'
 import { qualityOf } from '../../strategies/pods.ts'
 import { isSame } from '../object-meta.ts'
 import type { Place } from '../place.ts'
-import { mirrorAnnotation } from './pod-updates.ts'
+import { mirrorAnnotation } from './pod-annotations.ts'
 
 /** False if the pod cannot be resized at all: then no other error is told of. */
 export function canBeResized(object: Place, old: Place): boolean {

@@ -1,12 +1,20 @@
 /** The recorded writes of this folder. */
 
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { type JsonObject, parseTree } from '../../../../../lib/codec/json/tree.ts'
 
 export function recorded(name: 'episodes' | 'ownership' | 'patches'): string[] {
-  const file = `test/lib/cluster/write/recorded/${name}.jsonl.gz`
-  return gunzipSync(readFileSync(file)).toString().trim().split('\n')
+  const folder = 'test/lib/cluster/write/recorded'
+  return readdirSync(folder)
+    .filter(file => file.startsWith(name) && file.endsWith('.jsonl.gz'))
+    .flatMap(file =>
+      gunzipSync(readFileSync(join(folder, file)))
+        .toString()
+        .trim()
+        .split('\n'),
+    )
 }
 
 /** JSON as an object's tree. */
