@@ -21,7 +21,7 @@ import {
 import { revision } from '../../lib/base/revision.ts'
 import { createRandom } from '../../lib/base/random.ts'
 import { GrpcClient } from '../../lib/etcd/grpc/client.ts'
-import { channelOptions } from '../../lib/etcd/grpc/channel.ts'
+import { channelOptions } from './grpc-options.ts'
 import { rangeCodec, rangeResponseCodec } from '../../lib/etcd/proto/kv-messages.ts'
 import { messageFromRange } from '../../lib/etcd/wire.ts'
 import { KeyValue } from '../../lib/store/event.ts'

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { Client, credentials, Metadata } from '@grpc/grpc-js'
 import { type Key, keyFromText, prefixEnd } from '../../lib/base/keys.ts'
 import { createRandom, randomInt } from '../../lib/base/random.ts'
-import { channelOptions } from '../../lib/etcd/grpc/channel.ts'
+import { channelOptions } from './grpc-options.ts'
 import type { Codec } from '../../lib/etcd/proto/codec.ts'
 import {
   putCodec,

@@ -9,7 +9,7 @@ import { leaseIdCodec, leaseResponseCodec } from '../etcd/proto/admin-messages.t
 import { EtcdError, grpcStatus } from '../etcd/proto/failures.ts'
 import type { EtcdSessions } from './pass/etcd-sessions.ts'
 import { cutOff, type GrpcCall } from './listen/grpc-call.ts'
-import { asSent, type Message, messagePrefix } from './listen/message-reader.ts'
+import { asSent, type Message, messagePrefix } from '../wire/http2/message-reader.ts'
 import type { MirroredEtcd } from './answers/mirrored.ts'
 import { MessageHeads } from './pass/message-heads.ts'
 import { passCall, type PassObserver, passThroughGate } from './pass/pass-call.ts'

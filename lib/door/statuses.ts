@@ -3,7 +3,7 @@
 import { CacheError, type ErrorCode } from '../base/errors.ts'
 import { EtcdError, grpcStatus } from '../etcd/proto/failures.ts'
 import type { GrpcStatus } from './listen/grpc-call.ts'
-import type { Message } from './listen/message-reader.ts'
+import type { Message } from '../wire/http2/message-reader.ts'
 
 /** The meaning of each code to a client of etcd, where etcd itself has no words for it. */
 const codes: Readonly<Record<ErrorCode, number>> = {

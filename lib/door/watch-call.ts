@@ -13,7 +13,7 @@ import { fieldOf, fieldSize, KeptEvent, writeField } from './engine/watches/kept
 import type { WatchConnection, WatcherRoom } from './engine/watches/watch-source.ts'
 import type { WatchStream } from './engine/watches/watch-stream.ts'
 import { cutOff, type GrpcCall } from './listen/grpc-call.ts'
-import { type Message, messagePrefix } from './listen/message-reader.ts'
+import { type Message, messagePrefix } from '../wire/http2/message-reader.ts'
 import { malformed, statusOf, uncompressed } from './statuses.ts'
 
 export type OpenWatch = (

@@ -1,10 +1,11 @@
-/** Frames that an etcd, or whoever stands before it, sends on the connection for short questions
- *  (lib/etcd/grpc/quick-connection.ts): each could be answered, or kept, without end. */
+/** Frames that an etcd, or whoever stands before it, sends on a connection
+ *  (lib/etcd/grpc/connection.ts): each could be answered, or kept, without end. */
 
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import t, { type Test } from 'tap'
-import { type NoAnswer, QuickConnection } from '../../lib/etcd/grpc/quick-connection.ts'
+import type { CallStatus } from '../../lib/etcd/grpc/call.ts'
+import { Connection } from '../../lib/etcd/grpc/connection.ts'
 import { flag, frameType } from '../../lib/wire/http2/frames.ts'
 import { pseudoField } from '../../lib/wire/http2/hpack/encoder.ts'
 import { frame, headerBlock } from '../support/attacks/raw-http2.ts'
@@ -22,12 +23,17 @@ const end = frame(
   headerBlock([['grpc-status', '0']]),
 )
 
-/** The answer to a question to which a server sends these bytes. */
-async function answerTo(t: Test, bytes: Buffer): Promise<Buffer | NoAnswer> {
+interface Outcome {
+  readonly messages: readonly string[]
+  readonly status: CallStatus
+}
+
+/** The outcome of a call to which a server sends these bytes, if it has no deadline. */
+async function outcomeOf(t: Test, bytes: Buffer, deadlineMs = Infinity): Promise<Outcome> {
   const server = createServer(socket => {
     socket.on('error', () => undefined)
     socket.write(settings)
-    // The question has the word of its path.
+    // The call has the word of its path.
     socket.on('data', (asked: Buffer) => {
       if (asked.includes('question')) socket.end(bytes)
     })
@@ -36,12 +42,27 @@ async function answerTo(t: Test, bytes: Buffer): Promise<Buffer | NoAnswer> {
   await once(server, 'listening')
   t.teardown(() => server.close())
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
-  await once(socket, 'connect')
-  const connection = new QuickConnection(socket, { nowMs: () => 0, onEnd: () => undefined })
-  while (!connection.canSend(10)) await new Promise(resolve => setImmediate(resolve))
+  const connection = await new Promise<Connection>(resolve => {
+    const made: Connection = new Connection(socket, {
+      nowMs: () => 0,
+      onReady: () => resolve(made),
+      onEnd: () => undefined,
+      onClosed: () => undefined,
+    })
+  })
   const block = pseudoField(':path', '/question')
+  const messages: string[] = []
   return new Promise(resolve => {
-    connection.call({ block, message: nothing, deadlineMs: 600_000 }, resolve)
+    connection.open(
+      { block, message: nothing, isShort: true, deadlineMs },
+      {
+        message: got => messages.push(got.toString('hex')),
+        ended: status => {
+          connection.destroy('the test is over')
+          resolve({ messages, status })
+        },
+      },
+    )
   })
 }
 
@@ -57,16 +78,21 @@ const aside = {
   'frames that are not known': frame(99, 0, 0, nothing),
 }
 
+const isWell = { messages: ['0102030405'], status: { code: 0, details: '' } }
+
 for (const [name, odd] of Object.entries(aside)) {
   t.test(`${name} beside an answer are borne with, and a flood of them is not`, async t => {
-    const few = Buffer.concat([repeated(odd, 20), head, data(message), end])
-    t.same(await answerTo(t, few), message.subarray(5))
-    const many = Buffer.concat([repeated(odd, 300), head, data(message), end])
-    t.equal(await answerTo(t, many), 'unknown')
+    const few = Buffer.concat([repeated(odd, 200), head, data(message), end])
+    t.strictSame(await outcomeOf(t, few), isWell)
+    const many = Buffer.concat([repeated(odd, 2000), head, data(message), end])
+    t.match(await outcomeOf(t, many), {
+      messages: [],
+      status: { code: 14, details: 'too much beside its answers' },
+    })
   })
 }
 
-t.test('an answer in a few pieces is read, and one in crumbs, or of nothing, is not', async t => {
+t.test('a message in pieces is read, and one of nothing is not', async t => {
   const crumbs = (size: number, empty: number): Buffer => {
     const pieces: Buffer[] = [head]
     for (let at = 0; at < message.length; at += size) {
@@ -74,9 +100,91 @@ t.test('an answer in a few pieces is read, and one in crumbs, or of nothing, is 
     }
     return Buffer.concat([...pieces, end])
   }
-  t.same(await answerTo(t, crumbs(2, 1)), message.subarray(5))
-  t.equal(await answerTo(t, crumbs(5, 200)), 'unknown')
-  const long = Buffer.concat([Buffer.from('00000000c8', 'hex'), Buffer.alloc(200)])
-  const pieces = Array.from(long, byte => data(Buffer.of(byte)))
-  t.equal(await answerTo(t, Buffer.concat([head, ...pieces, end])), 'unknown')
+  t.strictSame(await outcomeOf(t, crumbs(2, 1)), isWell)
+  t.strictSame(await outcomeOf(t, crumbs(1, 0)), isWell)
+  t.match(await outcomeOf(t, crumbs(5, 2000)), { messages: [], status: { code: 14 } })
+  const two = Buffer.concat([head, data(Buffer.concat([message, message])), end])
+  t.same((await outcomeOf(t, two)).messages.length, 2)
+})
+
+t.test('what breaks the rules ends the call, or the connection, and says so', async t => {
+  const headersOf = (fields: [string, string][], flags: number): Buffer =>
+    frame(frameType.headers, flags, 1, headerBlock(fields))
+  const whole = flag.endHeaders | flag.endStream
+  const refusal = headersOf(
+    [
+      [':status', '200'],
+      ['grpc-status', '8'],
+      ['grpc-message', 'too%20many'],
+    ],
+    whole,
+  )
+  const part = (flags: number, payload: Buffer, type: number = frameType.headers): Buffer =>
+    frame(type, flags, 1, payload)
+  const trailers = headerBlock([
+    ['grpc-status', '5'],
+    ['grpc-message', 'x'.repeat(20_000)],
+  ])
+  const odd: Readonly<Record<string, readonly [Buffer, Partial<CallStatus>]>> = {
+    'trailers alone': [refusal, { code: 8, details: 'too many' }],
+    'trailers in two frames': [
+      Buffer.concat([
+        head,
+        part(flag.endStream, trailers.subarray(0, 10_000)),
+        part(flag.endHeaders, trailers.subarray(10_000), frameType.continuation),
+      ]),
+      { code: 5, details: 'x'.repeat(20_000) },
+    ],
+    'headers without end': [
+      Buffer.concat([
+        part(0, isOk),
+        repeated(part(0, Buffer.alloc(8000, 'x'), frameType.continuation), 20),
+      ]),
+      { code: 14, details: 'Protocol error' },
+    ],
+    'another frame within headers': [
+      Buffer.concat([part(0, isOk), settings]),
+      { code: 14, details: 'Protocol error' },
+    ],
+    'a body without headers': [
+      data(message),
+      { code: 13, details: 'it sent a body without headers' },
+    ],
+    'a compressed message': [
+      Buffer.concat([head, data(Buffer.from('0100000001ff', 'hex'))]),
+      { code: 13, details: 'it sent a compressed message' },
+    ],
+    'half a message': [
+      Buffer.concat([head, data(message.subarray(0, 7)), end]),
+      { code: 13, details: 'the stream has ended within a message' },
+    ],
+    'a message beyond all bounds': [
+      Buffer.concat([head, data(Buffer.from('00ffffffff00', 'hex'))]),
+      { code: 13, details: `it sent a message of ${0xffff_ffff} bytes` },
+    ],
+    'data that ends the stream': [
+      Buffer.concat([head, part(flag.endStream, message, frameType.data)]),
+      { code: 2 },
+    ],
+    'not 200': [headersOf([[':status', '503']], whole), { code: 14 }],
+    'a reset': [part(0, Buffer.of(0, 0, 0, 11), frameType.reset), { code: 8 }],
+    'a refused stream': [
+      part(0, Buffer.of(0, 0, 0, 7), frameType.reset),
+      { code: 14, isUnsent: true },
+    ],
+    'a connection that is told to end': [
+      frame(frameType.goAway, 0, 0, Buffer.alloc(8)),
+      { code: 14, isUnsent: true },
+    ],
+    'no frame': [Buffer.alloc(20, 0xff), { code: 14, details: 'Protocol error' }],
+    'a pushed stream': [
+      frame(frameType.push, flag.endHeaders, 1, Buffer.of(0, 0, 0, 2, 0x88)),
+      { code: 14, details: 'Protocol error' },
+    ],
+    nothing: [nothing, { code: 14, details: 'Connection dropped' }],
+  }
+  for (const [name, [bytes, status]] of Object.entries(odd)) {
+    t.match((await outcomeOf(t, bytes)).status, status, name)
+  }
+  t.match((await outcomeOf(t, head, 0)).status, { code: 4 }, 'nothing in time')
 })

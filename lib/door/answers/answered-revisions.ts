@@ -6,7 +6,7 @@ import type { Revision } from '../../base/revision.ts'
 import { WireReader } from '../../wire/reader.ts'
 import { headerCodec } from '../../etcd/proto/kv-messages.ts'
 import type { PartFollower } from './mirrored.ts'
-import { prefixBytes } from '../listen/message-reader.ts'
+import { prefixBytes } from '../../wire/http2/message-reader.ts'
 
 export class AnsweredRevisions implements PartFollower {
   #revision = 0

@@ -9,7 +9,7 @@ import {
   watchResponseCodec,
 } from '../../etcd/proto/watch-messages.ts'
 import type { Elsewhere, ElsewhereSink, ElsewhereWatch } from '../engine/watches/watch-source.ts'
-import { MessageReader, messagePrefix } from '../listen/message-reader.ts'
+import { MessageReader, messagePrefix } from '../../wire/http2/message-reader.ts'
 import type { EtcdSessions } from '../pass/etcd-sessions.ts'
 import type { StreamPace } from '../pass/stream-pace.ts'
 import { type EtcdStream, openEtcdStream } from '../pass/etcd-stream.ts'

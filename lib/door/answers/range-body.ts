@@ -9,7 +9,7 @@ import { EntryPieces, entryLength } from './entry-bytes.ts'
 import { type HeaderMessage, rangeResponseCodec } from '../../etcd/proto/kv-messages.ts'
 import { varintLength, writeVarint } from '../../wire/varint.ts'
 import type { GrpcCall } from '../listen/grpc-call.ts'
-import { messagePrefix } from '../listen/message-reader.ts'
+import { messagePrefix } from '../../wire/http2/message-reader.ts'
 
 export interface RangeBody {
   readonly header: HeaderMessage | undefined

@@ -10,7 +10,12 @@ import {
 } from 'node:http2'
 import { grpcStatus } from '../../etcd/proto/failures.ts'
 import { Held, type Share } from './holdings.ts'
-import { type Message, MessageReader, messagePrefix, prefixBytes } from './message-reader.ts'
+import {
+  type Message,
+  MessageReader,
+  messagePrefix,
+  prefixBytes,
+} from '../../wire/http2/message-reader.ts'
 import type { ReadingTurns } from './reading-turns.ts'
 
 /** The end of a call. */

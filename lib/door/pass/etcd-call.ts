@@ -2,7 +2,7 @@
 
 import { CacheError } from '../../base/errors.ts'
 import { failureFromStatus } from '../../etcd/grpc/failures.ts'
-import { type Message, MessageReader, messagePrefix } from '../listen/message-reader.ts'
+import { type Message, MessageReader, messagePrefix } from '../../wire/http2/message-reader.ts'
 import type { EtcdSessions } from './etcd-sessions.ts'
 import { openEtcdStream } from './etcd-stream.ts'
 

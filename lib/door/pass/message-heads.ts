@@ -1,6 +1,6 @@
 /** Looks at the beginning of each message of a stream that passes, without keeping the rest. */
 
-import { prefixBytes } from '../listen/message-reader.ts'
+import { prefixBytes } from '../../wire/http2/message-reader.ts'
 
 export class MessageHeads {
   readonly #headBytes: number

@@ -8,7 +8,7 @@ import { CacheError } from '../../base/errors.ts'
 import { grpcStatus } from '../../etcd/proto/failures.ts'
 import type { EtcdSessions, SessionKind } from './etcd-sessions.ts'
 import type { GrpcCall } from '../listen/grpc-call.ts'
-import { asSent, type Message, MessageReader } from '../listen/message-reader.ts'
+import { asSent, type Message, MessageReader } from '../../wire/http2/message-reader.ts'
 
 /** Looks at an answer that passes. */
 export interface PassObserver {

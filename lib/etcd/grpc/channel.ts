@@ -1,117 +1,86 @@
-/** One connection to one etcd member, on which calls are made with messages as bytes. grpc-js is
- *  used below its stubs: they decode into an object for every field, which costs as much as the
- *  transfer (CHANGELOG.md has the figures). */
+/** Calls to one etcd member on a connection that is made when it is needed, and anew when it is
+ *  lost. Messages are bytes: to make an object for every field costs as much as the transfer
+ *  (CHANGELOG.md has the figures). */
 
-import {
-  type ChannelCredentials,
-  type ChannelOptions,
-  Client,
-  type ClientDuplexStream,
-  Metadata,
-  type ServiceError,
-  connectivityState,
-  status,
-} from '@grpc/grpc-js'
-import { Bag } from '../../base/bag.ts'
+import { connect, isIP, type Socket } from 'node:net'
+import { connect as connectSecurely, type SecureContext } from 'node:tls'
 import { CacheError } from '../../base/errors.ts'
-import { failureFromStatus } from './failures.ts'
+import { headerField, pseudoField } from '../../wire/http2/hpack/encoder.ts'
+import { grpcStatus } from '../proto/failures.ts'
+import type { Call, CallSink, CallStatus } from './call.ts'
+import { Connection } from './connection.ts'
+import { failureFromStatus, unreachable } from './failures.ts'
+import type { Token } from './token.ts'
 
-/** The number of bytes that etcd may send before we have read them, for a stream and for the
- *  connection. HTTP/2's own 64 KB stop the transfer once in a round trip: 64 MB/s at 1 ms, 6 MB/s
- *  at 10 ms. */
-const windowBytes = 8 * 1024 * 1024
+/** After a failure the next connection is tried no sooner, and twice as late after each, up to the
+ *  most. */
+const pauseMs = 100
+const pauseMostMs = 1000
+/** A call that is given up after so long without a word casts doubt on its connection. */
+const slowMs = 1000
+/** Header blocks that are kept. */
+const blocksMax = 50
 
-/** The options of every connection. */
-export const channelOptions: ChannelOptions = {
-  // Connections are ours alone: otherwise grpc-js gives the watches and the reads of a member the
-  // same one.
-  'grpc.use_local_subchannel_pool': 1,
-  'grpc.max_receive_message_length': -1,
-  'grpc-node.flow_control_window': windowBytes,
-  // etcd ends a connection that pings more often than every 5 s, or at all while no call is under
-  // way.
-  'grpc.keepalive_time_ms': 30_000,
-  'grpc.keepalive_timeout_ms': 10_000,
-  'grpc.keepalive_permit_without_calls': 0,
-  'grpc.initial_reconnect_backoff_ms': 100,
-  'grpc.max_reconnect_backoff_ms': 1000,
-  // Which call may be repeated, and where, is the client's decision.
-  'grpc.enable_retries': 0,
-  'grpc.enable_channelz': 0,
-  'grpc.service_config_disable_resolution': 1,
-  // etcd is never behind a web proxy, and loopback must not go to one.
-  'grpc.enable_http_proxy': 0,
+export interface Member {
+  /** As it was given. */
+  readonly url: string
+  /** Such as `10.0.0.1:2379`, or `[::1]:2379`. */
+  readonly address: string
+  /** Undefined without TLS. */
+  readonly tls: SecureContext | undefined
 }
 
 export interface CallOptions {
-  readonly metadata: Metadata
+  readonly token: Token
+  /** A member that knows no leader refuses the call at once, or ends the stream when it loses its
+   *  leader, so that another can be tried. */
+  readonly needsLeader: boolean
   readonly timeoutMs: number
-  readonly signal: AbortSignal | undefined
+  readonly signal?: AbortSignal | undefined
 }
 
-/** A stream of messages in both directions. */
-export type MessageStream = ClientDuplexStream<Buffer, Buffer>
-
 export class Channel {
-  /** The member's address as it was given. */
-  readonly endpoint: string
   /** Nothing came for too long. The connection may be dead without anybody having said so, which
    *  pings would find out only within 40 s, so it is better to make a new one. */
   isSuspect = false
-  readonly #client: Client
-  readonly #calls = new Bag<{ cancel(): void }>()
-  #connecting: Promise<void> | undefined
+  readonly #member: Member
+  readonly #connections = new Set<Connection>()
+  readonly #blocks = new Map<string, string>()
+  #connection: Connection | undefined = undefined
+  #connecting: Promise<void> | undefined = undefined
+  #pauseMs = pauseMs
+  #failed: { readonly failure: CacheError; readonly untilMs: number } | undefined = undefined
+  #isGivenUp = false
   #isClosed = false
 
-  /** `address` is `host:port`. No connection is made yet. */
-  constructor(endpoint: string, address: string, credentials: ChannelCredentials) {
-    this.endpoint = endpoint
-    this.#client = new Client(address, credentials, channelOptions)
+  /** No connection is made yet. */
+  constructor(member: Member) {
+    this.#member = member
   }
 
   get isConnected(): boolean {
-    return this.#state() === connectivityState.READY
+    return this.#connection?.hasRoom === true
   }
 
   /** Resolves once there is a connection, and fails as soon as an attempt to make one has failed.
    *  Until then nothing has been sent, so that any call may still go elsewhere. */
   async connect(timeoutMs: number): Promise<void> {
     if (this.isConnected) return
-    this.#connecting ??= this.#waitUntilReady(timeoutMs).finally(() => {
+    this.#connecting ??= this.#connect(timeoutMs).finally(() => {
       this.#connecting = undefined
     })
     await this.#connecting
   }
 
-  /** One message there, one back, in a buffer of its own. */
-  call(path: string, request: Buffer, options: CallOptions): Promise<Buffer> {
-    const { metadata, timeoutMs, signal } = options
-    return new Promise((resolve, reject) => {
-      if (this.#isClosed || signal?.aborted === true) {
-        reject(this.#cancelled())
-        return
-      }
-      const abort = (): void => call.cancel()
-      const deadline = Date.now() + timeoutMs
-      const call = this.#client.makeUnaryRequest(
-        path,
-        asIs,
-        asIs,
-        request,
-        metadata,
-        { deadline },
-        (error, response) => {
-          leave()
-          signal?.removeEventListener('abort', abort)
-          this.isSuspect ||= error?.code === status.DEADLINE_EXCEEDED
-          if (response !== undefined) resolve(response)
-          else if (this.#isClosed || signal?.aborted === true) reject(this.#cancelled())
-          else reject(failureFromStatus(error ?? noAnswer, this.endpoint))
-        },
-      )
-      const leave = this.#calls.add(call)
-      signal?.addEventListener('abort', abort, { once: true })
-    })
+  /** One message there, one back, whose bytes may be those that the socket was read with. */
+  async call(path: string, request: Buffer, options: CallOptions): Promise<Buffer> {
+    const answer = await this.#callOnce(path, request, options)
+    const isUnsent = !Buffer.isBuffer(answer) && answer.isUnsent === true
+    const last = isUnsent ? await this.#callOnce(path, request, options) : answer
+    if (Buffer.isBuffer(last)) return last
+    throw this.#isClosed || options.signal?.aborted === true
+      ? this.#cancelled()
+      : failureFromStatus(last, this.#member.url)
   }
 
   /** One message there, any number back. Fails when none comes for `timeoutMs` while one is waited
@@ -119,128 +88,230 @@ export class Channel {
   async *parts(
     path: string,
     request: Buffer,
-    { metadata, timeoutMs, signal }: CallOptions,
+    options: CallOptions,
   ): AsyncGenerator<Buffer, void, undefined> {
-    if (this.#isClosed || isAborted(signal)) throw this.#cancelled()
-    const stream = this.#client.makeServerStreamRequest<Buffer, Buffer>(
-      path,
-      asIs,
-      asIs,
-      request,
-      metadata,
-    )
-    const leave = this.#calls.add(stream)
-    const cancel = (): void => stream.cancel()
-    signal?.addEventListener('abort', cancel, { once: true })
-    let failure: CacheError | undefined
-    const late = (): void => {
-      failure = failureFromStatus(tooLate, this.endpoint)
-      this.isSuspect = true
-      cancel()
+    const { timeoutMs, signal } = options
+    const came: Buffer[] = []
+    let status: CallStatus | undefined
+    let wake = (): void => {}
+    const sink: CallSink = {
+      message(bytes) {
+        came.push(bytes)
+        call.hold(true)
+        wake()
+      },
+      ended(how) {
+        status = how
+        wake()
+      },
     }
-    let timer = setTimeout(late, timeoutMs)
+    const call = await this.#open(path, request, { options, sink, isShort: true })
+    const abort = (): void => sink.ended(cancelledStatus)
+    const late = (): void => {
+      this.isSuspect = true
+      sink.ended(tooLate)
+    }
+    signal?.addEventListener('abort', abort, { once: true })
     try {
-      for await (const message of stream as AsyncIterable<Buffer>) {
-        clearTimeout(timer)
-        yield message
-        timer = setTimeout(late, timeoutMs)
+      for (;;) {
+        call.hold(false)
+        if (came.length === 0 && status === undefined) {
+          const timer = setTimeout(late, timeoutMs)
+          await new Promise<void>(resolve => (wake = resolve))
+          clearTimeout(timer)
+        }
+        const message = came.shift()
+        if (message !== undefined && !isAborted(signal)) yield message
+        else if (this.#isClosed || isAborted(signal)) throw this.#cancelled()
+        else if (status?.code === 0) return
+        else throw failureFromStatus(status ?? cancelledStatus, this.#member.url)
       }
-    } catch (error) {
-      if (this.#isClosed || isAborted(signal)) failure = this.#cancelled()
-      throw failure ?? failureFromStatus(error as ServiceError, this.endpoint)
     } finally {
-      clearTimeout(timer)
-      signal?.removeEventListener('abort', cancel)
-      leave()
-      cancel()
+      signal?.removeEventListener('abort', abort)
+      call.cancel()
     }
   }
 
-  /** Opens a stream. Its end is its `status` event, whatever the reason. */
-  stream(path: string, metadata: Metadata): MessageStream {
-    const stream = this.#client.makeBidiStreamRequest<Buffer, Buffer>(path, asIs, asIs, metadata)
-    // The status that follows says the same.
-    stream.on('error', () => undefined)
-    return stream
+  /** Opens a stream with its first message. */
+  stream(path: string, first: Buffer, options: CallOptions, sink: CallSink): Promise<Call> {
+    return this.#open(path, first, { options, sink, isShort: false })
   }
 
   /** True when no call waits for an answer. */
   get isIdle(): boolean {
-    return this.#calls.size === 0
+    return [...this.#connections].every(({ callCount }) => callCount === 0)
   }
 
   /** Takes no more calls, and closes the connection when the last call and the last stream have
    *  ended. */
   giveUp(): void {
-    this.#client.close()
+    this.#isGivenUp = true
+    for (const connection of this.#connections) connection.end('it is given up')
   }
 
-  /** Cancels all calls; streams are for their owners to cancel. */
+  /** Cancels all calls. */
   close(): void {
     this.#isClosed = true
-    for (const call of this.#calls) call.cancel()
-    this.#client.close()
+    this.giveUp()
+    for (const connection of this.#connections) connection.destroy('the client is closed')
   }
 
-  async #waitUntilReady(timeoutMs: number): Promise<void> {
-    const deadline = Date.now() + timeoutMs
-    for (;;) {
-      const state = this.#state()
-      switch (state) {
-        case connectivityState.READY:
-          return
-        case connectivityState.SHUTDOWN:
-          throw this.#cancelled()
-        case connectivityState.TRANSIENT_FAILURE:
-          await this.#failWithReason(timeoutMs)
-          return
-        case connectivityState.IDLE:
-        case connectivityState.CONNECTING:
-          await this.#stateAfter(state, deadline)
-      }
-    }
-  }
-
-  /** Only a call is told why there is no connection, so one is made that changes nothing, wherever
-   *  it gets. Any answer of etcd's proves that there is a connection by now. */
-  async #failWithReason(timeoutMs: number): Promise<void> {
-    const options = { metadata: new Metadata(), timeoutMs, signal: undefined }
-    try {
-      await this.call('/etcdserverpb.Maintenance/Status', Buffer.alloc(0), options)
-    } catch (error) {
-      const failure = CacheError.from(error, 'source_failed')
-      if (failure.code === 'source_failed' || failure.code === 'closed') throw failure
-    }
-  }
-
-  #stateAfter(state: connectivityState, deadline: number): Promise<void> {
+  #callOnce(path: string, request: Buffer, options: CallOptions): Promise<Buffer | CallStatus> {
+    const { signal } = options
+    const beganMs = performance.now()
     return new Promise((resolve, reject) => {
-      this.#client.getChannel().watchConnectivityState(state, deadline, error => {
-        if (error === undefined) resolve()
-        else reject(failureFromStatus(notConnected, this.endpoint))
-      })
+      let call: Call | undefined
+      let answer: Buffer | undefined
+      const abort = (): void => {
+        this.isSuspect ||= performance.now() - beganMs > slowMs
+        call?.cancel()
+        sink.ended(cancelledStatus)
+      }
+      const sink: CallSink = {
+        message(bytes) {
+          if (answer !== undefined) call?.cancel()
+          if (answer !== undefined) sink.ended(twoAnswers)
+          answer = bytes
+        },
+        ended: status => {
+          signal?.removeEventListener('abort', abort)
+          this.isSuspect ||= status.code === grpcStatus.deadlineExceeded
+          resolve(status.code === 0 ? (answer ?? noAnswer) : status)
+        },
+      }
+      signal?.addEventListener('abort', abort, { once: true })
+      const { timeoutMs } = options
+      const deadlineMs = beganMs + timeoutMs
+      const open = { options, sink, isShort: true, deadlineMs }
+      if (isAborted(signal)) abort()
+      else if (this.#connection?.hasRoom === true)
+        call = this.#openOn(this.#connection, path, request, open)
+      else {
+        this.#open(path, request, open).then(opened => {
+          call = opened
+          if (isAborted(signal)) call.cancel()
+        }, reject)
+      }
     })
   }
 
-  #state(): connectivityState {
-    if (this.#isClosed) return connectivityState.SHUTDOWN
-    return this.#client.getChannel().getConnectivityState(true)
+  async #open(path: string, message: Buffer, opening: Opening): Promise<Call> {
+    if (isAborted(opening.options.signal)) throw this.#cancelled()
+    await this.connect(opening.options.timeoutMs)
+    const connection = this.#connection
+    if (connection === undefined) throw unreachable('Connection dropped', this.#member.url)
+    return this.#openOn(connection, path, message, opening)
+  }
+
+  #openOn(connection: Connection, path: string, message: Buffer, opening: Opening): Call {
+    const { options, sink, isShort, deadlineMs = Infinity } = opening
+    const block = this.#blockOf(path, options, deadlineMs !== Infinity)
+    return connection.open({ block, message, isShort, deadlineMs }, sink)
+  }
+
+  /** Headers are the same from one call to the next. */
+  #blockOf(
+    path: string,
+    { token, needsLeader, timeoutMs }: CallOptions,
+    hasDeadline: boolean,
+  ): string {
+    const of = `${path} ${needsLeader} ${hasDeadline ? timeoutMs : ''} ${token ?? ''}`
+    const known = this.#blocks.get(of)
+    if (known !== undefined) return known
+    const { address, tls } = this.#member
+    const block = [
+      pseudoField(':method', 'POST'),
+      pseudoField(':scheme', tls === undefined ? 'http' : 'https'),
+      pseudoField(':path', path),
+      pseudoField(':authority', address),
+      headerField('te', 'trailers'),
+      headerField('content-type', 'application/grpc'),
+      headerField('user-agent', 'watchglass'),
+      hasDeadline ? headerField('grpc-timeout', `${Math.ceil(timeoutMs)}m`) : '',
+      token === undefined ? '' : headerField('token', token),
+      needsLeader ? headerField('hasleader', 'true') : '',
+    ].join('')
+    if (this.#blocks.size >= blocksMax) this.#blocks.clear()
+    this.#blocks.set(of, block)
+    return block
+  }
+
+  async #connect(timeoutMs: number): Promise<void> {
+    if (this.#isGivenUp) throw this.#cancelled()
+    // One that takes no more calls now, for it has as many as it may have, goes on with those.
+    this.#connection?.end('it has as many calls as it takes')
+    if (this.#failed !== undefined && performance.now() < this.#failed.untilMs) {
+      throw this.#failed.failure
+    }
+    try {
+      await this.#ready(timeoutMs)
+      this.#failed = undefined
+      this.#pauseMs = pauseMs
+    } catch (error) {
+      const failure = CacheError.from(error, 'source_failed')
+      this.#failed = { failure, untilMs: performance.now() + this.#pauseMs }
+      this.#pauseMs = Math.min(pauseMostMs, 2 * this.#pauseMs)
+      throw failure
+    }
+  }
+
+  #ready(timeoutMs: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const late = setTimeout(() => connection.destroy('no connection in time'), timeoutMs)
+      const connection = new Connection(socketTo(this.#member), {
+        nowMs: () => performance.now(),
+        onReady: () => {
+          clearTimeout(late)
+          this.#connection = connection
+          resolve()
+        },
+        onEnd: reason => {
+          clearTimeout(late)
+          if (this.#connection === connection) this.#connection = undefined
+          reject(this.#isClosed ? this.#cancelled() : unreachable(reason, this.#member.url))
+        },
+        onClosed: () => this.#connections.delete(connection),
+      })
+      this.#connections.add(connection)
+    })
   }
 
   #cancelled(): CacheError {
-    return new CacheError('closed', `the call to etcd ${this.endpoint} was cancelled`)
+    return new CacheError('closed', `the call to etcd ${this.#member.url} was cancelled`)
   }
 }
 
-const noAnswer = { code: status.UNAVAILABLE, details: 'answered nothing' }
-const tooLate = { code: status.DEADLINE_EXCEEDED, details: 'nothing more has come' }
-const notConnected = { code: status.UNAVAILABLE, details: 'no connection in time' }
+interface Opening {
+  readonly options: CallOptions
+  readonly sink: CallSink
+  readonly isShort: boolean
+  /** The server is told, too. */
+  readonly deadlineMs?: number
+}
+
+const noAnswer = { code: grpcStatus.unavailable, details: 'answered nothing' }
+const twoAnswers = { code: grpcStatus.internal, details: 'answered more than once' }
+const tooLate = { code: grpcStatus.deadlineExceeded, details: 'nothing more has come' }
+const cancelledStatus = { code: grpcStatus.canceled, details: 'cancelled' }
 
 /** Asked again: it may have been aborted meanwhile. */
 function isAborted(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true
 }
 
-function asIs(message: Buffer): Buffer {
-  return message
+function socketTo({ address, tls }: Member): Socket {
+  const colon = address.lastIndexOf(':')
+  const host = address.slice(0, colon).replace(/^\[(.*)\]$/, '$1')
+  const where = { host, port: Number(address.slice(colon + 1)) }
+  if (tls === undefined) return connect(where)
+  const servername = isIP(host) === 0 ? host : ''
+  const socket = connectSecurely({
+    ...where,
+    secureContext: tls,
+    servername,
+    ALPNProtocols: ['h2'],
+  })
+  return socket.once('secureConnect', () => {
+    if (socket.alpnProtocol !== 'h2') socket.destroy(new Error('Protocol error'))
+  })
 }

@@ -5,7 +5,6 @@
  *  elsewhere only when no connection could be made, for whoever sends a change twice may overwrite
  *  what came in between. */
 
-import { logVerbosity, setLogVerbosity } from '@grpc/grpc-js'
 import { CacheError } from '../../base/errors.ts'
 import type { Revision } from '../../base/revision.ts'
 import type {
@@ -34,7 +33,7 @@ import {
   statusMethod,
   txnMethod,
 } from './methods.ts'
-import { type Token, TokenSource, type User, metadataOf } from './token.ts'
+import { type Token, TokenSource, type User } from './token.ts'
 import { GrpcWatchStream } from './watch.ts'
 import type { LeaseResponseMessage } from '../proto/admin-messages.ts'
 import {
@@ -76,7 +75,7 @@ interface CallOptions {
   /** A member without a leader refuses it at once. */
   readonly needsLeader: boolean
   readonly signal: AbortSignal | undefined
-  /** Its answer has a few bytes, and it is asked often: not on a channel if it can be helped. */
+  /** Its answer has a few bytes, and somebody waits for it: big reads shall not be before it. */
   readonly isQuick?: boolean
   /** About how many bytes the request has, if they may be many. */
   readonly requestBytes?: number | undefined
@@ -93,8 +92,6 @@ export class GrpcClient implements Client {
 
   /** Connects when it is first used. */
   constructor({ endpoints, tls, user, timeouts }: GrpcClientOptions) {
-    // What gRPC would print is in the failures that it gives.
-    setLogVerbosity(logVerbosity.NONE)
     this.#timeouts = { ...defaultTimeouts, ...timeouts }
     this.#endpoints = new Endpoints(endpoints, tls)
     this.#tokens = user === undefined ? undefined : new TokenSource(user, this.#timeouts.answerMs)
@@ -130,7 +127,8 @@ export class GrpcClient implements Client {
       await this.#connect(endpoint, signal)
       const token = await this.#tokens?.get(endpoint.reads)
       const options = {
-        metadata: metadataOf(token, true),
+        token,
+        needsLeader: true,
         timeoutMs: this.#timeouts.pageMs,
         signal,
       }
@@ -295,24 +293,16 @@ export class GrpcClient implements Client {
     { timeoutMs, needsLeader, isQuick = false, signal, requestBytes }: CallOptions,
   ): Promise<Response> {
     const tokens = this.#tokens
-    const channel = endpoint.reads
+    const channel = isQuick ? endpoint.questions : endpoint.reads
     const bytes = method.request.encode(request, requestBytes)
     const send = (token: Token): Promise<Buffer> =>
-      channel.call(method.path, bytes, {
-        metadata: metadataOf(token, needsLeader),
-        timeoutMs,
-        signal,
-      })
-    const token = await tokens?.get(channel)
-    const call = { path: method.path, message: bytes, token, needsLeader, timeoutMs, signal }
-    const quick = isQuick ? await endpoint.quick.call(call) : undefined
-    const answer =
-      quick ??
-      (await send(token).catch(async (error: unknown) => {
-        if (tokens === undefined || !isTokenRejected(error)) throw error
-        tokens.forget(token)
-        return send(await tokens.get(channel))
-      }))
+      channel.call(method.path, bytes, { token, needsLeader, timeoutMs, signal })
+    const token = tokens === undefined ? undefined : await tokens.get(channel)
+    const answer = await send(token).catch(async (error: unknown) => {
+      if (tokens === undefined || !isTokenRejected(error)) throw error
+      tokens.forget(token)
+      return send(await tokens.get(channel))
+    })
     try {
       return method.response.decode(answer)
     } catch (error) {

@@ -1,9 +1,8 @@
 /** The members of an etcd cluster as they were given to us, and which of them to try first. */
 
-import { type ChannelCredentials, credentials } from '@grpc/grpc-js'
+import { createSecureContext, type SecureContext } from 'node:tls'
 import { CacheError } from '../../base/errors.ts'
 import { Channel } from './channel.ts'
-import { QuickCalls } from './quick-calls.ts'
 
 /** The contents of PEM files. Without `ca`, the certificate authorities that Node knows are
  *  trusted. */
@@ -14,19 +13,23 @@ export interface Tls {
   readonly key?: Buffer | undefined
 }
 
+const traffics = ['reads', 'watches', 'questions'] as const
+type Traffic = (typeof traffics)[number]
+
+/** A connection for questions that takes longer is given up. */
+const questionsConnectMs = 5000
+
 /** One member. Watches have a connection apart from reads: a big read can starve the watches that
- *  share its connection for minutes (etcd issue 15402). So have short questions, once there is
- *  one. */
+ *  share its connection for minutes (etcd issue 15402). So have short questions: nobody waits for
+ *  their connection, and until there is one they go with the reads. */
 export class Endpoint {
   readonly url: string
   /** Number of failures of any member when this one failed last; 0 when it never has. */
   lastFailure = 0
   readonly #address: string
   readonly #isSecure: boolean
-  #credentials: ChannelCredentials
-  #reads: Channel
-  #watches: Channel
-  #quick: QuickCalls
+  #secureContext: SecureContext | undefined
+  readonly #channels: Record<Traffic, Channel>
   /** Connections that were given up, with calls that may still be answered. */
   #givenUp: Channel[] = []
 
@@ -35,55 +38,54 @@ export class Endpoint {
     this.url = url
     this.#address = address
     this.#isSecure = isSecure
-    this.#credentials = isSecure ? secureCredentials(tls) : credentials.createInsecure()
-    this.#reads = this.#createChannel()
-    this.#watches = this.#createChannel()
-    this.#quick = this.#createQuick(tls)
-  }
-
-  get quick(): QuickCalls {
-    return this.#quick
+    this.#secureContext = isSecure ? secureContextOf(tls) : undefined
+    const create = (): Channel => this.#createChannel()
+    this.#channels = { reads: create(), watches: create(), questions: create() }
   }
 
   get reads(): Channel {
-    if (this.#reads.isSuspect) this.#reads = this.#replacementOf(this.#reads)
-    return this.#reads
+    return this.#channel('reads')
   }
 
   get watches(): Channel {
-    if (this.#watches.isSuspect) this.#watches = this.#replacementOf(this.#watches)
-    return this.#watches
+    return this.#channel('watches')
+  }
+
+  /** The channel of short questions. */
+  get questions(): Channel {
+    const questions = this.#channel('questions')
+    if (questions.isConnected) return questions
+    // Why there is none is for the reads to say.
+    questions.connect(questionsConnectMs).catch(() => undefined)
+    return this.reads
   }
 
   /** Uses other certificates from now on: calls under way end on their old connections. */
   renew(tls: Tls): void {
     if (!this.#isSecure) return
-    this.#credentials = secureCredentials(tls)
-    this.#reads = this.#replacementOf(this.#reads)
-    this.#watches = this.#replacementOf(this.#watches)
-    this.#quick.giveUp()
-    this.#quick = this.#createQuick(tls)
+    this.#secureContext = secureContextOf(tls)
+    for (const traffic of traffics) this.#replace(traffic)
   }
 
   close(): void {
-    this.#quick.close()
-    for (const channel of [this.#reads, this.#watches, ...this.#givenUp]) channel.close()
+    for (const channel of [...Object.values(this.#channels), ...this.#givenUp]) channel.close()
+  }
+
+  #channel(traffic: Traffic): Channel {
+    const channel = this.#channels[traffic]
+    return channel.isSuspect ? this.#replace(traffic) : channel
   }
 
   #createChannel(): Channel {
-    return new Channel(this.url, this.#address, this.#credentials)
+    return new Channel({ url: this.url, address: this.#address, tls: this.#secureContext })
   }
 
-  #createQuick(tls: Tls = {}): QuickCalls {
-    const { url } = this
-    return new QuickCalls({ url, address: this.#address, tls: this.#isSecure ? tls : undefined })
-  }
-
-  #replacementOf(channel: Channel): Channel {
-    channel.giveUp()
-    this.#givenUp = this.#givenUp.filter(({ isIdle }) => !isIdle)
-    this.#givenUp.push(channel)
-    return this.#createChannel()
+  #replace(traffic: Traffic): Channel {
+    const old = this.#channels[traffic]
+    old.giveUp()
+    this.#givenUp = [...this.#givenUp.filter(({ isIdle }) => !isIdle), old]
+    this.#channels[traffic] = this.#createChannel()
+    return this.#channels[traffic]
   }
 }
 
@@ -151,9 +153,9 @@ function portOf(text: string): string | undefined {
   return /:(\d+)\/?$/.exec(text)?.[1]
 }
 
-function secureCredentials({ ca, cert, key }: Tls = {}): ChannelCredentials {
+function secureContextOf({ ca, cert, key }: Tls = {}): SecureContext {
   if ((cert === undefined) !== (key === undefined)) {
     throw new CacheError('invalid_request', 'a client certificate for etcd needs its key')
   }
-  return credentials.createSsl(ca ?? null, key ?? null, cert ?? null)
+  return createSecureContext({ ca, cert, key })
 }

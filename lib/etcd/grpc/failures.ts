@@ -1,29 +1,71 @@
 /** The meaning of the end of a gRPC call or stream. Failures that etcd names are in the table that
  *  the engine's server shares; the rest is told by the status code. */
 
-import { type StatusObject, status } from '@grpc/grpc-js'
 import { CacheError, type ErrorCode } from '../../base/errors.ts'
-import { EtcdError, type FailureName, failureByText } from '../proto/failures.ts'
+import { errorCode } from '../../wire/http2/frames.ts'
+import { EtcdError, type FailureName, failureByText, grpcStatus } from '../proto/failures.ts'
+import type { CallStatus } from './call.ts'
 
-/** The meaning of each status code when etcd does not say more. */
-const codeOfStatus: Readonly<Record<status, ErrorCode>> = {
-  [status.OK]: 'source_failed', // a stream that ended without a reason
-  [status.CANCELLED]: 'source_failed',
-  [status.UNKNOWN]: 'source_failed',
-  [status.INVALID_ARGUMENT]: 'invalid_request',
-  [status.DEADLINE_EXCEEDED]: 'source_failed',
-  [status.NOT_FOUND]: 'not_found',
-  [status.ALREADY_EXISTS]: 'conflict',
-  [status.PERMISSION_DENIED]: 'unauthorized',
-  [status.RESOURCE_EXHAUSTED]: 'overloaded',
-  [status.FAILED_PRECONDITION]: 'invalid_request',
-  [status.ABORTED]: 'source_failed',
-  [status.OUT_OF_RANGE]: 'invalid_request',
-  [status.UNIMPLEMENTED]: 'unsupported',
-  [status.INTERNAL]: 'source_failed',
-  [status.UNAVAILABLE]: 'source_failed',
-  [status.DATA_LOSS]: 'source_failed',
-  [status.UNAUTHENTICATED]: 'unauthorized',
+/** The meaning of status codes that are not the source's failure, when etcd does not say more. */
+const codeOfStatus: Readonly<Record<number, ErrorCode>> = {
+  [grpcStatus.invalidArgument]: 'invalid_request',
+  [grpcStatus.notFound]: 'not_found',
+  [grpcStatus.alreadyExists]: 'conflict',
+  [grpcStatus.permissionDenied]: 'unauthorized',
+  [grpcStatus.resourceExhausted]: 'overloaded',
+  [grpcStatus.failedPrecondition]: 'invalid_request',
+  [grpcStatus.outOfRange]: 'invalid_request',
+  [grpcStatus.unimplemented]: 'unsupported',
+  [grpcStatus.unauthenticated]: 'unauthorized',
+}
+
+/** The meaning of a status of HTTP where there is none of gRPC. */
+const codeOfHttp: Readonly<Record<string, number>> = {
+  400: grpcStatus.internal,
+  401: grpcStatus.unauthenticated,
+  403: grpcStatus.permissionDenied,
+  404: grpcStatus.unimplemented,
+  429: grpcStatus.unavailable,
+  502: grpcStatus.unavailable,
+  503: grpcStatus.unavailable,
+  504: grpcStatus.unavailable,
+}
+
+/** The status in the last headers of a call: names and values alternating. */
+export function statusOfHeaders(pairs: readonly string[]): CallStatus {
+  const valueOf = (name: string): string | undefined => {
+    const at = pairs.findIndex((text, i) => i % 2 === 0 && text === name)
+    return at === -1 ? undefined : pairs[at + 1]
+  }
+  const code = valueOf('grpc-status')
+  if (code !== undefined && /^\d{1,3}$/.test(code)) {
+    return { code: Number(code), details: unescaped(valueOf('grpc-message') ?? '') }
+  }
+  const http = valueOf(':status')
+  if (http === undefined || http === '200') {
+    return { code: grpcStatus.unknown, details: 'the stream has ended without a status' }
+  }
+  const details = `Received HTTP status code ${http}`
+  return { code: codeOfHttp[http] ?? grpcStatus.unknown, details }
+}
+
+/** The status of a stream that was reset. */
+export function statusOfReset(code: number): CallStatus {
+  const isRefused = code === errorCode.refusedStream
+  const isTooMuch = code === errorCode.enhanceYourCalm
+  return {
+    code: isTooMuch ? grpcStatus.resourceExhausted : grpcStatus.unavailable,
+    details: `the stream was reset with code ${code}`,
+    isUnsent: isRefused,
+  }
+}
+
+function unescaped(message: string): string {
+  try {
+    return decodeURIComponent(message)
+  } catch {
+    return message
+  }
 }
 
 /** The words of gRPC for Go for a request that is above its limit, and so above etcd's. */
@@ -31,23 +73,20 @@ const tooLong = /^grpc: received message larger than max /
 
 /** The failure that a call to `endpoint` ended with. */
 export function failureFromStatus(
-  { code, details }: Pick<StatusObject, 'code' | 'details'>,
+  { code, details }: Pick<CallStatus, 'code' | 'details'>,
   endpoint: string,
 ): CacheError {
   const reason = failureByText(details)
   if (reason !== undefined) return new EtcdError(reason, {}, endpoint)
   if (tooLong.test(details)) return new EtcdError('requestTooLarge', {}, endpoint)
-  const text = details === '' ? 'the stream has ended' : withoutNotes(details)
+  const text = details === '' ? 'the stream has ended' : details
   return new CacheError(codeOfStatus[code] ?? 'source_failed', `etcd ${endpoint}: ${text}`)
 }
 
-/** The reason that grpc-js gives when it has no connection, without the words around it. */
-function withoutNotes(details: string): string {
-  const [, reason] =
-    /^No connection established\. Last error: (?:Error: )?(.+)\. Resolution note: $/s.exec(
-      details,
-    ) ?? []
-  return reason === undefined ? details : `cannot be reached: ${explained(reason)}`
+/** The failure of an attempt to connect. */
+export function unreachable(reason: string, endpoint: string): CacheError {
+  const text = `etcd ${endpoint}: cannot be reached: ${explained(reason)}`
+  return new CacheError('source_failed', text)
 }
 
 /** The usual causes of reasons. */
@@ -66,11 +105,12 @@ const usualCauses: readonly (readonly [RegExp, string])[] = [
   [/^Protocol error$/, 'is it an etcd?'],
 ]
 
-/** A reason without OpenSSL's file names and gRPC's time, and with what to look at. */
+/** A reason without OpenSSL's file names, and with what to look at. */
 function explained(reason: string): string {
-  const text = reason
-    .replace(/\s{0,9}\(\d{4}-\d\d-\d\dT[\d:.]{1,40}Z\)\s*$/, '')
-    .replace(/^(?:write EPROTO )?[0-9A-F]+:error:[0-9A-F]+:SSL routines:[^:]*:([^:]+):.*$/s, '$1')
+  const text = reason.replace(
+    /^(?:write EPROTO )?[0-9A-F]+:error:[0-9A-F]+:SSL routines:[^:]*:([^:]+):.*$/s,
+    '$1',
+  )
   const cause = usualCauses.find(([pattern]) => pattern.test(text))
   return cause === undefined ? text : `${text}: ${cause[1]}`
 }
@@ -78,7 +118,7 @@ function explained(reason: string): string {
 /** The failure of a watch that etcd has canceled, for which it gives a status as text. */
 export function failureFromCancel(reason: string, endpoint: string): CacheError {
   const details = reason.replace(/^rpc error: code = \w+ desc = /, '')
-  return failureFromStatus({ code: status.UNKNOWN, details }, endpoint)
+  return failureFromStatus({ code: grpcStatus.unknown, details }, endpoint)
 }
 
 /** The failure of bytes from etcd that cannot be read: it is not etcd, or has a value that we

@@ -1,7 +1,6 @@
 /** The token that etcd gives for a user's name and password. It runs out: simple ones five minutes
  *  after their last use, others at a fixed time. The one at hand is used until etcd refuses it. */
 
-import { Metadata } from '@grpc/grpc-js'
 import { CacheError } from '../../base/errors.ts'
 import type { Channel } from './channel.ts'
 import { isAuthNotEnabled } from './failures.ts'
@@ -42,7 +41,7 @@ export class TokenSource {
 
   async #authenticate(channel: Channel): Promise<Token> {
     const { path, request, response } = authenticateMethod
-    const options = { metadata: new Metadata(), timeoutMs: this.#timeoutMs, signal: undefined }
+    const options = { token: undefined, needsLeader: false, timeoutMs: this.#timeoutMs }
     let token: Token
     try {
       token = response.decode(await channel.call(path, request.encode(this.#user), options)).token
@@ -53,13 +52,4 @@ export class TokenSource {
     this.#atHand = { token }
     return token
   }
-}
-
-/** The metadata of a call: the token, and whether a member that knows no leader shall refuse it at
- *  once (or end the stream when it loses its leader), so that another can be tried. */
-export function metadataOf(token: Token, needsLeader: boolean): Metadata {
-  const metadata = new Metadata()
-  if (token !== undefined) metadata.set('token', token)
-  if (needsLeader) metadata.set('hasleader', 'true')
-  return metadata
 }

@@ -1,16 +1,15 @@
 /** One watch: a stream of its own on the watch connection of one member. It is opened once; whoever
  *  asked for it decides where to go after it has ended. */
 
-import type { StatusObject } from '@grpc/grpc-js'
 import { CacheError } from '../../base/errors.ts'
 import type { ResponseHeader, WatchRequest, WatchSink, WatchStream } from '../client.ts'
 import { type WatchResponseMessage, watchRequestCodec } from '../proto/watch-messages.ts'
 import { FragmentJoiner, changesFromEvents, headerFromMessage, messageFromWatch } from '../wire.ts'
-import type { MessageStream } from './channel.ts'
+import type { Call } from './call.ts'
 import type { Endpoint } from './endpoints.ts'
 import { failureFromCancel, failureFromStatus, isWatchRefused, unreadable } from './failures.ts'
 import { createWatchMethod } from './methods.ts'
-import { type TokenSource, metadataOf } from './token.ts'
+import type { TokenSource } from './token.ts'
 
 const progressRequest = watchRequestCodec.encode({ request: { type: 'progress', value: {} } })
 
@@ -30,7 +29,8 @@ export class GrpcWatchStream implements WatchStream {
   readonly #sink: WatchSink
   readonly #method = createWatchMethod()
   #joiner = new FragmentJoiner()
-  #stream: MessageStream | undefined
+  #stream: Call | undefined
+  #isHeld = false
   #isCreated = false
   #isOver = false
 
@@ -56,8 +56,8 @@ export class GrpcWatchStream implements WatchStream {
   }
 
   hold(isHeld: boolean): void {
-    if (isHeld) this.#stream?.pause()
-    else this.#stream?.resume()
+    this.#isHeld = isHeld
+    this.#stream?.hold(isHeld)
   }
 
   cancel(): void {
@@ -74,25 +74,26 @@ export class GrpcWatchStream implements WatchStream {
     await endpoint.watches.connect(connectTimeoutMs)
     const token = await tokens?.get(endpoint.watches)
     if (this.#isOver) return
-    const stream = endpoint.watches.stream(this.#method.path, metadataOf(token, true))
-    this.#stream = stream
     const renew = (): boolean => {
       if (!isFirst) return false
       tokens?.forget(token)
       return tokens !== undefined
     }
-    stream.on('data', (bytes: Buffer) => {
-      if (this.#stream === stream) this.#receive(bytes, renew)
-    })
-    stream.on('status', (status: StatusObject) => {
-      const refuse = (): void => {
+    let stream: Call | undefined
+    const { path, request } = this.#method
+    const first = request.encode(messageFromWatch(this.#request))
+    const options = { token, needsLeader: true, timeoutMs: connectTimeoutMs }
+    stream = await endpoint.watches.stream(path, first, options, {
+      message: bytes => {
+        if (this.#stream === stream) this.#receive(bytes, renew)
+      },
+      ended: status => {
         if (this.#stream === stream) this.#refused(failureFromStatus(status, this.endpoint), renew)
-      }
-      // It comes ahead of what a held stream has not delivered yet.
-      if (stream.readableLength > 0) stream.once('end', refuse)
-      else refuse()
+      },
     })
-    stream.write(this.#method.request.encode(messageFromWatch(this.#request)))
+    if (this.#isOver) stream.cancel()
+    else this.#stream = stream
+    stream.hold(this.#isHeld)
   }
 
   /** Sink calls are outside the `try`: what the sink throws is a bug of its own, not of etcd's. */

@@ -138,6 +138,15 @@ export function readFrame(frame: Frame, bytes: Buffer, at: number): number {
   return end
 }
 
+/** The length of the frame of data without padding that begins at `at` and is not here whole, with
+ *  its head in `frame`; 0 if none does. */
+export function dataBegun(frame: Frame, bytes: Buffer, at: number): number {
+  if (bytes.length - at <= headBytes || bytes[at + 3] !== frameType.data) return 0
+  frame.flags = bytes[at + 4]!
+  frame.stream = bytes.readUInt32BE(at + 5) & 0x7fff_ffff
+  return (frame.flags & flag.padded) === 0 ? bytes.readUIntBE(at, 3) : 0
+}
+
 /** Leaves padding out of the payload. False if there is more of it than there are bytes. */
 export function cutPadding(frame: Frame): boolean {
   if ((frame.flags & flag.padded) === 0) return true

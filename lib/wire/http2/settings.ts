@@ -6,6 +6,7 @@ export interface PeerSettings {
   /** Undefined if it stays what it was. */
   readonly initialWindowBytes: number | undefined
   readonly frameMaxBytes: number | undefined
+  readonly streamsMax: number | undefined
   /** It says how large its table of headers may be. */
   readonly hasTable: boolean
 }
@@ -18,6 +19,7 @@ export function readSettings(bytes: Buffer, from: number, to: number): PeerSetti
   if ((to - from) % settingBytes !== 0) return errorCode.frameSize
   let initialWindowBytes: number | undefined
   let frameMaxBytes: number | undefined
+  let streamsMax: number | undefined
   let hasTable = false
   for (let at = from; at < to; at += settingBytes) {
     const value = bytes.readUInt32BE(at + 2)
@@ -36,8 +38,11 @@ export function readSettings(bytes: Buffer, from: number, to: number): PeerSetti
         if (value < usualPayloadMaxBytes || value > frameMostBytes) return errorCode.protocol
         frameMaxBytes = value
         break
+      case setting.streamsMax:
+        streamsMax = value
+        break
       default:
     }
   }
-  return { initialWindowBytes, frameMaxBytes, hasTable }
+  return { initialWindowBytes, frameMaxBytes, streamsMax, hasTable }
 }

@@ -20,6 +20,7 @@ const nothing = Buffer.alloc(0)
 
 export class MessageReader {
   readonly #maxBytes: number
+  readonly #atOnceBytes: number
   /** Bytes: those not read yet are between `#start` and `#end`. What is before may be in use: it is
    *  never written again. */
   #bytes: Buffer = nothing
@@ -28,9 +29,11 @@ export class MessageReader {
   /** The bytes are ours, and there may be room after them. */
   #isOwn = false
 
-  /** Messages of more than `maxBytes` are not read. */
-  constructor(maxBytes: number) {
+  /** Messages of more than `maxBytes` are not read. Those of up to `atOnceBytes` have their room as
+   *  soon as their length is known, so that nothing is copied twice. */
+  constructor(maxBytes: number, atOnceBytes = 0) {
     this.#maxBytes = maxBytes
+    this.#atOnceBytes = atOnceBytes
   }
 
   /** Size of the bytes that are not read yet. */
@@ -81,13 +84,15 @@ export class MessageReader {
   }
 
   /** Twice as much as is needed, so that small chunks are not copied again and again, but never
-   *  much more than the message. */
+   *  much more than a message that is cut. */
   #makeRoom(bytes: number): void {
     if (this.#isOwn && this.#bytes.length - this.#end >= bytes) return
     const needed = this.#end - this.#start + bytes
     const length = this.#length()
-    const most = length === undefined ? Infinity : Math.max(needed, prefixBytes + length)
-    const room = Buffer.allocUnsafeSlow(Math.min(most, Math.max(roomMinBytes, 2 * needed)))
+    const isCut = length !== undefined && needed <= prefixBytes + length
+    const most = isCut ? prefixBytes + length : Infinity
+    const least = most <= this.#atOnceBytes ? most : roomMinBytes
+    const room = Buffer.allocUnsafeSlow(Math.min(most, Math.max(least, 2 * needed)))
     const end = this.#bytes.copy(room, 0, this.#start, this.#end)
     this.#set(room, true)
     this.#end = end
