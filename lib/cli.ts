@@ -13,8 +13,7 @@ import { helpText } from './commands/help.ts'
 import { type Invocation, load } from './commands/load.ts'
 import { version } from './config/version.ts'
 
-// Node's warnings about its own future, such as grpc-js' use of addresses as TLS names, tell an
-// operator nothing, and are no JSON lines.
+// Node's warnings about its own future tell an operator nothing, and are no JSON lines.
 process.noDeprecation ??= true
 
 async function main(): Promise<number> {

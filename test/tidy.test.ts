@@ -151,7 +151,6 @@ const inside: Readonly<Record<string, Readonly<Record<string, readonly string[]>
 /** Packages that only one file, or one folder, may know. */
 const packageOwners: Readonly<Record<string, string>> = {
   etcd3: 'bench/engine/',
-  '@grpc/grpc-js': 'lib/etcd/',
   'prom-client': 'lib/ops/metrics',
   undici: 'lib/front/',
 }

@@ -2,7 +2,7 @@
  *  commands. */
 
 import { CacheError } from '../base/errors.ts'
-import { commands } from '../config/commands.ts'
+import { commands } from './commands.ts'
 import type { Command, Option } from '../config/option.ts'
 import type { CommandContext } from './context.ts'
 

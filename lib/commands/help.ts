@@ -1,6 +1,6 @@
 /** `--help` as text, made from the table of commands. */
 
-import { commands } from '../config/commands.ts'
+import { commands } from './commands.ts'
 import { type Command, type Option, variableOf } from '../config/option.ts'
 
 const width = 100

@@ -3,7 +3,7 @@
 
 import { parseArgs } from 'node:util'
 import { CacheError } from '../base/errors.ts'
-import { commands } from '../config/commands.ts'
+import { commands } from './commands.ts'
 import { nearest } from './nearest.ts'
 import { type Command, variableOf } from '../config/option.ts'
 import { OptionValues } from '../config/option-values.ts'

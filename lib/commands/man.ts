@@ -2,7 +2,7 @@
  *  it. What is installed from one file has no other way to it. */
 
 import { CacheError } from '../base/errors.ts'
-import { commands } from '../config/commands.ts'
+import { commands } from './commands.ts'
 import { type Command, type Option, variableOf } from '../config/option.ts'
 import { version } from '../config/version.ts'
 import type { CommandContext } from './context.ts'

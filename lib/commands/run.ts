@@ -1,7 +1,7 @@
 /** From a command's name to what it does. Each is loaded when it is asked for, so that `--help`
  *  needs none of them. */
 
-import type { CommandName } from '../config/commands.ts'
+import type { CommandName } from './commands.ts'
 import type { CommandRunner } from './context.ts'
 
 const runners: Readonly<Record<CommandName, () => Promise<CommandRunner>>> = {

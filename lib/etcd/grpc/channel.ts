@@ -10,7 +10,6 @@ import { grpcStatus } from '../proto/failures.ts'
 import type { Call, CallSink, CallStatus } from './call.ts'
 import { Connection } from './connection.ts'
 import { failureFromStatus, unreachable } from './failures.ts'
-import type { Token } from './token.ts'
 
 /** After a failure the next connection is tried no sooner, and twice as late after each, up to the
  *  most. */
@@ -31,7 +30,7 @@ export interface Member {
 }
 
 export interface CallOptions {
-  readonly token: Token
+  readonly token: string | undefined
   /** A member that knows no leader refuses the call at once, or ends the stream when it loses its
    *  leader, so that another can be tried. */
   readonly needsLeader: boolean
@@ -183,10 +182,11 @@ export class Channel {
       const { timeoutMs } = options
       const deadlineMs = beganMs + timeoutMs
       const open = { options, sink, isShort: true, deadlineMs }
+      const connection = this.#connection
       if (isAborted(signal)) abort()
-      else if (this.#connection?.hasRoom === true)
-        call = this.#openOn(this.#connection, path, request, open)
-      else {
+      else if (connection?.hasRoom === true) {
+        call = this.#openOn(connection, path, request, open)
+      } else {
         this.#open(path, request, open).then(opened => {
           call = opened
           if (isAborted(signal)) call.cancel()

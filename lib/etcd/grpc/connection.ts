@@ -227,8 +227,8 @@ export class Connection implements CallOwner {
   }
 
   #destroyIfDone(): void {
-    if (this.#isEnded && this.#calls.size === 0 && !this.#socket.destroyed)
-      this.destroy('it is done')
+    const isDone = this.#isEnded && this.#calls.size === 0
+    if (isDone && !this.#socket.destroyed) this.destroy('it is done')
   }
 
   readonly #take = (more: Buffer): void => {
@@ -382,8 +382,9 @@ export class Connection implements CallOwner {
   #goAway(frame: Frame): void {
     const last = lengthOf(frame) < 4 ? 0 : numberIn(frame)
     this.end('it takes no more calls')
-    for (const stream of this.#calls.keys())
+    for (const stream of this.#calls.keys()) {
       if (stream > last) this.#finish(stream, this.#lost(true))
+    }
   }
 
   #wholeData(frame: Frame): void {

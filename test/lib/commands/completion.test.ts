@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { actorNames } from '../../../lib/config/actor-names.ts'
-import { commands } from '../../../lib/config/commands.ts'
+import { commands } from '../../../lib/commands/commands.ts'
 import { completionScript, shells } from '../../../lib/commands/completion.ts'
 
 /** The words that bash offers after these. */

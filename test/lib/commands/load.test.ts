@@ -1,6 +1,6 @@
 import t from 'tap'
 import { CacheError } from '../../../lib/base/errors.ts'
-import { commands } from '../../../lib/config/commands.ts'
+import { commands } from '../../../lib/commands/commands.ts'
 import { helpText } from '../../../lib/commands/help.ts'
 import { type Invocation, load } from '../../../lib/commands/load.ts'
 import type { Command } from '../../../lib/config/option.ts'

@@ -1,7 +1,7 @@
 /** deploy/OPTIONS.md: the help of every command, made from the table that the program itself
  *  reads. */
 
-import { commands } from '../../../lib/config/commands.ts'
+import { commands } from '../../../lib/commands/commands.ts'
 import { helpText } from '../../../lib/commands/help.ts'
 
 /** The document with the options of now. */

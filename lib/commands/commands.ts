@@ -2,13 +2,18 @@
  *  that adding an option is adding a row. Each option has an environment variable: that of
  *  `--etcd-user` is `WATCHGLASS_ETCD_USER`. */
 
-import { actorNames } from './actor-names.ts'
-import { authOptions } from './auth.ts'
-import { etcdCredentialOptions, etcdOption } from './etcd.ts'
-import { etcdListenOptions } from './etcd-listen.ts'
-import type { Command, Option } from './option.ts'
-import { dataFolderOptions, faultOptions, memoryOption, threadsOption } from './serve-options.ts'
-import { metricsNamesOption, otlpOption, upstreamOptions } from './upstream.ts'
+import { actorNames } from '../config/actor-names.ts'
+import { authOptions } from '../config/auth.ts'
+import { etcdCredentialOptions, etcdOption } from '../config/etcd.ts'
+import { etcdListenOptions } from '../config/etcd-listen.ts'
+import type { Command, Option } from '../config/option.ts'
+import {
+  dataFolderOptions,
+  faultOptions,
+  memoryOption,
+  threadsOption,
+} from '../config/serve-options.ts'
+import { metricsNamesOption, otlpOption, upstreamOptions } from '../config/upstream.ts'
 
 /** The options of generated clusters. */
 const clusterOptions: readonly Option[] = [
