@@ -14,8 +14,17 @@ export interface Figure {
 /** A figure of each subject in each round. */
 export type Rounds = readonly (readonly Figure[])[]
 
-/** At most so much more processor time for an answer with each thread. */
-const growthMax = 0.15
+/** At most so much more processor time for an answer with each thread, beyond what a bare server
+ *  takes more with its second one: that much is the machine's. */
+const growthMax = 0.1
+
+/** The rate of two threads over one's that is asked for. */
+export interface WantedGain {
+  readonly factorMin: number
+  /** The part of a bare server's gain beyond which nothing is asked for, where an answer costs it
+   *  as much as ours: the machine has no more to give. */
+  readonly ofBareMax?: number
+}
 
 function rateOf({ amount, seconds }: Figure): number {
   return amount / seconds
@@ -97,18 +106,20 @@ export function tableOf({ name, counted, unit, counts, controls, rounds }: Measu
 }
 
 /** The bound of the growth of processor time; and the rate of two threads over one's, if that is
- *  asked for. What two threads take is also compared with two programs, and a bare server's growth
- *  is beside each floor: both say how much of it is the machine's. */
-export function floorsOf(measured: Measured, factorMin?: number): Floor[] {
+ *  asked for. A bare server with one thread and two, in the same rounds, says how much of both is
+ *  the machine's: it is beside each floor, and the limit follows it. What two threads take is also
+ *  compared with two programs. */
+export function floorsOf(measured: Measured, wanted?: WantedGain): Floor[] {
   const { name, counts, controls, rounds } = measured
   const ofCpu = (figure: Figure): number => cpuMs(figure, 'all')
-  const unitOf = (of: (figure: Figure) => number): string => bareGrowth(measured, of)
+  const ofBareCpu = bareGrowth(measured, ofCpu)
+  const ofBareRate = bareGrowth(measured, rateOf)
   const floors: Floor[] = counts.slice(1).map((threads, i) => ({
     name: `processor for ${name} with ${threads} threads, of one`,
     value: against(rounds, i + 1, ofCpu),
     bound: 'at most',
-    limit: (1 + growthMax) ** (threads - 1),
-    unit: threads === 2 ? unitOf(ofCpu) : '',
+    limit: Math.max(1, ofBareCpu ?? 1) * (1 + growthMax) ** (threads - 1),
+    unit: threads === 2 ? inWords(ofBareCpu) : '',
   }))
   const two = counts.indexOf(2)
   if (two < 0) return floors
@@ -122,26 +133,30 @@ export function floorsOf(measured: Measured, factorMin?: number): Floor[] {
       unit: '',
     })
   }
-  if (factorMin === undefined) return floors
+  if (wanted === undefined) return floors
+  const { factorMin, ofBareMax = Infinity } = wanted
   return [
     ...floors,
     {
       name: `${name} with two threads, of one`,
       value: against(rounds, two, rateOf),
       bound: 'at least',
-      limit: factorMin,
-      unit: unitOf(rateOf),
+      limit: Math.min(factorMin, ofBareMax * (ofBareRate ?? Infinity)),
+      unit: inWords(ofBareRate),
     },
   ]
 }
 
-/** The growth of a figure of the bare server from one thread to two, in words. */
+/** The growth of a figure of the bare server from one thread to two; undefined where there is no
+ *  such server. */
 function bareGrowth(
   { counts, controls, rounds }: Measured,
   of: (figure: Figure) => number,
-): string {
+): number | undefined {
   const at = controls.findIndex(({ name }) => name === bareNames[1])
-  if (at < 0) return ''
-  const growth = against(rounds, counts.length + at, of, controls[at]!.base)
-  return `(a bare server: ${growth.toFixed(2)})`
+  return at < 0 ? undefined : against(rounds, counts.length + at, of, controls[at]!.base)
+}
+
+function inWords(growth: number | undefined): string {
+  return growth === undefined ? '' : `(a bare server: ${growth.toFixed(2)})`
 }
