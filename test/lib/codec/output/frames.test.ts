@@ -10,6 +10,7 @@ import {
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
 import { jsonFromProtobuf } from '../../../../lib/codec/transcode/transcode.ts'
 import {
+  builtIn,
   configMap,
   configMaps,
   created,
@@ -97,6 +98,56 @@ t.test('a bookmark is an object with nothing in it but where it stands', async t
   t.same(table('None'), [['', 0, '<unknown>', undefined]])
   t.same(table('Metadata'), [['', 0, '<unknown>', 'PartialObjectMetadata']])
   t.same(table('Object'), [['', 0, '<unknown>', 'ConfigMap']])
+})
+
+t.test('a bookmark of a kind that Go never leaves empty', async t => {
+  const of = (kind: string, group: string, form: Partial<OutputForm> = {}): Buffer =>
+    bookmark(form, false, new ObjectEncoder(builtIn({ kind, group }), undefined))
+  const spec = (kind: string): unknown => {
+    const { object } = JSON.parse(of(kind, 'apps').toString()) as { object: { spec?: object } }
+    return object.spec
+  }
+  for (const kind of ['Deployment', 'ReplicaSet', 'StatefulSet']) {
+    t.match(spec(kind), { replicas: 0 }, kind)
+  }
+  t.match(
+    of('DaemonSet', 'apps').toString(),
+    '"annotations":{"deprecated.daemonset.template.generation":"0"}',
+  )
+  t.match(
+    bookmark(
+      {},
+      true,
+      new ObjectEncoder(builtIn({ kind: 'DaemonSet', group: 'apps' }), undefined),
+    ).toString(),
+    '"deprecated.daemonset.template.generation":"0","k8s.io/initial-events-end":"true"}',
+  )
+})
+
+t.test('a bookmark is the same object in every encoding', async t => {
+  const json = JSON.parse(bookmark({}, true).toString()) as Event
+  const bytes = bookmark({ encoding: 'protobuf' }, true)
+  t.equal(bytes.readUInt32BE(0), bytes.length - 4)
+  const object = jsonFromProtobuf(bytes, bytes.indexOf('k8s\0'))
+  t.same(JSON.parse(object instanceof NotExact ? '' : line(object)), json.object)
+  for (const rendering of ['Table', 'PartialObjectMetadata'] as const) {
+    const cbor = decodedCbor(bookmark({ encoding: 'cbor', rendering }, true))
+    t.same(cbor, JSON.parse(bookmark({ rendering }, true).toString()), rendering)
+  }
+})
+
+t.test('a gate is asked about each event, as an object alone', async t => {
+  const asked: string[] = []
+  const objection = (_: unknown, place: string): NotExact => {
+    asked.push(place)
+    return new NotExact('not yet')
+  }
+  const gate = { name: 'g', objection }
+  for (const form of [{}, { encoding: 'protobuf' }, { rendering: 'Table' }] as const) {
+    const made = eventFrame(encoder, added, { form: shownAs({ ...form, gate }), hasColumns: false })
+    t.equal(made instanceof NotExact && made.reason, 'not yet')
+  }
+  t.strictSame(asked, ['alone', 'alone', 'alone'])
 })
 
 t.test('an error is a Status, in every encoding', async t => {

@@ -6,7 +6,7 @@ import type { ItemEncoder, Segment } from '../../../../lib/codec/output/segments
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
 import type { KeyValue } from '../../../../lib/store/event.ts'
 import { SegmentCache } from '../../../../lib/store/segments.ts'
-import { configMap, configMaps, drained, shownAs } from '../../../support/kube/outputs.ts'
+import { configMap, configMaps, drained, entryOf, shownAs } from '../../../support/kube/outputs.ts'
 
 const encoder = new ObjectEncoder(configMaps, undefined)
 const meta = { resourceVersion: '99' }
@@ -81,6 +81,59 @@ t.test('pieces are not long, whatever the objects are', async t => {
   const huge = configMap('n', { data: { text: 'x'.repeat(500_000) } }, 50)
   for (const { from, to } of joinedRuns([...entries, huge])) t.ok(to - from <= 2)
   t.strictSame(joinedRuns([]), [])
+})
+
+t.test('a piece has 64 entries or 128 KiB at most, and few entries are one', async t => {
+  // Of names that end alike, all end a piece or none does.
+  const sized = (count: number, bytes: number): KeyValue[] =>
+    Array.from({ length: count }, (_, i) => entryOf(`a${1000 + i}-likes`, Buffer.alloc(bytes)))
+  const endsOf = (count: number, bytes: number): number[] =>
+    joinedRuns(sized(count, bytes)).map(({ to }) => to)
+  t.strictSame(endsOf(1, 500_000), [1])
+  t.strictSame(endsOf(64, 2048), [64], 'to the byte')
+  t.strictSame(endsOf(2, 65_536), [2])
+  t.strictSame(endsOf(2, 65_537), [1, 2])
+  t.strictSame(endsOf(65, 10), [64, 65])
+  t.strictSame(endsOf(130, 10), [64, 128, 130])
+  t.strictSame(endsOf(70, 4096), [32, 64, 70])
+  t.strictSame(endsOf(70, 4097), [31, 62, 70])
+})
+
+t.test('of a piece that has changed, only what has changed is encoded', async t => {
+  const { list } = joining()
+  const entries = maps(8)
+  list(entries)
+  for (const [name, changed, encoded] of [
+    ['the same', entries, 0],
+    ['others', entries.map(({ key }) => configMap(key.split('/').at(-1)!, {}, 9)), 8],
+    ['one changed', entries.with(5, configMap('m1005', {}, 20)), 1],
+    ['one less', entries.toSpliced(3, 1), 0],
+    ['two more', entries.toSpliced(4, 0, configMap('m1003a'), configMap('m1003b')), 2],
+    ['the last one', entries.with(7, configMap('m1007', {}, 21)), 1],
+  ] as const) {
+    list(entries)
+    const made = list(changed)
+    t.equal(made.text, textOf(changed), name)
+    t.equal(made.encoded, encoded, name)
+  }
+})
+
+t.test('items that show ages, or have no name, are not joined', async t => {
+  const entries = maps(3)
+  const [run] = joinedRuns(entries)
+  for (const more of [
+    { segmentName: undefined },
+    { segmentName: 'text', aging: { now: 1, begin: () => {}, holdsMs: () => 5 } },
+  ]) {
+    const segments = new SegmentCache<Segment>(10_000_000)
+    const append: ItemEncoder['append'] = out => {
+      out.appendAscii('x')
+      return undefined
+    }
+    for (let i = 0; i < 2; i++) {
+      t.equal([...itemsJoined(run!, { append, ...more }, segments)].length, 3)
+    }
+  }
 })
 
 t.test('a joined list has the bytes of any other', async t => {

@@ -117,6 +117,29 @@ t.test('a duration says for how long it stays as it is', async () => {
   )
 })
 
+t.test('so it does where the units change', async t => {
+  for (const edge of [0, 2 * minute, 10 * minute, 3 * hour, 8 * hour, 2 * day, 8 * day, 2 * year]) {
+    for (const milliseconds of [edge - 1000, edge - 1, edge, edge + 1, edge + 999, edge + 1000]) {
+      noteAges()
+      const text = humanDuration(milliseconds)
+      const holdsMs = agesHold()
+      if (milliseconds < 0) {
+        t.equal(holdsMs, 0)
+        continue
+      }
+      t.equal(humanDuration(milliseconds + holdsMs - 1), text, `${milliseconds} ms`)
+      t.not(humanDuration(milliseconds + holdsMs), text, `${milliseconds} ms and no longer`)
+    }
+  }
+  t.strictSame([-2000, -1999, -1000, -1, 0].map(humanDuration), [
+    '<invalid>',
+    '0s',
+    '0s',
+    '0s',
+    '0s',
+  ])
+})
+
 t.test('of several durations, the one that changes first counts', async t => {
   noteAges()
   t.equal(agesHold(), Infinity, 'what shows no time stays for ever')
