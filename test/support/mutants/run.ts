@@ -8,6 +8,7 @@ import { dirname, join, normalize, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { patient } from '../patience.ts'
 import { allTestFiles } from '../runner/test-files.ts'
+import { Compiler } from './compiler.ts'
 import { type Reach, reaches, reachOf } from './reach.ts'
 import { type Site, sitesOf } from './sites.ts'
 import { askWorker, endWorker, newWorker, type Worker } from './workers.ts'
@@ -31,11 +32,14 @@ export interface MutantsOptions {
 export interface Result {
   readonly key: string
   readonly name: string
-  /** The test that noticed, or why there was none. */
+  /** The test that noticed, or the compiler. */
   readonly by: string | undefined
   /** As many tests reach the place. */
   readonly tests: number
 }
+
+/** The name under which a text counts that its type does not allow. */
+export const byCompiler = 'the compiler'
 
 /** The rooms with the rules. */
 const rooms = [
@@ -67,6 +71,7 @@ export async function tryMutants(options: MutantsOptions): Promise<Result[]> {
   reached.sort((a, b) => a.tookMs - b.tookMs)
   const importers = importersIn([...tests, ...filesUnder('dist/lib'), ...filesUnder('dist/test')])
   const results: Result[] = []
+  const compiler = new Compiler()
   await each(
     [...chosen(options).entries()],
     options.atOnce,
@@ -81,8 +86,10 @@ export async function tryMutants(options: MutantsOptions): Promise<Result[]> {
         mutant: { module: urlOf(file), start, end, replacement, again: againFor(file, importers) },
       }
       const slowMs = fitting.reduce((sum, { tookMs }) => sum + tookMs, 0)
-      const { by } =
+      const { by: noticed } =
         fitting.length === 0 ? { by: undefined } : await askWorker(worker, job, 30_000 + 4 * slowMs)
+      const isAllowed = noticed !== undefined || options.isControl
+      const by = isAllowed || !(await compiler.refuses(file, site)) ? noticed : byCompiler
       const result = { key, name, by, tests: fitting.length }
       results.push(result)
       options.onResult(result)

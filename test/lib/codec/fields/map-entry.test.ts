@@ -61,8 +61,12 @@ t.test('lengths around what one byte holds', async t => {
     for (const value of [0, 1, 0x7f, 0x80, 0x81]) {
       for (const fill of [0x12, 0x61]) {
         const bytes = [
-          ...[0x0a, ...length(key), ...Array<number>(key).fill(fill)],
-          ...[0x12, ...length(value), ...Array<number>(value).fill(fill)],
+          0x0a,
+          ...length(key),
+          ...Array<number>(key).fill(fill),
+          0x12,
+          ...length(value),
+          ...Array<number>(value).fill(fill),
         ]
         t.strictSame(read(Uint8Array.from(bytes)), parts(Uint8Array.from(bytes)))
       }
