@@ -7,6 +7,6 @@ t.test('the bench of watches runs', async t => {
     result.tables.map(({ rows }) => rows.length),
     [2, 3, 1, 2],
   )
-  t.equal(result.floors.length, 7)
+  t.equal(result.floors.length, 11)
   t.ok(result.floors.every(({ value }) => Number.isFinite(value)))
 })
