@@ -79,6 +79,7 @@ function prepareSubresource(
   if (subresource === 'status') {
     copyMember(object, old, 'spec')
     if (row.keepsMetadata === true) keepMetadata(object, old)
+    dropGated(row, object, old)
   }
   row.subresources?.[subresource]?.(object, old, context)
 }

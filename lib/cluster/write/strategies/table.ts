@@ -2,6 +2,7 @@
  *  counts nothing. */
 
 import type { StrategyContext, StrategyRow } from './row.ts'
+import { resourceClaims } from './resource-claims.ts'
 import { resourceSlices } from './resource-slices.ts'
 import { services } from './services.ts'
 import { signingRequests } from './signing-requests.ts'
@@ -18,6 +19,8 @@ const workload: StrategyRow = { hasStatus: true, counted: spec }
 const templated: StrategyRow = { ...workload, podSpec: ['spec', 'template', 'spec'] }
 /** Writes of the status of these do not change metadata. */
 const guarded: StrategyRow = { hasStatus: true, keepsMetadata: true }
+/** Nor do writes of these try to: what they say of metadata counts for nothing. */
+const untouched: StrategyRow = { ...workload, subresources: { status: keepAllMetadata } }
 const counted: StrategyRow = { counted: spec }
 const returned: StrategyRow = { returnsDeleted: true }
 
@@ -68,7 +71,14 @@ export const strategyRows: Readonly<Record<string, StrategyRow>> = {
   },
   'apiextensions.k8s.io/customresourcedefinitions': definitions,
   'apiregistration.k8s.io/apiservices': {
-    ...guarded,
+    hasStatus: true,
+    subresources: {
+      status: (object, old) => {
+        for (const name of ['labels', 'annotations', 'finalizers', 'ownerReferences']) {
+          copyMember(metadataOf(object), metadataOf(old), name)
+        }
+      },
+    },
     needsVersion: true,
     prepareCreate: availableHere,
   },
@@ -117,8 +127,8 @@ export const strategyRows: Readonly<Record<string, StrategyRow>> = {
     },
   },
   'events.k8s.io/events': { createsOnUpdate: true, collection: 'unsupported' },
-  'flowcontrol.apiserver.k8s.io/flowschemas': { ...workload, keepsMetadata: true },
-  'flowcontrol.apiserver.k8s.io/prioritylevelconfigurations': { ...workload, keepsMetadata: true },
+  'flowcontrol.apiserver.k8s.io/flowschemas': untouched,
+  'flowcontrol.apiserver.k8s.io/prioritylevelconfigurations': untouched,
   'internal.apiserver.k8s.io/storageversions': { ...guarded, needsVersion: true },
   'networking.k8s.io/ingressclasses': counted,
   'networking.k8s.io/ingresses': workload,
@@ -133,7 +143,7 @@ export const strategyRows: Readonly<Record<string, StrategyRow>> = {
   'rbac.authorization.k8s.io/roles': { createsOnUpdate: true },
   'resource.k8s.io/deviceclasses': { ...counted, returnsDeleted: true },
   'resource.k8s.io/devicetaintrules': { ...guarded, counted: spec, returnsDeleted: true },
-  'resource.k8s.io/resourceclaims': { ...guarded, returnsDeleted: true },
+  'resource.k8s.io/resourceclaims': resourceClaims,
   'resource.k8s.io/resourceclaimtemplates': returned,
   'resource.k8s.io/resourceslices': resourceSlices,
   'scheduling.k8s.io/podgroups': guarded,
@@ -256,6 +266,12 @@ function selectPods(object: JsonObject): void {
   }
   chosen.set('matchLabels', matchLabels)
   job.set('selector', chosen)
+}
+
+function keepAllMetadata(object: JsonObject, old: JsonObject): void {
+  const metadata = new Map(metadataOf(old))
+  copyMember(metadata, metadataOf(object), 'managedFields')
+  object.set('metadata', metadata)
 }
 
 /** A limit range needs no name of its own. */

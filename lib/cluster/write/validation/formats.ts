@@ -59,6 +59,11 @@ const headerRule = rule(
   "a valid HTTP header must consist of alphanumeric characters or '-'",
   ['X-Header-Name'],
 )
+const conditionReasonRule = rule(
+  '[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?',
+  "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric characters or '_,:', and must end with an alphanumeric character or '_'",
+  ['my_name', 'MY_NAME', 'MyName', 'ReasonA,ReasonB', 'ReasonA:ReasonB'],
+)
 const identifierRule = rule(
   '[A-Za-z_][A-Za-z0-9_]*',
   "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters or '_'",
@@ -89,6 +94,7 @@ export const configKey: Format = text => [
   ...dotted(text),
 ]
 export const percent: Format = percentRule
+export const conditionReason: Format = conditionReasonRule
 export const cIdentifier: Format = identifierRule
 export const httpHeaderName: Format = headerRule
 /** The key of a label, and other names with an optional prefix. */

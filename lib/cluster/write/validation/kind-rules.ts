@@ -15,6 +15,8 @@ export interface KindRules {
   readonly hasFreePrefix?: true
   /** Finalizers need no domain. */
   readonly hasFreeFinalizers?: true
+  /** A write of a subresource does not look at metadata as the kind does. */
+  readonly hasFreeStatusMetadata?: true
   readonly create?: Rule
   readonly update?: UpdateRule
   /** Updates of subresources. */

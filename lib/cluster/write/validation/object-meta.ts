@@ -82,6 +82,12 @@ const immutable = [
   'deletionGracePeriodSeconds',
 ] as const
 
+/** Metadata of an object that existed before, of a kind whose finalizers have a domain. */
+export function checkChangedMeta(object: Place, old: Place): void {
+  checkObjectMetaUpdate(object.in('metadata'), old.in('metadata'))
+  checkFinalizerDomains(object.in('metadata'))
+}
+
 /** The finalizers of most built-in kinds have a domain, or are the server's own. */
 export function checkFinalizerDomains(metadata: Place): void {
   for (const finalizer of metadata.in('finalizers').items) checkFinalizerDomain(finalizer)

@@ -84,7 +84,8 @@ export function validateBuiltIn(
   }
   const before = new Place(old, '', [])
   checkCommonUpdate(metadata, before.in('metadata'), isNamespaced)
-  if (rules?.hasOwnMetadata !== true) {
+  const isFree = subresource !== '' && rules?.hasFreeStatusMetadata === true
+  if (rules?.hasOwnMetadata !== true && !isFree) {
     checkObjectMetaUpdate(metadata, before.in('metadata'))
     if (rules?.hasFreeFinalizers !== true) checkFinalizerDomains(metadata)
   }

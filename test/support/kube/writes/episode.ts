@@ -38,6 +38,8 @@ const madeUp: readonly (readonly [RegExp, string])[] = [
   [/[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/g, 'UID'],
   [/202[6-9]-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?Z/g, 'TIME'],
   [/("resourceVersion":)"\d+"/g, '$1"VERSION"'],
+  // In a message that shows an object.
+  [/(resourceVersion\\+":\\+")\d+/g, '$1VERSION'],
   [/(ResourceVersion in (?:record|object meta)[: (]+)\d+/g, '$1VERSION'],
   [/(kube-api-access-)[a-z\d]{5}/g, '$1SUFFIX'],
   [/10\.(?:9[6-9]|10\d|11[01])\.\d+\.\d+/g, 'ADDRESS'],

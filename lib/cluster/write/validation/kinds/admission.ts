@@ -4,6 +4,7 @@ import type { JsonValue } from '../../../../codec/json/tree.ts'
 import { isIdentifier } from '../../../cel/schema/names.ts'
 import { fullyQualifiedName } from '../domain-names.ts'
 import { dns1035Label, dnsSubdomain, pathSegment, qualifiedName } from '../formats.ts'
+import { checkConditions as checkStatusConditions } from '../conditions.ts'
 import type { KindRules } from '../kind-rules.ts'
 import { checkFreeMeta, isSame } from '../object-meta.ts'
 import type { Place } from '../place.ts'
@@ -25,6 +26,7 @@ export const admissionRules: Readonly<Record<string, KindRules>> = {
   'ValidatingWebhookConfiguration.admissionregistration.k8s.io': webhookRules,
   'ValidatingAdmissionPolicy.admissionregistration.k8s.io': {
     hasFreeFinalizers: true,
+    hasFreeStatusMetadata: true,
     create: object => checkPolicy(object),
     update: (object, old) => {
       checkFreeMeta(object, false)
@@ -38,6 +40,7 @@ export const admissionRules: Readonly<Record<string, KindRules>> = {
             if (warning.in(name).text === '') warning.in(name).required()
           }
         }
+        checkStatusConditions(object.in('status', 'conditions'))
       },
     },
   },

@@ -1,14 +1,15 @@
 /** ResourceClaims, their templates, and DeviceClasses: which devices somebody wants. Expressions of
  *  selectors are not compiled here. */
 
-import { type JsonObject, type JsonValue, textFromTree } from '../../../../codec/json/tree.ts'
+import type { JsonObject, JsonValue } from '../../../../codec/json/tree.ts'
 import { byteLength, dnsLabel, dnsSubdomain, labelValue, qualifiedName } from '../formats.ts'
 import { internalValue } from '../internal-types.ts'
 import type { KindRules } from '../kind-rules.ts'
 import { checkTemplateObjectMeta, isSame } from '../object-meta.ts'
 import type { Place, Rule } from '../place.ts'
 import { isExtended } from '../pods/resources.ts'
-import { checkDriverName } from '../pods/volumes.ts'
+import { checkNames, checkOpaque, type Requests, requestsOf } from './claim-parts.ts'
+import { checkClaimStatus } from './device-statuses.ts'
 import { checkMemberName, checkSet } from './resource-slices.ts'
 
 export const deviceClaimRules: Readonly<Record<string, KindRules>> = {
@@ -16,6 +17,7 @@ export const deviceClaimRules: Readonly<Record<string, KindRules>> = {
     create: object => checkDevices(object.in('spec', 'devices')),
     update: (object, old) =>
       checkSameSpec(object, old, internalValue('ResourceClaimSpec', object.in('spec').value)),
+    subresources: { status: checkClaimStatus },
   },
   'ResourceClaimTemplate.resource.k8s.io': {
     create: object => {
@@ -50,16 +52,8 @@ function checkClass(spec: Place): void {
   }
 }
 
-/** The names of requests, each with those of its alternatives where it has any. */
-type Requests = ReadonlyMap<string, ReadonlySet<string> | undefined>
-
 function checkDevices(devices: Place): void {
-  const requests: Requests = new Map(
-    devices.in('requests').items.map(request => {
-      const names = request.in('firstAvailable').items.map(item => item.in('name').text)
-      return [request.in('name').text, names.length === 0 ? undefined : new Set(names)]
-    }),
-  )
+  const requests = requestsOf(devices)
   checkSet(devices.in('requests'), 32, { key: 'name', check: checkRequest })
   checkList(devices.in('constraints'), constraint => checkConstraint(constraint, requests))
   checkList(devices.in('config'), config => {
@@ -147,47 +141,4 @@ function checkFullName(name: Place): void {
   checkMemberName(name, name.text)
   if (name.text.includes('/')) return
   name.invalid('a fully qualified name must be a domain and a name separated by a slash', name.text)
-}
-
-/** Names of requests, each once. */
-function checkNames(names: Place, requests: Requests): void {
-  if (names.size > 32) {
-    names.tooMany(32)
-    return
-  }
-  const { items } = names
-  for (const name of items) checkReference(name, requests)
-  const seen = new Set<string>()
-  for (const name of items) {
-    if (seen.has(name.text)) name.duplicate(name.text)
-    seen.add(name.text)
-  }
-}
-
-function checkReference(name: Place, requests: Requests): void {
-  const parts = name.text.split('/')
-  const [request = '', alternative] = parts
-  if (parts.length <= 2) for (const part of parts) name.invalidFor(dnsLabel(part), part)
-  const isKnown =
-    requests.has(request) && (alternative === undefined || requests.get(request)?.has(alternative))
-  if (parts.length <= 2 && isKnown === true) return
-  name.invalid(
-    "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'",
-    name.text,
-  )
-}
-
-function checkOpaque(config: Place): void {
-  const opaque = config.in('opaque')
-  if (!opaque.isSet) {
-    opaque.required()
-    return
-  }
-  checkDriverName(opaque.in('driver'))
-  const parameters = opaque.in('parameters')
-  if (!parameters.isSet) parameters.required()
-  else if (byteLength(textFromTree(parameters.value ?? null)) > 10_240) parameters.tooLong(10_240)
-  else if (parameters.object === undefined) {
-    parameters.invalid('must be a valid JSON object', '<value omitted>')
-  }
 }

@@ -3,7 +3,12 @@
 import { goQuote } from '../../../../go/text.ts'
 import { dns1035Label, dnsLabel, dnsSubdomain, pathSegment, portNumber } from '../formats.ts'
 import type { KindRules } from '../kind-rules.ts'
-import { checkFinalizerDomains, checkNewMeta, checkObjectMeta } from '../object-meta.ts'
+import {
+  checkFinalizerDomains,
+  checkNewMeta,
+  checkObjectMeta,
+  checkObjectMetaUpdate,
+} from '../object-meta.ts'
 import type { Place } from '../place.ts'
 
 export const flowControlRules: Readonly<Record<string, KindRules>> = {
@@ -13,6 +18,8 @@ export const flowControlRules: Readonly<Record<string, KindRules>> = {
       checkNewMeta(object, false)
       checkFlow(object)
     },
+    hasFreeStatusMetadata: true,
+    subresources: { status: checkTypes },
   },
   'PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io': {
     create: checkLevel,
@@ -20,12 +27,34 @@ export const flowControlRules: Readonly<Record<string, KindRules>> = {
       checkNewMeta(object, false)
       checkLevel(object)
     },
+    hasFreeStatusMetadata: true,
+    subresources: { status: checkTypes },
   },
   'APIService.apiregistration.k8s.io': {
     hasOwnMetadata: true,
     create: checkService,
     update: checkService,
+    subresources: { status: checkAvailability },
   },
+}
+
+/** Whether another server answers. */
+function checkAvailability(object: Place, old: Place): void {
+  checkObjectMetaUpdate(object.in('metadata'), old.in('metadata'))
+  for (const condition of object.in('status', 'conditions').items) {
+    condition.in('status').oneOf(['True', 'False', 'Unknown'], 'unsupported')
+  }
+}
+
+/** The conditions of a status, one of each type. */
+function checkTypes(object: Place): void {
+  const seen = new Set<string>()
+  for (const condition of object.in('status', 'conditions').items) {
+    const type = condition.in('type')
+    if (seen.has(type.text)) type.duplicate(type.text)
+    seen.add(type.text)
+    if (type.text === '') type.required()
+  }
 }
 
 function checkFlow(object: Place): void {

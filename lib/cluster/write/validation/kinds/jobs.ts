@@ -10,6 +10,7 @@ import type { Place } from '../place.ts'
 import { checkTemplate } from '../pods/pod-spec.ts'
 import { checkLabelSelector, selects } from '../selectors.ts'
 import { checkFailurePolicy, checkSuccessPolicy } from '../jobs/policies.ts'
+import { checkJobStatus } from '../jobs/status.ts'
 import { checkSchedule, checkTimeZone } from '../jobs/schedules.ts'
 
 export const jobRules: Readonly<Record<string, KindRules>> = {
@@ -22,8 +23,10 @@ export const jobRules: Readonly<Record<string, KindRules>> = {
       checkSelectedJob(object.in('spec'))
       checkJobUpdate(object, old)
     },
+    subresources: { status: checkJobStatus },
   },
   'CronJob.batch': {
+    hasFreeStatusMetadata: true,
     create: object => {
       checkCronJob(object.in('spec'))
       const name = object.in('metadata', 'name')

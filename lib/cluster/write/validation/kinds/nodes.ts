@@ -7,11 +7,11 @@ import { internalValue } from '../internal-types.ts'
 import { checkLegacyPrefix } from '../ip-fields.ts'
 import type { KindRules } from '../kind-rules.ts'
 import {
+  checkChangedMeta,
   checkFreeMeta,
   checkImmutable,
   checkLabels,
   checkNewMeta,
-  checkObjectMetaUpdate,
   textOfSame,
 } from '../object-meta.ts'
 import type { Place } from '../place.ts'
@@ -22,7 +22,10 @@ export const nodeRules: Readonly<Record<string, KindRules>> = {
   Node: {
     hasOwnMetadata: true,
     create: checkNode,
-    update: checkNodeUpdate,
+    update: (object, old) => {
+      checkNode(object)
+      checkNodeUpdate(object, old)
+    },
     subresources: { status: checkNodeUpdate },
   },
   'RuntimeClass.node.k8s.io': {
@@ -117,9 +120,9 @@ function checkPodRanges(ranges: Place): void {
 }
 
 function checkNodeUpdate(object: Place, old: Place): void {
-  checkNode(object)
-  checkObjectMetaUpdate(object.in('metadata'), old.in('metadata'))
+  checkChangedMeta(object, old)
   checkNodeAmounts(object)
+  checkFeatures(object.in('status', 'declaredFeatures'))
   const seen = new Set<string>()
   for (const address of object.in('status', 'addresses').items) {
     const text = textOfSame(address.value)

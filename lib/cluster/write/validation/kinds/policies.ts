@@ -3,6 +3,7 @@
 import { fullyQualifiedName } from '../domain-names.ts'
 import { dnsLabel, dnsSubdomain, labelValue, qualifiedName } from '../formats.ts'
 import { checkAddress, checkLegacyAddress, checkReachable } from '../ip-fields.ts'
+import { checkConditions } from '../conditions.ts'
 import type { KindRules } from '../kind-rules.ts'
 import {
   checkFinalizerDomains,
@@ -10,7 +11,7 @@ import {
   checkLabels,
   checkNewMeta,
   checkObjectMeta,
-  checkObjectMetaUpdate,
+  checkChangedMeta,
   isSame,
 } from '../object-meta.ts'
 import type { Place } from '../place.ts'
@@ -40,12 +41,12 @@ export const policyRules: Readonly<Record<string, KindRules>> = {
     hasOwnMetadata: true,
     create: object => checkBudget(object.in('spec')),
     update: (object, old) => {
-      checkObjectMetaUpdate(object.in('metadata'), old.in('metadata'))
-      checkFinalizerDomains(object.in('metadata'))
+      checkChangedMeta(object, old)
       checkBudget(object.in('spec'))
     },
     subresources: {
       status: object => {
+        checkConditions(object.in('status', 'conditions'))
         for (const name of counts) object.in('status', name).notNegative()
       },
     },
@@ -58,8 +59,7 @@ export const policyRules: Readonly<Record<string, KindRules>> = {
       checkPriority(object)
     },
     update: (object, old) => {
-      checkObjectMetaUpdate(object.in('metadata'), old.in('metadata'))
-      checkFinalizerDomains(object.in('metadata'))
+      checkChangedMeta(object, old)
       if (object.in('value').number !== old.in('value').number) {
         object.in('value').forbidden('may not be changed in an update.')
       }

@@ -66,13 +66,18 @@ function checkPool(pool: Place): void {
     pool.in('resourceSliceCount'),
     pool.in('generation'),
   ]
-  if (name.text === '') name.required()
-  else {
-    if (byteLength(name.text) > 253) name.tooLong(253)
-    for (const part of name.text.split('/')) name.invalidFor(dnsSubdomain(part), part)
-  }
+  checkPoolName(name)
   if (count.number <= 0) count.invalid('must be greater than zero', count.value ?? zero)
   if (generation.number < 0) generation.invalid('must be greater than or equal to zero')
+}
+
+export function checkPoolName(name: Place): void {
+  if (name.text === '') {
+    name.required()
+    return
+  }
+  if (byteLength(name.text) > 253) name.tooLong(253)
+  for (const part of name.text.split('/')) name.invalidFor(dnsSubdomain(part), part)
 }
 
 const zero: JsonValue = new JsonNumber('0')
@@ -234,7 +239,7 @@ function checkTaint(taint: Place): void {
   taint.in('effect').oneOf(['NoExecute', 'NoSchedule', 'None'], 'required')
 }
 
-function checkBindings(device: Place): void {
+export function checkBindings(device: Place): void {
   const [conditions, failures] = [
     device.in('bindingConditions'),
     device.in('bindingFailureConditions'),

@@ -2,7 +2,7 @@
 
 import type { JsonObject, JsonValue } from '../../../../codec/json/tree.ts'
 import { quantityNanos } from '../../../../go/quantity.ts'
-import { dnsSubdomain, inRange, qualifiedName } from '../formats.ts'
+import { byteLength, dnsSubdomain, inRange, qualifiedName } from '../formats.ts'
 import { internalValue } from '../internal-types.ts'
 import type { KindRules } from '../kind-rules.ts'
 import { checkImmutable, checkNewMeta, isSame } from '../object-meta.ts'
@@ -33,6 +33,8 @@ export const storageRules: Readonly<Record<string, KindRules>> = {
   'VolumeAttachment.storage.k8s.io': {
     create: checkAttachment,
     update: checkAttachmentUpdate,
+    hasFreeStatusMetadata: true,
+    subresources: { status: checkAttachmentUpdate },
   },
   'CSINode.storage.k8s.io': {
     create: object => checkNodeDrivers(object.in('spec', 'drivers')),
@@ -151,9 +153,15 @@ function checkAttachment(object: Place): void {
   else if (!volume.isSet) source.required(words)
   else if (volume.text === '') volume.required('must specify non empty persistentVolumeName')
   node.mustBe(dnsSubdomain)
+  const metadata = object.in('status', 'attachmentMetadata')
+  const bytes = metadata.entries.reduce(
+    (sum, [key, { text }]) => sum + byteLength(key) + byteLength(text),
+    0,
+  )
+  if (bytes > mostBytes) metadata.tooLong(mostBytes)
   for (const name of ['attachError', 'detachError']) {
     const error = object.in('status', name)
-    if (error.in('message').text.length > 1024) error.in('message').tooLong(mostBytes)
+    if (byteLength(error.in('message').text) > 1024) error.in('message').tooLong(mostBytes)
     const code = error.in('errorCode')
     if (code.number < 0) code.invalidFor(inRange(code.number, 0, 2147483647))
   }

@@ -1,11 +1,11 @@
 /** PersistentVolumes and PersistentVolumeClaims. */
 
-import type { JsonObject, JsonValue } from '../../../../codec/json/tree.ts'
+import { JsonNumber, type JsonObject, type JsonValue } from '../../../../codec/json/tree.ts'
 import { quantityNanos } from '../../../../go/quantity.ts'
-import { dnsLabel, dnsSubdomain } from '../formats.ts'
+import { dnsLabel, dnsSubdomain, qualifiedName } from '../formats.ts'
 import { internalValue } from '../internal-types.ts'
 import type { KindRules } from '../kind-rules.ts'
-import { checkNewMeta, isSame } from '../object-meta.ts'
+import { checkChangedMeta, checkNewMeta, isSame } from '../object-meta.ts'
 import type { Place } from '../place.ts'
 import { checkAccessModes, checkClaimSpec } from '../pods/claims.ts'
 import { checkNoBacksteps } from '../pods/paths.ts'
@@ -18,7 +18,7 @@ import {
   checkStorageOs,
   requireText,
 } from '../pods/volume-sources.ts'
-import { checkResourceName } from '../pods/resources.ts'
+import { checkResourceName, isNative } from '../pods/resources.ts'
 import { checkNodeSelector } from '../pods/scheduling.ts'
 import { checkDriverName, checkHostPath, checkNfs } from '../pods/volumes.ts'
 
@@ -31,6 +31,7 @@ export const volumeRules: Readonly<Record<string, KindRules>> = {
       checkVolume(object)
       checkVolumeUpdate(object.in('spec'), old.in('spec'))
     },
+    subresources: { status: checkChangedMeta },
   },
   PersistentVolumeClaim: {
     create: object => checkClaimSpec(object.in('spec')),
@@ -39,6 +40,7 @@ export const volumeRules: Readonly<Record<string, KindRules>> = {
       checkClaimSpec(object.in('spec'))
       checkClaimUpdate(object, old)
     },
+    subresources: { status: object => checkClaimStatus(object.in('status')) },
   },
 }
 
@@ -326,4 +328,48 @@ function keep(object: JsonObject, from: JsonObject, name: string): void {
   const value = from.get(name)
   if (value === undefined) object.delete(name)
   else object.set(name, value)
+}
+
+const resizes = [
+  'ControllerResizeInProgress',
+  'ControllerResizeInfeasible',
+  'NodeResizeInProgress',
+  'NodeResizeInfeasible',
+  'NodeResizePending',
+]
+
+/** The amounts that a claim has, and those that it is being given. */
+function checkClaimStatus(status: Place): void {
+  for (const [, amount] of status.in('capacity').entries) checkAmount(amount)
+  const [states, allocated] = [
+    status.in('allocatedResourceStatuses'),
+    status.in('allocatedResources'),
+  ]
+  for (const [name, state] of states.entries) {
+    checkClaimedName(states, name)
+    if (!resizes.includes(state.text)) states.notSupported(resizes, name)
+  }
+  for (const [name, amount] of allocated.entries) {
+    if (checkClaimedName(allocated, name)) checkAmount(amount)
+  }
+}
+
+/** Shown as a whole number, rounded away from zero. */
+function checkAmount(amount: Place): void {
+  const nanos = quantityNanos(amount.text)
+  if (nanos >= 0n) return
+  const shown = new JsonNumber(String(-((-nanos + wholeNanos - 1n) / wholeNanos)))
+  amount.invalid('must be a valid resource quantity', shown)
+}
+
+const wholeNanos = 1_000_000_000n
+
+/** A resource of a claim: of those that have no domain, claims are only about storage. */
+function checkClaimedName(place: Place, name: string): boolean {
+  const problems = qualifiedName(name)
+  place.invalidFor(problems, name)
+  if (problems.length > 0) return false
+  if (!isNative(name) || name === 'storage') return true
+  place.notSupported(['storage'], name)
+  return false
 }

@@ -62,12 +62,12 @@ export function checkCounts(workload: Workload): UpdateRule {
     for (const name of parts[workload]) {
       const part = status.in(name)
       if (part.number <= status.in('replicas').number) continue
-      part.invalid('cannot be greater than status.replicas')
+      part.invalid('cannot be greater than status.replicas', part.number)
     }
     const [available, ready] = [status.in('availableReplicas'), status.in('readyReplicas')]
     if (workload !== 'daemon' && available.number > ready.number) {
       const what = workload === 'stateful' ? 'status.readyReplicas' : 'readyReplicas'
-      available.invalid(`cannot be greater than ${what}`)
+      available.invalid(`cannot be greater than ${what}`, available.number)
     }
     if (counts[workload].includes('collisionCount')) {
       checkCollisions(status.in('collisionCount'), old.in('status', 'collisionCount'))
