@@ -237,7 +237,9 @@ export class Channel {
   }
 
   async #connect(timeoutMs: number): Promise<void> {
-    if (this.#isGivenUp) throw this.#cancelled()
+    if (this.#isClosed) throw this.#cancelled()
+    // What was about to be sent on it may go elsewhere.
+    if (this.#isGivenUp) throw unreachable('the connection was given up', this.#member.url)
     // One that takes no more calls now, for it has as many as it may have, goes on with those.
     this.#connection?.end('it has as many calls as it takes')
     if (this.#failed !== undefined && performance.now() < this.#failed.untilMs) {

@@ -311,6 +311,25 @@ function unknownField(bytes: number): Buffer {
   return Buffer.concat([Buffer.of(0x7a), length, Buffer.alloc(bytes)])
 }
 
+t.test(
+  'a channel that was given up says that another may be asked, and a closed one not',
+  async t => {
+    const { port } = await startFakeEtcd(t, stream => answerWith(stream, counted(1)))
+    const member = { url: 'test', address: `127.0.0.1:${port}`, tls: undefined }
+    const channel = new Channel(member)
+    const options = { token: undefined, needsLeader: false, timeoutMs: 60_000 }
+    const call = (): Promise<Buffer> => channel.call('/a', nothing, options)
+    const underWay = call()
+    await channel.connect(60_000)
+    channel.giveUp()
+    t.same(await underWay, counted(1).subarray(5), 'a call under way is answered')
+    t.ok(channel.isIdle)
+    await refuses(t, 'source_failed', call())
+    channel.close()
+    await refuses(t, 'closed', call())
+  },
+)
+
 t.test('no bytes of a server are too odd: each call ends', async t => {
   const sockets = new Set<Socket>()
   let answer: Buffer = nothing
