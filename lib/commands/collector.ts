@@ -19,6 +19,7 @@ import {
   PerformanceObserver,
 } from 'node:perf_hooks'
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
+import { YoungRoom } from './young-room.ts'
 
 /** The heap may grow by this much, memory outside of it included, or by a tenth if that is more. */
 const roomBytes = 128 * 1024 ** 2
@@ -29,15 +30,26 @@ const roomMaxShare = 2
 /** Marking begins when this share of the room is used. */
 const markingPercent = 50
 
-/** Starts to adjust the collector. Call the returned function to stop. */
-export function giveCollectorRoom(): () => void {
+/** Starts to adjust the collector. Call the returned function to stop. Flags are for all threads, but
+ *  only collections of this one are seen: with others the room for new objects is V8's. */
+export function giveCollectorRoom(hasThreads = false): () => void {
   setFlagsFromString(`--incremental-marking-hard-trigger=${markingPercent}`)
   giveRoom()
+  const young = new YoungRoom()
+  if (hasThreads) young.end()
   const observer = new PerformanceObserver(list => {
-    if (list.getEntries().some(isFull)) giveRoom()
+    for (const entry of list.getEntries()) {
+      const kind = kindOf(entry)
+      if (kind === constants.NODE_PERFORMANCE_GC_MAJOR) giveRoom()
+      const isMinor = kind === constants.NODE_PERFORMANCE_GC_MINOR
+      if (isMinor && !hasThreads) young.collected(entry.startTime)
+    }
   })
   observer.observe({ entryTypes: ['gc'] })
-  return () => observer.disconnect()
+  return () => {
+    observer.disconnect()
+    young.end()
+  }
 }
 
 /** The percentage by which a heap with this much live memory may grow. In a process with little
@@ -54,7 +66,6 @@ function giveRoom(): void {
   setFlagsFromString(`--heap-growing-percent=${growthPercent(aliveBytes, limitBytes)}`)
 }
 
-function isFull(entry: PerformanceEntry): boolean {
-  const { detail } = entry as PerformanceEntry & { readonly detail: NodeGCPerformanceDetail }
-  return detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR
+function kindOf(entry: PerformanceEntry): number | undefined {
+  return (entry as PerformanceEntry & { readonly detail: NodeGCPerformanceDetail }).detail.kind
 }

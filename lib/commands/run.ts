@@ -3,6 +3,7 @@
 
 import type { CommandName } from './commands.ts'
 import type { CommandRunner } from './context.ts'
+import { keepYoungRoom } from './young-room.ts'
 
 const runners: Readonly<Record<CommandName, () => Promise<CommandRunner>>> = {
   check: async () => (await import('./check/check.ts')).check,
@@ -15,7 +16,10 @@ const runners: Readonly<Record<CommandName, () => Promise<CommandRunner>>> = {
   record: async () => (await import('./record.ts')).record,
   run: async () => (await import('./test-cluster/run-in-cluster.ts')).runInCluster,
   save: async () => (await import('./record.ts')).save,
-  serve: async () => (await import('./serve.ts')).serve,
+  serve: async () => {
+    keepYoungRoom()
+    return (await import('./serve.ts')).serve
+  },
   stages: async () => (await import('./stages.ts')).stages,
 }
 

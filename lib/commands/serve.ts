@@ -42,7 +42,7 @@ export async function serve(context: CommandContext): Promise<number> {
   }
   const threads = await threadsFor(values)
   const plan = await startPlan(context)
-  const takeRoomBack = giveCollectorRoom()
+  const takeRoomBack = giveCollectorRoom(threads !== undefined)
   try {
     if (isOwnEtcd) {
       await inEmbeddedEtcd(context, etcd => serveApi(context, withWings(plan, { threads }), etcd))
@@ -68,7 +68,7 @@ export async function whileServing<T>(
 ): Promise<T> {
   const threads = await threadsFor(context.values)
   const plan = await startPlan(context)
-  const takeRoomBack = giveCollectorRoom()
+  const takeRoomBack = giveCollectorRoom(threads !== undefined)
   try {
     return await inEmbeddedEtcd(context, async ({ client }) => {
       const { prefix, options } = withWings(plan, { threads })
