@@ -30,8 +30,8 @@ const roomMaxShare = 2
 /** Marking begins when this share of the room is used. */
 const markingPercent = 50
 
-/** Starts to adjust the collector. Call the returned function to stop. Flags are for all threads, but
- *  only collections of this one are seen: with others the room for new objects is V8's. */
+/** Starts to adjust the collector. Call the returned function to stop. Flags are for all threads,
+ *  but only collections of this one are seen: with others the room for new objects is V8's. */
 export function giveCollectorRoom(hasThreads = false): () => void {
   setFlagsFromString(`--incremental-marking-hard-trigger=${markingPercent}`)
   giveRoom()
