@@ -1,7 +1,6 @@
 /** POST pods/NAME/binding: a scheduler gives a pod its node. The old way is POST bindings, where
  *  the body names the pod. */
 
-import { textFromKey } from '../../../base/keys.ts'
 import { itemsOf, type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
 import { equalBytes } from '../../../codec/text.ts'
 import { badRequest, objectNotFound, plainError } from '../../../kube/status.ts'
@@ -14,7 +13,7 @@ import type { WriteKind } from '../write-kind.ts'
 import { admissionOf } from './admission.ts'
 import { checkNamespace } from './checks.ts'
 import { owned } from './ownership.ts'
-import type { Written, WriteSession } from './session.ts'
+import { keyInErrors, type Written, type WriteSession } from './session.ts'
 import type { WriteBody } from './write.ts'
 
 /** The kind of the body of a subresource. */
@@ -110,7 +109,7 @@ async function assign(
   for (;;) {
     if (entry === undefined) throw objectNotFound(resource, name)
     const pod = session.treeOf(entry)
-    checkBinding(session, binding, pod)
+    checkBinding(session, { binding, isDryRun }, pod)
     place(session, binding, pod)
     const { type } = session.kind
     const value = session.bytesOf(type === undefined ? pod : completeTree(pod, type))
@@ -122,7 +121,11 @@ async function assign(
   }
 }
 
-function checkBinding(session: WriteSession, binding: JsonObject, pod: JsonObject): void {
+function checkBinding(
+  session: WriteSession,
+  { binding, isDryRun }: { readonly binding: JsonObject; readonly isDryRun: boolean },
+  pod: JsonObject,
+): void {
   const { name } = session
   const uid = metaText(binding, 'uid')
   const node = textOf(memberOf(pod.get('spec'), 'nodeName'))
@@ -133,7 +136,7 @@ function checkBinding(session: WriteSession, binding: JsonObject, pod: JsonObjec
     throw conflict(
       { group: '', resource: 'pods' },
       name,
-      `StorageError: invalid object, Code: 4, Key: ${textFromKey(session.keyOf(name))}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metaText(pod, 'uid')}`,
+      `StorageError: invalid object, Code: 4, Key: ${keyInErrors(session, isDryRun)}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metaText(pod, 'uid')}`,
     )
   }
   if (metaText(pod, 'deletionTimestamp') !== '') {

@@ -1,7 +1,7 @@
 /** One write: what is written, by whom, and the services that it needs. */
 
 import type { Clock } from '../../../base/clock.ts'
-import { type Key, keyFromText } from '../../../base/keys.ts'
+import { type Key, keyFromText, textFromKey } from '../../../base/keys.ts'
 import type { Revision } from '../../../base/revision.ts'
 import { Slice } from '../../../base/slice.ts'
 import { NotExact } from '../../../codec/not-exact.ts'
@@ -351,4 +351,10 @@ export interface SuccessDetails {
   readonly group: string
   readonly kind: string
   readonly uid: string
+}
+
+/** The key as an error of the store has it: a dry run does not get as far as the prefix. */
+export function keyInErrors(session: WriteSession, isDryRun: boolean): string {
+  const key = textFromKey(session.keyOf(session.name))
+  return isDryRun ? key.slice(session.state.registry.etcdPrefix.length) : key
 }

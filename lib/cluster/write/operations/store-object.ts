@@ -2,7 +2,6 @@
  *  one transaction that compares the revision. When the object has changed meanwhile, the update
  *  begins again with the new object. */
 
-import { textFromKey } from '../../../base/keys.ts'
 import type { KeyValue } from '../../../store/event.ts'
 import type { JsonObject } from '../../../codec/json/tree.ts'
 import { goParseUint } from '../../../go/text.ts'
@@ -27,7 +26,7 @@ import { checkNamespace } from './checks.ts'
 import { removeStored } from './remove.ts'
 import { validateCreate, validateUpdate } from './validation.ts'
 import { withoutNewTimestamps } from '../ownership/managed-fields.ts'
-import type { Written, WriteSession } from './session.ts'
+import { keyInErrors, type Written, type WriteSession } from './session.ts'
 
 /** Generated names that are taken are made anew so often. */
 const generatedNamesMax = 8
@@ -167,7 +166,7 @@ export async function updateObject(
     const mayCreate = request.mayCreate || strategy.createsOnUpdate === true
     if (entry === undefined && !mayCreate) throw objectNotFound(session.resource, name)
     const live = entry === undefined ? undefined : session.treeOf(entry)
-    checkUid(session, request.uid, live)
+    checkUid(session, request, live)
     const object = await request.make(live)
     if (entry === undefined || live === undefined) {
       revisionOf(object)
@@ -205,10 +204,14 @@ export async function updateObject(
   }
 }
 
-function checkUid(session: WriteSession, uid: string, live: JsonObject | undefined): void {
+function checkUid(
+  session: WriteSession,
+  { uid, admission }: UpdateRequest,
+  live: JsonObject | undefined,
+): void {
   const known = live === undefined ? '' : metaText(live, 'uid')
   if (uid === '' || uid === known) return
-  const key = textFromKey(session.keyOf(session.name))
+  const key = keyInErrors(session, admission.isDryRun)
   const reason = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${known}`
   throw conflict(
     session.resource,

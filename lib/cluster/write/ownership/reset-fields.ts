@@ -104,7 +104,10 @@ const resetBySubresource: Readonly<Record<string, FieldSet>> = {
 /** Subresources that keep only some fields. */
 const keptBySubresource: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'pods/ephemeralcontainers': [['spec', 'ephemeralContainers']],
-  'pods/resize': ['containers', 'initContainers'].flatMap(list =>
-    ['resources', 'resizePolicy'].map(member => ['spec', list, '*', member]),
-  ),
+  'pods/resize': [
+    ['spec', 'resources'],
+    ...['containers', 'initContainers'].flatMap(list =>
+      ['resources', 'resizePolicy'].map(member => ['spec', list, '*', member]),
+    ),
+  ],
 }

@@ -273,7 +273,9 @@ function textMember(operation: Operation, name: string): string {
   if (typeof value === 'string') return value
   const op = memberOf(operation, 'op')
   const kind = typeof op === 'string' ? op : 'unknown'
-  throw new PatchFailure(`${kind} operation failed to decode ${name}: missing value`)
+  throw new PatchFailure(
+    `${kind} operation failed to decode ${name}: operation, missing ${name} field: missing value`,
+  )
 }
 
 function unescaped(part: string): string {

@@ -48,6 +48,7 @@ export const pods: StrategyRow = {
           if (resized === undefined) spec.delete(list)
           else spec.set(list, resized)
         }
+        if (wanted instanceof Map) copyMember(spec, wanted, 'resources')
       })
     },
   },

@@ -36,7 +36,7 @@ export async function answersTo(
 
 const madeUp: readonly (readonly [RegExp, string])[] = [
   [/[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/g, 'UID'],
-  [/202[6-9]-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?Z/g, 'TIME'],
+  [/2(?:02[6-9]|1\d\d)-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?Z/g, 'TIME'],
   [/("resourceVersion":)"\d+"/g, '$1"VERSION"'],
   // In a message that shows an object.
   [/(resourceVersion\\+":\\+")\d+/g, '$1VERSION'],

@@ -28,12 +28,17 @@ export function checkResize(object: Place, old: Place): void {
     spec.invalid('Pod QOS Class may not change as a result of resizing', noted)
   }
   if (!isSupported(old)) spec.forbidden('Pod running on node without support for resize')
+  if (!isSame(fixedAmounts(spec), fixedAmounts(before))) {
+    spec.forbidden('only cpu and memory resources are mutable at pod-level')
+  }
+  checkKept(spec, before, 'pod-level resource')
   const changes = ['containers', 'initContainers'].map(name =>
     checkOrder(spec.in(name), before.in(name), name),
   )
   if (changes.includes(true)) return
   for (const name of ['initContainers', 'containers']) {
-    for (const [now, then] of pairs(spec.in(name), before.in(name))) checkKept(now, then)
+    for (const [now, then] of pairs(spec.in(name), before.in(name)))
+      checkKept(now, then, 'resource')
   }
   for (const [now, then] of pairs(spec.in('containers'), before.in('containers'))) {
     if (!isResizeOnly(now, then)) spec.forbidden('only cpu and memory resources are mutable')
@@ -75,12 +80,12 @@ function checkOrder(containers: Place, before: Place, name: string): boolean {
 }
 
 /** Requests and limits that there are may change, and stay. */
-function checkKept(container: Place, before: Place): void {
+function checkKept(container: Place, before: Place, what: string): void {
   for (const name of ['requests', 'limits'] as const) {
     const now = container.in('resources', name)
     const then = before.in('resources', name)
     const isRemoved = [...(then.object?.keys() ?? [])].some(key => now.object?.has(key) !== true)
-    if (isRemoved) now.forbidden(`resource ${name} cannot be removed`)
+    if (isRemoved) now.forbidden(`${what} ${name} cannot be removed`)
   }
 }
 
@@ -106,11 +111,17 @@ function isResizeOnly(container: Place, before: Place): boolean {
 function withoutResizable(container: Place): JsonObject {
   const rest: JsonObject = new Map(container.object)
   rest.delete('resources')
+  return new Map([...rest, ...fixedAmounts(container)])
+}
+
+/** The amounts that may not change. */
+function fixedAmounts(owner: Place): JsonObject {
+  const fixed: JsonObject = new Map()
   for (const name of ['requests', 'limits']) {
-    const amounts: JsonObject = new Map(container.in('resources', name).object)
+    const amounts: JsonObject = new Map(owner.in('resources', name).object)
     amounts.delete('cpu')
     amounts.delete('memory')
-    rest.set(name, amounts)
+    fixed.set(name, amounts)
   }
-  return rest
+  return fixed
 }
