@@ -32,18 +32,20 @@ export async function requestToken(session: WriteSession, sent: WriteBody): Prom
   if (access === undefined) throw needsUpstream(session.resource, 'create token')
   const { object: request, options } = await subresourceBody(session, sent, kind)
   const { namespace, name } = session
-  const account = await found(session, 'serviceaccounts', name)
-  if (account === undefined) {
-    const isThere = (await found(session, 'namespaces', namespace)) !== undefined
-    if (isThere) throw objectNotFound(session.resource, name)
-    throw objectNotFound({ group: '', resource: 'namespaces' }, namespace)
-  }
   if (metaText(request, 'name') !== '' && metaText(request, 'name') !== name) {
     const detail = 'must match the service account name if specified'
     throw invalidObject({ group: 'authentication.k8s.io', kind: 'TokenRequest' }, name, [
       invalid('metadata.name', metaText(request, 'name'), detail),
     ])
   }
+  const account = await found(session, 'serviceaccounts', name)
+  if (account === undefined) {
+    const isThere = (await found(session, 'namespaces', namespace)) !== undefined
+    if (isThere) throw objectNotFound(session.resource, name)
+    throw objectNotFound({ group: '', resource: 'namespaces' }, namespace)
+  }
+  const uid = metaText(account, 'uid')
+  checkUid(metaText(request, 'uid'), uid, name)
   const spec = specOf(request)
   const seconds = numberOf(spec.get('expirationSeconds')) ?? 0
   const errors = secondsErrors(seconds, spec.get('expirationSeconds'))
@@ -58,7 +60,6 @@ export async function requestToken(session: WriteSession, sent: WriteBody): Prom
   const asked = itemsOf(spec.get('audiences')).map(textOf)
   const audiences = asked.length === 0 ? access.audiences : asked
   const bound = await boundObject(session, spec.get('boundObjectRef'))
-  const uid = metaText(account, 'uid')
   const { token, expiresAtMs } = access.issueToken({
     account: { name, uid },
     namespace,
@@ -85,6 +86,15 @@ export async function requestToken(session: WriteSession, sent: WriteBody): Prom
   return { type: 'tree', code: 201, object: managed }
 }
 
+function checkUid(sent: string, uid: string, name: string): void {
+  if (sent === '' || sent === uid) return
+  throw conflict(
+    { group: 'authentication.k8s.io', resource: 'TokenRequest' },
+    name,
+    `the UID in the token request (${sent}) does not match the UID of the service account (${uid})`,
+  )
+}
+
 /** The metadata that was sent, in Go's order, with the uid of the account. */
 function answeredMetadata(
   sent: JsonObject,
@@ -96,6 +106,7 @@ function answeredMetadata(
     ['generateName', sent.get('generateName') ?? null],
     ['namespace', namespace],
     ['uid', uid],
+    ['resourceVersion', sent.get('resourceVersion') ?? null],
     ['creationTimestamp', now],
   ])
   for (const member of ['labels', 'annotations', 'ownerReferences', 'finalizers']) {

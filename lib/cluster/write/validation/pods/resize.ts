@@ -37,8 +37,9 @@ export function checkResize(object: Place, old: Place): void {
   )
   if (changes.includes(true)) return
   for (const name of ['initContainers', 'containers']) {
-    for (const [now, then] of pairs(spec.in(name), before.in(name)))
+    for (const [now, then] of pairs(spec.in(name), before.in(name))) {
       checkKept(now, then, 'resource')
+    }
   }
   for (const [now, then] of pairs(spec.in('containers'), before.in('containers'))) {
     if (!isResizeOnly(now, then)) spec.forbidden('only cpu and memory resources are mutable')
