@@ -16,7 +16,7 @@ interface Formula {
 
 /** Memory of a process with one thread. */
 export const formula: Formula = {
-  baseBytes: 130 * mebibyte,
+  baseBytes: 110 * mebibyte,
   objectBytes: 450,
   listsMaxBytes: 1024 * mebibyte,
 }
