@@ -190,3 +190,18 @@ t.test('schemas are nested as deep as there is room for, and no deeper', async t
   }
   t.equal(throughProtobuf(definition(nested(500))), 'JSON is nested too deep')
 })
+
+t.test('a zero time is an empty message, and a moment after it is not', async t => {
+  const timeOf = (apiVersion: string, kind: string, members: string): unknown => {
+    const bytes = protobufFromJson(Buffer.from(object(apiVersion, kind, members)))
+    return bytes instanceof NotExact ? bytes.reason : Buffer.from(bytes).toString('hex')
+  }
+  const lease = (time: string): unknown =>
+    timeOf('coordination.k8s.io/v1', 'Lease', `"spec":{"renewTime":"${time}"}`)
+  t.match(lease('0001-01-01T00:00:00.000000Z'), /120222001a002200$/)
+  t.match(lease('0001-01-01T00:00:00.000001Z'), /1210220e088092b8c398feffffff0110e8071a002200$/)
+  t.equal(lease('0001-01-01T00:00:00Z'), 'a time does not have six digits of a second')
+  const pod = (time: string): unknown => timeOf('v1', 'Pod', `"status":{"startTime":"${time}"}`)
+  t.match(pod('0001-01-01T00:00:00Z'), /3a00/)
+  t.match(pod('0001-01-01T00:00:01Z'), /3a0d088192b8c398feffffff011000/)
+})
