@@ -14,11 +14,12 @@ import {
   textFromTree,
 } from '../../../codec/json/tree.ts'
 import type { MessageType } from '../../../codec/schema/schema.ts'
-import { goQuote } from '../../../go/text.ts'
+import { goParseInt, goQuote } from '../../../go/text.ts'
 import { completeAutoscaler } from '../strategies/autoscalers.ts'
 import { completeService } from '../strategies/services.ts'
 import { groupVersionText } from '../../../kube/resources/resource.ts'
 import { badRequest, StatusError } from '../../../kube/status.ts'
+import { textOf } from '../metadata.ts'
 import type { FieldValidation } from '../write-options.ts'
 import type { WriteKind } from '../write-kind.ts'
 import { completeTree } from './complete-tree.ts'
@@ -111,7 +112,20 @@ export async function decodeBuiltIn(
     refusal(kind, named, new DecodeError(message)),
   )
   await slice.giveWay()
-  return { object: completeBuiltIn(decoded.object, kind), warnings }
+  try {
+    return { object: completeBuiltIn(decoded.object, kind), warnings }
+  } catch (error) {
+    throw refusal(kind, named, error)
+  }
+}
+
+/** DaemonSets count their templates in an annotation, which is a number of Go's internal type. */
+function checkTemplateGeneration(object: JsonObject): void {
+  const annotations = memberOf(object.get('metadata'), 'annotations')
+  const generation = memberOf(annotations, 'deprecated.daemonset.template.generation')
+  if (generation === undefined) return
+  const { error } = goParseInt(textOf(generation))
+  if (error !== undefined) throw new DecodeError(error)
 }
 
 /** Warnings of strict decoding, under a directive: warnings, or a refusal made by `refuse`. */
@@ -135,9 +149,8 @@ export function completeBuiltIn(
   object.set('kind', kind)
   applyDecodeDefaults(object, type, `${apiVersion} ${kind}`)
   if (kind === 'Service' && apiVersion === 'v1') completeService(object)
-  if (kind === 'HorizontalPodAutoscaler' && apiVersion === 'autoscaling/v1') {
-    completeAutoscaler(object)
-  }
+  if (kind === 'HorizontalPodAutoscaler') completeAutoscaler(object, apiVersion)
+  if (kind === 'DaemonSet') checkTemplateGeneration(object)
   if (kind === 'StatefulSet') nameClaims(object)
   const complete = completeTree(object, type)
   const managedFields = memberOf(object.get('metadata'), 'managedFields')

@@ -86,6 +86,7 @@ export const strategyRows: Readonly<Record<string, StrategyRow>> = {
     ...templated,
     prepareCreate: beginTemplateGeneration,
     prepareUpdate: countTemplate,
+    subresources: { status: (object, old) => setTemplateGeneration(object, generationIn(old)) },
   },
   'apps/deployments': {
     ...templated,
@@ -209,21 +210,22 @@ const templateGeneration = 'deprecated.daemonset.template.generation'
 
 /** DaemonSets count changes of their template in an annotation, which Go has as a field. */
 function beginTemplateGeneration(object: JsonObject): void {
-  const known = Number(
-    textOf(memberOf(memberOf(object.get('metadata'), 'annotations'), templateGeneration)),
-  )
+  const known = generationIn(object)
   setTemplateGeneration(object, known >= 1 ? known : 1)
 }
 
 function countTemplate(object: JsonObject, old: JsonObject): void {
-  const known = Number(
-    textOf(memberOf(memberOf(old.get('metadata'), 'annotations'), templateGeneration)),
-  )
+  const known = generationIn(old)
   const isSame = isEqual(
     memberOf(object.get('spec'), 'template'),
     memberOf(old.get('spec'), 'template'),
   )
   setTemplateGeneration(object, isSame ? known : known + 1)
+}
+
+function generationIn(object: JsonObject): number {
+  const annotations = memberOf(object.get('metadata'), 'annotations')
+  return Number(textOf(memberOf(annotations, templateGeneration)))
 }
 
 function setTemplateGeneration(object: JsonObject, generation: number): void {

@@ -24,7 +24,7 @@ export const ownAnnotations: readonly string[] = [
   'behavior',
   'scale-down-tolerance',
   'scale-up-tolerance',
-]
+].map(name => prefix + name)
 
 /** The object as v1 has it. Members are in no particular order, but in the annotations, where they
  *  are in Go's. More than one metric of the CPU is not exact: which of them counts is not settled
@@ -42,7 +42,7 @@ export function downgradeAutoscaler(autoscaler: JsonObject): JsonObject | NotExa
   }
   const metadata = new Map(asObject(autoscaler.get('metadata')))
   const annotations = new Map(asObject(metadata.get('annotations')))
-  for (const name of ownAnnotations) annotations.delete(prefix + name)
+  for (const name of ownAnnotations) annotations.delete(name)
   const others = metrics.filter(
     metric => !isCpu(metric) || utilizationOf(metric, 'target') === null,
   )

@@ -50,7 +50,7 @@ export function upgradeAutoscaler(autoscaler: JsonObject, schema: Schema): JsonO
         ? []
         : [cpuMetric('current', current)]
   const conditions = note('conditions')
-  for (const name of ownAnnotations) annotations.delete(prefix + name)
+  for (const name of ownAnnotations) annotations.delete(name)
   metadata.delete('annotations')
   if (annotations.size > 0) metadata.set('annotations', annotations)
   return objectOf({

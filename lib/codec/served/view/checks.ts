@@ -19,6 +19,7 @@ import {
   windowOf,
   windowsOf,
 } from './check-functions.ts'
+import { ownAnnotations } from '../convert/autoscalers.ts'
 import { fieldOf, onField, onNumber, textSource, zeroSource } from './presets.ts'
 
 /** Source for a message type that is true when the rule could apply. */
@@ -182,13 +183,13 @@ const lacksTemplateGeneration: Predicate = (out, start, end) => {
   return !/^(?:0|[1-9]\d{0,17})$/.test(textOf(out, value))
 }
 
+const lostNames: ReadonlySet<string> = new Set(ownAnnotations)
+
 /** An autoscaler with annotations that hold what older versions had no fields for. `start` to `end`
  *  is its metadata. */
 const hasAutoscalingAnnotation: Predicate = (out, start, end) => {
   const annotations = numberOf('meta/v1.ObjectMeta', 'annotations')
-  return keysOf(out, { start, end }, annotations).some(key =>
-    textOf(out, key).startsWith('autoscaling.alpha.kubernetes.io/'),
-  )
+  return keysOf(out, { start, end }, annotations).some(key => lostNames.has(textOf(out, key)))
 }
 
 /** A reference to the source of a claim's data that has no namespace. `start` to `end` is the

@@ -316,7 +316,9 @@ function checkClaimRest(object: Place, old: Place): void {
     // A claim may get the class that is the default.
     if (spec.has('storageClassName')) keep(spec, was, 'storageClassName')
   }
-  if (isSame(spec, was)) return
+  // No class may become the default one; the class without a name stays none.
+  const [now, before] = [spec, was].map(of => of.get('storageClassName') ?? null)
+  if (isSame(spec, was) && now === before) return
   object
     .in('spec')
     .forbidden(
