@@ -74,17 +74,24 @@ function managerErrors(manager: string): FieldError[] {
   if (Buffer.byteLength(manager) > managerMaxBytes) {
     errors.push(tooLong('fieldManager', managerMaxBytes))
   }
+  for (const problem of unprintableIn(manager)) {
+    errors.push(invalid('fieldManager', manager, problem))
+  }
+  return errors
+}
+
+/** The characters of a manager's name that cannot be printed, each in words. */
+export function unprintableIn(manager: string): string[] {
+  const problems: string[] = []
   let at = 0
   for (const char of manager) {
     if (!printable.test(char)) {
       const code = (char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')
-      errors.push(
-        invalid('fieldManager', manager, `invalid character U+${code} (at position ${at})`),
-      )
+      problems.push(`invalid character U+${code} (at position ${at})`)
     }
     at += Buffer.byteLength(char)
   }
-  return errors
+  return problems
 }
 
 /** unicode.IsPrint */

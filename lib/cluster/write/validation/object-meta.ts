@@ -12,6 +12,7 @@ import {
   pathSegment,
   qualifiedName,
 } from './formats.ts'
+import { unprintableIn } from '../write-options.ts'
 import type { Place } from './place.ts'
 
 /** The rules for an object's metadata. */
@@ -245,6 +246,7 @@ function checkManagedFields(managedFields: Place): void {
     if (type.text !== '' && type.text !== 'FieldsV1') type.invalid('must be `FieldsV1`')
     const manager = entry.in('manager')
     if (byteLength(manager.text) > 128) manager.tooLong(128)
+    manager.invalidFor(unprintableIn(manager.text), manager.text)
     const subresource = entry.in('subresource')
     if (byteLength(subresource.text) > 256) subresource.tooLong(256)
   }
