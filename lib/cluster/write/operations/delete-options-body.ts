@@ -7,7 +7,7 @@ import { readEnvelope } from '../../../codec/transcode/envelope.ts'
 import { jsonFromEnvelope } from '../../../codec/transcode/transcode.ts'
 import { badRequest } from '../../../kube/status.ts'
 import { bodyFormOf, parseBody } from '../decode/body.ts'
-import { jsonBody } from '../decode/documents.ts'
+import { jsonBody, unnamed } from '../decode/documents.ts'
 import { DecodeError, decodeTyped } from '../decode/typed-decoder.ts'
 import {
   type DeleteOptions,
@@ -29,11 +29,24 @@ export async function readDeleteOptions(
     const document =
       form === 'protobuf'
         ? protobufOptions(body, type)
-        : optionsDocument((await parseBody(body, form, slice)).document)
+        : optionsDocument(await sentDocument(body, form, slice))
     return deleteOptionsFromTree(decodeTyped(document, type).object)
   } catch (error) {
     if (error instanceof DecodeError) throw badRequest(error.message)
     throw error
+  }
+}
+
+/** The body as it was sent. JSON is looked into for its kind first, which errors say. */
+async function sentDocument(
+  body: Uint8Array,
+  form: Parameters<typeof parseBody>[1],
+  slice: WriteSession['slice'],
+): Promise<ParsedDocument> {
+  try {
+    return (await parseBody(body, form, slice)).document
+  } catch (error) {
+    throw error instanceof DecodeError && form === 'json' ? unnamed(error) : error
   }
 }
 

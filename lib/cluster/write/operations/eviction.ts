@@ -30,14 +30,14 @@ export async function evict(session: WriteSession, sent: WriteBody): Promise<Wri
   const admission = admissionOf(session, body.options)
   await admission.mutate(eviction, undefined)
   await admission.validate(eviction, undefined)
+  const entry = await session.store.get(session.keyOf(session.name), session.signal)
+  if (entry === undefined) throw objectNotFound(session.resource, session.name)
   const given = eviction.get('deleteOptions')
   const asked = deleteOptionsFromTree(given instanceof Map ? given : new Map())
   const deleteOptions: DeleteOptions = {
     ...asked,
     isDryRun: body.options.isDryRun || asked.isDryRun,
   }
-  const entry = await session.store.get(session.keyOf(session.name), session.signal)
-  if (entry === undefined) throw objectNotFound(session.resource, session.name)
   await allowDisruption(session, session.treeOf(entry), deleteOptions.isDryRun)
   await deleteObject(session, deleteOptions)
   return { type: 'success', code: 201, hasCode: true, details: undefined }

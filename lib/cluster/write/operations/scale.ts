@@ -56,7 +56,7 @@ export async function updateScale(session: WriteSession, sent: WriteBody): Promi
   checkName(decoded.object, session)
   const make: MakeScale = async live =>
     owned(scaling, { live, object: copyTree(decoded.object) as JsonObject, options })
-  return store(session, make, options)
+  return store(session, make, { options, uid: metaText(decoded.object, 'uid') })
 }
 
 /** PATCH of a Scale. */
@@ -69,7 +69,7 @@ export async function patchScale(session: WriteSession, sent: WriteBody): Promis
     checkName(scale, session)
     return scale
   }
-  const written = await store(session, changed, options)
+  const written = await store(session, changed, { options, uid: '' })
   session.warn(scaling.warnings)
   return written
 }
@@ -77,12 +77,12 @@ export async function patchScale(session: WriteSession, sent: WriteBody): Promis
 async function store(
   session: WriteSession,
   make: MakeScale,
-  options: WriteOptions,
+  { options, uid }: { readonly options: WriteOptions; readonly uid: string },
 ): Promise<Written> {
   const admission = admissionOf(session, options)
   const parent = session.to(session.resource, session.name)
   const written = await updateObject(parent, {
-    uid: '',
+    uid,
     mayCreate: false,
     admission: { isDryRun: options.isDryRun },
     make: async live => scaled(session, live ?? new Map(), { make, admission }),

@@ -66,7 +66,7 @@ t.test('a Scale of something else is refused, and changes nothing', async t => {
   const rows: readonly (readonly [object, string | RegExp])[] = [
     [
       scale({ uid: 'other' }, { replicas: 1 }),
-      `409: Operation cannot be fulfilled on deployments/scale.apps "a": Precondition failed: UID in precondition: other, UID in object meta: ${uid}`,
+      `409: Operation cannot be fulfilled on deployments.apps "a": StorageError: invalid object, Code: 4, Key: /registry/deployments/ns/a, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: other, UID in object meta: ${uid}`,
     ],
     [
       scale({ name: 'b' }, { replicas: 1 }),
