@@ -121,22 +121,29 @@ async function assign(
   }
 }
 
+/** The metadata of a binding that its pod has to have, and their names in Go. */
+const preconditions = [
+  ['uid', 'UID'],
+  ['resourceVersion', 'ResourceVersion'],
+] as const
+
 function checkBinding(
   session: WriteSession,
   { binding, isDryRun }: { readonly binding: JsonObject; readonly isDryRun: boolean },
   pod: JsonObject,
 ): void {
   const { name } = session
-  const uid = metaText(binding, 'uid')
   const node = textOf(memberOf(pod.get('spec'), 'nodeName'))
   const refuse = (reason: string): never => {
     throw conflict({ group: '', resource: 'pods/binding' }, name, reason)
   }
-  if (uid !== '' && uid !== metaText(pod, 'uid')) {
+  for (const [member, word] of preconditions) {
+    const [asked, known] = [metaText(binding, member), metaText(pod, member)]
+    if (asked === '' || asked === known) continue
     throw conflict(
       { group: '', resource: 'pods' },
       name,
-      `StorageError: invalid object, Code: 4, Key: ${keyInErrors(session, isDryRun)}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metaText(pod, 'uid')}`,
+      `StorageError: invalid object, Code: 4, Key: ${keyInErrors(session, isDryRun)}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: ${word} in precondition: ${asked}, ${word} in object meta: ${known}`,
     )
   }
   if (metaText(pod, 'deletionTimestamp') !== '') {
