@@ -105,6 +105,7 @@ function handle(context: RequestContext, options: HandlerOptions): void {
   else {
     finish(context, answer, options).catch((error: unknown) => {
       options.onFault(error)
+      context.release()
       exchange.abort()
     })
   }
