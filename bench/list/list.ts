@@ -148,16 +148,21 @@ function floorOf(
   return { name, value: ratio, bound: 'at least', limit: floor, unit: floorUnit }
 }
 
-/** A compressed list must be the list. */
+/** A compressed list must be the list, as it was before or is after: a server that starts writes
+ *  objects of its own, and a list says the revision. */
 async function checkGzip(
   program: Program,
   { paths, headers, plainHeaders }: Scenario,
 ): Promise<void> {
   const path = paths[0]!
-  const plain = await program.get(path, plainHeaders ?? headers)
+  let plain = await program.get(path, plainHeaders ?? headers)
   for (let i = 0; i < 2; i++) {
-    const zipped = await program.get(path, headers)
-    if (!gunzipSync(zipped).equals(plain)) throw new Error('the compressed list is another one')
+    const before = plain
+    const list = gunzipSync(await program.get(path, headers))
+    plain = await program.get(path, plainHeaders ?? headers)
+    if (!list.equals(before) && !list.equals(plain)) {
+      throw new Error('the compressed list is another one')
+    }
   }
 }
 
