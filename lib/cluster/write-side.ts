@@ -262,7 +262,7 @@ function leading(
 }
 
 /** The keyspaces that controllers follow. */
-function followedBelow(prefix: string): FollowedKeyspaces {
+export function followedBelow(prefix: string): FollowedKeyspaces {
   const below = (resource: string): Key => keyFromText(`${prefix}/${resource}/`)
   return {
     namespaces: below('namespaces'),

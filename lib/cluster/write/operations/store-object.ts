@@ -52,7 +52,7 @@ export async function createObject(
         const entry = await session.written(key, prepared.value, revision)
         return { type: 'object', code: 201, entry }
       }
-      // A text that is no number is none, as in etcd3's own store of Kubernetes.
+      // A text that is no number counts as none, as in kube-apiserver.
       if ((goParseUint(metaText(copy, 'resourceVersion')).value ?? 0n) !== 0n) {
         throw plainError('resourceVersion should not be set on objects to be created')
       }

@@ -1,16 +1,13 @@
 /** A server of writes in memory with the controllers around it, and a clock that stands still: what
  *  they do is seen object by object, without a socket or a process. */
 
-import type { Key } from '../../../../lib/base/keys.ts'
-import { keyFromText, prefixRange } from '../../../../lib/base/keys.ts'
+import { type Key, prefixRange } from '../../../../lib/base/keys.ts'
 import type { Revision } from '../../../../lib/base/revision.ts'
 import { ApiCluster } from '../../../../lib/cluster/controllers/api-cluster.ts'
-import {
-  Controllers,
-  type FollowedKeyspaces,
-} from '../../../../lib/cluster/controllers/controllers.ts'
+import { Controllers } from '../../../../lib/cluster/controllers/controllers.ts'
 import { NamespaceBasics } from '../../../../lib/cluster/controllers/namespace-basics.ts'
 import type { ObjectPlace } from '../../../../lib/cluster/controllers/cluster.ts'
+import { followedBelow } from '../../../../lib/cluster/write-side.ts'
 import type { WriteSession } from '../../../../lib/cluster/write/operations/session.ts'
 import { textFromTree } from '../../../../lib/codec/json/tree.ts'
 import type { Event, KeyValue } from '../../../../lib/store/event.ts'
@@ -19,20 +16,7 @@ import { FakeClock } from '../../fake-clock.ts'
 import { AskedWorld } from './asked-world.ts'
 import { MemoryStore } from './memory-store.ts'
 
-const below = (resource: string): Key => keyFromText(`/registry/${resource}/`)
-
-const followed: FollowedKeyspaces = {
-  namespaces: below('namespaces'),
-  pods: below('pods'),
-  accounts: below('serviceaccounts'),
-  configMaps: below('configmaps'),
-  claims: below('persistentvolumeclaims'),
-  volumes: below('persistentvolumes'),
-  classes: below('volumeattributesclasses'),
-  clusterRoles: below('clusterroles'),
-  quotas: below('resourcequotas'),
-  policies: below('validatingadmissionpolicies'),
-}
+const followed = followedBelow('/registry')
 
 /** Tells of each change, before the write that makes it is answered. */
 class ToldStore extends MemoryStore {
