@@ -86,20 +86,20 @@ export function compileFilter(selection: Selection, makeReader: MakeReader): Fil
 let last:
   | (ShardHash & {
       readonly key: Key
-      readonly createRevision: number
+      readonly modRevision: number
       readonly reader: SelectableReader
     })
   | undefined
 
-/** The hash of an object's uid, which it keeps for life. The last one is kept: a change is looked
- *  up by it, and then tested before and after, and to read an object takes longer than the rest. */
+/** The hash of an object's uid. The last one is kept: a change is looked up by it, and then tested
+ *  for each watch, and to read an object takes longer than the rest. */
 export function uidHash(entry: KeyValue, reader: SelectableReader): ShardHash | NotExact {
-  const { key, createRevision } = entry
-  const isLast = last?.createRevision === createRevision && last.key === key
+  const { key, modRevision } = entry
+  const isLast = last?.modRevision === modRevision && last.key === key
   if (last !== undefined && isLast && last.reader === reader) return last
   const problem = reader.read(entry)
   if (problem !== undefined) return problem
-  last = { ...shardHash(reader.field(uidField)), key, createRevision, reader }
+  last = { ...shardHash(reader.field(uidField)), key, modRevision, reader }
   return last
 }
 

@@ -39,6 +39,13 @@ t.test('an object is read once for its shard, and others anew', async t => {
   t.equal(other.reads(), 1, 'another reader reads for itself')
 })
 
+t.test('an object to which somebody wrote another uid has its hash', async t => {
+  const reader = countingReader()
+  t.match(uidHash(pod('x', 'one', 1), reader), shardHash('one'))
+  const changed = Object.assign(pod('x', 'two', 2), { createRevision: 1 })
+  t.match(uidHash(changed, reader), shardHash('two'))
+})
+
 t.test('what cannot be read is kept for nobody', async t => {
   const problem = new NotExact('it cannot be read')
   const reader = { ...countingReader(), read: () => problem }
