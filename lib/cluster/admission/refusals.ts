@@ -1,6 +1,6 @@
 /** The refusals of admission plugins, in the words of kube-apiserver. */
 
-import { type StatusCause, StatusError } from '../../kube/status.ts'
+import type { StatusCause, StatusError } from '../../kube/status.ts'
 import { metaText } from '../write/metadata.ts'
 import { forbiddenWrite } from '../write/refusals.ts'
 import type { Attributes } from './plugin.ts'
@@ -12,16 +12,6 @@ export function forbidden(
   causes?: readonly StatusCause[],
 ): StatusError {
   return forbiddenWrite(attributes.session.kind, nameOf(attributes), reason, causes)
-}
-
-/** Something that is neither the client's fault nor allowed went wrong. */
-export function internal(message: string): StatusError {
-  return new StatusError('unsupported', {
-    code: 500,
-    message: `Internal error occurred: ${message}`,
-    reason: 'InternalError',
-    details: { causes: [{ reason: '', message }] },
-  })
 }
 
 /** The name of the request. A name that is to be generated is not known yet. */

@@ -21,7 +21,7 @@ import { storedBytes } from '../write/stored-form.ts'
 import { writeKindOf } from '../write/write-kinds.ts'
 import type { WriteKind } from '../write/write-kind.ts'
 import type { Attributes } from './plugin.ts'
-import { internal } from './refusals.ts'
+import { internalError } from '../write/refusals.ts'
 
 /** The objects of a request in the version of a resource. */
 export interface ReviewedObjects {
@@ -112,7 +112,7 @@ async function converted(
   const { session } = attributes
   if (session.conversions !== undefined) return inVersion(session, object, to)
   const encoder = session.state.encoderOf(to)
-  if (encoder instanceof NotExact) throw internal(encoder.reason)
+  if (encoder instanceof NotExact) throw internalError(encoder.reason)
   const value = storedBytes(session.resource, session.kind, object)
   const made = treeOf(encoder, to, entryOf(session.keyOf('-'), value, 1))
   setMeta(made, 'resourceVersion', memberOf(object.get('metadata'), 'resourceVersion'))
@@ -172,12 +172,12 @@ function decoded(kind: WriteKind, value: JsonObject, isStrict: boolean): JsonObj
     if (type !== undefined) {
       const { object, strictErrors } = decodeTyped(treeDocument(value), type)
       if (isStrict && strictErrors.length > 0) {
-        throw internal(`strict decoding error: ${strictErrors.join(', ')}`)
+        throw internalError(`strict decoding error: ${strictErrors.join(', ')}`)
       }
       return completeBuiltIn(object, { ...kind, type })
     }
   } catch (error) {
-    if (error instanceof DecodeError) throw internal(error.message)
+    if (error instanceof DecodeError) throw internalError(error.message)
     throw error
   }
   const copy = copyTree(value) as JsonObject

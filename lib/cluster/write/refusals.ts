@@ -53,6 +53,16 @@ export function forbiddenWrite(
   })
 }
 
+/** Something that is neither the client's fault nor allowed went wrong. */
+export function internalError(message: string): StatusError {
+  return new StatusError('unsupported', {
+    code: 500,
+    message: `Internal error occurred: ${message}`,
+    reason: 'InternalError',
+    details: { causes: [{ reason: '', message }] },
+  })
+}
+
 /** Characters of all errors of an object together: an error may show a whole list, and each item
  *  of the list may have such an error. */
 export const errorsMaxLength: number = 8 * 1024 * 1024

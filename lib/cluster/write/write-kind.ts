@@ -14,6 +14,8 @@ export interface WriteKind {
   /** Other versions in which a body may be: of the same fields. */
   readonly otherVersions?: readonly string[] | undefined
   readonly kind: string
+  /** False for Scales of custom resources, which have a scheme of their own. */
+  readonly hasInternalType?: boolean | undefined
   /** The plural name. */
   readonly resource: string
   readonly isNamespaced: boolean

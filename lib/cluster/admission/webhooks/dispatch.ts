@@ -15,7 +15,7 @@ import { DecodeError } from '../../write/decode/typed-decoder.ts'
 import { numberOf, textOf } from '../../write/metadata.ts'
 import { applyJsonPatch, PatchFailure } from '../../write/patches/json-patch.ts'
 import type { Attributes } from '../plugin.ts'
-import { internal } from '../refusals.ts'
+import { internalError } from '../../write/refusals.ts'
 import { reviewedAs, type ReviewedObjects, takeChanged } from '../reviewed-objects.ts'
 import { CallFailure, type HookCaller, statusProblem } from './caller.ts'
 import type { Hook } from './hooks.ts'
@@ -148,7 +148,7 @@ function detailsOf(value: JsonValue | undefined): StatusDetails | undefined {
 function refuseUnlessIgnored(hook: Hook, error: unknown): void {
   if (!(error instanceof HookFailure)) throw error
   if (hook.ignoresFailures) return
-  throw internal(`failed calling webhook ${goQuote(hook.name)}: ${error.message}`)
+  throw internalError(`failed calling webhook ${goQuote(hook.name)}: ${error.message}`)
 }
 
 /** Asks a validating hook. */
@@ -199,7 +199,7 @@ async function change(
   const operations = operationsOf(patch)
   if (operations.length === 0) return false
   if (object === undefined) {
-    throw internal(
+    throw internalError(
       `admission webhook ${goQuote(hook.name)} attempted to modify the object, which is not supported for this operation`,
     )
   }
@@ -240,8 +240,8 @@ function patchedBy(object: JsonObject, operations: readonly JsonObject[]): JsonO
     const patched = applyJsonPatch(object, operations)
     if (patched instanceof Map) return patched
   } catch (error) {
-    if (error instanceof PatchFailure) throw internal(error.message)
+    if (error instanceof PatchFailure) throw internalError(error.message)
     throw error
   }
-  throw internal('the patch does not make an object')
+  throw internalError('the patch does not make an object')
 }

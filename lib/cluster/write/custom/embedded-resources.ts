@@ -4,7 +4,7 @@
 import { appendAll } from '../lists.ts'
 import { isObject } from '../../../base/untyped.ts'
 import type { Schema } from '../../../codec/schema/schema.ts'
-import { type JsonValue, sortTree } from '../../../codec/json/tree.ts'
+import { type JsonObject, type JsonValue, sortTree } from '../../../codec/json/tree.ts'
 import { DecodeError, decodeTyped } from '../decode/typed-decoder.ts'
 import { treeDocument } from '../decode/documents.ts'
 import { completeTree } from '../decode/complete-tree.ts'
@@ -23,6 +23,22 @@ export function decodeMetadata(metadata: JsonValue, schema: Schema): DecodedMeta
   // As Go, which decodes the text that it makes of a map.
   const { object, unknownFields } = decodeTyped(treeDocument(sortTree(metadata)), type)
   return { metadata: completeTree(object, type), unknownFields }
+}
+
+/** The members that Go's type takes one by one: of an apply, the others are dropped. */
+export function wellFormed(metadata: JsonValue, schema: Schema): JsonValue {
+  if (!(metadata instanceof Map)) return metadata
+  return new Map([...metadata].filter(member => isMetadata(new Map([member]), schema)))
+}
+
+function isMetadata(metadata: JsonObject, schema: Schema): boolean {
+  try {
+    decodeMetadata(metadata, schema)
+    return true
+  } catch (error) {
+    if (error instanceof DecodeError) return false
+    throw error
+  }
 }
 
 interface DecodedMetadata {

@@ -99,14 +99,14 @@ export async function decodeBuiltIn(
   const { document, strictErrors } = await documentOf(kind, { body, form }, slice)
   await slice.giveWay()
   const named = nameOf(document, kind, body)
-  const type = typeOf(named, kind)
   let decoded: Decoded
   try {
-    decoded = decodeTyped(document, type)
+    decoded = decodeNamed(document, named, kind)
   } catch (error) {
     throw refusal(kind, named, error)
   }
-  checkKind(named, type, kind)
+  const apiVersion = groupVersionText(named.group, named.version)
+  if (!isTakenAs(kind, apiVersion)) throw otherVersion(apiVersion, kind)
   const all = [...strictErrors, ...decoded.strictErrors]
   const warnings = judged(all, fieldValidation, message =>
     refusal(kind, named, new DecodeError(message)),
@@ -214,27 +214,59 @@ function nameOf(document: ParsedDocument, kind: WriteKind, body: Uint8Array): Na
   }
 }
 
-function typeOf(named: Named, kind: WriteKind): MessageType {
-  const apiVersion = groupVersionText(named.group, named.version)
-  const found = kind.schema.findKind(apiVersion, named.kind)
-  if (found !== undefined) return found.type
-  const scheme = 'k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30'
-  const message = `no kind ${goQuote(named.kind)} is registered for version ${goQuote(apiVersion)} in scheme ${goQuote(scheme)}`
-  throw refusal(kind, named, new DecodeError(message))
+/** The scheme that kinds are registered in, as messages name it. */
+export function schemeOf({ hasInternalType }: WriteKind): string {
+  return hasInternalType === false
+    ? goQuote('k8s.io/client-go/scale/util.go:146')
+    : goQuote('k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30')
 }
 
-/** Go converts what it has decoded into the internal type of the kind that is written. */
-function checkKind(named: Named, type: MessageType, kind: WriteKind): void {
-  const [expected] = (kind.type?.name ?? '').split('/')
-  const [folder = '', name = ''] = type.name.split('/')
-  if (named.kind !== kind.kind || folder !== expected) {
-    const message = `converting (${name}) to (${expected}.${kind.kind}): unknown conversion`
-    throw refusal(kind, named, new DecodeError(message))
-  }
+/** Decodes a document as the type that it names, and throws `DecodeError` where Go could not
+ *  convert that into the internal type of the kind that is written. */
+export function decodeNamed(document: ParsedDocument, named: Named, kind: WriteKind): Decoded {
   const apiVersion = groupVersionText(named.group, named.version)
-  const isTaken =
-    apiVersion === kind.apiVersion || kind.otherVersions?.includes(apiVersion) === true
-  if (!isTaken) throw otherVersion(apiVersion, kind)
+  const expected = kind.hasInternalType === false ? 'v1' : internalPackage(kind.type?.name ?? '')
+  const unknownConversion = (from: string): DecodeError =>
+    new DecodeError(`converting (${from}) to (${expected}.${kind.kind}): unknown conversion`)
+  const found = kind.schema.findKind(apiVersion, named.kind)
+  if (found === undefined && isMetaKind(kind, named)) throw unknownConversion(`v1.${named.kind}`)
+  if (found === undefined) {
+    const name = goQuote(named.kind)
+    throw new DecodeError(
+      `no kind ${name} is registered for version ${goQuote(apiVersion)} in scheme ${schemeOf(kind)}`,
+    )
+  }
+  const decoded = decodeTyped(document, found.type)
+  const [, name = ''] = found.type.name.split('/')
+  const isConverted =
+    kind.hasInternalType === false
+      ? apiVersion === kind.apiVersion
+      : internalPackage(found.type.name) === expected
+  if (named.kind !== kind.kind || !isConverted) throw unknownConversion(name)
+  return decoded
+}
+
+const metaKinds = new Set([
+  'WatchEvent',
+  ...['List', 'Get', 'Delete', 'Create', 'Update', 'Patch'].map(verb => `${verb}Options`),
+])
+
+/** Options and events of watches are registered in every version. */
+function isMetaKind({ schema }: WriteKind, { group, version, kind }: Named): boolean {
+  return (
+    metaKinds.has(kind) &&
+    schema.resources.some(known => known.group === group && known.version === version)
+  )
+}
+
+/** The package of the internal type: events of both groups have one. */
+function internalPackage(typeName: string): string {
+  return typeName === 'events/v1.Event' ? 'core' : typeName.slice(0, typeName.indexOf('/'))
+}
+
+/** True for the versions of the kind that have the same fields. */
+export function isTakenAs(kind: WriteKind, apiVersion: string): boolean {
+  return apiVersion === kind.apiVersion || kind.otherVersions?.includes(apiVersion) === true
 }
 
 /** The object is of another version than the path. */

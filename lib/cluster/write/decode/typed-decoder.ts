@@ -263,6 +263,22 @@ class TypedDecoder {
   }
 }
 
+/** Checks a value of a type that has a decoder of its own, where it is known neither what it is in
+ *  nor what is around it. */
+export function readSpecial(name: string, value: JsonValue, prefix: string): void {
+  if (rawTypes.has(name)) return
+  try {
+    const read = scalars[name]?.(value)
+    if (read !== undefined && !(read instanceof WrongNumber)) return
+    const isWrongNumber = read instanceof WrongNumber && value instanceof JsonNumber
+    const what = isWrongNumber ? `number ${value.source}` : kindOf(value)
+    refuse(`json: cannot unmarshal ${what} into Go value of type ${goTypeOf(name)}`)
+  } catch (error) {
+    if (error instanceof DecodeError) throw new DecodeError(prefix + error.message)
+    throw error
+  }
+}
+
 const rawTypes = new Set(['fieldsv1', 'rawextension', 'json', 'any'])
 
 /** A later null removes what an earlier member of the same name has set, but not a plain value. */

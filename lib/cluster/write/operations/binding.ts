@@ -33,6 +33,7 @@ export function subresourceKind(
     kind: name,
     type: found.type,
     definition: undefined,
+    hasInternalType: session.kind.definition === undefined,
   }
 }
 

@@ -40,7 +40,7 @@ export async function decodeCustom(
     throw refusal(kind, undefined, new DecodeError(`Object 'Kind' is missing in '${text}'`), body)
   }
   const apiVersion = groupVersionText(named.group, named.version)
-  const read = kindIn(session, apiVersion, named)
+  const read = kindNamed(session, named)
   await session.slice.giveWay()
   const strictErrors = [...parserErrors, ...repeatedMembers(document)]
   await session.slice.giveWay()
@@ -62,16 +62,27 @@ export async function decodeCustom(
 }
 
 /** The kind of that name in a version of the same group. */
-function kindIn(
+export function kindNamed(
   { kind, state, resource }: WriteSession,
-  apiVersion: string,
   named: Named,
 ): WriteKind | undefined {
   if (named.kind !== kind.kind || named.group !== kind.group) return undefined
-  if (apiVersion === kind.apiVersion) return kind
+  if (named.version === kind.version) return kind
   const other = state.registry.find(named.group, named.version, resource.resource)
   // A version that does not exist has no schema.
   return other === undefined ? kind : writeKindOf(other, state.registry.schema)
+}
+
+/** Decodes the metadata of an object of any kind; returns the errors of a strict decoder. */
+export function decodeCustomHead(kind: WriteKind, object: JsonObject): string[] {
+  const named = ['apiVersion', 'kind', 'metadata'].flatMap(name => {
+    const value = object.get(name)
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  const head: JsonObject = new Map(named)
+  const unknown = customRulesOf(kind).prune(head)
+  for (const [name, value] of head) object.set(name, value)
+  return unknown
 }
 
 /** Repeated members: a strict decoder of maps reports each. */

@@ -7,6 +7,7 @@ import { serverSideApply, updateManagedFields } from '../ownership/managed-field
 import type { ConvertedObject, OwnershipContext } from '../ownership/ownership-context.ts'
 import { groupVersionText, type Resource } from '../../../kube/resources/resource.ts'
 import { setMeta, textOf } from '../metadata.ts'
+import { notExactly } from '../../../kube/status.ts'
 import { tooLarge } from '../refusals.ts'
 import { storedBytes } from '../stored-form.ts'
 import { managerOf, type WriteOptions } from '../write-options.ts'
@@ -88,8 +89,26 @@ function contextOf(session: WriteSession, options: WriteOptions, memo: Memo): Ow
     manager: managerOf(options.fieldManager, session.userAgent),
     subresource: session.subresource,
     now: session.now,
-    convert: (object, apiVersion) => convert(session, { object, apiVersion }, memo),
+    convert: (object, apiVersion) =>
+      isOfGroup(session, apiVersion) ? convert(session, { object, apiVersion }, memo) : undefined,
   }
+}
+
+/** kube-apiserver knows the fields of the versions of one group only: an event that is written
+ *  through one of its two groups loses the managers of the other. */
+function isOfGroup({ resource }: WriteSession, apiVersion: string): boolean {
+  return groupVersionText(resource.group, apiVersion.replace(/^.*\//, '')) === apiVersion
+}
+
+/** An object of a built-in kind, of whatever version, in the version that is asked for. */
+export function inVersion(
+  session: WriteSession,
+  object: JsonObject,
+  apiVersion: string,
+): JsonObject {
+  const converted = convert(session, { object, apiVersion }, new Map())
+  if (converted !== undefined) return converted.object
+  throw notExactly(session.resource, new NotExact(`an object is wanted as ${apiVersion}`))
 }
 
 /** The object, of whatever version, in another version of its resource, through the bytes that

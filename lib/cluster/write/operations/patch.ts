@@ -2,24 +2,23 @@
  *  like an update. */
 
 import type { MessageType } from '../../../codec/schema/schema.ts'
-import { copyTree, type JsonObject, type JsonValue } from '../../../codec/json/tree.ts'
-import type { FieldError } from '../field-errors.ts'
-import { badRequest, objectNotFound, type StatusError } from '../../../kube/status.ts'
+import { copyTree, type JsonObject } from '../../../codec/json/tree.ts'
+import { badRequest, objectNotFound, plainError } from '../../../kube/status.ts'
 import { customRulesOf } from '../custom/custom-rules.ts'
-import { completeBuiltIn, judged, unknownBody } from '../decode/body.ts'
-import { typedText } from '../decode/complete-tree.ts'
-import { treeDocument } from '../decode/documents.ts'
-import { DecodeError, decodeTyped } from '../decode/typed-decoder.ts'
+import { wellFormed } from '../custom/embedded-resources.ts'
+import { completeBuiltIn, unknownBody } from '../decode/body.ts'
+import { convertTyped } from '../decode/typed-converter.ts'
+import { DecodeError } from '../decode/typed-decoder.ts'
 import { parseYaml } from '../decode/yaml-body.ts'
-import { invalid, invalidObject } from '../field-errors.ts'
 import { metaText } from '../metadata.ts'
-import { applyPatch, type Patched, type PatchType } from '../patches/apply-patch.ts'
-import { goValueText } from '../go-value-text.ts'
+import { applyPatch, type PatchType } from '../patches/apply-patch.ts'
 import { conflict } from '../refusals.ts'
 import { parseWriteOptions, type WriteOptions } from '../write-options.ts'
 import { admissionOf } from './admission.ts'
+import { decodeCustomHead } from './custom-body.ts'
 import { checkName, checkNamespace, dropRepeatedOwners } from './checks.ts'
 import { applied, owned } from './ownership.ts'
+import { decodePatched } from './patched-object.ts'
 import type { Written, WriteSession } from './session.ts'
 import { updateObject } from './store-object.ts'
 import type { WriteKind } from '../write-kind.ts'
@@ -77,11 +76,12 @@ export function patchMaker(session: WriteSession, sent: WriteBody): PatchMaker {
   return { make, options, isApply }
 }
 
-function patchTypeOf({ kind }: WriteSession, contentType = ''): PatchType | 'apply' {
+function patchTypeOf({ resource }: WriteSession, contentType = ''): PatchType | 'apply' {
   const type = typeByName.get(contentType.replace(/;.*$/s, ''))
-  if (type !== undefined && (kind.type !== undefined || type !== 'strategic')) return type
+  const isCustom = resource.custom !== undefined
+  if (type !== undefined && !(isCustom && type === 'strategic')) return type
   const known = [...typeByName.keys()]
-  throw unknownBody(kind.type === undefined ? known.filter((_, i) => i !== 2) : known)
+  throw unknownBody(isCustom ? known.filter((_, i) => i !== 2) : known)
 }
 
 interface PatchRequest {
@@ -100,55 +100,9 @@ async function patched(
   const isChecked = options.fieldValidation !== 'Ignore'
   const result = applyPatch(kind, live, { type, body, isChecked })
   await session.slice.giveWay()
-  const object = decodeTree(session, result, { type, options })
+  const object = decodePatched(session, result, { type, options })
   await session.slice.giveWay()
   return owned(session, { live, object, options })
-}
-
-/** Decodes what a patch has made. */
-function decodeTree(
-  session: WriteSession,
-  { patched: value, strictErrors, patch: sent }: Patched,
-  { type, options }: Pick<PatchRequest, 'type' | 'options'>,
-): JsonObject {
-  const { kind } = session
-  const refuse = (message: string): StatusError => {
-    const shown = type === 'strategic' ? goValueText(sent) : typedText(value)
-    const errors: FieldError[] = [invalid('patch', shown, message)]
-    return invalidObject({ group: '', kind: '' }, '', errors)
-  }
-  try {
-    if (kind.type === undefined) {
-      return decodeCustomTree(session, value, { strictErrors, options, refuse })
-    }
-    const decoded = decodeTyped(treeDocument(value), kind.type)
-    const all = [...strictErrors, ...decoded.strictErrors]
-    session.warn(judged(all, options.fieldValidation, refuse))
-    return completeBuiltIn(decoded.object, { ...kind, type: kind.type })
-  } catch (error) {
-    if (error instanceof DecodeError) throw refuse(error.message)
-    throw error
-  }
-}
-
-interface Judging {
-  readonly strictErrors: readonly string[]
-  readonly options: WriteOptions
-  readonly refuse: (message: string) => StatusError
-}
-
-function decodeCustomTree(
-  session: WriteSession,
-  value: JsonValue,
-  { strictErrors, options, refuse }: Judging,
-): JsonObject {
-  const object = copyTree(value)
-  if (!(object instanceof Map)) throw new DecodeError('the patch does not make an object')
-  const rules = customRulesOf(session.kind)
-  const unknown = rules.prune(object)
-  session.warn(judged([...strictErrors, ...unknown], options.fieldValidation, refuse))
-  rules.applyDefaults(object)
-  return object
 }
 
 async function applyConfiguration(
@@ -168,44 +122,45 @@ async function applyConfiguration(
   const configuration: JsonObject = value instanceof Map ? value : new Map()
   await session.slice.giveWay()
   const merged = await applied(session, { live, object: configuration, options })
+  await session.slice.giveWay()
+  const object =
+    kind.type === undefined
+      ? defaultedCustom(kind, merged)
+      : converted(merged, { ...kind, type: kind.type }, configuration)
   session.warn(
     strictErrors.length === 0 || options.fieldValidation === 'Ignore'
       ? []
       : judgedYaml(strictErrors, options),
   )
-  await session.slice.giveWay()
-  try {
-    if (kind.type !== undefined) {
-      return decodeMerged(merged, { ...kind, type: kind.type })
-    }
-  } catch (error) {
-    if (error instanceof DecodeError) throw badRequest(error.message)
-    throw error
-  }
-  return defaultedCustom(kind, merged)
+  return object
 }
 
-function decodeMerged(
+function converted(
   merged: JsonObject,
   kind: WriteKind & { readonly type: MessageType },
+  configuration: JsonObject,
 ): JsonObject {
-  const { object } = decodeTyped(treeDocument(merged), kind.type)
-  return completeBuiltIn(object, kind)
+  try {
+    return completeBuiltIn(convertTyped(merged, kind.type).object, kind)
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error
+    const { apiVersion, kind: name } = kind
+    const type = `${apiVersion.includes('/') ? apiVersion : `/${apiVersion}`}, Kind=${name}`
+    const of = `${metaText(configuration, 'namespace')}/${metaText(configuration, 'name')}; ${type}`
+    throw plainError(
+      `failed to convert new object (${of}) to proper version: unable to convert unstructured object to ${type}: ${error.message}`,
+    )
+  }
 }
 
 /** The result of an apply is not pruned: an object that has lost all its members is null, and
  *  refused where null is not allowed. */
 function defaultedCustom(kind: WriteKind, merged: JsonObject): JsonObject {
   const object = copyTree(merged) as JsonObject
-  const rules = customRulesOf(kind)
-  const named = ['apiVersion', 'kind', 'metadata'].flatMap(name => {
-    const value = object.get(name)
-    return value === undefined ? [] : [[name, value] as const]
-  })
-  const head: JsonObject = new Map(named)
-  rules.prune(head)
-  for (const [name, value] of head) object.set(name, value)
-  rules.applyDefaults(object)
+  const metadata = object.get('metadata')
+  if (metadata !== undefined) object.set('metadata', wellFormed(metadata, kind.schema))
+  decodeCustomHead(kind, object)
+  customRulesOf(kind).applyDefaults(object)
   return object
 }
 

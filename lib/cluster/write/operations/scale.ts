@@ -69,9 +69,11 @@ export async function patchScale(session: WriteSession, sent: WriteBody): Promis
     checkName(scale, session)
     return scale
   }
-  const written = await store(session, changed, { options, uid: '' })
-  session.warn(scaling.warnings)
-  return written
+  try {
+    return await store(session, changed, { options, uid: '' })
+  } finally {
+    session.warn(scaling.warnings)
+  }
 }
 
 async function store(

@@ -8,8 +8,13 @@ import { definitionWarnings } from '../custom/definition/warnings.ts'
 import { finalizerWarnings } from '../custom/finalizer-warnings.ts'
 import { warningsAbout } from '../warnings/warnings.ts'
 import { validateBuiltIn } from '../validation/validate.ts'
-import { groupOfObject } from '../write-kind.ts'
+import { groupOfObject, type WriteKind } from '../write-kind.ts'
 import type { WriteSession } from './session.ts'
+
+interface KindInError {
+  readonly group: string
+  readonly kind: string
+}
 
 export function validateCreate(session: WriteSession, object: JsonObject): Promise<void> {
   return check(session, object, undefined)
@@ -35,9 +40,7 @@ async function check(
       : await session.slice.take(customRulesOf(kind).validate(object, old, subresource))
   session.warn(warnings)
   if (errors.length > 0) {
-    // A custom object is told of as what it says that it is.
-    const shown = kind.definition === undefined ? kind.kind : textOf(object.get('kind'))
-    const of = { group: groupOfObject(kind), kind: shown }
+    const of = kind.definition === undefined ? writtenAs(kind) : saidToBe(object)
     throw invalidObject(of, metaText(object, 'name'), errors)
   }
   if (kind.kind === 'CustomResourceDefinition' && kind.type !== undefined) {
@@ -48,4 +51,14 @@ async function check(
     const of = subresource === '' ? kind.kind : `${kind.kind}/${subresource}`
     session.warn(warningsAbout(kind.group, of, object, old))
   }
+}
+
+function writtenAs(kind: WriteKind): KindInError {
+  return { group: groupOfObject(kind), kind: kind.kind }
+}
+
+/** A custom object is told of as what it says that it is. */
+function saidToBe(object: JsonObject): KindInError {
+  const [, group = ''] = /^(.*)\//.exec(textOf(object.get('apiVersion'))) ?? []
+  return { group, kind: textOf(object.get('kind')) }
 }

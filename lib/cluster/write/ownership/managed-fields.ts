@@ -30,6 +30,7 @@ export function* updateManagedFields(
   updated: JsonObject,
 ): Steps<JsonObject> {
   const object = withManagedFields(updated, undefined)
+  if (!isOfKind(context.kind, updated)) return object
   try {
     const before = managersBeforeUpdate(context, live, updated)
     // Managers of an object that had none are not kept until somebody applies.
@@ -49,6 +50,10 @@ export function* updateManagedFields(
     if (error instanceof TypeProblems) return object
     throw error
   }
+}
+
+function isOfKind({ apiVersion, kind }: WriteKind, object: JsonObject): boolean {
+  return object.get('apiVersion') === apiVersion && object.get('kind') === kind
 }
 
 /** The object after an apply, with its managers. It is not defaulted; what lost all its members

@@ -8,7 +8,9 @@ import {
   metadataOf,
   setGeneration,
   setMeta,
+  textOf,
 } from '../metadata.ts'
+import { internalError } from '../refusals.ts'
 import { areEqual } from '../ownership/sets/values.ts'
 import type { WriteKind } from '../write-kind.ts'
 import { dropGatedField, dropGatedFieldsOfPod } from './gated-fields.ts'
@@ -110,6 +112,9 @@ function customStrategy({ definition }: WriteKind, subresource: string): Strateg
       setGeneration(object, 1)
     },
     onUpdate: (object, old) => {
+      if (textOf(object.get('apiVersion')) === '') {
+        throw internalError("Object 'apiVersion' is missing in 'object has no apiVersion field'")
+      }
       if (subresource === 'status') {
         writeOnlyStatus(object, old)
         return
