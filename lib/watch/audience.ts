@@ -40,17 +40,19 @@ export interface AudienceSpec {
   readonly requires?: RequiredTerms | undefined
   /** The same, where no term is required. */
   readonly shards?: RequiredShards | undefined
-  /** Encodes an event for this audience. Pure. With `isAlone`, no other watcher is known to need
-   *  the same frame. */
-  readonly frameOf: (event: Event, revision: Revision, isAlone: boolean) => Framed
+  /** Encodes an event for this audience. Pure but for what it keeps. */
+  readonly frameOf: (event: Event, revision: Revision, need: FrameNeed) => Framed
 }
+
+/** Who needs a frame: one watcher, as far as is known; several at once; or one that is behind, with
+ *  others perhaps at other places. */
+export type FrameNeed = 'alone' | 'together' | 'behind'
 
 /** A batch that concerns an audience. */
 export interface Concerned {
   /** May leave out events that are known not to concern it. */
   readonly events: readonly Event[]
-  /** It concerns only one watcher. */
-  readonly isAlone: boolean
+  readonly need: 'alone' | 'together'
 }
 
 type Frames = readonly Uint8Array[] | 'inexact' | 'later'
@@ -92,15 +94,13 @@ export class Audience<W> {
     this.#others = undefined
   }
 
-  #encode(
-    { revision, events: all }: Batch,
-    { events, isAlone }: Concerned = { events: all, isAlone: false },
-  ): Frames {
+  #encode({ revision, events }: Batch, concerned: Concerned | undefined): Frames {
     const { range, frameOf } = this.spec
+    const need = concerned?.need ?? 'behind'
     const frames: Uint8Array[] = []
-    for (const event of events) {
+    for (const event of concerned?.events ?? events) {
       if (!inRange(event.key, range)) continue
-      const framed = frameOf(event, revision, isAlone)
+      const framed = frameOf(event, revision, need)
       if (framed === 'inexact' || framed === 'later') return framed
       if (framed !== undefined) frames.push(framed)
     }

@@ -2,6 +2,11 @@
  *  watchers that catch up, each at its own position. Bounded in bytes; the oldest frames are
  *  dropped first.
  *
+ *  The bound is low while all keep up, for frames that live long become garbage of the old
+ *  generation. It doubles with each turn in which frames were made for who is behind, and halves
+ *  with each other: where 100 watchers were some hundred changes behind, each had nearly every
+ *  frame made again for itself, and a server that was asked for more than it carries carried half.
+ *
  *  They are kept in two generations: the newer one takes what is made, and becomes the older one
  *  when it is full. One map that is added to and deleted from for ever would make a new table every
  *  so often, and V8 has each table refer to the next: once one has grown old, all that come after
@@ -42,14 +47,27 @@ class Generation {
   }
 }
 
+/** The limits in bytes, of which at least half is kept. */
+export interface FrameLimits {
+  /** While all keep up. */
+  readonly leastBytes: number
+  /** While some are behind. */
+  readonly mostBytes: number
+}
+
 export class FrameCache {
-  readonly #generationMaxBytes: number
+  readonly #generationLeastBytes: number
+  readonly #generationMostBytes: number
+  #generationMaxBytes: number
+  /** A frame of the newer generation was made for who is behind. */
+  #isAnyBehind = false
   #older = new Generation()
   #newer = new Generation()
 
-  /** The limit in bytes; at least half as much is kept. */
-  constructor(maxBytes: number) {
-    this.#generationMaxBytes = maxBytes / 2
+  constructor({ leastBytes, mostBytes }: FrameLimits) {
+    this.#generationLeastBytes = leastBytes / 2
+    this.#generationMostBytes = mostBytes / 2
+    this.#generationMaxBytes = this.#generationLeastBytes
   }
 
   get bytes(): number {
@@ -62,14 +80,30 @@ export class FrameCache {
   }
 
   /** Keeps the frame of an event, for which none of that name is kept yet. A frame that would push
-   *  out many others is not kept. */
-  set(event: Event, name: string, frame: Uint8Array): void {
+   *  out many others is not kept. `isBehind`: it was made for a watcher that catches up. */
+  set(event: Event, name: string, frame: Uint8Array, isBehind: boolean = false): void {
     const bytes = keptBytes(frame)
-    if (bytes > this.#generationMaxBytes) return
-    if (this.#newer.bytes + bytes > this.#generationMaxBytes) {
-      this.#older = this.#newer
-      this.#newer = new Generation()
+    this.#isAnyBehind ||= isBehind
+    if (bytes > this.#generationMaxBytes) {
+      if (isBehind) this.#grow()
+      return
     }
+    if (this.#newer.bytes + bytes > this.#generationMaxBytes) this.#turn()
     this.#newer.set(event, name, frame)
+  }
+
+  #turn(): void {
+    if (this.#isAnyBehind) this.#grow()
+    else {
+      const half = this.#generationMaxBytes / 2
+      this.#generationMaxBytes = Math.max(half, this.#generationLeastBytes)
+    }
+    this.#isAnyBehind = false
+    this.#older = this.#newer
+    this.#newer = new Generation()
+  }
+
+  #grow(): void {
+    this.#generationMaxBytes = Math.min(2 * this.#generationMaxBytes, this.#generationMostBytes)
   }
 }

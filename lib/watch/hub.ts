@@ -83,7 +83,7 @@ export class Hub {
     const isShared = isAnyTwice([...concerned.values()])
     for (const [audience, events] of concerned) {
       const isAlone = !isShared && audience.watchers.size === 1
-      this.#deliver(audience, batch, { events, isAlone })
+      this.#deliver(audience, batch, { events, need: isAlone ? 'alone' : 'together' })
     }
   }
 

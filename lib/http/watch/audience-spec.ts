@@ -88,7 +88,7 @@ function frameMaker(
     upstream?.waitsForProof(keyspace, entry, revision) === true ? 'later' : 'inexact'
   const converting = (event: Event): boolean =>
     conversions?.waitsFor(framing.resource, keyspace, [event.before, event.after]) === true
-  return (event, revision, isAlone) => {
+  return (event, revision, need) => {
     const told = watchEvent(event, revision, filter)
     if (told === undefined) return undefined
     if (told instanceof NeedsConversion && converting(event)) return 'later'
@@ -102,7 +102,7 @@ function frameMaker(
     if (made instanceof NotExact) return inexact(made, event.key, revision)
     // Kept frames outlive the young generation: 1,000 a second make full collections about twice as
     // frequent.
-    if (!isAlone) frames?.set(event, names[told.type], made)
+    if (need !== 'alone') frames?.set(event, names[told.type], made, need === 'behind')
     return made
   }
 }

@@ -26,9 +26,9 @@ const timeoutMinMs = 1_800_000
 const refreshMs = 500
 
 /** The size of the frame cache: the frames of a hundred changes of pods, for watches with other
- *  selectors and for those that are a little behind. More of them would outlive the young
- *  generation and become garbage of the old one. */
-const framesMaxBytes = 512 * 1024
+ *  selectors and for those that are a little behind; and of two thousand while some are far
+ *  behind. */
+const frameLimits = { leastBytes: 512 * 1024, mostBytes: 8 * 1024 * 1024 }
 
 export interface OpenWatchesOptions {
   readonly source: WatchSource
@@ -93,7 +93,7 @@ interface ScheduledWatch {
 
 export class OpenWatches {
   readonly source: WatchSource
-  readonly frames: FrameCache = new FrameCache(framesMaxBytes)
+  readonly frames: FrameCache = new FrameCache(frameLimits)
   readonly outbox: Outbox
   readonly reports: WatchReports | undefined
   readonly #clock: Clock

@@ -38,8 +38,8 @@ t.test('a frame that nobody else can need is known as such', async t => {
   const seen: string[] = []
   const noting = (id: string): AudienceSpec => ({
     ...spec({ id }),
-    frameOf: (event, at, isAlone) => {
-      seen.push(`${id} ${event.key} ${isAlone ? 'alone' : 'shared'}`)
+    frameOf: (event, at, need) => {
+      seen.push(`${id} ${event.key} ${need === 'alone' ? 'alone' : 'shared'}`)
       return frameOf(event, at)
     },
   })
