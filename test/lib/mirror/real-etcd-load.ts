@@ -100,13 +100,17 @@ export class EtcdLoad {
     for (let i = 0; i < readers; i++) this.#running.push(this.#read())
   }
 
-  /** Waits until every keyspace is ready and something newer than now has been read. */
+  /** Waits until every keyspace is ready and something newer than now has been read and written:
+   *  for up to a second after an outage a client still says what it has found in it, and that of
+   *  the writers is not the mirror's. */
   async untilReady(): Promise<void> {
     const deadline = Date.now() + patient(60_000)
     const reads = this.#reads['consistent'] ?? 0
+    const writes = this.#writes
     for (;;) {
       const isReady = this.mirror.statuses().every(({ state }) => state === 'ready')
-      if (isReady && (this.#reads['consistent'] ?? 0) > reads + readers) return
+      const isRead = (this.#reads['consistent'] ?? 0) > reads + readers
+      if (isReady && isRead && this.#writes > writes) return
       assert.ok(Date.now() < deadline, `not ready: ${JSON.stringify(this.mirror.statuses())}`)
       await pause(20)
     }
