@@ -125,6 +125,7 @@ async function answerWrite(
       namespace,
       name,
       subresource,
+      verb,
       userAgent: exchange.headers['user-agent'] ?? '',
       user: (await context.grant?.identity()) ?? anonymous,
       signal,

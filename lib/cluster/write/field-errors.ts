@@ -2,7 +2,7 @@
  *  value: -1: must be ...`. */
 
 import { goFloat } from '../../go/float.ts'
-import { goParseInt, goQuote } from '../../go/text.ts'
+import { goJsonString, goParseInt, goQuote } from '../../go/text.ts'
 import { JsonNumber, type JsonValue, textInOrder } from '../../codec/json/tree.ts'
 import { StatusError } from '../../kube/status.ts'
 
@@ -34,7 +34,16 @@ export interface FieldError {
 
 /** A value as Go shows it in an error: texts quoted, numbers and booleans plain, everything else
  *  as JSON. */
-export type BadValue = JsonValue | number
+export type BadValue = JsonValue | number | NamedText
+
+/** A text of a type that has a name in Go, as `ResourceName`: it is shown as JSON. */
+export class NamedText {
+  readonly text: string
+
+  constructor(text: string) {
+    this.text = text
+  }
+}
 
 function make(
   reason: FieldErrorReason,
@@ -53,6 +62,7 @@ function make(
 /** The text of a value in an error. */
 export function badValueText(value: BadValue): string {
   if (typeof value === 'string') return goQuote(value)
+  if (value instanceof NamedText) return goJsonString(value.text)
   if (typeof value === 'number') return String(value)
   if (!(value instanceof JsonNumber)) return textInOrder(value)
   // A number that is written as a whole number of up to 64 bits is an integer to Go, any other a
@@ -96,8 +106,22 @@ export function notSupported(
   value: BadValue,
   values: readonly string[],
 ): FieldError {
-  const detail = values.length === 0 ? '' : `supported values: ${values.map(goQuote).join(', ')}`
-  return make('FieldValueNotSupported', field, { value, detail })
+  // Texts of which only some are supported have a type of their own.
+  const shown = typeof value === 'string' ? new NamedText(value) : value
+  return make('FieldValueNotSupported', field, { value: shown, detail: supported(values) })
+}
+
+/** The same for a text whose type has no name in Go. */
+export function textNotSupported(
+  field: string,
+  text: string,
+  values: readonly string[],
+): FieldError {
+  return make('FieldValueNotSupported', field, { value: text, detail: supported(values) })
+}
+
+function supported(values: readonly string[]): string {
+  return values.length === 0 ? '' : `supported values: ${values.map(goQuote).join(', ')}`
 }
 
 /** More than `max` bytes, or `unit`s. */

@@ -12,6 +12,7 @@ import {
   invalidObject,
   notSupported,
   required,
+  textNotSupported,
   tooLong,
 } from './field-errors.ts'
 
@@ -40,26 +41,26 @@ export function parseWriteOptions(
   isApply = false,
 ): WriteOptions {
   const dryRun = query.all('dryRun')
-  const fieldManager = query.text('fieldManager')
+  const sentManager = query.text('fieldManager')
   const fieldValidation = query.text('fieldValidation')
   const force = kind === 'PatchOptions' ? query.optionalFlag('force') : undefined
   const errors: FieldError[] = []
   if (kind === 'PatchOptions') {
-    if (isApply && fieldManager === '') {
+    if (isApply && sentManager === '') {
       errors.push(required('fieldManager', 'is required for apply patch'))
     }
     if (!isApply && force !== undefined) {
       errors.push(forbidden('force', 'may not be specified for non-apply patch'))
     }
   }
-  errors.push(...managerErrors(fieldManager), ...dryRunErrors(dryRun))
+  errors.push(...managerErrors(sentManager), ...dryRunErrors(dryRun))
   if (!fieldValidations.includes(fieldValidation)) {
-    errors.push(notSupported('fieldValidation', fieldValidation, fieldValidations))
+    errors.push(textNotSupported('fieldValidation', fieldValidation, fieldValidations))
   }
   if (errors.length > 0) throw invalidObject({ group: 'meta.k8s.io', kind }, '', errors)
   return {
     isDryRun: dryRun.length > 0,
-    fieldManager,
+    fieldManager: sentManager.replace(noUtf8, '\ufffd'),
     fieldValidation: fieldValidation === '' ? 'Warn' : (fieldValidation as FieldValidation),
     givenFieldValidation: fieldValidation,
     force,
@@ -69,9 +70,13 @@ export function parseWriteOptions(
 const fieldValidations = ['', 'Ignore', 'Strict', 'Warn']
 const managerMaxBytes = 128
 
+/** Bytes of a parameter that are no UTF-8, as texts have them (`lib/go/text.ts`). To Go they are
+ *  characters that can be printed, a byte long. */
+const noUtf8 = /[\u{dc80}-\u{dcff}]/gu
+
 function managerErrors(manager: string): FieldError[] {
   const errors: FieldError[] = []
-  if (Buffer.byteLength(manager) > managerMaxBytes) {
+  if (Buffer.byteLength(manager.replace(noUtf8, '?')) > managerMaxBytes) {
     errors.push(tooLong('fieldManager', managerMaxBytes))
   }
   for (const problem of unprintableIn(manager)) {
@@ -84,7 +89,7 @@ function managerErrors(manager: string): FieldError[] {
 export function unprintableIn(manager: string): string[] {
   const problems: string[] = []
   let at = 0
-  for (const char of manager) {
+  for (const char of manager.replace(noUtf8, '?')) {
     if (!printable.test(char)) {
       const code = (char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')
       problems.push(`invalid character U+${code} (at position ${at})`)

@@ -179,6 +179,7 @@ export type Behaviour =
   | 'podResize'
   | 'podTopologyLabels'
   | 'podResizeFits'
+  | 'claimPermissions'
   | 'endpointsWarning'
   | 'shardsAreSelectors'
   | 'zippedStreams'

@@ -2,7 +2,7 @@
 
 import { goQuote } from '../../../go/text.ts'
 import { JsonNumber, type JsonValue, textFromTree } from '../../../codec/json/tree.ts'
-import { invalid, notSupported, tooLong, typeInvalid } from '../field-errors.ts'
+import { invalid, notSupported, textNotSupported, tooLong, typeInvalid } from '../field-errors.ts'
 import { spend } from './budget.ts'
 import { goPattern } from '../../texts/go-pattern.ts'
 import type { OpenApiSchema } from './open-api-schema.ts'
@@ -47,7 +47,11 @@ export function checkChoices(
   if (choices.length === 0 || isOneOf(value, choices)) return undefined
   const text = `${path} in body should be one of`
   const names = choices.map(choice => (typeof choice === 'string' ? choice : jsonOf(choice)))
-  return failed({ text, error: notSupported(fieldOf(path), value, names) })
+  const error =
+    typeof value === 'string'
+      ? textNotSupported(fieldOf(path), value, names)
+      : notSupported(fieldOf(path), value, names)
+  return failed({ text, error })
 }
 
 /** The choices come out of JSON.parse. There may be thousands, for each of thousands of items. */

@@ -15,7 +15,7 @@ import type { ApiState } from '../../../kube/api-state.ts'
 import type { Conversions } from '../../../kube/conversions.ts'
 import { groupVersionText, type Resource } from '../../../kube/resources/resource.ts'
 import { badRequest, notExactly } from '../../../kube/status.ts'
-import { invalidPathName } from '../../../kube/request/request.ts'
+import { invalidPathName, type Verb } from '../../../kube/request/request.ts'
 import { goQuote } from '../../../go/text.ts'
 import type { NumbersInUse, ServiceAllocator } from '../strategies/row.ts'
 import type { GeneratedValues } from '../generated-values.ts'
@@ -85,6 +85,8 @@ export interface SessionOptions {
   /** Empty for creates and for collections. */
   readonly name: string
   readonly subresource: string
+  /** Verb of the request; `update` of what the server itself writes. */
+  readonly verb?: Verb | undefined
   readonly userAgent: string
   readonly user: Identity
   readonly signal: AbortSignal
@@ -106,6 +108,7 @@ export class WriteSession implements SessionOptions {
   readonly namespace: string
   readonly name: string
   readonly subresource: string
+  readonly verb: Verb
   readonly userAgent: string
   readonly user: Identity
   readonly signal: AbortSignal
@@ -130,6 +133,7 @@ export class WriteSession implements SessionOptions {
     this.namespace = options.namespace
     this.name = options.name
     this.subresource = options.subresource
+    this.verb = options.verb ?? 'update'
     this.userAgent = options.userAgent
     this.user = options.user
     this.signal = options.signal

@@ -3,7 +3,9 @@
  *  begins again with the new object. */
 
 import type { KeyValue } from '../../../store/event.ts'
-import type { JsonObject } from '../../../codec/json/tree.ts'
+import { type JsonObject, parseTree } from '../../../codec/json/tree.ts'
+import { NotExact } from '../../../codec/not-exact.ts'
+import { jsonFromProtobuf } from '../../../codec/transcode/transcode.ts'
 import { goParseUint } from '../../../go/text.ts'
 import type { CacheError } from '../../../base/errors.ts'
 import { equalBytes } from '../../../codec/text.ts'
@@ -165,7 +167,7 @@ export async function updateObject(
   for (;;) {
     const mayCreate = request.mayCreate || strategy.createsOnUpdate === true
     if (entry === undefined && !mayCreate) throw objectNotFound(session.resource, name)
-    const live = entry === undefined ? undefined : session.treeOf(entry)
+    const live = entry && liveTree(session, entry, strategy)
     checkUid(session, request, live)
     const object = await request.make(live)
     if (entry === undefined || live === undefined) {
@@ -202,6 +204,16 @@ export async function updateObject(
     }
     entry = commit.current
   }
+}
+
+/** The object as it is stored: reads may leave out something. */
+function liveTree(session: WriteSession, entry: KeyValue, strategy: Strategy): JsonObject {
+  const live = session.treeOf(entry)
+  strategy.restore?.(live, () => {
+    const json = jsonFromProtobuf(entry.bytes, entry.start, entry.end, session.kind.schema)
+    return json instanceof NotExact ? undefined : parseTree(json, 0, json.length)
+  })
+  return live
 }
 
 function checkUid(

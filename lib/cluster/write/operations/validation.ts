@@ -7,6 +7,7 @@ import { metaText, textOf } from '../metadata.ts'
 import { definitionWarnings } from '../custom/definition/warnings.ts'
 import { finalizerWarnings } from '../custom/finalizer-warnings.ts'
 import { warningsAbout } from '../warnings/warnings.ts'
+import { claimErrors } from './claim-permissions.ts'
 import { validateBuiltIn } from '../validation/validate.ts'
 import { groupOfObject, type WriteKind } from '../write-kind.ts'
 import type { WriteSession } from './session.ts'
@@ -39,9 +40,10 @@ async function check(
       ? { errors: validateBuiltIn(kind, object, old, subresource), warnings: [] }
       : await session.slice.take(customRulesOf(kind).validate(object, old, subresource))
   session.warn(warnings)
-  if (errors.length > 0) {
+  const all = [...(await claimErrors(session, object, old)), ...errors]
+  if (all.length > 0) {
     const of = kind.definition === undefined ? writtenAs(kind) : saidToBe(object)
-    throw invalidObject(of, metaText(object, 'name'), errors)
+    throw invalidObject(of, metaText(object, 'name'), all)
   }
   if (kind.kind === 'CustomResourceDefinition' && kind.type !== undefined) {
     session.warn(definitionWarnings(object, old))

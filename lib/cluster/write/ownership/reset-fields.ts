@@ -19,8 +19,6 @@ export interface WriteTarget {
 export function withoutResetFields(written: WriteTarget): FieldFilter {
   if (written.hasCustomStatus !== undefined) return customFilter(written)
   const name = written.group === '' ? written.resource : `${written.resource}.${written.group}`
-  const kept = keptBySubresource[`${name}/${written.subresource}`]
-  if (kept !== undefined) return fields => fields.matching(kept)
   const reset = resetBuiltIn(name, written.subresource)
   return reset === undefined ? fields => fields : fields => fields.recursiveDifference(reset)
 }
@@ -99,15 +97,4 @@ const resetBySubresource: Readonly<Record<string, FieldSet>> = {
   'namespaces/finalize': status,
   'podcertificaterequests.certificates.k8s.io/status': spec,
   'pods/status': fields('spec', 'metadata.deletionTimestamp', 'metadata.ownerReferences'),
-}
-
-/** Subresources that keep only some fields. */
-const keptBySubresource: Readonly<Record<string, readonly (readonly string[])[]>> = {
-  'pods/ephemeralcontainers': [['spec', 'ephemeralContainers']],
-  'pods/resize': [
-    ['spec', 'resources'],
-    ...['containers', 'initContainers'].flatMap(list =>
-      ['resources', 'resizePolicy'].map(member => ['spec', list, '*', member]),
-    ),
-  ],
 }

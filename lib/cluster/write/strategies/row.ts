@@ -1,6 +1,6 @@
 /** The differences of a resource's writes from the default. */
 
-import type { JsonObject } from '../../../codec/json/tree.ts'
+import type { JsonObject, JsonValue } from '../../../codec/json/tree.ts'
 import type { FieldError } from '../field-errors.ts'
 import type { Identity } from '../../../kube/access-review.ts'
 
@@ -71,6 +71,8 @@ export interface StrategyRow {
   readonly gated?: readonly (readonly string[])[]
   /** The path of the pod's spec in it. */
   readonly podSpec?: readonly string[]
+  /** Puts back what reads leave out of a stored object: an update begins with what is stored. */
+  readonly restore?: (object: JsonObject, stored: () => JsonValue | undefined) => void
   readonly prepareCreate?: PrepareCreate
   /** Before validation, as the server gives numbers out. */
   readonly refuseTaken?: RefuseTaken

@@ -82,6 +82,15 @@ function hasNodePorts(spec: JsonObject): boolean {
   return typeOf(spec) === 'NodePort' || typeOf(spec) === 'LoadBalancer'
 }
 
+function getsNodePorts(spec: JsonObject): boolean {
+  return hasNodePorts(spec) && !isWithoutPorts(spec)
+}
+
+/** A load balancer that wants none of the nodes' ports. */
+function isWithoutPorts(spec: JsonObject): boolean {
+  return typeOf(spec) === 'LoadBalancer' && spec.get('allocateLoadBalancerNodePorts') === false
+}
+
 function hasHealthPort(spec: JsonObject): boolean {
   return typeOf(spec) === 'LoadBalancer' && spec.get('externalTrafficPolicy') === 'Local'
 }
@@ -94,6 +103,7 @@ export const services: StrategyRow = {
   hasStatus: true,
   createsOnUpdate: true,
   returnsDeleted: true,
+  restore: restoreInternalPolicy,
   prepareCreate: (object, context) => {
     const spec = specOf(object)
     if (spec === undefined) return
@@ -101,8 +111,7 @@ export const services: StrategyRow = {
     if (address !== '' && itemsOf(spec.get('clusterIPs')).length === 0) {
       spec.set('clusterIPs', [address])
     }
-    dropInternalPolicy(spec)
-    requireBothFamilies(spec)
+    choosePolicy(spec, undefined)
     if (mayHaveAddresses(object, undefined)) allocate(spec, context)
   },
   prepareUpdate: (object, old, context) => {
@@ -110,9 +119,8 @@ export const services: StrategyRow = {
     if (spec === undefined || known === undefined) return
     keepAllocated(spec, known)
     alignAddresses(spec, known)
+    choosePolicy(spec, known)
     keepOneFamily(spec, known)
-    dropInternalPolicy(spec)
-    requireBothFamilies(spec)
     if (!mayHaveAddresses(object, old)) return
     allocate(spec, context)
     dropWhatTheTypeLacks(object, spec, known)
@@ -151,10 +159,7 @@ function allocate(spec: JsonObject, { allocator, numbers }: StrategyContext): vo
       spec.set('clusterIPs', [address])
     }
   }
-  const givesPorts =
-    typeOf(spec) === 'NodePort' ||
-    (typeOf(spec) === 'LoadBalancer' && spec.get('allocateLoadBalancerNodePorts') !== false)
-  if (givesPorts) {
+  if (getsNodePorts(spec)) {
     for (const port of itemsOf(spec.get('ports'))) {
       if (!(port instanceof Map) || (numberOf(port.get('nodePort')) ?? 0) !== 0) continue
       port.set('nodePort', sharedPort(spec, port.get('port')) ?? nextPort())
@@ -226,7 +231,6 @@ function takenNumbers(
  *  family: unless it wants a single one, it gets both. */
 function setFamilies(spec: JsonObject): void {
   const families = itemsOf(spec.get('ipFamilies')).map(textOf)
-  if ((spec.get('ipFamilyPolicy') ?? null) === null) spec.set('ipFamilyPolicy', 'SingleStack')
   if (families.length === 0) families.push('IPv4')
   if (isFree(spec) && spec.get('ipFamilyPolicy') !== 'SingleStack' && families.length === 1) {
     families.push(families[0] === 'IPv4' ? 'IPv6' : 'IPv4')
@@ -239,10 +243,11 @@ function isFree(spec: JsonObject): boolean {
   return spec.get('clusterIP') === 'None' && !(selector instanceof Map && selector.size > 0)
 }
 
-function requireBothFamilies(spec: JsonObject): void {
-  if (hasAddress(spec) && isFree(spec) && (spec.get('ipFamilyPolicy') ?? null) === null) {
-    spec.set('ipFamilyPolicy', 'RequireDualStack')
-  }
+/** Who does not say so keeps the policy from before. */
+function choosePolicy(spec: JsonObject, known: JsonObject | undefined): void {
+  if (!hasAddress(spec) || (spec.get('ipFamilyPolicy') ?? null) !== null) return
+  const before = known?.get('ipFamilyPolicy') ?? null
+  spec.set('ipFamilyPolicy', before ?? (isFree(spec) ? 'RequireDualStack' : 'SingleStack'))
 }
 
 /** Who wants a single family again need not say that the second one goes. */
@@ -258,9 +263,13 @@ function keepOneFamily(spec: JsonObject, known: JsonObject): void {
   }
 }
 
-/** Nobody ever sees one of a Service that is only a name: the server drops it when it reads. */
-function dropInternalPolicy(spec: JsonObject): void {
-  if (!hasAddress(spec)) spec.delete('internalTrafficPolicy')
+/** Nobody ever sees the policy of a Service that is only a name, but it is stored: a patch that
+ *  makes the Service another one again keeps it. */
+function restoreInternalPolicy(object: JsonObject, stored: () => JsonValue | undefined): void {
+  const spec = specOf(object)
+  if (spec === undefined || hasAddress(spec)) return
+  const policy = memberOf(memberOf(stored(), 'spec'), 'internalTrafficPolicy')
+  if (policy !== undefined) spec.set('internalTrafficPolicy', policy)
 }
 
 /** Keeps the addresses and ports that a client leaves out as they were given. */
@@ -269,7 +278,7 @@ function keepAllocated(spec: JsonObject, known: JsonObject): void {
     if (textOf(spec.get('clusterIP')) === '') copyMember(spec, known, 'clusterIP')
     if (itemsOf(spec.get('clusterIPs')).length === 0) copyMember(spec, known, 'clusterIPs')
   }
-  if (hasNodePorts(known) && hasNodePorts(spec)) keepPorts(spec, known)
+  if (getsNodePorts(known) && getsNodePorts(spec)) keepPorts(spec, known)
   if (hasHealthPort(known) && hasHealthPort(spec)) {
     if ((numberOf(spec.get('healthCheckNodePort')) ?? 0) === 0) {
       copyMember(spec, known, 'healthCheckNodePort')

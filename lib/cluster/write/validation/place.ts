@@ -12,9 +12,11 @@ import {
   index,
   invalid,
   keyed,
+  NamedText,
   notFound,
   notSupported,
   required,
+  textNotSupported,
   tooLong,
   tooMany,
 } from '../field-errors.ts'
@@ -144,6 +146,11 @@ export class Place {
     this.#push({ reason: 'FieldValueInvalid', field, message: `Invalid value: ${detail}` })
   }
 
+  /** The same for a text whose type has a name in Go. */
+  invalidName(detail: string, text: string = this.text): void {
+    this.invalid(detail, new NamedText(text))
+  }
+
   /** One error for each detail. */
   invalidFor(details: readonly string[], value?: BadValue): void {
     for (const detail of details) this.invalid(detail, value)
@@ -201,11 +208,21 @@ export class Place {
 
   /** A text that must be one of these; an empty one is required. */
   oneOf(values: readonly string[], whenEmpty: 'required' | 'unsupported' | 'fine'): void {
+    if (this.#isOther(values, whenEmpty)) this.notSupported(values, this.text)
+  }
+
+  /** The same for a text whose type has no name in Go. */
+  textOneOf(values: readonly string[], whenEmpty: 'required' | 'unsupported' | 'fine'): void {
+    if (!this.#isOther(values, whenEmpty)) return
+    this.#push(textNotSupported(this.path, this.text, values))
+  }
+
+  #isOther(values: readonly string[], whenEmpty: 'required' | 'unsupported' | 'fine'): boolean {
     if (this.text === '' && whenEmpty !== 'unsupported') {
       if (whenEmpty === 'required') this.required()
-      return
+      return false
     }
-    if (!values.includes(this.text)) this.notSupported(values, this.text)
+    return !values.includes(this.text)
   }
 }
 

@@ -38,7 +38,7 @@ export function checkOperator(
 }
 
 export function refuseOperator(operator: Place): void {
-  operator.invalid('not a valid selector operator', operator.text)
+  operator.invalidName('not a valid selector operator')
 }
 
 /** True if the selector, which has no errors, is met by the labels. */

@@ -50,6 +50,10 @@ const byType: Readonly<Record<string, Apply>> = {
   'core/v1.PodTemplateSpec': dropInitAnnotations,
   'core/v1.ReplicationController': takeTemplateLabels,
   'core/v1.Secret': mergeTexts,
+  'core/v1.ServiceSpec': (spec, { isRead }) => {
+    // It is stored of one that is only a name, and never shown.
+    if (isRead && spec.get('type') === 'ExternalName') spec.delete('internalTrafficPolicy')
+  },
   'core/v1.VolumeSource': addEmptyDir,
   'networking/v1.NetworkPolicySpec': addPolicyTypes,
   'rbac/v1.Subject': addApiGroup,

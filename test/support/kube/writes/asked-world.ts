@@ -106,7 +106,12 @@ export class AskedWorld {
   async ask({ method, path, type, body = '', user: name }: AskedWrite): Promise<AnsweredWrite> {
     const [plainPath = '', query = ''] = path.split('?')
     const user = name === undefined ? admin : { ...other, user: name }
-    const session = this.open({ ...placeOf(plainPath), manager: 'm/1.0', user })
+    const session = this.open({
+      ...placeOf(plainPath),
+      verb: verbs[method] ?? 'create',
+      manager: 'm/1.0',
+      user,
+    })
     const warnings = (): string[] => [...session.resource.warnings, ...session.warnings]
     try {
       const written = await runWrite(session, {

@@ -1,6 +1,7 @@
 /** Writes in memory: the transactions that writes need, on a map, with a session factory for
  *  built-in resources. */
 
+import type { Verb } from '../../../../lib/kube/request/request.ts'
 import { ConvertedObjects } from '../../../../lib/codec/served/custom/converted-objects.ts'
 import type { Clock } from '../../../../lib/base/clock.ts'
 import { type Key, keyFromText } from '../../../../lib/base/keys.ts'
@@ -69,6 +70,7 @@ export interface Asking {
   readonly resource: string
   readonly name?: string
   readonly subresource?: string
+  readonly verb?: Verb
   readonly manager?: string
   /** `ns` if it is left out. */
   readonly namespace?: string
@@ -153,12 +155,12 @@ export function sessionsOver(
   const nobody = { user: 'u', uid: '', groups: [], extra: {} }
   const { signal } = new AbortController()
   return asking => {
-    const { group, version, resource: plural, manager = 'm', user = nobody } = asking
+    const { group, version, resource: plural, manager = 'm', user = nobody, verb } = asking
     const { namespace = 'ns', name = '', subresource = '' } = asking
     const state = stateOf()
     const resource = state.registry.find(group, version, plural)
     if (resource === undefined) throw new Error(`no ${plural}`)
-    const options = { state, resource, namespace, name, subresource, user, signal }
+    const options = { state, resource, namespace, name, subresource, verb, user, signal }
     return new WriteSession({ ...options, userAgent: manager }, services)
   }
 }

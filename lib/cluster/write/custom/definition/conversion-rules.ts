@@ -15,7 +15,7 @@ export function checkConversion(spec: Place): void {
   if (strategy.text !== 'None' && spec.in('preserveUnknownFields').isTrue) {
     strategy.invalid('must be None if spec.preserveUnknownFields is true')
   }
-  strategy.oneOf(['None', 'Webhook'], 'required')
+  strategy.textOneOf(['None', 'Webhook'], 'required')
   if (strategy.text !== 'Webhook') {
     const detail = 'should not be set when strategy is not set to Webhook'
     if (client.isSet) client.forbidden(detail)

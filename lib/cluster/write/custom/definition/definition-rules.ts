@@ -80,7 +80,7 @@ function checkSpec(spec: Place): void {
   if (group.text === '') group.required()
   else if (groupErrors.length > 0) group.invalid(groupErrors.join(','))
   else if (!group.text.includes('.')) group.invalid('should be a domain with at least one dot')
-  spec.in('scope').oneOf(['Cluster', 'Namespaced'], 'required')
+  spec.in('scope').textOneOf(['Cluster', 'Namespaced'], 'required')
   const versions = spec.in('versions')
   const common = spec.in('validation', 'openAPIV3Schema')
   if (!common.isSet) {

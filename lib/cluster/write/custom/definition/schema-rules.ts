@@ -47,7 +47,7 @@ export function checkSchema(schema: Place, context: SchemaContext): void {
 
 function checkKeywords(schema: Place, context: SchemaContext): void {
   const type = schema.in('type')
-  if (type.text !== '' && !types.includes(type.text)) type.notSupported(types)
+  type.textOneOf(types, 'fine')
   const reason = context.forbiddenDefaults
   if (schema.in('default').isSet && reason !== '') {
     schema.in('default').forbidden(`must not be set ${reason}`)
@@ -123,13 +123,13 @@ function checkExtensions(schema: Place): void {
   if (preserves.value === false) preserves.invalid('must be true or undefined')
   if (mapType.isSet) {
     checkTypeIs(type, 'object', 'must be object if x-kubernetes-map-type is specified')
-    mapType.oneOf(['atomic', 'granular'], 'unsupported')
+    mapType.textOneOf(['atomic', 'granular'], 'unsupported')
   }
   if (!listType.isSet) return
   if (type.text !== 'array') {
     checkTypeIs(type, 'array', 'must be array if x-kubernetes-list-type is specified')
   } else if (listType.text === 'set') checkSetItems(schema.in('items'))
-  listType.oneOf(['atomic', 'set', 'map'], 'unsupported')
+  listType.textOneOf(['atomic', 'set', 'map'], 'unsupported')
 }
 
 function checkTypeIs(type: Place, expected: string, detail: string): void {

@@ -138,22 +138,6 @@ export class FieldSet {
     )
   }
 
-  /** The paths that begin as one of the patterns does, a `*` standing for any element; also
-   *  those that lead there. */
-  matching(patterns: readonly (readonly string[])[]): FieldSet {
-    if (patterns.some(pattern => pattern.length === 0)) return this
-    const below = ({ id }: PathElement): (readonly string[])[] =>
-      patterns.filter(([first]) => first === '*' || `f:${first}` === id).map(p => p.slice(1))
-    const members = [...this.#members].filter(([, element]) => below(element).length > 0)
-    const children = new Map<string, Child>()
-    for (const [id, { element, set }] of this.#children) {
-      const rest = below(element)
-      const kept = rest.length === 0 ? undefined : notEmpty(set.matching(rest))
-      if (kept !== undefined) children.set(id, { element, set: kept })
-    }
-    return new FieldSet(new Map(members), children)
-  }
-
   /** Adds the members that the type declares and that have paths below them: they come and go
    *  with those. */
   withDeclaredMembers(type: FieldType | undefined): FieldSet {

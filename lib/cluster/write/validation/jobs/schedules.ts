@@ -109,7 +109,7 @@ export function checkTimeZone(zone: Place): void {
     return part !== '.' && part !== '..' && /^[A-Za-z._0-9+][A-Za-z._0-9+-]{0,13}$/.test(part)
   })
   if (!isWellFormed) {
-    zone.invalid(`unknown time zone ${zone.text}`)
+    zone.invalidName(`unknown time zone ${zone.text}`)
     return
   }
   if (zone.text.toLowerCase() === 'local') {
@@ -117,7 +117,7 @@ export function checkTimeZone(zone: Place): void {
       'timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones',
     )
   }
-  if (!isTimeZone(zone.text)) zone.invalid(`unknown time zone ${zone.text}`)
+  if (!isTimeZone(zone.text)) zone.invalidName(`unknown time zone ${zone.text}`)
 }
 
 function isTimeZone(name: string): boolean {

@@ -204,7 +204,7 @@ function checkTarget(source: Place): void {
   const type = target.in('type')
   if (type.text === '') type.required('must specify a metric target type')
   if (!['Utilization', 'Value', 'AverageValue'].includes(type.text)) {
-    type.invalid('must be either Utilization, Value, or AverageValue', type.text)
+    type.invalidName('must be either Utilization, Value, or AverageValue')
   }
   for (const name of ['value', 'averageValue']) {
     const value = target.in(name)

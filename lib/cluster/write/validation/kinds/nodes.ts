@@ -16,6 +16,7 @@ import {
 } from '../object-meta.ts'
 import type { Place } from '../place.ts'
 import { checkQuantity, checkRequirements } from '../pods/resources.ts'
+import { checkNodeAnnotations } from './node-annotations.ts'
 import { checkTolerations, taintEffects } from '../pods/scheduling.ts'
 
 export const nodeRules: Readonly<Record<string, KindRules>> = {
@@ -41,6 +42,7 @@ export const nodeRules: Readonly<Record<string, KindRules>> = {
 
 function checkNode(object: Place): void {
   checkNewMeta(object, false)
+  checkNodeAnnotations(object, checkTaintList)
   checkTaints(object)
   checkNodeAmounts(object)
   checkFeatures(object.in('status', 'declaredFeatures'))
@@ -67,7 +69,10 @@ function checkFeatures(features: Place): void {
 
 /** Errors about taints name a field of the metadata, though taints are in the spec. */
 function checkTaints(object: Place): void {
-  const list = object.in('spec', 'taints').as('metadata.taints')
+  checkTaintList(object.in('spec', 'taints').as('metadata.taints'))
+}
+
+function checkTaintList(list: Place): void {
   const seen = new Set<string>()
   for (const taint of list.items) {
     const [key, value, effect] = [taint.in('key'), taint.in('value'), taint.in('effect')]
@@ -121,6 +126,7 @@ function checkPodRanges(ranges: Place): void {
 
 function checkNodeUpdate(object: Place, old: Place): void {
   checkChangedMeta(object, old)
+  checkNodeAnnotations(object, checkTaintList)
   checkNodeAmounts(object)
   checkFeatures(object.in('status', 'declaredFeatures'))
   const seen = new Set<string>()

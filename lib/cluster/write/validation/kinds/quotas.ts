@@ -4,6 +4,7 @@ import { quantityNanos } from '../../../../go/quantity.ts'
 import { qualifiedName } from '../formats.ts'
 import type { KindRules } from '../kind-rules.ts'
 import { internalValue } from '../internal-types.ts'
+import { NamedText } from '../../field-errors.ts'
 import type { Place } from '../place.ts'
 import {
   checkContainerResourceName,
@@ -47,7 +48,7 @@ function checkAmounts(amounts: Place): void {
   for (const [name, amount] of amounts.entries) {
     checkResourceName(amount, name)
     if (!name.includes('/') && !isQuotaResource(name)) {
-      amount.invalid('must be a standard resource for quota', name)
+      amount.invalidName('must be a standard resource for quota', name)
     }
     checkQuantity(amount, name)
   }
@@ -126,7 +127,7 @@ function checkScopeExpression(item: Place, expressions: Place): void {
     .as(`${expressions.path}.scopeName`, item.in('scopeName').value ?? null)
   const operator = scope.as(`${expressions.path}.operator`, item.in('operator').value ?? null)
   const values = scope.as(`${expressions.path}.values`, item.in('values').value ?? null)
-  if (!scopes.includes(scope.text)) scope.invalid('unsupported scope', scope.text)
+  if (!scopes.includes(scope.text)) scope.invalidName('unsupported scope')
   const isPlain =
     scopes.includes(scope.text) && !/^(?:Priority|VolumeAttributes)Class$/.test(scope.text)
   if (isPlain && operator.text !== 'Exists') {
@@ -147,7 +148,7 @@ function checkScopeExpression(item: Place, expressions: Place): void {
         "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector",
       )
     }
-  } else operator.invalid('not a valid selector operator', operator.text)
+  } else operator.invalidName('not a valid selector operator')
 }
 
 const limitTypes = ['Pod', 'Container', 'PersistentVolumeClaim']
@@ -157,9 +158,9 @@ function checkLimits(object: Place): void {
   for (const limit of object.in('spec', 'limits').items) {
     const type = limit.in('type')
     const problems = qualifiedName(type.text)
-    type.invalidFor(problems, type.text)
+    type.invalidFor(problems, new NamedText(type.text))
     if (problems.length === 0 && !type.text.includes('/') && !limitTypes.includes(type.text)) {
-      type.invalid('must be a standard limit type or fully qualified')
+      type.invalidName('must be a standard limit type or fully qualified')
     }
     if (types.has(type.text)) type.duplicate(type.text)
     types.add(type.text)

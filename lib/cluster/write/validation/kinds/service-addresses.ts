@@ -13,7 +13,7 @@ export function checkServiceAddresses(object: Place, old: Place | undefined): bo
   if (spec.in('type').text === 'ExternalName') return true
   const before = object.errors.length
   checkClusterIPs(spec, old?.in('spec'))
-  if (object.errors.length === before) checkFamilies(spec)
+  if (object.errors.length === before) checkFamilies(spec, old?.in('spec'))
   return object.errors.length === before
 }
 
@@ -71,7 +71,7 @@ function areAddressesValid(clusterIPs: Place, known: readonly string[]): boolean
 }
 
 /** The cluster has addresses of IPv4 only. */
-function checkFamilies(spec: Place): void {
+function checkFamilies(spec: Place, old: Place | undefined): void {
   const before = spec.errors.length
   const [policy, wanted, addresses] = [
     spec.in('ipFamilyPolicy'),
@@ -79,6 +79,14 @@ function checkFamilies(spec: Place): void {
     spec.in('clusterIPs'),
   ]
   const isSingle = !policy.isSet || policy.text === 'SingleStack'
+  for (const [name, words] of [
+    ['clusterIPs', 'cluster IP'],
+    ['ipFamilies', 'IP family'],
+  ] as const) {
+    const size = spec.in(name).size
+    if (isSingle || size === 0 || size >= (old?.in(name).size ?? 0)) continue
+    policy.invalid(`must be 'SingleStack' to release the secondary ${words}`)
+  }
   for (const [list, words] of [
     [addresses, 'cluster IPs'],
     [wanted, 'IP families'],

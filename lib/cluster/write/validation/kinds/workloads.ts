@@ -5,6 +5,7 @@ import { JsonNumber, type JsonValue } from '../../../../codec/json/tree.ts'
 import { dnsLabel, dnsSubdomainInBytes, percent } from '../formats.ts'
 import type { KindRules } from '../kind-rules.ts'
 import { checkImmutable, checkNewMeta, isSame } from '../object-meta.ts'
+import { NamedText } from '../../field-errors.ts'
 import { Place } from '../place.ts'
 import { checkClaimSpec } from '../pods/claims.ts'
 import { checkTemplate, checkTemplateMeta } from '../pods/pod-spec.ts'
@@ -197,8 +198,9 @@ function strategyValue(strategy: Place): JsonValue {
 
 /** A number that is not negative, or a percentage. */
 export function checkPercent(place: Place): void {
-  if (typeof place.value === 'string') place.mustBe(percent)
-  else place.notNegative()
+  if (typeof place.value === 'string') {
+    place.invalidFor(percent(place.text), new NamedText(place.text))
+  } else place.notNegative()
 }
 
 export function checkAtMostAll(place: Place): void {

@@ -2,6 +2,7 @@
 
 import { quantityNanos } from '../../../../go/quantity.ts'
 import { dnsLabel, qualifiedName } from '../formats.ts'
+import { NamedText } from '../../field-errors.ts'
 import type { Place } from '../place.ts'
 
 const whole = 1_000_000_000n
@@ -62,11 +63,11 @@ function mayOvercommit(name: string): boolean {
 /** Checks the name of a resource; false if it is invalid. */
 export function checkResourceName(place: Place, name: string): boolean {
   const before = place.errors.length
-  place.invalidFor(qualifiedName(name), name)
+  place.invalidFor(qualifiedName(name), new NamedText(name))
   if (place.errors.length > before) return false
   if (name.includes('/')) return true
   if (standardResources.has(name) || isQuotaHugePages(name)) return true
-  place.invalid('must be a standard resource type or fully qualified', name)
+  place.invalidName('must be a standard resource type or fully qualified', name)
   return false
 }
 
@@ -78,10 +79,10 @@ export function checkContainerResourceName(place: Place, name: string): void {
   checkResourceName(place, name)
   if (!name.includes('/')) {
     if (!containerResources.has(name) && !isHugePages(name)) {
-      place.invalid('must be a standard resource for containers', name)
+      place.invalidName('must be a standard resource for containers', name)
     }
   } else if (!isNative(name) && !isExtended(name)) {
-    place.invalid("doesn't follow extended resource name standard", name)
+    place.invalidName("doesn't follow extended resource name standard", name)
   }
 }
 

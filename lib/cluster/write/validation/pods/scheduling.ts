@@ -61,7 +61,7 @@ function checkNodeOperator(item: Place): void {
 function checkNodeField(item: Place): void {
   const [operator, values, key] = [item.in('operator'), item.in('values'), item.in('key')]
   if (!['In', 'NotIn'].includes(operator.text)) {
-    operator.invalid('not a valid selector operator', operator.text)
+    operator.invalidName('not a valid selector operator')
   } else if (values.size !== 1) {
     values.required(
       "must be only one value when `operator` is 'In' or 'NotIn' for node field selector",

@@ -118,13 +118,3 @@ t.test('malformed fields are no set, and unknown ones are skipped', async t => {
   }
   t.equal(elementFromText('f'), undefined)
 })
-
-t.test('only paths that match a pattern are kept', async t => {
-  const spec = memberElement('spec')
-  const name = memberElement('name')
-  const image = memberElement('image')
-  const item = keysElement([['name', 'web']])
-  const fields = FieldSet.of([spec, item, name], [spec, item, image], [name])
-  t.strictSame(texts(fields.matching([['spec', '*', 'image']])), ['.spec[name="web"].image'])
-  t.strictSame(texts(fields.matching([['name'], ['none']])), ['.name'])
-})

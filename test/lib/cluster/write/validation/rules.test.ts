@@ -64,7 +64,7 @@ t.test('each function that says what is wrong has rows that name it', async t =>
 /** The functions of a module that report errors themselves. */
 function rulesOf(text: string): string[] {
   const reports =
-    /\.(?:invalid|invalidFor|invalidPlainly|required|forbidden|duplicate|duplicateOf|notFound|notSupported|tooLong|tooMany|notNegative|oneOf|mustBe)\(/
+    /\.(?:invalid|invalidFor|invalidName|textOneOf|invalidPlainly|required|forbidden|duplicate|duplicateOf|notFound|notSupported|tooLong|tooMany|notNegative|oneOf|mustBe)\(/
   const functions = text.matchAll(/^(?:export )?function (\w+)[^]*?^\}/gm)
   return [...functions].filter(([body]) => reports.test(body)).map(([, name = '']) => name)
 }
