@@ -191,7 +191,7 @@ async function digest(subject: Subject): Promise<string> {
 
 /** `watchglass serve` on a free port. */
 async function startEmbedded(): Promise<{ address: string; stop: () => Promise<void> }> {
-  const program = fileURLToPath(new URL('../../lib/cli.js', import.meta.url))
+  const program = fileURLToPath(new URL('../../program/cli.js', import.meta.url))
   const args = [program, 'serve', '--listen', 'none', '--etcd-listen', '127.0.0.1:0']
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'] })
   const exited = once(child, 'exit')

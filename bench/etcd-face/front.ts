@@ -58,5 +58,5 @@ export async function startFront(
 
 function watchglassArgs(endpoint: string, address: string): string[] {
   const args = ['serve', '--listen=none', `--etcd=${endpoint}`, `--etcd-listen=${address}`]
-  return ['dist/lib/cli.js', ...args]
+  return ['.', ...args]
 }

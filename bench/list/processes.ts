@@ -40,7 +40,7 @@ export class Program implements Subject {
     imported: URL = new URL('with-parent.js', import.meta.url),
     scheme: 'http' | 'https' = 'https',
   ): Promise<Program> {
-    const file = fileURLToPath(new URL('../../lib/cli.js', import.meta.url))
+    const file = fileURLToPath(new URL('../../program/cli.js', import.meta.url))
     const withParent = `--import=${imported.href}`
     const { cert, key } = certificate
     const tls = scheme === 'http' ? [] : [`--tls-cert=${cert}`, `--tls-key=${key}`]

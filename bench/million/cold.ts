@@ -83,7 +83,7 @@ async function run({ size, progress }: BenchOptions): Promise<BenchResult> {
     const cluster = await startEtcd(scope, etcd, { flags: etcdFlags })
     const { endpoint } = cluster.members[0]!
     progress('filling etcd')
-    const cli = fileURLToPath(new URL('../../lib/cli.js', import.meta.url))
+    const cli = fileURLToPath(new URL('../../program/cli.js', import.meta.url))
     const filling = ['generate', '--etcd', endpoint, '--log-level=error', `pods=${plan.pods}`]
     await promisify(execFile)(process.execPath, [cli, ...filling])
     const reports: Report[] = []

@@ -184,7 +184,7 @@ t.test('lines to decode', async t => {
 })
 
 async function decoded(t: Test, input: string): Promise<{ code: number; output: string }> {
-  const args = ['dist/lib/cli.js', 'decode', '--jsonl']
+  const args = ['.', 'decode', '--jsonl']
   const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'ignore'] })
   t.teardown(() => void child.kill())
   let output = ''

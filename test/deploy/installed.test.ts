@@ -61,7 +61,7 @@ t.test('the package works where it is installed', async t => {
   }
   const binary = join(prefix, 'bin/watchglass')
   t.ok(existsSync(join(prefix, 'share/man/man1/watchglass.1')), 'man watchglass')
-  t.ok(existsSync(join(prefix, 'lib/node_modules/watchglass/dist/lib/cli.js')))
+  t.ok(existsSync(join(prefix, 'lib/node_modules/watchglass/dist/program/cli.js')))
   await checkPartsList(t, join(prefix, 'lib/node_modules/watchglass'), join(folder, 'image'))
   const version = String(manifest['version'])
   const shown = await run(binary, ['--version'], { cwd: folder })

@@ -168,7 +168,10 @@ t.test('the README and the unit speak of variables, options and files that there
     t.ok(existsSync(path), path)
   }
   const unit = readFileSync('deploy/systemd/watchglass.service', 'utf8')
-  t.match(unit, /ExecStart=\/usr\/bin\/node --enable-source-maps \S+\/dist\/lib\/cli\.js serve\n/)
+  t.match(
+    unit,
+    /ExecStart=\/usr\/bin\/node --enable-source-maps \S+\/dist\/program\/cli\.js serve\n/,
+  )
 })
 
 t.test('the image is made of files that there are', async t => {
@@ -180,7 +183,7 @@ t.test('the image is made of files that there are', async t => {
   t.match(stage, /^COPY --from=build .*\/src\/sbom\.cdx\.json /m, 'its packages are listed inside')
   t.match(dockerfile, /^USER 65532/m)
   t.match(dockerfile, /^ARG NODE_IMAGE=node:24-\S+@sha256:[0-9a-f]{64}$/m)
-  t.match(dockerfile, /dist\/lib\/cli\.js/)
+  t.match(dockerfile, /\/app\/dist\/program\/cli\.js/)
 })
 
 t.test('the image is healthy while the server lives', async t => {

@@ -9,7 +9,7 @@ t.test('the package has what is needed, and can be published', async t => {
   const [, stated = ''] = /below ([\d.]+) MB/.exec(readFileSync('deploy/README.md', 'utf8')) ?? []
   t.ok(size < Number(stated) * 1e6, `${size} bytes; deploy/README.md says below ${stated} MB`)
   const paths = files.map(({ path }) => path)
-  const others = paths.filter(path => !/^dist\/lib\/.*\.(?:js|json)$/.test(path))
+  const others = paths.filter(path => !/^dist\/(?:program\/[^/]+\.js|lib\/.+\.json)$/.test(path))
   t.strictSame(others.toSorted(), [
     'CHANGELOG.md',
     'LICENSE',

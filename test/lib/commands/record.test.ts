@@ -12,7 +12,7 @@ import type { KeyValue } from '../../../lib/store/event.ts'
 import { startEtcd } from '../../support/etcd/etcd-cluster.ts'
 import { findEtcd } from '../../support/etcd/real-etcd.ts'
 
-const cli = fileURLToPath(new URL('../../../lib/cli.js', import.meta.url))
+const cli = fileURLToPath(new URL('../../../program/cli.js', import.meta.url))
 const etcd = await findEtcd('3.5')
 
 interface Run {

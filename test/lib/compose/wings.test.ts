@@ -44,7 +44,6 @@ async function loadedBy(
   const answer = new Promise<readonly string[]>(resolve => (answered = resolve))
   const program = await startProgram(t, [`--etcd=http://${etcd.address}`, ...args], {
     module: new URL('../../support/program/loaded-modules.js', import.meta.url),
-    loadsAsUsual: true,
     onMessage: message => answered((message as LoadedModules).loaded),
     onLog: () => {},
   })

@@ -139,11 +139,9 @@ type Program = Omit<Door, 'protocol' | 'upstream' | 'etcd'>
 async function startChild(t: Test, args: readonly string[]): Promise<Program> {
   const preload = new URL('./report-heap.js', import.meta.url).href
   const node = nodeFor(args)
-  const child = spawn(
-    node,
-    [...programFlags(node), '--import', preload, 'dist/lib/cli.js', 'serve', ...args],
-    { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] },
-  )
+  const child = spawn(node, [...programFlags(node), '--import', preload, '.', 'serve', ...args], {
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+  })
   const log: LogLine[] = []
   const exited = once(child, 'exit') as Promise<[number | null]>
   let hasEnded = false

@@ -27,6 +27,8 @@ const files = given.filter(word => word !== '--quick')
 const folder = '.cache/coverage'
 rmSync(folder, { recursive: true, force: true })
 mkdirSync(folder, { recursive: true })
+// Programs load their modules one by one: of a bundle V8 knows no files.
+writeFileSync('dist/program/cli.js', "import '../lib/cli.js'\n")
 const tests = spawn(process.execPath, ['--enable-source-maps', 'dist/test/run.js', ...given], {
   stdio: 'inherit',
   env: { ...process.env, NODE_V8_COVERAGE: folder },
@@ -35,6 +37,7 @@ const dumps = new CoverageDumps(folder, url => url.includes('/dist/lib/'))
 const looks = setInterval(() => dumps.take(false), 5_000)
 const [status] = (await once(tests, 'close')) as [number | null]
 clearInterval(looks)
+spawnSync(process.execPath, ['deploy/bundle.mjs'], { stdio: 'inherit' })
 dumps.take(true)
 dumps.write()
 process.stdout.write(`# ${dumps.count} processes have said what they have run\n`)

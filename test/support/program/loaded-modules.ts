@@ -1,12 +1,13 @@
 /** Imported into the program: says which of our modules it has loaded, when it is asked. */
 
+import { readFileSync } from 'node:fs'
 import { Session } from 'node:inspector'
 import { fileURLToPath } from 'node:url'
 import { isMainThread } from 'node:worker_threads'
 
 const root = `file://${fileURLToPath(new URL('../../../', import.meta.url))}`
 
-/** The answer of the program: files below dist/, such as `lib/cli.js`. */
+/** The answer of the program: modules below dist/, such as `lib/cli.js`. */
 export interface LoadedModules {
   readonly loaded: readonly string[]
 }
@@ -24,5 +25,19 @@ function loaded(): string[] {
   session.on('Debugger.scriptParsed', ({ params: { url } }) => urls.add(url))
   session.post('Debugger.enable')
   session.disconnect()
-  return [...urls].filter(url => url.startsWith(root)).map(url => url.slice(root.length))
+  return [...urls].filter(url => url.startsWith(root)).flatMap(url => modulesOf(new URL(url)))
+}
+
+/** The modules in a file of the program (deploy/bundle.mjs), by its map. */
+function modulesOf(file: URL): string[] {
+  const map = new URL(`${file.href}.map`)
+  const isBundle = file.pathname.includes('/dist/program/')
+  const sources = isBundle
+    ? (JSON.parse(readFileSync(map, 'utf8')) as { sources: string[] }).sources
+    : [file.href]
+  return sources.map(source =>
+    fileURLToPath(new URL(source, map))
+      .replace(/^.*?\/(?=lib\/|test\/)/, '')
+      .replace(/\.ts$/, '.js'),
+  )
 }

@@ -22,8 +22,6 @@ export interface Program {
 /** A module that runs in the program, first of all and in each of its threads. */
 export interface Imported {
   readonly module: URL
-  /** The program loads its modules as it does for users (test/support/runner/early-modules.ts). */
-  readonly loadsAsUsual?: boolean | undefined
   /** Gets what the module sends. */
   readonly onMessage: (message: unknown) => void
   /** Gets what the program logs. */
@@ -41,7 +39,7 @@ export async function startProgram(
   const child = spawn(
     node,
     [
-      ...(imported?.loadsAsUsual === true ? [] : programFlags(node)),
+      ...programFlags(node),
       ...flags,
       '.',
       'serve',

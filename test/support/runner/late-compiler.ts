@@ -1,7 +1,6 @@
 /** Imported first by the processes of tests: V8 optimizes a function later than otherwise, there
  *  and in the programs that they start. Most tests end soon after it has done so, and that took a
- *  third of their time on the processor. The programs load their modules in one go, too
- *  (early-modules.ts). */
+ *  third of their time on the processor. */
 
 import { setFlagsFromString } from 'node:v8'
 
@@ -9,8 +8,5 @@ import { setFlagsFromString } from 'node:v8'
 if (process.versions.v8.startsWith('11.')) {
   const flag = '--interrupt-budget=400000'
   setFlagsFromString(flag)
-  const early = new URL('early-modules.js', import.meta.url).href
-  // Node has it from 20.19 on.
-  const flags = process.features.require_module ? [flag, `--import=${early}`] : [flag]
-  process.env['PROGRAM_FLAGS'] ??= flags.join(' ')
+  process.env['PROGRAM_FLAGS'] ??= flag
 }

@@ -1,0 +1,48 @@
+/** The program in few files: `dist/program`, made by esbuild out of the modules in `dist/lib` as the last step of `npm run build`. To find,
+ *  read and link 700 modules is a third of what a start takes of the processor. What is loaded late, such as a wing, has files of its own
+ *  here, too. */
+
+import { build } from 'esbuild'
+import { readFileSync, rmSync } from 'node:fs'
+import { relative } from 'node:path'
+
+const modules = 'dist/lib'
+const program = 'dist/program'
+
+/** A table that lies beside a module stays there. */
+const tables = {
+  name: 'tables',
+  setup({ onLoad }) {
+    onLoad({ filter: /\/dist\/lib\/.*\.js$/ }, ({ path }) => {
+      const text = readFileSync(path, 'utf8')
+      const own = 'readDataFile(import.meta.url,'
+      if (!text.includes(own)) return undefined
+      const module = JSON.stringify(`../lib/${relative(modules, path)}`)
+      const contents = text.replaceAll(
+        own,
+        `readDataFile(new URL(${module}, import.meta.url).href,`,
+      )
+      return { contents, loader: 'js' }
+    })
+  },
+}
+
+rmSync(program, { recursive: true, force: true })
+await build({
+  entryPoints: [`${modules}/cli.js`, `${modules}/commands/face-thread.js`],
+  outdir: program,
+  // All in one folder, so that the program finds the script of its threads, and the tables.
+  entryNames: '[name]',
+  chunkNames: '[name]-[hash]',
+  bundle: true,
+  splitting: true,
+  platform: 'node',
+  target: 'node20',
+  format: 'esm',
+  packages: 'external',
+  sourcemap: true,
+  sourcesContent: false,
+  legalComments: 'none',
+  logLevel: 'warning',
+  plugins: [tables],
+})
