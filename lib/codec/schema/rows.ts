@@ -180,6 +180,7 @@ export type Behaviour =
   | 'podTopologyLabels'
   | 'podResizeFits'
   | 'claimPermissions'
+  | 'anyCpuTarget'
   | 'endpointsWarning'
   | 'shardsAreSelectors'
   | 'zippedStreams'

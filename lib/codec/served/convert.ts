@@ -80,7 +80,7 @@ function convertAutoscaler(
   if (!(tree instanceof Map) || tree.get('apiVersion') !== 'autoscaling/v2') {
     return new NotExact('stored value is no autoscaler of autoscaling/v2')
   }
-  const downgraded = downgradeAutoscaler(tree)
+  const downgraded = downgradeAutoscaler(tree, schema)
   if (downgraded instanceof NotExact) return downgraded
   made.clear()
   const refused = appendTree(made, downgraded, schema)

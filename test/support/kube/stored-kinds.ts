@@ -16,14 +16,19 @@ export function protobuf(object: object): Uint8Array {
 }
 
 /** The object that is served of stored bytes, parsed; or why there is none. */
-export function served(bytes: Uint8Array, apiVersion: string, kind: string): unknown {
+export function served(
+  bytes: Uint8Array,
+  apiVersion: string,
+  kind: string,
+  minor?: string,
+): unknown {
   out.clear()
   const value = { bytes, start: 0, end: bytes.length }
   const options = { resourceVersion: '9', isItem: false }
   const problem = appendObject(
     out,
     value,
-    { schema: schemaOf(), apiVersion, kind, custom: undefined },
+    { schema: schemaOf(minor), apiVersion, kind, custom: undefined },
     options,
   )
   return problem?.reason ?? JSON.parse(Buffer.from(out.copy()).toString())

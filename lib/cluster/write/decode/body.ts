@@ -143,16 +143,17 @@ export function judged(
  *  manages any from now on. */
 export function completeBuiltIn(
   object: JsonObject,
-  { apiVersion, kind, type }: WriteKind & { readonly type: MessageType },
+  written: WriteKind & { readonly type: MessageType },
 ): JsonObject {
+  const { apiVersion, kind, type } = written
   object.set('apiVersion', apiVersion)
   object.set('kind', kind)
   applyDecodeDefaults(object, type, `${apiVersion} ${kind}`)
   if (kind === 'Service' && apiVersion === 'v1') completeService(object)
-  if (kind === 'HorizontalPodAutoscaler') completeAutoscaler(object, apiVersion)
   if (kind === 'DaemonSet') checkTemplateGeneration(object)
   if (kind === 'StatefulSet') nameClaims(object)
-  const complete = completeTree(object, type)
+  const isAutoscaler = kind === 'HorizontalPodAutoscaler'
+  const complete = isAutoscaler ? completeAutoscaler(object, written) : completeTree(object, type)
   const managedFields = memberOf(object.get('metadata'), 'managedFields')
   const metadata = complete.get('metadata')
   if (Array.isArray(managedFields) && managedFields.length === 0 && metadata instanceof Map) {

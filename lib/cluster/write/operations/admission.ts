@@ -10,6 +10,12 @@ import type { AdmissionRequest, WriteSession } from './session.ts'
 /** Refuses an object that is otherwise ready to be stored. */
 export type Validate = (object: JsonObject, old: JsonObject | undefined) => Promise<void>
 
+/** Who has the last word before an object is stored: nobody for what the server itself writes. */
+export interface Admitted {
+  readonly isDryRun: boolean
+  readonly validate?: Validate | undefined
+}
+
 /** Refuses the delete of an object. */
 export type ValidateDelete = (live: JsonObject) => Promise<void>
 

@@ -10,6 +10,11 @@ import { setMeta, textOf } from '../metadata.ts'
 import { notExactly } from '../../../kube/status.ts'
 import { tooLarge } from '../refusals.ts'
 import { storedBytes } from '../stored-form.ts'
+import {
+  internalAutoscaler,
+  internalAutoscalers,
+  isOldAutoscaler,
+} from '../strategies/autoscalers.ts'
 import { managerOf, type WriteOptions } from '../write-options.ts'
 import { writeKindOf } from '../write-kinds.ts'
 import { entryOf, treeOf, type WriteSession } from './session.ts'
@@ -132,8 +137,14 @@ function convert(
   }
   const encoder = state.encoderOf(target)
   if (encoder instanceof NotExact) return undefined
+  const sourceKind = writeKindOf(source, schema)
+  const isOld = isOldAutoscaler(sourceKind)
+  const internal = isOld ? versionOf(session, internalAutoscalers) : undefined
   try {
-    const value = storedBytes(source, writeKindOf(source, schema), object)
+    const value =
+      internal === undefined
+        ? storedBytes(source, sourceKind, object)
+        : storedBytes(internal, writeKindOf(internal, schema), internalAutoscaler(object, schema))
     const entry = entryOf(session.keyOf('-'), value, 1)
     const converted = treeOf(encoder, target, entry)
     setMeta(converted, 'resourceVersion', memberOf(object.get('metadata'), 'resourceVersion'))

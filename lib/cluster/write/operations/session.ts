@@ -92,6 +92,8 @@ export interface SessionOptions {
   readonly signal: AbortSignal
   /** Kind of the written object, if it is not one of the resource itself: a Scale. */
   readonly kind?: WriteKind | undefined
+  /** The texts of another session of the same write. */
+  readonly warnings?: Set<string> | undefined
 }
 
 /** The server, as the user of its own writes. */
@@ -120,7 +122,7 @@ export class WriteSession implements SessionOptions {
    *  noticed when the object is stored. */
   readonly slice: Slice
   /** Texts for Warning headers, each once. */
-  readonly warnings: Set<string> = new Set()
+  readonly warnings: Set<string>
   /** Annotations for the audit log. */
   readonly annotations: Map<string, string> = new Map()
   readonly #options: SessionOptions
@@ -134,6 +136,7 @@ export class WriteSession implements SessionOptions {
     this.name = options.name
     this.subresource = options.subresource
     this.verb = options.verb ?? 'update'
+    this.warnings = options.warnings ?? new Set()
     this.userAgent = options.userAgent
     this.user = options.user
     this.signal = options.signal
@@ -150,6 +153,15 @@ export class WriteSession implements SessionOptions {
   /** The same write, of an object of another kind. */
   as(kind: WriteKind): WriteSession {
     return new WriteSession({ ...this.#options, kind }, this.services)
+  }
+
+  /** The same write, in another version of the resource. */
+  in(resource: Resource): WriteSession {
+    const { warnings } = this
+    return new WriteSession(
+      { ...this.#options, resource, kind: undefined, warnings },
+      this.services,
+    )
   }
 
   /** A write of another object by the same request, in the same namespace. */

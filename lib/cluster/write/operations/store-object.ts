@@ -23,11 +23,12 @@ import {
 } from '../metadata.ts'
 import { alreadyExists, conflict, modifiedReason } from '../refusals.ts'
 import { type Strategy, strategyOf } from '../strategies/strategy.ts'
-import type { Validate } from './admission.ts'
+import type { Admitted } from './admission.ts'
 import { checkNamespace } from './checks.ts'
 import { removeStored } from './remove.ts'
 import { validateCreate, validateUpdate } from './validation.ts'
 import { withoutNewTimestamps } from '../ownership/managed-fields.ts'
+import { internalForm } from './internal-form.ts'
 import { keyInErrors, type Written, type WriteSession } from './session.ts'
 
 /** Generated names that are taken are made anew so often. */
@@ -41,9 +42,10 @@ export async function createObject(
 ): Promise<Written> {
   const { isDryRun } = admission
   const isGenerated = metaText(object, 'name') === '' && metaText(object, 'generateName') !== ''
+  const form = internalForm(session, admission)
   for (let attempt = 1; ; attempt++) {
-    const copy = copyObject(object)
-    const prepared = await prepareNew(session, copy, admission)
+    const copy = copyObject(form.of(object))
+    const prepared = await prepareNew(form.session, copy, form.admission)
     const { key } = prepared
     const current = isDryRun ? await session.store.get(key, session.signal) : undefined
     if (current === undefined) {
@@ -149,12 +151,6 @@ export interface UpdateRequest {
   readonly admission: Admitted
 }
 
-/** Who has the last word before an object is stored: nobody for what the server itself writes. */
-export interface Admitted {
-  readonly isDryRun: boolean
-  readonly validate?: Validate | undefined
-}
-
 /** Changes an object. */
 export async function updateObject(
   session: WriteSession,
@@ -169,20 +165,22 @@ export async function updateObject(
     if (entry === undefined && !mayCreate) throw objectNotFound(session.resource, name)
     const live = entry && liveTree(session, entry, strategy)
     checkUid(session, request, live)
-    const object = await request.make(live)
+    const made = await request.make(live)
     if (entry === undefined || live === undefined) {
-      revisionOf(object)
-      metadataOf(object).delete('resourceVersion')
-      return createObject(session, object, request.admission)
+      revisionOf(made)
+      metadataOf(made).delete('resourceVersion')
+      return createObject(session, made, request.admission)
     }
-    const change = await prepareChange(session, {
+    const form = internalForm(session, request.admission)
+    const object = form.of(made)
+    const change = await prepareChange(form.session, {
       object,
-      live,
+      live: form.live(entry, live),
       strategy,
-      admission: request.admission,
+      admission: form.admission,
     })
     if (change === 'delete') {
-      const value = await session.stored(object)
+      const value = await form.session.stored(object)
       const shown = await session.written(key, value, entry.modRevision)
       if (!request.admission.isDryRun) await removeStored(session, entry)
       return { type: 'object', code: 200, entry: shown }

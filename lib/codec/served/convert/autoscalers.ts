@@ -12,6 +12,7 @@ import {
   textInOrder,
 } from '../../json/tree.ts'
 import { NotExact } from '../../not-exact.ts'
+import type { Schema } from '../../schema/schema.ts'
 import { asObject, convertParts, objectOf } from './autoscaler-members.ts'
 
 export const prefix = 'autoscaling.alpha.kubernetes.io/'
@@ -27,16 +28,22 @@ export const ownAnnotations: readonly string[] = [
 ].map(name => prefix + name)
 
 /** The object as v1 has it. Members are in no particular order, but in the annotations, where they
- *  are in Go's. More than one metric of the CPU is not exact: which of them counts is not settled
- *  among the versions of Kubernetes. */
-export function downgradeAutoscaler(autoscaler: JsonObject): JsonObject | NotExact {
+ *  are in Go's. Of several targets of the CPU the first one counts, of several current ones the
+ *  last. Not exact is a target behind another metric of the CPU that has none: before 1.36 it may
+ *  not have counted. */
+export function downgradeAutoscaler(autoscaler: JsonObject, schema: Schema): JsonObject | NotExact {
   const spec = autoscaler.get('spec')
   const status = autoscaler.get('status')
   const metrics = itemsOf(memberOf(spec, 'metrics'))
   const currentMetrics = itemsOf(memberOf(status, 'currentMetrics'))
-  if ([metrics, currentMetrics].some(list => list.filter(isCpu).length > 1)) {
-    return new NotExact('autoscaler has more than one metric of the CPU')
+  const target = metrics.find(metric => isCpu(metric) && utilizationOf(metric, 'target') !== null)
+  const isFirst = target === undefined || target === metrics.find(isCpu)
+  if (!isFirst && !schema.has('anyCpuTarget')) {
+    return new NotExact('autoscaler has a metric of the CPU before its target')
   }
+  const current = currentMetrics.findLast(
+    metric => isCpu(metric) && utilizationOf(metric, 'current') !== null,
+  )
   if (memberOf(status, 'lastScaleTime') === null) {
     return new NotExact('autoscaler was scaled at a time that is zero')
   }
@@ -68,14 +75,14 @@ export function downgradeAutoscaler(autoscaler: JsonObject): JsonObject | NotExa
       scaleTargetRef: memberOf(spec, 'scaleTargetRef'),
       minReplicas: memberOf(spec, 'minReplicas'),
       maxReplicas: memberOf(spec, 'maxReplicas'),
-      targetCPUUtilizationPercentage: utilizationOf(metrics.find(isCpu), 'target'),
+      targetCPUUtilizationPercentage: utilizationOf(target, 'target'),
     }),
     status: objectOf({
       observedGeneration: memberOf(status, 'observedGeneration'),
       lastScaleTime: memberOf(status, 'lastScaleTime'),
       currentReplicas: memberOf(status, 'currentReplicas') ?? zero,
       desiredReplicas: memberOf(status, 'desiredReplicas'),
-      currentCPUUtilizationPercentage: utilizationOf(currentMetrics.find(isCpu), 'current'),
+      currentCPUUtilizationPercentage: utilizationOf(current, 'current'),
     }),
   })
 }

@@ -16,7 +16,7 @@ import { asObject, convertParts, isAbsent, type Members, objectOf } from './auto
 import { ownAnnotations, prefix } from './autoscalers.ts'
 
 /** The CPU utilization, in percent, that an autoscaler without metrics aims at. */
-const defaultUtilization = '80'
+export const defaultUtilization = '80'
 
 /** The object as v2 has it; members are in no particular order. Without a metric it gets
  *  the one that Kubernetes gives it. */
@@ -102,7 +102,7 @@ function upgradeRules(rules: JsonValue | undefined): JsonObject {
   })
 }
 
-function cpuMetric(part: 'target' | 'current', averageUtilization: JsonValue): JsonObject {
+export function cpuMetric(part: 'target' | 'current', averageUtilization: JsonValue): JsonObject {
   const type = part === 'target' ? 'Utilization' : undefined
   return objectOf({
     type: 'Resource',
@@ -110,7 +110,8 @@ function cpuMetric(part: 'target' | 'current', averageUtilization: JsonValue): J
   })
 }
 
-function upgradeMetric(metric: JsonValue, schema: Schema): JsonObject {
+/** A metric of the annotation. */
+export function upgradeMetric(metric: JsonValue, schema: Schema): JsonObject {
   return convertParts(metric, {
     object: part => {
       const averageValue = memberOf(part, 'averageValue') ?? null
@@ -161,7 +162,8 @@ function resourceTarget(part: JsonValue): Members {
   }
 }
 
-function upgradeCurrentMetric(metric: JsonValue): JsonObject {
+/** A current metric of the annotation. */
+export function upgradeCurrentMetric(metric: JsonValue): JsonObject {
   const current = (part: JsonValue, names: Readonly<Record<string, string>>): JsonObject =>
     objectOf(
       Object.fromEntries(

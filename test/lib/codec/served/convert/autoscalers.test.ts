@@ -197,16 +197,29 @@ t.test('the behavior of an autoscaler is spelled as Go spells its internal type'
   )
 })
 
-t.test('what two metrics of the CPU mean is not exact', async t => {
+t.test('of several metrics of the CPU one is the target, and one the current one', async t => {
   const value = {
     type: 'Resource',
     resource: { name: 'cpu', target: { type: 'AverageValue', averageValue: '1' } },
   }
+  const current = (utilization: number | undefined) => ({
+    type: 'Resource',
+    resource: { name: 'cpu', current: { averageUtilization: utilization, averageValue: '1' } },
+  })
+  const metrics = [value, cpu(50), cpu(60)]
+  const currentMetrics = [current(1), current(2), current(undefined)]
+  const got = servedAutoscaler(autoscaler({ metrics }, { currentMetrics }))
+  t.match(got.spec, { targetCPUUtilizationPercentage: 50 })
+  t.match(got.status, { currentCPUUtilizationPercentage: 2 })
   t.equal(
-    servedAutoscaler(autoscaler({ metrics: [value, cpu(50)] }, {})),
-    'autoscaler has more than one metric of the CPU',
+    got.metadata.annotations?.[`${prefix}metrics`],
+    '[{"type":"Resource","resource":{"name":"cpu","targetAverageValue":"1"}}]',
   )
   t.notOk(
     'targetCPUUtilizationPercentage' in servedAutoscaler(autoscaler({ metrics: [value] }, {})).spec,
   )
+  const older = (metric: object[]): unknown =>
+    served(autoscaler({ metrics: metric }, {}), 'autoscaling/v1', 'HorizontalPodAutoscaler', '1.35')
+  t.equal(older(metrics), 'autoscaler has a metric of the CPU before its target')
+  t.match(older([cpu(50), value]), { spec: { targetCPUUtilizationPercentage: 50 } })
 })
