@@ -1,5 +1,5 @@
 /** The program in few files: `dist/program`, made by esbuild out of the modules in `dist/lib` as the last step of `npm run build`. To find,
- *  read and link 700 modules is a third of what a start takes of the processor. What is loaded late, such as a wing, has files of its own
+ *  read and link 900 modules is a third of what a start takes of the processor. What is loaded late, such as a wing, has files of its own
  *  here, too. */
 
 import { build } from 'esbuild'
