@@ -61,3 +61,7 @@ t.test('service accounts', async t => {
     ['ServiceAccount'],
   )
 })
+
+t.test('plugins, definitions and roles in more forms', async t => {
+  await replay(t, readAsked('admission/more.jsonl.gz'))
+})

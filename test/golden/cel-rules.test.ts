@@ -44,3 +44,7 @@ t.test('admission policies do what those of a kube-apiserver do', async t => {
 t.test('mutating policies change what those of a kube-apiserver change', async t => {
   await replay(t, 'admission/map.jsonl.gz')
 })
+
+t.test('policies of every form do what those of a kube-apiserver do', async t => {
+  await replay(t, 'admission/policies.jsonl.gz')
+})

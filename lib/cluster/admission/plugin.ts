@@ -76,11 +76,14 @@ export class Attributes implements AdmissionRequest {
     this.objects = objects
   }
 
-  /** The namespace of the object, read once; undefined if it is not there. */
+  /** The namespace of the object, read once; undefined if it is not there. A namespace is in
+   *  itself. */
   namespace(): Promise<JsonObject | undefined> {
+    const { kind, name, namespace } = this.session
+    const isOwn = kind.group === '' && kind.resource === 'namespaces'
     this.#namespace ??= this.objects.get(this.session, namespaces, {
       namespace: '',
-      name: this.session.namespace,
+      name: isOwn ? name : namespace,
     })
     return this.#namespace
   }

@@ -9,6 +9,7 @@ import {
   parseTree,
   textFromTree,
 } from '../../codec/json/tree.ts'
+import { goQuote } from '../../go/text.ts'
 import { groupVersionText, type Resource } from '../../kube/resources/resource.ts'
 import { customRulesOf } from '../write/custom/custom-rules.ts'
 import { completeBuiltIn } from '../write/decode/body.ts'
@@ -163,14 +164,28 @@ async function back(
   if (session.conversions !== undefined) return inVersion(session, object, session.resource)
   const { schema } = session.state.registry
   const value = storedBytes(from, writeKindOf(from, schema), object)
-  return session.treeOf(entryOf(session.keyOf('-'), value, 1))
+  const made = session.treeOf(entryOf(session.keyOf('-'), value, 1))
+  setMeta(made, 'resourceVersion', metadataOf(object).get('resourceVersion'))
+  return made
+}
+
+/** The type that a changed object names, which may be another one than before. */
+function namedType(kind: WriteKind, value: JsonObject): WriteKind['type'] {
+  const apiVersion = textOf(value.get('apiVersion')) || kind.apiVersion
+  const name = textOf(value.get('kind')) || kind.kind
+  const found = kind.schema.findKind(apiVersion, name)
+  if (found !== undefined) return found.type
+  throw internalError(
+    `no kind ${goQuote(name)} is registered for version ${goQuote(apiVersion)} in scheme "pkg/api/legacyscheme/scheme.go:30"`,
+  )
 }
 
 function decoded(kind: WriteKind, value: JsonObject, isStrict: boolean): JsonObject {
   const { type } = kind
   try {
     if (type !== undefined) {
-      const { object, strictErrors } = decodeTyped(treeDocument(value), type)
+      const named = isStrict ? namedType(kind, value) : undefined
+      const { object, strictErrors } = decodeTyped(treeDocument(value), named ?? type)
       if (isStrict && strictErrors.length > 0) {
         throw internalError(`strict decoding error: ${strictErrors.join(', ')}`)
       }

@@ -20,6 +20,7 @@ import {
   typeNames,
 } from './declarations.ts'
 import type { Problems } from './problems.ts'
+import { fieldNamed } from './schema/names.ts'
 import {
   boolType,
   type CelType,
@@ -197,7 +198,7 @@ class Checker {
   }
 
   #structField(offset: number, type: CelType, field: string): CelType {
-    const found = type.fields?.get(field)
+    const found = type.fields && fieldNamed(type.fields, field)
     if (found !== undefined) return found
     this.#problems.add(offset, `undefined field '${field}'`)
     return errorType
@@ -231,7 +232,9 @@ class Checker {
     const name = field.kind === 'literal' && typeof field.value === 'string' ? field.value : ''
     const type = this.#field(expr, operand, name)
     expr.overloads = ['select_optional_field']
-    return this.#mappings.replace(isOptional(type) ? type : optionalOf(type), false)
+    // The field of an optional object is optional already.
+    const isMaybe = isOptional(operand.type ?? errorType)
+    return this.#mappings.replace(isMaybe ? type : optionalOf(type), false)
   }
 
   #resolve(
@@ -346,11 +349,11 @@ class Checker {
       const given = this.check(entry.value)
       const value = entry.isOptional ? this.#unwrapped(entry.value, given) : given
       if (result.kind === 'error') continue
-      const field = this.#structField(entry.offset, result, entry.name)
-      if (this.#mappings.fit([field], [value])) continue
+      const field = result.fields?.get(entry.name)
+      if (field !== undefined && this.#mappings.fit([field], [value])) continue
       this.#problems.add(
         entry.offset,
-        `expected type of field '${entry.name}' is '${field.text}' but provided type is '${value.text}'`,
+        `expected type of field '${entry.name}' is '${field?.text ?? ''}' but provided type is '${value.text}'`,
       )
     }
     return result

@@ -12,7 +12,8 @@ import {
   type Struct,
 } from './ast.ts'
 import { costOfCall } from './cost/actual.ts'
-import type { Implementation } from './declarations.ts'
+import type { Functions, Implementation } from './declarations.ts'
+import { withGuard } from './guards.ts'
 import { insertInto, zeros } from './functions/lists.ts'
 import { makeStruct, StructValue } from './functions/patches.ts'
 import { foundAt } from './functions/standard.ts'
@@ -65,20 +66,27 @@ interface Spent {
 export interface Program {
   /** Runs with the values of the variables, in their order. */
   readonly run: (inputs: readonly (Value | undefined)[], limit: number) => Outcome
+  /** The error of a constant part, for which cel-go makes no program: `int('x')`. */
+  readonly constantError: string | undefined
 }
 
-export type Implementations = ReadonlyMap<string, Implementation>
+/** The functions that expressions may call. */
+export interface Callables {
+  readonly implementations: ReadonlyMap<string, Implementation>
+  readonly functions: Functions
+}
 
 /** Compiles a checked expression. */
 export function compileChecked(
   expr: Expr,
   variables: Iterable<string>,
-  implementations: Implementations,
+  callables: Callables,
 ): Program {
-  const compiler = new Compiler([...variables], implementations)
+  const compiler = new Compiler([...variables], callables)
   const { run } = compiler.compile(expr)
-  const { slotCount } = compiler
+  const { slotCount, constantError } = compiler
   return {
+    constantError,
     run: (inputs, limit) => {
       const slots = inputs.slice()
       while (slots.length < slotCount) slots.push(undefined)
@@ -131,13 +139,14 @@ const conversions: ReadonlySet<string> = new Set([
 const costsAfter: ReadonlySet<string> = new Set(['join'])
 
 class Compiler {
-  readonly #implementations: Implementations
+  readonly #callables: Callables
   /** The slots of names, the innermost last. */
   readonly #scopes: (readonly [name: string, slot: number])[]
   slotCount: number
+  constantError: string | undefined
 
-  constructor(variables: readonly string[], implementations: Implementations) {
-    this.#implementations = implementations
+  constructor(variables: readonly string[], callables: Callables) {
+    this.#callables = callables
     this.#scopes = variables.map((name, slot) => [name, slot] as const)
     this.slotCount = variables.length
   }
@@ -189,6 +198,7 @@ class Compiler {
 
   #select({ operand, field, isTest }: Expr & { readonly kind: 'select' }): Run {
     const run = this.#run(operand)
+    const isAfterOptional = isOptionalPart(operand)
     if (isTest) {
       return frame => {
         const of = run(frame)
@@ -196,8 +206,8 @@ class Compiler {
           return of.value !== undefined && foundAt(of.value, field) !== undefined
         }
         if (of instanceof CelMap) return of.get(field) !== undefined
-        if (of instanceof StructValue) return of.has(field)
-        throw failure(`no such key: ${field}`)
+        if (of instanceof CelList) foundAt(of, field)
+        return of instanceof StructValue && of.has(field)
       }
     }
     return frame => {
@@ -206,11 +216,11 @@ class Compiler {
       if (of instanceof CelMap) {
         const found = of.get(field)
         if (found !== undefined) return found
-      } else if (of instanceof Optional) return maybeAt(of, field)
+      } else if (of instanceof Optional) return maybeAt(of, field, isAfterOptional)
       else if (of instanceof StructValue) {
         const found = of.get(field)
         if (found !== undefined) return found
-      }
+      } else if (of instanceof CelList) foundAt(of, field)
       throw failure(`no such key: ${field}`)
     }
   }
@@ -238,6 +248,8 @@ class Compiler {
       value: this.compile(value),
       isOptional,
     }))
+    const parts = compiled.flatMap(({ key, value }) => [key, value])
+    const areConstants = parts.every(part => 'constant' in part)
     const make = (frame: Frame): Value => {
       const map = new EntryMap()
       for (const { key, value, isOptional } of compiled) {
@@ -250,11 +262,12 @@ class Compiler {
           if (member.value === undefined) continue
           member = member.value
         }
-        if (!map.add(name, member)) throw failure('Failed with repeated key')
+        // Of constants the last one of a name counts.
+        if (areConstants) map.set(name, member)
+        else if (!map.add(name, member)) throw failure('Failed with repeated key')
       }
       return map
     }
-    const parts = compiled.flatMap(({ key, value }) => [key, value])
     return literal(parts, make, 30)
   }
 
@@ -292,7 +305,7 @@ class Compiler {
       case operators.optIndex:
         return { run: optional(this.#runs(args)) }
       case operators.index:
-        return { run: index(this.#runs(args)) }
+        return { run: index(this.#runs(args), isOptionalPart(args[0])) }
     }
     if (expr.target !== undefined && (expr.name === 'or' || expr.name === 'orValue')) {
       return { run: orElse(expr.name === 'orValue', this.#runs(args)) }
@@ -313,15 +326,20 @@ class Compiler {
       return { run: memberOf(first.run, second.constant) }
     }
     const zero = zeros[overload]
-    const known = this.#implementations.get(name)
+    const known = this.#callables.implementations.get(name)
     if (known === undefined) return { run: () => fail(noOverload(name)) }
-    const call: Implementation =
+    const plain: Implementation =
       zero === undefined
         ? known
         : list => (list instanceof CelList && list.size === 0 ? zero : known(list))
+    const call = withGuard(plain, this.#callables.functions.get(name), overload)
     if (conversions.has(name) && first !== undefined && 'constant' in first) {
-      const value = attempt(() => call(first.constant as Value))
-      if (value !== undefined) return constant(value)
+      try {
+        return constant(call(first.constant as Value))
+      } catch (error) {
+        if (!(error instanceof CelError)) throw error
+        this.constantError ??= error.message
+      }
     }
     const runs = compiled.map(({ run }) => run)
     const cost = costOfCall(name, overload)
@@ -462,6 +480,11 @@ function isBind({ range, condition, accumulator }: Comprehension): boolean {
 
 function constant(value: Value): Compiled {
   return { run: () => value, constant: value }
+}
+
+function isOptionalPart(expr: Expr | undefined): boolean {
+  if (expr?.kind !== 'call') return false
+  return expr.name === operators.optSelect || expr.name === operators.optIndex
 }
 
 /** A type that is named stands for itself. */

@@ -5,13 +5,13 @@ import { compileChecked, type Program } from './compiler.ts'
 import { estimateCost } from './cost/estimate.ts'
 import type { Range, SizeAt } from './cost/ranges.ts'
 import { type Functions, functionsOf, type Implementation, type Library } from './declarations.ts'
-import { authorizers } from './functions/authorizers.ts'
+import { authorizersOf } from './functions/authorizers.ts'
 import { conversions } from './functions/conversions.ts'
 import { type FormatChecks, formatsOf } from './functions/formats.ts'
 import { listExtensions, listFunctions, sets, twoVariables } from './functions/lists.ts'
 import { moments } from './functions/moments.ts'
 import { addresses, prefixes } from './functions/networks.ts'
-import { optionals } from './functions/optionals.ts'
+import { optionalLists, optionals } from './functions/optionals.ts'
 import { patches, structNamed } from './functions/patches.ts'
 import { quantities, semvers } from './functions/quantities.ts'
 import { standard } from './functions/standard.ts'
@@ -95,7 +95,10 @@ export class Environment {
   }
 
   #expression(expr: Expr, type: CelType, variables: ReadonlyMap<string, CelType>): Expression {
-    const program = compileChecked(expr, variables.keys(), this.#implementations)
+    const program = compileChecked(expr, variables.keys(), {
+      implementations: this.#implementations,
+      functions: this.#functions,
+    })
     return {
       ...program,
       type,
@@ -114,12 +117,12 @@ function names(expr: Expr, variable: string): boolean {
 /** The libraries by the minor version of 1 that has them first. */
 const libraries: readonly (readonly [minor: number, ...Library[]])[] = [
   [0, urls, regexes, listFunctions],
-  [27, authorizers],
   [28, optionals, quantities],
   [29, texts, sets],
   [30, addresses, prefixes],
   [32, twoVariables],
-  [33, semvers],
+  // The version of cel-go decides about these, not the one of Kubernetes that is compatible.
+  [33, semvers, optionalLists],
   [34, listExtensions],
 ]
 
@@ -148,6 +151,7 @@ function kubernetesParts(minor: number, formats: FormatChecks): Parts {
   return {
     libraries: [
       ...libraries.flatMap(([since, ...known]) => (since <= compatible ? known : [])),
+      authorizersOf(formats),
       formatsOf(formats),
     ],
     macros: new Map(macros.flatMap(([since, known]) => (since <= compatible ? [...known] : []))),

@@ -3,11 +3,10 @@
 
 import { type CallCost, costOfJoined } from './cost/actual.ts'
 import type { Implementation } from './declarations.ts'
-import { optionalIn } from './functions/optionals.ts'
-import { foundAt, isIn, itemAt } from './functions/standard.ts'
+import { foundAt, isIn, itemAt, shown } from './functions/standard.ts'
 import { CelError, CostExceeded, failure, noOverload } from './values/errors.ts'
 import { isInt } from './values/numbers.ts'
-import { CelList, CelMap, none, Optional, typeName, type Value } from './values/values.ts'
+import { CelList, CelMap, goTypeName, none, Optional, type Value } from './values/values.ts'
 import { ofChars, spendWork } from './values/work.ts'
 
 /** The values and the cost of one run. */
@@ -72,7 +71,9 @@ export function each(
       if (variable2 !== undefined) slots[variable2] = of.get(key)
       if (!take()) return
     }
-  } else throw failure(`got '${typeName(of)}', expected iterable type`)
+  } else if (variable2 === undefined) {
+    throw failure(`got '${goTypeName(of)}', expected iterable type`)
+  } else throw failure(`unsupported comprehension range type: ${goTypeName(of)}`)
 }
 
 export function passes(frame: Frame, filter: Run | undefined): boolean {
@@ -187,9 +188,19 @@ export function notStrictlyFalse(operand: Run): Run {
   }
 }
 
-export function maybeAt(of: Optional, key: Value): Value {
-  if (of.value === undefined) return none
-  const found = foundAt(of.value, key)
+/** A member of a value that may be missing. After `.?` and `[?` a value that has no members is
+ *  wrong. */
+export function maybeAt(of: Optional, key: Value, isAfterOptional: boolean): Value {
+  const { value } = of
+  const hasMembers = value instanceof CelMap || value instanceof CelList
+  if (isAfterOptional && value !== undefined && !hasMembers && !(value instanceof Optional)) {
+    throw failure(`no such key: ${shown(key)}`)
+  }
+  return optionallyAt(of, key)
+}
+
+function optionallyAt(of: Value, key: Value): Value {
+  const found = foundAt(of, key)
   return found === undefined ? none : new Optional(found)
 }
 
@@ -199,18 +210,16 @@ export function optional([operand, key]: readonly Run[]): Run {
   return frame => {
     const [of, name] = [first(frame), second(frame)]
     frame.spend(1)
-    if (of instanceof Optional) return maybeAt(of, name)
-    const found = foundAt(of, name)
-    return found === undefined ? none : new Optional(found)
+    return optionallyAt(of, name)
   }
 }
 
-export function index([operand, key]: readonly Run[]): Run {
+export function index([operand, key]: readonly Run[], isAfterOptional: boolean): Run {
   const [first, second] = [operand as Run, key as Run]
   return frame => {
     const [of, name] = [first(frame), second(frame)]
     frame.spend(1)
-    return of instanceof Optional ? maybeAt(of, name) : itemAt(of, name)
+    return of instanceof Optional ? maybeAt(of, name, isAfterOptional) : itemAt(of, name)
   }
 }
 
@@ -218,7 +227,8 @@ export function index([operand, key]: readonly Run[]): Run {
 export function orElse(isValue: boolean, [operand, otherwise]: readonly Run[]): Run {
   const [first, second] = [operand as Run, otherwise as Run]
   return frame => {
-    const of = optionalIn(first(frame))
+    const of = first(frame)
+    if (!(of instanceof Optional)) return of
     if (of.value === undefined) return second(frame)
     return isValue ? of.value : of
   }

@@ -55,6 +55,13 @@ export class CelType {
     return `${this.name}(${this.params.map(({ text }) => text).join(', ')})`
   }
 
+  /** As cel-go names the type of what an expression makes. */
+  get runtimeText(): string {
+    const name = runtimeNames[this.kind] ?? this.name
+    if (this.params.length === 0) return name
+    return `${name}(${this.params.map(({ runtimeText }) => runtimeText).join(', ')})`
+  }
+
   isExactly(other: CelType): boolean {
     if (this === other) return true
     return (
@@ -64,6 +71,12 @@ export class CelType {
       this.params.every((param, i) => param.isExactly(other.params[i] as CelType))
     )
   }
+}
+
+const runtimeNames: Partial<Record<TypeKind, string>> = {
+  duration: 'google.protobuf.Duration',
+  null: 'null_type',
+  timestamp: 'google.protobuf.Timestamp',
 }
 
 const plain = (kind: TypeKind, name: string = kind): CelType => new CelType(kind, name)

@@ -103,6 +103,23 @@ const wanted: Readonly<Record<string, readonly [kinds: readonly string[], proble
   e: [['double', 'string'], 'scientific clause can only be used on doubles'],
   b: [['int', 'uint', 'bool'], 'only integers and bools can be formatted as binary'],
   o: [['int', 'uint'], 'octal clause can only be used on integers'],
+  s: [
+    [
+      'bool',
+      'bytes',
+      'double',
+      'duration',
+      'int',
+      'list',
+      'map',
+      'null',
+      'string',
+      'timestamp',
+      'type',
+      'uint',
+    ],
+    'string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps',
+  ],
   x: [
     ['int', 'uint', 'string', 'bytes'],
     'only integers, byte buffers, and strings can be formatted as hex',

@@ -4,9 +4,13 @@ import { JsonNumber, type JsonValue } from '../../codec/json/tree.ts'
 import { isInteger, valueText } from './ownership/sets/values.ts'
 import { sortedMembers } from './sorted-members.ts'
 
+/** The null of expressions, which is a number in Go: a constant of protobuf's. */
+export const nullNumber: JsonNumber = new JsonNumber('0')
+
 /** `%v`, and of decoded JSON `%+v` too: `map[data:map[a:1] kind:ConfigMap]`. */
 export function goValueText(value: JsonValue): string {
   if (value === null) return '<nil>'
+  if (value === nullNumber) return 'NULL_VALUE'
   if (value instanceof JsonNumber) return valueText(value)
   if (Array.isArray(value)) return `[${value.map(goValueText).join(' ')}]`
   if (!(value instanceof Map)) return String(value)

@@ -26,14 +26,23 @@ export const modifiedReason =
 export function alreadyExists(
   of: GroupResource,
   name: string,
-  isBeingDeleted = false,
+  {
+    isBeingDeleted = false,
+    isGenerated = false,
+  }: { readonly isBeingDeleted?: boolean; readonly isGenerated?: boolean } = {},
 ): StatusError {
-  const message = `${resourceText(of)} ${goQuote(name)} already exists`
+  const generated = ', the server was not able to generate a unique name for the object'
+  const message = `${resourceText(of)} ${goQuote(name)} already exists${isGenerated ? generated : ''}`
   return new StatusError('conflict', {
     code: 409,
     message: isBeingDeleted ? `object is being deleted: ${message}` : message,
     reason: 'AlreadyExists',
-    details: { name, group: of.group, kind: of.resource },
+    details: {
+      name,
+      group: of.group,
+      kind: of.resource,
+      ...(isGenerated ? { retryAfterSeconds: 1 } : {}),
+    },
   })
 }
 

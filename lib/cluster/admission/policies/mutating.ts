@@ -8,6 +8,7 @@ import { jsonOf } from '../../cel/functions/json.ts'
 import { operationName, StructValue } from '../../cel/functions/patches.ts'
 import { CelError } from '../../cel/values/errors.ts'
 import { CelList, CelMap, itemsOf, type Value } from '../../cel/values/values.ts'
+import { nullNumber } from '../../write/go-value-text.ts'
 import { metaText } from '../../write/metadata.ts'
 import { UnusableConfiguration, withConfiguration } from '../../write/ownership/unowned-apply.ts'
 import { applyJsonPatch, PatchFailure, TestFailure } from '../../write/patches/json-patch.ts'
@@ -158,6 +159,7 @@ async function mutate(
     const changed = mutation.isApplied
       ? merged(reviewed, reviewed.object, answer.value)
       : patched(reviewed.object, answer.value)
+    checkVersion(attributes, reviewed)
     await takeChanged(attributes, reviewed, changed, !mutation.isApplied)
     return undefined
   } catch (error) {
@@ -169,13 +171,36 @@ async function mutate(
 /** A result that cannot be used. */
 class PolicyFailure extends Error {}
 
-function merged({ kind }: ReviewedObjects, object: JsonObject, value: Value): JsonObject {
+/** kube-apiserver has no conversions between served versions of built-in kinds: what a policy makes
+ *  of an object in another version than the one that was sent, it cannot use. */
+function checkVersion(
+  { session }: Attributes,
+  { resource, kind, requestKind }: ReviewedObjects,
+): void {
+  if (resource === session.resource || kind.type === undefined) return
+  const { version, kind: name } = kind
+  if (resource.group !== session.resource.group) {
+    throw new PolicyFailure(
+      `${version}.${name} is not suitable for converting to "${requestKind.apiVersion}" in scheme "pkg/api/legacyscheme/scheme.go:30"`,
+    )
+  }
+  const [from, to] = [version, requestKind.version].map(one => `(${one}.${name})`)
+  throw new PolicyFailure(`converting ${from} to ${to}: unknown conversion`)
+}
+
+function merged({ kind, resource }: ReviewedObjects, object: JsonObject, value: Value): JsonObject {
   if (!(value instanceof StructValue)) throw new PolicyFailure('the result is no Object')
-  const configuration = jsonOf(value, { areTexts: false })
+  const configuration = jsonOf(value, { areTexts: false, nothing: nullNumber })
   checkNames(value)
   if (!(configuration instanceof Map)) throw new PolicyFailure('the result is no Object')
   for (const member of ['apiVersion', 'kind']) {
     configuration.set(member, object.get(member) ?? '')
+  }
+  // Kinds of subresources are in no document that has the types of another group.
+  if (kind.group !== resource.group) {
+    throw new PolicyFailure(
+      `error applying patch: failed to convert patch object to typed object: no corresponding type for ${kind.apiVersion}, Kind=${kind.kind}`,
+    )
   }
   try {
     return withConfiguration(kind, object, configuration)

@@ -33,7 +33,8 @@ export function reviewOf(
   const { kind, resource, subresource, user } = session
   const name = session.name === '' && object !== undefined ? metaText(object, 'name') : session.name
   const isNamespace = kind.group === '' && kind.resource === 'namespaces'
-  const namespace = isNamespace ? session.name : session.namespace
+  // A namespace is in itself, also one that is created.
+  const namespace = isNamespace ? name : session.namespace
   const part: [string, JsonValue][] = subresource === '' ? [] : [['subResource', subresource]]
   const asked: [string, JsonValue][] =
     subresource === '' ? [] : [['requestSubResource', subresource]]

@@ -1,6 +1,7 @@
 /** May a user do something: `authorizer.group('').resource('pods').check('get').allowed()`. */
 
 import type { Library } from '../declarations.ts'
+import type { FormatChecks } from './formats.ts'
 import { failure, noOverload } from '../values/errors.ts'
 import { Opaque, type Value } from '../values/values.ts'
 
@@ -92,32 +93,44 @@ function pathCheck(of: Value, text: Value): Value {
   return narrowed('Authorizer', 'PathCheck', given => ({ path: given }))(of, text)
 }
 
-export const authorizers: Library = {
-  signatures: {
-    path: [`authorizer_path: ${authorizer}.(string) ${path}`],
-    group: [`authorizer_group: ${authorizer}.(string) ${group}`],
-    serviceAccount: [`authorizer_serviceaccount: ${authorizer}.(string, string) ${authorizer}`],
-    resource: [`groupcheck_resource: ${group}.(string) ${resource}`],
-    subresource: [`resourcecheck_subresource: ${resource}.(string) ${resource}`],
-    namespace: [`resourcecheck_namespace: ${resource}.(string) ${resource}`],
-    name: [`resourcecheck_name: ${resource}.(string) ${resource}`],
-    check: [
-      `pathcheck_check: ${path}.(string) ${decision}`,
-      `resourcecheck_check: ${resource}.(string) ${decision}`,
-    ],
-    errored: [`decision_errored: ${decision}.() bool`],
-    error: [`decision_error: ${decision}.() string`],
-    allowed: [`decision_allowed: ${decision}.() bool`],
-    reason: [`decision_reason: ${decision}.() string`],
-    fieldSelector: [`authorizer_fieldselector: ${resource}.(string) ${resource}`],
-    labelSelector: [`authorizer_labelselector: ${resource}.(string) ${resource}`],
-  },
-  implementations: {
+export function authorizersOf(names: FormatChecks): Library {
+  return { signatures, implementations: implementationsFor(names) }
+}
+
+const signatures = {
+  path: [`authorizer_path: ${authorizer}.(string) ${path}`],
+  group: [`authorizer_group: ${authorizer}.(string) ${group}`],
+  serviceAccount: [`authorizer_serviceaccount: ${authorizer}.(string, string) ${authorizer}`],
+  resource: [`groupcheck_resource: ${group}.(string) ${resource}`],
+  subresource: [`resourcecheck_subresource: ${resource}.(string) ${resource}`],
+  namespace: [`resourcecheck_namespace: ${resource}.(string) ${resource}`],
+  name: [`resourcecheck_name: ${resource}.(string) ${resource}`],
+  check: [
+    `pathcheck_check: ${path}.(string) ${decision}`,
+    `resourcecheck_check: ${resource}.(string) ${decision}`,
+  ],
+  errored: [`decision_errored: ${decision}.() bool`],
+  error: [`decision_error: ${decision}.() string`],
+  allowed: [`decision_allowed: ${decision}.() bool`],
+  reason: [`decision_reason: ${decision}.() string`],
+  fieldSelector: [`authorizer_fieldselector: ${resource}.(string) ${resource}`],
+  labelSelector: [`authorizer_labelselector: ${resource}.(string) ${resource}`],
+}
+
+function implementationsFor({
+  dns1123Label,
+  dns1123Subdomain,
+}: FormatChecks): Library['implementations'] {
+  return {
     path: pathCheck,
     group: narrowed('Authorizer', 'GroupCheck', text => ({ group: text })),
     serviceAccount: (of: Value, namespace: Value, name: Value) => {
       if (!(of instanceof Check) || typeof namespace !== 'string' || typeof name !== 'string') {
         throw noOverload()
+      }
+      if (dns1123Subdomain?.(name).length !== 0) throw failure('Invalid service account name')
+      if (dns1123Label?.(namespace).length !== 0) {
+        throw failure('Invalid service account namespace')
       }
       const account = `system:serviceaccount:${namespace}:${name}`
       return new Check('Authorizer', { ...of.question, serviceAccount: account }, of.decide)
@@ -136,5 +149,5 @@ export const authorizers: Library = {
     error: (value: Value) => (decisionOf(value) === undefined ? 'none' : ''),
     allowed: (value: Value) => decisionOf(value).isAllowed,
     reason: (value: Value) => decisionOf(value).reason,
-  },
+  }
 }

@@ -51,6 +51,24 @@ function toUint(value: Value): Value {
 
 const floatText = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/
 
+const hexText = /^([+-]?)0[xX]_?([\da-fA-F_]*)(?:\.([\da-fA-F_]*))?[pP]([+-]?\d+)$/
+
+/** The number in a text as Go's strconv.ParseFloat reads it; NaN if there is none. */
+function goFloatOf(text: string): number {
+  if (text.length > floatMaxChars || /^_|__|_$|[^\da-fA-FxX]_|_[^\da-fA-F]/.test(text)) return NaN
+  const plain = text.replaceAll('_', '')
+  if (floatText.test(plain)) return Number(plain)
+  const hex = hexText.exec(text)
+  if (hex === null) return NaN
+  const [, sign = '', whole = '', part = '', power = '0'] = hex.map(one => one?.replaceAll('_', ''))
+  if (whole + part === '') return NaN
+  const mantissa = Number(`0x${whole + part}`)
+  const number = mantissa * 2 ** (Number(power) - 4 * part.length)
+  return sign === '-' ? -number : number
+}
+
+const floatMaxChars = 10_000
+
 function toDouble(value: Value): Value {
   if (value instanceof Double) return value
   if (isInt(value)) return new Double(Number(value))
@@ -61,7 +79,7 @@ function toDouble(value: Value): Value {
     if (special[2] === undefined) return new Double(NaN)
     return new Double(special[1] === '-' ? -Infinity : Infinity)
   }
-  const number = floatText.test(value) ? Number(value) : NaN
+  const number = goFloatOf(value)
   if (!Number.isFinite(number)) throw cannot(value, 'double')
   return new Double(number)
 }
@@ -121,7 +139,7 @@ function toBytes(value: Value): Value {
 
 function toDuration(value: Value): Value {
   if (value instanceof Duration) return value
-  if (isInt(value)) return new Duration(BigInt(value))
+  if (isInt(value)) throw cannot(value, 'google.protobuf.Duration')
   if (typeof value !== 'string') throw noOverload('duration')
   const nanos = parseDuration(value)
   if (nanos === undefined) throw cannot(value, 'google.protobuf.Duration')

@@ -149,14 +149,15 @@ function roundedToEven(number: number, digits: number): string {
 
 const superscripts = '⁰¹²³⁴⁵⁶⁷⁸⁹'
 
-function scientific(number: number, precision: number): string {
+/** The precision is a width here, as in Kubernetes' version of the extension. */
+function scientific(number: number, width: number): string {
   const known = special(number)
   if (known !== undefined) return known
-  const [mantissa = '', exponent = '0'] = number.toExponential(Math.min(100, precision)).split('e')
+  const [mantissa = '', exponent = '0'] = number.toExponential(precisionDefault).split('e')
   const power = Number(exponent)
   const digits = String(Math.abs(power)).padStart(2, '0')
   const raised = Array.from(digits, digit => superscripts.charAt(Number(digit))).join('')
-  return `${mantissa}\u202f×\u202f10${power < 0 ? '⁻' : ''}${raised}`
+  return `${mantissa}×10${power < 0 ? '⁻' : ''}${raised}`.padStart(width)
 }
 
 function radixText(arg: Value, radix: number, problem: string): string {

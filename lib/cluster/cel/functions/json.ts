@@ -2,7 +2,7 @@
  *  short expression can name a part very often: what comes out is bounded. */
 
 import { JsonNumber, type JsonObject, type JsonValue } from '../../../codec/json/tree.ts'
-import { failure } from '../values/errors.ts'
+import { type CelError, failure } from '../values/errors.ts'
 import {
   CelList,
   CelMap,
@@ -25,17 +25,25 @@ const depthMax = 500
 
 /** The JSON of a value. Times, spans, bytes and types are texts, as in protobuf's JSON, where
  *  `areTexts` says so; and have none otherwise. Throws a `CelError` if there is none. */
-export function jsonOf(value: Value, { areTexts }: { readonly areTexts: boolean }): JsonValue {
-  return new Writer(areTexts).json(value, 0)
+export function jsonOf(value: Value, form: JsonForm): JsonValue {
+  return new Writer(form).json(value, 0)
+}
+
+interface JsonForm {
+  readonly areTexts: boolean
+  /** The value that null becomes; null if it is left out. */
+  readonly nothing?: JsonValue
 }
 
 class Writer {
   readonly #areTexts: boolean
+  readonly #nothing: JsonValue
   #values = valuesMax
   #text = textMax
 
-  constructor(areTexts: boolean) {
+  constructor({ areTexts, nothing = null }: JsonForm) {
     this.#areTexts = areTexts
+    this.#nothing = nothing
   }
 
   json(value: Value, depth: number): JsonValue {
@@ -45,7 +53,8 @@ class Writer {
       this.#spend(0, value.length)
       return value
     }
-    if (typeof value === 'boolean' || value === null) return value
+    if (typeof value === 'boolean') return value
+    if (value === null) return this.#nothing
     if (typeof value === 'number' || typeof value === 'bigint') return this.#int(BigInt(value))
     if (value instanceof Uint) return this.#int(value.value)
     if (value instanceof Double) return double(value.value)
@@ -58,8 +67,11 @@ class Writer {
       return null
     }
     const text = this.#areTexts ? plainText(value) : undefined
-    if (text === undefined) throw failure(`a value of type ${typeName(value)} has no JSON`)
-    return text
+    if (text !== undefined) return text
+    if (!this.#areTexts) throw failure(`a value of type ${typeName(value)} has no JSON`)
+    if (value instanceof TypeValue) throw unmarshalable("type conversion not supported for 'type'")
+    const name = typeName(value).split('.').at(-1)
+    throw unmarshalable(`type conversion error from '${name}' to '*structpb.Value'`)
   }
 
   #spend(values: number, text: number): void {
@@ -84,7 +96,8 @@ class Writer {
     const object: JsonObject = new Map()
     for (const key of map.keys()) {
       if (typeof key !== 'string') {
-        throw failure(`map key ${goKey(key)} is of type ${typeName(key)}, not string`)
+        if (!this.#areTexts) throw failure('invalid return type: *dynamic.ObjectVal')
+        throw unmarshalable(`unsupported type conversion from '${typeName(key)}' to string`)
       }
       this.#spend(0, key.length)
       object.set(key, this.json(map.get(key) ?? null, depth + 1))
@@ -99,8 +112,10 @@ class Writer {
   }
 }
 
-function goKey(key: Value): string {
-  return `"${textOf(key) ?? ''}"`
+function unmarshalable(why: string): CelError {
+  return failure(
+    `JSONPath valueExpression evaluated to a type that could not marshal to JSON: ${why}`,
+  )
 }
 
 function double(value: number): JsonValue {
@@ -112,5 +127,5 @@ function double(value: number): JsonValue {
 function plainText(value: Exclude<Value, string>): string | undefined {
   if (value instanceof Uint8Array) return Buffer.from(value).toString('base64')
   if (value instanceof Timestamp || value instanceof Duration) return textOf(value)
-  return value instanceof TypeValue ? value.name : undefined
+  return undefined
 }

@@ -2,7 +2,7 @@
 
 import type { Library } from '../declarations.ts'
 import { CostExceeded, failure, noOverload } from '../values/errors.ts'
-import { isInt } from '../values/numbers.ts'
+import { isInt, noOperator } from '../values/numbers.ts'
 import { compare, hasOrder, haveOneType } from '../values/order.ts'
 import {
   areEqual,
@@ -13,6 +13,7 @@ import {
   Duration,
   EntryMap,
   itemsOf,
+  typeName,
   Uint,
   type Value,
 } from '../values/values.ts'
@@ -75,6 +76,10 @@ function slice(list: Value, from: Value, to: Value): Value {
 }
 
 function flatten(list: Value, levels: Value = 1): Value {
+  if (!(list instanceof CelList)) {
+    const type = list instanceof CelMap ? 'map(dyn, dyn)' : typeName(list)
+    throw failure(`no such overload: ${type}.flatten()`)
+  }
   const depth = intIn(levels)
   if (depth < 0) throw failure('level must be non-negative')
   const flat: Value[] = []
@@ -196,7 +201,10 @@ export const listExtensions: Library = {
   implementations: {
     slice,
     flatten,
-    sort: (list: Value) => sortedBy(list, list),
+    sort: (list: Value) => {
+      if (!(list instanceof CelList)) throw noOperator('sort', list, [])
+      return sortedBy(list, list)
+    },
     '@sortByAssociatedKeys': sortedBy,
     'lists.range': range,
     reverse: (value: Value) =>

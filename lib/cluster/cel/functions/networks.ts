@@ -7,7 +7,6 @@ import {
   parseAddress,
   parsePrefix,
   type Prefix,
-  prefixText,
 } from '../../texts/addresses.ts'
 import type { Library } from '../declarations.ts'
 import { failure, noOverload } from '../values/errors.ts'
@@ -50,7 +49,7 @@ class Cidr extends Opaque {
   }
 
   override get text(): string {
-    return prefixText(this.prefix)
+    return `${addressText(this.prefix.address)}/${this.prefix.length}`
   }
 
   equals(other: Opaque): boolean {
@@ -224,7 +223,11 @@ export const prefixes: Library = {
   },
   implementations: {
     cidr: (text: Value) => cidrOf(textIn(text)),
-    containsIP: (of: Value, other: Value) => hasPrefix(cidrOf(of).prefix, ipOf(other).address),
+    containsIP: (of: Value, other: Value) => {
+      const address = other instanceof Ip ? other.address : readIp(textIn(other))
+      if (typeof address === 'string') throw noOverload()
+      return hasPrefix(cidrOf(of).prefix, address)
+    },
     containsCIDR: (of: Value, other: Value) => {
       const [outer, inner] = [cidrOf(of).prefix, cidrOf(other).prefix]
       return outer.length <= inner.length && hasPrefix(outer, inner.address)

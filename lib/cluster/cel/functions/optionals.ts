@@ -2,10 +2,22 @@
 
 import type { Library } from '../declarations.ts'
 import { failure, noOverload } from '../values/errors.ts'
-import { isNumeric, none, numberOf, Optional, sizeOf, type Value } from '../values/values.ts'
-import { CelList, CelMap, Duration, Timestamp } from '../values/values.ts'
+import {
+  ArrayList,
+  CelList,
+  CelMap,
+  Duration,
+  isNumeric,
+  itemsOf,
+  none,
+  numberOf,
+  Optional,
+  sizeOf,
+  Timestamp,
+  type Value,
+} from '../values/values.ts'
 
-export function optionalIn(value: Value): Optional {
+function optionalIn(value: Value): Optional {
   if (!(value instanceof Optional)) throw noOverload()
   return value
 }
@@ -20,6 +32,32 @@ function isZero(value: Value): boolean {
   if (value instanceof Duration) return value.nanos === 0n
   if (value instanceof Timestamp) return value.seconds === 0 && value.nanos === 0
   return value instanceof Optional && value.value === undefined
+}
+
+function withoutNone(list: Value): Value {
+  if (!(list instanceof CelList)) throw noOverload()
+  return new ArrayList(itemsOf(list).flatMap(item => optionalIn(item).value ?? []))
+}
+
+function endOf(list: Value, place: (size: number) => number): Value {
+  if (!(list instanceof CelList)) throw noOverload()
+  return list.size === 0 ? none : new Optional(list.at(place(list.size)))
+}
+
+/** The second version of cel-go's extension for optional values. */
+export const optionalLists: Library = {
+  signatures: {
+    first: ['list_first: list(V).() optional(V)'],
+    last: ['list_last: list(V).() optional(V)'],
+    'optional.unwrap': ['optional_unwrap: (list(optional(V))) list(V)'],
+    unwrapOpt: ['optional_unwrapOpt: list(optional(V)).() list(V)'],
+  },
+  implementations: {
+    first: (list: Value) => endOf(list, () => 0),
+    last: (list: Value) => endOf(list, size => size - 1),
+    'optional.unwrap': withoutNone,
+    unwrapOpt: withoutNone,
+  },
 }
 
 export const optionals: Library = {

@@ -8,10 +8,11 @@ import {
   isInt,
   multiply,
   negate,
+  noOperator,
   remainder,
   subtractNumbers,
 } from '../values/numbers.ts'
-import { compare } from '../values/order.ts'
+import { compare, hasOrder } from '../values/order.ts'
 import { between, durationFrom, later } from '../values/times.ts'
 import {
   areEqual,
@@ -19,9 +20,11 @@ import {
   CelMap,
   Double,
   Duration,
+  Opaque,
   Optional,
   sizeOf,
   Timestamp,
+  typeName,
   Uint,
   type Value,
 } from '../values/values.ts'
@@ -66,7 +69,8 @@ function placeOf(index: Value): number {
   if (isInt(index)) return Number(index)
   if (index instanceof Uint) return Number(index.value)
   if (index instanceof Double && Number.isInteger(index.value)) return index.value
-  throw failure(`unsupported index value ${shown(index)} in list`)
+  if (index instanceof Double) throw failure(`unsupported index value ${shown(index)} in list`)
+  throw failure(`unsupported index type '${typeName(index)}' in list`)
 }
 
 /** A value as an error shows it. */
@@ -89,7 +93,7 @@ export function itemAt(of: Value, key: Value): Value {
   if (of instanceof Optional) {
     return of.value === undefined ? of : new Optional(foundAt(of.value, key))
   }
-  throw noOverload('_[_]')
+  throw failure(`no such key: ${shown(key)}`)
 }
 
 /** The item or member that may be there. */
@@ -100,12 +104,18 @@ export function foundAt(of: Value, key: Value): Value | undefined {
     return place >= 0 && place < of.size ? of.at(place) : undefined
   }
   if (of instanceof Optional) return of.value === undefined ? undefined : foundAt(of.value, key)
-  throw noOverload('_[?_]')
+  return undefined
+}
+
+/** Values of libraries are compared with values of their own type only. */
+function equal(a: Value, b: Value): boolean {
+  if (a instanceof Opaque && b !== null && typeName(a) !== typeName(b)) throw noOverload()
+  return areEqual(a, b)
 }
 
 export function isIn(item: Value, of: Value): boolean {
   if (of instanceof CelMap) return of.get(item) !== undefined
-  if (!(of instanceof CelList)) throw noOverload('@in')
+  if (!(of instanceof CelList)) throw noOverload()
   for (let i = 0; i < of.size; i++) {
     spendWork(ofItems(1))
     if (areEqual(of.at(i), item)) return true
@@ -122,7 +132,7 @@ function size(value: Value): Value {
   ) {
     return sizeOf(value)
   }
-  throw noOverload('size')
+  throw noOperator('size', value, [])
 }
 
 /** A function of two texts. */
@@ -143,6 +153,13 @@ const mixed = [
   ['double', 'int64'],
   ['double', 'uint64'],
 ] as const
+
+function ordering(name: string, test: (order: number) => boolean): (a: Value, b: Value) => boolean {
+  return (a, b) => {
+    if (!hasOrder(a)) throw noOverload(name)
+    return test(compare(a, b))
+  }
+}
 
 function comparison(name: string): readonly string[] {
   return [
@@ -212,8 +229,8 @@ export const standard: Library = {
     matches: ['matches: (string, string) bool', 'matches_string: string.(string) bool'],
   },
   implementations: {
-    '_==_': areEqual,
-    '_!=_': (a: Value, b: Value) => !areEqual(a, b),
+    '_==_': equal,
+    '_!=_': (a: Value, b: Value) => !equal(a, b),
     '_+_': add,
     '_-_': subtract,
     '_*_': multiply,
@@ -221,13 +238,13 @@ export const standard: Library = {
     '_%_': remainder,
     '-_': negate,
     '!_': (value: Value) => {
-      if (typeof value !== 'boolean') throw noOverload('!_')
+      if (typeof value !== 'boolean') throw noOverload()
       return !value
     },
-    '_<_': (a: Value, b: Value) => compare(a, b) < 0,
-    '_<=_': (a: Value, b: Value) => compare(a, b) <= 0,
-    '_>_': (a: Value, b: Value) => compare(a, b) > 0,
-    '_>=_': (a: Value, b: Value) => compare(a, b) >= 0,
+    '_<_': ordering('_<_', order => order < 0),
+    '_<=_': ordering('_<=_', order => order <= 0),
+    '_>_': ordering('_>_', order => order > 0),
+    '_>=_': ordering('_>=_', order => order >= 0),
     '_[_]': itemAt,
     '@in': isIn,
     size,

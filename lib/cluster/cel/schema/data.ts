@@ -8,7 +8,7 @@ import {
   type JsonValue,
   textFromTree,
 } from '../../../codec/json/tree.ts'
-import { failure, noOverload } from '../values/errors.ts'
+import { failure } from '../values/errors.ts'
 import { intFrom } from '../values/numbers.ts'
 import { parseDuration, parseTimestamp } from '../values/times.ts'
 import {
@@ -22,7 +22,7 @@ import {
 } from '../values/values.ts'
 import { ofChars, spendWork } from '../values/work.ts'
 import { isEmbedded, withTypeMeta } from './declared.ts'
-import { escapedName } from './names.ts'
+import { escapedName, fieldNamed } from './names.ts'
 
 /** How values of one schema are read. */
 export interface Shape {
@@ -219,10 +219,10 @@ export class DataMap extends CelMap {
   }
 
   #read(key: Value): Value | undefined {
-    if (typeof key !== 'string') throw noOverload()
+    if (typeof key !== 'string') return undefined
     const { fields, item, kind } = this.#shape
     if (fields !== undefined) {
-      const field = fields.get(key)
+      const field = fieldNamed(fields, key)
       const value = field === undefined ? undefined : this.json.get(field.name)
       if (field === undefined || value === undefined || value === null) return undefined
       return valueOf(value, field.shape)

@@ -29,6 +29,14 @@ export function isIdentifier(name: string): boolean {
   return /^[_a-zA-Z][_a-zA-Z0-9]*$/.test(name) && !reserved.has(name)
 }
 
+/** The name of a field in a type: reserved words are names, too, wherever a dot is before them. */
+export function fieldNamed<Field>(
+  fields: ReadonlyMap<string, Field>,
+  name: string,
+): Field | undefined {
+  return fields.get(name) ?? (reserved.has(name) ? fields.get(`__${name}__`) : undefined)
+}
+
 const replaced: Readonly<Record<string, string>> = {
   __: '__underscores__',
   '.': '__dot__',

@@ -1,7 +1,7 @@
 /** Arithmetic of int64, uint64 and double, with Go's errors where a result does not fit. */
 
 import { failure, noOverload, type CelError } from './errors.ts'
-import { Double, type Int, isNumeric, numberOf, Uint, type Value } from './values.ts'
+import { Double, Duration, type Int, numberOf, typeName, Uint, type Value } from './values.ts'
 
 const int64Max = 2n ** 63n - 1n
 const int64Min = -(2n ** 63n)
@@ -63,34 +63,54 @@ function remainderOfInts(a: Int, b: Int): Int {
   return intFrom(BigInt(a) % BigInt(b))
 }
 
-/** The negative of a number. */
+/** Types whose values cel-go asks for every operator that their type does not have. */
+const receivers = ['google.protobuf.Duration', 'google.protobuf.Timestamp', 'string']
+
+/** The error of an operator whose first value it does not take, or not with the others: it is named
+ *  where the type of the value has no such operator at all. */
+export function noOperator(name: string, value: Value, types: readonly string[]): CelError {
+  const type = typeName(value)
+  return noOverload(types.includes(type) || receivers.includes(type) ? '' : name)
+}
+
+/** The negative of a number or a span of time. */
 export function negate(value: Value): Value {
   if (isInt(value)) return typeof value === 'number' ? 0 - value : intFrom(-value)
   if (value instanceof Double) return new Double(-value.value)
-  throw noOverload('-_')
+  if (value instanceof Duration) return new Duration(-value.nanos)
+  throw noOperator('-_', value, ['bool'])
 }
 
 /** An operation on two numbers of one type. */
 interface Operation {
   readonly name: string
+  /** Types with the operator beside int and uint. */
+  readonly types: readonly string[]
   readonly ints: (a: Int, b: Int) => Int
   readonly uints: (a: bigint, b: bigint) => bigint
   readonly doubles: ((a: number, b: number) => number) | undefined
 }
 
-function operation({ name, ints, uints, doubles }: Operation): (a: Value, b: Value) => Value {
+function operation({
+  name,
+  types,
+  ints,
+  uints,
+  doubles,
+}: Operation): (a: Value, b: Value) => Value {
   return (a, b) => {
     if (isInt(a)) {
       if (isInt(b)) return ints(a, b)
     } else if (a instanceof Double) {
       if (b instanceof Double && doubles !== undefined) return new Double(doubles(a.value, b.value))
     } else if (a instanceof Uint && b instanceof Uint) return uintFrom(uints(a.value, b.value))
-    throw noOverload(isNumeric(a) ? '' : name)
+    throw noOperator(name, a, ['int', 'uint', ...types])
   }
 }
 
 export const addNumbers: (a: Value, b: Value) => Value = operation({
   name: '_+_',
+  types: ['bytes', 'double', 'list'],
   ints: addInts,
   uints: (a, b) => a + b,
   doubles: (a, b) => a + b,
@@ -98,6 +118,7 @@ export const addNumbers: (a: Value, b: Value) => Value = operation({
 
 export const subtractNumbers: (a: Value, b: Value) => Value = operation({
   name: '_-_',
+  types: ['double'],
   ints: subtractInts,
   uints: (a, b) => a - b,
   doubles: (a, b) => a - b,
@@ -105,6 +126,7 @@ export const subtractNumbers: (a: Value, b: Value) => Value = operation({
 
 export const multiply: (a: Value, b: Value) => Value = operation({
   name: '_*_',
+  types: ['double'],
   ints: multiplyInts,
   uints: (a, b) => a * b,
   doubles: (a, b) => a * b,
@@ -112,6 +134,7 @@ export const multiply: (a: Value, b: Value) => Value = operation({
 
 export const divide: (a: Value, b: Value) => Value = operation({
   name: '_/_',
+  types: ['double'],
   ints: divideInts,
   uints: (a, b) => {
     if (b === 0n) throw failure('division by zero')
@@ -122,6 +145,7 @@ export const divide: (a: Value, b: Value) => Value = operation({
 
 export const remainder: (a: Value, b: Value) => Value = operation({
   name: '_%_',
+  types: [],
   ints: remainderOfInts,
   uints: (a, b) => {
     if (b === 0n) throw failure('modulus by zero')

@@ -184,6 +184,12 @@ export class EntryMap extends CelMap {
     return true
   }
 
+  set(key: Value, value: Value): void {
+    const plain = plainKey(key)
+    if (plain === undefined) throw failure(`unsupported key type: ${typeName(key)}`)
+    this.#entries.set(plain, [key, value])
+  }
+
   keys(): readonly Value[] {
     spendWork(ofItems(this.size))
     return Array.from(this.#entries.values(), ([key]) => key)
@@ -224,6 +230,32 @@ function objectTypeName(value: Exclude<Value, boolean | string | Int>): string {
   if (value instanceof Optional) return 'optional_type'
   if (value instanceof TypeValue) return 'type'
   return value.typeName
+}
+
+/** The name of the type that a value has in cel-go. */
+export function goTypeName(value: Value): string {
+  const name = typeName(value)
+  return goTypeNames[name] ?? name
+}
+
+const goTypeNames: Readonly<Record<string, string>> = {
+  bool: 'types.Bool',
+  bytes: 'types.Bytes',
+  double: 'types.Double',
+  'google.protobuf.Duration': 'types.Duration',
+  'google.protobuf.Timestamp': 'types.Timestamp',
+  int: 'types.Int',
+  'kubernetes.NamedFormat': '*cel.Format',
+  'kubernetes.Quantity': 'cel.Quantity',
+  'kubernetes.Semver': 'cel.Semver',
+  'kubernetes.URL': 'cel.URL',
+  'net.CIDR': 'cel.CIDR',
+  'net.IP': 'cel.IP',
+  null_type: 'types.Null',
+  optional_type: '*types.Optional',
+  string: 'types.String',
+  type: '*types.Type',
+  uint: 'types.Uint',
 }
 
 /** True if two values are equal: numbers by their value whatever their types are, and values of

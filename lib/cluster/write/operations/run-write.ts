@@ -12,6 +12,7 @@ import { readDeleteOptions } from './delete-options-body.ts'
 import { evict } from './eviction.ts'
 import { patch } from './patch.ts'
 import { patchScale, updateScale } from './scale.ts'
+import { forbiddenWrite } from '../refusals.ts'
 import type { Written, WriteSession } from './session.ts'
 import { requestToken } from './token-request.ts'
 import { create, update, type WriteBody } from './write.ts'
@@ -62,6 +63,7 @@ async function doWrite(session: WriteSession, request: WriteRequest): Promise<Wr
     case 'delete': {
       const options = await readDeleteOptions(session, await sent())
       const validate = deleteAdmission(session, options)
+      refuseSystemClass(session)
       return isDefinition(session)
         ? deleteDefinition(session, options, validate)
         : deleteObject(session, options, validate)
@@ -74,4 +76,13 @@ async function doWrite(session: WriteSession, request: WriteRequest): Promise<Wr
     case 'watch':
       throw needsUpstream(resource, verb)
   }
+}
+
+const systemClasses = ['system-node-critical', 'system-cluster-critical']
+
+/** The priorities of a cluster's own pods stay; only where all are deleted they go, too. */
+function refuseSystemClass({ kind, name }: WriteSession): void {
+  if (kind.group !== 'scheduling.k8s.io' || kind.resource !== 'priorityclasses') return
+  if (!systemClasses.includes(name)) return
+  throw forbiddenWrite(kind, name, 'this is a system priority class and cannot be deleted')
 }

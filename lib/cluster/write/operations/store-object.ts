@@ -67,16 +67,22 @@ export async function createObject(
         return { type: 'object', code: 201, entry }
       }
       if (isGenerated && attempt < generatedNamesMax) continue
-      throw takenName(session, prepared.name, commit.current)
+      throw takenName(session, copy, commit.current)
     }
-    throw takenName(session, prepared.name, current)
+    throw takenName(session, copy, current)
   }
 }
 
-function takenName(session: WriteSession, name: string, current: KeyValue | undefined): CacheError {
+/** A name beside a generateName counts as one that the server has made up. */
+function takenName(
+  session: WriteSession,
+  object: JsonObject,
+  current: KeyValue | undefined,
+): CacheError {
   const isBeingDeleted =
     current !== undefined && metaText(session.treeOf(current), 'deletionTimestamp') !== ''
-  return alreadyExists(session.resource, name, isBeingDeleted)
+  const isGenerated = metaText(object, 'generateName') !== ''
+  return alreadyExists(session.resource, metaText(object, 'name'), { isBeingDeleted, isGenerated })
 }
 
 /** Events are kept for an hour. */

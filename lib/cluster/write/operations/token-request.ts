@@ -31,6 +31,9 @@ export async function requestToken(session: WriteSession, sent: WriteBody): Prom
   const { access } = session.services
   if (access === undefined) throw needsUpstream(session.resource, 'create token')
   const { object: request, options } = await subresourceBody(session, sent, kind)
+  specOf(request)
+  const admission = admissionOf(session, options)
+  await admission.mutate(request, undefined)
   const { namespace, name } = session
   if (metaText(request, 'name') !== '' && metaText(request, 'name') !== name) {
     const detail = 'must match the service account name if specified'
@@ -52,8 +55,6 @@ export async function requestToken(session: WriteSession, sent: WriteBody): Prom
   if (errors.length > 0) {
     throw invalidObject({ group: 'authentication.k8s.io', kind: 'TokenRequest' }, '', errors)
   }
-  const admission = admissionOf(session, options)
-  await admission.mutate(request, undefined)
   await admission.validate(request, undefined)
   const tokenSession = session.as(subresourceKind(session, ...kind))
   const managed = await owned(tokenSession, { live: undefined, object: request, options })

@@ -56,6 +56,8 @@ export interface PolicyProblem {
   readonly path: readonly (string | number)[]
   readonly source: string
   readonly detail: string
+  /** The server calls it an error of its own. */
+  readonly isInternal: boolean
 }
 
 function struct(name: string, fields: Readonly<Record<string, CelType>>): CelType {
@@ -175,15 +177,21 @@ class PolicyCompiler {
   usesNamespace = false
   readonly #declared = new Map<string, CelType>()
   readonly #hasParams: boolean
+  readonly #hasVariables: boolean
   #length = 0
 
-  constructor(hasParams: boolean) {
+  constructor({ hasParams, hasVariables }: { hasParams: boolean; hasVariables: boolean }) {
     this.#hasParams = hasParams
+    this.#hasVariables = hasVariables
   }
 
   /** The names and types, in the order of the values that a run is given; `variables` has those
    *  that are declared so far. What may not be named has a place under a name that cannot be. */
-  #names({ hasVariables = true, hasAuthorizer = true }: Use): ReadonlyMap<string, CelType> {
+  #names({
+    hasVariables = true,
+    hasAuthorizer = true,
+    isMutation = false,
+  }: Use): ReadonlyMap<string, CelType> {
     const named = (name: string, isNamed: boolean): string => (isNamed ? name : `@${name}`)
     const authorizer = named('authorizer', hasAuthorizer)
     const names: [string, CelType][] = [
@@ -195,7 +203,9 @@ class PolicyCompiler {
       [`${authorizer}.requestResource`, opaqueOf('kubernetes.authorization.ResourceCheck')],
     ]
     if (this.#hasParams) names.push(['params', dynType])
-    names.push([named('variables', hasVariables), variablesType(this.#declared)])
+    // Nobody can name variables where none are declared; mutations can, and find none.
+    const areNamed = hasVariables && (this.#hasVariables || isMutation)
+    names.push([named('variables', areNamed), variablesType(this.#declared)])
     return new Map(names)
   }
 
@@ -209,8 +219,14 @@ class PolicyCompiler {
     if (expression?.uses('namespaceObject') === true) this.usesNamespace = true
     const detail =
       expression === undefined ? `compilation failed: ${problems}` : use.check(expression.type)
-    if (detail === undefined) return { source, program: expression }
-    this.problems.push({ path: use.path, source: use.shown ?? source, detail })
+    const failure = detail === undefined ? expression?.constantError : undefined
+    if (detail === undefined && failure === undefined) return { source, program: expression }
+    this.problems.push({
+      path: use.path,
+      source: use.shown ?? source,
+      detail: detail ?? `program instantiation failed: ${failure}`,
+      isInternal: detail === undefined,
+    })
     return { source, program: undefined }
   }
 
@@ -221,22 +237,23 @@ class PolicyCompiler {
 
 const anything = (): undefined => undefined
 
-function mustBeBool({ kind, text }: CelType): string | undefined {
+function mustBeBool({ kind, runtimeText: text }: CelType): string | undefined {
   return kind === 'bool' ? undefined : `must evaluate to bool but got ${text}`
 }
 
-function mustBeText({ kind, text }: CelType): string | undefined {
+function mustBeText({ kind, runtimeText: text }: CelType): string | undefined {
   return kind === 'string' ? undefined : `must evaluate to string but got ${text}`
 }
 
-function mayBeText({ kind, text }: CelType): string | undefined {
+function mayBeText({ kind, runtimeText: text }: CelType): string | undefined {
   const isRight = kind === 'string' || kind === 'null'
   return isRight ? undefined : `must evaluate to one of [string null_type] but got ${text}`
 }
 
 /** A type with this name and these parameters is what a mutation must make. */
 function mustBe(wanted: string): Use['check'] {
-  return ({ text }) => (text === wanted ? undefined : `must evaluate to ${wanted} but got ${text}`)
+  return ({ runtimeText: text }) =>
+    text === wanted ? undefined : `must evaluate to ${wanted} but got ${text}`
 }
 
 const textOf = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '')
@@ -244,8 +261,8 @@ const textOf = (value: JsonValue | undefined): string => (typeof value === 'stri
 /** Compiles all expressions of the spec of a policy. */
 export function compilePolicy(spec: JsonValue | undefined): CompiledPolicy {
   const hasParams = (memberOf(spec, 'paramKind') ?? null) !== null
-  const compiler = new PolicyCompiler(hasParams)
   const list = (name: string): readonly JsonValue[] => itemsOf(memberOf(spec, name))
+  const compiler = new PolicyCompiler({ hasParams, hasVariables: list('variables').length > 0 })
   const conditions = list('matchConditions').map((item, i): Condition => {
     const path = ['matchConditions', i, 'expression']
     const source = textOf(memberOf(item, 'expression')).trim()

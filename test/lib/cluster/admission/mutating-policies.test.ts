@@ -111,7 +111,9 @@ const rows: readonly Row[] = [
   {
     says: 'a value that its operation cannot have refuses',
     mutations: ["[JSONPatch{op: 'add', path: '/spec/nodeName', value: ip('1.2.3.4')}]"],
-    expected: byPolicy('a value of type net.IP has no JSON'),
+    expected: byPolicy(
+      "JSONPath valueExpression evaluated to a type that could not marshal to JSON: type conversion error from 'IP' to '*structpb.Value'",
+    ),
   },
   {
     says: 'conditions decide first',

@@ -63,8 +63,11 @@ const files: ReadonlySet<string> = new Set([
 
 /** Tests that fail. Kubernetes has version 2 of the extension for strings, which writes numbers and
  *  times in another way, and finds nothing past the end of a text; the tests are of version 4. */
-const exceptions: ReadonlySet<string> = new Set(
-  [
+const exceptions: ReadonlySet<string> = new Set([
+  // Kubernetes has constants made before an expression runs: the last of two with one key counts.
+  'fields/qualified_identifier_resolution/map_value_repeat_key',
+  'fields/qualified_identifier_resolution/map_value_repeat_key_heterogeneous',
+  ...[
     'format/scientific notation formatting clause',
     'format/default precision for scientific notation',
     'format/positive infinity support for scientific notation',
@@ -85,7 +88,7 @@ const exceptions: ReadonlySet<string> = new Set(
     'value_errors/indexof_out_of_range',
     'value_errors/lastindexof_out_of_range',
   ].map(name => `string_ext/${name}`),
-)
+])
 
 /** Messages of protocol buffers, which no rule of Kubernetes has. */
 const usesMessages =

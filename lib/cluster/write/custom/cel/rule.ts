@@ -74,6 +74,9 @@ export function compileRule(rule: Rule, self: CelType, schema: unknown): Compile
   if (expression.type.kind !== 'bool') {
     return { ...nothing, problem: 'cel expression must evaluate to a bool' }
   }
+  if (expression.constantError !== undefined) {
+    return { ...nothing, problem: `program instantiation failed: ${expression.constantError}` }
+  }
   const path = rule.fieldPath === '' ? '' : (fieldPath(rule.fieldPath, schema)?.path ?? '')
   const made = { ...nothing, program: expression, usesOldSelf: expression.uses('oldSelf'), path }
   if (rule.messageExpression === '') return made
@@ -86,6 +89,12 @@ export function compileRule(rule: Rule, self: CelType, schema: unknown): Compile
   }
   if (message.expression.type.kind !== 'string') {
     return { ...made, messageProblem: 'messageExpression must evaluate to a string' }
+  }
+  if (message.expression.constantError !== undefined) {
+    return {
+      ...made,
+      messageProblem: `messageExpression instantiation failed: ${message.expression.constantError}`,
+    }
   }
   return { ...made, messageProgram: message.expression }
 }

@@ -2,7 +2,7 @@
 
 import { goQuote } from '../../../../go/text.ts'
 import type { JsonValue } from '../../../../codec/json/tree.ts'
-import { goTypeText, goValueText } from '../../go-value-text.ts'
+import { goTypeText, goValueText, nullNumber } from '../../go-value-text.ts'
 import { sortedMembers } from '../../sorted-members.ts'
 import { type Path, pathText } from '../sets/path-element.ts'
 import { type ScalarType, allowsScalar } from '../types/field-type.ts'
@@ -54,6 +54,7 @@ export function shapeProblem(shape: 'list' | 'map', value: JsonValue): string {
 /** `%#v` of a decoded value. */
 function goSyntax(value: JsonValue): string {
   if (value === null) return 'interface {}(nil)'
+  if (value === nullNumber) return nullNumber.text
   if (typeof value === 'string') return goQuote(value)
   if (Array.isArray(value)) return `[]interface {}{${value.map(goSyntax).join(', ')}}`
   if (value instanceof Map) {

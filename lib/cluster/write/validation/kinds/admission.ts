@@ -8,7 +8,7 @@ import { checkConditions as checkStatusConditions } from '../conditions.ts'
 import type { KindRules } from '../kind-rules.ts'
 import { checkFreeMeta, isSame } from '../object-meta.ts'
 import type { Place } from '../place.ts'
-import { compilePolicy } from '../policy-expressions.ts'
+import { compilePolicy, type PolicyProblem } from '../policy-expressions.ts'
 import { checkLabelSelector } from '../selectors.ts'
 import { checkWebhookService, checkWebhookUrl } from '../webhook-clients.ts'
 
@@ -293,19 +293,22 @@ function checkPolicy(object: Place, old?: Place): void {
 /** The expressions of a policy or a webhook, compiled together, since some name others. Each must
  *  have the type that is asked for, which is said where the server comes to it. */
 class Expressions {
-  readonly #problems = new Map<string, { readonly source: string; readonly detail: string }>()
+  readonly #problems = new Map<string, PolicyProblem>()
 
   constructor(root: Place) {
-    for (const { path, source, detail } of compilePolicy(root.value).problems) {
+    for (const problem of compilePolicy(root.value).problems) {
       let place = root
-      for (const step of path) place = typeof step === 'number' ? place.item(step) : place.in(step)
-      this.#problems.set(place.path, { source, detail })
+      for (const step of problem.path) {
+        place = typeof step === 'number' ? place.item(step) : place.in(step)
+      }
+      this.#problems.set(place.path, problem)
     }
   }
 
   check(expression: Place): void {
     const problem = this.#problems.get(expression.path)
-    if (problem !== undefined) expression.invalid(problem.detail, problem.source)
+    if (problem?.isInternal === true) expression.failed(problem.detail)
+    else if (problem !== undefined) expression.invalid(problem.detail, problem.source)
   }
 }
 
@@ -382,7 +385,17 @@ function checkValidation(validation: Place, expressions: Expressions): void {
 const annotationMaxBytes = 5 * 1024
 
 function checkAnnotations(annotations: Place, policy: string, expressions: Expressions): void {
-  if (annotations.size > 20) annotations.invalid('must not have more than 20 auditAnnotations')
+  if (annotations.size > 20) {
+    // The server shows its own form of the list, which has no names of JSON.
+    const shown = annotations.items.map(
+      one =>
+        new Map([
+          ['Key', one.in('key').text],
+          ['ValueExpression', one.in('valueExpression').text],
+        ]),
+    )
+    annotations.invalid('must not have more than 20 auditAnnotations', shown)
+  }
   const keys = new Set<string>()
   for (const annotation of annotations.items) {
     const [key, value] = [annotation.in('key'), annotation.in('valueExpression')]

@@ -7,7 +7,7 @@ import { checkImage } from '../pods/containers.ts'
 import { checkEphemeralUpdate } from '../pods/ephemeral-containers.ts'
 import {
   checkAnnotationUpdates,
-  checkAppArmorMatches,
+  checkProfilesMatch,
   checkPodAnnotations,
 } from '../pods/pod-annotations.ts'
 import { checkPodSpec, checkTemplate } from '../pods/pod-spec.ts'
@@ -27,7 +27,7 @@ export const podRules: Readonly<Record<string, KindRules>> = {
       if (node.text !== '' && object.in('spec', 'schedulingGates').size > 0) {
         node.forbidden('cannot be set until all schedulingGates have been cleared')
       }
-      checkAppArmorMatches(object.in('metadata', 'annotations'), object.in('spec'))
+      checkProfilesMatch(object.in('metadata', 'annotations'), object.in('spec'))
     },
     update: (object, old) => {
       checkNewMeta(object)

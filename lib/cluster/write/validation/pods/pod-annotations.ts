@@ -85,8 +85,38 @@ function isAppArmorProfile(text: string): boolean {
   return ['', 'runtime/default', 'unconfined'].includes(text) || text.startsWith('localhost/')
 }
 
-/** A container that has a profile of AppArmor by annotation and by field has the same one. */
-export function checkAppArmorMatches(annotations: Place, spec: Place): void {
+/** Profiles that are given by annotation and by field are the same ones. */
+export function checkProfilesMatch(annotations: Place, spec: Place): void {
+  const own = annotations.in(seccompAnnotation)
+  checkSeccompMatches(own, spec.in('securityContext', 'seccompProfile'))
+  for (const container of containersOf(spec)) {
+    const annotation = annotations.in(`${seccompPrefix}${container.in('name').text}`)
+    checkSeccompMatches(annotation, container.in('securityContext', 'seccompProfile'))
+  }
+  checkAppArmorMatches(annotations, spec)
+}
+
+function checkSeccompMatches({ isSet, text }: Place, profile: Place): void {
+  if (!isSet || !profile.isSet) return
+  const type = profile.in('type')
+  const wanted = annotationsOf[type.text] ?? [text]
+  if (type.text === 'Localhost') {
+    const [prefix, local] = ['localhost/', profile.in('localhostProfile')]
+    if (!text.startsWith(prefix)) type.forbidden('seccomp type in annotation and field must match')
+    else if (!local.isSet || text !== prefix + local.text) {
+      local.forbidden('seccomp profile in annotation and field must match')
+    }
+  } else if (!wanted.includes(text)) {
+    type.forbidden('seccomp type in annotation and field must match')
+  }
+}
+
+const annotationsOf: Readonly<Record<string, readonly string[]>> = {
+  Unconfined: ['unconfined'],
+  RuntimeDefault: ['runtime/default', 'docker/default'],
+}
+
+function checkAppArmorMatches(annotations: Place, spec: Place): void {
   if (spec.in('os', 'name').text === 'windows') return
   const ofPod = spec.in('securityContext', 'appArmorProfile')
   for (const container of containersOf(spec)) {

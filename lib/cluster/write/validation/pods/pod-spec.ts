@@ -14,7 +14,7 @@ import type { Place } from '../place.ts'
 import { checkContainers, checkInitContainers, type PodContext } from './containers.ts'
 import { checkEphemeralContainers } from './ephemeral-containers.ts'
 import { checkHostProcess, checkOs, containersOf } from './os.ts'
-import { checkAppArmorMatches, checkPodAnnotations } from './pod-annotations.ts'
+import { checkProfilesMatch, checkPodAnnotations } from './pod-annotations.ts'
 import { checkPodResources } from './pod-resources.ts'
 import { checkRequirements } from './resources.ts'
 import { checkAffinity, checkSpread, checkTolerations } from './scheduling.ts'
@@ -25,7 +25,7 @@ import { checkVolumes } from './volumes.ts'
 export function checkTemplate(template: Place): void {
   checkTemplateMeta(template)
   checkPodSpec(template.in('spec'), { podName: '', isPod: false })
-  checkAppArmorMatches(template.in('metadata', 'annotations'), template.in('spec'))
+  checkProfilesMatch(template.in('metadata', 'annotations'), template.in('spec'))
   if (template.in('spec', 'ephemeralContainers').size > 0) {
     template
       .in('spec', 'ephemeralContainers')
