@@ -55,7 +55,7 @@ export class Attributes implements AdmissionRequest {
   readonly object: JsonObject | undefined
   readonly old: JsonObject | undefined
   readonly isDryRun: boolean
-  readonly options: JsonObject
+  readonly options: JsonObject | undefined
   /** The phase in which plugins are asked. */
   readonly phase: 'mutate' | 'validate'
   readonly startMs: number

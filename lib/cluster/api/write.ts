@@ -18,6 +18,7 @@ import {
 import { successJson } from './success.ts'
 import { textInOrder } from '../../codec/json/tree.ts'
 import { isMeasured } from '../../kube/resources/measured.ts'
+import { admitConnection } from './connect.ts'
 import { answerMeasured } from './measured.ts'
 import { chosenContainer, type LoggedPod, podLog } from './pod-log.ts'
 import type { PodRules } from '../pod-rules/pod-rules.ts'
@@ -60,8 +61,15 @@ export function createWriteAnswers(
     const { subresource, resource } = route
     if (isMeasured(resource)) return answerMeasured(context, route, { services, usageOf })
     if (!inPods.has(subresource)) return answerWrite(context, { route, services }, options)
-    const pod = await readPod(context, { route, services })
+    const session = await sessionOf(context, { route, services })
     const { reply, target } = context
+    try {
+      await admitConnection(session, target.query)
+    } finally {
+      reply.warnings = [...session.warnings]
+      context.annotations = session.annotations
+    }
+    const pod = await readPod(context, session)
     if (subresource !== 'portforward') chosenContainer(pod, target.query.text('container'))
     if ((pod.spec.nodeName ?? '') === '') {
       if (subresource === 'log') return reply.empty(204)
@@ -88,18 +96,21 @@ export interface WriteAnswerOptions {
   readonly usageOf?: UsageOf | undefined
 }
 
-async function readPod(context: RequestContext, { route, services }: Asked): Promise<LoggedPod> {
-  const { exchange, state, signal } = context
-  const { resource, name } = route
+async function readPod(context: RequestContext, session: WriteSession): Promise<LoggedPod> {
   context.facts = { ...context.facts, source: 'etcd' }
-  const userAgent = exchange.headers['user-agent'] ?? ''
-  const session = new WriteSession(
-    { ...route, state, userAgent, user: anonymous, signal },
-    services,
-  )
-  const entry = await services.store.get(session.keyOf(name), signal)
+  const { name, resource, signal } = session
+  const entry = await session.services.store.get(session.keyOf(name), signal)
   if (entry === undefined) throw objectNotFound(resource, name)
   return JSON.parse(textInOrder(session.treeOf(entry))) as LoggedPod
+}
+
+async function sessionOf(
+  { exchange, state, signal, grant }: RequestContext,
+  { route, services }: Asked,
+): Promise<WriteSession> {
+  const userAgent = exchange.headers['user-agent'] ?? ''
+  const user = (await grant?.identity()) ?? anonymous
+  return new WriteSession({ ...route, state, userAgent, user, signal }, services)
 }
 
 interface Asked {
@@ -112,26 +123,13 @@ async function answerWrite(
   { route, services }: Asked,
   options: Parameters<AnswerWrite>[2],
 ): Promise<undefined> {
-  const { reply, exchange, target, state, signal } = context
-  const { resource, namespace, name, subresource, verb } = route
+  const { reply, exchange, target } = context
+  const { resource, verb } = route
   context.facts = { ...context.facts, source: 'etcd' }
   reply.warnings = resource.warnings
   const mediaType = negotiate(reply.preference, reply.offer)
   if ('refusal' in mediaType) throw notAcceptable(mediaType.refusal, mediaType.hasDetails)
-  const session = new WriteSession(
-    {
-      state,
-      resource,
-      namespace,
-      name,
-      subresource,
-      verb,
-      userAgent: exchange.headers['user-agent'] ?? '',
-      user: (await context.grant?.identity()) ?? anonymous,
-      signal,
-    },
-    services,
-  )
+  const session = await sessionOf(context, { route, services })
   const { 'content-type': sentType } = exchange.headers
   const cborType = options.hasCbor ? typeOfCbor(verb, sentType) : undefined
   const contentType = cborType ?? sentType

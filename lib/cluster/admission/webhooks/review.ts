@@ -52,7 +52,7 @@ export function reviewOf(
     ['object', reviewed.object ?? null],
     ['oldObject', reviewed.old ?? null],
     ['dryRun', isDryRun],
-    ['options', options],
+    ['options', options ?? null],
   ])
   return new Map<string, JsonValue>([
     ['kind', 'AdmissionReview'],

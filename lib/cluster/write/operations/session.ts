@@ -29,7 +29,7 @@ import type { WriteStore } from '../store.ts'
 export type WriteClock = Pick<Clock, 'wallMs' | 'monotonicMs' | 'yield' | 'setTimer'>
 
 /** The operations that are admitted. */
-export type Operation = 'CREATE' | 'UPDATE' | 'DELETE'
+export type Operation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT'
 
 /** One write of one object, as those who admit it see it. */
 export interface AdmissionRequest {
@@ -40,8 +40,8 @@ export interface AdmissionRequest {
   /** The object as it is stored; undefined for a create. Nobody may change it. */
   readonly old: JsonObject | undefined
   readonly isDryRun: boolean
-  /** CreateOptions, UpdateOptions (of patches, too) or DeleteOptions. */
-  readonly options: JsonObject
+  /** CreateOptions, UpdateOptions (of patches, too) or DeleteOptions; a connection has none. */
+  readonly options: JsonObject | undefined
 }
 
 /** Whoever admits writes (`cluster/admission`). */
