@@ -38,7 +38,7 @@ export function strategyOf(kind: WriteKind, subresource: string): Strategy {
 
 function prepareCreate(row: StrategyRow, object: JsonObject, context: StrategyContext): void {
   if (row.hasStatus === true && row.keepsStatus !== true) object.delete('status')
-  if (row.counted !== undefined) setGeneration(object, 1)
+  if (row.counted !== undefined && row.keepsGeneration !== true) setGeneration(object, 1)
   dropGated(row, object, undefined)
   row.prepareCreate?.(object, context)
 }

@@ -11,7 +11,7 @@ import { namespaces } from './namespaces.ts'
 import { pods } from './pods.ts'
 import { claims, volumes } from './volumes.ts'
 import { itemsOf, type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
-import { copyMember, isEqual, metadataOf, setGeneration, textOf } from '../metadata.ts'
+import { copyMember, isEqual, metadataOf, textOf } from '../metadata.ts'
 
 const spec = ['spec']
 const workload: StrategyRow = { hasStatus: true, counted: spec }
@@ -155,7 +155,7 @@ export const strategyRows: Readonly<Record<string, StrategyRow>> = {
     returnsDeleted: true,
     // VolumeLimitScaling
     gated: [['spec', 'preventPodSchedulingIfMissing']],
-    prepareCreate: uncounted,
+    keepsGeneration: true,
   },
   'storage.k8s.io/csinodes': { needsVersion: true, returnsDeleted: true },
   'storage.k8s.io/csistoragecapacities': { needsVersion: true },
@@ -199,11 +199,6 @@ function availableHere(object: JsonObject, { now }: StrategyContext): void {
     ['message', 'Local APIServices are always available'],
   ])
   object.set('status', new Map([['conditions', [condition]]]))
-}
-
-/** It counts changes, but does not begin with 1. */
-function uncounted(object: JsonObject): void {
-  setGeneration(object, 0)
 }
 
 const templateGeneration = 'deprecated.daemonset.template.generation'

@@ -17,6 +17,10 @@ export interface KindRules {
   readonly hasFreeFinalizers?: true
   /** A write of a subresource does not look at metadata as the kind does. */
   readonly hasFreeStatusMetadata?: true
+  /** An update does not look at metadata beside what is looked at for all kinds. */
+  readonly hasFreeUpdate?: true
+  /** Metadata of an update is looked at as that of a new object, too. */
+  readonly isCheckedAsNew?: true
   readonly create?: Rule
   readonly update?: UpdateRule
   /** Updates of subresources. */

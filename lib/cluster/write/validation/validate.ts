@@ -73,18 +73,18 @@ export function validateBuiltIn(
   const place = new Place(object, '', errors)
   const metadata = place.in('metadata')
   if (old === undefined) {
-    if (rules?.hasOwnMetadata !== true) {
-      const name = rules?.name ?? dnsSubdomain
-      checkObjectMeta(metadata, { isNamespaced, name, hasFreePrefix: rules?.hasFreePrefix })
-      if (rules?.hasFreeFinalizers !== true) checkFinalizerDomains(metadata)
-    }
+    if (rules?.hasOwnMetadata !== true) checkAsNew(metadata, rules, isNamespaced)
     rules?.create?.(place)
     if (errors.length === 0) checkObjectMeta(metadata, { isNamespaced, name: pathSegment })
     return errors
   }
   const before = new Place(old, '', [])
   checkCommonUpdate(metadata, before.in('metadata'), isNamespaced)
-  const isFree = subresource !== '' && rules?.hasFreeStatusMetadata === true
+  const isFree =
+    subresource === '' ? rules?.hasFreeUpdate === true : rules?.hasFreeStatusMetadata === true
+  if (subresource === '' && rules?.isCheckedAsNew === true) {
+    checkAsNew(metadata, rules, isNamespaced)
+  }
   if (rules?.hasOwnMetadata !== true && !isFree) {
     checkObjectMetaUpdate(metadata, before.in('metadata'))
     if (rules?.hasFreeFinalizers !== true) checkFinalizerDomains(metadata)
@@ -92,4 +92,10 @@ export function validateBuiltIn(
   if (subresource === '') rules?.update?.(place, before)
   else rules?.subresources?.[subresource]?.(place, before)
   return errors
+}
+
+function checkAsNew(metadata: Place, rules: KindRules | undefined, isNamespaced: boolean): void {
+  const name = rules?.name ?? dnsSubdomain
+  checkObjectMeta(metadata, { isNamespaced, name, hasFreePrefix: rules?.hasFreePrefix })
+  if (rules?.hasFreeFinalizers !== true) checkFinalizerDomains(metadata)
 }

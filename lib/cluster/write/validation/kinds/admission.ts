@@ -14,6 +14,7 @@ import { checkWebhookService, checkWebhookUrl } from '../webhook-clients.ts'
 
 const webhookRules: KindRules = {
   hasFreeFinalizers: true,
+  hasFreeUpdate: true,
   create: object => checkWebhooks(object.in('webhooks')),
   update: (object, old) => {
     checkFreeMeta(object, false)
@@ -26,6 +27,7 @@ export const admissionRules: Readonly<Record<string, KindRules>> = {
   'ValidatingWebhookConfiguration.admissionregistration.k8s.io': webhookRules,
   'ValidatingAdmissionPolicy.admissionregistration.k8s.io': {
     hasFreeFinalizers: true,
+    hasFreeUpdate: true,
     hasFreeStatusMetadata: true,
     create: object => checkPolicy(object),
     update: (object, old) => {
@@ -50,6 +52,7 @@ export const admissionRules: Readonly<Record<string, KindRules>> = {
   }),
   'MutatingAdmissionPolicy.admissionregistration.k8s.io': {
     hasFreeFinalizers: true,
+    hasFreeUpdate: true,
     create: object => checkMutatingPolicy(object.in('spec')),
     update: (object, old) => {
       checkFreeMeta(object, false)
@@ -65,6 +68,7 @@ export const admissionRules: Readonly<Record<string, KindRules>> = {
 function bindingRules(check: (spec: Place) => void): KindRules {
   return {
     hasFreeFinalizers: true,
+    hasFreeUpdate: true,
     create: object => check(object.in('spec')),
     update: object => {
       checkFreeMeta(object, false)

@@ -5,12 +5,7 @@ import { goQuote } from '../../../../go/text.ts'
 import { certificateProblem, isCertificateRequest } from '../certificate-request.ts'
 import { dnsLabel, dnsSubdomain } from '../formats.ts'
 import type { KindRules } from '../kind-rules.ts'
-import {
-  checkFinalizerDomains,
-  checkObjectMeta,
-  checkObjectMetaUpdate,
-  isSame,
-} from '../object-meta.ts'
+import { checkChangedMeta, checkFinalizerDomains, checkObjectMeta, isSame } from '../object-meta.ts'
 import type { Place } from '../place.ts'
 
 /** The members of a status that an update may change. */
@@ -186,5 +181,5 @@ function checkUpdate(object: Place, old: Place, allowed: Allowed): void {
       certificate.forbidden('updates may not modify existing certificate content')
     }
   }
-  checkObjectMetaUpdate(object.in('metadata'), old.in('metadata'))
+  checkChangedMeta(object, old)
 }

@@ -28,6 +28,7 @@ export const contentRules: Readonly<Record<string, KindRules>> = {
   },
   Namespace: {
     name: dnsLabel,
+    isCheckedAsNew: true,
     create: object => {
       for (const { text } of object.in('spec', 'finalizers').items) {
         checkFinalizer(object.in('spec', 'finalizers'), text)

@@ -14,23 +14,31 @@ import { checkMemberName, checkSet } from './resource-slices.ts'
 
 export const deviceClaimRules: Readonly<Record<string, KindRules>> = {
   'ResourceClaim.resource.k8s.io': {
+    isCheckedAsNew: true,
     create: object => checkDevices(object.in('spec', 'devices')),
     update: (object, old) =>
       checkSameSpec(object, old, internalValue('ResourceClaimSpec', object.in('spec').value)),
     subresources: { status: checkClaimStatus },
   },
   'ResourceClaimTemplate.resource.k8s.io': {
-    create: object => {
-      checkTemplateObjectMeta(object.in('spec', 'metadata'))
-      checkDevices(object.in('spec', 'spec', 'devices'))
+    isCheckedAsNew: true,
+    create: checkTemplate,
+    update: (object, old) => {
+      checkTemplate(object)
+      checkSameSpec(object, old, shownTemplate(object.in('spec')))
     },
-    update: (object, old) => checkSameSpec(object, old, shownTemplate(object.in('spec'))),
   },
   'DeviceClass.resource.k8s.io': {
     hasFreePrefix: true,
+    isCheckedAsNew: true,
     create: object => checkClass(object.in('spec')),
     update: object => checkClass(object.in('spec')),
   },
+}
+
+function checkTemplate(object: Place): void {
+  checkTemplateObjectMeta(object.in('spec', 'metadata'))
+  checkDevices(object.in('spec', 'spec', 'devices'))
 }
 
 function checkSameSpec(object: Place, old: Place, shown: JsonValue): void {

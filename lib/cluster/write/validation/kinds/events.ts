@@ -4,7 +4,7 @@
 import { dnsSubdomain, qualifiedName } from '../formats.ts'
 import { internalValue } from '../internal-types.ts'
 import type { KindRules } from '../kind-rules.ts'
-import { checkNewMeta, checkObjectMetaUpdate, isSame } from '../object-meta.ts'
+import { checkChangedMeta, checkNewMeta, isSame } from '../object-meta.ts'
 import type { Place } from '../place.ts'
 
 export const eventRules: Readonly<Record<string, KindRules>> = {
@@ -22,7 +22,7 @@ export const eventRules: Readonly<Record<string, KindRules>> = {
     },
     update: (object, old) => {
       checkEvent(object, newNames)
-      checkObjectMetaUpdate(object.in('metadata'), old.in('metadata'))
+      checkChangedMeta(object, old)
       if (!isSame(object.in('series').value, old.in('series').value)) checkSeries(object)
       checkKept(object, old)
     },

@@ -18,6 +18,7 @@ export const flowControlRules: Readonly<Record<string, KindRules>> = {
       checkNewMeta(object, false)
       checkFlow(object)
     },
+    hasFreeUpdate: true,
     hasFreeStatusMetadata: true,
     subresources: { status: checkTypes },
   },
@@ -27,6 +28,7 @@ export const flowControlRules: Readonly<Record<string, KindRules>> = {
       checkNewMeta(object, false)
       checkLevel(object)
     },
+    hasFreeUpdate: true,
     hasFreeStatusMetadata: true,
     subresources: { status: checkTypes },
   },

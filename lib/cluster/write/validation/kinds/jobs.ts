@@ -5,7 +5,7 @@ import { domainPrefixedPath } from '../domain-names.ts'
 import { dnsLabel } from '../formats.ts'
 import { internalValue } from '../internal-types.ts'
 import type { KindRules } from '../kind-rules.ts'
-import { checkNewMeta, checkObjectMetaUpdate, isSame } from '../object-meta.ts'
+import { checkChangedMeta, checkNewMeta, isSame } from '../object-meta.ts'
 import type { Place } from '../place.ts'
 import { checkTemplate } from '../pods/pod-spec.ts'
 import { checkLabelSelector, selects } from '../selectors.ts'
@@ -19,7 +19,7 @@ export const jobRules: Readonly<Record<string, KindRules>> = {
     create: checkJob,
     update: (object, old) => {
       checkJob(object)
-      checkObjectMetaUpdate(object.in('metadata'), old.in('metadata'))
+      checkChangedMeta(object, old)
       checkSelectedJob(object.in('spec'))
       checkJobUpdate(object, old)
     },

@@ -6,12 +6,12 @@ import { checkAddress, checkLegacyAddress, checkReachable } from '../ip-fields.t
 import { checkConditions } from '../conditions.ts'
 import type { KindRules } from '../kind-rules.ts'
 import {
+  checkChangedMeta,
   checkFinalizerDomains,
   checkImmutable,
   checkLabels,
   checkNewMeta,
   checkObjectMeta,
-  checkChangedMeta,
   isSame,
 } from '../object-meta.ts'
 import type { Place } from '../place.ts'
@@ -40,10 +40,7 @@ export const policyRules: Readonly<Record<string, KindRules>> = {
   'PodDisruptionBudget.policy': {
     hasOwnMetadata: true,
     create: object => checkBudget(object.in('spec')),
-    update: (object, old) => {
-      checkChangedMeta(object, old)
-      checkBudget(object.in('spec'))
-    },
+    update: object => checkBudget(object.in('spec')),
     subresources: {
       status: object => {
         checkConditions(object.in('status', 'conditions'))

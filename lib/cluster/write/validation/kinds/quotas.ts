@@ -37,7 +37,12 @@ export const quotaRules: Readonly<Record<string, KindRules>> = {
       },
     },
   },
-  LimitRange: { create: checkLimits, update: checkLimits },
+  LimitRange: {
+    hasFreeUpdate: true,
+    isCheckedAsNew: true,
+    create: checkLimits,
+    update: checkLimits,
+  },
 }
 
 function isQuotaResource(name: string): boolean {

@@ -12,12 +12,13 @@ import type { Place } from '../place.ts'
 export const serviceRangeRules: Readonly<Record<string, KindRules>> = {
   'IPAddress.networking.k8s.io': {
     name: addressProblems,
+    isCheckedAsNew: true,
     create: object => checkParent(object.in('spec', 'parentRef')),
     update: (object, old) => {
       const [parent, before] = [object.in('spec', 'parentRef'), old.in('spec', 'parentRef')]
       const shown = internalValue('*ParentReference', parent.value)
-      if (!isSame(parent.value, before.value)) parent.invalid('field is immutable', shown)
       checkParent(parent)
+      if (!isSame(parent.value, before.value)) parent.invalid('field is immutable', shown)
     },
   },
   'ServiceCIDR.networking.k8s.io': {

@@ -10,7 +10,7 @@ import {
   checkLabels,
   checkNewMeta,
   checkObjectMeta,
-  checkObjectMetaUpdate,
+  checkChangedMeta,
   isSame,
 } from '../object-meta.ts'
 import type { Place } from '../place.ts'
@@ -34,8 +34,7 @@ export const serviceRules: Readonly<Record<string, KindRules>> = {
     },
     update: (object, old) => {
       if (!checkServiceAddresses(object, old)) return
-      checkObjectMetaUpdate(object.in('metadata'), old.in('metadata'))
-      checkFinalizerDomains(object.in('metadata'))
+      checkChangedMeta(object, old)
       checkServiceUpdate(object, old)
       checkService(object, old)
     },
@@ -247,6 +246,7 @@ function checkTrafficPolicies(spec: Place): void {
 }
 
 function checkServiceStatus(object: Place, old: Place): void {
+  checkChangedMeta(object, old)
   const ingress = object.in('status', 'loadBalancer', 'ingress')
   if (!isLoadBalancer(object.in('spec')) && ingress.size > 0) {
     ingress.forbidden("may only be used when `spec.type` is 'LoadBalancer'")

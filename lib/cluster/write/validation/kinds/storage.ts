@@ -13,9 +13,9 @@ import { checkVolumeSpec } from './volumes.ts'
 
 export const storageRules: Readonly<Record<string, KindRules>> = {
   'StorageClass.storage.k8s.io': {
+    isCheckedAsNew: true,
     create: checkStorageClass,
     update: (object, old) => {
-      checkNewMeta(object, false)
       checkStorageClass(object)
       for (const name of ['parameters', 'provisioner', 'reclaimPolicy', 'volumeBindingMode']) {
         checkImmutable(object.in(name), old.in(name))
@@ -33,10 +33,12 @@ export const storageRules: Readonly<Record<string, KindRules>> = {
   'VolumeAttachment.storage.k8s.io': {
     create: checkAttachment,
     update: checkAttachmentUpdate,
+    hasFreeUpdate: true,
     hasFreeStatusMetadata: true,
     subresources: { status: checkAttachmentUpdate },
   },
   'CSINode.storage.k8s.io': {
+    hasFreeUpdate: true,
     create: object => checkNodeDrivers(object.in('spec', 'drivers')),
     update: checkNodeUpdate,
   },
@@ -56,8 +58,8 @@ export const storageRules: Readonly<Record<string, KindRules>> = {
   },
   'CSIStorageCapacity.storage.k8s.io': {
     create: checkStorageCapacity,
+    isCheckedAsNew: true,
     update: (object, old) => {
-      checkNewMeta(object)
       checkStorageCapacity(object)
       for (const name of ['nodeTopology', 'storageClassName']) {
         const place = object.in(name)
