@@ -10,6 +10,7 @@ import {
   setMeta,
   textOf,
 } from '../metadata.ts'
+import { hadEmpties } from '../decode/written-empties.ts'
 import { internalError } from '../refusals.ts'
 import { areEqual } from '../ownership/sets/values.ts'
 import type { WriteKind } from '../write-kind.ts'
@@ -53,7 +54,7 @@ function prepareUpdate(row: StrategyRow, object: JsonObject, { old, context }: U
   dropGated(row, object, old)
   row.prepareUpdate?.(object, old, context)
   const hasChanged = row.counted?.some(name => hasMemberChanged(object, old, name)) === true
-  if (hasChanged) setGeneration(object, generationOf(old) + 1)
+  if (hasChanged || hadEmpties(object)) setGeneration(object, generationOf(old) + 1)
 }
 
 function dropGated(row: StrategyRow, object: JsonObject, old: JsonObject | undefined): void {

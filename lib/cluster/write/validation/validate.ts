@@ -13,6 +13,7 @@ import {
 } from './object-meta.ts'
 import { dnsSubdomain, pathSegment } from './formats.ts'
 import { Place } from './place.ts'
+import { withoutKnownComparisons } from './pods/scheduling.ts'
 import { admissionRules } from './kinds/admission.ts'
 import { certificateRules } from './kinds/certificates.ts'
 import { flowControlRules } from './kinds/flow-control.ts'
@@ -91,7 +92,7 @@ export function validateBuiltIn(
   }
   if (subresource === '') rules?.update?.(place, before)
   else rules?.subresources?.[subresource]?.(place, before)
-  return errors
+  return withoutKnownComparisons(errors, before)
 }
 
 function checkAsNew(metadata: Place, rules: KindRules | undefined, isNamespaced: boolean): void {

@@ -198,18 +198,22 @@ function checkTemplateUpdate(object: Place, old: Place): void {
   const template = object.in('spec', 'template')
   const before = old.in('spec', 'template')
   const isSuspended = old.in('spec', 'suspend').isTrue
-  const isAtRest =
-    old.in('status', 'active').number === 0 &&
-    old.in('status', 'conditions').items.some(condition => {
-      return condition.in('type').text === 'Suspended' && condition.in('status').text === 'True'
-    })
-  const rest = isSuspended && isAtRest ? changed(before, template) : (before.object ?? new Map())
+  const isAtRest = isSuspended && old.in('status', 'active').number === 0 && isHalted(old)
+  const rest = isAtRest ? changed(before, template) : (before.object ?? new Map())
   if (isSame(template.value, rest)) return
-  if (isSuspended && isAtRest) {
+  if (isAtRest) {
     const spec = template.in('spec')
     if (isSame(spec.value, rest.get('spec'))) return
     spec.invalid('field is immutable', internalValue('PodSpec', spec.value))
   } else template.invalid('field is immutable', shownTemplate(template))
+}
+
+/** Whether a suspended Job never started, or its controller says that it is suspended. */
+function isHalted(old: Place): boolean {
+  if (!old.in('status', 'startTime').isSet) return true
+  return old.in('status', 'conditions').items.some(condition => {
+    return condition.in('type').text === 'Suspended' && condition.in('status').text === 'True'
+  })
 }
 
 /** The old template with what may change as it is in the new one. */

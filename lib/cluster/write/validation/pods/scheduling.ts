@@ -1,9 +1,9 @@
 /** The nodes that a pod may run on: affinities, tolerations, spread. */
 
+import type { FieldError } from '../../field-errors.ts'
 import { dnsLabel, dnsSubdomain, labelValue, qualifiedName } from '../formats.ts'
 import type { Place } from '../place.ts'
 import { checkLabelSelector, checkOperator, refuseOperator } from '../selectors.ts'
-import { goParseInt } from '../../../../go/text.ts'
 
 const required = 'requiredDuringSchedulingIgnoredDuringExecution'
 const preferred = 'preferredDuringSchedulingIgnoredDuringExecution'
@@ -145,14 +145,23 @@ function checkTolerationValue(toleration: Place): void {
       }
       break
     case 'Lt':
-    case 'Gt': {
-      const { error } = goParseInt(value.text)
-      if (error !== undefined) value.invalid(error, value.text)
+    case 'Gt':
+      operator.notSupported(['Equal', 'Exists', 'Lt', 'Gt'])
       break
-    }
     default:
       operator.notSupported(['Equal', 'Exists'])
   }
+}
+
+/** Tolerations compare numbers only behind an alpha gate: a pod that has such ones from a cluster
+ *  where it is on keeps them, and may get others. */
+export function withoutKnownComparisons(errors: FieldError[], before: Place): FieldError[] {
+  return errors.filter(({ field, reason }) => {
+    const path = /^(.*\bspec\.tolerations)\[\d+\]\.operator$/.exec(field)?.[1]
+    if (reason !== 'FieldValueNotSupported' || path === undefined) return true
+    const known = before.in(...path.split('.')).items
+    return !known.some(toleration => ['Lt', 'Gt'].includes(toleration.in('operator').text))
+  })
 }
 
 export function checkSpread(constraints: Place): void {
