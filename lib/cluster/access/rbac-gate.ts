@@ -66,12 +66,14 @@ export class RbacGate implements Gate {
           ? sender
           : this.#impersonation.impersonated({ sender, wanted, attributes }, isConstrained())
       const { isAllowed, reason } = authorize(user, attributes)
-      if (isAllowed) return { type: 'granted', grant: new RbacGrant(user) }
+      const impersonator = wanted === undefined ? undefined : sender
+      if (isAllowed) return { type: 'granted', grant: new RbacGrant(user, impersonator), reason }
       const { status } =
         'path' in attributes
           ? forbiddenPath(user.user, attributes.verb, attributes.path, reason)
           : forbidden({ ...attributes, user: user.user, reason })
-      return { type: 'refuse', status }
+      const impersonated = wanted === undefined ? undefined : user
+      return { type: 'refuse', status, reason, impersonated }
     } catch (error) {
       if (error instanceof StatusError) return { type: 'refuse', status: error.status }
       throw error
@@ -121,10 +123,12 @@ function limitsUser({ user }: Identity): string {
 }
 
 class RbacGrant implements Grant {
+  readonly impersonator: Identity | undefined
   readonly #user: Identity
 
-  constructor(user: Identity) {
+  constructor(user: Identity, impersonator: Identity | undefined) {
     this.#user = user
+    this.impersonator = impersonator
   }
 
   user(): string {

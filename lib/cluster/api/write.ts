@@ -67,7 +67,7 @@ export function createWriteAnswers(
       await admitConnection(session, target.query)
     } finally {
       reply.warnings = [...session.warnings]
-      context.annotations = session.annotations
+      noteFor(context, session)
     }
     const pod = await readPod(context, session)
     if (subresource !== 'portforward') chosenContainer(pod, target.query.text('container'))
@@ -159,15 +159,21 @@ async function answerWrite(
       readBody: readWhole,
     })
     reply.warnings = [...resource.warnings, ...session.warnings]
-    context.annotations = session.annotations
+    noteFor(context, session)
     await session.slice.giveWay()
     await show(context, { session, written, mediaType }, options)
   } catch (error) {
     if (error instanceof LateBody) return refuseLate(reply)
     reply.warnings = [...resource.warnings, ...session.warnings]
-    context.annotations = session.annotations
+    noteFor(context, session)
     throw error
   }
+}
+
+/** Tells the audit log what the write has found out. */
+function noteFor(context: RequestContext, { annotations, sentName }: WriteSession): void {
+  context.annotations = annotations
+  context.objectName = sentName
 }
 
 /** The type of what a body in CBOR is turned into; none for another body. Patches of other types
@@ -212,5 +218,6 @@ async function show(
     return
   }
   const json = written.type === 'tree' ? `${typedText(written.object)}\n` : successJson(written)
+  if (written.type === 'success') reply.outcome = () => json
   await reply.body(reply.response(written.code, type), statusBody(json, mediaType))
 }

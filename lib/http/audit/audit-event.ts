@@ -15,13 +15,24 @@ export interface AuditFacts {
   /** Path and query as the client sent them, with its selectors. */
   readonly requestUri: string
   readonly attributes: Attributes
+  /** The name of an object that is created, as its body has it. */
+  readonly objectName: string
   /** Undefined if the user is not known. */
   readonly identity: Identity | undefined
+  /** The user in whose name they ask. */
+  readonly impersonated?: Identity | undefined
   readonly sourceIps: readonly string[]
   readonly userAgent: string
   /** Trace that the request belongs to; undefined if it names none. */
   readonly traceId?: string | undefined
   readonly code: number
+  /** Makes the JSON of the Status that was answered, if it was one. */
+  readonly outcome?: (() => string) | undefined
+  /** Whether they may send the request, whatever has become of it; undefined if nobody was
+   *  asked. */
+  readonly decision: 'allow' | 'forbid' | undefined
+  /** The rule by which they may or may not; undefined where nobody says so. */
+  readonly reason?: string | undefined
   /** On the wall clock. */
   readonly receivedMs: number
   readonly tookMs: number
@@ -35,7 +46,7 @@ export interface AuditFacts {
 
 /** One event, as a line without a line break. */
 export function auditEvent(facts: AuditFacts): string {
-  const { attributes, identity, sourceIps, userAgent, receivedMs, tookMs, code } = facts
+  const { attributes, identity, sourceIps, userAgent, receivedMs, tookMs } = facts
   return jsonLine({
     kind: 'Event',
     apiVersion: 'audit.k8s.io/v1',
@@ -45,17 +56,16 @@ export function auditEvent(facts: AuditFacts): string {
     requestURI: facts.requestUri,
     verb: attributes.verb,
     user: userOf(identity),
+    ...(facts.impersonated === undefined ? {} : { impersonatedUser: userOf(facts.impersonated) }),
     ...(sourceIps.length === 0 ? {} : { sourceIPs: sourceIps }),
     ...(userAgent === '' ? {} : { userAgent }),
-    ...('path' in attributes ? {} : { objectRef: objectRef(attributes) }),
-    responseStatus: { metadata: {}, code },
+    ...('path' in attributes ? {} : { objectRef: objectRef(attributes, facts.objectName) }),
+    responseStatus: responseStatus(facts),
     requestReceivedTimestamp: microTimeText(receivedMs),
     stageTimestamp: microTimeText(receivedMs + tookMs),
     annotations: {
       'apiserver.latency.k8s.io/total': `${Math.round(tookMs * 1000)}µs`,
-      ...(code === 401
-        ? {}
-        : { 'authorization.k8s.io/decision': code === 403 ? 'forbid' : 'allow' }),
+      ...decisionOf(facts),
       'watchglass/source': facts.source,
       ...(facts.traceId === undefined ? {} : { 'watchglass/trace-id': facts.traceId }),
       ...Object.fromEntries(facts.annotations ?? []),
@@ -63,6 +73,27 @@ export function auditEvent(facts: AuditFacts): string {
     },
   })
 }
+
+function decisionOf({ decision, reason }: AuditFacts): object {
+  if (decision === undefined) return {}
+  return {
+    'authorization.k8s.io/decision': decision,
+    ...(reason === undefined ? {} : { 'authorization.k8s.io/reason': reason }),
+  }
+}
+
+/** Characters of a Status: a refusal may show all of what a client has sent. */
+const outcomeMax = 64 * 1024
+
+/** The Status that the client was told, whole. */
+function responseStatus({ code, outcome }: AuditFacts): object {
+  const text = outcome?.() ?? ''
+  if (text === '' || text.length > outcomeMax) return { metadata: {}, code }
+  const { kind: _, apiVersion: __, ...told } = JSON.parse(text) as JsonLine
+  return { ...told, code }
+}
+
+type JsonLine = Readonly<Record<string, unknown>>
 
 function userOf(identity: Identity | undefined): object {
   if (identity === undefined) return {}
@@ -75,8 +106,12 @@ function userOf(identity: Identity | undefined): object {
   }
 }
 
-function objectRef(attributes: Exclude<Attributes, { readonly path: string }>): object {
-  const { resource, namespace, name, group, version, subresource } = attributes
+function objectRef(
+  attributes: Exclude<Attributes, { readonly path: string }>,
+  objectName: string,
+): object {
+  const { resource, namespace, group, version, subresource } = attributes
+  const name = attributes.name || objectName
   const texts = { resource, namespace, name, apiGroup: group, apiVersion: version, subresource }
   return Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== ''))
 }

@@ -63,23 +63,31 @@ function recorder(
     userAgent: userAgentOf(headers['user-agent'] ?? ''),
     traceId: traceIdOf(headers),
     code: reply.code,
+    outcome: reply.outcome,
+    decision: decisionAbout(context),
+    reason: authorizer === undefined ? '' : context.authorizedBy,
+    objectName: context.objectName,
     receivedMs: clock.wallMs() - (clock.monotonicMs() - startMs),
     source: facts.source,
   }
   const identity =
     authorizer === undefined ? async () => unknownUser : identityOf(context, authorizer)
-  let who: Promise<Identity | undefined> | undefined
+  const { grant, refusedUser } = context
+  const impersonated = async (): Promise<Identity | undefined> =>
+    grant?.impersonator === undefined ? refusedUser : grant.identity()
+  let who: Promise<readonly (Identity | undefined)[]> | undefined
   return stage => {
     const tookMs = clock.monotonicMs() - startMs
-    who ??= identity()
+    who ??= Promise.all([identity(), impersonated()])
     who
-      .then(one =>
+      .then(([one, other]) =>
         log.write(
           auditEvent({
             ...known,
             stage,
             tookMs,
             identity: one,
+            impersonated: other,
             faults: faults?.met ?? [],
             annotations,
           }),
@@ -89,12 +97,21 @@ function recorder(
   }
 }
 
+/** A refusal without a reason is one of somebody whom nobody knows, or may not be. */
+function decisionAbout({
+  isAdmitted,
+  authorizedBy,
+}: RequestContext): 'allow' | 'forbid' | undefined {
+  if (isAdmitted) return 'allow'
+  return authorizedBy === undefined ? undefined : 'forbid'
+}
+
 /** The user, also of a request that was refused. */
 function identityOf(
   { grant, exchange }: RequestContext,
   authorizer: Pick<Senders, 'identityOfSender'>,
 ): () => Promise<Identity | undefined> {
-  if (grant !== undefined) return () => grant.identity()
+  if (grant !== undefined) return async () => grant.impersonator ?? grant.identity()
   return async () => authorizer.identityOfSender(exchange)
 }
 

@@ -28,9 +28,12 @@ function follow(verdict: Verdict, context: RequestContext): true | PassReason | 
   switch (verdict.type) {
     case 'granted':
       context.grant = verdict.grant
+      context.authorizedBy = verdict.reason
       context.exchange.accept()
       return true
     case 'refuse':
+      context.authorizedBy = verdict.reason
+      context.refusedUser = verdict.impersonated
       context.reply.status(verdict.status)
       return undefined
     case 'pass':

@@ -286,7 +286,7 @@ export class Authorizer implements Gate {
       'path' in attributes
         ? forbiddenPath(user, attributes.verb, attributes.path, reason)
         : forbidden({ ...attributes, user, reason })
-    return { type: 'refuse', status }
+    return { type: 'refuse', status, reason }
   }
 }
 

@@ -2,6 +2,7 @@
  *  upstream, or beside one, that is asked (`authorizer.ts`); where there is none a wing may decide
  *  by the rules that are mirrored. */
 
+import type { Identity } from '../../kube/access-review.ts'
 import type { PassReason } from '../../kube/decide.ts'
 import type { Attributes } from '../../kube/request/attributes.ts'
 import type { Status } from '../../kube/status.ts'
@@ -9,9 +10,16 @@ import type { Grant, Senders } from '../exchange/grant.ts'
 import type { Exchange } from '../server/exchange.ts'
 
 export type Verdict =
-  | { readonly type: 'granted'; readonly grant: Grant }
+  | { readonly type: 'granted'; readonly grant: Grant; readonly reason?: string }
   | { readonly type: 'pass'; readonly reason: PassReason }
-  | { readonly type: 'refuse'; readonly status: Status }
+  | (Refused & { readonly type: 'refuse'; readonly status: Status })
+
+/** Facts about a refusal for the audit log. */
+interface Refused {
+  readonly reason?: string
+  /** The user in whose name it was asked. */
+  readonly impersonated?: Identity | undefined
+}
 
 export interface Gate extends Senders {
   /** Returns at once if the decision is known. Never fails. */

@@ -11,6 +11,8 @@ export interface Grant {
   learnName(): void
   /** The user, for the audit log; undefined if the upstream does not say. */
   identity(): Promise<Identity | undefined>
+  /** The one who asks in the name of that user; undefined if it is the user. */
+  readonly impersonator?: Identity | undefined
   /** Rechecks an open watch: `end` is called once when it must end. Call the returned function when
    *  the watch has ended. */
   watch(end: () => void): () => void

@@ -55,6 +55,8 @@ export class Reply {
   readonly preference: Preference
   /** The status code; 0 before there is one. */
   code = 0
+  /** Makes the JSON of the Status that was answered, for the audit log, if it was one. */
+  outcome: (() => string) | undefined = undefined
   /** Texts of Warning headers. */
   warnings: readonly string[] = []
   /** The X-Watchglass header, which says who answers and why. It is sent only with an upstream. */
@@ -88,6 +90,7 @@ export class Reply {
 
   /** A refusal. */
   status(status: Status): undefined {
+    this.outcome = () => statusJson(status)
     const mediaType = negotiateError(this.preference, this.offer)
     const seconds = status.details?.retryAfterSeconds
     const extra: ResponseHeaders = {

@@ -4,6 +4,7 @@
 import { CacheError } from '../../base/errors.ts'
 import type { RequestTrace } from '../../base/tracer.ts'
 import type { RequestTarget } from '../../kube/request/request.ts'
+import type { Identity } from '../../kube/access-review.ts'
 import type { ApiState } from '../../kube/api-state.ts'
 import type { KnownRequest } from '../../kube/recent-requests.ts'
 import type { Grant } from './grant.ts'
@@ -65,8 +66,14 @@ export class RequestContext implements IncomingRequest {
   ownPath: { readonly path: string; readonly component: string } | undefined = undefined
   /** Annotations for the audit log, by who admitted a write. */
   annotations: ReadonlyMap<string, string> | undefined = undefined
+  /** The name of an object that is created, for the audit log. */
+  objectName = ''
   /** Grant of the authorization; undefined before, and without authorization. */
   grant: Grant | undefined = undefined
+  /** The rule by which its sender may send it, or may not; undefined where nobody says so. */
+  authorizedBy: string | undefined = undefined
+  /** The user in whose name it was refused. */
+  refusedUser: Identity | undefined = undefined
   /** Time that it waited for an answer about its caller, for contents that are fresh enough, and
    *  for its turn. */
   reviewMs = 0

@@ -41,6 +41,8 @@ export interface PolicyInput {
 export interface PolicyDenial {
   readonly message: string
   readonly reason: string
+  /** The place of the validation; none of an annotation, which refuses whatever a binding says. */
+  readonly index: number | undefined
 }
 
 export interface PolicyResult {
@@ -135,16 +137,16 @@ class Evaluation {
   /** @param isMeant what the conditions say; a text is why one of them fails */
   *result(isMeant: boolean | string): Steps<PolicyResult> {
     const nothing: PolicyResult = { denials: this.#denials, annotations: [] }
-    if (typeof isMeant === 'string') this.#fail(isMeant)
+    if (typeof isMeant === 'string') this.#fail(isMeant, 0)
     if (isMeant !== true) return nothing
-    for (const validation of this.#policy.validations) {
-      this.#validate(validation)
+    for (const [index, validation] of this.#policy.validations.entries()) {
+      this.#validate(validation, index)
       yield
     }
     const annotations: (readonly [string, string])[] = []
     for (const annotation of this.#policy.annotations) {
       const answer = this.run(annotation)
-      if (answer.error !== undefined) this.#fail(answer.error)
+      if (answer.error !== undefined) this.#fail(answer.error, undefined)
       else if (typeof answer.value === 'string' && answer.value.trim() !== '') {
         annotations.push([annotation.name, answer.value.trim()])
       }
@@ -164,16 +166,16 @@ class Evaluation {
     return problems.length === 0 ? true : aggregated(problems)
   }
 
-  #fail(message: string): void {
-    if (!this.#ignoresFailures) this.#denials.push({ message, reason: '' })
+  #fail(message: string, index: number | undefined): void {
+    if (!this.#ignoresFailures) this.#denials.push({ message, reason: '', index })
   }
 
-  #validate(validation: Validation): void {
+  #validate(validation: Validation, index: number): void {
     const answer = this.run(validation)
-    if (answer.error !== undefined) this.#fail(answer.error)
+    if (answer.error !== undefined) this.#fail(answer.error, index)
     else if (answer.value !== true) {
       const { reason } = validation
-      this.#denials.push({ message: this.#message(validation), reason })
+      this.#denials.push({ message: this.#message(validation), reason, index })
     }
   }
 

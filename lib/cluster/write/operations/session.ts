@@ -123,6 +123,8 @@ export class WriteSession implements SessionOptions {
   readonly slice: Slice
   /** Texts for Warning headers, each once. */
   readonly warnings: Set<string>
+  /** The name in the body of a create, for the audit log. */
+  sentName = ''
   /** Annotations for the audit log. */
   readonly annotations: Map<string, string> = new Map()
   readonly #options: SessionOptions
@@ -244,10 +246,12 @@ export class WriteSession implements SessionOptions {
     for (const text of texts) this.warnings.add(text)
   }
 
-  /** Notes something for the audit log. Webhooks do so, too: what is too much is left out. */
+  /** Notes something for the audit log: what comes later under a name does not count. Webhooks do
+   *  so, too: what is too much is left out. */
   annotate(name: string, text: string): void {
     const isTooMuch = this.annotations.size >= annotationsMax || name.length > nameMaxLength
-    if (!isTooMuch) this.annotations.set(name, text.slice(0, textMaxLength))
+    if (isTooMuch || this.annotations.has(name)) return
+    this.annotations.set(name, text.slice(0, textMaxLength))
   }
 
   /** The key of an object; refuses names that cannot be in one. */

@@ -26,6 +26,7 @@ export async function create(session: WriteSession, sent: WriteBody): Promise<Wr
   bodyFormOf(sent.contentType, session.kind)
   const options = parseWriteOptions(sent.query, 'CreateOptions')
   const object = await decode(session, sent, options)
+  session.sentName = metaText(object, 'name')
   wipeSystemFields(object)
   checkNamespace(object, session)
   session.warn(dropRepeatedOwners(object, false))
