@@ -101,6 +101,8 @@ t.test('a change of the rules of one namespace has nobody else asked about again
   const door = await startDoor(t, {
     users: [['alice', identity('alice')]],
     bindings: [everything],
+    // On a slow machine the writes take longer than a review is kept.
+    args: ['--authorized-ttl=3600'],
   })
   const get = (): Promise<unknown> => ask(door, '1.1', { path: `${maps}/a`, headers: alice })
   const write = (name: string, namespace: string): Promise<{ status: number }> =>

@@ -138,7 +138,8 @@ t.test(
       server.close()
     }
     t.equal(sides.door.count('Range', 'etcd') + sides.door.count('Watch', 'etcd'), 0)
-    t.equal(sides.door.count('Range', 'mirror'), 8 * prefixes.length)
+    const asked = servers.reduce((sum, server) => sum + server.asked, 0)
+    t.equal(sides.door.count('Range', 'mirror'), asked)
   },
 )
 
@@ -158,6 +159,8 @@ class StartingServer {
   readonly #client: RawEtcd
   readonly #log: WatchLog
   readonly #listed = new Map<string, number>()
+  /** Ranges asked for, those among them that were refused and asked for again. */
+  asked = 0
   #revision = 0
 
   constructor(address: string) {
@@ -171,8 +174,10 @@ class StartingServer {
 
   async #startOne(prefix: string): Promise<void> {
     const span = { key: base64(`${prefix}/`), rangeEnd: base64(`${prefix}0`) }
-    const read = (): ReturnType<RawEtcd['call']> =>
-      this.#client.call('KV', 'Range', { ...span, limit: '10000' })
+    const read = (): ReturnType<RawEtcd['call']> => {
+      this.asked++
+      return this.#client.call('KV', 'Range', { ...span, limit: '10000' })
+    }
     let answer = await read()
     // The door of a busy machine takes so many at once, and says so.
     while (!('response' in answer) && /too many requests/.test(answer.details)) {
