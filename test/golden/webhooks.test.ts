@@ -1,4 +1,4 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { freePort } from '../support/program/ports.ts'
 import { rbacOf } from '../support/http/rbac.ts'
 import { startServed } from '../support/http/served.ts'
@@ -12,7 +12,13 @@ const exceptions: Readonly<Record<string, string>> = {
   'pub-adm-1063': 'nothing is executed in pods',
 }
 
-t.test('webhooks are asked what a kube-apiserver asks, and obeyed as by one', async t => {
+for (const name of ['webhooks', 'more-webhooks']) {
+  t.test(`${name} are asked what a kube-apiserver asks, and obeyed as by one`, async t => {
+    await replay(t, `admission/${name}.jsonl.gz`)
+  })
+}
+
+async function replay(t: Test, file: string): Promise<void> {
   const server = await startWebhookServer(t)
   const served = await startServed(t, {
     isWritable: true,
@@ -28,7 +34,7 @@ t.test('webhooks are asked what a kube-apiserver asks, and obeyed as by one', as
   })
   const failures: string[] = []
   const table = new Table()
-  for (const exchange of readAsked<HookedExchange>('admission/webhooks.jsonl.gz')) {
+  for (const exchange of readAsked<HookedExchange>(file)) {
     const { id, description, webhook_calls: calls = [] } = exchange
     server.expect(calls)
     const difference =
@@ -40,7 +46,7 @@ t.test('webhooks are asked what a kube-apiserver asks, and obeyed as by one', as
   }
   for (const line of table.lines()) t.comment(line)
   t.strictSame(failures, [])
-})
+}
 
 t.test('objects are converted by webhooks as by a kube-apiserver', async t => {
   const server = await startWebhookServer(t)

@@ -17,6 +17,7 @@ import { completeTree } from '../write/decode/complete-tree.ts'
 import { treeDocument } from '../write/decode/documents.ts'
 import { DecodeError, decodeTyped } from '../write/decode/typed-decoder.ts'
 import { isEqual, metadataOf, metaText, setMeta, textOf } from '../write/metadata.ts'
+import { sortedMembers } from '../write/sorted-members.ts'
 import { entryOf, treeOf } from '../write/operations/session.ts'
 import { storedBytes } from '../write/stored-form.ts'
 import { writeKindOf } from '../write/write-kinds.ts'
@@ -98,7 +99,16 @@ function kindOf({ session, object, old }: Attributes): WriteKind {
 
 /** The members in the order in which a server writes them. */
 function ordered({ type }: WriteKind, object: JsonObject): JsonObject {
-  if (type !== undefined) return completeTree(copyTree(object) as JsonObject, type)
+  if (type !== undefined) {
+    const complete = completeTree(copyTree(object) as JsonObject, type)
+    if (!complete.has('metadata')) return complete
+    // The server has added some at the end.
+    for (const name of ['labels', 'annotations']) {
+      const texts = metadataOf(complete).get(name)
+      if (texts instanceof Map) setMeta(complete, name, new Map(sortedMembers(texts)))
+    }
+    return complete
+  }
   const sorted = Buffer.from(textFromTree(object))
   return parseTree(sorted, 0, sorted.length) as JsonObject
 }
@@ -184,8 +194,8 @@ function decoded(kind: WriteKind, value: JsonObject, isStrict: boolean): JsonObj
   const { type } = kind
   try {
     if (type !== undefined) {
-      const named = isStrict ? namedType(kind, value) : undefined
-      const { object, strictErrors } = decodeTyped(treeDocument(value), named ?? type)
+      const named = namedType(kind, value) ?? type
+      const { object, strictErrors } = decodeTyped(treeDocument(value), named)
       if (isStrict && strictErrors.length > 0) {
         throw internalError(`strict decoding error: ${strictErrors.join(', ')}`)
       }

@@ -63,6 +63,8 @@ export async function deleteObject(
     }
     if (!plan.isLast) return result.written
     if (options.isDryRun || result.written.type !== 'object') return result.written
+    // Who may refuse is asked once more, about the object that is marked.
+    await validate?.(plan.object)
     return removed(session, { entry: result.written.entry, live: plan.object, options })
   }
 }

@@ -32,13 +32,15 @@ export async function requestToken(session: WriteSession, sent: WriteBody): Prom
   if (access === undefined) throw needsUpstream(session.resource, 'create token')
   const { object: request, options } = await subresourceBody(session, sent, kind)
   specOf(request)
+  const tokenSession = session.as(subresourceKind(session, ...kind))
+  const managed = await owned(tokenSession, { live: undefined, object: request, options })
   const admission = admissionOf(session, options)
-  await admission.mutate(request, undefined)
+  await admission.mutate(managed, undefined)
   const { namespace, name } = session
-  if (metaText(request, 'name') !== '' && metaText(request, 'name') !== name) {
+  if (metaText(managed, 'name') !== '' && metaText(managed, 'name') !== name) {
     const detail = 'must match the service account name if specified'
     throw invalidObject({ group: 'authentication.k8s.io', kind: 'TokenRequest' }, name, [
-      invalid('metadata.name', metaText(request, 'name'), detail),
+      invalid('metadata.name', metaText(managed, 'name'), detail),
     ])
   }
   const account = await found(session, 'serviceaccounts', name)
@@ -48,16 +50,14 @@ export async function requestToken(session: WriteSession, sent: WriteBody): Prom
     throw objectNotFound({ group: '', resource: 'namespaces' }, namespace)
   }
   const uid = metaText(account, 'uid')
-  checkUid(metaText(request, 'uid'), uid, name)
-  const spec = specOf(request)
+  checkUid(metaText(managed, 'uid'), uid, name)
+  const spec = specOf(managed)
   const seconds = numberOf(spec.get('expirationSeconds')) ?? 0
   const errors = secondsErrors(seconds, spec.get('expirationSeconds'))
   if (errors.length > 0) {
     throw invalidObject({ group: 'authentication.k8s.io', kind: 'TokenRequest' }, '', errors)
   }
-  await admission.validate(request, undefined)
-  const tokenSession = session.as(subresourceKind(session, ...kind))
-  const managed = await owned(tokenSession, { live: undefined, object: request, options })
+  await admission.validate(managed, undefined)
   const asked = itemsOf(spec.get('audiences')).map(textOf)
   const audiences = asked.length === 0 ? access.audiences : asked
   const bound = await boundObject(session, spec.get('boundObjectRef'))
