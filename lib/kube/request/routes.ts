@@ -240,6 +240,8 @@ function verbAmong(methods: MethodVerbs, verbs: readonly string[], method: strin
   return 'no path'
 }
 
+const customSubresourceVerbs: ReadonlySet<string> = new Set(['get', 'update', 'patch'])
+
 function routeCustom(method: string, path: string, registry: Registry): Route {
   const info = requestInfo(method, path)
   if (info === undefined) return routeCustomDocument(path, registry)
@@ -253,6 +255,9 @@ function routeCustom(method: string, path: string, registry: Registry): Route {
   }
   if (subresource !== '' && !resource.subresources.some(known => known.name === subresource)) {
     return { type: 'failure', status: objectNotFound(resource, name).status, resource }
+  }
+  if (subresource !== '' && !customSubresourceVerbs.has(verb)) {
+    return { type: 'failure', status: verbNotSupported(resource, verb).status, resource }
   }
   if (info.isWatchPath && method !== 'GET' && method !== 'HEAD') return wrongMethod
   if (verb === '' || verb === 'proxy') {

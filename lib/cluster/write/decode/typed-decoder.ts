@@ -286,7 +286,7 @@ function isCleared(field: Field | undefined): boolean {
   return field !== undefined && (field.isPointer || field.container !== 'single')
 }
 
-function kindOf(value: JsonValue): string {
+export function kindOf(value: JsonValue): string {
   if (value === null) return 'null'
   if (typeof value === 'string') return 'string'
   if (typeof value === 'boolean') return 'bool'

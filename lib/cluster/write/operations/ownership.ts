@@ -93,6 +93,10 @@ function contextOf(session: WriteSession, options: WriteOptions, memo: Memo): Ow
     kind: session.kind,
     manager: managerOf(options.fieldManager, session.userAgent),
     subresource: session.subresource,
+    isCustomScale:
+      session.resource.custom !== undefined &&
+      session.kind.kind === 'Scale' &&
+      session.kind.definition === undefined,
     now: session.now,
     convert: (object, apiVersion) =>
       isOfGroup(session, apiVersion) ? convert(session, { object, apiVersion }, memo) : undefined,

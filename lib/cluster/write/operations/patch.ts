@@ -8,7 +8,7 @@ import { customRulesOf } from '../custom/custom-rules.ts'
 import { wellFormed } from '../custom/embedded-resources.ts'
 import { completeBuiltIn, unknownBody } from '../decode/body.ts'
 import { convertTyped } from '../decode/typed-converter.ts'
-import { DecodeError } from '../decode/typed-decoder.ts'
+import { DecodeError, kindOf } from '../decode/typed-decoder.ts'
 import { parseYaml } from '../decode/yaml-body.ts'
 import { metaText } from '../metadata.ts'
 import { applyPatch, type PatchType } from '../patches/apply-patch.ts'
@@ -119,7 +119,12 @@ async function applyConfiguration(
     throw error
   }
   const { value, strictErrors } = parsed
-  const configuration: JsonObject = value instanceof Map ? value : new Map()
+  if (value !== null && !(value instanceof Map)) {
+    throw badRequest(
+      `error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${kindOf(value)} into Go value of type map[string]interface {}`,
+    )
+  }
+  const configuration: JsonObject = value ?? new Map()
   await session.slice.giveWay()
   const merged = await applied(session, { live, object: configuration, options })
   await session.slice.giveWay()

@@ -12,7 +12,7 @@ import {
   parseTree,
 } from '../../../codec/json/tree.ts'
 import { groupVersionText } from '../../../kube/resources/resource.ts'
-import { badRequest, notExactly } from '../../../kube/status.ts'
+import { badRequest, notExactly, StatusError } from '../../../kube/status.ts'
 import { bodyFormOf, decodeBuiltIn } from '../decode/body.ts'
 import { typedText } from '../decode/complete-tree.ts'
 import { invalidObject } from '../field-errors.ts'
@@ -39,6 +39,10 @@ import type { WriteBody } from './write.ts'
 /** Makes the new Scale of the present one. */
 type MakeScale = (scale: JsonObject) => Promise<JsonObject>
 
+/** The answer to a Scale of a custom resource that cannot be decoded, whatever is wrong with it. */
+const unknownScale =
+  'no kind is registered for the type v1.Scale in scheme "k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go:781"'
+
 /** PUT of a Scale. */
 export async function updateScale(session: WriteSession, sent: WriteBody): Promise<Written> {
   const scaling = session.as(subresourceKind(session, 'autoscaling/v1', 'Scale'))
@@ -46,11 +50,11 @@ export async function updateScale(session: WriteSession, sent: WriteBody): Promi
   const options = parseWriteOptions(sent.query, 'UpdateOptions')
   const form = bodyFormOf(sent.contentType, kind)
   const { fieldValidation } = options
-  const decoded = await decodeBuiltIn(
-    kind,
-    { body: sent.body, form, fieldValidation },
-    session.slice,
-  )
+  const request = { body: sent.body, form, fieldValidation }
+  const decoded = await decodeBuiltIn(kind, request, session.slice).catch((error: unknown) => {
+    const isUnknown = error instanceof StatusError && session.kind.definition !== undefined
+    throw isUnknown ? badRequest(unknownScale) : error
+  })
   session.warn(decoded.warnings)
   checkNamespace(decoded.object, session)
   checkName(decoded.object, session)
@@ -116,7 +120,8 @@ async function scaled(
   setMeta(before, 'managedFields', scaleManagedFields(managedFields, paths))
   const scale = await make(before)
   await admission.mutate(scale, before)
-  checkScale(scale)
+  // The number is checked as that of the custom resource.
+  if (kind.definition === undefined) checkScale(scale)
   await admission.validate(withoutManagers(scale), withoutManagers(before))
   const uid = metaText(scale, 'uid')
   if (uid !== '' && uid !== metaText(live, 'uid')) {

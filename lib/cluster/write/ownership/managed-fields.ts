@@ -15,6 +15,7 @@ import {
   readManagers,
 } from './managers.ts'
 import { type OwnershipContext, typedObject, writeContextOf } from './ownership-context.ts'
+import { metaText } from '../metadata.ts'
 import { areEqual } from './sets/values.ts'
 import type { WriteKind } from '../write-kind.ts'
 import { TypeProblems } from './typed/problems.ts'
@@ -65,6 +66,7 @@ export function* serverSideApply(
 ): Steps<JsonObject> {
   checkKind(context, applied)
   const before = managersBeforeApply(live)
+  if (before.owned.size === 0) checkConversion(context, 'live', applied)
   const current = live ?? emptyObject(context)
   const apply: Apply = { context, current, applied, before }
   try {
@@ -73,6 +75,7 @@ export function* serverSideApply(
       force => applyOnce(apply, force || context.force),
     )
     yield
+    if (object !== undefined) checkConversion(context, 'new', applied)
     const merged = withManagedFields(object ?? current, managedFieldsOf(managers))
     return context.manager === kubectl ? withLastApplied(merged, applied) : merged
   } catch (error) {
@@ -162,6 +165,18 @@ function kindText(object: JsonObject): string {
   const apiVersion = textOf(object.get('apiVersion'))
   const groupVersion = apiVersion.includes('/') ? apiVersion : `/${apiVersion}`
   return `${groupVersion}, Kind=${textOf(object.get('kind'))}`
+}
+
+/** The Scales of custom resources cannot be applied: kube-apiserver knows no conversion to them. It
+ *  looks for one only where nobody owned anything of the Scale, and where something changes. */
+function checkConversion(context: OwnershipContext, which: 'live' | 'new', of: JsonObject): void {
+  if (context.isCustomScale !== true) return
+  const { apiVersion, kind } = context.kind
+  const name = which === 'live' ? '/' : `${metaText(of, 'namespace')}/${metaText(of, 'name')}`
+  const start = which === 'live' ? 'failed to create manager for existing fields: ' : ''
+  throw plainError(
+    `${start}failed to convert ${which} object (${name}; ${apiVersion}, Kind=${kind}) to proper version: request to convert CR to an invalid group/version: ${apiVersion}`,
+  )
 }
 
 function checkKind({ kind }: OwnershipContext, applied: JsonObject): void {

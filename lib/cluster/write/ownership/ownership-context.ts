@@ -16,6 +16,7 @@ export interface OwnershipContext {
   /** The parameter fieldManager, or what User-Agent begins with. */
   readonly manager: string
   readonly subresource: string
+  readonly isCustomScale?: boolean
   /** As the API writes times. */
   readonly now: string
   /** An object of the kind in another of its versions; undefined if there is no such version. */
