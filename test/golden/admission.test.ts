@@ -65,3 +65,13 @@ t.test('service accounts', async t => {
 t.test('plugins, definitions and roles in more forms', async t => {
   await replay(t, readAsked('admission/more.jsonl.gz'))
 })
+
+t.test('plugins that have to be switched on', async t => {
+  await replay(t, readAsked('admission/off-plugins.jsonl.gz'), [
+    'AlwaysPullImages',
+    'DenyServiceExternalIPs',
+    'ExtendedResourceToleration',
+    'LimitPodHardAntiAffinityTopology',
+    'OwnerReferencesPermissionEnforcement',
+  ])
+})

@@ -5,6 +5,8 @@ import type { Keyspace } from '../../store/keyspace.ts'
 import type { Admission, AdmissionRequest } from '../write/operations/session.ts'
 import { type AdmissionPlugin, Attributes } from './plugin.ts'
 import { chosenPlugins, type PluginChoice } from './plugin-names.ts'
+import { alwaysPullImages } from './plugins/always-pull-images.ts'
+import { limitAntiAffinity } from './plugins/anti-affinity.ts'
 import {
   certificateApproval,
   certificateSigning,
@@ -13,8 +15,11 @@ import {
 import { persistentVolumeClaimResize } from './plugins/claim-resize.ts'
 import { defaultIngressClass, defaultStorageClass } from './plugins/default-classes.ts'
 import { defaultTolerationSeconds } from './plugins/default-tolerations.ts'
+import { extendedResourceToleration } from './plugins/extended-resources.ts'
+import { denyServiceExternalIps } from './plugins/external-ips.ts'
 import { limitRanger } from './plugins/limit-ranger.ts'
 import { namespaceLifecycle } from './plugins/namespace-lifecycle.ts'
+import { ownerReferences } from './plugins/owner-references.ts'
 import { podResizeValidator } from './plugins/pod-resize.ts'
 import { podSecurity } from './plugins/pod-security.ts'
 import { podTopologyLabels } from './plugins/pod-topology-labels.ts'
@@ -43,20 +48,25 @@ export function createAdmission({ choice, storeOf, caller = noCaller }: Admissio
   const known: readonly AdmissionPlugin[] = [
     { name: 'AlwaysAdmit' },
     namespaceLifecycle,
+    limitAntiAffinity,
     limitRanger,
     serviceAccount,
     taintNodesByCondition,
+    alwaysPullImages,
     podSecurity,
     priority,
     defaultTolerationSeconds,
+    extendedResourceToleration,
     defaultStorageClass,
     storageObjectInUseProtection,
+    ownerReferences,
     persistentVolumeClaimResize,
     runtimeClass,
     certificateApproval,
     certificateSigning,
     certificateSubjectRestriction,
     defaultIngressClass,
+    denyServiceExternalIps,
     podTopologyLabels,
     podResizeValidator,
     mutatingAdmissionPolicy,
