@@ -52,7 +52,8 @@ export type FrameNeed = 'alone' | 'together' | 'behind'
 export interface Concerned {
   /** May leave out events that are known not to concern it. */
   readonly events: readonly Event[]
-  readonly need: 'alone' | 'together'
+  /** Who needs its frames: all of them have everything before it. */
+  readonly need: Exclude<FrameNeed, 'behind'>
 }
 
 type Frames = readonly Uint8Array[] | 'inexact' | 'later'

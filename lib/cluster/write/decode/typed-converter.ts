@@ -6,6 +6,7 @@
 
 import { JsonNumber, type JsonObject, type JsonValue } from '../../../codec/json/tree.ts'
 import type { Field, MessageType } from '../../../codec/schema/schema.ts'
+import { isInteger } from '../ownership/sets/values.ts'
 import { treeDocument } from './documents.ts'
 import { DecodeError, type Decoded, decodeTyped, readSpecial } from './typed-decoder.ts'
 
@@ -17,7 +18,7 @@ export function convertTyped(value: JsonValue, type: MessageType): Decoded {
 }
 
 function restoreStruct(value: JsonValue, type: MessageType): JsonValue {
-  if (!(value instanceof Map)) refuse(`cannot restore struct from: ${kindOf(value)}`)
+  if (!(value instanceof Map)) refuse(`cannot restore struct from: ${goKindOf(value)}`)
   const changed = new Map<string, JsonValue>()
   if (type.hasTypeMeta) {
     for (const name of ['kind', 'apiVersion']) restoreText(value.get(name) ?? null, 'string')
@@ -52,12 +53,12 @@ function restoreField(value: JsonValue, field: Field, type: MessageType): JsonVa
     case 'single':
       return restoreOne(value, field, type)
     case 'list': {
-      if (!Array.isArray(value)) refuse(`cannot restore slice from ${kindOf(value)}`)
+      if (!Array.isArray(value)) refuse(`cannot restore slice from ${goKindOf(value)}`)
       const items = value.map(item => restoreOne(item, field, type))
       return items.every((item, i) => item === value[i]) ? value : items
     }
     case 'map': {
-      if (!(value instanceof Map)) refuse(`cannot restore map from ${kindOf(value)}`)
+      if (!(value instanceof Map)) refuse(`cannot restore map from ${goKindOf(value)}`)
       const changed = new Map<string, JsonValue>()
       for (const [name, item] of value) {
         const restored = restoreOne(item, field, type)
@@ -75,7 +76,7 @@ function restoreOne(value: JsonValue, field: Field, { schema }: MessageType): Js
     const type = schema.messageType(name)
     if (type.form === 'object') return restoreStruct(value, type)
     if (type.form === 'wrap' && !Array.isArray(value)) {
-      refuse(`cannot restore slice from ${kindOf(value)}`)
+      refuse(`cannot restore slice from ${goKindOf(value)}`)
     }
     return value
   }
@@ -91,7 +92,7 @@ function restoreOne(value: JsonValue, field: Field, { schema }: MessageType): Js
     case 'float64':
       return value instanceof JsonNumber ? value : refuse('unrecognized type: float64')
     case 'bytes':
-      if (typeof value !== 'string') refuse(`cannot restore slice from ${kindOf(value)}`)
+      if (typeof value !== 'string') refuse(`cannot restore slice from ${goKindOf(value)}`)
       readSpecial(name, value, 'error decoding from json: ')
       return value
     default:
@@ -103,16 +104,16 @@ function restoreOne(value: JsonValue, field: Field, { schema }: MessageType): Js
 
 function restoreText(value: JsonValue, goType: string): JsonValue {
   if (value === null || typeof value === 'string') return value
-  const isInteger = value instanceof JsonNumber && kindOf(value) === 'int64'
-  return refuse(isInteger ? `cannot convert int64 to ${goType}` : 'unrecognized type: string')
+  const isWhole = value instanceof JsonNumber && isInteger(value)
+  return refuse(isWhole ? `cannot convert int64 to ${goType}` : 'unrecognized type: string')
 }
 
 function restoreInteger(value: JsonValue, bits: 32 | 64): JsonValue {
   if (!(value instanceof JsonNumber)) refuse(`unrecognized type: int${bits}`)
-  const isInteger = kindOf(value) === 'int64'
   const number = Number(value.source)
-  if (!isInteger && !Number.isInteger(number)) refuse(`cannot convert float64 to int${bits}`)
-  const whole = isInteger ? BigInt(value.source) : wholeOf(number)
+  const isWhole = isInteger(value)
+  if (!isWhole && !Number.isInteger(number)) refuse(`cannot convert float64 to int${bits}`)
+  const whole = isWhole ? BigInt(value.source) : wholeOf(number)
   const wrapped = String(BigInt.asIntN(bits, whole))
   return wrapped === value.source ? value : new JsonNumber(wrapped)
 }
@@ -125,14 +126,11 @@ function wholeOf(number: number): bigint {
 }
 
 /** The kind of a decoded value in Go. */
-function kindOf(value: JsonValue): string {
+function goKindOf(value: JsonValue): string {
   if (value instanceof Map) return 'map'
   if (Array.isArray(value)) return 'slice'
   if (!(value instanceof JsonNumber)) return typeof value === 'boolean' ? 'bool' : 'string'
-  // Whole numbers of up to 64 bits are integers, all others floats.
-  const isShort = /^-?\d{1,19}$/.test(value.source)
-  const isInteger = isShort && BigInt.asIntN(64, BigInt(value.source)) === BigInt(value.source)
-  return isInteger ? 'int64' : 'float64'
+  return isInteger(value) ? 'int64' : 'float64'
 }
 
 function refuse(message: string): never {
