@@ -10,7 +10,7 @@ import type { WriteSession } from '../write/operations/session.ts'
 type Parameters = (query: Query) => readonly (readonly [string, JsonValue | undefined])[]
 
 const flags: Parameters = query =>
-  ['stdin', 'stdout', 'stderr', 'tty'].map(name => [name, flagIn(query, name) || undefined])
+  ['stdin', 'stdout', 'stderr', 'tty'].map(name => [name, query.flag(name) || undefined])
 
 const container: Parameters = query => [['container', query.text('container') || undefined]]
 
@@ -49,11 +49,6 @@ export async function admitConnection(session: WriteSession, query: Query): Prom
   const request = { session, operation, object, old: undefined, isDryRun: false } as const
   await admission.mutate({ ...request, options: undefined })
   await admission.validate({ ...request, options: undefined })
-}
-
-function flagIn(query: Query, name: string): boolean {
-  const [text] = query.all(name)
-  return text !== undefined && text !== '0' && text.toLowerCase() !== 'false'
 }
 
 const portMax = 2n ** 16n - 1n
