@@ -2,6 +2,7 @@
  *  the connection. */
 
 import { type ClientHttp2Stream, constants, type OutgoingHttpHeaders } from 'node:http2'
+import { detailsOf } from '../../etcd/grpc/failures.ts'
 import type { GrpcStatus } from '../listen/grpc-call.ts'
 import type { EtcdSessions } from './etcd-sessions.ts'
 import { kindOf } from './pass-call.ts'
@@ -73,7 +74,7 @@ export class EtcdStream {
 
   #noteStatus(headers: NodeJS.Dict<string | string[]>): void {
     if (headers['grpc-status'] === undefined) return
-    const details = decodeURIComponent(String(headers['grpc-message'] ?? ''))
+    const details = detailsOf(headers['grpc-message']?.toString())
     this.#status = { code: Number(headers['grpc-status']), details }
   }
 }

@@ -45,8 +45,7 @@ export function passCall(
   observer: PassObserver = {},
 ): void {
   call.hold()
-  withSession(sessions, call, session => {
-    const there = request(session, call)
+  withStream(sessions, call, there => {
     sendThere(call, there, head)
     sendBack(call, there, { observer, forward: chunk => call.write(chunk) })
   })
@@ -58,8 +57,7 @@ export type Gate = (message: Message) => Promise<boolean>
 /** Passes a call of small messages, each of which `gate` lets through or not, one after the
  *  other. What comes back is written message by message, so that others can be sent between. */
 export function passThroughGate(sessions: EtcdSessions, call: GrpcCall, gate: Gate): void {
-  withSession(sessions, call, session => {
-    const there = request(session, call)
+  withStream(sessions, call, there => {
     const mayGoOn = (): void => {
       if (!there.writableNeedDrain) call.goOn()
     }
@@ -99,15 +97,16 @@ function writeWhole(call: GrpcCall, reader: MessageReader, chunk: Buffer): boole
   return mayGoOn
 }
 
-/** Calls `task` with a connection to etcd, as soon as there is one. */
-function withSession(
+/** Calls `task` with a stream to etcd, as soon as there is a connection. */
+function withStream(
   sessions: EtcdSessions,
   call: GrpcCall,
-  task: (session: ClientHttp2Session) => void,
+  task: (there: ClientHttp2Stream) => void,
 ): void {
   call.source = 'etcd'
   const begin = (session: ClientHttp2Session): void => {
-    if (!call.isOver) task(session)
+    const there = call.isOver ? undefined : request(session, call)
+    if (there !== undefined) task(there)
   }
   const kind = kindOf(call.path)
   const ready = sessions.ready(kind)
@@ -122,8 +121,15 @@ function withSession(
     )
 }
 
-function request(session: ClientHttp2Session, call: GrpcCall): ClientHttp2Stream {
-  return session.request(requestHeaders(call), { endStream: false })
+/** A stream for the call, which ends if there is none: etcd may have said that it ends the
+ *  connection as soon as there was one. */
+function request(session: ClientHttp2Session, call: GrpcCall): ClientHttp2Stream | undefined {
+  try {
+    return session.request(requestHeaders(call), { endStream: false })
+  } catch (error) {
+    call.finish(unreachable(CacheError.from(error, 'source_failed').message))
+    return undefined
+  }
 }
 
 function endWith(call: GrpcCall, there: ClientHttp2Stream): void {
@@ -200,8 +206,12 @@ function unreachable(details: string): { code: number; details: string } {
 
 /** The client's headers. Which member answers is not for the client to say. */
 function requestHeaders({ headers, path }: GrpcCall): OutgoingHttpHeaders {
-  return withoutPseudo(headers, { ':method': 'POST', ':path': path })
+  return withoutPseudo(headers, { ':method': 'POST', ':path': path, te: 'trailers' })
 }
+
+/** Headers of a connection, which each of the two has for itself. Node takes them in any form, and
+ *  does not send them. */
+const ofConnection: ReadonlySet<string> = new Set(['host', 'http2-settings', 'te'])
 
 /** Headers without those of HTTP itself. */
 function withoutPseudo(
@@ -210,7 +220,8 @@ function withoutPseudo(
 ): OutgoingHttpHeaders {
   const kept: OutgoingHttpHeaders = others
   for (const [name, value] of Object.entries(headers)) {
-    if (!name.startsWith(':') && name !== 'host' && value !== undefined) kept[name] = value
+    const isPassed = !name.startsWith(':') && !ofConnection.has(name)
+    if (isPassed && value !== undefined) kept[name] = value
   }
   return kept
 }

@@ -39,7 +39,7 @@ export function statusOfHeaders(pairs: readonly string[]): CallStatus {
   }
   const code = valueOf('grpc-status')
   if (code !== undefined && /^\d{1,3}$/.test(code)) {
-    return { code: Number(code), details: unescaped(valueOf('grpc-message') ?? '') }
+    return { code: Number(code), details: detailsOf(valueOf('grpc-message')) }
   }
   const http = valueOf(':status')
   if (http === undefined || http === '200') {
@@ -60,7 +60,8 @@ export function statusOfReset(code: number): CallStatus {
   }
 }
 
-function unescaped(message: string): string {
+/** The text of `grpc-message`: as it is, if it is not escaped as it should be. */
+export function detailsOf(message = ''): string {
   try {
     return decodeURIComponent(message)
   } catch {

@@ -2,11 +2,13 @@
 
 import { EventEmitter, once } from 'node:events'
 import * as http2 from 'node:http2'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import t, { type Test } from 'tap'
 import { type Door, openDoor } from '../../../lib/door/door.ts'
+import { callEtcd } from '../../../lib/door/pass/etcd-call.ts'
 import { EtcdSessions } from '../../../lib/door/pass/etcd-sessions.ts'
 import { systemClock, systemRandom } from '../../../lib/ops/system.ts'
+import { frame, frameTypes, request, settings } from '../../support/attacks/raw-http2.ts'
 import { bareCall, framed } from '../../support/etcd/bare-grpc.ts'
 
 type OnStream = (stream: http2.ServerHttp2Stream, headers: http2.IncomingHttpHeaders) => void
@@ -177,4 +179,66 @@ t.test('a door that closes waits for what is under way, and takes nothing more',
   await closed
   const [refusal] = await once(http2.connect(`http://${address}`), 'error')
   t.match(refusal, { code: 'ECONNREFUSED' })
+})
+
+t.test('headers of a connection stay on it, in whatever form a client has them', async t => {
+  const asked: http2.IncomingHttpHeaders[] = []
+  const { door, session } = await start(t, (stream, headers) => {
+    stream.respond({ ':status': 200, 'grpc-status': '0' }, { endStream: true })
+    asked.push(headers)
+  })
+  // For the first call there is no connection to etcd yet.
+  for (let i = 0; i < 3; i++) {
+    const socket = connect(Number(door.address.split(':').at(-1)), '127.0.0.1')
+    t.teardown(() => socket.destroy())
+    socket.on('error', () => undefined)
+    socket.resume()
+    socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
+    socket.write(settings())
+    const lines: [string, string][] = [
+      [':method', 'POST'],
+      [':scheme', 'http'],
+      [':path', '/etcdserverpb.KV/Range'],
+      [':authority', 'x'],
+      ['content-type', 'application/grpc'],
+      ['te', 'Trailers'],
+      ['http2-settings', 'AAMAAABk'],
+    ]
+    socket.write(request(1, lines))
+    while (asked.length <= i) await new Promise(resolve => setTimeout(resolve, 5))
+  }
+  for (const headers of asked) {
+    t.equal(headers.te, 'trailers')
+    t.equal(headers['http2-settings'], undefined)
+  }
+  const { headers } = await bareCall(session, '/x.Y/Z', framed(Buffer.from('x')))
+  t.equal(headers['grpc-status'], '0', 'the door answers on')
+})
+
+t.test('a connection to etcd that ends as soon as it is there is said as unavailable', async t => {
+  const leaving = createServer(socket => {
+    socket.on('error', () => undefined)
+    socket.resume()
+    socket.write(Buffer.concat([settings(), frame(frameTypes.goaway, 0, 0, Buffer.alloc(8))]))
+  })
+  leaving.listen(0, '127.0.0.1')
+  await once(leaving, 'listening')
+  t.teardown(() => leaving.close())
+  const { port } = leaving.address() as AddressInfo
+  const { session } = await start(t, () => undefined, [`http://127.0.0.1:${port}`])
+  const { headers } = await bareCall(session, '/x.Y/Z', framed(Buffer.from('x')))
+  t.match(headers, { 'grpc-status': '14' })
+})
+
+t.test('a status whose text is not escaped as it should be is read all the same', async t => {
+  const { etcd } = await start(t, stream => {
+    stream.respond(
+      { ':status': 200, 'grpc-status': '9', 'grpc-message': '100% full' },
+      { endStream: true },
+    )
+  })
+  const { port } = etcd.address() as AddressInfo
+  const sessions = new EtcdSessions({ endpoints: [`http://127.0.0.1:${port}`], clock: systemClock })
+  t.teardown(() => sessions.close())
+  await t.rejects(callEtcd(sessions, '/x.Y/Z', Buffer.alloc(0)), { message: /: 100% full$/ })
 })
