@@ -120,24 +120,28 @@ export class BalancedUpstream implements Upstream {
   }
 
   async call(request: UpstreamCall, as: UpstreamIdentity): Promise<UpstreamAnswer> {
-    const own = as === 'ourselves' ? await this.credentials() : {}
-    const headers = { ...request.headers, ...own }
-    const server = this.#choose(new Set())
-    return this.#callServer(server, server.pool(as), { ...request, headers })
+    return this.#callAs(as, this.#choose(new Set()), request)
   }
 
   async callEach(
     request: UpstreamCall,
     as: UpstreamIdentity,
   ): Promise<readonly (UpstreamAnswer | undefined)[]> {
-    const own = as === 'ourselves' ? await this.credentials() : {}
     // The next request uses another connection, which may lead to another server.
-    const headers = { ...request.headers, ...own, connection: 'close' }
+    const last = { ...request, headers: { ...request.headers, connection: 'close' } }
     return Promise.all(
-      this.#options.servers.map(server =>
-        this.#callServer(server, server.pool(as), { ...request, headers }).catch(() => undefined),
-      ),
+      this.#options.servers.map(server => this.#callAs(as, server, last).catch(() => undefined)),
     )
+  }
+
+  async #callAs(
+    as: UpstreamIdentity,
+    server: UpstreamServer,
+    request: UpstreamCall,
+  ): Promise<UpstreamAnswer> {
+    const own = as === 'ourselves' ? await this.credentials() : {}
+    const headers = { ...request.headers, ...own }
+    return this.#callServer(server, server.pool(as), { ...request, headers })
   }
 
   line(): UpstreamLine {

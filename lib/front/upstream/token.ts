@@ -21,8 +21,8 @@ export class TokenFile {
     this.#clock = clock
   }
 
-  /** The current token. While the file cannot be read, the last one is used; fails with
-   *  `invalid_request` if there never was one. */
+  /** The current token. While the file cannot be read, or has none because it is being written, the
+   *  last one is used; fails with `invalid_request` if there never was one. */
   token(): Promise<string> {
     if (this.#clock.monotonicMs() - this.#readAtMs < rereadAfterMs) {
       return Promise.resolve(this.#token)
@@ -34,17 +34,22 @@ export class TokenFile {
   }
 
   async #read(): Promise<string> {
-    const text = await readFile(this.#file, 'utf8').catch((error: unknown) => {
-      if (this.#token !== '') return this.#token
-      const { message } = CacheError.from(error, 'invalid_request')
-      throw new CacheError('invalid_request', `--upstream-token-file cannot be read: ${message}`)
-    })
-    const token = text.trim()
-    if (!/^[\x21-\x7e]+$/.test(token)) {
-      throw new CacheError('invalid_request', `--upstream-token-file ${this.#file} holds no token`)
+    try {
+      this.#token = await tokenIn(this.#file)
+    } catch (error) {
+      if (this.#token === '') throw error
     }
-    this.#token = token
     this.#readAtMs = this.#clock.monotonicMs()
-    return token
+    return this.#token
   }
+}
+
+async function tokenIn(file: string): Promise<string> {
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    const { message } = CacheError.from(error, 'invalid_request')
+    throw new CacheError('invalid_request', `--upstream-token-file cannot be read: ${message}`)
+  })
+  const token = text.trim()
+  if (/^[\x21-\x7e]+$/.test(token)) return token
+  throw new CacheError('invalid_request', `--upstream-token-file ${file} holds no token`)
 }

@@ -5,10 +5,13 @@ import { readFileSync, renameSync, writeFileSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
+import { BalancedUpstream } from '../../../../lib/front/upstream/balanced-upstream.ts'
+import { defaultUpstreamTimeouts, UpstreamServer } from '../../../../lib/front/upstream/server.ts'
 import { TokenFile } from '../../../../lib/front/upstream/token.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 import { ask } from '../../../support/http/served.ts'
 import { head, raw } from '../../../support/http/raw-http.ts'
+import { silentLogger } from '../../../support/silent-logger.ts'
 import {
   answeredHere,
   configMap,
@@ -77,7 +80,30 @@ t.test('a token is read again when its file changes', async t => {
   await clock.advance(1_001)
   renameSync(file, `${file}.away`)
   t.equal(await tokens.token(), 'two', 'the last one goes on')
-  writeFileSync(file, 'not a\ntoken')
+  for (const text of ['', 'not a\ntoken']) {
+    writeFileSync(file, text)
+    await clock.advance(1_001)
+    t.equal(await tokens.token(), 'two', 'and so it does while another is being written')
+    await t.rejects(new TokenFile(file, clock).token(), { message: /holds no token$/ })
+  }
+  writeFileSync(file, 'three')
   await clock.advance(1_001)
-  await t.rejects(tokens.token(), { message: /holds no token$/ })
+  t.equal(await tokens.token(), 'three')
+})
+
+t.test('while there is no token, no server has answered a question of ours', async t => {
+  const clock = new FakeClock()
+  const timeouts = defaultUpstreamTimeouts
+  const upstream = new BalancedUpstream({
+    servers: [new UpstreamServer({ url: new URL('http://127.0.0.1:1'), timeouts })],
+    token: () => Promise.reject(new Error('there is no token')),
+    timeouts,
+    clock,
+    logger: silentLogger,
+  })
+  t.teardown(() => upstream.stop())
+  const { signal } = new AbortController()
+  const question = { method: 'GET', path: '/version', headers: {}, signal }
+  t.strictSame(await upstream.callEach(question, 'ourselves'), [undefined])
+  await t.rejects(upstream.call(question, 'ourselves'), { message: 'there is no token' })
 })
