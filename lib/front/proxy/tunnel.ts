@@ -82,7 +82,7 @@ class TunnelRelay extends Relay {
 
 /** Copies bytes both ways. When one side ends, the other is ended. A failure closes both, and so
  *  does a side that does not read what waits for it. A tunnel may be idle for hours. */
-function join(
+export function join(
   ends: readonly [client: Duplex, upstream: Duplex],
   clock: Clock,
   onOver: () => void,
@@ -107,16 +107,18 @@ interface Pumping {
 }
 
 function pump(from: Duplex, to: Duplex, { clock, onStalled }: Pumping): void {
+  let cancel = (): void => {}
   from.on('data', (piece: Buffer) => {
     if (to.write(piece)) return
     from.pause()
-    const cancel = clock.setTimer(slowReaderTimeoutMs, onStalled)
-    to.once('drain', () => {
-      cancel()
-      from.resume()
-    })
-    to.once('close', cancel)
+    cancel()
+    cancel = clock.setTimer(slowReaderTimeoutMs, onStalled)
   })
+  to.on('drain', () => {
+    cancel()
+    from.resume()
+  })
+  to.on('close', () => cancel())
   from.on('end', () => to.end())
   from.resume()
 }

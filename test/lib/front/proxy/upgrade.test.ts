@@ -2,8 +2,12 @@
  *  not become one. */
 
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import * as net from 'node:net'
+import { Duplex } from 'node:stream'
 import t, { type Test } from 'tap'
+import { join } from '../../../../lib/front/proxy/tunnel.ts'
+import { FakeClock } from '../../../support/fake-clock.ts'
 import { ask } from '../../../support/http/served.ts'
 import { codeIn, head, raw } from '../../../support/http/raw-http.ts'
 import { startProxied } from '../../../support/upstream/proxied.ts'
@@ -72,6 +76,31 @@ t.test('bytes go both ways after a 101, from the first one on', async t => {
   talk.socket.end()
   await talk.take(() => 0)
   t.ok(talk.isEnded, 'an end on one side is an end on the other')
+})
+
+t.test('a client that reads in fits and starts leaves nothing behind in its tunnel', async t => {
+  const side = (): Duplex =>
+    new Duplex({
+      highWaterMark: 1,
+      read() {},
+      write: (_piece, _encoding, written) => void setImmediate(written),
+    })
+  const [client, upstream, clock] = [side(), side(), new FakeClock()]
+  let hasEnded = false
+  join([client, upstream], clock, () => (hasEnded = true))
+  const listeners = client.listenerCount('close')
+  for (let i = 0; i < 20; i++) {
+    upstream.push('x')
+    await once(client, 'drain')
+  }
+  t.equal(client.listenerCount('close'), listeners)
+  t.equal(clock.pendingTimers, 0)
+  upstream.push('x')
+  while (clock.pendingTimers === 0) await new Promise(setImmediate)
+  client.destroy()
+  await once(client, 'close')
+  t.equal(clock.pendingTimers, 0, 'nor does one that leaves meanwhile')
+  t.ok(hasEnded)
 })
 
 t.test('a tunnel has a connection of its own, which is never used again', async t => {
