@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { Schedule } from '../../../lib/watch/schedule.ts'
+import { collector } from '../../support/program/collector.ts'
 
 t.test('what is due comes in order, up to a tenth of a second late and never early', async t => {
   const schedule = new Schedule<string>()
@@ -40,4 +41,22 @@ t.test('whatever is added and removed, what is left comes once', async t => {
     }),
   )
   t.pass()
+})
+
+t.test('what was removed leaves nothing behind, however far away its time is', async t => {
+  const schedule = new Schedule<object>()
+  const collect = collector()
+  const kept = {}
+  schedule.add(kept, 1e12)
+  collect()
+  const { heapUsed } = process.memoryUsage()
+  for (let i = 0; i < 100_000; i++) {
+    const item = {}
+    schedule.add(item, 1e9 + i * 100)
+    schedule.delete(item, 1e9 + i * 100)
+  }
+  collect()
+  const grown = (process.memoryUsage().heapUsed - heapUsed) / 2 ** 20
+  t.ok(grown < 2, `grown by ${grown} MiB`)
+  t.strictSame(schedule.take(2e12), [kept])
 })
