@@ -98,7 +98,10 @@ export class FeedStream implements WatchSink {
       clock,
       sliceMaxMs,
       take: delivered => this.#take(delivered),
-      hold: isHeld => this.#stream?.hold?.(isHeld),
+      hold: isHeld => {
+        this.#stream?.hold?.(isHeld)
+        this.#watchdog.held(isHeld)
+      },
     })
     this.#requests = new ProgressRequests({
       clock,

@@ -41,6 +41,7 @@ export class Watchdog {
   #askedAtMs: number | undefined = undefined
   #lastAskedMs = -Infinity
   #isCreated = false
+  #isHeld = false
   #hasAnswered = false
   #standstill: Standstill | undefined = undefined
 
@@ -64,6 +65,14 @@ export class Watchdog {
     this.#askedAtMs ??= this.#lastAskedMs
   }
 
+  /** Nothing of the stream is read for now, or it is read again: an answer that is on its way is
+   *  not heard before. */
+  held(isHeld: boolean): void {
+    this.#isHeld = isHeld
+    this.#lastHeardMs = this.#options.clock.monotonicMs()
+    if (this.#askedAtMs !== undefined) this.#askedAtMs = this.#lastHeardMs
+  }
+
   stop(): void {
     this.#cancel()
   }
@@ -79,6 +88,7 @@ export class Watchdog {
 
   #judge(nowMs: number): WatchdogVerdict | 'quiet' | 'fine' {
     const { limits } = this.#options
+    if (this.#isHeld) return 'fine'
     const silentMs = nowMs - this.#lastHeardMs
     if (!this.#isCreated) return silentMs >= limits.createMaxMs ? 'silent' : 'fine'
     if (this.#options.isStartAhead()) {

@@ -225,6 +225,27 @@ t.test('a linearizable answer that goes back once was stale: it begins no epoch'
   t.equal(counts.get('violation stale-quorum-read'), 1)
 })
 
+t.test('a stream that is not read because much is to be applied is not taken for dead', async t => {
+  const { etcd, mirror, clock, counts } = await createReadyFixture()
+  etcd.put({ '/r/a/1': 'the watch begins at a revision that etcd has' })
+  await clock.advance(0)
+  const turns: (() => void)[] = []
+  clock.yield = () => new Promise(resolve => turns.push(resolve))
+  etcd.put({ '/r/a/1': 'is applied at once' })
+  await clock.advance(5)
+  etcd.put({ '/r/a/1': 'waits for the next turn' })
+  const answer = etcd.lastWatch.onProgressRequest
+  etcd.lastWatch.onProgressRequest = () => {}
+  const outcome = watchOutcome(read(mirror, 'a'))
+  await clock.advance(2500)
+  t.equal(outcome.now(), 'waiting')
+  for (const turn of turns.splice(0)) turn()
+  etcd.lastWatch.onProgressRequest = answer
+  await clock.advance(200)
+  t.equal(outcome.now(), 'at 4')
+  t.equal(counts.get('reconnect silent'), undefined)
+})
+
 t.test('a stream on which nothing is heard is given up, and opened elsewhere', async t => {
   const etcd = new TinyEtcd()
   etcd.endpoints = ['one', 'two']
