@@ -148,12 +148,14 @@ export class Http1Exchange implements Exchange {
     if (trailers !== undefined && !this.isClosed) {
       this.#response.addTrailers(trailers as Record<string, string>)
     }
+    this.#passOver()
     if (piece === undefined) this.#response.end()
     else this.#response.end(piece)
   }
 
   endWith(pieces: readonly Uint8Array[]): void {
     const response = this.#response
+    this.#passOver()
     if (pieces.length === 1) {
       response.end(pieces[0])
       return
@@ -161,6 +163,17 @@ export class Http1Exchange implements Exchange {
     response.cork()
     writePieces(response, pieces)
     response.end()
+  }
+
+  /** Once the response is sent, the rest of the body is read and thrown away: the next request
+   *  comes behind it. Node does so with a body of which nothing was read. */
+  #passOver(): void {
+    const { body } = this
+    if (!this.hasBody || body.readableEnded) return
+    this.#response.once('finish', () => {
+      body.removeAllListeners('readable')
+      body.resume()
+    })
   }
 
   abort(): void {

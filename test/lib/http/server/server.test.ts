@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
 import type { Clock } from '../../../../lib/base/clock.ts'
+import { beginBody, readBody } from '../../../../lib/http/exchange/read-body.ts'
 import type { Exchange, Handler } from '../../../../lib/http/server/exchange.ts'
 import { slowReaderTimeoutMs } from '../../../../lib/http/server/respond.ts'
 import { Server } from '../../../../lib/http/server/server.ts'
@@ -362,4 +363,38 @@ t.test('a server that is about to stop has clients of HTTP/1.1 connect anew', as
   server.leave()
   t.equal(await connectionOf(), 'close', 'on the connection that was kept')
   t.equal(await connectionOf(), 'close', 'on a new one, which is still served')
+})
+
+t.test('what is left of a body does not stand before the next request', async t => {
+  const { port } = await serve(t, exchange => {
+    const answer = (): void => {
+      exchange.respond(200, {})
+      exchange.end(Buffer.from('.'))
+    }
+    if (exchange.target === '/limited') {
+      void readBody(exchange, { maxBytes: 10, endsAtMs: Infinity }, systemClock).then(answer)
+    } else if (exchange.target === '/begun') {
+      void beginBody(exchange, systemClock).then(async body => {
+        const rest = body[Symbol.asyncIterator]()
+        await rest.next()
+        rest.next().catch(() => undefined)
+        answer()
+      })
+    } else answer()
+  })
+  for (const target of ['/limited', '/begun', '/']) {
+    const socket = net.connect(port, '127.0.0.1')
+    t.teardown(() => socket.destroy())
+    const bytes = 1_000_000
+    socket.write(`POST ${target} HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes}\r\n\r\n`)
+    socket.write(Buffer.alloc(100_000))
+    await once(socket, 'data')
+    socket.write(Buffer.alloc(bytes - 100_000))
+    socket.write('GET /next HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    t.match(
+      await Promise.race([bodyOf(socket), sleep(2000, 'nothing')]),
+      /^HTTP\/1\.1 200 /,
+      target,
+    )
+  }
 })
