@@ -26,6 +26,7 @@ import { createHttpsCaller, type HttpsCallerOptions } from './admission/webhooks
 import { StoredUsages, usageResources } from './pod-rules/stored-usages.ts'
 import { usageBy } from './pod-rules/usages.ts'
 import { createWriteAnswers, type WriteAnswerOptions } from './api/write.ts'
+import { keyPairProblem } from './key-pairs.ts'
 import type { WriteServices } from './write/operations/session.ts'
 import type { Conversions } from '../kube/conversions.ts'
 import type { KeyValue } from '../store/event.ts'
@@ -326,5 +327,6 @@ export function createWriteServices(
   const timed = onAsked ? timedStore(asked, clock, onAsked) : asked
   const admission = createAdmission({ choice, storeOf, caller })
   const store = numbers === undefined ? timed : numbers.notedIn(timed)
-  return { ...generated, store, numbers: numbers ?? noNumbers, clock, admission, conversions }
+  const own = { store, numbers: numbers ?? noNumbers, keyPairProblem }
+  return { ...generated, ...own, clock, admission, conversions }
 }

@@ -81,7 +81,8 @@ export function warningsOfDelete(
   ]
 }
 
-function checkPreconditions(
+/** Checks that the object is the one that the request is about. */
+export function checkPreconditions(
   { kind, name }: WriteSession,
   { uid, resourceVersion }: DeleteOptions,
   live: JsonObject,

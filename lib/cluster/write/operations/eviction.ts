@@ -3,17 +3,19 @@
 
 import { keyFromText, prefixRange } from '../../../base/keys.ts'
 import { NotExact } from '../../../codec/not-exact.ts'
-import { itemsOf, type JsonObject, memberOf } from '../../../codec/json/tree.ts'
+import { itemsOf, type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
 import type { KeyValue } from '../../../store/event.ts'
 import type { Resource } from '../../../kube/resources/resource.ts'
 import { badRequest, objectNotFound, StatusError } from '../../../kube/status.ts'
 import { completeTree } from '../decode/complete-tree.ts'
+import { invalid, invalidObject } from '../field-errors.ts'
 import { matchesSelector } from '../label-match.ts'
 import { generationOf, metaText, number, numberOf, textOf } from '../metadata.ts'
+import { forbiddenWrite } from '../refusals.ts'
 import { type DeleteOptions, deleteOptionsFromTree } from '../write-options.ts'
 import { admissionOf } from './admission.ts'
 import { subresourceBody } from './binding.ts'
-import { deleteObject } from './delete-object.ts'
+import { checkPreconditions, deleteObject } from './delete-object.ts'
 import { owned } from './ownership.ts'
 import type { WriteSession } from './session.ts'
 import { treeOf, type Written } from './session.ts'
@@ -27,20 +29,83 @@ export async function evict(session: WriteSession, sent: WriteBody): Promise<Wri
   if (metaText(eviction, 'name') !== session.name) {
     throw badRequest('name in URL does not match name in Eviction object')
   }
+  const given = eviction.get('deleteOptions')
+  checkReadErrors(given, session.name)
   const admission = admissionOf(session, body.options)
   await admission.mutate(eviction, undefined)
   await admission.validate(eviction, undefined)
   const entry = await session.store.get(session.keyOf(session.name), session.signal)
   if (entry === undefined) throw objectNotFound(session.resource, session.name)
-  const given = eviction.get('deleteOptions')
   const asked = deleteOptionsFromTree(given instanceof Map ? given : new Map())
   const deleteOptions: DeleteOptions = {
     ...asked,
     isDryRun: body.options.isDryRun || asked.isDryRun,
   }
   await allowDisruption(session, session.treeOf(entry), deleteOptions.isDryRun)
-  await deleteObject(session, deleteOptions)
+  const noted = deleteOptions.isDryRun
+    ? deleteOptions
+    : await noteEviction(session, entry, deleteOptions)
+  await deleteObject(session, noted)
   return { type: 'success', code: 201, hasCode: true, details: undefined }
+}
+
+/** A pod that cannot be read is no pod whose eviction could be allowed. */
+function checkReadErrors(options: JsonValue | undefined, name: string): void {
+  const member = 'ignoreStoreReadErrorWithClusterBreakingPotential'
+  if (memberOf(options, member) !== true) return
+  const rule = 'can not be set for pod eviction, try after removing the option'
+  throw invalidObject({ group: 'policy', kind: 'Eviction' }, name, [
+    invalid(`deleteOptions.${member}`, true, rule),
+  ])
+}
+
+/** Notes in the pod that it is evicted. Returns the options for deleting it: a version that they
+ *  ask for is then that of the noted pod. */
+async function noteEviction(
+  session: WriteSession,
+  found: KeyValue,
+  options: DeleteOptions,
+): Promise<DeleteOptions> {
+  let entry: KeyValue | undefined = found
+  while (entry !== undefined) {
+    const pod = session.treeOf(entry)
+    // Empty ones are none here.
+    const { uid, resourceVersion } = options
+    const asked = { uid: uid || undefined, resourceVersion: resourceVersion || undefined }
+    checkPreconditions(session, { ...options, ...asked }, pod)
+    const { type } = session.kind
+    const object = withCondition(pod, session.now)
+    const value = await session.stored(type === undefined ? object : completeTree(object, type))
+    const change = { key: entry.key, expected: entry.modRevision, value, ttlSeconds: 0 }
+    const commit = await session.store.commit(change, session.signal)
+    if (commit.type !== 'changed') {
+      if (resourceVersion === undefined) return options
+      return { ...options, resourceVersion: String(commit.revision) }
+    }
+    entry = commit.current
+  }
+  throw objectNotFound(session.resource, session.name)
+}
+
+/** The pod with the condition that says who disrupts it. */
+function withCondition(pod: JsonObject, now: string): JsonObject {
+  const status: JsonObject = new Map(pod.get('status') as JsonObject | undefined)
+  const condition: JsonObject = new Map<string, JsonValue>([
+    ['type', 'DisruptionTarget'],
+    ['status', 'True'],
+    ['lastProbeTime', null],
+    ['lastTransitionTime', now],
+    ['reason', 'EvictionByEvictionAPI'],
+    ['message', 'Eviction API: evicting'],
+  ])
+  const known = itemsOf(status.get('conditions'))
+  const before = known.find(one => memberOf(one, 'type') === 'DisruptionTarget')
+  if (memberOf(before, 'status') === 'True') {
+    condition.set('lastTransitionTime', memberOf(before, 'lastTransitionTime') ?? null)
+  }
+  const others = known.map(one => (one === before ? condition : one))
+  status.set('conditions', before === undefined ? [...known, condition] : others)
+  return new Map(pod).set('status', status)
 }
 
 /** Pods in these phases do not count against a budget. */
@@ -121,21 +186,19 @@ async function spend(
     throw tooMany(`The disruption budget ${name} is still being processed by the server.`, 10)
   }
   const allowed = numberOf(status.get('disruptionsAllowed')) ?? 0
-  if (allowed <= 0) {
-    const [desired, current] = ['desiredHealthy', 'currentHealthy'].map(
-      member => numberOf(status.get(member)) ?? 0,
-    )
-    throw tooMany(
-      (current ?? 0) <= (desired ?? 0)
-        ? `The disruption budget ${name} needs ${desired} healthy pods and has ${current} currently`
-        : `The disruption budget ${name} does not allow evicting pods currently`,
+  const disrupted = status.get('disruptedPods')
+  const pods: JsonObject = disrupted instanceof Map ? new Map(disrupted) : new Map()
+  if (pods.size > disruptedMax) {
+    throw forbiddenWrite(
+      { group: 'policy', resource: 'poddisruptionbudget' },
+      name,
+      'DisruptedPods map too big - too many evictions not confirmed by PDB controller',
     )
   }
+  if (allowed <= 0) throw tooMany(whyNone(name, status))
   if (isDryRun) return
   status.set('disruptionsAllowed', number(allowed - 1))
   if (allowed === 1) noteExhausted(status, session.now)
-  const disrupted = status.get('disruptedPods')
-  const pods: JsonObject = disrupted instanceof Map ? new Map(disrupted) : new Map()
   pods.set(metaText(pod, 'name'), session.now)
   status.set('disruptedPods', pods)
   const changed: JsonObject = new Map(tree).set('status', status)
@@ -148,6 +211,28 @@ async function spend(
   if (commit.type === 'changed') {
     throw tooMany(`The disruption budget ${name} is still being processed by the server.`, 10)
   }
+}
+
+/** Pods whose eviction a budget's controller has not confirmed yet. */
+const disruptedMax = 2000
+
+/** The cause of there being no disruption left. */
+function whyNone(name: string, status: JsonObject): string {
+  const [desired = 0, current = 0] = ['desiredHealthy', 'currentHealthy'].map(
+    member => numberOf(status.get(member)) ?? 0,
+  )
+  const condition = itemsOf(status.get('conditions')).find(
+    one => memberOf(one, 'type') === 'DisruptionAllowed' && memberOf(one, 'status') === 'False',
+  )
+  const [reason, message] = ['reason', 'message'].map(member => textOf(memberOf(condition, member)))
+  const refused = `The disruption budget ${name} does not allow evicting pods currently`
+  if (message !== '' && reason === 'SyncFailed') {
+    return `${refused} because it failed sync: ${message}`
+  }
+  if (current <= desired) {
+    return `The disruption budget ${name} needs ${desired} healthy pods and has ${current} currently`
+  }
+  return message === '' ? refused : `${refused} (${reason}): ${message}`
 }
 
 /** The condition that says whether a budget allows a disruption. */

@@ -73,6 +73,8 @@ export interface WriteServices extends GeneratedValues {
   readonly admission: Admission
   /** Undefined where no webhooks are called. */
   readonly conversions?: WriteConversions | undefined
+  /** The complaint about a certificate and a key in PEM; nobody looks at them without it. */
+  readonly keyPairProblem?: ((certificate: string, key: string) => string | undefined) | undefined
   /** Told of each list of other objects that a write looks at, before it does: the prefix of their
    *  keys, and the namespace or an empty text. */
   readonly onListed?: ((prefix: string, namespace: string) => void) | undefined

@@ -6,6 +6,7 @@ import { invalidObject } from '../field-errors.ts'
 import { metaText, textOf } from '../metadata.ts'
 import { definitionWarnings } from '../custom/definition/warnings.ts'
 import { finalizerWarnings } from '../custom/finalizer-warnings.ts'
+import { ofSecret } from '../warnings/secrets.ts'
 import { warningsAbout } from '../warnings/warnings.ts'
 import { claimErrors } from './claim-permissions.ts'
 import { validateBuiltIn } from '../validation/validate.ts'
@@ -52,6 +53,7 @@ async function check(
   } else if (kind.definition === undefined) {
     const of = subresource === '' ? kind.kind : `${kind.kind}/${subresource}`
     session.warn(warningsAbout(kind.group, of, object, old))
+    if (of === 'Secret' && kind.group === '') session.warn(ofSecret(object, session))
   }
 }
 

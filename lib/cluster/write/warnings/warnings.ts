@@ -26,7 +26,12 @@ const warnings: Readonly<Record<string, Warn>> = {
     ...ofJob(object.in('spec', 'jobTemplate', 'spec'), hasChanged(object, old)),
     ...ofSchedule(object, old),
   ],
-  'DaemonSet.apps': (object, old) => ofTemplate(object, old, 'spec'),
+  'DaemonSet.apps': (object, old) => {
+    const template = object.in('spec', 'template')
+    const before = old?.in('spec', 'template')
+    const isNew = before === undefined || !isSame(template.value, before.value)
+    return isNew ? ofPod(template, true) : []
+  },
   'Deployment.apps': (object, old) => [
     ...(old === undefined ? ofPodName(object) : []),
     ...ofTemplate(object, old, 'spec'),
@@ -59,10 +64,11 @@ const warnings: Readonly<Record<string, Warn>> = {
     ...(old === undefined ? ofPodName(object) : []),
     ...ofTemplate(object, old, 'spec'),
   ],
-  ReplicationController: (object, old) => [
-    ...(old === undefined ? ofPodName(object) : []),
-    ...ofTemplate(object, old, 'spec'),
-  ],
+  ReplicationController: (object, old) => {
+    if (old === undefined) return [...ofPodName(object), ...ofTemplate(object, old, 'spec')]
+    // The server takes the one for the other: of a change it is the old template.
+    return hasChanged(object, old) ? ofPod(old.in('spec', 'template'), true) : []
+  },
   'ResourceSlice.resource.k8s.io': ofSlice,
   ResourceQuota: (object, old) => (old === undefined ? ofQuota(object) : []),
   'RuntimeClass.node.k8s.io': object =>
@@ -70,6 +76,10 @@ const warnings: Readonly<Record<string, Warn>> = {
       .in('scheduling', 'nodeSelector')
       .entries.flatMap(([label]) => ofOldLabel(label, 'scheduling.nodeSelector')),
   Service: ofService,
+  'Service/status': object =>
+    object
+      .in('status', 'loadBalancer', 'ingress')
+      .items.flatMap(item => ofAddress(item.as(item.path, item.in('ip').value))),
   ServiceAccount: ofServiceAccount,
   'StatefulSet.apps': ofStatefulSet,
   'StorageClass.storage.k8s.io': ofStorageClass,

@@ -1,6 +1,7 @@
 /** A server of writes in memory that is asked as a kube-apiserver is, by method and path, with all
  *  plugins of admission: for episodes that were recorded from one. */
 
+import { keyPairProblem } from '../../../../lib/cluster/key-pairs.ts'
 import { createAdmission } from '../../../../lib/cluster/admission/chain.ts'
 import { runWrite } from '../../../../lib/cluster/write/operations/run-write.ts'
 import type {
@@ -92,6 +93,7 @@ export class AskedWorld {
       }),
       uid: () => `00000000-0000-4000-8000-${String(next()).padStart(12, '0')}`,
       nameSuffix: () => 'abcde',
+      keyPairProblem,
       allocator: { address: () => '10.96.0.7', port: () => 30_000 + next() },
       numbers: {
         hasAddress: () => false,
