@@ -129,6 +129,25 @@ function checkTemplateGeneration(object: JsonObject): void {
   if (error !== undefined) throw new DecodeError(error)
 }
 
+const rollbackTo = 'deprecated.deployment.rollback.to'
+
+/** Deployments of old versions name a revision to go back to, which newer ones have as an
+ *  annotation, and Go as a number. */
+function readRollback(object: JsonObject): void {
+  const annotations = memberOf(object.get('metadata'), 'annotations')
+  const text = textOf(memberOf(annotations, rollbackTo))
+  if (!(annotations instanceof Map)) return
+  if (text === '') {
+    annotations.delete(rollbackTo)
+    return
+  }
+  const { value, error } = goParseInt(text)
+  if (error !== undefined) {
+    throw new DecodeError(`failed to parse annotation[${rollbackTo}]=${text} as int64: ${error}`)
+  }
+  annotations.set(rollbackTo, String(value))
+}
+
 /** Warnings of strict decoding, under a directive: warnings, or a refusal made by `refuse`. */
 export function judged(
   strictErrors: readonly string[],
@@ -152,6 +171,7 @@ export function completeBuiltIn(
   applyDecodeDefaults(object, type, `${apiVersion} ${kind}`)
   if (kind === 'Service' && apiVersion === 'v1') completeService(object)
   if (kind === 'DaemonSet') checkTemplateGeneration(object)
+  if (kind === 'Deployment') readRollback(object)
   if (kind === 'StatefulSet') nameClaims(object)
   const isAutoscaler = kind === 'HorizontalPodAutoscaler'
   const complete = isAutoscaler ? completeAutoscaler(object, written) : completeTree(object, type)

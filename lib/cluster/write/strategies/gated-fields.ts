@@ -19,6 +19,20 @@ export function dropGatedField(
   if (parent instanceof Map && !isThere(memberAt(old, path))) parent.delete(name)
 }
 
+/** Removes those of the status of a pod. */
+export function dropGatedFieldsOfPodStatus(object: JsonObject, old: JsonObject): void {
+  dropGatedField(['status', 'nodeAllocatableResourceClaimStatuses'], object, old)
+  if (mountsOf(old).some(mount => isThere(memberOf(mount, 'volumeStatus')))) return
+  for (const mount of mountsOf(object)) if (mount instanceof Map) mount.delete('volumeStatus')
+}
+
+/** What the status of a pod says of mounts. */
+function mountsOf(pod: JsonObject): JsonValue[] {
+  return ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses']
+    .flatMap(list => itemsOf(memberAt(pod, ['status', list])))
+    .flatMap(status => itemsOf(memberOf(status, 'volumeMounts')))
+}
+
 /** Removes those of the pod, or the template of pods, at this path. */
 export function dropGatedFieldsOfPod(
   path: readonly string[],

@@ -14,6 +14,7 @@ import {
 } from '../metadata.ts'
 import { appArmorPrefix } from '../validation/pods/pod-annotations.ts'
 import { appArmorWarning } from '../warnings/pods.ts'
+import { dropGatedFieldsOfPodStatus } from './gated-fields.ts'
 import type { StrategyContext, StrategyRow } from './row.ts'
 
 export const pods: StrategyRow = {
@@ -31,6 +32,7 @@ export const pods: StrategyRow = {
     status: (object, old) => {
       copyMember(metadataOf(object), metadataOf(old), 'ownerReferences')
       metadataOf(object).delete('deletionTimestamp')
+      dropGatedFieldsOfPodStatus(object, old)
       keepStatus(object, old)
     },
     ephemeralcontainers: (object, old) => {

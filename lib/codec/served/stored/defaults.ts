@@ -85,6 +85,10 @@ function applyRule(
   if (path !== undefined && !path.endsWith(`.${place.member}`)) return
   if (when !== undefined && textOf(memberOf(object, when[0])) !== String(when[1])) return
   const known = membersOf(type).get(field)
+  // Policies that a client writes are its own even where there are none of them.
+  const isOwn =
+    !place.isRead && type.name === 'autoscaling/v2.HPAScalingRules' && field === 'policies'
+  if (isOwn && Array.isArray(object.get(field))) return
   if (known !== undefined && isZero(object.get(field), known)) object.set(field, treeOf(value))
 }
 

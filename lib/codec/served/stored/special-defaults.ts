@@ -245,36 +245,52 @@ function completePod(pod: JsonObject, { isRead }: MessagePlace, { schema }: Mess
   }
   const whole = spec.get('resources')
   if (!(whole instanceof Map) || !schema.has('podLevelRequests')) return
+  if (isEmptyMap(whole.get('limits')) && isEmptyMap(whole.get('requests'))) return
+  addHugePages(spec, whole)
   if (isEmptyMap(whole.get('limits'))) return
-  const isAsked = (container: JsonObject): boolean => requestsOf(container).size > 0
+  const isAsked = (container: JsonObject): boolean => amountsOf(container, 'requests').size > 0
   if (isRead && containers.some(isAsked)) giveUp('requests of a pod are those of its containers')
-  for (const [name, amount] of requestsOfContainers(spec)) {
-    if (!isOfWholePod(name)) continue
+  for (const [name, amount] of amountsOfContainers(spec, 'requests')) {
+    if (!isOfWholePod(name) || isHugePages(name)) continue
     const requests = objectIn(whole, 'requests')
     if (!requests.has(name)) requests.set(name, amount)
   }
   copyLimits(whole, isOfWholePod)
 }
 
-/** The resources that a pod as a whole may have. */
-function isOfWholePod(name: string): boolean {
-  return name === 'cpu' || name === 'memory' || name.startsWith('hugepages-')
+/** Limits the huge pages of the pod to those of its containers, unless it says how many it asks
+ *  for. */
+function addHugePages(spec: JsonObject, whole: JsonObject): void {
+  const [limits, requests] = [whole.get('limits'), whole.get('requests')]
+  for (const [name, amount] of amountsOfContainers(spec, 'limits')) {
+    const isSaid = [limits, requests].some(amounts => memberOf(amounts, name) !== undefined)
+    if (isHugePages(name) && !isSaid) objectIn(whole, 'limits').set(name, amount)
+  }
 }
 
-type Requests = ReadonlyMap<string, string>
+function isHugePages(name: string): boolean {
+  return name.startsWith('hugepages-')
+}
 
-/** All that the containers of a pod ask for at any time (AggregateContainerRequests in
- *  component-helpers): those that run together, or an init container with the sidecars before it,
- *  whichever is more. */
-function requestsOfContainers(spec: JsonObject): Requests {
-  let together: Requests = new Map()
-  let sidecars: Requests = new Map()
-  let starting: Requests = new Map()
+/** The resources that a pod as a whole may have. */
+function isOfWholePod(name: string): boolean {
+  return name === 'cpu' || name === 'memory' || isHugePages(name)
+}
+
+type Amounts = ReadonlyMap<string, string>
+
+/** All that the containers of a pod ask for, or may have, at any time (AggregateContainerRequests
+ *  and -Limits in component-helpers): those that run together, or an init container with the
+ *  sidecars before it, whichever is more. */
+function amountsOfContainers(spec: JsonObject, list: 'requests' | 'limits'): Amounts {
+  let together: Amounts = new Map()
+  let sidecars: Amounts = new Map()
+  let starting: Amounts = new Map()
   for (const container of listIn(spec, 'containers')) {
-    together = sumOf(together, requestsOf(container))
+    together = sumOf(together, amountsOf(container, list))
   }
   for (const container of listIn(spec, 'initContainers')) {
-    const own = requestsOf(container)
+    const own = amountsOf(container, list)
     const isSidecar = container.get('restartPolicy') === 'Always'
     if (isSidecar) {
       together = sumOf(together, own)
@@ -285,12 +301,12 @@ function requestsOfContainers(spec: JsonObject): Requests {
   return mostOf(together, starting)
 }
 
-function requestsOf(container: JsonObject): Requests {
-  const requests = memberOf(container.get('resources'), 'requests')
-  return requests instanceof Map ? (requests as Map<string, string>) : new Map()
+function amountsOf(container: JsonObject, list: 'requests' | 'limits'): Amounts {
+  const amounts = memberOf(container.get('resources'), list)
+  return amounts instanceof Map ? (amounts as Map<string, string>) : new Map()
 }
 
-function sumOf(a: Requests, b: Requests): Requests {
+function sumOf(a: Amounts, b: Amounts): Amounts {
   const sum = new Map(a)
   for (const [name, amount] of b) {
     const known = sum.get(name)
@@ -299,7 +315,7 @@ function sumOf(a: Requests, b: Requests): Requests {
   return sum
 }
 
-function mostOf(a: Requests, b: Requests): Requests {
+function mostOf(a: Amounts, b: Amounts): Amounts {
   const most = new Map(a)
   for (const [name, amount] of b) {
     const known = most.get(name)

@@ -74,22 +74,23 @@ const lacksPodRequests: Predicate = (out, start, end) => {
     keysOf(out, message, field)
       .map(key => textOf(out, key))
       .filter(name => name === 'cpu' || name === 'memory' || name.startsWith('hugepages-'))
-  const inContainers = lists.flatMap(list =>
-    windowsOf(out, pod, list).flatMap(container =>
-      windowsOf(out, container, numberOf('core/v1.Container', 'resources')).flatMap(window => [
-        ...namesIn(window, limits),
-        ...namesIn(window, requests),
-      ]),
-    ),
-  )
+  const inContainers = (field: number): string[] =>
+    lists.flatMap(list =>
+      windowsOf(out, pod, list).flatMap(container =>
+        windowsOf(out, container, numberOf('core/v1.Container', 'resources')).flatMap(window =>
+          namesIn(window, field),
+        ),
+      ),
+    )
+  const isHuge = (name: string): boolean => name.startsWith('hugepages-')
   const ownLimits = namesIn(own, limits)
   const ownRequests = namesIn(own, requests)
-  const lacksHugePages = inContainers.some(
-    name => name.startsWith('hugepages-') && !ownLimits.includes(name),
-  )
+  const all = [...ownLimits, ...ownRequests]
+  const lacksHugePages =
+    all.length > 0 && inContainers(limits).some(name => isHuge(name) && !all.includes(name))
+  const asked = [...inContainers(limits), ...inContainers(requests)].filter(name => !isHuge(name))
   const lacksRequest =
-    ownLimits.length > 0 &&
-    [...ownLimits, ...inContainers].some(name => !ownRequests.includes(name))
+    ownLimits.length > 0 && [...ownLimits, ...asked].some(name => !ownRequests.includes(name))
   return lacksHugePages || lacksRequest
 }
 

@@ -55,3 +55,20 @@ t.test('a pod with limits of its own asks for what its containers ask for', asyn
     'an init container runs beside the sidecars before it',
   )
 })
+
+t.test('a pod with amounts of its own is limited to the huge pages of its containers', async t => {
+  const resourcesOf = (resources: object, limits: object): unknown => {
+    const containers = [{ name: 'c', resources: { limits } }]
+    const pod = completed('v1', 'Pod', { spec: { resources, containers } })
+    return plain(pod).spec['resources']
+  }
+  const limits = { 'hugepages-2Mi': '4Mi' }
+  const cpu = { cpu: '1' }
+  t.strictSame(resourcesOf({ requests: cpu }, limits), { limits, requests: { ...cpu, ...limits } })
+  t.strictSame(resourcesOf({}, limits), {})
+  t.strictSame(resourcesOf({ requests: limits }, { 'hugepages-2Mi': '8Mi' }), { requests: limits })
+  t.strictSame(resourcesOf({ limits: cpu }, limits), {
+    limits: { ...cpu, ...limits },
+    requests: { ...cpu, ...limits },
+  })
+})

@@ -4,6 +4,8 @@ import { checks } from '../../../../../lib/codec/served/view/checks.ts'
 import { type Stored, viewText } from '../../transcode/stored.ts'
 
 const container = { name: 'c', imagePullPolicy: 'Always' }
+const amounts = { 'hugepages-2Mi': '1' }
+const huge = { limits: amounts, requests: amounts }
 const podSpec = (spec: object): Stored => ({ apiVersion: 'v1', kind: 'Pod', metadata: {}, spec })
 const service = (spec: object): Stored => ({
   apiVersion: 'v1',
@@ -76,11 +78,23 @@ const cases: readonly (readonly [
         resources: { limits: { cpu: '1' }, requests: { cpu: '1' } },
       }),
       podSpec({
-        containers: [{ ...container, resources: { requests: { 'hugepages-2Mi': '1' } } }],
-        resources: { requests: { 'hugepages-2Mi': '1' } },
+        containers: [{ ...container, resources: huge }],
+        resources: { requests: { cpu: '1' } },
       }),
     ],
     [
+      podSpec({
+        containers: [{ ...container, resources: huge }],
+        resources: { requests: { 'hugepages-2Mi': '1' } },
+      }),
+      podSpec({
+        containers: [{ ...container, resources: { requests: { 'hugepages-2Mi': '1' } } }],
+        resources: { limits: { cpu: '1' }, requests: { cpu: '1' } },
+      }),
+      podSpec({
+        containers: [{ ...container, resources: huge }],
+        resources: {},
+      }),
       podSpec({
         containers: [{ ...container, resources: { requests: { cpu: '1', other: '1' } } }],
         resources: { limits: { cpu: '1' }, requests: { cpu: '1' } },
