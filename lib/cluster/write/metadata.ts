@@ -1,5 +1,6 @@
 /** The metadata of objects on their way through a write. */
 
+import { amountText, hasAmounts } from './amounts.ts'
 import { JsonNumber, type JsonObject, type JsonValue, memberOf } from '../../codec/json/tree.ts'
 
 /** The metadata, which every object has; an empty one is added where it is missing. */
@@ -66,9 +67,19 @@ export function isEqual(a: JsonValue | undefined, b: JsonValue | undefined): boo
     return Array.isArray(b) && a.length === b.length && a.every((item, i) => isEqual(item, b[i]))
   }
   if (!(a instanceof Map) || !(b instanceof Map)) return false
-  for (const [name, value] of a) if (!isEqual(value, b.get(name))) return false
+  for (const [name, value] of a) {
+    const other = b.get(name)
+    if (!(hasAmounts(name) ? haveEqualAmounts(value, other) : isEqual(value, other))) return false
+  }
   for (const [name, value] of b) if (!a.has(name) && !isNothing(value)) return false
   return true
+}
+
+function haveEqualAmounts(a: JsonValue, b: JsonValue | undefined): boolean {
+  if (!(a instanceof Map) || !(b instanceof Map)) return isEqual(a, b)
+  const isSame = ([name, amount]: readonly [string, JsonValue]): boolean =>
+    b.has(name) && isEqual(amountText(amount), amountText(b.get(name) ?? null))
+  return a.size === b.size && [...a].every(isSame)
 }
 
 function isNothing(value: JsonValue | undefined): boolean {

@@ -26,7 +26,7 @@ export function dropGatedFieldsOfPodStatus(object: JsonObject, old: JsonObject):
   for (const mount of mountsOf(object)) if (mount instanceof Map) mount.delete('volumeStatus')
 }
 
-/** What the status of a pod says of mounts. */
+/** Mounts in the status of a pod. */
 function mountsOf(pod: JsonObject): JsonValue[] {
   return ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses']
     .flatMap(list => itemsOf(memberAt(pod, ['status', list])))

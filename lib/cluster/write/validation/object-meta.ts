@@ -14,6 +14,7 @@ import {
 } from './formats.ts'
 import { unprintableIn } from '../write-options.ts'
 import type { Place } from './place.ts'
+import { amountText, hasAmounts } from '../amounts.ts'
 
 /** The rules for an object's metadata. */
 export interface MetadataRules {
@@ -137,7 +138,8 @@ export function checkTemplateObjectMeta(metadata: Place): void {
   checkLabels(metadata.in('labels'))
   for (const name of notOfTemplates) {
     const place = metadata.in(name)
-    if (place.text === '' && place.number === 0 && place.size === 0) continue
+    const isEmpty = place.value === '' || (name === 'generation' && place.number === 0)
+    if (!place.isSet || isEmpty) continue
     place.as(metadata.in(name === 'uid' ? 'uID' : name).path).forbidden('cannot be set')
   }
 }
@@ -157,14 +159,20 @@ export function textOfSame(value: JsonValue | undefined): string {
   return textFromTree(filled(value))
 }
 
-/** The value without what is empty in it. */
+/** The value without what is empty in it, and with amounts in one form. */
 function filled(value: JsonValue | undefined): JsonValue {
   if (value === undefined || value === null || value === '') return null
   if (Array.isArray(value)) return value.length === 0 ? null : value.map(filled)
   if (!(value instanceof Map)) return value
-  const members = [...value].map(([key, member]) => [key, filled(member)] as const)
+  const members = [...value].map(([key, member]) => [key, filled(inOneForm(key, member))] as const)
   const kept = members.filter(([, member]) => member !== null)
   return kept.length === 0 && value.size === 0 ? null : new Map(kept)
+}
+
+/** The value under a key, where it has amounts of resources in one form. */
+function inOneForm(key: string, value: JsonValue): JsonValue {
+  if (!hasAmounts(key) || !(value instanceof Map)) return value
+  return new Map([...value].map(([name, amount]) => [name, amountText(amount)]))
 }
 
 function emptyLike(value: JsonValue | undefined): JsonValue {
@@ -223,7 +231,7 @@ function checkOwner(owner: Place): void {
     const member = owner.in(name)
     if (member.text === '') member.invalid('must not be empty', '')
   }
-  if (apiVersion.text === 'v1' && owner.in('kind').text === 'Event') {
+  if (/^\/?v1$/.test(apiVersion.text) && owner.in('kind').text === 'Event') {
     owner.invalid('/v1, Kind=Event is disallowed from being an owner')
   }
 }

@@ -1,6 +1,6 @@
 /** When CronJobs run: five fields of times, or a word for them. */
 
-import { goParseInt } from '../../../../go/text.ts'
+import { goParseDuration, goParseInt } from '../../../../go/text.ts'
 import type { Place } from '../place.ts'
 
 interface Bounds {
@@ -34,11 +34,15 @@ export function checkSchedule(schedule: Place, timeZone: Place, mayNameZone: boo
 
 function problemOf(schedule: string): string | undefined {
   let text = schedule
-  const zone = /^(?:CRON_)?TZ=([^ ]*) /.exec(text)
+  const zone = /^(?:CRON_)?TZ=([^ ]*)( ?)/.exec(text)
   if (zone !== null) {
-    const [prefix, name = ''] = zone
+    const [prefix, name = '', space] = zone
+    if (space === '') {
+      return 'invalid schedule format: runtime error: slice bounds out of range [:-1]'
+    }
     if (!isTimeZone(name)) {
-      return `provided bad location ${name}: unknown time zone ${name}`
+      const problem = isSafePath(name) ? `unknown time zone ${name}` : 'time: invalid location name'
+      return `provided bad location ${name}: ${problem}`
     }
     text = text.slice(prefix.length).trim()
   }
@@ -59,11 +63,10 @@ function problemOf(schedule: string): string | undefined {
 function problemOfDescriptor(text: string): string | undefined {
   if (descriptors.includes(text.slice(1))) return undefined
   if (!text.startsWith('@every ')) return `unrecognized descriptor: ${text}`
-  const duration = text.slice('@every '.length)
-  if (/^[-+]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/.test(duration)) {
-    return undefined
-  }
-  return `failed to parse duration ${text}: time: invalid duration ${JSON.stringify(duration)}`
+  const parsed = goParseDuration(text.slice('@every '.length))
+  return typeof parsed === 'number'
+    ? undefined
+    : `failed to parse duration ${text}: ${parsed.error}`
 }
 
 /** `5`, `1-5`, `*` or `?`, each with a step: `1-30/5`. */
@@ -120,10 +123,25 @@ export function checkTimeZone(zone: Place): void {
   if (!isTimeZone(zone.text)) zone.invalidName(`unknown time zone ${zone.text}`)
 }
 
+/** A name that Go looks for in its database. */
+function isSafePath(name: string): boolean {
+  return !/^[/\\]|\.\./.test(name)
+}
+
+/** The names of the database that no folder has: ICU knows other ones beside them. */
+const zones: ReadonlySet<string> = new Set(
+  'CET CST6CDT Cuba EET EST EST5EDT Egypt Eire Factory GB GB-Eire GMT GMT+0 GMT-0 GMT0 Greenwich HST Hongkong Iceland Iran Israel Jamaica Japan Kwajalein Libya MET MST MST7MDT NZ NZ-CHAT Navajo PRC PST8PDT Poland Portugal ROC ROK Singapore Turkey UCT UTC Universal W-SU WET Zulu'.split(
+    ' ',
+  ),
+)
+
+/** A zone of the database, where names have one spelling and offsets none. */
 function isTimeZone(name: string): boolean {
-  if (name === '' || name === 'UTC' || name === 'Local') return true
+  if (name === '' || name === 'Local' || zones.has(name)) return true
+  if (!/^[A-Z].*\/[A-Z]/.test(name) || /\/[a-z]/.test(name)) return false
   try {
-    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== ''
+    const { timeZone } = new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions()
+    return timeZone === name || timeZone.toLowerCase() !== name.toLowerCase()
   } catch {
     return false
   }

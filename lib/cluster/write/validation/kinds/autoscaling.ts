@@ -10,13 +10,13 @@ import { checkContainerResourceName } from '../pods/resources.ts'
 export const autoscalingRules: Readonly<Record<string, KindRules>> = {
   'HorizontalPodAutoscaler.autoscaling': {
     create: object =>
-      checkAutoscaler(object.in('spec'), { hadNoGroup: false, hadBadVersion: false }),
+      checkAutoscaler(object.in('spec'), { isTargetFree: false, areObjectsFree: false }),
     update: (object, old) => {
-      const version = old.in('spec', 'scaleTargetRef', 'apiVersion')
-      const problem = problemOfVersion(version.text, false)
+      const [now, before] = [object, old].map(place => place.in('spec', 'scaleTargetRef'))
+      const isKept = (name: string): boolean => now?.in(name).text === before?.in(name).text
       checkAutoscaler(object.in('spec'), {
-        hadNoGroup: problem === noGroup,
-        hadBadVersion: problem !== undefined && problem !== noGroup,
+        isTargetFree: isKept('apiVersion') && isKept('kind'),
+        areObjectsFree: old.in('spec', 'metrics').items.some(hasBadObject),
       })
     },
     subresources: {
@@ -29,9 +29,15 @@ export const autoscalingRules: Readonly<Record<string, KindRules>> = {
   },
 }
 
+/** Whether versions are left alone: of the target, and of objects that metrics are about. */
 interface VersionOptions {
-  readonly hadNoGroup: boolean
-  readonly hadBadVersion: boolean
+  readonly isTargetFree: boolean
+  readonly areObjectsFree: boolean
+}
+
+function hasBadObject(metric: Place): boolean {
+  const version = metric.in('object', 'describedObject', 'apiVersion').text
+  return metric.in('type').text === 'Object' && problemOfVersion(version, true) !== undefined
 }
 
 const noGroup = 'apiVersion must specify API group'
@@ -55,9 +61,13 @@ function checkAutoscaler(spec: Place, options: VersionOptions): void {
   }
   const target = spec.in('scaleTargetRef')
   checkReference(target)
-  if (!options.hadBadVersion) checkVersion(target.in('apiVersion'), options.hadNoGroup)
+  if (!options.isTargetFree) {
+    // The only kind of the core group that can be scaled.
+    const isOfCore = target.in('kind').text === 'ReplicationController'
+    checkVersion(target.in('apiVersion'), isOfCore)
+  }
   const metrics = metricsOf(spec)
-  for (const metric of metrics.items) checkMetric(metric)
+  for (const metric of metrics.items) checkMetric(metric, options)
   const isScaledToZero = least.isSet && least.number === 0
   const reachesZero = metrics.items.some(metric => {
     return ['Object', 'External'].includes(metric.in('type').text)
@@ -107,14 +117,14 @@ function checkVersion(version: Place, mayHaveNoGroup: boolean): void {
 
 const metricTypes = ['ContainerResource', 'External', 'Object', 'Pods', 'Resource']
 
-type Check = (source: Place) => void
+type Check = (source: Place, options: VersionOptions) => void
 
 /** By the name of the source, in the order in which they are looked at. */
 const sourceChecks: Readonly<Record<string, Check>> = {
-  object: source => {
+  object: (source, { areObjectsFree }) => {
     const described = source.in('describedObject')
     checkReference(described)
-    checkVersion(described.in('apiVersion'), true)
+    if (!areObjectsFree) checkVersion(described.in('apiVersion'), true)
     checkIdentifier(source)
     checkTarget(source)
     requireTarget(source, 'averageValue', 'must set either a target value or averageValue')
@@ -170,7 +180,7 @@ function checkUtilization(source: Place): void {
   }
 }
 
-function checkMetric(metric: Place): void {
+function checkMetric(metric: Place, options: VersionOptions): void {
   const type = metric.in('type')
   if (type.text === '') type.required('must specify a metric source type')
   if (!metricTypes.includes(type.text)) type.notSupported(metricTypes, type.text)
@@ -179,7 +189,7 @@ function checkMetric(metric: Place): void {
     const source = metric.in(name)
     if (!source.isSet) continue
     present.push(source)
-    if (present.length === 1) check(source)
+    if (present.length === 1) check(source, options)
   }
   const expected = metric.in(type.text.replace(/^./, first => first.toLowerCase()))
   if (!metricTypes.includes(type.text)) type.notSupported(metricTypes, type.text)

@@ -1,5 +1,6 @@
 /** ConfigMaps, Secrets, Namespaces and ServiceAccounts. */
 
+import { GoJsonError, parseGoJson } from '../../../../go/json.ts'
 import { byteLength, configKey, dnsLabel, qualifiedName } from '../formats.ts'
 import type { KindRules } from '../kind-rules.ts'
 import { checkFinalizerDomain, checkImmutable, checkNewMeta, isSame } from '../object-meta.ts'
@@ -58,7 +59,7 @@ function checkConfigMap(object: Place): void {
     value.invalidFor(configKey(key), key)
     size += decodedLength(value.text)
   }
-  if (size > contentMaxBytes) object.as('').tooLong(contentMaxBytes)
+  if (size > contentMaxBytes) object.as('[]').tooLong(contentMaxBytes)
 }
 
 function checkSecret(object: Place): void {
@@ -111,28 +112,20 @@ function checkDockerConfig(data: Place, key: string): void {
     config.required()
     return
   }
-  const problem = jsonProblem(Buffer.from(config.text, 'base64').toString())
+  const problem = jsonProblem(Buffer.from(config.text, 'base64'))
   if (problem !== undefined) config.invalid(problem, '<secret contents redacted>')
 }
 
-/** Go's words for text that is no JSON object, where they do not depend on where it breaks. */
-function jsonProblem(text: string): string | undefined {
-  let value: unknown
+/** Go's words for bytes that are no JSON object. */
+function jsonProblem(bytes: Buffer): string | undefined {
   try {
-    value = JSON.parse(text)
-  } catch {
-    const bare = text.replace(/^[ \t\r\n]+/, '')
-    if (bare === '') return 'unexpected end of JSON input'
-    return `invalid character ${goChar(bare[0] ?? '')} looking for beginning of value`
+    const { kind } = parseGoJson(bytes)
+    if (kind === 'null' || kind === 'object') return undefined
+    return `json: cannot unmarshal ${kind} into Go value of type map[string]interface {}`
+  } catch (error) {
+    if (error instanceof GoJsonError) return error.message
+    throw error
   }
-  if (value === null || (typeof value === 'object' && !Array.isArray(value))) return undefined
-  const kind = Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value
-  return `json: cannot unmarshal ${kind} into Go value of type map[string]interface {}`
-}
-
-function goChar(char: string): string {
-  if (char === "'") return `'\\''`
-  return char === '"' ? `'"'` : `'${char}'`
 }
 
 function decodedLength(base64: string): number {

@@ -1,7 +1,7 @@
 /** Events: those of the core group as old clients write them, and those of events.k8s.io, which
  *  names fields differently. */
 
-import { dnsSubdomain, qualifiedName } from '../formats.ts'
+import { byteLength, dnsSubdomain, qualifiedName } from '../formats.ts'
 import { internalValue } from '../internal-types.ts'
 import type { KindRules } from '../kind-rules.ts'
 import { checkChangedMeta, checkNewMeta, isSame } from '../object-meta.ts'
@@ -62,9 +62,9 @@ function checkNewEvent(object: Place, names: Names): void {
   for (const name of ['reportingInstance', 'action', 'reason']) {
     const place = object.in(name)
     if (place.text === '') place.required()
-    if (place.text.length > 128) place.invalid('can have at most 128 characters', '')
+    if (byteLength(place.text) > 128) place.invalid('can have at most 128 characters', '')
   }
-  if (object.in(names.text).text.length > 1024) {
+  if (byteLength(object.in(names.text).text) > 1024) {
     object.as('message').invalid('can have at most 1024 characters', '')
   }
 }

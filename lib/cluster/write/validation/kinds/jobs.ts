@@ -2,7 +2,7 @@
 
 import type { JsonObject, JsonValue } from '../../../../codec/json/tree.ts'
 import { domainPrefixedPath } from '../domain-names.ts'
-import { dnsLabel } from '../formats.ts'
+import { byteLength, dnsLabel } from '../formats.ts'
 import { internalValue } from '../internal-types.ts'
 import type { KindRules } from '../kind-rules.ts'
 import { checkChangedMeta, checkNewMeta, isSame } from '../object-meta.ts'
@@ -107,7 +107,7 @@ function checkJobSpec(spec: Place): void {
   const manager = spec.in('managedBy')
   if (manager.isSet) {
     domainPrefixedPath(manager)
-    if (manager.text.length > 63) manager.tooLong(63)
+    if (byteLength(manager.text) > 63) manager.tooLong(63)
   }
   const mode = spec.in('completionMode')
   if (mode.isSet) mode.oneOf(['NonIndexed', 'Indexed'], 'unsupported')

@@ -45,8 +45,16 @@ function checkNode(object: Place): void {
   checkNodeAnnotations(object, checkTaintList)
   checkTaints(object)
   checkNodeAmounts(object)
+  checkSwap(object)
   checkFeatures(object.in('status', 'declaredFeatures'))
   checkPodRanges(object.in('spec', 'podCIDRs'))
+}
+
+/** The error names a field of the metadata. */
+function checkSwap(object: Place): void {
+  const capacity = object.in('status', 'nodeInfo', 'swap', 'capacity')
+  if (!capacity.isSet || capacity.number > 0) return
+  capacity.as('metadata.nodeSwapStatus.capacity').invalid('must be greater than zero')
 }
 
 const featureWords =
@@ -117,9 +125,16 @@ function checkFeature(feature: Place): void {
 function checkPodRanges(ranges: Place): void {
   for (const range of ranges.items) checkLegacyPrefix(range)
   if (ranges.size < 2) return
+  const wrong = ranges.texts.findIndex(text => parsePrefix(text) === undefined)
+  if (wrong >= 0) {
+    const text = ranges.texts[wrong] ?? ''
+    ranges.failed(
+      `invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[${wrong}]: <nil> (invalid CIDR address: ${text})`,
+    )
+  }
   const families = ranges.texts.map(text => parsePrefix(text)?.address.isV4)
   const areTwo = families.includes(true) && families.includes(false)
-  if (!areTwo || ranges.size > 2) {
+  if (!areTwo || wrong >= 0 || ranges.size > 2) {
     ranges.invalid('may specify no more than one CIDR for each IP family')
   }
 }

@@ -9,6 +9,7 @@ import {
   checkAnnotationUpdates,
   checkProfilesMatch,
   checkPodAnnotations,
+  mirrorAnnotation,
 } from '../pods/pod-annotations.ts'
 import { checkPodSpec, checkTemplate } from '../pods/pod-spec.ts'
 import { checkPodStatus } from '../pods/pod-status.ts'
@@ -36,13 +37,12 @@ export const podRules: Readonly<Record<string, KindRules>> = {
     },
     subresources: {
       status: (object, old) => {
-        checkAnnotationUpdates(object.in('metadata', 'annotations'), old)
-        checkPodAnnotations(object.in('metadata', 'annotations'), object.in('spec'))
+        checkAnnotationUpdates(object, old)
         checkPodStatus(object, old)
       },
       ephemeralcontainers: (object, old) => {
         checkPod(object)
-        checkAnnotationUpdates(object.in('metadata', 'annotations'), old)
+        checkAnnotationUpdates(object, old)
         checkEphemeralUpdate(object, old)
       },
       resize: (object, old) => {
@@ -61,7 +61,11 @@ export const podRules: Readonly<Record<string, KindRules>> = {
 function checkPod(object: Place): void {
   const [metadata, spec] = [object.in('metadata'), object.in('spec')]
   checkPodAnnotations(metadata.in('annotations'), spec)
-  checkPodSpec(spec, { podName: metadata.in('name').text, isPod: true })
+  checkPodSpec(spec, {
+    podName: metadata.in('name').text,
+    isPod: true,
+    isStatic: metadata.in('annotations', mirrorAnnotation).isSet,
+  })
   if (spec.in('serviceAccountName').text === '') {
     for (const volume of spec.in('volumes').items) {
       for (const source of volume.in('projected', 'sources').items) {

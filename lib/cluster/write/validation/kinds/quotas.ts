@@ -231,10 +231,35 @@ function checkLimit(limit: Place, key: string, type: string): void {
 
 function checkRatio(ratio: Place, min: Place, max: Place): void {
   if (!ratio.isSet) return
-  const nanos = Number(quantityNanos(ratio.text))
-  if (nanos < 1e9) ratio.invalid(`ratio ${ratio.text} is less than 1`)
+  const nanos = quantityNanos(ratio.text)
+  if (nanos < whole) ratio.invalid(`ratio ${ratio.text} is less than 1`)
   if (!min.isSet || !max.isSet) return
-  const limit = Number(quantityNanos(max.text)) / Number(quantityNanos(min.text))
-  if (nanos / 1e9 <= limit) return
-  ratio.invalid(`ratio ${ratio.text} is greater than max/min = ${limit.toFixed(6)}`)
+  const all = [nanos, quantityNanos(min.text), quantityNanos(max.text)]
+  // Large amounts are compared as whole numbers, others by thousandths, all rounded up.
+  const isLarge = all.some(amount => roundedUp(amount, whole) >= largest)
+  const unit = isLarge ? whole : thousandth
+  const [most, low, high] = all.map(amount => Number(roundedUp(amount, unit))) as [
+    number,
+    number,
+    number,
+  ]
+  const limit = high / low
+  // Nothing is greater than what is no number.
+  if (!((isLarge ? most : most / 1000) > limit)) return
+  ratio.invalid(`ratio ${ratio.text} is greater than max/min = ${goFixed(limit)}`)
+}
+
+const whole = 1_000_000_000n
+const thousandth = 1_000_000n
+/** The largest number whose thousandths a number of 64 bits holds. */
+const largest = 9_223_372_036_854_775n
+
+/** The number of units in an amount, rounded away from zero. */
+function roundedUp(nanos: bigint, unit: bigint): bigint {
+  return nanos < 0n ? -roundedUp(-nanos, unit) : (nanos + unit - 1n) / unit
+}
+
+function goFixed(number: number): string {
+  if (Number.isFinite(number)) return number.toFixed(6)
+  return Number.isNaN(number) ? 'NaN' : number > 0 ? '+Inf' : '-Inf'
 }

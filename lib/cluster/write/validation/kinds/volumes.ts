@@ -12,8 +12,10 @@ import { checkNoBacksteps } from '../pods/paths.ts'
 import {
   checkAzureDisk,
   checkFibreChannel,
+  checkFlexVolume,
   checkFlocker,
   checkIscsi,
+  checkPartition,
   checkQuobyte,
   checkStorageOs,
   requireText,
@@ -25,9 +27,13 @@ import { checkDriverName, checkHostPath, checkNfs } from '../pods/volumes.ts'
 export const volumeRules: Readonly<Record<string, KindRules>> = {
   PersistentVolume: {
     hasOwnMetadata: true,
-    create: checkVolume,
+    create: object => {
+      checkVolume(object)
+      checkMountOptions(object)
+    },
     update: (object, old) => {
       checkVolume(object)
+      checkMountOptions(object)
       checkVolume(object)
       checkVolumeUpdate(object.in('spec'), old.in('spec'))
     },
@@ -37,7 +43,11 @@ export const volumeRules: Readonly<Record<string, KindRules>> = {
     create: object => checkClaimSpec(object.in('spec')),
     update: (object, old) => {
       checkNewMeta(object)
-      checkClaimSpec(object.in('spec'))
+      const sources = ['dataSource', 'dataSourceRef'].map(name => old.in('spec', name, 'apiGroup'))
+      checkClaimSpec(
+        object.in('spec'),
+        sources.some(({ isSet }) => isSet),
+      )
       checkClaimUpdate(object, old)
     },
     subresources: { status: object => checkClaimStatus(object.in('status')) },
@@ -81,10 +91,20 @@ export function checkVolumeSpec(
   }
   checkSource(spec, volumeName)
   const path = spec.in('hostPath', 'path').text
-  if (/^\/+$/.test(path) && policy.text === 'Recycle') {
+  if (isRoot(path) && policy.text === 'Recycle') {
     policy.forbidden("may not be 'recycle' for a hostPath mount of '/'")
   }
   checkClasses(spec, isInline)
+}
+
+/** True for the root, whatever way a path goes there. */
+function isRoot(path: string): boolean {
+  const kept: string[] = []
+  for (const part of path.split('/')) {
+    if (part === '..') kept.pop()
+    else if (part !== '' && part !== '.') kept.push(part)
+  }
+  return path.startsWith('/') && kept.length === 0
 }
 
 function checkClasses(spec: Place, isInline: boolean): void {
@@ -141,8 +161,15 @@ function requireAll(...names: readonly string[]): Check {
 /** By the name of the source, in the order in which they are looked at. */
 const sourceChecks: Readonly<Record<string, Check>> = {
   hostPath: checkHostPath,
-  gcePersistentDisk: requireAll('pdName'),
-  awsElasticBlockStore: requireAll('volumeID'),
+  gcePersistentDisk: source => {
+    const disk = source.as(source.path.replace(/\w+$/, 'persistentDisk'))
+    requireText(disk, 'pdName')
+    checkPartition(disk.in('partition'))
+  },
+  awsElasticBlockStore: source => {
+    requireText(source, 'volumeID')
+    checkPartition(source.in('partition'))
+  },
   glusterfs: source => {
     for (const name of ['endpoints', 'path']) requireText(source, name)
     const namespace = source.in('endpointsNamespace')
@@ -162,7 +189,7 @@ const sourceChecks: Readonly<Record<string, Check>> = {
     if (secret.isSet) for (const name of ['name', 'namespace']) requireText(secret, name)
   },
   fc: checkFibreChannel,
-  flexVolume: requireAll('driver'),
+  flexVolume: checkFlexVolume,
   azureFile: source => {
     for (const name of ['secretName', 'shareName']) requireText(source, name)
     const namespace = source.in('secretNamespace')
@@ -221,6 +248,29 @@ function checkCsi(source: Place): void {
   }
 }
 
+/** The sources that are mounted with options. */
+const mountedSources = [
+  'gcePersistentDisk',
+  'awsElasticBlockStore',
+  'glusterfs',
+  'nfs',
+  'rbd',
+  'quobyte',
+  'iscsi',
+  'cinder',
+  'cephfs',
+  'azureFile',
+  'vsphereVolume',
+  'azureDisk',
+  'photonPersistentDisk',
+]
+
+function checkMountOptions(object: Place): void {
+  const options = object.in('metadata', 'annotations', 'volume.beta.kubernetes.io/mount-options')
+  if (!options.isSet || mountedSources.some(name => object.in('spec', name).isSet)) return
+  options.forbidden('may not specify mount options for this volume type')
+}
+
 /** Checks that the place of a volume's data does not change. */
 function checkVolumeUpdate(spec: Place, old: Place): void {
   const sourceOf = (place: Place): JsonObject => {
@@ -229,21 +279,22 @@ function checkVolumeUpdate(spec: Place, old: Place): void {
     )
     return new Map(names.map((name): [string, JsonValue] => [name, place.in(name).value ?? null]))
   }
-  const [now, before] = [sourceOf(spec), sourceOf(old)]
+  const [now, then] = [sourceOf(spec), sourceOf(old)]
   const expand = 'controllerExpandSecretRef'
   if (old.in('csi').isSet && !old.in('csi', expand).isSet && spec.in('csi', expand).isSet) {
     const csi: JsonObject = new Map(spec.in('csi').object)
     csi.delete(expand)
     now.set('csi', csi)
   }
-  if (!isSame(now, before)) {
+  if (!isSame(now, then)) {
     spec
       .as('spec.persistentvolumesource')
       .forbidden('spec.persistentvolumesource is immutable after creation')
   }
   checkModeUpdate(spec, old)
   const affinity = spec.in('nodeAffinity')
-  if (old.in('nodeAffinity').isSet && !isSame(affinity.value, old.in('nodeAffinity').value)) {
+  const before = old.in('nodeAffinity')
+  if (before.isSet && !isSameAffinity(affinity, before)) {
     const shown = internalValue('*VolumeNodeAffinity', affinity.value)
     affinity
       .as('nodeAffinity')
@@ -253,6 +304,38 @@ function checkVolumeUpdate(spec: Place, old: Place): void {
   if (old.in(attributes).isSet && !spec.in(attributes).isSet) {
     spec.in(attributes).forbidden('update from non-nil value to nil is forbidden')
   }
+}
+
+/** Labels of nodes that have a newer name. */
+const renamedLabels: ReadonlyMap<string, string> = new Map([
+  ['failure-domain.beta.kubernetes.io/zone', 'topology.kubernetes.io/zone'],
+  ['failure-domain.beta.kubernetes.io/region', 'topology.kubernetes.io/region'],
+  ['beta.kubernetes.io/os', 'kubernetes.io/os'],
+  ['beta.kubernetes.io/arch', 'kubernetes.io/arch'],
+  ['beta.kubernetes.io/instance-type', 'node.kubernetes.io/instance-type'],
+])
+
+/** The same nodes, which may be called by the newer names of their labels. */
+function isSameAffinity(affinity: Place, before: Place): boolean {
+  const path = ['required', 'nodeSelectorTerms'] as const
+  const now = affinity.in(...path)
+  const terms = before.in(...path).items.map((term, i): JsonValue => {
+    const lists = ['matchExpressions', 'matchFields'].filter(name => term.in(name).size > 0)
+    const members = lists.map((name): [string, JsonValue] => {
+      const list = now.item(i).in(name)
+      return [name, term.in(name).items.map((item, j) => withNewLabel(item, list.item(j)))]
+    })
+    return new Map(members)
+  })
+  const selector: JsonObject = new Map([['nodeSelectorTerms', terms]])
+  return isSame(affinity.value, new Map([['required', selector]]))
+}
+
+function withNewLabel(requirement: Place, now: Place): JsonValue {
+  const { text } = now.in('key')
+  return renamedLabels.get(requirement.in('key').text) === text
+    ? new Map([...(requirement.object ?? []), ['key', text]])
+    : (requirement.value ?? null)
 }
 
 function checkModeUpdate(spec: Place, old: Place): void {
@@ -269,10 +352,8 @@ function checkClaimUpdate(object: Place, old: Place): void {
     object.in('metadata', 'annotations', className),
     old.in('metadata', 'annotations', className),
   ]
-  if (annotation.text !== oldAnnotation.text) {
-    annotation
-      .as(`metadata.annotations[${className}]`)
-      .invalid('field is immutable', annotation.text)
+  if (!takesClassOver(object, old) && annotation.text !== oldAnnotation.text) {
+    annotation.invalid('field is immutable', annotation.text)
   }
   checkClaimRest(object, old)
   const storage = spec.in('resources', 'requests', 'storage')
@@ -288,6 +369,17 @@ function checkClaimUpdate(object: Place, old: Place): void {
   const suffix = 'is forbidden when status.currentVolumeAttributesClassName is not nil'
   if (!attributes.isSet) attributes.forbidden(`update to nil ${suffix}`)
   else if (attributes.text === '') attributes.forbidden(`update to empty string ${suffix}`)
+}
+
+/** The class that an old claim has as an annotation becomes its field. */
+function takesClassOver(object: Place, old: Place): boolean {
+  const [now, before] = [object, old].map(place => ({
+    name: place.in('spec', 'storageClassName'),
+    annotation: place.in('metadata', 'annotations', className),
+  })) as [Record<'name' | 'annotation', Place>, Record<'name' | 'annotation', Place>]
+  if (!before.annotation.isSet || before.name.isSet || !now.name.isSet) return false
+  const { text } = before.annotation
+  return now.name.text === text && (!now.annotation.isSet || now.annotation.text === text)
 }
 
 function sizeOf(amount: Place): bigint {
@@ -311,10 +403,12 @@ function checkClaimRest(object: Place, old: Place): void {
       spec.set('resources', resources)
     }
   }
-  const oldClass = old.in('metadata', 'annotations', className).text
-  if (!was.has('storageClassName') && oldClass === '') {
-    // A claim may get the class that is the default.
-    if (spec.has('storageClassName')) keep(spec, was, 'storageClassName')
+  const oldClass = old.in('metadata', 'annotations', className)
+  const newClass = object.in('spec', 'storageClassName')
+  // A claim may get the class that is the default, or that it has as an annotation.
+  const mayGetClass = !oldClass.isSet || newClass.text === oldClass.text
+  if (!old.in('spec', 'storageClassName').isSet && newClass.isSet && mayGetClass) {
+    spec.delete('storageClassName')
   }
   // No class may become the default one; the class without a name stays none.
   const [now, before] = [spec, was].map(of => of.get('storageClassName') ?? null)

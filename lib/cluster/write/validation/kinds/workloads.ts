@@ -4,7 +4,7 @@
 import { JsonNumber, type JsonValue } from '../../../../codec/json/tree.ts'
 import { dnsLabel, dnsSubdomainInBytes, percent } from '../formats.ts'
 import type { KindRules } from '../kind-rules.ts'
-import { checkImmutable, checkNewMeta, isSame } from '../object-meta.ts'
+import { checkChangedMeta, checkImmutable, checkNewMeta, isSame } from '../object-meta.ts'
 import { NamedText } from '../../field-errors.ts'
 import { Place } from '../place.ts'
 import { checkClaimSpec } from '../pods/claims.ts'
@@ -33,14 +33,23 @@ export const workloadRules: Readonly<Record<string, KindRules>> = {
     name: dnsSubdomainInBytes,
     hasFreePrefix: true,
     create: checkReplicationController,
-    update: checkReplicationController,
+    update: (object, old) => {
+      checkReplicationController(object)
+      checkUnconverted(object, old)
+    },
     subresources: { status: checkCounts('replicas') },
   },
   'StatefulSet.apps': {
     name: dnsLabel,
     create: object => checkStatefulSet(object, { isNew: true, isTemplateChecked: true }),
     update: checkStatefulSetUpdate,
-    subresources: { status: checkCounts('stateful') },
+    hasFreeStatusMetadata: true,
+    subresources: {
+      status: (object, old) => {
+        checkCounts('stateful')(object, old)
+        checkChangedMeta(object, old)
+      },
+    },
   },
   'DaemonSet.apps': {
     create: checkDaemonSet,
@@ -77,6 +86,12 @@ function checkDeployment(object: Place): void {
   ]
   ready.notNegative()
   history.notNegative()
+  const rollback = object.in('metadata', 'annotations', 'deprecated.deployment.rollback.to').text
+  if (rollback.startsWith('-')) {
+    spec
+      .as('spec.rollback.version', new JsonNumber(rollback))
+      .invalid('must be greater than or equal to 0')
+  }
   if (!deadline.isSet) return
   deadline.notNegative()
   if (deadline.number <= ready.number) deadline.invalid('must be greater than minReadySeconds')
@@ -104,6 +119,22 @@ function checkReplicationController(object: Place): void {
   const selectorObject = new Map([['matchLabels', selector.value ?? new Map()]])
   checkMatch(template, selector.as(selector.path, selectorObject))
   checkAlwaysRunning(template, 'ReplicationController')
+}
+
+/** Checks fields of another version of the object that this one could not take, and keeps as
+ *  annotations. */
+function checkUnconverted(object: Place, old: Place): void {
+  for (const [key, value] of old.in('metadata', 'annotations').entries) {
+    const [prefix = '', field, ...more] = key.split('/')
+    const isOne = prefix.startsWith('non-convertible.kubernetes.io') && more.length === 0
+    if (field === undefined || !isOne) continue
+    const selector = object.in('spec', 'selector')
+    if (!field.includes('selector')) {
+      object.as(field).notFound(value.text, 'unknown non-convertible field')
+    } else if (!isSame(selector.value, old.in('spec', 'selector').value)) {
+      selector.invalid('cannot update non-convertible selector')
+    }
+  }
 }
 
 /** The selector of a workload; false if it is none, so that nothing can be selected by it. */
@@ -210,7 +241,7 @@ export function checkAtMostAll(place: Place): void {
 
 function amountOf(place: Place): number {
   if (typeof place.value !== 'string') return place.number
-  const digits = /^(\d+)%?$/.exec(place.text)?.[1]
+  const digits = /^([-+]?\d+)%?$/.exec(place.text)?.[1]
   return digits === undefined ? 0 : Number(digits)
 }
 

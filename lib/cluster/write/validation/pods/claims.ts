@@ -2,7 +2,7 @@
 
 import { quantityNanos } from '../../../../go/quantity.ts'
 import { dnsLabel, dnsSubdomain } from '../formats.ts'
-import { checkTemplateObjectMeta, isSame } from '../object-meta.ts'
+import { checkTemplateObjectMeta } from '../object-meta.ts'
 import type { Place } from '../place.ts'
 import { checkLabelSelector } from '../selectors.ts'
 import { checkQuantity } from './resources.ts'
@@ -25,7 +25,8 @@ export function checkClaimTemplate(template: Place): void {
   checkClaimSpec(template.in('spec'))
 }
 
-export function checkClaimSpec(spec: Place): void {
+/** @param hadGroup a source of the claim had a group before, which then may be any text */
+export function checkClaimSpec(spec: Place, hadGroup = false): void {
   const modes = spec.in('accessModes')
   if (modes.size === 0) modes.required('at least 1 access mode is required')
   checkLabelSelector(spec.in('selector'))
@@ -35,7 +36,7 @@ export function checkClaimSpec(spec: Place): void {
   if (storageClass.text !== '') storageClass.mustBe(dnsSubdomain)
   const mode = spec.in('volumeMode')
   if (mode.isSet) mode.oneOf(['Block', 'Filesystem'], 'unsupported')
-  checkSources(spec)
+  checkSources(spec, hadGroup)
   const attributes = spec.in('volumeAttributesClassName')
   if (attributes.text !== '') attributes.mustBe(dnsSubdomain)
 }
@@ -48,22 +49,25 @@ function checkSize(spec: Place): void {
   else checkQuantity(place, 'storage')
 }
 
-function checkSources(spec: Place): void {
+function checkSources(spec: Place, hadGroup: boolean): void {
   const [source, reference] = [spec.in('dataSource'), spec.in('dataSourceRef')]
-  for (const place of [source, reference]) if (place.isSet) checkSource(place)
+  for (const place of [source, reference]) if (place.isSet) checkSource(place, hadGroup)
   const namespace = reference.in('namespace')
   if (namespace.text !== '') {
     if (source.isSet) {
       spec.invalid('may not be specified when dataSourceRef.namespace is specified', new Map())
     }
   } else if (source.isSet && reference.isSet) {
-    const names = ['apiGroup', 'kind', 'name']
-    const isEqual = names.every(name => isSame(source.in(name).value, reference.in(name).value))
+    // A group that is empty is another one than none.
+    const groups = [source, reference].map(place => place.in('apiGroup').value ?? null)
+    const isEqual =
+      groups[0] === groups[1] &&
+      ['kind', 'name'].every(name => source.in(name).text === reference.in(name).text)
     if (!isEqual) spec.invalid('must match dataSourceRef', new Map())
   }
 }
 
-function checkSource(source: Place): void {
+function checkSource(source: Place, hadGroup: boolean): void {
   const [group, kind, namespace] = [
     source.in('apiGroup').text,
     source.in('kind').text,
@@ -74,6 +78,6 @@ function checkSource(source: Place): void {
     if (kind !== 'PersistentVolumeClaim') {
       source.invalid("must be 'PersistentVolumeClaim' when referencing the default apiGroup", kind)
     }
-  } else source.in('apiGroup').mustBe(dnsSubdomain)
+  } else if (!hadGroup) source.in('apiGroup').mustBe(dnsSubdomain)
   if (namespace.text !== '') namespace.mustBe(dnsLabel)
 }

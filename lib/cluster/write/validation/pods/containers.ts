@@ -128,11 +128,15 @@ function checkHostPorts(containers: readonly Place[], path?: string): void {
   }
 }
 
+/** The path of each volume: of one that is there twice, the last. */
+function pathsOf(places: readonly Place[], path: string): ReadonlyMap<string, string> {
+  return new Map(places.map(place => [place.in('name').text, place.in(path).text]))
+}
+
 function checkMounts(container: Place, { volumes }: PodContext): void {
   const mounts = container.in('volumeMounts')
   const devices = container.in('volumeDevices').items
-  const deviceNames = new Set(devices.map(device => device.in('name').text))
-  const devicePaths = new Set(devices.map(device => device.in('devicePath').text))
+  const devicePaths = pathsOf(devices, 'devicePath')
   const paths = new Set<string>()
   for (const mount of mounts.items) {
     const [name, path] = [mount.in('name'), mount.in('mountPath')]
@@ -141,10 +145,10 @@ function checkMounts(container: Place, { volumes }: PodContext): void {
     if (path.text === '') path.required()
     if (paths.has(path.text)) path.invalid('must be unique', path.text)
     paths.add(path.text)
-    if (deviceNames.has(name.text)) {
+    if (devicePaths.has(name.text)) {
       name.invalid('must not already exist in volumeDevices', name.text)
     }
-    if (devicePaths.has(path.text)) {
+    if ([...devicePaths.values()].includes(path.text)) {
       path.invalid('must not already exist as a path in volumeDevices', path.text)
     }
     checkMountOptions(mount, mounts, container)
@@ -188,8 +192,7 @@ function checkMountOptions(mount: Place, mounts: Place, container: Place): void 
 
 function checkDevices(container: Place, { volumes }: PodContext): void {
   const mounts = container.in('volumeMounts').items
-  const mountNames = new Set(mounts.map(mount => mount.in('name').text))
-  const mountPaths = new Set(mounts.map(mount => mount.in('mountPath').text))
+  const mountPaths = pathsOf(mounts, 'mountPath')
   const [names, paths] = [new Set<string>(), new Set<string>()]
   for (const device of container.in('volumeDevices').items) {
     const [name, path] = [device.in('name'), device.in('devicePath')]
@@ -212,8 +215,8 @@ function checkDevices(container: Place, { volumes }: PodContext): void {
       path.errors.length = before
       path.invalid("can not contain backsteps ('..')")
     } else paths.add(path.text)
-    if (mountNames.has(name.text)) name.invalid('must not already exist in volumeMounts', name.text)
-    if (mountPaths.has(path.text)) {
+    if (mountPaths.has(name.text)) name.invalid('must not already exist in volumeMounts', name.text)
+    if ([...mountPaths.values()].includes(path.text)) {
       path.invalid('must not already exist as a path in volumeMounts', path.text)
     }
     if (name.text !== '') names.add(name.text)

@@ -127,19 +127,11 @@ export function checkResourceReference(
   const [container, resource] = [reference.in('containerName'), reference.in('resource')]
   const name = resource.text
   const isHugePages = name.startsWith('requests.hugepages-') || name.startsWith('limits.hugepages-')
-  if (isOfVolume && container.text === '') {
-    container.required()
-    return
-  }
-  if (name === '') {
-    resource.required()
-    return
-  }
-  if (!resourceFields.includes(name) && !isHugePages) {
-    resource.notSupported(resourceFields)
-    return
-  }
-  checkDivisor(reference.in('divisor'), name)
+  const isKnown = resourceFields.includes(name) || isHugePages
+  if (isOfVolume && container.text === '') container.required()
+  else if (name === '') resource.required()
+  else if (!isKnown) resource.notSupported(resourceFields)
+  if (isKnown) checkDivisor(reference.in('divisor'), name)
 }
 
 const divisors: ReadonlySet<string> = new Set(

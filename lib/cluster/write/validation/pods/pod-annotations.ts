@@ -51,9 +51,10 @@ function sorted(annotations: Place): (readonly [key: string, value: Place])[] {
   return annotations.entries.sort(([a], [b]) => (a < b ? -1 : 1))
 }
 
+/** A number that does not begin with a zero: where it is negative, its digits may. */
 function isInt32(text: string): boolean {
   const number = Number(text)
-  return /^-?(?:0|[1-9]\d*)$/.test(text) && number >= -2147483648 && number <= 2147483647
+  return /^(?:0|-\d+|[1-9]\d*)$/.test(text) && number >= -2147483648 && number <= 2147483647
 }
 
 function checkOldTolerations(annotations: Place): void {
@@ -72,8 +73,10 @@ function checkOldTolerations(annotations: Place): void {
 }
 
 function checkOldSeccomp(annotations: Place): void {
-  for (const [key, { text, value }] of sorted(annotations)) {
-    if (key !== seccompAnnotation && !key.startsWith(seccompPrefix)) continue
+  const containers = sorted(annotations).filter(([key]) => key.startsWith(seccompPrefix))
+  const ofPod = annotations.in(seccompAnnotation)
+  const all = ofPod.isSet ? [[seccompAnnotation, ofPod] as const, ...containers] : containers
+  for (const [key, { text, value }] of all) {
     if (['runtime/default', 'docker/default', 'unconfined'].includes(text)) continue
     const place = annotations.as(`${annotations.path}.${key}`, value)
     if (!text.startsWith('localhost/')) place.invalid('must be a valid seccomp profile')
@@ -145,8 +148,13 @@ function localProfile(profile: Place): string {
   return profile.in('type').text === 'Localhost' ? profile.in('localhostProfile').text : ''
 }
 
-export function checkAnnotationUpdates(annotations: Place, old: Place): void {
-  const before = old.in('metadata', 'annotations')
+/** Checks the annotations of a changed pod, which the server does twice where it also checks the
+ *  pod. */
+export function checkAnnotationUpdates(object: Place, old: Place): void {
+  const [annotations, before] = [object, old].map(pod => pod.in('metadata', 'annotations')) as [
+    Place,
+    Place,
+  ]
   for (const [key, { text }] of sorted(before)) {
     const what = fixedName(key)
     const now = annotations.in(key)
@@ -158,6 +166,7 @@ export function checkAnnotationUpdates(annotations: Place, old: Place): void {
     if (what === undefined || before.in(key).isSet) continue
     keyed(annotations, key).forbidden(`may not add ${what}`)
   }
+  checkPodAnnotations(annotations, object.in('spec'))
 }
 
 /** The name of an annotation that a pod has from its beginning or never. */

@@ -1,6 +1,7 @@
 /** The spec of pods and of their templates, in the order in which the server checks them. */
 
 import {
+  byteLength,
   dnsLabel,
   dnsSubdomain,
   dnsSubdomainWithUnderscore,
@@ -46,13 +47,15 @@ export interface PodKind {
   /** The name of the pod; empty in a template. */
   readonly podName: string
   readonly isPod: boolean
+  /** It is one of a file on its node. */
+  readonly isStatic?: boolean
 }
 
-export function checkPodSpec(spec: Place, { podName, isPod }: PodKind): void {
+export function checkPodSpec(spec: Place, { podName, isPod, isStatic }: PodKind): void {
   const grace = spec.in('terminationGracePeriodSeconds')
   if (!grace.isSet) grace.required()
   const volumes = checkVolumes(spec.in('volumes'), { podName, isPod })
-  const claimNames = checkResourceClaims(spec.in('resourceClaims'))
+  const claimNames = checkResourceClaims(spec.in('resourceClaims'), isStatic === true)
   const context: PodContext = {
     volumes,
     claimNames,
@@ -84,9 +87,13 @@ export function checkPodSpec(spec: Place, { podName, isPod }: PodKind): void {
 
 const dnsPolicies = ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None']
 
-function checkResourceClaims(claims: Place): ReadonlySet<string> {
+function checkResourceClaims(claims: Place, isStatic: boolean): ReadonlySet<string> {
   const seen = new Set<string>()
   for (const claim of claims.items) {
+    if (isStatic) {
+      claim.as('[]').forbidden('static pods do not support resource claims')
+      continue
+    }
     const [name, own, template] = [
       claim.in('name'),
       claim.in('resourceClaimName'),
@@ -141,7 +148,7 @@ function checkDns(spec: Place): void {
   if (servers.size > 3) servers.invalid('must not have more than 3 nameservers')
   for (const server of servers.items) checkLegacyAddress(server)
   if (searches.size > 32) searches.invalid('must not have more than 32 search paths')
-  if (searches.texts.join(' ').length > 2048) {
+  if (byteLength(searches.texts.join(' ')) > 2048) {
     searches.invalid(
       'must not have more than 2048 characters (including spaces) in the search list',
     )
@@ -186,7 +193,7 @@ function checkHostnameOverride(spec: Place): void {
   if (spec.in('hostNetwork').isTrue) {
     name.forbidden('may not be specified when hostNetwork is true')
   }
-  if (name.text.length > 64) name.tooLong(64)
+  if (byteLength(name.text) > 64) name.tooLong(64)
   name.mustBe(dnsSubdomain)
 }
 

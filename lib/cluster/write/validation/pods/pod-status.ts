@@ -2,10 +2,9 @@
 
 import type { JsonValue } from '../../../../codec/json/tree.ts'
 import { parseAddress } from '../../../texts/addresses.ts'
-import { dnsLabel, dnsSubdomain, idNumber, qualifiedName } from '../formats.ts'
+import { byteLength, dnsLabel, dnsSubdomain, idNumber, qualifiedName } from '../formats.ts'
 import { checkLegacyAddress } from '../ip-fields.ts'
 import type { Place } from '../place.ts'
-import { containersOf } from './os.ts'
 
 export function checkPodStatus(object: Place, old: Place): void {
   const [status, before, spec] = [object.in('status'), old.in('status'), old.in('spec')]
@@ -13,6 +12,9 @@ export function checkPodStatus(object: Place, old: Place): void {
   const nominated = status.in('nominatedNodeName')
   if (nominated.text !== '' && nominated.text !== before.in('nominatedNodeName').text) {
     nominated.mustBe(dnsSubdomain)
+    if (spec.in('nodeName').text !== '') {
+      nominated.forbidden('may not be set on pods that are already bound to a node')
+    }
   }
   checkObserved(status)
   const quality = status.in('qosClass')
@@ -32,10 +34,12 @@ export function checkPodStatus(object: Place, old: Place): void {
   for (const list of statusLists) {
     for (const container of status.in(list).items) checkUser(container, spec)
   }
-  for (const container of status.in('containerStatuses').items) checkDevices(container, spec)
+  for (const [list, containers] of Object.entries(containersOfList)) {
+    for (const container of status.in(list).items) checkDevices(container, spec.in(containers))
+  }
   for (const container of status.in('ephemeralContainerStatuses').items) {
     const devices = container.in('allocatedResourcesStatus')
-    if (devices.isSet) devices.forbidden('must not be specified in container status')
+    if (devices.size > 0) devices.forbidden('must not be specified in container status')
   }
 }
 
@@ -44,6 +48,12 @@ const statusLists = [
   'initContainerStatuses',
   'ephemeralContainerStatuses',
 ] as const
+
+/** The containers of the lists whose containers may begin again. */
+const containersOfList = {
+  containerStatuses: 'containers',
+  initContainerStatuses: 'initContainers',
+} as const
 
 function checkCondition(condition: Place): void {
   const type = condition.in('type')
@@ -59,17 +69,31 @@ function checkObserved(place: Place): void {
 /** A container that has ended for good stays so. */
 function checkEnds(status: Place, before: Place, spec: Place): void {
   for (const list of statusLists) {
+    if (list !== 'ephemeralContainerStatuses' && mayAllBeginAgain(spec)) continue
     for (const [i, known] of before.in(list).items.entries()) {
       const end = known.in('state', 'terminated')
       const name = known.in('name').text
       if (!end.isSet || mayBeginAgain(list, name, spec, end.in('exitCode').number)) continue
-      for (const now of status.in(list).items) {
-        if (now.in('name').text !== name || now.in('state', 'terminated').isSet) continue
+      const begun = status
+        .in(list)
+        .items.filter(now => now.in('name').text === name)
+        .filter(now => !now.in('state', 'terminated').isSet)
+      // Of regular containers it is told once, whatever their number.
+      const told = list === 'ephemeralContainerStatuses' ? begun : begun.slice(0, 1)
+      for (const _ of told) {
         const state = status.in(list).item(i).in('state')
         state.forbidden('may not be transitioned to non-terminated state')
       }
     }
   }
+}
+
+/** A rule of a container starts all of them. */
+function mayAllBeginAgain(spec: Place): boolean {
+  return ['initContainers', 'containers']
+    .flatMap(list => spec.in(list).items)
+    .flatMap(container => container.in('restartPolicyRules').items)
+    .some(rule => rule.in('action').text === 'RestartAllContainers')
 }
 
 function mayBeginAgain(
@@ -79,19 +103,22 @@ function mayBeginAgain(
   code: number,
 ): boolean {
   if (list === 'ephemeralContainerStatuses') return false
-  const container = containerOf(spec, name)
-  for (const rule of container?.in('restartPolicyRules').items ?? []) {
-    const codes = rule.in('exitCodes')
-    const isIn = codes.in('values').items.some(value => value.number === code)
-    if (isIn === (codes.in('operator').text === 'In')) return true
+  const container = containerOf(spec.in(containersOfList[list]), name)
+  if (container === undefined) return false
+  const own = container.in('restartPolicy').text
+  if (own !== '') {
+    for (const rule of container.in('restartPolicyRules').items) {
+      const codes = rule.in('exitCodes')
+      const isIn = codes.in('values').items.some(value => value.number === code)
+      if (isIn === (codes.in('operator').text === 'In')) return true
+    }
   }
-  const own = container?.in('restartPolicy').text ?? ''
   const policy = own === '' ? spec.in('restartPolicy').text : own
   return policy === 'Always' || (policy === 'OnFailure' && code !== 0)
 }
 
-function containerOf(spec: Place, name: string): Place | undefined {
-  return containersOf(spec).find(container => container.in('name').text === name)
+function containerOf(containers: Place, name: string): Place | undefined {
+  return containers.items.find(container => container.in('name').text === name)
 }
 
 function checkClaims(statuses: Place, claims: Place): void {
@@ -170,27 +197,30 @@ function checkUser(container: Place, spec: Place): void {
 }
 
 /** The health of devices: of resources and of claims that the container asks for. */
-function checkDevices(status: Place, spec: Place): void {
-  const container = containerOf(spec, status.in('name').text)
-  if (container === undefined) return
+function checkDevices(status: Place, containers: Place): void {
+  const container = containerOf(containers, status.in('name').text)
   for (const device of status.in('allocatedResourcesStatus').items) {
-    const name = device.in('name')
-    if (name.text.startsWith('claim:')) {
-      if (!claimTexts(container).includes(name.text)) {
-        name.invalid(
-          "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty",
-        )
-      }
-    } else if (!container.in('resources', 'requests').in(name.text).isSet) {
-      name.invalid("must match one of the container's resource requests", name.text)
-    }
+    if (container !== undefined) checkDeviceName(device.in('name'), container)
     const seen = new Set<string>()
     for (const resource of device.in('resources').items) {
-      const id = resource.in('resourceID')
+      const [id, message] = [resource.in('resourceID'), resource.in('message')]
       resource.in('health').oneOf(['Healthy', 'Unhealthy', 'Unknown'], 'unsupported')
+      if (message.value === '') message.required('must be non-empty if specified')
+      if (byteLength(message.text) > 1024) message.tooLong(1024)
       if (seen.has(id.text)) id.duplicate()
       seen.add(id.text)
     }
+  }
+}
+
+function checkDeviceName(name: Place, container: Place): void {
+  if (name.text.startsWith('claim:')) {
+    if (claimTexts(container).includes(name.text)) return
+    name.invalid(
+      "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty",
+    )
+  } else if (!container.in('resources', 'requests').in(name.text).isSet) {
+    name.invalid("must match one of the container's resource requests", name.text)
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { inRange } from '../formats.ts'
 import type { JsonObject, JsonValue } from '../../../../codec/json/tree.ts'
+import { internalValue } from '../internal-types.ts'
 import { isSame } from '../object-meta.ts'
 import type { Place } from '../place.ts'
 import { checkAnnotationUpdates } from './pod-annotations.ts'
@@ -9,19 +10,23 @@ import { checkTolerations } from './scheduling.ts'
 
 export function checkPodUpdate(object: Place, old: Place): void {
   const [spec, before] = [object.in('spec'), old.in('spec')]
-  checkAnnotationUpdates(object.in('metadata', 'annotations'), old)
+  checkAnnotationUpdates(object, old)
   for (const name of ['containers', 'initContainers']) {
     if (!checkContainerUpdates(spec.in(name), before.in(name))) return
   }
-  checkDeadlineUpdate(spec, before)
+  if (!checkDeadlineUpdate(spec, before)) return
   checkTolerationUpdates(spec.in('tolerations'), before.in('tolerations'))
-  const known = new Set(before.in('schedulingGates').items.map(gate => gate.in('name').text))
-  for (const gate of spec.in('schedulingGates').items) {
-    const name = gate.in('name')
-    if (known.has(name.text)) continue
-    name.forbidden(`only deletion is allowed, but found new scheduling gate '${name.text}'`)
-  }
+  checkGateUpdates(spec.in('schedulingGates'), before.in('schedulingGates'))
   if (!isSame(spec.value, before.value)) checkRest(spec, before)
+}
+
+/** Checks that gates only go. Of one that is there twice, the last is told. */
+function checkGateUpdates(gates: Place, before: Place): void {
+  const names = new Map(gates.items.map(gate => [gate.in('name').text, gate.in('name')]))
+  for (const gate of before.items) names.delete(gate.in('name').text)
+  for (const [text, name] of names) {
+    name.forbidden(`only deletion is allowed, but found new scheduling gate '${text}'`)
+  }
 }
 
 const changeable = [
@@ -76,10 +81,42 @@ function checkGated(spec: Place, before: Place, rest: JsonObject): void {
   }
   const [affinity, old] = [spec.in('affinity'), before.in('affinity')]
   if (isSame(affinity.in('nodeAffinity').value, old.in('nodeAffinity').value)) return
+  const path = ['nodeAffinity', required, 'nodeSelectorTerms'] as const
+  checkNodeTerms(affinity.in(...path), old.in(...path))
   const members: JsonObject = new Map(affinity.object)
   keep(members, old.object ?? new Map(), 'nodeAffinity')
   if (members.size === 0 && !old.isSet) rest.delete('affinity')
   else rest.set('affinity', members)
+}
+
+const required = 'requiredDuringSchedulingIgnoredDuringExecution'
+
+/** Checks that terms only get more requirements. What is preferred is free. */
+function checkNodeTerms(terms: Place, before: Place): void {
+  if (before.size === 0) return
+  if (terms.size !== before.size) {
+    const detail = 'no additions/deletions to non-empty NodeSelectorTerms list are allowed'
+    terms.invalid(detail, internalValue('[]NodeSelectorTerm', terms.value))
+    return
+  }
+  for (const [i, old] of before.items.entries()) {
+    const term = terms.item(i)
+    if (isNarrower(term, old)) continue
+    const shown = internalValue('NodeSelectorTerm', term.value)
+    term.invalid('only additions are allowed (no mutations or deletions)', shown)
+  }
+}
+
+/** True for a term with the requirements that it had, and maybe more of them after these. A term
+ *  without any selects nothing, and stays so. */
+function isNarrower(term: Place, before: Place): boolean {
+  const lists = ['matchExpressions', 'matchFields']
+  if (lists.every(name => before.in(name).size === 0)) {
+    return lists.every(name => term.in(name).size === 0)
+  }
+  return lists.every(name =>
+    before.in(name).items.every((item, i) => isSame(term.in(name).item(i).value, item.value)),
+  )
 }
 
 /** False if nothing more is to be checked. */
@@ -98,16 +135,21 @@ function checkContainerUpdates(containers: Place, before: Place): boolean {
   return true
 }
 
-function checkDeadlineUpdate(spec: Place, before: Place): void {
+/** False if nothing more is to be checked. */
+function checkDeadlineUpdate(spec: Place, before: Place): boolean {
   const [now, then] = [spec.in('activeDeadlineSeconds'), before.in('activeDeadlineSeconds')]
   if (now.isSet) {
-    now.invalidFor(inRange(now.number, 0, 2147483647))
+    const problems = inRange(now.number, 0, 2147483647)
+    now.invalidFor(problems)
+    if (problems.length > 0) return false
     if (then.isSet && then.number < now.number) {
       now.invalid('must be less than or equal to previous value')
+      return false
     }
   } else if (then.isSet) {
     now.invalid('must not update from a positive integer to nil value', null)
   }
+  return true
 }
 
 function checkTolerationUpdates(tolerations: Place, before: Place): void {

@@ -28,10 +28,7 @@ export function checkResize(object: Place, old: Place): void {
     spec.invalid('Pod QOS Class may not change as a result of resizing', noted)
   }
   if (!isSupported(old)) spec.forbidden('Pod running on node without support for resize')
-  if (!isSame(fixedAmounts(spec), fixedAmounts(before))) {
-    spec.forbidden('only cpu and memory resources are mutable at pod-level')
-  }
-  checkKept(spec, before, 'pod-level resource')
+  checkPodLevel(spec, before)
   const changes = ['containers', 'initContainers'].map(name =>
     checkOrder(spec.in(name), before.in(name), name),
   )
@@ -46,6 +43,21 @@ export function checkResize(object: Place, old: Place): void {
   }
   for (const [now, then] of pairs(spec.in('initContainers'), before.in('initContainers'))) {
     checkInitContainer(now, then)
+  }
+}
+
+/** The resources of the whole pod. */
+function checkPodLevel(spec: Place, before: Place): void {
+  const [now, then] = [spec.in('resources'), before.in('resources')]
+  if (then.isSet && !now.isSet) {
+    const isAny = then.in('requests').size + then.in('limits').size > 0
+    if (isAny) now.forbidden('pod-level resources cannot be removed')
+    return
+  }
+  checkKept(spec, before, 'pod-level resource')
+  const areClaimsKept = isSame(now.in('claims').value, then.in('claims').value)
+  if (!areClaimsKept || !isSame(fixedAmounts(spec), fixedAmounts(before))) {
+    spec.forbidden('only cpu and memory resources are mutable at pod-level')
   }
 }
 
@@ -105,10 +117,13 @@ function checkInitContainer(container: Place, before: Place): void {
 }
 
 function isResizeOnly(container: Place, before: Place): boolean {
-  return isSame(withoutResizable(container), withoutResizable(before))
+  // The server forgets the claims of the one, and compares it with the other.
+  const claims = before.in('resources', 'claims').value ?? null
+  const old = new Map([...withoutResizable(before), ['claims', claims] as const])
+  return isSame(withoutResizable(container), old)
 }
 
-/** The container without the amounts that may change. */
+/** The container without the amounts that may change, and without claims. */
 function withoutResizable(container: Place): JsonObject {
   const rest: JsonObject = new Map(container.object)
   rest.delete('resources')

@@ -143,10 +143,14 @@ function checkRequest(request: Place, name: string, limits: Place): void {
 function checkHugePages(amount: Place, name: string): void {
   if (!isHugePages(name)) return
   const page = quantityNanos(name.slice('hugepages-'.length))
-  const nanos = quantityNanos(amount.text)
-  if (page > 0n && nanos > 0n && nanos % page === 0n) return
-  if (page > 0n && nanos === 0n) return
+  const size = wholeOf(quantityNanos(amount.text))
+  if (page > 0n && page % whole === 0n && size % wholeOf(page) === 0n) return
   amount.invalid(`${amount.text} is not positive integer multiple of ${name}`)
+}
+
+/** Rounded away from zero. */
+function wholeOf(nanos: bigint): bigint {
+  return nanos < 0n ? -wholeOf(-nanos) : (nanos + whole - 1n) / whole
 }
 
 function checkClaims(claims: Place, known: ReadonlySet<string>): void {

@@ -71,7 +71,7 @@ function checkSysctls(sysctls: Place, spec: Place): void {
     else if (name.text.length > 253 || !pattern.test(name.text)) {
       name.invalid(`must have at most 253 characters and match regex ${sysctlPattern}`)
     } else if (names.has(name.text)) name.duplicate()
-    const dotted = name.text.replaceAll('/', '.')
+    const dotted = withDots(name.text)
     if (spec.in('hostNetwork').isTrue && dotted.startsWith('net.')) {
       name.invalid("may not be specified when 'hostNetwork' is true")
     } else if (spec.in('hostIPC').isTrue && isOfIpc(dotted)) {
@@ -81,8 +81,16 @@ function checkSysctls(sysctls: Place, spec: Place): void {
   }
 }
 
+/** The name as its file has it, from its other form, where the names of devices have dots. */
+function withDots(text: string): string {
+  const [name = ''] = text.split('*')
+  const first = /[./]/.exec(name)?.[0]
+  return first === '/' ? name.replace(/[./]/g, char => (char === '/' ? '.' : '/')) : name
+}
+
 function isOfIpc(name: string): boolean {
-  return /^(?:kernel\.(?:sem|shm|msg)|fs\.mqueue\.)/.test(name)
+  const kernel = /^kernel\.(?:sem|shm(?:all|max|mni|_rmid_forced)?|msg(?:max|mnb|mni)?)$/
+  return kernel.test(name) || name.startsWith('fs.mqueue.')
 }
 
 const profileTypes = ['Localhost', 'RuntimeDefault', 'Unconfined']
@@ -134,5 +142,35 @@ function checkWindows(options: Place): void {
       spec.invalid('gmsaCredentialSpec size must be under 64 KiB')
     }
   }
-  if (user.isSet && user.text === '') user.invalid('runAsUserName cannot be an empty string')
+  if (user.isSet) checkUserName(user)
+}
+
+// oxlint-disable-next-line no-control-regex
+const controls = /[\0-\x1f\x7f]/
+const netBios = /^[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}$/u
+const windowsLabel = '[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?'
+const windowsDomain = new RegExp(`^${windowsLabel}(?:\\.${windowsLabel})*$`)
+
+/** A user of Windows: `USER` or `DOMAIN\USER`. */
+function checkUserName(name: Place): void {
+  const parts = name.text.split('\\')
+  const refuse = (detail: string): void => name.invalidName(`runAsUserName${detail}`)
+  if (name.text === '') refuse(' cannot be an empty string')
+  else if (controls.test(name.text)) refuse(' cannot contain control characters')
+  else if (parts.length > 2) refuse(' cannot contain more than one backslash')
+  else {
+    const [user = '', domain] = parts.toReversed()
+    if (byteLength(domain ?? '') >= 256) refuse("'s Domain length must be under 256 characters")
+    if (domain !== undefined && !netBios.test(domain) && !windowsDomain.test(domain)) {
+      refuse("'s Domain doesn't match the NetBios nor the DNS format")
+    }
+    if (user === '') refuse("'s User cannot be empty")
+    else if (byteLength(user) > 104) {
+      refuse("'s User length must not be longer than 104 characters")
+    }
+    if (/^[. ]+$/.test(user)) refuse("'s User cannot contain only periods or spaces")
+    if (/["/\\:;|=,+*?<>@[\]]/.test(user)) {
+      refuse(`'s User cannot contain the following characters: "/\\:;|=,+*?<>@[]`)
+    }
+  }
 }

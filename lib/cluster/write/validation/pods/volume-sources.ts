@@ -1,10 +1,26 @@
 /** Sources that volumes of pods and volumes of a cluster have alike. */
 
-import { dnsLabel, inRange } from '../formats.ts'
+import { byteLength, dnsLabel, inRange } from '../formats.ts'
 import type { Place } from '../place.ts'
 
 export function requireText(place: Place, name: string): void {
   if (place.in(name).text === '') place.in(name).required()
+}
+
+/** A partition of a disk. The whole disk has the number zero, whatever the message says. */
+export function checkPartition(partition: Place): void {
+  const { number } = partition
+  if (number < 0 || number > 255) partition.invalid('must be between 1 and 255, inclusive')
+}
+
+export function checkFlexVolume(source: Place): void {
+  requireText(source, 'driver')
+  for (const [key, option] of source.in('options').entries) {
+    const slash = key.indexOf('/')
+    const namespace = slash < 0 ? key : key.slice(0, slash)
+    if (!/\.(?:kubernetes|k8s)\.io$/.test(`.${namespace.toLowerCase()}`)) continue
+    option.invalid('kubernetes.io and k8s.io namespaces are reserved', key)
+  }
 }
 
 const iqn = /iqn\.\d{4}-\d{2}\.([a-zA-Z0-9.-]+)(:[^,;*&$|\s]+)$/
@@ -21,6 +37,17 @@ function problemOfName(name: string, otherwise: string): string | undefined {
 const anyPrefix = 'must be valid format starting with iqn, eui, or naa'
 
 /** @param volumeName of a volume of the cluster */
+/** Checks that a portal is not too long after the name of its volume. The error is told of `place`
+ *  with what it shows. */
+export function checkPortalLength(source: Place, place: Place, volumeName: string): void {
+  const isLong = byteLength(`${volumeName}:${source.in('targetPortal').text}`) > 64
+  if (!source.in('initiatorName').isSet || !isLong) return
+  place.invalid(
+    'Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.',
+    place.text,
+  )
+}
+
 export function checkIscsi(source: Place, volumeName?: string): void {
   requireText(source, 'targetPortal')
   const otherwise = volumeName === undefined ? anyPrefix : 'must be valid format'
@@ -31,14 +58,8 @@ export function checkIscsi(source: Place, volumeName?: string): void {
     source.in('secretRef'),
     source.in('initiatorName').as(`${source.path}.initiatorname`),
   ]
-  const isLong = `${volumeName ?? ''}:${portal.text}`.length > 64
-  if (volumeName !== undefined && initiator.isSet && isLong) {
-    portal
-      .as(`${source.path}.targetportal`)
-      .invalid(
-        'Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.',
-        portal.text,
-      )
+  if (volumeName !== undefined) {
+    checkPortalLength(source, portal.as(`${source.path}.targetportal`), volumeName)
   }
   if (name.text === '') name.required()
   else {
@@ -81,7 +102,7 @@ const hostPort = 'must be a host:port pair or multiple pairs separated by commas
 export function checkQuobyte(source: Place): void {
   const [registry, tenant] = [source.in('registry'), source.in('tenant')]
   if (registry.text === '') registry.required(hostPort)
-  else if (tenant.text.length >= 65) {
+  else if (byteLength(tenant.text) >= 65) {
     tenant.required('must be a UUID and may not exceed a length of 64 characters')
   } else {
     for (const pair of registry.text.split(',')) {

@@ -1,17 +1,21 @@
 /** The volumes of a pod. */
 
-import { dnsLabel, dnsSubdomain } from '../formats.ts'
+import { byteLength, dnsLabel, dnsSubdomain } from '../formats.ts'
 import type { Place } from '../place.ts'
 import { quantityNanos } from '../../../../go/quantity.ts'
+import { goQuote } from '../../../../go/text.ts'
 import { checkClaimTemplate } from './claims.ts'
 import { checkFieldReference, checkResourceReference } from './environment.ts'
-import { checkNoBacksteps, checkUnreserved } from './paths.ts'
+import { checkDescending, checkNoBacksteps, checkUnreserved } from './paths.ts'
 import { checkTrustBundle } from './trust-bundles.ts'
 import {
   checkAzureDisk,
   checkFibreChannel,
+  checkFlexVolume,
   checkFlocker,
   checkIscsi,
+  checkPartition,
+  checkPortalLength,
   checkQuobyte,
   checkStorageOs,
   requireText,
@@ -36,12 +40,15 @@ const volumeFields = [
 ]
 const badMode = 'must be a number between 0 and 0777 (octal), both inclusive'
 
-/** Checks all volumes. Returns the sources of those without errors, by name. `pod` is the
- *  metadata of a pod that is no template. */
-export function checkVolumes(
-  volumes: Place,
-  { podName, isPod }: { readonly podName: string; readonly isPod: boolean },
-): ReadonlyMap<string, Place> {
+/** A pod, or a template of pods, which has no name. */
+interface Owner {
+  readonly podName: string
+  readonly isPod: boolean
+}
+
+/** Checks all volumes. Returns the sources of those without errors, by name. */
+export function checkVolumes(volumes: Place, owner: Owner): ReadonlyMap<string, Place> {
+  const { podName } = owner
   const right = new Map<string, Place>()
   const made = new Set(
     volumes.items
@@ -50,7 +57,7 @@ export function checkVolumes(
   )
   for (const volume of volumes.items) {
     const before = volume.errors.length
-    checkVolumeSource(volume, isPod)
+    checkVolumeSource(volume, owner)
     const name = volume.in('name')
     if (name.text === '') name.required()
     else name.mustBe(dnsLabel)
@@ -77,13 +84,20 @@ const sourceChecks: Readonly<Record<string, Check>> = {
   hostPath: checkHostPath,
   gitRepo: source => {
     requireText(source, 'repository')
-    checkNoBacksteps(source.in('directory'))
+    checkDescending(source.in('directory'))
   },
-  gcePersistentDisk: source => requireText(source.as(parentOf(source, 'persistentDisk')), 'pdName'),
-  awsElasticBlockStore: source => requireText(source, 'volumeID'),
+  gcePersistentDisk: source => {
+    const disk = source.as(parentOf(source, 'persistentDisk'))
+    requireText(disk, 'pdName')
+    checkPartition(disk.in('partition'))
+  },
+  awsElasticBlockStore: source => {
+    requireText(source, 'volumeID')
+    checkPartition(source.in('partition'))
+  },
   secret: source => checkKeys(source, 'secretName'),
   nfs: checkNfs,
-  iscsi: source => checkIscsi(source),
+  iscsi: checkIscsi,
   glusterfs: source => {
     for (const name of ['endpoints', 'path']) requireText(source, name)
   },
@@ -100,7 +114,7 @@ const sourceChecks: Readonly<Record<string, Check>> = {
   quobyte: checkQuobyte,
   downwardAPI: checkDownward,
   fc: checkFibreChannel,
-  flexVolume: source => requireText(source, 'driver'),
+  flexVolume: checkFlexVolume,
   configMap: source => checkKeys(source, 'name'),
   azureFile: source => {
     for (const name of ['secretName', 'shareName']) requireText(source, name)
@@ -131,7 +145,8 @@ const misspelt: ReadonlyMap<string, string> = new Map([
   ['downwardAPI', 'downwarAPI'],
 ])
 
-function checkVolumeSource(volume: Place, isPod: boolean): void {
+function checkVolumeSource(volume: Place, { podName, isPod }: Owner): void {
+  const volumeName = volume.in('name')
   let count = 0
   for (const [name, check] of Object.entries(sourceChecks)) {
     const source = volume.in(name)
@@ -140,12 +155,23 @@ function checkVolumeSource(volume: Place, isPod: boolean): void {
       // A template may leave the image to who makes pods of it.
       if (name === 'image' && isPod) requireText(source, 'reference')
       check(source)
+      if (name === 'ephemeral' && podName !== '') checkClaimName(volumeName, podName)
     } else {
       const place = source.as(`${volume.path}.${misspelt.get(name) ?? name}`)
       place.forbidden('may not specify more than 1 volume type')
     }
+    if (name === 'iscsi') checkPortalLength(source, volumeName, volumeName.text)
   }
   if (count === 0) volume.required('must specify a volume type')
+}
+
+/** The name of the claim that is made with the pod. */
+function checkClaimName(volumeName: Place, podName: string): void {
+  if (volumeName.text === '') return
+  const claim = `${podName}-${volumeName.text}`
+  for (const problem of dnsSubdomain(claim)) {
+    volumeName.invalid(`PVC name ${goQuote(claim)}: ${problem}`)
+  }
 }
 
 function parentOf(place: Place, name: string): string {
@@ -273,7 +299,7 @@ export function checkDriverName(driver: Place): void {
     driver.required()
     return
   }
-  if (driver.text.length > 63) driver.tooLong(63)
+  if (byteLength(driver.text) > 63) driver.tooLong(63)
   driver.invalidFor(dnsSubdomain(driver.text.toLowerCase()), driver.text)
 }
 

@@ -1,0 +1,24 @@
+/** Amounts of resources as the server compares them: 1Gi is 1073741824. */
+
+import type { JsonValue } from '../../codec/json/tree.ts'
+import { canonicalQuantity, quantityNanos } from '../../go/quantity.ts'
+
+const keys: ReadonlySet<string> = new Set([
+  'allocatable',
+  'capacity',
+  'limits',
+  'overhead',
+  'podFixed',
+  'requests',
+])
+
+/** True for the names of members that are maps of amounts. */
+export function hasAmounts(key: string): boolean {
+  return keys.has(key)
+}
+
+/** A text that equal amounts share. */
+export function amountText(value: JsonValue): JsonValue {
+  const isAmount = typeof value === 'string' && canonicalQuantity(value) !== undefined
+  return isAmount ? `${quantityNanos(value)}n` : value
+}
