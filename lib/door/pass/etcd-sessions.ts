@@ -82,8 +82,8 @@ class Member {
   readonly #clock: Clock
   #tls: SecureContextOptions
   readonly #sessions = new Map<SessionKind, http2.ClientHttp2Session>()
-  /** With certificates before these, and something under way. */
-  readonly #retired = new Set<http2.ClientHttp2Session>()
+  /** Those that are not over: being opened, in use, or of certificates before these. */
+  readonly #all = new Set<http2.ClientHttp2Session>()
   readonly #connecting = new Map<SessionKind, Promise<http2.ClientHttp2Session>>()
 
   constructor(url: string, tls: Tls | undefined, clock: Clock) {
@@ -111,17 +111,13 @@ class Member {
   renew(tls: Tls): void {
     if (!this.#isSecure) return
     this.#tls = contextOf(tls)
-    for (const session of this.#sessions.values()) {
-      this.#retired.add(session)
-      session.once('close', () => this.#retired.delete(session))
-      // Streams that are open go on.
-      session.close()
-    }
+    // Streams that are open go on.
+    for (const session of this.#sessions.values()) session.close()
     this.#sessions.clear()
   }
 
   close(): void {
-    for (const session of [...this.#sessions.values(), ...this.#retired]) session.destroy()
+    for (const session of this.#all) session.destroy()
   }
 
   #open(kind: SessionKind): Promise<http2.ClientHttp2Session> {
@@ -133,6 +129,7 @@ class Member {
         peerMaxConcurrentStreams: 10_000,
         settings: { enablePush: false, initialWindowSize: windowBytes },
       })
+      this.#all.add(session)
       const fail = (reason: string): void => {
         session.destroy()
         reject(new CacheError('source_failed', `etcd ${this.#url} cannot be reached: ${reason}`))
@@ -143,6 +140,7 @@ class Member {
       session.on('error', error => fail(error.message))
       session.once('close', () => {
         cancelTimer()
+        this.#all.delete(session)
         if (this.#sessions.get(kind) === session) this.#sessions.delete(kind)
         fail('the connection was closed')
       })

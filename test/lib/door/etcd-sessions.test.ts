@@ -4,7 +4,7 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import * as http2 from 'node:http2'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
 import type { Clock } from '../../../lib/base/clock.ts'
@@ -108,5 +108,22 @@ t.test('a connection that has just ended is not asked whether it is there', asyn
   session.destroy()
   await clock.advance(3_600_000)
   await closed
+  t.equal(clock.pendingTimers, 0)
+})
+
+t.test('a connection that is being opened does not outlive the others', async t => {
+  const silent = createServer(socket => socket.on('error', () => undefined).resume())
+  silent.listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  const { port } = silent.address() as AddressInfo
+  const clock = new FakeClock()
+  const sessions = new EtcdSessions({ endpoints: [`http://127.0.0.1:${port}`], clock })
+  const accepted = once(silent, 'connection')
+  const failed = t.rejects(sessions.connect('calls'), { code: 'source_failed' })
+  await accepted
+  sessions.close()
+  await failed
+  silent.close()
+  await once(silent, 'close')
   t.equal(clock.pendingTimers, 0)
 })
