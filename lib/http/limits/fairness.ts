@@ -292,14 +292,12 @@ class Places {
   take(user: string, signal: AbortSignal): Promise<(() => void) | undefined> {
     const { placesMax, placesPerUser, waitingMax, waitingPerUser } = this.#limits
     const line = this.#lines.get(user) ?? { waiting: new Set(), taken: 0 }
-    this.#lines.set(user, line)
-    if (this.#taken < placesMax && line.taken < placesPerUser) {
-      return Promise.resolve(this.#give(user, line))
-    }
-    if (line.waiting.size >= waitingPerUser || this.#waiting >= waitingMax) {
+    const isFree = this.#taken < placesMax && line.taken < placesPerUser
+    if (!isFree && (line.waiting.size >= waitingPerUser || this.#waiting >= waitingMax)) {
       return Promise.resolve(undefined)
     }
-    return this.#wait(user, line, signal)
+    this.#lines.set(user, line)
+    return isFree ? Promise.resolve(this.#give(user, line)) : this.#wait(user, line, signal)
   }
 
   #wait(user: string, line: Line, signal: AbortSignal): Promise<(() => void) | undefined> {

@@ -6,6 +6,7 @@ import {
 } from '../../../../lib/http/limits/fairness.ts'
 import { type SharedRequest, takeTurn, type Turn } from '../../../../lib/http/limits/fair-share.ts'
 import { FakeClock, settle } from '../../../support/fake-clock.ts'
+import { collector } from '../../../support/program/collector.ts'
 
 const forever = new AbortController().signal
 
@@ -149,6 +150,23 @@ t.test('who leaves the line leaves nothing behind', async t => {
   place()
   ;(await fairness.place('list', 'c', forever))()
   t.equal(clock.pendingTimers, 0)
+})
+
+t.test('who is not let into the line leaves nothing behind either', async t => {
+  const { fairness } = setUp({ placesMax: 1, waitingMax: 0 })
+  const place = await fairness.place('list', 'a', forever)
+  const collect = collector()
+  collect()
+  const { heapUsed } = process.memoryUsage()
+  for (let i = 0; i < 20_000; i++) {
+    const user = Buffer.alloc(1000, `${i} `).toString()
+    await fairness.place('list', user, forever).catch(() => undefined)
+  }
+  collect()
+  const grown = (process.memoryUsage().heapUsed - heapUsed) / 2 ** 20
+  t.ok(grown < 8, `grown by ${grown} MiB`)
+  place()
+  ;(await fairness.place('list', 'b', forever))()
 })
 
 t.test('several whole lists leave half of the time to those who ask for little', async t => {
