@@ -187,10 +187,16 @@ export class Channel {
       else if (connection?.hasRoom === true) {
         call = this.#openOn(connection, path, request, open)
       } else {
-        this.#open(path, request, open).then(opened => {
-          call = opened
-          if (isAborted(signal)) call.cancel()
-        }, reject)
+        this.#open(path, request, open).then(
+          opened => {
+            call = opened
+            if (isAborted(signal)) call.cancel()
+          },
+          (error: unknown) => {
+            signal?.removeEventListener('abort', abort)
+            reject(error as Error)
+          },
+        )
       }
     })
   }

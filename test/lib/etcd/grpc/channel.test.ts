@@ -1,4 +1,4 @@
-import { once } from 'node:events'
+import { getEventListeners, once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import * as http2 from 'node:http2'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
@@ -325,6 +325,9 @@ t.test(
     t.same(await underWay, counted(1).subarray(5), 'a call under way is answered')
     t.ok(channel.isIdle)
     await refuses(t, 'source_failed', call())
+    const { signal } = new AbortController()
+    await refuses(t, 'source_failed', channel.call('/a', nothing, { ...options, signal }))
+    t.strictSame(getEventListeners(signal, 'abort'), [])
     channel.close()
     await refuses(t, 'closed', call())
   },
