@@ -20,14 +20,21 @@ export interface FaultSwitch {
 /** A larger body is refused. */
 const bodyMaxBytes = 64 * 1024
 
-/** The rules of a request's body, as they are written. Fails with `invalid_request`. */
+/** The rules of a request's body, as they are written. Fails with `invalid_request`, or with
+ *  `closed` when the client leaves before its end. */
 export async function readRules({ body }: Exchange): Promise<string[]> {
   const pieces: Buffer[] = []
   let bytes = 0
-  for await (const piece of body as AsyncIterable<Buffer>) {
-    bytes += piece.length
-    if (bytes > bodyMaxBytes) throw new CacheError('invalid_request', 'more than 64 KB of rules')
-    pieces.push(piece)
+  // The refusal goes out on the connection of the body.
+  const read = body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>
+  try {
+    for await (const piece of read) {
+      bytes += piece.length
+      if (bytes > bodyMaxBytes) throw new CacheError('invalid_request', 'more than 64 KB of rules')
+      pieces.push(piece)
+    }
+  } catch (error) {
+    throw CacheError.from(error, 'closed')
   }
   const lines = Buffer.concat(pieces).toString('utf8').split('\n')
   return lines.map(line => line.trim()).filter(line => line !== '')

@@ -1,5 +1,7 @@
 import { once } from 'node:events'
 import * as http from 'node:http'
+import { connect } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { keyFromText } from '../../../lib/base/keys.ts'
 import type { AuditLog } from '../../../lib/http/audit/audit.ts'
@@ -144,4 +146,18 @@ t.test('a rule that cannot be read changes nothing', async t => {
   t.equal((await counts()).length, 1)
   t.equal((await replace()).status, 200)
   t.strictSame(await counts(), [])
+})
+
+t.test('rules that do not come to their end are no fault of ours', async t => {
+  const { adminPort } = served.service
+  const answer = await replace('error,code=500\n'.repeat(20_000))
+  t.match(answer, { status: 400, body: /more than 64 KB of rules/ })
+  const put = 'PUT /faults HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n'
+  const socket = connect(adminPort, '127.0.0.1')
+  socket.write(`${put}erro`)
+  await setTimeout(100)
+  socket.destroy()
+  await setTimeout(100)
+  const { body } = await ask(adminPort, { path: '/metrics' })
+  t.match(body.toString(), /^watchglass_internal_errors_total 0$/m)
 })
