@@ -12,6 +12,11 @@ const keys: ReadonlySet<string> = new Set([
   'requests',
 ])
 
+/** True for the names of members that are one amount. */
+export function isAmount(key: string): boolean {
+  return key === 'sizeLimit' || key === 'divisor'
+}
+
 /** True for the names of members that are maps of amounts. */
 export function hasAmounts(key: string): boolean {
   return keys.has(key)
@@ -19,6 +24,6 @@ export function hasAmounts(key: string): boolean {
 
 /** A text that equal amounts share. */
 export function amountText(value: JsonValue): JsonValue {
-  const isAmount = typeof value === 'string' && canonicalQuantity(value) !== undefined
-  return isAmount ? `${quantityNanos(value)}n` : value
+  const isOne = typeof value === 'string' && canonicalQuantity(value) !== undefined
+  return isOne ? `${quantityNanos(value)}n` : value
 }

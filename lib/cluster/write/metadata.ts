@@ -1,6 +1,6 @@
 /** The metadata of objects on their way through a write. */
 
-import { amountText, hasAmounts } from './amounts.ts'
+import { amountText, hasAmounts, isAmount } from './amounts.ts'
 import { JsonNumber, type JsonObject, type JsonValue, memberOf } from '../../codec/json/tree.ts'
 
 /** The metadata, which every object has; an empty one is added where it is missing. */
@@ -68,11 +68,15 @@ export function isEqual(a: JsonValue | undefined, b: JsonValue | undefined): boo
   }
   if (!(a instanceof Map) || !(b instanceof Map)) return false
   for (const [name, value] of a) {
-    const other = b.get(name)
-    if (!(hasAmounts(name) ? haveEqualAmounts(value, other) : isEqual(value, other))) return false
+    if (!isEqualMember(name, value, b.get(name))) return false
   }
   for (const [name, value] of b) if (!a.has(name) && !isNothing(value)) return false
   return true
+}
+
+function isEqualMember(name: string, a: JsonValue, b: JsonValue | undefined): boolean {
+  if (isAmount(name)) return isEqual(amountText(a), amountText(b ?? null))
+  return hasAmounts(name) ? haveEqualAmounts(a, b) : isEqual(a, b)
 }
 
 function haveEqualAmounts(a: JsonValue, b: JsonValue | undefined): boolean {
@@ -84,6 +88,5 @@ function haveEqualAmounts(a: JsonValue, b: JsonValue | undefined): boolean {
 
 function isNothing(value: JsonValue | undefined): boolean {
   if (value === undefined || value === null) return true
-  if (Array.isArray(value)) return value.length === 0
-  return value instanceof Map && value.size === 0
+  return Array.isArray(value) && value.length === 0
 }

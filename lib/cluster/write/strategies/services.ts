@@ -11,6 +11,7 @@ import {
 import { copyMember, isEqual, number, numberOf, textOf } from '../metadata.ts'
 import { plainError } from '../../../kube/status.ts'
 import { type FieldError, invalid } from '../field-errors.ts'
+import { internalError } from '../refusals.ts'
 import { checkServiceAddresses } from '../validation/kinds/service-addresses.ts'
 import { Place } from '../validation/place.ts'
 import type { NumbersInUse, StrategyContext, StrategyRow } from './row.ts'
@@ -203,7 +204,6 @@ function takenNumbers(
   known: JsonObject | undefined,
   numbers: NumbersInUse,
 ): readonly FieldError[] {
-  const before = known === undefined ? [] : portsOf(known)
   const address = textOf(spec.get('clusterIP'))
   const isNew = known === undefined || textOf(known.get('clusterIP')) !== address
   const reason = isNew && hasAddress(spec) ? whyNot(address, numbers) : undefined
@@ -212,19 +212,60 @@ function takenNumbers(
     return [invalid('spec.clusterIPs', spec.get('clusterIPs') ?? [], detail)]
   }
   const ports = hasNodePorts(spec) ? itemsOf(spec.get('ports')) : []
+  return known === undefined
+    ? takenByNew(spec, ports, numbers)
+    : takenByChanged(ports, portsOf(known), numbers)
+}
+
+const portIsTaken = 'provided port is already allocated'
+
+/** Ports of a new Service: those with one number have one port of nodes, and no others have it. */
+function takenByNew(
+  spec: JsonObject,
+  ports: readonly JsonValue[],
+  numbers: NumbersInUse,
+): readonly FieldError[] {
+  const own = new Map<number, number>()
+  const isTaken = (wanted: number): boolean =>
+    numbers.hasPort(wanted) || [...own.values()].includes(wanted)
+  for (const [i, port] of ports.entries()) {
+    const [number, asked] = ['port', 'nodePort'].map(name => numberOf(memberOf(port, name)) ?? 0)
+    const known = own.get(number ?? 0)
+    const shared = numberOf(sharedPort(spec, memberOf(port, 'port'))) ?? 0
+    const wanted = known === undefined ? shared : (asked ?? 0)
+    if (wanted === 0 || wanted === known) continue
+    if (isTaken(wanted)) return [invalid(`spec.ports[${i}].nodePort`, wanted, portIsTaken)]
+    if (known === undefined) own.set(number ?? 0, wanted)
+  }
+  const health = numberOf(spec.get('healthCheckNodePort')) ?? 0
+  if (hasHealthPort(spec) && health !== 0 && isTaken(health)) {
+    throw internalError(
+      `failed to allocate requested HealthCheck NodePort ${health}: ${portIsTaken}`,
+    )
+  }
+  return []
+}
+
+/** Ports of a changed Service: none of a protocol has the same port of nodes as another one. */
+function takenByChanged(
+  ports: readonly JsonValue[],
+  before: readonly number[],
+  numbers: NumbersInUse,
+): readonly FieldError[] {
   const own = new Set<string>()
-  const taken = ports.findIndex(port => {
+  for (const [i, port] of ports.entries()) {
     const wanted = numberOf(memberOf(port, 'nodePort')) ?? 0
-    if (wanted === 0) return false
-    const name = `${textOf(memberOf(port, 'protocol'))}/${wanted}`
-    const isDouble = own.has(name)
+    if (wanted === 0) continue
+    if (!before.includes(wanted) && numbers.hasPort(wanted)) {
+      return [invalid(`spec.ports[${i}].nodePort`, wanted, portIsTaken)]
+    }
+    const name = `${textOf(memberOf(port, 'protocol'))} ${wanted}`
+    if (own.has(name)) {
+      throw plainError(`duplicate nodePort: {${name}}`)
+    }
     own.add(name)
-    return isDouble || (!before.includes(wanted) && numbers.hasPort(wanted))
-  })
-  if (taken < 0) return []
-  const wanted = memberOf(ports[taken] ?? null, 'nodePort') ?? 0
-  const field = `spec.ports[${taken}].nodePort`
-  return [invalid(field, wanted, 'provided port is already allocated')]
+  }
+  return []
 }
 
 /** The cluster has IPv4 only. A headless Service without a selector may have endpoints of any

@@ -14,7 +14,7 @@ import {
 } from './formats.ts'
 import { unprintableIn } from '../write-options.ts'
 import type { Place } from './place.ts'
-import { amountText, hasAmounts } from '../amounts.ts'
+import { amountText, hasAmounts, isAmount } from '../amounts.ts'
 
 /** The rules for an object's metadata. */
 export interface MetadataRules {
@@ -156,21 +156,23 @@ export function isSame(a: JsonValue | undefined, b: JsonValue | undefined): bool
 
 /** Equal for what is the same. */
 export function textOfSame(value: JsonValue | undefined): string {
-  return textFromTree(filled(value))
+  return textFromTree(filled(value === '' ? null : value))
 }
 
-/** The value without what is empty in it, and with amounts in one form. */
+/** The value without empty lists, and with amounts in one form. An object or a text that is empty
+ *  and still there in a complete object is one behind a pointer, and something. */
 function filled(value: JsonValue | undefined): JsonValue {
-  if (value === undefined || value === null || value === '') return null
+  if (value === undefined || value === null) return null
   if (Array.isArray(value)) return value.length === 0 ? null : value.map(filled)
   if (!(value instanceof Map)) return value
   const members = [...value].map(([key, member]) => [key, filled(inOneForm(key, member))] as const)
   const kept = members.filter(([, member]) => member !== null)
-  return kept.length === 0 && value.size === 0 ? null : new Map(kept)
+  return new Map(kept)
 }
 
 /** The value under a key, where it has amounts of resources in one form. */
 function inOneForm(key: string, value: JsonValue): JsonValue {
+  if (isAmount(key)) return amountText(value)
   if (!hasAmounts(key) || !(value instanceof Map)) return value
   return new Map([...value].map(([name, amount]) => [name, amountText(amount)]))
 }

@@ -16,9 +16,14 @@ import { checkSchedule, checkTimeZone } from '../jobs/schedules.ts'
 export const jobRules: Readonly<Record<string, KindRules>> = {
   'Job.batch': {
     hasOwnMetadata: true,
-    create: checkJob,
+    create: object => checkJob(object, true),
     update: (object, old) => {
-      checkJob(object)
+      // Jobs of old servers have only the labels without a prefix.
+      const before = old.in('spec', 'template', 'metadata', 'labels')
+      checkJob(
+        object,
+        prefixed.every(name => before.in(name).isSet),
+      )
       checkChangedMeta(object, old)
       checkSelectedJob(object.in('spec'))
       checkJobUpdate(object, old)
@@ -36,9 +41,9 @@ export const jobRules: Readonly<Record<string, KindRules>> = {
   },
 }
 
-function checkJob(object: Place): void {
+function checkJob(object: Place, needsPrefixed: boolean): void {
   checkNewMeta(object)
-  checkGeneratedSelector(object)
+  checkGeneratedSelector(object, needsPrefixed)
   const spec = object.in('spec')
   checkSelectedJob(spec)
   const [mode, completions] = [spec.in('completionMode').text, spec.in('completions').number]
@@ -57,13 +62,16 @@ const ownLabels = [
   ['batch.kubernetes.io/job-name', 'name'],
 ] as const
 
-function checkGeneratedSelector(object: Place): void {
+const prefixed = ['batch.kubernetes.io/controller-uid', 'batch.kubernetes.io/job-name']
+
+function checkGeneratedSelector(object: Place, needsPrefixed: boolean): void {
   const [spec, metadata] = [object.in('spec'), object.in('metadata')]
   const selector = spec.in('selector')
   if (spec.in('manualSelector').isTrue || !selector.isSet) return
   const labels = spec.in('template', 'metadata', 'labels')
   const expected = new Map<string, string>()
   for (const [label, member] of ownLabels) {
+    if (!needsPrefixed && prefixed.includes(label)) continue
     const value = metadata.in(member).text
     expected.set(label, value)
     const place = labels.in(label).as(`${labels.path}[${label}]`)

@@ -1,6 +1,6 @@
 /** Storage classes, CSI drivers, attachments and capacities. */
 
-import type { JsonObject, JsonValue } from '../../../../codec/json/tree.ts'
+import { type JsonObject, type JsonValue, textFromTree } from '../../../../codec/json/tree.ts'
 import { quantityNanos } from '../../../../go/quantity.ts'
 import { byteLength, dnsSubdomain, inRange, qualifiedName } from '../formats.ts'
 import { internalValue } from '../internal-types.ts'
@@ -114,7 +114,7 @@ function checkAttributesClass(object: Place): void {
 
 function checkTopologies(terms: Place): void {
   // The server begins with as many empty ones.
-  const seen: JsonValue[] = terms.items.map(() => null)
+  const seen = terms.items.map(() => '{}')
   for (const term of terms.items) {
     const keys = new Set<string>()
     for (const item of term.in('matchLabelExpressions').items) {
@@ -130,18 +130,18 @@ function checkTopologies(terms: Place): void {
       keys.add(key.text)
     }
     const expressions = term.in('matchLabelExpressions')
-    const value = shownTerm(expressions)
-    for (const other of seen) if (isSame(other, value)) expressions.duplicate('')
-    seen.push(value)
+    const text = textOfTerm(expressions)
+    for (const other of seen) if (other === text) expressions.duplicate('')
+    seen.push(text)
   }
 }
 
 /** Which values a term asks for, whatever the order. */
-function shownTerm(expressions: Place): JsonValue {
+function textOfTerm(expressions: Place): string {
   const members = expressions.items.map((item): [string, JsonValue] => {
     return [item.in('key').text, [...item.in('values').texts].sort()]
   })
-  return new Map(members.sort(([a], [b]) => (a < b ? -1 : 1)))
+  return textFromTree(new Map(members.sort(([a], [b]) => (a < b ? -1 : 1))))
 }
 
 function checkAttachment(object: Place): void {
