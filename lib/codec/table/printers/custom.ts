@@ -7,7 +7,8 @@ import { JsonNumber, type JsonValue, parseTree } from '../../json/tree.ts'
 import { NotExact } from '../../not-exact.ts'
 import { goFloat } from '../../../go/float.ts'
 import type { CustomColumn } from '../../output-kind.ts'
-import { millisecondsFromText } from '../../../go/time.ts'
+import { goParseInt } from '../../../go/text.ts'
+import { millisecondsFromText, zeroTime } from '../../../go/time.ts'
 import { since } from '../format.ts'
 import { type Step, evaluateJsonPath, parseJsonPath } from '../json-path.ts'
 import type { Cell } from '../printer.ts'
@@ -165,7 +166,7 @@ function textCell(tree: JsonValue, text: string | undefined): Cell | NotExact {
   if (tree === null) return '<no value>'
   if (typeof tree === 'boolean') return String(tree)
   if (tree instanceof JsonNumber) {
-    const isFloat = /[.eE]/.test(tree.source)
+    const isFloat = goParseInt(tree.source).error !== undefined
     return isFloat ? goFloat(Number(tree.source)) : tree.source
   }
   // An object or a list stands there as its JSON, which is compact as it is stored.
@@ -176,13 +177,17 @@ function textFromUtf8(bytes: Uint8Array, start: number, end: number): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString()
 }
 
+/** An integer that is too large is the least one to Go, on the machines that there are. */
 function integerCell(text: string): Cell {
-  const whole = /^-?\d+$/.test(text) ? BigInt(text) : BigInt(Math.trunc(Number(text)))
-  return whole
+  const parsed = goParseInt(text)
+  if (parsed.error === undefined) return parsed.value
+  const number = Math.trunc(Number(text))
+  return Math.abs(number) < 2 ** 63 ? BigInt(number) : -(2n ** 63n)
 }
 
 function dateCell(text: string, now: number): Cell {
   if (text === '' || text === 'null') return since(null, now)
   const time = millisecondsFromText(text)
-  return time === undefined ? '<invalid>' : since(time, now)
+  if (time === undefined) return '<invalid>'
+  return since(time === zeroTime ? null : time, now)
 }

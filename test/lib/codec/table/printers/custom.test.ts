@@ -98,6 +98,25 @@ t.test('columns of other types show values of their type only', async () => {
   }
 })
 
+t.test('numbers beyond those of 64 bits', async () => {
+  const shown = (number: string, type: string): unknown => {
+    const bytes = Buffer.from(`{"a":${number}}`)
+    const cells = new CustomPrinter([column('.a', type)]).cells(
+      { bytes, start: 0, end: bytes.length },
+      now,
+    )
+    return cells instanceof NotExact ? cells.reason : cells[1]
+  }
+  strictEqual(shown('9223372036854775807', 'integer'), 2n ** 63n - 1n)
+  strictEqual(shown('9223372036854775808', 'integer'), -(2n ** 63n))
+  strictEqual(shown('-9223372036854775808', 'integer'), -(2n ** 63n))
+  strictEqual(shown('-9223372036854775809', 'integer'), -(2n ** 63n))
+  strictEqual(shown('1e18', 'integer'), 10n ** 18n)
+  strictEqual(shown('1e19', 'integer'), -(2n ** 63n))
+  strictEqual(shown('9223372036854775807', 'string'), '9223372036854775807')
+  strictEqual(shown('9223372036854775808', 'string'), '9.223372036854776e+18')
+})
+
 t.test('dates show ages', async () => {
   const age = (at: string): unknown => cell('.at', { at }, 'date')
   strictEqual(age(created), '24h')
@@ -108,6 +127,7 @@ t.test('dates show ages', async () => {
   strictEqual(age('2026-02-30T00:00:00Z'), '<invalid>')
   strictEqual(age(''), '<unknown>')
   strictEqual(age('0001-01-01T00:00:00Z'), '<unknown>')
+  strictEqual(age('0001-01-01T01:00:00+01:00'), '<unknown>')
 })
 
 const list = {
