@@ -18,6 +18,7 @@ import { standard } from './functions/standard.ts'
 import { regexes, texts } from './functions/texts.ts'
 import { urls } from './functions/urls.ts'
 import {
+  bindMacros,
   listMacros,
   type Macros,
   optionalMacros,
@@ -144,6 +145,12 @@ export function mutationEnvironment(minor: number, formats: FormatChecks): Envir
   const parts = kubernetesParts(minor, formats)
   const libraries = [...parts.libraries, patches]
   return new Environment({ ...parts, libraries, typeNamed: structNamed })
+}
+
+/** The language that chooses devices: values can have names in it. */
+export function deviceEnvironment(minor: number, formats: FormatChecks): Environment {
+  const parts = kubernetesParts(minor, formats)
+  return new Environment({ ...parts, macros: new Map([...parts.macros, ...bindMacros]) })
 }
 
 function kubernetesParts(minor: number, formats: FormatChecks): Parts {

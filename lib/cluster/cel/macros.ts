@@ -323,6 +323,16 @@ const sortBy: Macro = (maker, target, args) => {
   return bind(maker, sortedName, [operand, sorted])
 }
 
+/** `cel.bind(x, value, f(x))`. */
+const bindMacro: Macro = (maker, target, [variable, ...rest]) => {
+  if (target?.kind !== 'ident' || target.name !== 'cel') return undefined
+  if (variable?.kind !== 'ident') {
+    const offset = variable?.offset ?? maker.offset
+    throw new MacroProblem(offset, 'cel.bind() variable names must be simple identifiers')
+  }
+  return bind(maker, variable.name, rest as [Expr, Expr])
+}
+
 export type Macros = ReadonlyMap<string, Macro>
 
 /** The key of a macro in the table. */
@@ -363,5 +373,7 @@ export const optionalMacros: Macros = new Map([
   member('optMap', 2, optionalMacro('optMap', true)),
   member('optFlatMap', 2, optionalMacro('optFlatMap', false)),
 ])
+
+export const bindMacros: Macros = new Map([member('bind', 3, bindMacro)])
 
 export const listMacros: Macros = new Map([member('sortBy', 2, sortBy)])

@@ -44,6 +44,7 @@ export class Problems {
 
   #shown({ offset, message }: Problem): string {
     if (offset === undefined) return `ERROR: <input>:-1:0: ${message}`
+    if (this.#source === '') return `ERROR: <input>:1:0: ${message}`
     const start = this.#source.lastIndexOf('\n', offset - 1) + 1
     const end = this.#source.indexOf('\n', start)
     const line = this.#source.slice(start, end < 0 ? undefined : end).replaceAll('\t', ' ')

@@ -57,7 +57,7 @@ export class CelType {
 
   /** As cel-go names the type of what an expression makes. */
   get runtimeText(): string {
-    const name = runtimeNames[this.kind] ?? this.name
+    const name = runtimeNames[this.kind === 'dyn' ? this.name : this.kind] ?? this.name
     if (this.params.length === 0) return name
     return `${name}(${this.params.map(({ runtimeText }) => runtimeText).join(', ')})`
   }
@@ -73,7 +73,8 @@ export class CelType {
   }
 }
 
-const runtimeNames: Partial<Record<TypeKind, string>> = {
+const runtimeNames: Partial<Record<string, string>> = {
+  any: 'google.protobuf.Any',
   duration: 'google.protobuf.Duration',
   null: 'null_type',
   timestamp: 'google.protobuf.Timestamp',

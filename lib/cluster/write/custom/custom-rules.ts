@@ -5,12 +5,7 @@
 import type { Steps } from '../../../base/slice.ts'
 import { appendAll } from '../lists.ts'
 import { isObject, memberOf as untypedMember } from '../../../base/untyped.ts'
-import {
-  type JsonObject,
-  type JsonValue,
-  sortTree,
-  textFromTree,
-} from '../../../codec/json/tree.ts'
+import { type JsonObject, sortTree } from '../../../codec/json/tree.ts'
 import { applyDefaults, dropNulls, prune } from '../../../codec/served/structural/apply.ts'
 import {
   compileRoot,
@@ -29,7 +24,8 @@ import { Place } from '../validation/place.ts'
 import type { WriteDefinition, WriteKind } from '../write-kind.ts'
 import { RuleNode, type RuleResult, runRules } from './cel/run-rules.ts'
 import { coerceEmbedded, checkEmbedded, decodeMetadata } from './embedded-resources.ts'
-import { checkListTypes, identityOf, keysOf } from './list-types.ts'
+import { correlate } from './correlate.ts'
+import { checkListTypes } from './list-types.ts'
 import { openApiSchema, type OpenApiSchema } from './open-api-schema.ts'
 import { checkScaleSpec, checkScaleStatus } from './scale-paths.ts'
 import { type Correlated, schemaErrors } from './schema-check.ts'
@@ -242,50 +238,4 @@ function withoutMeta(object: JsonObject): JsonObject {
 function putBack(object: JsonObject, rest: JsonObject): void {
   for (const name of object.keys()) if (!typeAndObjectMeta.includes(name)) object.delete(name)
   for (const [name, value] of rest) object.set(name, value)
-}
-
-/** Which value of the old object a value is compared with: members by name, items of lists of
- *  type map by their keys. */
-function correlate(value: JsonValue, old: JsonValue, schema: unknown): Correlated {
-  const described = isObject(schema) ? schema : {}
-  let byKeys: ReadonlyMap<string, JsonValue> | undefined
-  return {
-    old,
-    member: name => {
-      const [now, before] = [memberIn(value, name), memberIn(old, name)]
-      if (now === undefined || before === undefined) return undefined
-      const properties = described['properties']
-      const inner =
-        isObject(properties) && Object.hasOwn(properties, name)
-          ? properties[name]
-          : described['additionalProperties']
-      return correlate(now, before, inner)
-    },
-    item: i => {
-      if (!Array.isArray(value) || !Array.isArray(old)) return undefined
-      if (described['x-kubernetes-list-type'] !== 'map') return undefined
-      const keys = keysOf(described)
-      const item = value[i] ?? null
-      byKeys ??= itemsByKeys(old, keys)
-      const before = byKeys.get(textFromTree(identityOf(item, keys)))
-      return before === undefined ? undefined : correlate(item, before, described['items'])
-    },
-  }
-}
-
-/** The first item with each identity. */
-function itemsByKeys(
-  list: readonly JsonValue[],
-  keys: readonly string[],
-): ReadonlyMap<string, JsonValue> {
-  const items = new Map<string, JsonValue>()
-  for (const item of list) {
-    const identity = textFromTree(identityOf(item, keys))
-    if (!items.has(identity)) items.set(identity, item)
-  }
-  return items
-}
-
-function memberIn(value: JsonValue, name: string): JsonValue | undefined {
-  return value instanceof Map ? value.get(name) : undefined
 }

@@ -6,6 +6,7 @@ import type { StrategyRow } from './row.ts'
 
 export const resourceSlices: StrategyRow = {
   counted: ['spec'],
+  countsDropped: true,
   returnsDeleted: true,
   prepareCreate: object => dropGated(object, undefined),
   prepareUpdate: dropGated,

@@ -57,6 +57,8 @@ export interface StrategyRow {
   /** Created with generation 1; a change of one of these members makes it the next. Other
    *  changes than of metadata: `*`. */
   readonly counted?: readonly string[]
+  /** A change counts also where the strategy drops what an update adds. */
+  readonly countsDropped?: boolean
   /** A create leaves the generation as it came. */
   readonly keepsGeneration?: boolean
   /** An update of the status leaves all metadata alone, but for managedFields. */

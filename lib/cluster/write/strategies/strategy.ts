@@ -51,9 +51,12 @@ interface Update {
 
 function prepareUpdate(row: StrategyRow, object: JsonObject, { old, context }: Update): void {
   if (row.hasStatus === true) copyMember(object, old, 'status')
+  const hasAnyChanged = (): boolean =>
+    row.counted?.some(name => hasMemberChanged(object, old, name)) === true
+  const hadChanged = row.countsDropped === true && hasAnyChanged()
   dropGated(row, object, old)
   row.prepareUpdate?.(object, old, context)
-  const hasChanged = row.counted?.some(name => hasMemberChanged(object, old, name)) === true
+  const hasChanged = hadChanged || hasAnyChanged()
   if (hasChanged || hadEmpties(object)) setGeneration(object, generationOf(old) + 1)
 }
 

@@ -122,6 +122,7 @@ export const strategyRows: Readonly<Record<string, StrategyRow>> = {
   },
   'discovery.k8s.io/endpointslices': {
     counted: ['*', 'metadata.labels'],
+    countsDropped: true,
     prepareCreate: dropTopology,
     prepareUpdate: (object, old) => {
       if (!isEqual(object.get('endpoints'), old.get('endpoints'))) dropTopology(object)

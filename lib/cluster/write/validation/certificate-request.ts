@@ -2,6 +2,9 @@
  *  and the organizations of the subject. They come from clients: whatever is not as it should be
  *  has none. Signatures are not checked. */
 
+import { pemBlocks } from './pem.ts'
+import { certificatesIn } from './x509.ts'
+
 const organization = '2.5.4.10'
 
 const requestBlock = /-----BEGIN CERTIFICATE REQUEST-----([A-Za-z0-9+/=\s]*)-----END/
@@ -14,11 +17,16 @@ export function isCertificateRequest(text: string): boolean {
 /** The complaint about certificates in PEM, in base64; undefined if there is none. */
 export function certificateProblem(text: string): string | undefined {
   if (text === '') return undefined
-  const pem = Buffer.from(text, 'base64').toString('latin1')
-  const types = Array.from(pem.matchAll(/-----BEGIN ([A-Z0-9 ]+)-----/g), ([, type]) => type)
-  const other = types.find(type => type !== 'CERTIFICATE')
-  if (other !== undefined) return `only CERTIFICATE PEM blocks are allowed, found "${other}"`
-  return types.length === 0 ? 'must contain at least one CERTIFICATE PEM block' : undefined
+  const blocks = pemBlocks(text)
+  if (blocks.length === 0) return 'must contain at least one CERTIFICATE PEM block'
+  for (const { type, hasHeaders, bytes } of blocks) {
+    if (type !== 'CERTIFICATE') return `only CERTIFICATE PEM blocks are allowed, found "${type}"`
+    if (hasHeaders) return 'no PEM block headers are permitted'
+    const found = certificatesIn(bytes)
+    if (typeof found === 'string') return found
+    if (found === 0) return 'found CERTIFICATE PEM block containing 0 certificates'
+  }
+  return undefined
 }
 
 /** @param text PEM, in base64 as objects have it */

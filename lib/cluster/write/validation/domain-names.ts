@@ -21,8 +21,22 @@ export function domainPrefixedPath(place: Place): void {
   place.invalid(`Invalid path (regex used for validation is '${pattern}')`, path)
 }
 
-/** A fully qualified domain name. */
+/** The name of a webhook: a domain of at least three parts. */
 export function fullyQualifiedName(place: Place): void {
+  const { text } = place
+  if (text === '') {
+    place.required()
+    return
+  }
+  const errors = dnsSubdomain(text)
+  if (errors.length > 0) place.invalid(errors.join(','), text)
+  else if (text.split('.').length < 3) {
+    place.invalid('should be a domain with at least three segments separated by dots', text)
+  }
+}
+
+/** A fully qualified domain name, which may end with a dot. */
+export function fullyQualifiedDomainName(place: Place): void {
   const name = place.text.replace(/\.$/, '')
   if (place.text === '') {
     place.required()

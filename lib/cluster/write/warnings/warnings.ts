@@ -17,8 +17,21 @@ import { ofService } from './services.ts'
 /** The warnings about an object that is created, or changed where there is an `old` one. */
 type Warn = (object: Place, old: Place | undefined) => string[]
 
+/** The kinds of admission, whose objects can come from files of a server. */
+const admissionKinds = [
+  'MutatingAdmissionPolicy',
+  'MutatingAdmissionPolicyBinding',
+  'MutatingWebhookConfiguration',
+  'ValidatingAdmissionPolicy',
+  'ValidatingAdmissionPolicyBinding',
+  'ValidatingWebhookConfiguration',
+]
+
 /** By `kind` or `kind.group`, and `/subresource`. */
 const warnings: Readonly<Record<string, Warn>> = {
+  ...Object.fromEntries(
+    admissionKinds.map(kind => [`${kind}.admissionregistration.k8s.io`, ofStaticName]),
+  ),
   'CSIDriver.storage.k8s.io': ofDriver,
   'CSIStorageCapacity.storage.k8s.io': object => ofLabelSelector(object.in('nodeTopology')),
   'CronJob.batch': (object, old) => [
@@ -39,6 +52,10 @@ const warnings: Readonly<Record<string, Warn>> = {
   'EndpointSlice.discovery.k8s.io': ofEndpointSlice,
   Endpoints: ofEndpoints,
   'Ingress.networking.k8s.io': ofIngress,
+  'Ingress/status.networking.k8s.io': object =>
+    object
+      .in('status', 'loadBalancer', 'ingress')
+      .items.flatMap(point => ofAddress(point.as(point.path, point.in('ip').value))),
   'Job.batch': (object, old) => [
     ...(old === undefined ? ofPodName(object) : []),
     ...ofJob(object.in('spec'), hasChanged(object, old)),
@@ -261,6 +278,17 @@ function ofIngress(object: Place, old: Place | undefined): string[] {
   return object.in('spec', 'ingressClassName').isSet
     ? []
     : [`annotation "${ingressClass}" is deprecated, please use 'spec.ingressClassName' instead`]
+}
+
+/** Names of what a server reads from its own files. */
+const staticSuffix = '.static.k8s.io'
+
+function ofStaticName(object: Place): string[] {
+  return object.in('metadata', 'name').text.endsWith(staticSuffix)
+    ? [
+        `metadata.name: names ending with "${staticSuffix}" are reserved for static manifest-based configurations and cannot be managed via the API`,
+      ]
+    : []
 }
 
 const mountableSecrets = 'kubernetes.io/enforce-mountable-secrets'

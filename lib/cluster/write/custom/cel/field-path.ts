@@ -40,7 +40,8 @@ export function fieldPath(text: string, schema: unknown): FieldPath | undefined 
   return found
 }
 
-function tokensOf(text: string): readonly string[] {
+/** The dots, brackets, quoted texts and names of a path. */
+export function tokensOf(text: string): readonly string[] {
   return text.match(/'(?:\\[^]|[^'\\])*'?|[.[\]]|[^.[\]]+/g) ?? []
 }
 

@@ -1,6 +1,7 @@
 /** CEL as rules of definitions have it. */
 
 import {
+  deviceEnvironment,
   type Environment,
   kubernetesEnvironment,
   mutationEnvironment,
@@ -52,6 +53,7 @@ const formats: FormatChecks = {
 
 let rules: Environment | undefined
 let mutations: Environment | undefined
+let devices: Environment | undefined
 
 /** The language, made when it is needed first: most servers never compile a rule. */
 export function ruleLanguage(): Environment {
@@ -61,4 +63,9 @@ export function ruleLanguage(): Environment {
 /** The language of the mutations of policies. */
 export function mutationLanguage(): Environment {
   return (mutations ??= mutationEnvironment(minor, formats))
+}
+
+/** The language of what chooses devices. */
+export function deviceLanguage(): Environment {
+  return (devices ??= deviceEnvironment(minor, formats))
 }

@@ -1,7 +1,7 @@
 /** Runs the rules of a definition on an object that is written. What all of them may cost is
  *  bounded, as kube-apiserver bounds it. */
 
-import { isStepDue, type Steps } from '../../../../base/slice.ts'
+import { atOnce, isStepDue, type Steps } from '../../../../base/slice.ts'
 import { isObject } from '../../../../base/untyped.ts'
 import { type JsonValue, textFromTree } from '../../../../codec/json/tree.ts'
 import type { Outcome } from '../../../cel/compiler.ts'
@@ -169,11 +169,25 @@ function inside(
   return { now, correlated: correlated(ratchet.correlated), parent: ratchet }
 }
 
-class RuleRun {
+/** Runs of rules that have one budget together. */
+export class RuleRun {
   #budget = objectCostMax
   #workLeft = objectWorkMax
   readonly errors: FieldError[] = []
   readonly warnings: string[] = []
+
+  /** Runs the rules on a value that stands at a path of something else. What has not changed may
+   *  break no rule there. */
+  errorsAt(
+    path: string,
+    node: RuleNode,
+    value: JsonValue,
+    old: Correlated | undefined,
+  ): FieldError[] {
+    const before = this.errors.length
+    atOnce(this.validate(node, value, { path, old, ratchet: undefined }))
+    return this.errors.slice(before)
+  }
 
   get isOver(): boolean {
     return this.#budget < 0

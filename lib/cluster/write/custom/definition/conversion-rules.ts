@@ -1,10 +1,15 @@
 /** The conversion of a definition's objects between its versions. */
 
 import { checkWebhookService, checkWebhookUrl } from '../../validation/webhook-clients.ts'
+import { NamedText } from '../../field-errors.ts'
 import { dns1035Label } from '../../validation/formats.ts'
+import { pemBlocks } from '../../validation/pem.ts'
+import { certificatesIn } from '../../validation/x509.ts'
+import { isEstablished } from './established.ts'
 import type { Place } from '../../validation/place.ts'
 
-export function checkConversion(spec: Place): void {
+/** @param old the definition before, if there was one */
+export function checkConversion(spec: Place, old: Place | undefined): void {
   const conversion = spec.in('conversion')
   if (!conversion.isSet) return
   const [strategy, client, reviews] = [
@@ -28,7 +33,35 @@ export function checkConversion(spec: Place): void {
     client.required('exactly one of url or service is required')
   } else if (url.isSet) checkWebhookUrl(url)
   else checkWebhookService(service)
+  if (!allowsBrokenBundle(old)) checkBundle(client.in('caBundle'))
   checkReviewVersions(reviews)
+}
+
+/** A definition that is not served yet may say anything, and one that did may go on. */
+function allowsBrokenBundle(old: Place | undefined): boolean {
+  if (old === undefined || !isEstablished(old)) return true
+  const bundle = old.in('spec', 'conversion', 'webhookClientConfig', 'caBundle').text
+  return bundle !== '' && problemOfBundle(bundle) !== undefined
+}
+
+function checkBundle(bundle: Place): void {
+  const problem = bundle.text === '' ? undefined : problemOfBundle(bundle.text)
+  if (problem !== undefined) {
+    bundle.invalid(`unable to load root certificates: ${problem}`, new NamedText(bundle.text))
+  }
+}
+
+/** The problem of authorities of which none can be read. */
+function problemOfBundle(text: string): string | undefined {
+  const blocks = pemBlocks(text)
+  if (blocks.length === 0) return 'unable to parse bytes as PEM block'
+  const certificates = blocks.filter(
+    ({ type, hasHeaders }) => type === 'CERTIFICATE' && !hasHeaders,
+  )
+  const [first, ...others] = certificates.map(({ bytes }) => certificatesIn(bytes))
+  if (first === undefined) return 'no valid certificate authority data seen'
+  if ([first, ...others].some(found => typeof found === 'number' && found > 0)) return undefined
+  return `failed to parse certificate: ${first}`
 }
 
 function checkReviewVersions(reviews: Place): void {

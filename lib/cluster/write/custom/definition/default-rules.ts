@@ -2,11 +2,21 @@
 
 import { atOnce } from '../../../../base/slice.ts'
 import { appendAll } from '../../lists.ts'
-import { copyTree, type JsonObject, sortTree, textFromTree } from '../../../../codec/json/tree.ts'
+import {
+  copyTree,
+  type JsonObject,
+  type JsonValue,
+  sortTree,
+  textFromTree,
+} from '../../../../codec/json/tree.ts'
 import { prune } from '../../../../codec/served/structural/apply.ts'
 import { compileRoot } from '../../../../codec/served/structural/schema.ts'
 import type { Place } from '../../validation/place.ts'
 import { isObject } from '../../../../base/untyped.ts'
+import { tooLarge } from '../../refusals.ts'
+import type { FieldError } from '../../field-errors.ts'
+import { RuleNode, RuleRun } from '../cel/run-rules.ts'
+import { correlate } from '../correlate.ts'
 import { checkEmbedded } from '../embedded-resources.ts'
 import { openApiSchema } from '../open-api-schema.ts'
 import { schemaErrors } from '../schema-check.ts'
@@ -44,4 +54,40 @@ function checkDefault(schema: Place, place: Place): void {
   checkEmbedded(place, embedded)
   if (place.errors.length > before) return
   appendAll(place.errors, atOnce(schemaErrors(given, openApiSchema(parsed), place.path)))
+  if (place.errors.length === before) checkByRules(place, given, schema)
+}
+
+/** The characters of rules that are compiled for the defaults of a definition. */
+const sourceMax = 300_000
+
+/** The budget of one object, which the defaults of a definition share. */
+interface Shared {
+  readonly run: RuleRun
+  length: number
+}
+
+const shared = new WeakMap<FieldError[], Shared>()
+
+/** Runs the rules of the schema: on a default that stays as it is, and on one that is new. */
+function checkByRules(place: Place, value: JsonValue, schema: Place): void {
+  const isEmbedded = schema.in(embeddedKey).isTrue || schema.path.endsWith('openAPIV3Schema')
+  let length = 0
+  const raw: unknown = JSON.parse(
+    textFromTree(schema.value ?? null),
+    (name, member: unknown): unknown => {
+      if (name === 'x-kubernetes-validations') length += JSON.stringify(member).length
+      return member
+    },
+  )
+  const node = RuleNode.of(raw, isEmbedded)
+  if (node === undefined) return
+  const ours = shared.get(place.errors) ?? { run: new RuleRun(), length: 0 }
+  shared.set(place.errors, ours)
+  ours.length += length
+  if (ours.length > sourceMax) throw tooLarge('the rules for the defaults are too long')
+  for (const old of [correlate(value, value, raw), undefined]) {
+    const errors = ours.run.errorsAt(place.path, node, value, old)
+    appendAll(place.errors, errors)
+    if (errors.length > 0) return
+  }
 }

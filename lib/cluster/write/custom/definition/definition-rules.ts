@@ -4,6 +4,7 @@
 
 import { appendAll } from '../../lists.ts'
 import { type JsonObject, textFromTree } from '../../../../codec/json/tree.ts'
+import { NamedText } from '../../field-errors.ts'
 import { downgradeDefinition } from './downgrade-definition.ts'
 import { dns1035Label, dnsSubdomain } from '../../validation/formats.ts'
 import { internalValue } from '../../validation/internal-types.ts'
@@ -17,6 +18,7 @@ import type { Place } from '../../validation/place.ts'
 import { rootScope } from '../cel/definition-checks.ts'
 import { checkConversion } from './conversion-rules.ts'
 import { checkDefaults } from './default-rules.ts'
+import { isEstablished } from './established.ts'
 import { checkColumn, checkScale, checkSelectableFields } from './path-rules.ts'
 import { checkSchema, rootContext } from './schema-rules.ts'
 import { structuralErrors, unsupportedKeyword } from './structural-rules.ts'
@@ -61,7 +63,7 @@ function checkOwnMetaUpdate(object: Place, old: Place): void {
 
 function checkDefinition(object: Place, old?: Place): void {
   const [spec, status] = [object.in('spec'), object.in('status')]
-  checkSpec(spec)
+  checkSpec(spec, old)
   if (old !== undefined) checkSpecUpdate(spec, old)
   checkNames(status.in('acceptedNames'))
   checkStoredVersions(status.in('storedVersions'), spec.in('versions'))
@@ -74,7 +76,7 @@ function checkDefinition(object: Place, old?: Place): void {
   }
 }
 
-function checkSpec(spec: Place): void {
+function checkSpec(spec: Place, old: Place | undefined): void {
   const group = spec.in('group')
   const groupErrors = dnsSubdomain(group.text)
   if (group.text === '') group.required()
@@ -104,7 +106,7 @@ function checkSpec(spec: Place): void {
   checkScale(spec.in('subresources', 'scale'))
   for (const column of spec.in('additionalPrinterColumns').items) checkColumn(column)
   checkSelectableFields(spec.in('selectableFields'), common)
-  checkConversion(spec)
+  checkConversion(spec, old)
 }
 
 function checkVersion(version: Place, subresources: Place): void {
@@ -121,17 +123,21 @@ function checkVersion(version: Place, subresources: Place): void {
 function checkDeprecation(version: Place): void {
   const warning = version.in('deprecationWarning')
   if (!warning.isSet) return
+  const shown = new NamedText(warning.text)
   if (!version.in('deprecated').isTrue) {
-    warning.invalid('can only be set for deprecated versions')
+    warning.invalid('can only be set for deprecated versions', shown)
     return
   }
-  if (Buffer.byteLength(warning.text) > 256) warning.invalid('must be <= 256 characters long')
-  if (warning.text === '') warning.invalid('must not be an empty string')
+  if (Buffer.byteLength(warning.text) > 256) {
+    warning.invalid('must be <= 256 characters long', shown)
+  }
+  if (warning.text === '') warning.invalid('must not be an empty string', shown)
   const at = warning.text.search(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u)
   if (at >= 0) {
     const bytes = Buffer.byteLength(warning.text.slice(0, at))
     warning.invalid(
       `must only contain printable UTF-8 characters; non-printable character found at index ${bytes}`,
+      shown,
     )
   }
 }
@@ -233,13 +239,7 @@ function checkRootOfStatus(schema: Place): void {
 
 function checkSpecUpdate(spec: Place, old: Place): void {
   const before = old.in('spec')
-  const isEstablished = old
-    .in('status', 'conditions')
-    .items.some(
-      condition =>
-        condition.in('type').text === 'Established' && condition.in('status').text === 'True',
-    )
-  if (isEstablished) {
+  if (isEstablished(old)) {
     checkImmutable(spec.in('scope'), before.in('scope'))
     checkImmutable(spec.in('names', 'kind'), before.in('names', 'kind'))
   }

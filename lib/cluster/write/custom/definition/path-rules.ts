@@ -1,7 +1,7 @@
 /** Paths into objects: of scales, of columns, and of the fields that can be selected. */
 
 import type { Place } from '../../validation/place.ts'
-import { schemaAt } from './schema-rules.ts'
+import { tokensOf } from '../cel/field-path.ts'
 
 const columnTypes = ['boolean', 'date', 'integer', 'number', 'string']
 const columnFormats = ['byte', 'date', 'date-time', 'double', 'float', 'int32', 'int64', 'password']
@@ -64,10 +64,9 @@ export function checkSelectableFields(fields: Place, schema: Place): void {
       path.required()
       continue
     }
-    const problem = pathProblem(path.text)
-    const found = problem === undefined ? schemaAt(schema, path.text) : undefined
-    if (found === undefined) {
-      path.invalid(`is an invalid path: ${problem ?? 'does not refer to a valid field'}`)
+    const found = followed(path.text, schema)
+    if (typeof found === 'string') {
+      path.invalid(`is an invalid path: ${found}`)
       continue
     }
     if (/^\.metadata(?:\.|$)/.test(path.text)) {
@@ -84,7 +83,23 @@ export function checkSelectableFields(fields: Place, schema: Place): void {
   if (seen.size > selectableMax) fields.tooMany(selectableMax)
 }
 
-function pathProblem(path: string): string | undefined {
-  if (path.startsWith('.')) return path.includes('[') ? 'array notation is not allowed' : undefined
-  return `expected [ or . but got: ${/^[^.[]*/.exec(path)?.[0] ?? ''}`
+/** The schema at a path as `.spec.size`, or what is wrong with the path. */
+function followed(path: string, schema: Place): Place | string {
+  const tokens = tokensOf(path)
+  let found: Place | undefined = schema
+  for (let i = 0; i < tokens.length; i += 2) {
+    const [token = '', name] = tokens.slice(i, i + 2)
+    if (token === '[') return 'array notation is not allowed'
+    if (token !== '.') return `expected [ or . but got: ${token}`
+    if (name === undefined) return 'unexpected end of JSON path'
+    found = memberOf(found, name)
+    if (found === undefined) return 'does not refer to a valid field'
+  }
+  return found
+}
+
+function memberOf(schema: Place, name: string): Place | undefined {
+  const [properties, additional] = [schema.in('properties'), schema.in('additionalProperties')]
+  if (properties.size > 0) return new Map(properties.entries).get(name)
+  return additional.isSet ? additional : undefined
 }

@@ -3,6 +3,7 @@
 
 import { isObject } from '../../../../base/untyped.ts'
 import type { Place } from '../../validation/place.ts'
+import { internalValue } from '../../validation/internal-types.ts'
 import { checkRules, innerScope, type RuleScope } from '../cel/definition-checks.ts'
 import { fieldPath } from '../cel/field-path.ts'
 
@@ -64,6 +65,9 @@ function checkKeywords(schema: Place, context: SchemaContext): void {
   if (type.text === 'null') {
     type.forbidden('type cannot be set to null, use nullable as an alternative')
   }
+  if (schema.in('items').items.length > 0) {
+    schema.in('items').forbidden('items must be a schema object and not an array')
+  }
   const embedded = schema.in('x-kubernetes-embedded-resource')
   if (context.isInsideMeta && embedded.isTrue) {
     embedded.forbidden('must not be used inside of resource meta')
@@ -110,7 +114,9 @@ function checkInner(schema: Place, context: SchemaContext, isRoot: boolean): voi
     context.rules?.schema['items'],
     isKeyed ? undefined : schema.path,
   )
-  checkSchema(schema.in('items'), { ...context, rules })
+  for (const item of [schema.in('items'), ...schema.in('items').items]) {
+    checkSchema(item, { ...context, rules })
+  }
 }
 
 function checkExtensions(schema: Place): void {
@@ -168,7 +174,7 @@ function checkListKeys(schema: Place): void {
     if (!items.isSet) items.required('must have a schema if x-kubernetes-list-type is map')
     checkMapItems(keys, items)
   }
-  if (!items.isSet || !['set', 'map'].includes(listType.text)) return
+  if (items.object === undefined || !['set', 'map'].includes(listType.text)) return
   if (items.in('nullable').isTrue) {
     items
       .in('nullable')
@@ -180,6 +186,11 @@ function checkListKeys(schema: Place): void {
 function checkMapItems(keys: Place, items: Place): void {
   const type = items.in('type')
   if (!items.isSet) return
+  if (items.object === undefined) {
+    const detail = 'must only have a single schema if x-kubernetes-list-type is map'
+    items.invalid(detail, internalValue('orarray', items.value))
+    return
+  }
   if (type.text !== 'object') {
     type.invalid("must be object if parent array's x-kubernetes-list-type is map", type.text)
     return

@@ -1,7 +1,7 @@
 /** Schemas must be structural: each level has a type, and alternatives only narrow what the
  *  levels say. */
 
-import type { FieldError } from '../../field-errors.ts'
+import { type FieldError, keyed } from '../../field-errors.ts'
 import { textFromTree } from '../../../../codec/json/tree.ts'
 import type { Place } from '../../validation/place.ts'
 import { isGoPattern } from '../../../texts/go-pattern.ts'
@@ -11,7 +11,9 @@ type Level = 'root' | 'item' | 'field'
 /** The errors of a schema, sorted by their texts, as upstream sorts them. */
 export function structuralErrors(schema: Place): FieldError[] {
   const errors: FieldError[] = []
-  checkLevel(schema.with(errors), 'root')
+  const root = schema.with(errors)
+  checkLevel(root, 'root')
+  checkComplete(root, root)
   const text = ({ field, message }: FieldError): string => `${field}: ${message}`
   return errors.sort((a, b) => (text(a) < text(b) ? -1 : 1))
 }
@@ -33,7 +35,10 @@ export function unsupportedKeyword(schema: Place): string | undefined {
     const isThere = name === 'dependencies' ? member.isSet : member.isSet && member.size > 0
     if (isThere) return `OpenAPIV3Schema '${shown}' is not supported`
   }
-  if (Array.isArray(schema.in('items').value)) {
+  if (schema.in('x-kubernetes-preserve-unknown-fields').value === false) {
+    return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined"
+  }
+  if (schema.in('items').items.length > 0) {
     return "OpenAPIV3Schema 'items' must be a schema, but is an array"
   }
   for (const inner of innerSchemas(schema)) {
@@ -64,7 +69,7 @@ function checkLevel(schema: Place, level: Level): void {
     schema.in('properties'),
     schema.in('additionalProperties'),
   ]
-  if (type.text === 'array' && !items.isSet) items.required('must be specified')
+  if (type.text === 'array' && items.object === undefined) items.required('must be specified')
   if (items.object !== undefined) checkLevel(items, 'item')
   for (const [, property] of properties.entries) checkLevel(property, 'field')
   if (additional.isSet) {
@@ -104,7 +109,7 @@ function checkType(schema: Place, level: Level): void {
     else type.invalid(detail)
   } else if (type.text === '' && !isFree) type.required(typeWords[level])
   const additional = schema.in('additionalProperties')
-  if (isEmbedded && additional.isSet && additional.value !== false) {
+  if (isEmbedded && additional.isSet) {
     additional.forbidden('must not be used if x-kubernetes-embedded-resource is set')
   }
   if (level === 'root' && type.text !== '' && type.text !== 'object') {
@@ -135,21 +140,41 @@ function checkMeta(schema: Place, level: Level): void {
   }
 }
 
+/** Lists that are copied item by item: an empty one is none. */
+const copiedLists = ['allOf', 'anyOf', 'enum', 'oneOf']
+
 function isBareMetadata(metadata: Place): boolean {
-  const ignored = [
-    'type',
-    'description',
-    'title',
-    'default',
-    'properties',
-    'externalDocs',
-    'example',
-  ]
-  const others = [...(metadata.object?.keys() ?? [])].filter(name => !ignored.includes(name))
+  const ignored = ['type', 'default', 'properties']
+  const others = [...(metadata.object ?? [])].filter(([name, value]) => {
+    const isEmptyList = Array.isArray(value) && value.length === 0 && copiedLists.includes(name)
+    const isSaid = value !== null && value !== '' && value !== false
+    return !ignored.includes(name) && !isEmptyList && (isSaid || name === 'additionalProperties')
+  })
   const names = metadata.in('properties').entries.map(([name]) => name)
-  const isNamed = names.every(name => name === 'name' || name === 'generateName')
-  const hasWords = metadata.in('description').text !== '' || metadata.in('title').text !== ''
-  return others.length === 0 && isNamed && !hasWords
+  return others.length === 0 && names.every(name => name === 'name' || name === 'generateName')
+}
+
+/** Checks that alternatives of the root only tell of what the schema itself describes. */
+function checkComplete(told: Place, schema: Place): void {
+  const lists = ['allOf', 'anyOf', 'oneOf'].flatMap(name => told.in(name).items)
+  for (const one of [told.in('not'), ...lists]) {
+    if (one.object !== undefined) checkDescribed(one, schema)
+  }
+}
+
+function checkDescribed(told: Place, schema: Place): void {
+  if (schema.object === undefined) {
+    schema.required(`because it is defined in ${told.path}`)
+    return
+  }
+  checkComplete(told, schema)
+  const [items, properties] = [told.in('items'), schema.in('properties')]
+  if (items.object !== undefined) checkDescribed(items, schema.in('items'))
+  const known = new Map(properties.entries)
+  for (const [name, property] of told.in('properties').entries) {
+    const described = known.get(name) ?? properties.as(keyed(properties.path, name), null)
+    checkDescribed(property, described)
+  }
 }
 
 const intOrStringText = '[{"type":"integer"},{"type":"string"}]'

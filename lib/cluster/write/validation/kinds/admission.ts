@@ -2,6 +2,7 @@
 
 import type { JsonValue } from '../../../../codec/json/tree.ts'
 import { isIdentifier } from '../../../cel/schema/names.ts'
+import { jsonPathProblem } from '../../../texts/json-path.ts'
 import { fullyQualifiedName } from '../domain-names.ts'
 import { dns1035Label, dnsSubdomain, pathSegment, qualifiedName } from '../formats.ts'
 import { checkConditions as checkStatusConditions } from '../conditions.ts'
@@ -38,9 +39,8 @@ export const admissionRules: Readonly<Record<string, KindRules>> = {
       status: object => {
         const warnings = object.in('status', 'typeChecking', 'expressionWarnings')
         for (const warning of warnings.items) {
-          for (const name of ['warning', 'fieldRef']) {
-            if (warning.in(name).text === '') warning.in(name).required()
-          }
+          if (warning.in('warning').text === '') warning.in('warning').required()
+          checkFieldPath(warning.in('fieldRef'))
         }
         checkStatusConditions(object.in('status', 'conditions'))
       },
@@ -63,6 +63,16 @@ export const admissionRules: Readonly<Record<string, KindRules>> = {
     checkBinding(spec)
     checkMutating(spec.in('matchResources', 'resourceRules'))
   }),
+}
+
+/** The path of an expression that a warning is about. */
+function checkFieldPath(reference: Place): void {
+  const path = reference.text.trim()
+  if (path === '') reference.required()
+  else {
+    const problem = jsonPathProblem(`{${path}}`)
+    if (problem !== undefined) reference.invalid(`invalid JSONPath: ${problem}`, path)
+  }
 }
 
 function bindingRules(check: (spec: Place) => void): KindRules {

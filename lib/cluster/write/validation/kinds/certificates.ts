@@ -3,7 +3,7 @@
 
 import { goQuote } from '../../../../go/text.ts'
 import { certificateProblem, isCertificateRequest } from '../certificate-request.ts'
-import { dnsLabel, dnsSubdomain } from '../formats.ts'
+import { byteLength, dnsLabel, dnsSubdomain } from '../formats.ts'
 import type { KindRules } from '../kind-rules.ts'
 import { checkChangedMeta, checkFinalizerDomains, checkObjectMeta, isSame } from '../object-meta.ts'
 import type { Place } from '../place.ts'
@@ -54,6 +54,9 @@ const usages = [
 
 const legacySigner = 'kubernetes.io/legacy-unknown'
 const secondsMin = 600
+const domainMaxBytes = 253
+/** A domain, a slash, the name of a namespace, a dot and the name of an object. */
+const signerMaxBytes = domainMaxBytes + 1 + 63 + 1 + 253
 
 /** @param old what is stored; what is wrong with it already is no error */
 function checkRequest(object: Place, old?: Place): void {
@@ -106,6 +109,7 @@ function checkSigner(place: Place): void {
     place.invalid("must be a fully qualified domain and path of the form 'example.com/signer-name'")
     return
   }
+  if (byteLength(domain) > domainMaxBytes) place.tooLong(domainMaxBytes)
   const labels = domain.split('.')
   const wrong = labels.find(label => dnsLabel(label).length > 0)
   if (wrong !== undefined) {
@@ -117,10 +121,10 @@ function checkSigner(place: Place): void {
     place.invalid('should be a domain with at least two segments separated by dots', domain)
   }
   const part = path.split('.').find(label => dnsSubdomain(label).length > 0)
-  if (part === undefined) return
-  for (const problem of dnsSubdomain(part)) {
-    place.invalid(`validating label ${goQuote(part)}: ${problem}`, path)
+  for (const problem of part === undefined ? [] : dnsSubdomain(part)) {
+    place.invalid(`validating label ${goQuote(part ?? '')}: ${problem}`, path)
   }
+  if (byteLength(text) > signerMaxBytes) place.tooLong(signerMaxBytes)
 }
 
 /** Conditions that are there, or are not. */

@@ -1,14 +1,14 @@
-/** ResourceClaims, their templates, and DeviceClasses: which devices somebody wants. Expressions of
- *  selectors are not compiled here. */
+/** ResourceClaims, their templates, and DeviceClasses: which devices somebody wants. */
 
 import type { JsonObject, JsonValue } from '../../../../codec/json/tree.ts'
-import { byteLength, dnsLabel, dnsSubdomain, labelValue, qualifiedName } from '../formats.ts'
+import { dnsLabel, dnsSubdomain, labelValue, qualifiedName } from '../formats.ts'
 import { internalValue } from '../internal-types.ts'
 import type { KindRules } from '../kind-rules.ts'
 import { checkTemplateObjectMeta, isSame } from '../object-meta.ts'
 import type { Place, Rule } from '../place.ts'
 import { isExtended } from '../pods/resources.ts'
 import { checkNames, checkOpaque, type Requests, requestsOf } from './claim-parts.ts'
+import { checkDeviceExpression } from './device-expressions.ts'
 import { checkClaimStatus } from './device-statuses.ts'
 import { checkMemberName, checkSet } from './resource-slices.ts'
 
@@ -114,7 +114,7 @@ function checkSelectors(selectors: Place): void {
   checkList(selectors, selector => {
     const cel = selector.in('cel')
     if (!cel.isSet) cel.required()
-    else if (byteLength(cel.in('expression').text) > 10_240) cel.in('expression').tooLong(10_240)
+    else checkDeviceExpression(cel.in('expression'))
   })
 }
 

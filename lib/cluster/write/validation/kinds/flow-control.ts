@@ -2,6 +2,7 @@
 
 import { goQuote } from '../../../../go/text.ts'
 import { dns1035Label, dnsLabel, dnsSubdomain, pathSegment, portNumber } from '../formats.ts'
+import { internalValue } from '../internal-types.ts'
 import type { KindRules } from '../kind-rules.ts'
 import {
   checkFinalizerDomains,
@@ -10,6 +11,7 @@ import {
   checkObjectMetaUpdate,
 } from '../object-meta.ts'
 import type { Place } from '../place.ts'
+import { problemOfFlow, problemOfLevel } from './mandatory-flows.ts'
 
 export const flowControlRules: Readonly<Record<string, KindRules>> = {
   'FlowSchema.flowcontrol.apiserver.k8s.io': {
@@ -90,6 +92,8 @@ function checkFlow(object: Place): void {
     for (const item of resources.items) checkResourceRule(item)
     for (const item of others.items) checkPathRule(item)
   }
+  const problem = problemOfFlow(object.in('metadata', 'name').text, spec)
+  if (problem !== undefined) spec.invalid(problem, internalValue('FlowSchemaSpec', spec.value))
 }
 
 /** In the order in which upstream reports members that do not belong to the type. */
@@ -186,6 +190,14 @@ function problemOfPath(path: string): string | undefined {
 }
 
 function checkLevel(object: Place): void {
+  const spec = object.in('spec')
+  checkLevelType(object)
+  const problem = problemOfLevel(object.in('metadata', 'name').text, spec)
+  if (problem === undefined) return
+  spec.invalid(problem, internalValue('PriorityLevelConfigurationSpec', spec.value))
+}
+
+function checkLevelType(object: Place): void {
   const spec = object.in('spec')
   const [type, limited, exempt] = [spec.in('type'), spec.in('limited'), spec.in('exempt')]
   const isExempt = object.in('metadata', 'name').text === 'exempt'

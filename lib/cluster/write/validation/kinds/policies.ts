@@ -1,6 +1,6 @@
 /** EndpointSlices, Leases, PodDisruptionBudgets and PriorityClasses. */
 
-import { fullyQualifiedName } from '../domain-names.ts'
+import { fullyQualifiedDomainName } from '../domain-names.ts'
 import { dnsLabel, dnsSubdomain, labelValue, qualifiedName } from '../formats.ts'
 import { checkAddress, checkLegacyAddress, checkReachable } from '../ip-fields.ts'
 import { checkConditions } from '../conditions.ts'
@@ -108,14 +108,13 @@ function checkEndpoint(endpoint: Place, type: string): void {
   if (endpoint.in('hostname').isSet) endpoint.in('hostname').mustBe(dnsLabel)
   const hints = endpoint.in('hints')
   if (hints.isSet) {
-    checkHints(hints.in('forZones'), 'zone')
-    checkHints(hints.in('forNodes'), 'node')
+    if (checkHints(hints.in('forZones'), 'zone')) checkHints(hints.in('forNodes'), 'node')
   }
 }
 
 function checkTypedAddress(address: Place, type: string, addresses: Place): void {
   if (type === 'FQDN') {
-    fullyQualifiedName(address)
+    fullyQualifiedDomainName(address)
     return
   }
   if (type !== 'IPv4' && type !== 'IPv6') return
@@ -129,10 +128,11 @@ function checkTypedAddress(address: Place, type: string, addresses: Place): void
   checkReachable(address)
 }
 
-function checkHints(hints: Place, kind: 'zone' | 'node'): void {
+/** False if there are so many that nothing else is looked at. */
+function checkHints(hints: Place, kind: 'zone' | 'node'): boolean {
   if (hints.size > 8) {
     hints.tooMany(8)
-    return
+    return false
   }
   const names = new Set<string>()
   for (const hint of hints.items) {
@@ -141,6 +141,7 @@ function checkHints(hints: Place, kind: 'zone' | 'node'): void {
     names.add(name.text)
     name.mustBe(kind === 'zone' ? labelValue : dnsSubdomain)
   }
+  return true
 }
 
 /** Strategies and preferred holders are switched off: writes drop them. */

@@ -63,7 +63,9 @@ export const storageRules: Readonly<Record<string, KindRules>> = {
       checkStorageCapacity(object)
       for (const name of ['nodeTopology', 'storageClassName']) {
         const place = object.in(name)
-        if (isSame(place.value, old.in(name).value)) continue
+        const was = old.in(name)
+        const isThere = name === 'storageClassName' || place.isSet === was.isSet
+        if (isThere && isSame(place.value, was.value)) continue
         const empty = name === 'nodeTopology' ? null : ''
         place.invalid('field is immutable', place.value ?? empty)
       }
@@ -80,7 +82,9 @@ function checkStorageClass(object: Place): void {
 }
 
 function checkKept(object: Place, old: Place, name: string): void {
-  if (isSame(object.in(name).value, old.in(name).value)) return
+  const [now, was] = [object.in(name), old.in(name)]
+  const isKept = isSame(now.value, was.value) && now.size === was.size
+  if (isKept) return
   object.in(name).forbidden(`updates to ${name} are forbidden.`)
 }
 
@@ -136,10 +140,10 @@ function checkTopologies(terms: Place): void {
   }
 }
 
-/** Which values a term asks for, whatever the order. */
+/** Which values a term asks for, whatever the order and how often; of a repeated key the last. */
 function textOfTerm(expressions: Place): string {
   const members = expressions.items.map((item): [string, JsonValue] => {
-    return [item.in('key').text, [...item.in('values').texts].sort()]
+    return [item.in('key').text, [...new Set(item.in('values').texts)].sort()]
   })
   return textFromTree(new Map(members.sort(([a], [b]) => (a < b ? -1 : 1))))
 }
@@ -195,7 +199,7 @@ function checkNodeDrivers(drivers: Place): void {
     const [name, id] = [driver.in('name'), driver.in('nodeID')]
     checkDriverName(name)
     if (id.text === '') id.required()
-    if (id.text.length > 256) id.invalid('must be 256 characters or less')
+    if (byteLength(id.text) > 256) id.invalid('must be 256 characters or less')
     driver.in('allocatable', 'count').notNegative()
     if (names.has(name.text)) name.duplicate(name.text)
     names.add(name.text)

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import t from 'tap'
 import type { JsonObject } from '../../../../../lib/codec/json/tree.ts'
 import { parseTree } from '../../../../../lib/codec/json/tree.ts'
@@ -69,7 +70,7 @@ t.test('only who approves and who signs change a request for a certificate', asy
       ({ message }) => message,
     )
   const approved = { conditions: [{ type: 'Approved', status: 'True' }] }
-  const signed = { certificate: pem('CERTIFICATE') }
+  const signed = { certificate: readFileSync('test/support/certs/client.pem', 'base64') }
   t.strictSame(changed('approval', approved), [])
   t.strictSame(changed('status', signed), [])
   t.match(changed('status', approved)[0], /updates may not add a condition of type "Approved"/)
@@ -77,4 +78,37 @@ t.test('only who approves and who signs change a request for a certificate', asy
   t.match(changed('', {}, approved)[0], /updates may not remove a condition of type "Approved"/)
   const other = { conditions: [{ type: 'Approved', status: 'True', reason: 'r' }] }
   t.match(changed('', other, approved)[0], /updates may not modify a condition of type "Approved"/)
+})
+
+t.test('certificates that nobody can read are refused', async t => {
+  const real = Buffer.from(
+    readFileSync('test/support/certs/client.pem', 'utf8').replaceAll(/-----.*-----|\s/g, ''),
+    'base64',
+  )
+  const problem = (bytes: Buffer, headers = ''): string | undefined => {
+    const block = `-----BEGIN CERTIFICATE-----\n${headers}${bytes.toString('base64')}\n-----END CERTIFICATE-----\n`
+    return problems({}, { certificate: Buffer.from(block).toString('base64') })[0]
+  }
+  t.equal(problem(real), undefined)
+  t.equal(problem(Buffer.concat([real, real])), undefined)
+  const prefix = 'status.certificate: Invalid value: "<certificate data>": '
+  t.equal(problem(real, 'A: b\n\n'), `${prefix}no PEM block headers are permitted`)
+  const empty = 'found CERTIFICATE PEM block containing 0 certificates'
+  t.equal(problem(Buffer.alloc(0)), `${prefix}${empty}`)
+  // Each prefix, and each byte that says what a part is, changed.
+  for (let length = 1; length < real.length; length++) {
+    t.match(problem(real.subarray(0, length)), /x509: malformed certificate$/, `${length} bytes`)
+  }
+  t.match(problem(Buffer.concat([real, Buffer.from([0])])), /x509: malformed certificate$/)
+  for (const [at, words] of [
+    [0, 'malformed certificate'],
+    [4, 'malformed tbs certificate'],
+    [8, 'malformed serial number'],
+    [10, 'malformed version'],
+    [13, 'malformed serial number'],
+  ] as const) {
+    const changed = Buffer.from(real)
+    changed[at] = 0x05
+    t.equal(problem(changed), `${prefix}x509: ${words}`, `byte ${at}`)
+  }
 })
