@@ -119,17 +119,14 @@ export const qualifiedName: Format = text => {
   ]
 }
 
-/** The name of an environment variable. */
-export const environmentName: Format = text => {
-  const errors = text === '' ? ['environment variable name must be non-empty'] : []
+/** The name of an environment variable, which is not empty. */
+export const environmentName: Format = text =>
   // Printable ASCII without the equals sign.
-  return /^[ -<>-~]*$/.test(text)
-    ? errors
+  /^[ -<>-~]*$/.test(text)
+    ? []
     : [
-        ...errors,
         "a valid environment variable name must consist only of printable ASCII characters other than '='",
       ]
-}
 
 export const portName: Format = text => [
   ...tooLong(text, 15),

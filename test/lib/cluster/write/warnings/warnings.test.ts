@@ -46,6 +46,14 @@ t.test('members of Services that mean nothing are warned of', async t => {
   }
 })
 
+t.test('addresses in the status of a pod that should be written otherwise', async t => {
+  const status = { podIPs: [{ ip: 'fd00::0' }], hostIPs: [{ ip: '::ffff:10.0.0.1' }] }
+  t.strictSame(warningsAbout('', 'Pod/status', treeOf({ status }), undefined), [
+    'status.podIPs[0].ip: IPv6 address "fd00::0" should be in RFC 5952 canonical format ("fd00::")',
+    'status.hostIPs[0].ip: non-standard IP address "::ffff:10.0.0.1" is invalid: use "10.0.0.1"',
+  ])
+})
+
 interface Recorded {
   readonly path: string
   readonly object: { readonly kind: string }
