@@ -145,6 +145,7 @@ const misspelt: ReadonlyMap<string, string> = new Map([
   ['downwardAPI', 'downwarAPI'],
 ])
 
+/** Checks the one source; a volume without any has an empty directory by its defaults. */
 function checkVolumeSource(volume: Place, { podName, isPod }: Owner): void {
   const volumeName = volume.in('name')
   let count = 0
@@ -162,7 +163,6 @@ function checkVolumeSource(volume: Place, { podName, isPod }: Owner): void {
     }
     if (name === 'iscsi') checkPortalLength(source, volumeName, volumeName.text)
   }
-  if (count === 0) volume.required('must specify a volume type')
 }
 
 /** The name of the claim that is made with the pod. */

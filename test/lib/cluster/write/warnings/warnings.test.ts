@@ -46,6 +46,18 @@ t.test('members of Services that mean nothing are warned of', async t => {
   }
 })
 
+t.test('networks of a node, and tokens that a driver asks for', async t => {
+  const node = { spec: { podCIDRs: ['10.0.1.1/24'] } }
+  t.strictSame(warningsAbout('', 'Node', treeOf(node), undefined), [
+    'spec.podCIDRs[0]: CIDR value "10.0.1.1/24" is ambiguous in this context (should be "10.0.1.0/24" or "10.0.1.1/32"?)',
+  ])
+  const driver = (spec: object): number => {
+    const asked = treeOf({ spec: { tokenRequests: [{ audience: 'a' }], ...spec } })
+    return warningsAbout('storage.k8s.io', 'CSIDriver', asked, undefined).length
+  }
+  t.strictSame([driver({}), driver({ serviceAccountTokenInSecrets: false })], [1, 0])
+})
+
 t.test('addresses in the status of a pod that should be written otherwise', async t => {
   const status = { podIPs: [{ ip: 'fd00::0' }], hostIPs: [{ ip: '::ffff:10.0.0.1' }] }
   t.strictSame(warningsAbout('', 'Pod/status', treeOf({ status }), undefined), [
