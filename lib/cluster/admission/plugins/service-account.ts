@@ -4,6 +4,7 @@ import { sleep } from '../../../base/clock.ts'
 import { JsonNumber, type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
 import { plainError } from '../../../kube/status.ts'
 import { metaText, textOf } from '../../write/metadata.ts'
+import { pathSegment } from '../../write/validation/formats.ts'
 import { annotationsOf, isSet, nameIn, partOf, partsOf } from '../pod-parts.ts'
 import type { AdmissionPlugin, Attributes } from '../plugin.ts'
 import { forbidden } from '../refusals.ts'
@@ -79,6 +80,11 @@ async function accountOf(attributes: Attributes, pod: JsonObject): Promise<JsonO
   if (name === '') {
     const reason = `no service account specified for pod ${namespace}/${metaText(pod, 'name')}`
     throw forbidden(attributes, reason)
+  }
+  const problems = pathSegment(name)
+  if (problems.length > 0) {
+    const reason = `invalid resource name ${JSON.stringify(name)}: [${problems.join(' ')}]`
+    throw forbidden(attributes, `error looking up service account ${namespace}/${name}: ${reason}`)
   }
   for (let attempt = 1; ; attempt++) {
     const found = await objects.get(session, accounts, { namespace, name })

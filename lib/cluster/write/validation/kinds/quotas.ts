@@ -108,12 +108,14 @@ function checkQuota(spec: Place): void {
   if (!selector.isSet) return
   const expressions = selector.in('matchExpressions')
   for (const item of expressions.items) {
-    checkScopeExpression(item, expressions)
+    const scope = item.in('scopeName').as(`${expressions.path}.scopeName`)
+    if (!scopes.includes(scope.text)) scope.invalidName('unsupported scope')
     for (const name of names) {
       if (isScopeOf(item.in('scopeName').text, name)) continue
       const shown = internalValue('*ScopeSelector', selector.value)
       expressions.invalid('unsupported scope applied to resource', shown)
     }
+    checkScopeExpression(item, expressions)
   }
   const chosen = expressions.items.map(item => item.in('scopeName').text)
   checkConflicts(chosen, expressions.as(expressions.path, list.value ?? null))
@@ -121,7 +123,8 @@ function checkQuota(spec: Place): void {
 
 function checkConflicts(chosen: readonly string[], place: Place): void {
   for (const pair of exclusive) {
-    if (pair.every(scope => chosen.includes(scope))) place.invalid('conflicting scopes')
+    if (!pair.every(scope => chosen.includes(scope))) continue
+    place.invalid('conflicting scopes', place.value ?? null)
   }
 }
 
@@ -132,7 +135,6 @@ function checkScopeExpression(item: Place, expressions: Place): void {
     .as(`${expressions.path}.scopeName`, item.in('scopeName').value ?? null)
   const operator = scope.as(`${expressions.path}.operator`, item.in('operator').value ?? null)
   const values = scope.as(`${expressions.path}.values`, item.in('values').value ?? null)
-  if (!scopes.includes(scope.text)) scope.invalidName('unsupported scope')
   const isPlain =
     scopes.includes(scope.text) && !/^(?:Priority|VolumeAttributes)Class$/.test(scope.text)
   if (isPlain && operator.text !== 'Exists') {
