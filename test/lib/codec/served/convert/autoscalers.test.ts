@@ -223,3 +223,12 @@ t.test('of several metrics of the CPU one is the target, and one the current one
   t.equal(older(metrics), 'autoscaler has a metric of the CPU before its target')
   t.match(older([cpu(50), value]), { spec: { targetCPUUtilizationPercentage: 50 } })
 })
+
+t.test('an old version has no annotation that others wrote in its own words', t => {
+  const names = ['metrics', 'current-metrics', 'conditions', 'behavior']
+  const tolerances = ['scale-down-tolerance', 'scale-up-tolerance']
+  const own = [...names, ...tolerances].map(name => [prefix + name, 'x'] as const)
+  const bytes = autoscaler({}, {}, { ...Object.fromEntries(own), [`${prefix}other`]: 'x' })
+  t.strictSame(servedAutoscaler(bytes).metadata.annotations, { [`${prefix}other`]: 'x' })
+  t.end()
+})
