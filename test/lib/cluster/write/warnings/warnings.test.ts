@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
+import type { JsonObject } from '../../../../../lib/codec/json/tree.ts'
 import { warningsAbout } from '../../../../../lib/cluster/write/warnings/warnings.ts'
 import { preparedObject } from '../../../../support/rules/validated.ts'
 import { treeOf } from '../recorded/load.ts'
@@ -56,6 +57,20 @@ t.test('networks of a node, and tokens that a driver asks for', async t => {
     return warningsAbout('storage.k8s.io', 'CSIDriver', asked, undefined).length
   }
   t.strictSame([driver({}), driver({ serviceAccountTokenInSecrets: false })], [1, 0])
+})
+
+t.test('secrets that may be mounted are warned of once', t => {
+  const account = (annotations: object) => treeOf({ metadata: { annotations } })
+  const enforced = account({ 'kubernetes.io/enforce-mountable-secrets': 'true' })
+  const warningsOf = (old?: JsonObject): string[] =>
+    warningsAbout('', 'ServiceAccount', enforced, old)
+  const warning =
+    'metadata.annotations[kubernetes.io/enforce-mountable-secrets]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets'
+  t.strictSame(
+    [warningsOf(), warningsOf(account({})), warningsOf(enforced)],
+    [[warning], [warning], []],
+  )
+  t.end()
 })
 
 t.test('addresses in the status of a pod that should be written otherwise', async t => {
