@@ -59,6 +59,18 @@ t.test('networks of a node, and tokens that a driver asks for', async t => {
   t.strictSame([driver({}), driver({ serviceAccountTokenInSecrets: false })], [1, 0])
 })
 
+t.test('a quota of requests above that of limits is warned of', t => {
+  const warningsOf = (requests: string, limits: string): string[] => {
+    const hard = { 'requests.cpu': requests, 'limits.cpu': limits }
+    return warningsAbout('', 'ResourceQuota', treeOf({ spec: { hard } }), undefined)
+  }
+  t.strictSame(warningsOf('1', '1000m'), [])
+  t.strictSame(warningsOf('1001m', '1'), [
+    'ResourceQuota requests.cpu (1001m) should be less than limits.cpu (1)',
+  ])
+  t.end()
+})
+
 t.test('secrets that may be mounted are warned of once', t => {
   const account = (annotations: object) => treeOf({ metadata: { annotations } })
   const enforced = account({ 'kubernetes.io/enforce-mountable-secrets': 'true' })
