@@ -8,6 +8,7 @@ const tool = new ToolOptions(`npm run mutate:rules -- [OPTION...]
   --seed N    which of them (1)
   --from N    without the first N of these, which were tried before (0)
   --live      those that lived when this seed was tried last
+  --rules     only rules of validation, warnings, strategy, defaults, conversion and columns
   --only TEXT files whose names have it in them
   --jobs N    so many at once (2)
   --control   change nothing: no test may notice`)
@@ -17,6 +18,7 @@ const { values } = tool.read({
     seed: { type: 'string', default: '1' },
     from: { type: 'string', default: '0' },
     live: { type: 'boolean', default: false },
+    rules: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
     jobs: { type: 'string', default: '2' },
     control: { type: 'boolean', default: false },
@@ -28,6 +30,7 @@ const results = await tryMutants({
   seed: tool.number('seed', values.seed),
   from: tool.number('from', values.from),
   only: values.only,
+  isRules: values.rules,
   isLive: values.live,
   isControl: values.control,
   atOnce: tool.number('jobs', values.jobs),

@@ -20,6 +20,8 @@ export interface MutantsOptions {
   readonly from: number
   /** Only files whose names have this in them. */
   readonly only: string
+  /** Only rules of validation, warnings, strategy, defaults, conversion and columns. */
+  readonly isRules: boolean
   /** Only those that lived when the seed was tried last. */
   readonly isLive: boolean
   readonly atOnce: number
@@ -44,12 +46,17 @@ export const byCompiler = 'the compiler'
 /** The rooms with the rules. */
 const rooms = [
   'cluster/write',
+  'cluster/pod-rules',
   'cluster/admission',
   'cluster/rbac',
   'cluster/controllers',
   'kube',
   'codec',
 ].map(room => join('dist/lib', room))
+
+/** The folders in which nearly every line is a rule of Kubernetes: what a text table can say. */
+const rules =
+  /^dist\/lib\/(?:cluster\/(?:write\/(?:validation|warnings|strategies)|pod-rules)|codec\/(?:served\/(?:convert|stored)|table\/printers))\//
 
 /** The tests that are asked: of these rooms, of controllers and definitions in a service, and
  *  recordings. Tests of http and of processes were asked once, and noticed nothing more. */
@@ -106,11 +113,11 @@ interface Choice {
 
 /** The first in the order of a hash that has the seed in it: a draw stays the same while the code
  *  around it changes, so that what lived can be tried again. */
-function chosen({ count, seed, from, only, isLive }: MutantsOptions): Choice[] {
+function chosen({ count, seed, from, only, isRules, isLive }: MutantsOptions): Choice[] {
   const lived = isLive ? new Set(livedOf(seed)) : undefined
   return rooms
     .flatMap(filesUnder)
-    .filter(file => file.includes(only))
+    .filter(file => file.includes(only) && (!isRules || rules.test(file)))
     .flatMap(file => sitesOf(file, readFileSync(file, 'utf8')).map(site => ({ file, site })))
     .filter(({ site }) => lived?.has(site.key) ?? true)
     .map(choice => ({

@@ -18,8 +18,8 @@ import {
 } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { parseArgs } from 'node:util'
 import { nodeOfVersion } from '../runner/other-node.ts'
+import { ToolOptions } from '../runner/tool-options.ts'
 import { tryOneFile } from './smoke.ts'
 
 /** The Node in the file: the first one that takes an ESM entry and builds the file itself. */
@@ -113,14 +113,18 @@ function filesOf(folder: string, end: string): string[] {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  const { arch, out } = parseArgs({
+  const tool = new ToolOptions(`npm run sea -- [OPTION...]
+  --arch NAME   the kind of processor: ${architectures.join(' or ')} (this one's)
+  --out FOLDER  where the file is put (.cache/release)`)
+  const { arch, out } = tool.read({
     options: {
       arch: { type: 'string', default: process.arch },
       out: { type: 'string', default: '.cache/release' },
     },
   }).values
-  const one = architectures.find(name => name === arch)
-  if (one === undefined) throw new Error(`--arch is ${architectures.join(' or ')}, not ${arch}`)
+  const one =
+    architectures.find(name => name === arch) ??
+    tool.refuse(`--arch is ${architectures.join(' or ')}, not ${arch}`)
   const file = buildOneFile(one, out)
   // What is for another kind of processor cannot run here.
   if (one === process.arch) await tryOneFile(file)

@@ -19,9 +19,9 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
 import { pack } from '../program/package.ts'
 import { nodeOfVersion } from '../runner/other-node.ts'
+import { ToolOptions } from '../runner/tool-options.ts'
 import { architectures, buildOneFile, nodeVersion } from './one-file.ts'
 import { reasonsAgainst } from './ready.ts'
 import { tryOneFile } from './smoke.ts'
@@ -177,5 +177,7 @@ function say(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 
-const { values } = parseArgs({ options: { 'dry-run': { type: 'boolean', default: false } } })
+const tool = new ToolOptions(`npm run release -- [OPTION]
+  --dry-run  publishes nothing, and says what it would publish`)
+const { values } = tool.read({ options: { 'dry-run': { type: 'boolean', default: false } } })
 await release('.cache/release', values['dry-run'])

@@ -14,7 +14,7 @@ import * as http2 from 'node:http2'
 import { createServer } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
+import { ToolOptions } from '../runner/tool-options.ts'
 import type { Ran } from './count.ts'
 import { linesTable } from './lines.ts'
 
@@ -66,7 +66,9 @@ function deployment(name: string): object {
   }
 }
 
-const { values, positionals } = parseArgs({
+const tool = new ToolOptions(`npm run way -- get|list|table|watch|apply|pass|lines [OPTION...]
+  --functions  names each function that runs`)
+const { values, positionals } = tool.read({
   allowPositionals: true,
   options: { functions: { type: 'boolean' } },
 })
@@ -75,11 +77,7 @@ if (kind === 'lines') {
   process.stdout.write(linesTable())
   process.exit(0)
 }
-const requestOf = requests[kind]
-if (requestOf === undefined) {
-  process.stderr.write(`name what is asked for: ${Object.keys(requests).join(', ')}, or lines\n`)
-  process.exit(2)
-}
+const requestOf = requests[kind] ?? tool.refuse('name what is asked for')
 
 /** Requests before the program is warm, and those that are counted. */
 const warming = 30
