@@ -11,7 +11,6 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { long, quickBudget, suiteBudgets, suiteOf, wholeBudget } from './budgets.ts'
 import { MachineWatch } from './support/patience.ts'
 import { lacksThreads, nodeForThreads, nodeOfVersion } from './support/runner/other-node.ts'
@@ -19,6 +18,7 @@ import { alone, jobsOf } from './support/runner/plan.ts'
 import { processorMs } from './support/runner/processor-time.ts'
 import { type FileResult, type Job, runJobs } from './support/runner/run-files.ts'
 import { ProcessUse, allTestFiles } from './support/runner/test-files.ts'
+import { ToolOptions } from './support/runner/tool-options.ts'
 
 /** The suites that depend on Node's own HTTP, TLS and streams. */
 const wire = /^dist\/test\/(?:lib\/(?:http|front|watch)|e2e)\//
@@ -26,7 +26,12 @@ const wire = /^dist\/test\/(?:lib\/(?:http|front|watch)|e2e)\//
 /** The tests that start face threads in their own process. */
 const threads = /^dist\/test\/lib\/threads\/pool\.test/
 
-const { values, positionals } = parseArgs({
+const tool = new ToolOptions(`npm test -- [OPTION | FILE...]
+  FILE     only these files, such as dist/test/lib/base/keys.test.js
+  --quick  those that start no other process
+  --long   those that npm test leaves out
+  --wire   those of the wire, on the Node of the version that follows (24)`)
+const { values, positionals } = tool.read({
   allowPositionals: true,
   options: {
     quick: { type: 'boolean' },

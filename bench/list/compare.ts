@@ -48,6 +48,11 @@ export interface Match {
   readonly pace: Pace
 }
 
+/** Asks as often as a comparison does, before it counts. */
+export async function warm(one: Contestant, match: Match): Promise<void> {
+  for (let round = 0; round < match.pace.rounds; round++) await measure(one, match)
+}
+
 export async function compare(
   ours: Contestant,
   theirs: Contestant,

@@ -5,7 +5,14 @@
 import { createHash } from 'node:crypto'
 import { gunzipSync } from 'node:zlib'
 import type { Bench, BenchOptions, BenchResult, BenchTable, Floor } from '../bench.ts'
-import { compare, type Comparison, type Figures, type HttpVersion, type Pace } from './compare.ts'
+import {
+  compare,
+  type Comparison,
+  type Figures,
+  type HttpVersion,
+  type Pace,
+  warm,
+} from './compare.ts'
 import { Ceiling, Load, Program } from './processes.ts'
 import { type Scenario, scenariosOf, selectionScenarios } from './questions.ts'
 import { measureQuiet, type QuietReport, writesPerSecond } from './quiet.ts'
@@ -113,7 +120,14 @@ async function measureLarger(
   const larger = await Program.start([`--generate=pods=${morePods}`])
   const rows: Row[] = []
   try {
-    for (const scenario of chosen(await selectionScenarios(larger))) {
+    const scenarios = chosen(await selectionScenarios(larger))
+    // What it is compared with has been asked for minutes.
+    for (const scenario of scenarios) {
+      for (const version of versions) {
+        await warm({ ...scenario, subject: larger }, { load, version, pace })
+      }
+    }
+    for (const scenario of scenarios) {
       const same = before.find(({ name }) => name === scenario.name)!
       for (const version of versions) {
         const name = `${scenario.name} of ${morePods}, HTTP/${version}`
