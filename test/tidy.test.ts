@@ -118,6 +118,7 @@ const inside: Readonly<Record<string, Readonly<Record<string, readonly string[]>
       'node-conditions.ts',
     ],
     '.': [
+      'texts',
       'stages',
       'pod-rules',
       'actors',

@@ -26,7 +26,7 @@ import { createHttpsCaller, type HttpsCallerOptions } from './admission/webhooks
 import { StoredUsages, usageResources } from './pod-rules/stored-usages.ts'
 import { usageBy } from './pod-rules/usages.ts'
 import { createWriteAnswers, type WriteAnswerOptions } from './api/write.ts'
-import { keyPairProblem } from './key-pairs.ts'
+import { keyPairProblem } from './texts/key-pairs.ts'
 import type { WriteServices } from './write/operations/session.ts'
 import type { Conversions } from '../kube/conversions.ts'
 import type { KeyValue } from '../store/event.ts'

@@ -2,7 +2,7 @@
  *  and the organizations of the subject. They come from clients: whatever is not as it should be
  *  has none. Signatures are not checked. */
 
-import { pemBlocks } from './pem.ts'
+import { pemBlocksInBase64 } from '../../texts/pem.ts'
 import { certificatesIn } from './x509.ts'
 
 const organization = '2.5.4.10'
@@ -17,7 +17,7 @@ export function isCertificateRequest(text: string): boolean {
 /** The complaint about certificates in PEM, in base64; undefined if there is none. */
 export function certificateProblem(text: string): string | undefined {
   if (text === '') return undefined
-  const blocks = pemBlocks(text)
+  const blocks = pemBlocksInBase64(text)
   if (blocks.length === 0) return 'must contain at least one CERTIFICATE PEM block'
   for (const { type, hasHeaders, bytes } of blocks) {
     if (type !== 'CERTIFICATE') return `only CERTIFICATE PEM blocks are allowed, found "${type}"`

@@ -1,7 +1,7 @@
 /** A server of writes in memory that is asked as a kube-apiserver is, by method and path, with all
  *  plugins of admission: for episodes that were recorded from one. */
 
-import { keyPairProblem } from '../../../../lib/cluster/key-pairs.ts'
+import { keyPairProblem } from '../../../../lib/cluster/texts/key-pairs.ts'
 import { createAdmission } from '../../../../lib/cluster/admission/chain.ts'
 import { runWrite } from '../../../../lib/cluster/write/operations/run-write.ts'
 import type {

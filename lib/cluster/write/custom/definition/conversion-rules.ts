@@ -3,7 +3,7 @@
 import { checkWebhookService, checkWebhookUrl } from '../../validation/webhook-clients.ts'
 import { NamedText } from '../../field-errors.ts'
 import { dns1035Label } from '../../validation/formats.ts'
-import { pemBlocks } from '../../validation/pem.ts'
+import { pemBlocksInBase64 } from '../../../texts/pem.ts'
 import { certificatesIn } from '../../validation/x509.ts'
 import { isEstablished } from './established.ts'
 import type { Place } from '../../validation/place.ts'
@@ -53,7 +53,7 @@ function checkBundle(bundle: Place): void {
 
 /** The problem of authorities of which none can be read. */
 function problemOfBundle(text: string): string | undefined {
-  const blocks = pemBlocks(text)
+  const blocks = pemBlocksInBase64(text)
   if (blocks.length === 0) return 'unable to parse bytes as PEM block'
   const certificates = blocks.filter(
     ({ type, hasHeaders }) => type === 'CERTIFICATE' && !hasHeaders,

@@ -1,7 +1,7 @@
 /** Certificates and keys: what the server would warn of. */
 
 import t from 'tap'
-import { keyPairProblem } from '../../../lib/cluster/key-pairs.ts'
+import { keyPairProblem } from '../../../../lib/cluster/texts/key-pairs.ts'
 
 const certificate = `-----BEGIN CERTIFICATE-----
 MIIBLDCB36ADAgECAhQ4ywPvjwE5T2yZYJsUU8W+QWw4tDAFBgMrZXAwDDEKMAgG
@@ -51,4 +51,10 @@ t.test('what cannot be read is told of', async t => {
   for (const [given, keyText, problem] of rows) {
     t.match(keyPairProblem(given, keyText), problem, String(problem))
   }
+})
+
+t.test('what begins without an end is read once, however often it does', async t => {
+  const begins = '-----BEGIN A-----\n'.repeat(50_000)
+  t.match(keyPairProblem(begins, key), /any PEM data in certificate input$/)
+  t.match(keyPairProblem(`${begins}${certificate}`, begins), /any PEM data in key input$/)
 })

@@ -1,6 +1,7 @@
 /** Certificates and the keys to them, as tls.X509KeyPair of Go reads them. */
 
 import { createPrivateKey, createPublicKey, type KeyObject, X509Certificate } from 'node:crypto'
+import { pemBlocks } from './pem.ts'
 
 /** The complaint about a certificate and a key in PEM; undefined if they belong together. */
 export function keyPairProblem(certificate: string, key: string): string | undefined {
@@ -12,10 +13,10 @@ export function keyPairProblem(certificate: string, key: string): string | undef
 const malformed = 'malformed certificate'
 
 function problemOfPair(certificateText: string, keyText: string): string | undefined {
-  const blocks = blocksOf(certificateText)
+  const blocks = pemBlocks(certificateText)
   const first = blocks.find(({ type }) => type === 'CERTIFICATE')
   if (first === undefined) return problemOfCertificates(blocks.map(({ type }) => type))
-  const keyBlocks = blocksOf(keyText)
+  const keyBlocks = pemBlocks(keyText)
   const block = keyBlocks.find(({ type }) => /^(?:.* )?PRIVATE KEY$/s.test(type))
   if (block === undefined) return problemOfKeys(keyBlocks.map(({ type }) => type))
   const certificate = certificateFrom(first.bytes)
@@ -48,23 +49,6 @@ function problemOfKeys(types: readonly string[]): string {
     return 'found a certificate rather than a key in the PEM for the private key'
   }
   return `failed to find PEM block with type ending in "PRIVATE KEY" in key input after skipping PEM blocks of the following types: [${types.join(' ')}]`
-}
-
-interface Block {
-  readonly type: string
-  readonly bytes: Buffer
-}
-
-const pattern =
-  /(?<![^\n])-----BEGIN ([^\n]*?)-----[ \t\r]*\n(.*?)(?<![^\n])-----END \1-----[ \t\r]*(?:\n|$)/gs
-
-/** The blocks of PEM, without those whose bytes are none. */
-function blocksOf(text: string): Block[] {
-  return [...text.matchAll(pattern)].flatMap(([, type = '', content = '']) => {
-    const body = content.replace(/^(?:[^\n:]*:[^\n]*\n)+/, '').replace(/\s/g, '')
-    const isBase64 = /^[A-Za-z0-9+/]*={0,2}$/.test(body) && body.length % 4 === 0
-    return isBase64 ? [{ type, bytes: Buffer.from(body, 'base64') }] : []
-  })
 }
 
 function certificateFrom(bytes: Buffer): X509Certificate | undefined {
