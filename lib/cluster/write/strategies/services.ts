@@ -226,8 +226,8 @@ function takenByNew(
   numbers: NumbersInUse,
 ): readonly FieldError[] {
   const own = new Map<number, number>()
-  const isTaken = (wanted: number): boolean =>
-    numbers.hasPort(wanted) || [...own.values()].includes(wanted)
+  const given = new Set<number>()
+  const isTaken = (wanted: number): boolean => numbers.hasPort(wanted) || given.has(wanted)
   for (const [i, port] of ports.entries()) {
     const [number, asked] = ['port', 'nodePort'].map(name => numberOf(memberOf(port, name)) ?? 0)
     const known = own.get(number ?? 0)
@@ -235,7 +235,9 @@ function takenByNew(
     const wanted = known === undefined ? shared : (asked ?? 0)
     if (wanted === 0 || wanted === known) continue
     if (isTaken(wanted)) return [invalid(`spec.ports[${i}].nodePort`, wanted, portIsTaken)]
-    if (known === undefined) own.set(number ?? 0, wanted)
+    if (known !== undefined) continue
+    own.set(number ?? 0, wanted)
+    given.add(wanted)
   }
   const health = numberOf(spec.get('healthCheckNodePort')) ?? 0
   if (hasHealthPort(spec) && health !== 0 && isTaken(health)) {
