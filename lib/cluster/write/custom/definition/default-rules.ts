@@ -57,6 +57,8 @@ function checkDefault(schema: Place, place: Place): void {
   if (place.errors.length === before) checkByRules(place, given, schema)
 }
 
+const rulesKey = 'x-kubernetes-validations'
+
 /** The characters of rules that are compiled for the defaults of a definition. */
 const sourceMax = 300_000
 
@@ -71,14 +73,14 @@ const shared = new WeakMap<FieldError[], Shared>()
 /** Runs the rules of the schema: on a default that stays as it is, and on one that is new. */
 function checkByRules(place: Place, value: JsonValue, schema: Place): void {
   const isEmbedded = schema.in(embeddedKey).isTrue || schema.path.endsWith('openAPIV3Schema')
+  const text = textFromTree(schema.value ?? null)
+  // Most schemas have no rules, and one inside of the other would be parsed at each level.
+  if (!text.includes(`"${rulesKey}"`)) return
   let length = 0
-  const raw: unknown = JSON.parse(
-    textFromTree(schema.value ?? null),
-    (name, member: unknown): unknown => {
-      if (name === 'x-kubernetes-validations') length += JSON.stringify(member).length
-      return member
-    },
-  )
+  const raw: unknown = JSON.parse(text, (name, member: unknown): unknown => {
+    if (name === rulesKey) length += JSON.stringify(member).length
+    return member
+  })
   const node = RuleNode.of(raw, isEmbedded)
   if (node === undefined) return
   const ours = shared.get(place.errors) ?? { run: new RuleRun(), length: 0 }
