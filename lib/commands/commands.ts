@@ -3,7 +3,7 @@
  *  `--etcd-user` is `WATCHGLASS_ETCD_USER`. */
 
 import { actorNames } from '../config/actor-names.ts'
-import { authOptions } from '../config/auth.ts'
+import { authOptions } from './auth-options.ts'
 import { etcdCredentialOptions, etcdOption } from '../config/etcd.ts'
 import { etcdListenOptions } from '../config/etcd-listen.ts'
 import type { Command, Option } from '../config/option.ts'
@@ -13,7 +13,7 @@ import {
   memoryOption,
   threadsOption,
 } from '../config/serve-options.ts'
-import { metricsNamesOption, otlpOption, upstreamOptions } from '../config/upstream.ts'
+import { metricsNamesOption, otlpOption, upstreamOptions } from './upstream-options.ts'
 
 /** The options of generated clusters. */
 const clusterOptions: readonly Option[] = [

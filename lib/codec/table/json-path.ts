@@ -1,188 +1,264 @@
-/** The JSONPath of Kubernetes, as columns of custom resources use it: members, elements, slices,
- *  unions and filters. What depends on the order of Go's maps (`*` and `..` on objects) is not
- *  read: no two answers of the upstream need to agree there. */
+/** JSONPath as Kubernetes' templates have it (k8s.io/client-go/util/jsonpath): columns of custom
+ *  resources show what is there, and policies name fields so. */
 
-import { JsonNumber, type JsonValue } from '../json/tree.ts'
+import { goParseInt, goText } from '../../go/text.ts'
+import { JsonNumber } from '../json/tree.ts'
 
 /** One step from values to values. */
 export type Step =
   | { readonly type: 'member'; readonly name: string }
+  | { readonly type: 'members' }
+  | { readonly type: 'descent' }
   | { readonly type: 'slice'; readonly slice: Slice }
   | { readonly type: 'filter'; readonly filter: Filter }
-  | { readonly type: 'union'; readonly paths: readonly (readonly Step[])[] }
+  | { readonly type: 'union'; readonly paths: readonly Path[] }
+  | { readonly type: 'text'; readonly text: string }
+  /** Each value becomes this one. An integer is not of the type that integers of objects have. */
+  | { readonly type: 'constant'; readonly value: boolean | bigint | JsonNumber }
+  /** A word that is no keyword, `range` or `end`. These would loop over all the template, and the
+   *  upstream never ends a loop that its first object has begun. */
+  | { readonly type: 'word' }
+
+export type Path = readonly Step[]
 
 /** As in `[from:to:step]`; a lone index is a slice of one. */
-interface Slice {
+export interface Slice {
   readonly from: number
   readonly to: number | undefined
-  readonly step: number
+  readonly step: number | undefined
   readonly isIndex: boolean
 }
 
-/** `?(@.a == "b")`, or `?(@.a)` for what exists. */
-interface Filter {
-  readonly left: readonly Step[]
-  readonly operator: '==' | '!=' | '<' | '<=' | '>' | '>=' | 'exists'
-  readonly right: string | number | boolean | undefined
+/** `?(@.a == "b")`, or `?(@.a)` for what exists: it has no operator. */
+export interface Filter {
+  readonly left: Path
+  readonly operator: string | undefined
+  readonly right: Path
 }
 
-/** The steps of a path such as `.spec.tags[0]`; `undefined` for one that is not supported here. */
-export function parseJsonPath(path: string): readonly Step[] | undefined {
-  const steps: Step[] = []
-  let at = path.startsWith('$') ? 1 : 0
-  while (at < path.length) {
-    const rest = path.slice(at)
-    const member = /^\.((?:\\.|[^ .,[\]$@{}\\])+)/.exec(rest)
-    const bracket = /^\[(\?\((?:"[^"]*"|'[^']*'|[^)"'])*\)|(?:'[^']*'|[^\]'])*)\]/.exec(rest)
-    const step = member === null ? bracketStep(bracket?.[1]) : memberStep(member[1] ?? '')
-    if (step === undefined) return undefined
-    steps.push(...step)
-    at += (member ?? bracket)?.[0].length ?? 1
+/** The actions of a template as `{.spec.a}`, or what is wrong with it. */
+export function parseJsonPath(template: string): readonly Path[] | string {
+  try {
+    return new Template(template).actions()
+  } catch (error) {
+    if (error instanceof Wrong) return error.message
+    throw error
   }
-  return steps
 }
 
-function memberStep(text: string): Step[] | undefined {
-  return text === '*' ? undefined : [{ type: 'member', name: text.replaceAll('\\', '') }]
-}
+class Wrong extends Error {}
 
-function bracketStep(text: string | undefined): readonly Step[] | undefined {
-  if (text === undefined) return undefined
-  if (text.startsWith('?(')) return filterStep(text.slice(2, -1))
-  const parts = text.split(',')
-  if (parts.length > 1) {
-    const paths = parts.map(part => bracketStep(part.trim()))
-    return paths.every(path => path !== undefined) ? [{ type: 'union', paths }] : undefined
+const digit = /^\p{Nd}$/u
+const wordPart = /^[_\p{L}\p{Nd}]$/u
+const terminators = new Set(['', ' ', '\t', '\r', '\n', '.', ',', '[', ']', '$', '@', '{', '}'])
+
+/** Reads a template from left to right, and ends at its first problem. */
+class Template {
+  readonly #text: string
+  #at = 0
+  /** The beginning of what is read just now. */
+  #start = 0
+  #steps: Step[] = []
+
+  constructor(text: string) {
+    this.#text = text
   }
-  const name = /^'([^']*)'$/.exec(text)?.[1]
-  if (name !== undefined) return parseJsonPath(`.${name}`)
-  const match = /^(-?\d*)(:-?\d*)?(:-?\d*)?$/.exec(text === '*' ? ':' : text)
-  if (match === null) return undefined
-  const [, from = '', to, step] = match
-  const isIndex = to === undefined
-  const slice: Slice = {
-    from: from === '' ? 0 : Number(from),
-    to: isIndex ? Number(from) + 1 : to === ':' ? undefined : Number(to.slice(1)),
-    step: step === undefined || step === ':' ? 1 : Number(step.slice(1)),
-    isIndex,
-  }
-  return [{ type: 'slice', slice }]
-}
 
-function filterStep(text: string): Step[] | undefined {
-  const match = /^([^!<>=]+)([!<>=]+)(.+)$/s.exec(text)
-  const [, leftText = text, operator = 'exists', rightText = ''] = match ?? []
-  const left = parseJsonPath(leftText.trim().replace(/^@/, ''))
-  const known = ['==', '!=', '<', '<=', '>', '>=', 'exists'] as const
-  const found = known.find(name => name === operator)
-  if (left === undefined || found === undefined) return undefined
-  if (found === 'exists') {
-    return [{ type: 'filter', filter: { left, operator: found, right: undefined } }]
-  }
-  const right = literalFromText(rightText.trim())
-  return right === undefined
-    ? undefined
-    : [{ type: 'filter', filter: { left, operator: found, right } }]
-}
-
-function literalFromText(text: string): string | number | boolean | undefined {
-  const quoted = /^(?:"([^"\\]*)"|'([^'\\]*)')$/.exec(text)
-  if (quoted !== null) return quoted[1] ?? quoted[2]
-  if (text === 'true' || text === 'false') return text === 'true'
-  return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : undefined
-}
-
-/** A union may name an element many times, and so may the next one: thirty of them would make a
- *  thousand million values. */
-const valuesMax = 1_000_000
-
-/** The values at the end of a path, in order; `undefined` where the upstream fails, which shows as
- *  an empty cell. */
-export function evaluateJsonPath(
-  steps: readonly Step[],
-  values: readonly JsonValue[],
-): readonly JsonValue[] | undefined {
-  let current: readonly JsonValue[] = values
-  for (const step of steps) {
-    const next: JsonValue[] = []
-    for (const value of current) {
-      const found = applyStep(step, value)
-      if (found === undefined) return undefined
-      for (const one of found) next.push(one)
-      if (next.length > valuesMax) return undefined
-    }
-    current = next
-  }
-  return current
-}
-
-function applyStep(step: Step, value: JsonValue): readonly JsonValue[] | undefined {
-  switch (step.type) {
-    case 'member': {
-      const member = value instanceof Map ? value.get(step.name) : undefined
-      return member === undefined ? [] : [member]
-    }
-    case 'slice':
-      return isList(value) ? sliceOf(step.slice, value) : value === null ? [] : undefined
-    case 'filter':
-      return isList(value) ? value.filter(item => isKept(step.filter, item)) : undefined
-    case 'union': {
-      const found = step.paths.map(path => evaluateJsonPath(path, [value]))
-      return found.every(part => part !== undefined) ? found.flat() : undefined
+  actions(): Path[] {
+    const actions: Path[] = []
+    for (;;) {
+      const at = this.#text.indexOf('{', this.#at)
+      if (at < 0) return actions
+      this.#at = at + 1
+      this.#take()
+      this.#steps = []
+      while (!this.#text.startsWith('}', this.#at)) this.#step()
+      this.#at++
+      actions.push(this.#steps)
     }
   }
-}
 
-function isList(value: JsonValue): value is JsonValue[] {
-  return Array.isArray(value)
-}
+  /** The next character, or '' at the end. */
+  #next(): string {
+    const char = this.#peek()
+    this.#at += char.length
+    return char
+  }
 
-/** An index out of bounds is an error, an empty slice is not. */
-function sliceOf(slice: Slice, list: readonly JsonValue[]): readonly JsonValue[] | undefined {
-  const { length } = list
-  const from = slice.from < 0 ? slice.from + length : slice.from
-  let to = slice.to ?? length
-  if (to < 0 || (to === 0 && slice.isIndex)) to += length
-  if (from === to) return []
-  if (from < 0 || from >= length || to < 0 || to > length || from > to) return undefined
-  if (slice.step <= 0) return undefined
-  return list.slice(from, to).filter((_, i) => i % slice.step === 0)
-}
+  #peek(): string {
+    const code = this.#text.codePointAt(this.#at)
+    return code === undefined ? '' : String.fromCodePoint(code)
+  }
 
-function isKept({ left, operator, right }: Filter, item: JsonValue): boolean {
-  const found = evaluateJsonPath(left, [item])
-  if (operator === 'exists') return found !== undefined && found.length > 0
-  const [value] = found ?? []
-  if (value === undefined || right === undefined) return false
-  const order = compare(value, right)
-  if (order === undefined) return operator === '!='
-  switch (operator) {
-    case '==':
-      return order === 0
-    case '!=':
-      return order !== 0
-    case '<':
-      return order < 0
-    case '<=':
-      return order <= 0
-    case '>':
-      return order > 0
-    case '>=':
-      return order >= 0
+  #take(): string {
+    const taken = this.#text.slice(this.#start, this.#at)
+    this.#start = this.#at
+    return taken
+  }
+
+  #step(): void {
+    if (this.#text.startsWith('[?(', this.#at)) return this.#filter()
+    if (this.#text.startsWith('..', this.#at)) return this.#descend()
+    const char = this.#next()
+    if (char === '' || char === '\r' || char === '\n') throw new Wrong('unclosed action')
+    if (char === '[') this.#array()
+    else if (char === '"' || char === "'") this.#quoted(char)
+    else if (char === '+' || char === '-' || digit.test(char)) this.#number()
+    else if (char === '.') this.#member()
+    else if (wordPart.test(char)) this.#word()
+    else if (char !== ' ' && char !== '@' && char !== '$') {
+      throw new Wrong(`unrecognized character in action: ${codeText(char)}`)
+    }
+    this.#take()
+  }
+
+  #descend(): void {
+    if (this.#steps.at(-1)?.type === 'descent') {
+      throw new Wrong('invalid multiple recursive descent')
+    }
+    this.#at += 2
+    this.#steps.push({ type: 'descent' })
+    if (wordPart.test(this.#peek())) this.#member()
+    this.#take()
+  }
+
+  #member(): void {
+    this.#take()
+    while (!terminators.has(this.#peek())) if (this.#next() === '\\') this.#next()
+    const name = this.#take().replaceAll('\\', '')
+    this.#steps.push(name === '*' ? { type: 'members' } : { type: 'member', name })
+  }
+
+  #word(): void {
+    while (!terminators.has(this.#peek())) this.#next()
+    const word = this.#take()
+    const isTruth = word === 'true' || word === 'false'
+    this.#steps.push(isTruth ? { type: 'constant', value: word === 'true' } : { type: 'word' })
+  }
+
+  #number(): void {
+    while (this.#peek() === '.' || digit.test(this.#peek())) this.#next()
+    const number = this.#take()
+    const integer = goParseInt(number)
+    const isFloat = /^[+-]?(?:\d+\.?\d*|\.\d+)$/.test(number) && Number.isFinite(Number(number))
+    if (integer.error !== undefined && !isFloat) throw new Wrong(`cannot parse number ${number}`)
+    const value = integer.error === undefined ? integer.value : new JsonNumber(number)
+    this.#steps.push({ type: 'constant', value })
+  }
+
+  #quoted(quote: string): void {
+    for (;;) {
+      const char = this.#next()
+      if (char === '' || char === '\n') throw new Wrong('unterminated quoted string')
+      if (char === quote && this.#text[this.#at - 2] !== '\\') break
+    }
+    const quoted = this.#take()
+    const text = unquoted(quoted.slice(1, -1), quote)
+    if (text === undefined) throw new Wrong(`unquote string ${quoted} error invalid syntax`)
+    this.#steps.push({ type: 'text', text })
+  }
+
+  #array(): void {
+    for (;;) {
+      const char = this.#next()
+      if (char === '' || char === '\n') throw new Wrong('unterminated array')
+      if (char === ']') break
+    }
+    const text = this.#take().slice(1, -1)
+    const parts = text.split(',')
+    const name = /^'([^']*)'$/.exec(text)?.[1]
+    if (parts.length > 1) {
+      const paths = parts.map(part => actionOf(`[${part.replaceAll(/^ +| +$/g, '')}]`))
+      this.#steps.push({ type: 'union', paths })
+    } else if (name === undefined) this.#steps.push({ type: 'slice', slice: sliceFrom(text) })
+    else for (const step of actionOf(`.${name}`)) this.#steps.push(step)
+  }
+
+  #filter(): void {
+    this.#at += 3
+    this.#take()
+    let [hasBegun, hasEnded, pair] = [false, false, '']
+    for (;;) {
+      const char = this.#next()
+      if (char === '' || char === '\n') throw new Wrong('unterminated filter')
+      if (char === ')' && hasBegun === hasEnded) break
+      if (char !== '"' && char !== "'") continue
+      if (!hasBegun) [hasBegun, pair] = [true, char]
+      else if (char === pair && this.#text[this.#at - 2] !== '\\') hasEnded = true
+    }
+    if (this.#next() !== ']') throw new Wrong('unclosed array expect ]')
+    const text = this.#take().slice(0, -2)
+    const [, before, operator, after] = /^([^!<>=]+)([!<>=]+)([^\n]+)$/.exec(text) ?? []
+    const left = actionOf(before ?? text)
+    const right = after === undefined ? [] : actionOf(after)
+    this.#steps.push({ type: 'filter', filter: { left, operator, right } })
   }
 }
 
-/** Negative, zero or positive; `undefined` for values of two kinds. */
-function compare(value: JsonValue, right: string | number | boolean): number | undefined {
-  if (typeof value === 'string') {
-    if (typeof right !== 'string') return undefined
-    return value < right ? -1 : value > right ? 1 : 0
-  }
-  if (typeof value === 'boolean') {
-    if (typeof right !== 'boolean') return undefined
-    return value === right ? 0 : 1
-  }
-  return typeof right === 'number' && value instanceof JsonNumber
-    ? Number(value.text) - right
-    : undefined
+/** The steps of the first action: what follows a brace inside is read, and not used. */
+function actionOf(text: string): Path {
+  return new Template(`{${text}}`).actions()[0] ?? []
+}
+
+/** Indexes beyond any list are as good as one another. */
+const indexMax = 2 ** 52
+
+function sliceFrom(text: string): Slice {
+  const parts = /^(-?\d*)(:-?\d*)?(:-?\d*)?$/.exec(text === '*' ? ':' : text)
+  if (parts === null) throw new Wrong(`invalid array index ${text}`)
+  const [from, to, step] = parts.slice(1).map((part: string | undefined) => {
+    const digits = part?.replace(':', '') ?? ''
+    if (digits === '') return undefined
+    const { value, error } = goParseInt(digits)
+    if (error !== undefined) throw new Wrong(`array index ${digits} is not a number`)
+    return Math.max(-indexMax, Math.min(indexMax, Number(value)))
+  })
+  const isIndex = parts[2] === undefined
+  return { from: from ?? 0, to: isIndex ? (from ?? 0) + 1 : to, step, isIndex }
+}
+
+const escapes =
+  /\\(?:([abfnrtv\\'"])|x([\da-fA-F]{2})|([0-3][0-7]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8}))|[\\'"]/g
+const controls: Readonly<Record<string, string>> = {
+  a: '\x07',
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+  v: '\v',
+}
+
+/** As Go's strconv.Unquote, whose escapes are bytes; undefined if there is a wrong one. */
+function unquoted(inner: string, quote: string): string | undefined {
+  let isRight = true
+  const bytes = inLatin1(inner).replace(escapes, (found, ...groups: (string | undefined)[]) => {
+    const [char, hex, octal, short, long] = groups
+    if (hex !== undefined) return String.fromCharCode(Number.parseInt(hex, 16))
+    if (octal !== undefined) return String.fromCharCode(Number.parseInt(octal, 8))
+    if (char === undefined && (short ?? long) !== undefined) {
+      const code = Number.parseInt(short ?? long ?? '', 16)
+      if (code <= 0x10ffff && (code & 0xfffff800) !== 0xd800) {
+        return inLatin1(String.fromCodePoint(code))
+      }
+      isRight = false
+    }
+    // The quote has to be escaped, the other one may not be.
+    const isQuote = /['"]$/.test(found)
+    if (isQuote ? found.endsWith(quote) !== (char !== undefined) : found === '\\') isRight = false
+    return controls[char ?? ''] ?? char ?? found
+  })
+  return isRight ? goText(Buffer.from(bytes, 'latin1')) : undefined
+}
+
+/** One character for each byte. */
+function inLatin1(text: string): string {
+  return Buffer.from(text).toString('latin1')
+}
+
+/** As Go's `%#U`: `U+0028 '('`. */
+function codeText(char: string): string {
+  const code = (char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')
+  const isPrintable = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u.test(char)
+  return isPrintable ? `U+${code} '${char}'` : `U+${code}`
 }

@@ -163,8 +163,9 @@ const timeOfCreation: CustomColumn = {
 const zeroTime = '0001-01-01T00:00:00Z'
 const defaultLearnedTable: LearnedTable = { columns: undefined }
 
-function customTable(schema: Schema, columns: readonly CustomColumn[]): Table {
-  const printer = new CustomPrinter(columns)
+function customTable(schema: Schema, declared: readonly CustomColumn[]): Table {
+  const printer = new CustomPrinter(declared)
+  const { columns } = printer
   const definitions = columns.map(({ jsonPath, description, ...column }) => ({
     name: column.name,
     type: column.type,

@@ -2,7 +2,7 @@
  *  together. */
 
 import { CacheError } from '../../base/errors.ts'
-import { defaultIssuer } from '../../config/auth.ts'
+import { defaultIssuer } from '../auth-options.ts'
 import { authoritiesOf, fileOf, filesOf, type KeyPair, keyPairOf } from './files.ts'
 import { isLoopback } from '../../base/loopback.ts'
 import type { OptionValues } from '../../config/option-values.ts'

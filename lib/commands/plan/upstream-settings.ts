@@ -4,7 +4,7 @@
 import { CacheError } from '../../base/errors.ts'
 import { authoritiesOf, fileOf, type KeyPair, keyPairOf } from './files.ts'
 import { listed, type OptionValues } from '../../config/option-values.ts'
-import { upstreamOptions } from '../../config/upstream.ts'
+import { upstreamOptions } from '../upstream-options.ts'
 
 /** The settings of the connection to the upstream. */
 export interface UpstreamSettings {

@@ -3,21 +3,22 @@
  *  over everything else. */
 
 import { JsonMembers } from '../../json/members.ts'
-import { JsonNumber, type JsonValue, parseTree } from '../../json/tree.ts'
+import { JsonNumber, parseTree, textFromTree } from '../../json/tree.ts'
 import { NotExact } from '../../not-exact.ts'
 import { goFloat } from '../../../go/float.ts'
 import type { CustomColumn } from '../../output-kind.ts'
 import { goParseInt } from '../../../go/text.ts'
 import { millisecondsFromText, zeroTime } from '../../../go/time.ts'
 import { since } from '../format.ts'
-import { type Step, evaluateJsonPath, parseJsonPath } from '../json-path.ts'
+import { type Path, parseJsonPath } from '../json-path.ts'
+import { evaluateJsonPath, type PathValue } from '../json-path-values.ts'
 import type { Cell } from '../printer.ts'
 
 /** The value that one column reads. */
 interface Target {
   readonly type: string
-  /** Steps after the names that the pass goes along. */
-  readonly rest: readonly Step[]
+  /** Actions of the path; of a single one, the steps after the names that the pass goes along. */
+  readonly rest: readonly Path[]
 }
 
 /** Names on the way to values: a tree. */
@@ -36,29 +37,28 @@ export class CustomPrinter {
   readonly #ends: Int32Array
   /** One cursor for each level of names. */
   readonly #cursors: JsonMembers[] = [new JsonMembers()]
-  readonly #unknownPath: string | undefined
+  /** The columns that are shown: those before the first with a path that upstream cannot read. */
+  readonly columns: readonly CustomColumn[]
 
-  constructor(columns: readonly CustomColumn[]) {
-    this.#add('string', [
-      { type: 'member', name: 'metadata' },
-      { type: 'member', name: 'name' },
-    ])
-    for (const { type, jsonPath } of columns) {
-      const steps = parseJsonPath(jsonPath)
-      if (steps === undefined) this.#unknownPath = jsonPath
-      else this.#add(type, steps)
-    }
+  constructor(declared: readonly CustomColumn[]) {
+    const name = parseJsonPath('{.metadata.name}') as readonly Path[]
+    const paths = declared.map(({ jsonPath }) => parseJsonPath(`{${jsonPath}}`))
+    const wrong = paths.findIndex(path => typeof path === 'string')
+    this.columns = wrong < 0 ? declared : declared.slice(0, wrong)
+    this.#add('string', name)
+    for (const [i, { type }] of this.columns.entries()) this.#add(type, paths[i] as readonly Path[])
     this.#starts = new Int32Array(this.#targets.length)
     this.#ends = new Int32Array(this.#targets.length)
   }
 
   /** The name, and the value of each column. `now` is the wall clock in milliseconds. */
   cells(window: { bytes: Uint8Array; start: number; end: number }, now: number): Cell[] | NotExact {
-    if (this.#unknownPath !== undefined) {
-      return new NotExact('a column has a path that we cannot read')
-    }
     this.#ends.fill(0)
     const { bytes, start, end } = window
+    for (const target of this.#root.targets) {
+      this.#starts[target] = start
+      this.#ends[target] = end
+    }
     const [outermost] = this.#cursors as [JsonMembers]
     outermost.reset(bytes, start, end)
     if (!outermost.isObject || !this.#walk(this.#root, 0)) return new NotExact('value is not JSON')
@@ -73,16 +73,18 @@ export class CustomPrinter {
     return cells
   }
 
-  #add(type: string, steps: readonly Step[]): void {
+  #add(type: string, actions: readonly Path[]): void {
     let node = this.#root
+    const [first = []] = actions
     let depth = 0
-    for (const step of steps) {
+    for (const step of actions.length === 1 ? first : []) {
       if (step.type !== 'member') break
       node = childOf(node, step.name)
       depth++
     }
     node.targets.push(this.#targets.length)
-    this.#targets.push({ type, rest: steps.slice(depth) })
+    const isNamed = depth > 0 && depth === first.length
+    this.#targets.push({ type, rest: isNamed ? [] : [first.slice(depth), ...actions.slice(1)] })
   }
 
   /** Walks what the cursor of this depth stands before. */
@@ -111,16 +113,13 @@ export class CustomPrinter {
     const start = this.#starts[i] as number
     const end = this.#ends[i] as number
     const { type, rest } = this.#targets[i] as Target
-    if (end === 0) return null
-    const tree = parseTree(bytes, start, end)
-    if (tree === undefined) return new NotExact('value is not JSON, or nested too deep')
-    if (rest.length === 0) {
-      const isContainer = tree instanceof Map || Array.isArray(tree)
-      const text = isContainer ? textFromUtf8(bytes, start, end) : undefined
-      return cellFromTree(type, tree, { text, now })
-    }
-    const [found] = evaluateJsonPath(rest, [tree]) ?? []
-    return found === undefined ? null : cellFromTree(type, found, { text: undefined, now })
+    if (end === 0 && rest.length === 0) return null
+    const tree = end === 0 ? undefined : parseTree(bytes, start, end)
+    if (end > 0 && tree === undefined) return new NotExact('value is not JSON, or nested too deep')
+    const values = tree === undefined ? [] : [tree]
+    // A text in a path is found where there is nothing, too.
+    const [found] = rest.length === 0 ? values : (evaluateJsonPath(rest, values) ?? [])
+    return found === undefined ? null : cellFromValue(type, found, now)
   }
 }
 
@@ -141,40 +140,23 @@ function placeOf({ names }: PathNode, members: JsonMembers): number {
 }
 
 /** A value in a column of a type: values of other types are shown as nothing, but for text, which
- *  shows all. `text` is the value's JSON, where it is known. */
-function cellFromTree(
-  type: string,
-  tree: JsonValue,
-  { text, now }: { readonly text: string | undefined; readonly now: number },
-): Cell | NotExact {
-  if (type === 'string') return textCell(tree, text)
-  if (type === 'date') return typeof tree === 'string' ? dateCell(tree, now) : null
-  switch (type) {
-    case 'integer':
-      return tree instanceof JsonNumber ? integerCell(tree.source) : null
-    case 'number':
-      return tree instanceof JsonNumber ? Number(tree.source) : null
-    case 'boolean':
-      return typeof tree === 'boolean' ? tree : null
-    default:
-      return null
-  }
+ *  shows all. */
+function cellFromValue(type: string, value: PathValue, now: number): Cell {
+  if (type === 'string') return textOf(value)
+  if (type === 'date') return typeof value === 'string' ? dateCell(value, now) : null
+  if (type === 'boolean') return typeof value === 'boolean' ? value : null
+  if (!(value instanceof JsonNumber)) return null
+  if (type === 'integer') return integerCell(value.source)
+  return type === 'number' ? Number(value.source) : null
 }
 
-function textCell(tree: JsonValue, text: string | undefined): Cell | NotExact {
-  if (typeof tree === 'string') return tree
-  if (tree === null) return '<no value>'
-  if (typeof tree === 'boolean') return String(tree)
-  if (tree instanceof JsonNumber) {
-    const isFloat = goParseInt(tree.source).error !== undefined
-    return isFloat ? goFloat(Number(tree.source)) : tree.source
-  }
-  // An object or a list stands there as its JSON, which is compact as it is stored.
-  return text ?? new NotExact('a column shows an object inside a list')
-}
-
-function textFromUtf8(bytes: Uint8Array, start: number, end: number): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString()
+function textOf(value: PathValue): string {
+  if (typeof value === 'string') return value
+  if (value === null) return '<no value>'
+  if (typeof value === 'boolean' || typeof value === 'bigint') return String(value)
+  if (!(value instanceof JsonNumber)) return textFromTree(value)
+  const isFloat = goParseInt(value.source).error !== undefined
+  return isFloat ? goFloat(Number(value.source)) : value.text
 }
 
 /** An integer that is too large is the least one to Go, on the machines that there are. */

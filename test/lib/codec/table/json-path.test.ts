@@ -1,6 +1,7 @@
 import t from 'tap'
 import { type JsonValue, parseTree, textFromTree } from '../../../../lib/codec/json/tree.ts'
-import { evaluateJsonPath, parseJsonPath } from '../../../../lib/codec/table/json-path.ts'
+import { parseJsonPath } from '../../../../lib/codec/table/json-path.ts'
+import { evaluateJsonPath } from '../../../../lib/codec/table/json-path-values.ts'
 
 const example: JsonValue = treeOf({
   list: ['a', 'b', 'c'],
@@ -8,6 +9,7 @@ const example: JsonValue = treeOf({
   text: 'x',
   number: 2,
   isOn: true,
+  many: [Array.from({ length: 1_000 }, () => [])],
   items: [
     { name: 'one', size: 1, isOn: true },
     { name: 'two', size: 2, isOn: false },
@@ -17,10 +19,11 @@ const example: JsonValue = treeOf({
 
 /** The values as JSON, or the word for what upstream shows as an empty cell. */
 function valuesAt(path: string): string {
-  const steps = parseJsonPath(path)
-  if (steps === undefined) return 'not read'
-  const found = evaluateJsonPath(steps, [example])
-  return found === undefined ? 'fails' : `[${found.map(textFromTree).join(',')}]`
+  const actions = parseJsonPath(`{${path}}`)
+  if (typeof actions === 'string') return actions
+  const found = evaluateJsonPath(actions, [example])
+  const texts = found?.map(one => (typeof one === 'bigint' ? `${one}n` : textFromTree(one)))
+  return texts === undefined ? 'fails' : `[${texts.join(',')}]`
 }
 
 function treeOf(value: unknown): JsonValue {
@@ -98,20 +101,67 @@ const rows: readonly (readonly [path: string, values: string])[] = [
   ['.items[?(@.size>=2)].size', '[2,3]'],
   ['.items[?(@.name<"three")].name', '["one"]'],
   ['.items[?(@.name<="three")].name', '["one","three"]'],
-  // What is of another kind is not equal, and in no order.
-  ['.items[?(@.name==1)].name', '[]'],
-  ['.items[?(@.name!=1)].name', '["one","two","three"]'],
-  ['.items[?(@.isOn<"x")].name', '[]'],
-  ['.items[?(@.isOn!="true")].name', '["one","two"]'],
+  // What is of another kind cannot be compared.
+  ['.items[?(@.name==1)].name', 'fails'],
+  ['.items[?(@.name!=1)].name', 'fails'],
+  ['.items[?(@.isOn<true)].name', 'fails'],
+  ['.items[?(@.isOn<"x")].name', 'fails'],
+  ['.items[?(@.isOn!="true")].name', 'fails'],
+  ['.items[?(@.size<2.0)].name', 'fails'],
+  ['.items[?(@.size=2)]', 'fails'],
+  ['.items[?(@.size==x)]', 'fails'],
+  ['.items[?(@.none==x)]', '[]'],
+  ['.items[?(@.size==@.size)].size', '[1,2,3]'],
+  ['.items[?(@.*==1)].size', 'fails'],
+  ['.items[?(1==@.size)].size', '[1]'],
+  ['.items[?(@.size == 2 )].size', '[2]'],
+  ['.list[?(@<"b")]', '["a"]'],
+  ['.list[?()]', '["a","b","c"]'],
+  // A search that fails may leave something behind, which exists.
+  ['.items[?(@.name[0])].size', '[1,2,3]'],
+  ['.items[?(@.name.x[0])].size', '[]'],
   ['.text[?(@.a)]', 'fails'],
-  // What depends on the order of Go's maps, or is of no form.
-  ['.*', 'not read'],
-  ['..name', 'not read'],
-  ['.list[a]', 'not read'],
-  ['.items[?(@.size=2)]', 'not read'],
-  ['.items[?(@.size==x)]', 'not read'],
+  ['.none[?(@.a)]', 'fails'],
+  ['.list[a]', 'invalid array index a'],
+  ['.', '[]'],
+  ['.text.', '[]'],
+  ['.items.name', '[]'],
+  ['.list.*', '["a","b","c"]'],
+  ['.text.*', '[120n]'],
+  ['.number.*', '[]'],
+  ['.items..name', '["one","two","three"]'],
+  ['.list..', '[["a","b","c"],"a","b","c"]'],
+  ['.list....', 'invalid multiple recursive descent'],
+  ['.list[0:2][0]', 'fails'],
+  ['.list[0,1]', '["a","b"]'],
+  // An empty slice leaves out what comes after it.
+  ['..[0:0]', 'fails'],
+  [".items[0]['name','size']", '["one",1]'],
+  [".items['name']", '[]'],
+  ['.list[]', '["a"]'],
+  ['.list[9223372036854775807]', 'fails'],
+  ['.list "x"', '["x"]'],
+  ['.nothing "x\\x41\\u00e9"', '["xAé"]'],
+  ['.list 5', '[5n]'],
+  ['.nothing 5', '[]'],
+  ['.items[*] 1.5', '[1.5,1.5,1.5]'],
+  ['.list true', '[true]'],
+  ['.list word', 'fails'],
+  ['.list range', 'fails'],
+  ['.list}{.text', '[["a","b","c"]]'],
+  ['.list}{.text[0]', 'fails'],
 ]
 
 t.test('paths have the values that columns of custom resources show', async t => {
   for (const [path, values] of rows) t.equal(valuesAt(path), values, path)
+})
+
+t.test('a path that multiplies values ends', async t => {
+  t.equal(valuesAt(`.list${'[0,0]'.repeat(30)}`), 'fails')
+  const same = `[${'0,'.repeat(2_000)}0]`
+  t.equal(valuesAt(`.many${same}${same}[0]`), 'fails')
+  t.equal(valuesAt(`.many${same}[${"'x',".repeat(2_000)}'x']`), 'fails')
+  t.equal(valuesAt(`.many${same}[?(@.a)]`), 'fails')
+  t.equal(valuesAt(`.many${same}[?(@[0])]`), 'fails')
+  t.equal(valuesAt(`.many${same}${'[?()]'.repeat(5)}`), 'fails')
 })

@@ -2,7 +2,7 @@
 
 import type { JsonValue } from '../../../../codec/json/tree.ts'
 import { isIdentifier } from '../../../cel/schema/names.ts'
-import { jsonPathProblem } from '../../../texts/json-path.ts'
+import { parseJsonPath } from '../../../../codec/table/json-path.ts'
 import { fullyQualifiedName } from '../domain-names.ts'
 import { dns1035Label, dnsSubdomain, pathSegment, qualifiedName } from '../formats.ts'
 import { checkConditions as checkStatusConditions } from '../conditions.ts'
@@ -70,8 +70,8 @@ function checkFieldPath(reference: Place): void {
   const path = reference.text.trim()
   if (path === '') reference.required()
   else {
-    const problem = jsonPathProblem(`{${path}}`)
-    if (problem !== undefined) reference.invalid(`invalid JSONPath: ${problem}`, path)
+    const problem = parseJsonPath(`{${path}}`)
+    if (typeof problem === 'string') reference.invalid(`invalid JSONPath: ${problem}`, path)
   }
 }
 

@@ -1,5 +1,6 @@
 import { strictEqual } from 'node:assert'
 import t from 'tap'
+import { type JsonValue, parseTree, textFromTree } from '../../../../../lib/codec/json/tree.ts'
 import { NotExact } from '../../../../../lib/codec/not-exact.ts'
 import { CustomPrinter } from '../../../../../lib/codec/table/printers/custom.ts'
 import { type CustomColumn } from '../../../../../lib/codec/output-kind.ts'
@@ -67,7 +68,7 @@ t.test('text columns show whatever is there', async () => {
     flag: 'false',
     nothing: '<no value>',
     list: '["a",1]',
-    object: '{"a":"<"}',
+    object: '{"a":"\\u003c"}',
   }
   for (const [name, shown] of Object.entries(expected)) {
     strictEqual(cell(`.spec.${name}`, { spec }), shown, name)
@@ -179,17 +180,52 @@ t.test('paths go through lists, names with dots, filters and slices', async () =
   for (const [path, shown] of Object.entries(found)) strictEqual(cell(path, list), shown, path)
 })
 
-t.test('paths that are beyond us leave the object to the upstream', async t => {
-  for (const path of [
-    '.map.*',
-    '..name',
-    '.list[?(@.a=~"x")]',
-    '.list[x]',
-    '.list[?(@.a == @.b)]',
-  ]) {
-    t.match(cell(path, list), /^not exact/, path)
+t.test('a cell has what upstream prints of an object, a list, or of nothing', async () => {
+  const found: Readonly<Record<string, Cell>> = {
+    '.': null,
+    '.map.': null,
+    '.map': '{"a.b/c":"dotted","plain":"x"}',
+    '.list[0]': '{"name":"a","on":true,"size":1}',
+    '.list[1:]': '{"name":"b","size":2}',
+    '.list..': textOf(list.list),
+    '..': textOf(list),
+    $: textOf(list),
+    '.none': '<no value>',
+    '.text.*': '120',
+    '.none 5': '5',
+    '.nothing "<text>"': '<text>',
+    '.list range .name': null,
+    '.list[?(@.a=="x")].name': null,
+    '.text}{.list': 'x',
+    '.text}{.list[9]': null,
   }
-  t.match(cell('.list[*]', { list: [{ a: 1 }] }), /^not exact/, 'an object inside a list')
+  for (const [path, shown] of Object.entries(found)) strictEqual(cell(path, list), shown, path)
+  // Objects of Go have no order.
+  strictEqual(cell('.map.*', list), 'dotted')
+  strictEqual(cell('.none 5', list, 'integer'), null)
+  strictEqual(cell('.none 5.5', list, 'integer'), 5n)
+  strictEqual(cell('.text.*', list, 'integer'), null)
+})
+
+function textOf(value: unknown): string {
+  const bytes = Buffer.from(JSON.stringify(value))
+  return textFromTree(parseTree(bytes, 0, bytes.length) as JsonValue)
+}
+
+t.test('the first column that cannot be read hides itself and those behind it', async t => {
+  const { columnDefinitions, rows } = tableOf([
+    { name: 'Size', type: 'integer', jsonPath: '.spec.size' },
+    { name: 'Wrong', jsonPath: '.spec[' },
+    { name: 'Hidden', jsonPath: '.spec.size' },
+  ])
+  t.same(
+    columnDefinitions.map(({ name }) => name),
+    ['Name', 'Size'],
+  )
+  t.same(rows[0]?.cells, ['w', 3])
+})
+
+t.test('a value that is no JSON has no cells', async t => {
   const printer = new CustomPrinter([column('.a')])
   for (const text of ['{"a"', '{"a":1,}', '']) {
     const bytes = Buffer.from(text)

@@ -1,6 +1,6 @@
 /** The options of the upstream. */
 
-import type { Option } from './option.ts'
+import type { Option } from '../config/option.ts'
 
 /** The address of the upstream, and our credentials for it. */
 export const upstreamOptions: readonly Option[] = [

@@ -1,6 +1,6 @@
 /** The options of authentication and authorization. */
 
-import type { Option } from './option.ts'
+import type { Option } from '../config/option.ts'
 
 /** The issuer of a server that kubeadm has set up. */
 export const defaultIssuer = 'https://kubernetes.default.svc.cluster.local'

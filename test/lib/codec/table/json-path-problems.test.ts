@@ -1,5 +1,10 @@
 import t from 'tap'
-import { jsonPathProblem } from '../../../../lib/cluster/texts/json-path.ts'
+import { parseJsonPath } from '../../../../lib/codec/table/json-path.ts'
+
+function problemOf(template: string): string | undefined {
+  const found = parseJsonPath(template)
+  return typeof found === 'string' ? found : undefined
+}
 
 /** Paths, and what a kube-apiserver 1.36 said of them; nothing if they are right. */
 const rows: readonly (readonly [path: string, problem?: string])[] = [
@@ -54,6 +59,10 @@ const rows: readonly (readonly [path: string, problem?: string])[] = [
   ['"\\x41"'],
   ['"\\x4"', 'unquote string "\\x4" error invalid syntax'],
   ['"\\u00e9"'],
+  ['"\\ud800"', 'unquote string "\\ud800" error invalid syntax'],
+  ['"\\U00110000"', 'unquote string "\\U00110000" error invalid syntax'],
+  ['[?(@.a==1\r)]', 'unclosed action'],
+  [`+${'9'.repeat(400)}`, `cannot parse number +${'9'.repeat(400)}`],
   ['"\\400"', 'unquote string "\\400" error invalid syntax'],
   ['1'],
   ['-1'],
@@ -107,7 +116,7 @@ const rows: readonly (readonly [path: string, problem?: string])[] = [
 ]
 
 t.test('what is wrong with a path is said in the words of client-go', async t => {
-  for (const [path, problem] of rows) t.equal(jsonPathProblem(`{${path}}`), problem, path)
+  for (const [path, problem] of rows) t.equal(problemOf(`{${path}}`), problem, path)
 })
 
 t.test('long paths take no longer than they are', async t => {
@@ -121,6 +130,6 @@ t.test('long paths take no longer than they are', async t => {
     ['.a'.repeat(long), undefined],
     [`[${'1,'.repeat(1000)}1]`, undefined],
   ] as const) {
-    t.ok(jsonPathProblem(`{${path}}`) === problem, path.slice(0, 20))
+    t.ok(problemOf(`{${path}}`) === problem, path.slice(0, 20))
   }
 })

@@ -1,0 +1,211 @@
+/** The values at the end of a JSONPath, as client-go's FindResults finds them: members, elements,
+ *  slices, unions and filters. Objects of Go have no order, so what stands first in one is any of
+ *  its members; here it is the first that is stored. */
+
+import { goParseInt } from '../../go/text.ts'
+import { compareUtf8, JsonNumber, type JsonValue } from '../json/tree.ts'
+import type { Filter, Path, Slice, Step } from './json-path.ts'
+
+/** A value of an object; or an integer of a template or a byte of a text, which objects lack. */
+export type PathValue = JsonValue | bigint
+
+/** A union may name an element many times, and so may the next one: thirty of them would make a
+ *  thousand million values. */
+const valuesMax = 1_000_000
+
+/** The end of a search: some errors leave values behind, which count as something that exists. It
+ *  is returned, since a filter may meet one in each of its items. */
+class Failed {
+  readonly values: readonly PathValue[]
+
+  constructor(values: readonly PathValue[]) {
+    this.values = values
+  }
+}
+
+type Found = readonly PathValue[] | Failed
+
+/** The values of the first action of a template; `undefined` where the upstream fails, which shows
+ *  as an empty cell. `values` are those that the first action begins with. */
+export function evaluateJsonPath(
+  actions: readonly Path[],
+  values: readonly JsonValue[],
+): readonly PathValue[] | undefined {
+  const search = new Search()
+  const found = actions.map(action => search.along(action, values))
+  const [first] = found
+  return first instanceof Failed || found.some(one => one instanceof Failed) ? undefined : first
+}
+
+class Search {
+  #count = 0
+
+  along(path: Path, values: readonly PathValue[]): Found {
+    let current = values
+    this.#count++
+    for (const step of path) {
+      const next = this.#follow(step, current)
+      if (next instanceof Failed) return next
+      this.#count += current.length + next.length
+      if (this.#isTooLong) return new Failed([])
+      current = next
+    }
+    return current
+  }
+
+  get #isTooLong(): boolean {
+    return this.#count > valuesMax
+  }
+
+  #follow(step: Step, values: readonly PathValue[]): Found {
+    switch (step.type) {
+      case 'word':
+        return new Failed(values)
+      case 'text':
+        return [step.text]
+      case 'constant':
+        return values.map(() => step.value)
+      case 'filter':
+        return this.#filtered(step.filter, values)
+      case 'union':
+        return this.#united(step.paths, values)
+      case 'slice':
+        return this.#sliced(step.slice, values)
+      case 'member':
+      case 'members':
+      case 'descent':
+        return inside(step, values)
+    }
+  }
+
+  #sliced(slice: Slice, values: readonly PathValue[]): Found {
+    const found: PathValue[] = []
+    for (const list of values) {
+      if (list === null) continue
+      const part = sliceOf(slice, list)
+      if (part === undefined || found.length > valuesMax) return new Failed(values)
+      // Upstream leaves the lists after an empty slice out.
+      if (part.length === 0) break
+      for (const item of part) found.push(item)
+    }
+    return found
+  }
+
+  #united(paths: readonly Path[], values: readonly PathValue[]): Found {
+    const found: PathValue[] = []
+    for (const path of paths) {
+      const part = this.along(path, values)
+      if (part instanceof Failed) return new Failed(values)
+      for (const value of part) found.push(value)
+    }
+    return found
+  }
+
+  #filtered({ left, operator, right }: Filter, values: readonly PathValue[]): Found {
+    const kept: PathValue[] = []
+    for (const list of values) {
+      if (!Array.isArray(list)) return new Failed(values)
+      for (const item of list) {
+        const before = this.along(left, [item])
+        if (this.#isTooLong) return new Failed([])
+        if (operator === undefined) {
+          if ((before instanceof Failed ? before.values : before).length > 0) kept.push(item)
+          continue
+        }
+        if (before instanceof Failed || before.length > 1) return new Failed(values)
+        const [a] = before
+        if (a === undefined) continue
+        const after = this.along(right, [item])
+        if (after instanceof Failed || after.length > 1) return new Failed(values)
+        const [b] = after
+        if (b === undefined) continue
+        const passes = compare(a, operator, b)
+        if (passes === undefined) return new Failed(kept)
+        if (passes) kept.push(item)
+      }
+    }
+    return kept
+  }
+}
+
+function inside(step: Step, values: readonly PathValue[]): PathValue[] {
+  const found: PathValue[] = []
+  for (const value of values) {
+    if (found.length > valuesMax) break
+    if (step.type === 'descent') descend(value, found)
+    else for (const member of membersAt(step, value)) found.push(member)
+  }
+  return found
+}
+
+function membersAt(step: Step, value: PathValue): Iterable<PathValue> {
+  if (step.type !== 'member') return membersOf(value)
+  const member = value instanceof Map ? value.get(step.name) : undefined
+  return member === undefined ? [] : [member]
+}
+
+function membersOf(value: PathValue): Iterable<PathValue> {
+  if (typeof value === 'string') return Array.from(Buffer.from(value), BigInt)
+  return value instanceof Map || Array.isArray(value) ? value.values() : []
+}
+
+/** All that has something in it, from the outside to the inside. */
+function descend(value: PathValue, found: PathValue[]): void {
+  if (typeof value === 'string' && value !== '') found.push(value)
+  if (!(value instanceof Map) && !Array.isArray(value)) return
+  const before = found.push(value)
+  let isEmpty = true
+  for (const member of value.values()) {
+    isEmpty = false
+    descend(member, found)
+  }
+  if (isEmpty) found.length = before - 1
+}
+
+/** An index out of bounds is an error (undefined), an empty slice is not. */
+function sliceOf(slice: Slice, list: PathValue): readonly JsonValue[] | undefined {
+  if (!Array.isArray(list)) return undefined
+  const { length } = list
+  const from = slice.from < 0 ? slice.from + length : slice.from
+  let to = slice.to ?? length
+  if (to < 0 || (to === 0 && slice.isIndex)) to += length
+  if (from === to) return []
+  const { step = 1 } = slice
+  if (from < 0 || from >= length || to > length || from > to || step <= 0) return undefined
+  const part: JsonValue[] = []
+  for (let i = from; i < to; i += step) part.push(list[i] as JsonValue)
+  return part
+}
+
+type Comparison = (order: number) => boolean
+
+const comparisons: ReadonlyMap<string, Comparison> = new Map([
+  ['==', order => order === 0],
+  ['!=', order => order !== 0],
+  ['<', order => order < 0],
+  ['<=', order => order <= 0],
+  ['>', order => order > 0],
+  ['>=', order => order >= 0],
+])
+
+/** Undefined for values of two kinds, or of one without an order, and for an unknown operator. */
+function compare(a: PathValue, operator: string, b: PathValue): boolean | undefined {
+  const comparison = comparisons.get(operator)
+  if (comparison === undefined) return undefined
+  if (typeof a === 'string' && typeof b === 'string') return comparison(compareUtf8(a, b))
+  if (typeof a === 'boolean' && typeof b === 'boolean') {
+    return operator.endsWith('=') && !/[<>]/.test(operator)
+      ? comparison(a === b ? 0 : 1)
+      : undefined
+  }
+  const [left, right] = [numberOf(a), numberOf(b)]
+  if (left === undefined || typeof left !== typeof right) return undefined
+  return comparison(left === right ? 0 : left < (right as number) ? -1 : 1)
+}
+
+/** An integer or a float, which are two kinds. */
+function numberOf(value: PathValue): bigint | number | undefined {
+  if (typeof value === 'bigint') return value
+  if (!(value instanceof JsonNumber)) return undefined
+  return goParseInt(value.source).value ?? Number(value.source)
+}
