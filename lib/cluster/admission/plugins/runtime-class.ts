@@ -2,6 +2,7 @@
 
 import { itemsOf, type JsonObject, type JsonValue } from '../../../codec/json/tree.ts'
 import { goQuote } from '../../../go/text.ts'
+import { writtenMember } from '../../write/decode/written-empties.ts'
 import { isEqual, textOf } from '../../write/metadata.ts'
 import { partOf } from '../pod-parts.ts'
 import type { AdmissionPlugin, Attributes } from '../plugin.ts'
@@ -111,7 +112,8 @@ async function checkOverhead(attributes: Attributes, spec: JsonObject): Promise<
     if (isEqual(overhead.get('podFixed'), spec.get('overhead'))) return
     throw forbidden(attributes, overheadDiffers)
   }
-  if (partOf(spec, 'overhead').size === 0) return
+  // An empty one is set, too.
+  if ((writtenMember(spec, 'overhead') ?? null) === null) return
   throw forbidden(
     attributes,
     'pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead',

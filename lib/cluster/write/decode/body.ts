@@ -25,7 +25,6 @@ import type { WriteKind } from '../write-kind.ts'
 import { completeTree } from './complete-tree.ts'
 import { jsonBody, type Named, namedIn, summaryOf, unnamed } from './documents.ts'
 import { DecodeError, type Decoded, decodeTyped } from './typed-decoder.ts'
-import { noteEmpties } from './written-empties.ts'
 import { parseYaml } from './yaml-body.ts'
 
 /** The forms of a body. */
@@ -175,7 +174,6 @@ export function completeBuiltIn(
   if (kind === 'StatefulSet') nameClaims(object)
   const isAutoscaler = kind === 'HorizontalPodAutoscaler'
   const complete = isAutoscaler ? completeAutoscaler(object, written) : completeTree(object, type)
-  noteEmpties(kind, object, complete)
   const managedFields = memberOf(object.get('metadata'), 'managedFields')
   const metadata = complete.get('metadata')
   if (Array.isArray(managedFields) && managedFields.length === 0 && metadata instanceof Map) {

@@ -6,6 +6,7 @@ import { goJsonString } from '../../../go/text.ts'
 import { JsonNumber, type JsonObject, type JsonValue } from '../../../codec/json/tree.ts'
 import type { Field, MessageType } from '../../../codec/schema/schema.ts'
 import { RawObject } from './typed-decoder.ts'
+import { emptiesOf, noteEmpty } from './written-empties.ts'
 
 /** The object of a kind, in Go's order. What it has that the type does not have is left out. */
 export function completeTree(object: JsonObject, type: MessageType): JsonObject {
@@ -21,14 +22,23 @@ export function completeTree(object: JsonObject, type: MessageType): JsonObject 
 }
 
 function addFields(complete: JsonObject, object: JsonObject, type: MessageType): void {
+  const empties = emptiesOf(object)
   for (const field of type.fields) {
     if (field.isInline) {
       addFields(complete, object, type.schema.messageType(field.type))
       continue
     }
-    const value = completeField(object.get(field.jsonName) ?? null, field, type)
-    if (value !== undefined) complete.set(field.jsonName, value)
+    const { jsonName: name } = field
+    const written = object.get(name) ?? empties?.get(name) ?? null
+    const value = completeField(written, field, type)
+    if (value !== undefined) complete.set(name, value)
+    else if (isEmptied(written, field)) noteEmpty(complete, name, written)
   }
+}
+
+/** Texts are there or not only where Go has them as bytes. */
+function isEmptied(written: JsonValue, { type }: Field): boolean {
+  return Array.isArray(written) || written instanceof Map || (type === 'bytes' && written === '')
 }
 
 /** Undefined: it is left out. */
@@ -46,7 +56,8 @@ function completeField(value: JsonValue, field: Field, type: MessageType): JsonV
       ? undefined
       : zeros[field.type]
   }
-  if (field.isPointer || !field.isOmittedWhenEmpty) return value
+  const isRaw = rawTypes.has(field.type) && field.type !== 'bytes'
+  if (field.isPointer || isRaw || !field.isOmittedWhenEmpty) return value
   return isZeroScalar(value) && field.type !== 'quantity' ? undefined : value
 }
 

@@ -3,8 +3,8 @@
 
 import { GoJsonError, parseGoJson } from '../../../go/json.ts'
 import { type JsonValue, parseDocument, type ParsedDocument } from '../../../codec/json/tree.ts'
+import { rawText } from '../raw-json.ts'
 import { tooLarge } from '../refusals.ts'
-import { typedText } from './complete-tree.ts'
 import { DecodeError } from './typed-decoder.ts'
 
 /** The bound of an object's names and values. The cost of a write grows with them, and each step of
@@ -31,7 +31,7 @@ export function boundedDocument(body: Uint8Array): ParsedDocument | undefined {
 export function treeDocument(value: JsonValue): ParsedDocument {
   return {
     value,
-    sourceOf: typedText,
+    sourceOf: rawText,
     hasRepeatedMembers: false,
     membersOf: object => object,
   }

@@ -7,13 +7,14 @@
 import { JsonNumber, type JsonObject, type JsonValue } from '../../../codec/json/tree.ts'
 import type { Field, MessageType } from '../../../codec/schema/schema.ts'
 import { isInteger } from '../ownership/sets/values.ts'
+import { typedText } from './complete-tree.ts'
 import { treeDocument } from './documents.ts'
 import { DecodeError, type Decoded, decodeTyped, readSpecial } from './typed-decoder.ts'
 
 /** Converts an object; throws `DecodeError`. */
 export function convertTyped(value: JsonValue, type: MessageType): Decoded {
   const restored = restoreStruct(value, type)
-  const decoded = decodeTyped(treeDocument(restored), type)
+  const decoded = decodeTyped({ ...treeDocument(restored), sourceOf: typedText }, type)
   return { ...decoded, strictErrors: decoded.strictErrors.toSorted() }
 }
 

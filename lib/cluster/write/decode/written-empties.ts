@@ -1,36 +1,38 @@
 /** Empty lists and maps that a client wrote. A complete object is without them, as a stored one
- *  is, but a kube-apiserver compares some kinds before they are gone: to it each write of them is
- *  a change. */
+ *  is. A kube-apiserver has them until it stores the object: some of its rules tell them from
+ *  nothing, and its errors show them. So they are noted beside the object that they were in. */
 
 import type { JsonObject, JsonValue } from '../../../codec/json/tree.ts'
 
-const members: Readonly<Record<string, string>> = {
-  MutatingWebhookConfiguration: 'webhooks',
-  NetworkPolicy: 'spec',
-  ValidatingWebhookConfiguration: 'webhooks',
-}
-/** The complete members, which copies of the object have too. */
-const noted = new WeakSet<object>()
+const noted = new WeakMap<JsonObject, JsonObject>()
 
-/** Remembers of a `complete` object that the `written` one had some. */
-export function noteEmpties(kind: string, written: JsonObject, complete: JsonObject): void {
-  const name = Object.hasOwn(members, kind) ? members[kind] : undefined
-  if (name === undefined || !hasEmpty(written.get(name))) return
-  const value = complete.get(name)
-  if (typeof value === 'object' && value !== null) noted.add(value)
+/** Remembers what was written for a member that the object is without. */
+export function noteEmpty(object: JsonObject, name: string, value: JsonValue): void {
+  const empties = noted.get(object)
+  if (empties === undefined) noted.set(object, new Map([[name, value]]))
+  else empties.set(name, value)
 }
 
-export function hadEmpties(complete: JsonObject): boolean {
-  return ['spec', 'webhooks'].some(name => {
-    const value = complete.get(name)
-    return typeof value === 'object' && value !== null && noted.has(value)
-  })
+/** The empty members that were written of an object. */
+export function emptiesOf(object: JsonObject): JsonObject | undefined {
+  return noted.get(object)
 }
 
-function hasEmpty(value: JsonValue | undefined): boolean {
-  if (Array.isArray(value)) return value.length === 0 || value.some(hasEmpty)
-  if (!(value instanceof Map)) return false
-  return [...value].some(([name, member]) => {
-    return hasEmpty(member) || (name === 'matchLabels' && (member as JsonObject | null)?.size === 0)
-  })
+/** The member as it was written, empty or not. */
+export function writtenMember(object: JsonObject, name: string): JsonValue | undefined {
+  return object.get(name) ?? noted.get(object)?.get(name)
+}
+
+/** True if an empty list or map was written for the value, or anywhere in it. */
+export function hasEmpties(value: JsonValue | undefined): boolean {
+  if (Array.isArray(value)) return value.length === 0 || value.some(hasEmpties)
+  return value instanceof Map && (noted.has(value) || [...value.values()].some(hasEmpties))
+}
+
+/** A copy of the object's own members, with what is noted of it. */
+export function copyWritten(object: JsonObject): JsonObject {
+  const copy: JsonObject = new Map(object)
+  const empties = noted.get(object)
+  if (empties !== undefined) noted.set(copy, new Map(empties))
+  return copy
 }

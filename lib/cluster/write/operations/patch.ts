@@ -13,6 +13,7 @@ import { parseYaml } from '../decode/yaml-body.ts'
 import { metaText } from '../metadata.ts'
 import { applyPatch, type PatchType } from '../patches/apply-patch.ts'
 import { conflict } from '../refusals.ts'
+import { strategyOf } from '../strategies/strategy.ts'
 import { parseWriteOptions, type WriteOptions } from '../write-options.ts'
 import { admissionOf } from './admission.ts'
 import { decodeCustomHead } from './custom-body.ts'
@@ -37,8 +38,7 @@ export async function patch(session: WriteSession, sent: WriteBody): Promise<Wri
   const admission = admissionOf(session, options)
   return updateObject(session, {
     uid: '',
-    // Nobody creates an object by its status.
-    mayCreate: isApply && session.subresource === '',
+    mayCreate: isApply && mayCreate(session),
     admission,
     make: async live => {
       const made = await make(live)
@@ -53,6 +53,12 @@ export async function patch(session: WriteSession, sent: WriteBody): Promise<Wri
       return made
     },
   })
+}
+
+/** Nearly no object is created by its status. */
+function mayCreate({ kind, subresource }: WriteSession): boolean {
+  if (subresource === '') return true
+  return subresource === 'status' && strategyOf(kind, '').createsByStatus === true
 }
 
 /** The change that a patch makes. */

@@ -11,6 +11,7 @@ import type { CacheError } from '../../../base/errors.ts'
 import { equalBytes } from '../../../codec/text.ts'
 import { objectNotFound, plainError } from '../../../kube/status.ts'
 import { completeTree } from '../decode/complete-tree.ts'
+import { copyWritten } from '../decode/written-empties.ts'
 import { invalid, invalidObject } from '../field-errors.ts'
 import {
   finalizersOf,
@@ -140,7 +141,7 @@ function completed({ kind }: WriteSession, object: JsonObject): JsonObject {
 }
 
 function copyObject(object: JsonObject): JsonObject {
-  const copy: JsonObject = new Map(object)
+  const copy = copyWritten(object)
   copy.set('metadata', new Map(metadataOf(object)))
   return copy
 }

@@ -2,6 +2,7 @@
 
 import type { JsonObject } from '../../../codec/json/tree.ts'
 import { bodyFormOf, decodeBuiltIn, type DecodedBody } from '../decode/body.ts'
+import { copyWritten } from '../decode/written-empties.ts'
 import { metadataOf, metaText } from '../metadata.ts'
 import { parseWriteOptions, type WriteOptions } from '../write-options.ts'
 import type { Query } from '../../../kube/request/request.ts'
@@ -53,7 +54,7 @@ export async function update(session: WriteSession, sent: WriteBody): Promise<Wr
     admission,
     make: async live => {
       await session.slice.giveWay()
-      const copy: JsonObject = new Map(object)
+      const copy = copyWritten(object)
       copy.set('metadata', new Map(metadataOf(object)))
       const managed = await owned(session, { live, object: copy, options })
       await session.slice.giveWay()

@@ -4,6 +4,7 @@
 import type { Steps } from '../../../base/slice.ts'
 import { type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
 import { completeTree } from '../decode/complete-tree.ts'
+import { copyWritten } from '../decode/written-empties.ts'
 import { StatusError, badRequest, plainError } from '../../../kube/status.ts'
 import { applyOverClientSide, withLastApplied } from './client-side-apply.ts'
 import { ApplyConflicts } from './conflicts.ts'
@@ -249,7 +250,7 @@ function withManagedFields(object: JsonObject, managedFields: JsonValue | undefi
   const copy: JsonObject = new Map(metadata instanceof Map ? metadata : [])
   if (managedFields === undefined) copy.delete('managedFields')
   else copy.set('managedFields', managedFields)
-  return new Map(object).set('metadata', copy)
+  return copyWritten(object).set('metadata', copy)
 }
 
 function withTimeOf(entry: JsonValue, other: JsonValue): JsonValue {

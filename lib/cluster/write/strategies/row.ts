@@ -59,6 +59,8 @@ export interface StrategyRow {
   readonly counted?: readonly string[]
   /** A change counts also where the strategy drops what an update adds. */
   readonly countsDropped?: boolean
+  /** Empty lists and maps that a client writes count as changes, each time. */
+  readonly countsEmpties?: boolean
   /** A create leaves the generation as it came. */
   readonly keepsGeneration?: boolean
   /** An update of the status leaves all metadata alone, but for managedFields. */
@@ -66,6 +68,8 @@ export interface StrategyRow {
   /** Nothing is added to generateName: it is the name. */
   readonly namedByPrefix?: boolean
   readonly createsOnUpdate?: boolean
+  /** An apply to its status creates it, which those of others refuse. */
+  readonly createsByStatus?: boolean
   /** An update must say which version of the object it is of. */
   readonly needsVersion?: boolean
   /** A delete answers with the object, and not with a Status. */

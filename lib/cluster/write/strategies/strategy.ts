@@ -10,7 +10,7 @@ import {
   setMeta,
   textOf,
 } from '../metadata.ts'
-import { hadEmpties } from '../decode/written-empties.ts'
+import { hasEmpties, writtenMember } from '../decode/written-empties.ts'
 import { internalError } from '../refusals.ts'
 import { areEqual } from '../ownership/sets/values.ts'
 import type { WriteKind } from '../write-kind.ts'
@@ -56,8 +56,11 @@ function prepareUpdate(row: StrategyRow, object: JsonObject, { old, context }: U
   const hadChanged = row.countsDropped === true && hasAnyChanged()
   dropGated(row, object, old)
   row.prepareUpdate?.(object, old, context)
-  const hasChanged = hadChanged || hasAnyChanged()
-  if (hasChanged || hadEmpties(object)) setGeneration(object, generationOf(old) + 1)
+  const hasEmpty =
+    row.countsEmpties === true &&
+    row.counted?.some(name => hasEmpties(writtenMember(object, name))) === true
+  const hasChanged = hadChanged || hasEmpty || hasAnyChanged()
+  if (hasChanged) setGeneration(object, generationOf(old) + 1)
 }
 
 function dropGated(row: StrategyRow, object: JsonObject, old: JsonObject | undefined): void {

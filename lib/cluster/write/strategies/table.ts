@@ -54,10 +54,12 @@ export const strategyRows: Readonly<Record<string, StrategyRow>> = {
   },
   'admissionregistration.k8s.io/mutatingwebhookconfigurations': {
     counted: ['webhooks'],
+    countsEmpties: true,
     needsVersion: true,
   },
   'admissionregistration.k8s.io/validatingadmissionpolicies': {
     ...guarded,
+    createsByStatus: true,
     counted: spec,
     needsVersion: true,
   },
@@ -67,6 +69,7 @@ export const strategyRows: Readonly<Record<string, StrategyRow>> = {
   },
   'admissionregistration.k8s.io/validatingwebhookconfigurations': {
     counted: ['webhooks'],
+    countsEmpties: true,
     needsVersion: true,
   },
   'apiextensions.k8s.io/customresourcedefinitions': definitions,
@@ -134,7 +137,7 @@ export const strategyRows: Readonly<Record<string, StrategyRow>> = {
   'internal.apiserver.k8s.io/storageversions': { ...guarded, needsVersion: true },
   'networking.k8s.io/ingressclasses': counted,
   'networking.k8s.io/ingresses': workload,
-  'networking.k8s.io/networkpolicies': counted,
+  'networking.k8s.io/networkpolicies': { ...counted, countsEmpties: true },
   'networking.k8s.io/servicecidrs': guarded,
   'networking.k8s.io/ipaddresses': { namedByPrefix: true },
   'node.k8s.io/runtimeclasses': { createsOnUpdate: true, needsVersion: true },

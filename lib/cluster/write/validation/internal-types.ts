@@ -3,6 +3,8 @@
 
 import { readDataFile } from '../../../base/data-file.ts'
 import { JsonNumber, type JsonObject, type JsonValue, sortTree } from '../../../codec/json/tree.ts'
+import { copyWritten, writtenMember } from '../decode/written-empties.ts'
+import { asWritten } from '../raw-json.ts'
 
 /** Name, name in the API, and type: `*` is a pointer, `[]` a list, `{}` a map. */
 type Row = readonly [name: string, jsonName: string, type: string]
@@ -30,6 +32,7 @@ export function internalValue(type: string, value: JsonValue | undefined): JsonV
   const rows = rowsOf(bare)
   if (rows === undefined) {
     if (isAbsent) return zeroOf(bare)
+    if (bare === 'raw') return asWritten(value)
     return bare === 'map' ? sortTree(value) : value
   }
   const object: JsonObject = value instanceof Map ? value : new Map()
@@ -80,7 +83,7 @@ function zeroOf(type: string): JsonValue {
 function structOf(object: JsonObject, rows: readonly Row[]): JsonObject {
   const struct: JsonObject = new Map()
   for (const [name, jsonName, type] of rows) {
-    if (name !== '') struct.set(name, internalValue(type, object.get(jsonName)))
+    if (name !== '') struct.set(name, internalValue(type, writtenMember(object, jsonName)))
     else {
       // Members of embedded structs are listed here.
       for (const [inner, value] of internalValue(type, object) as JsonObject) {
@@ -96,10 +99,10 @@ const sharedWithNode = ['hostNetwork', 'hostPID', 'hostIPC', 'shareProcessNamesp
 
 function internalPodSpec(spec: JsonObject, rows: readonly Row[]): JsonObject {
   const given = spec.get('securityContext')
-  const security: JsonObject = new Map(given instanceof Map ? given : [])
+  const security: JsonObject = given instanceof Map ? copyWritten(given) : new Map()
   for (const name of sharedWithNode) {
     const value = spec.get(name)
     if (value !== undefined) security.set(name, value)
   }
-  return structOf(new Map([...spec, ['securityContext', security]]), rows)
+  return structOf(copyWritten(spec).set('securityContext', security), rows)
 }

@@ -139,14 +139,14 @@ export function checkTemplateObjectMeta(metadata: Place): void {
   for (const name of notOfTemplates) {
     const place = metadata.in(name)
     const isEmpty = place.value === '' || (name === 'generation' && place.number === 0)
-    if (!place.isSet || isEmpty) continue
+    if (!place.isWritten || isEmpty) continue
     place.as(metadata.in(name === 'uid' ? 'uID' : name).path).forbidden('cannot be set')
   }
 }
 
 /** A field that must not change. */
 export function checkImmutable(place: Place, old: Place, detail = 'field is immutable'): void {
-  if (!isSame(place.value, old.value)) place.invalid(detail, place.value ?? emptyLike(old.value))
+  if (!isSame(place.value, old.value)) place.invalid(detail, place.written ?? emptyLike(old.value))
 }
 
 /** Equal as Go's semantic equality has it: what is absent is empty. */

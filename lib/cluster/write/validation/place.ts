@@ -20,6 +20,7 @@ import {
   tooLong,
   tooMany,
 } from '../field-errors.ts'
+import { writtenMember } from '../decode/written-empties.ts'
 import { errorsMaxLength, tooLarge } from '../refusals.ts'
 import type { Format } from './formats.ts'
 
@@ -34,21 +35,31 @@ export class Place {
   readonly path: string
   /** Shared by all places of an object. */
   readonly errors: FieldError[]
+  /** The value that it is a member of. */
+  readonly #parent: JsonValue | undefined
 
-  constructor(value: JsonValue | undefined, path: string, errors: FieldError[]) {
+  constructor(
+    value: JsonValue | undefined,
+    path: string,
+    errors: FieldError[],
+    parent?: JsonValue,
+  ) {
     this.value = value
     this.path = path
     this.errors = errors
+    this.#parent = parent
   }
 
   /** The place of a member; of a member of a member. */
   in(...names: readonly string[]): Place {
     let { value, path } = this
+    let parent: JsonValue | undefined
     for (const name of names) {
+      parent = value
       value = value instanceof Map ? value.get(name) : undefined
       path = child(path, name)
     }
-    return new Place(value, path, this.errors)
+    return new Place(value, path, this.errors, parent)
   }
 
   /** The same value under another path, or the same path with another value. */
@@ -115,6 +126,22 @@ export class Place {
   /** Not null and not absent: a pointer that is set. */
   get isSet(): boolean {
     return this.value !== undefined && this.value !== null
+  }
+
+  /** The value as the client wrote it: a list or a map that is there although it is empty. */
+  get written(): JsonValue | undefined {
+    if (this.value !== undefined || !(this.#parent instanceof Map)) return this.value
+    return writtenMember(this.#parent, this.#member)
+  }
+
+  /** True for a list or a map that is not nil in Go. */
+  get isWritten(): boolean {
+    return (this.written ?? null) !== null
+  }
+
+  /** The value as errors show it. */
+  get shown(): JsonValue {
+    return this.written ?? null
   }
 
   /** Size of a list or a map; characters of a text. */

@@ -55,7 +55,7 @@ function checkExitCodes(codes: Place, containers: ReadonlySet<string>): void {
   if (container.isSet && !containers.has(container.text)) {
     container.invalid('must be one of the container or initContainer names in the pod template')
   }
-  if (values.size === 0) values.invalid('at least one value is required', values.value ?? null)
+  if (values.size === 0) values.invalid('at least one value is required', values.shown)
   else if (values.size > 255) values.tooMany(255)
   const seen = new Set<number>()
   let isOrdered = true

@@ -65,8 +65,7 @@ function checkRequest(object: Place, old?: Place): void {
   const spec = object.in('spec')
   const request = spec.in('request')
   if (!isCertificateRequest(request.text)) {
-    const shown = request.text === '' ? null : (request.value ?? null)
-    request.invalid('PEM block type must be CERTIFICATE REQUEST', shown)
+    request.invalid('PEM block type must be CERTIFICATE REQUEST', request.shown)
   }
   checkUsages(spec.in('usages'), old?.in('spec', 'usages').texts ?? [])
   const signer = spec.in('signerName')

@@ -1,6 +1,7 @@
 /** The parts of ResourceClaims that both what is wanted and what was given have. */
 
 import { textFromTree } from '../../../../codec/json/tree.ts'
+import { isSameRaw } from '../../raw-json.ts'
 import { byteLength, dnsLabel } from '../formats.ts'
 import type { Place } from '../place.ts'
 import { checkDriverName } from '../pods/volumes.ts'
@@ -58,4 +59,12 @@ export function checkOpaque(config: Place): void {
   else if (parameters.object === undefined) {
     parameters.invalid('must be a valid JSON object', '<value omitted>')
   }
+}
+
+/** True if the opaque parameters of both are the same to Go, which has them as bytes. */
+export function hasSameParameters(devices: Place, old: Place): boolean {
+  const [now, before] = [devices, old].map(of => {
+    return of.in('config').items.map(config => config.in('opaque', 'parameters').value ?? null)
+  })
+  return isSameRaw(now, before)
 }

@@ -137,8 +137,17 @@ function checkImmutableContent(object: Place, old: Place, names: readonly string
   const detail = 'field is immutable when `immutable` is set'
   if (!object.in('immutable').isTrue) object.in('immutable').forbidden(detail)
   for (const name of names) {
-    if (!isSame(object.in(name).value, old.in(name).value)) object.in(name).forbidden(detail)
+    const place = object.in(name)
+    if (!isSame(place.value, old.in(name).value) || isEmptied(object, name)) place.forbidden(detail)
   }
+}
+
+/** True for a map that is written as an empty one, which is a change here of one that is not
+ *  there: what is stored has none that are empty. A ConfigMap's data are there by default. */
+function isEmptied(object: Place, name: string): boolean {
+  const place = object.in(name)
+  const hasDefault = name === 'data' && object.in('kind').text === 'ConfigMap'
+  return !place.isSet && place.isWritten && !hasDefault
 }
 
 /** Checks a finalizer of a namespace. */

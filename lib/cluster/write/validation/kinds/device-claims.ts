@@ -7,7 +7,13 @@ import type { KindRules } from '../kind-rules.ts'
 import { checkTemplateObjectMeta, isSame } from '../object-meta.ts'
 import type { Place, Rule } from '../place.ts'
 import { isExtended } from '../pods/resources.ts'
-import { checkNames, checkOpaque, type Requests, requestsOf } from './claim-parts.ts'
+import {
+  checkNames,
+  checkOpaque,
+  hasSameParameters,
+  type Requests,
+  requestsOf,
+} from './claim-parts.ts'
 import { checkDeviceExpression } from './device-expressions.ts'
 import { checkClaimStatus } from './device-statuses.ts'
 import { checkMemberName, checkSet } from './resource-slices.ts'
@@ -42,8 +48,12 @@ function checkTemplate(object: Place): void {
 }
 
 function checkSameSpec(object: Place, old: Place, shown: JsonValue): void {
-  const spec = object.in('spec')
-  if (!isSame(spec.value, old.in('spec').value)) spec.invalid('field is immutable', shown)
+  const [spec, before] = [object.in('spec'), old.in('spec')]
+  const isKept =
+    isSame(spec.value, before.value) &&
+    hasSameParameters(spec.in('devices'), before.in('devices')) &&
+    hasSameParameters(spec.in('spec', 'devices'), before.in('spec', 'devices'))
+  if (!isKept) spec.invalid('field is immutable', shown)
 }
 
 function shownTemplate(spec: Place): JsonObject {

@@ -13,6 +13,7 @@ import {
   checkNames,
   checkOpaque,
   checkReference,
+  hasSameParameters,
   type Requests,
   requestsOf,
 } from './claim-parts.ts'
@@ -35,7 +36,10 @@ export function checkClaimStatus(object: Place, old: Place): void {
   if (!allocation.isSet) return
   const before = old.in('status', 'allocation')
   if (!before.isSet) checkAllocation(allocation, requestsOf(object.in('spec', 'devices')))
-  else if (!isSame(allocation.value, before.value)) {
+  else if (
+    !isSame(allocation.value, before.value) ||
+    !hasSameParameters(allocation.in('devices'), before.in('devices'))
+  ) {
     const shown = internalValue('AllocationResult', allocation.value)
     allocation.invalid('field is immutable', shown)
   }

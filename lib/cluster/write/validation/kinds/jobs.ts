@@ -95,7 +95,7 @@ function checkSelectedJob(spec: Place): void {
   else selector.required()
   if (!isValidSelector(selector)) return
   if (selector.isSet && selects(selector, labels.object ?? new Map())) return
-  labels.invalid('`selector` does not match template `labels`', labels.value ?? null)
+  labels.invalid('`selector` does not match template `labels`', labels.shown)
 }
 
 const counts = [

@@ -52,7 +52,7 @@ export const networkingRules: Readonly<Record<string, KindRules>> = {
 function checkIngress(spec: Place): void {
   const [backend, rules] = [spec.in('defaultBackend'), spec.in('rules')]
   if (rules.size === 0 && !backend.isSet) {
-    spec.invalid('either `defaultBackend` or `rules` must be specified', rules.value ?? null)
+    spec.invalid('either `defaultBackend` or `rules` must be specified', rules.shown)
   }
   if (backend.isSet) checkBackend(backend)
   for (const rule of rules.items) checkRule(rule)

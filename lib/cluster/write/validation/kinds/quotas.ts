@@ -28,7 +28,7 @@ export const quotaRules: Readonly<Record<string, KindRules>> = {
       const [now, before] = [scopes, old.in('spec', 'scopes')].map(place => {
         return [...new Set(place.texts)].sort().join(' ')
       })
-      if (now !== before) scopes.invalid('field is immutable', scopes.value ?? null)
+      if (now !== before) scopes.invalid('field is immutable', scopes.shown)
     },
     subresources: {
       status: object => {

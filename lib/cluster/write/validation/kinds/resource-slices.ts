@@ -38,7 +38,7 @@ function checkSlice(spec: Place, old: Place | undefined): void {
   }
   checkNodesOfSlice(spec)
   const [devices, counters] = [spec.in('devices'), spec.in('sharedCounters')]
-  if (devices.isSet && counters.isSet) {
+  if (devices.isWritten && counters.isWritten) {
     spec.invalid('only one of `sharedCounters` or `devices` is allowed', '')
   }
   const known = new Map(old?.in('devices').items.map(device => [device.in('name').text, device]))
@@ -90,7 +90,7 @@ function checkNodesOfSlice(spec: Place): void {
   checkNodesSelected(selector, set)
   const terms = selector.in('nodeSelectorTerms')
   if (selector.isSet && terms.size !== 1) {
-    const value = internalValue('[]NodeSelectorTerm', terms.value)
+    const value = internalValue('[]NodeSelectorTerm', terms.written)
     terms.invalid('must have exactly one node selector term', value)
   }
   for (const name of ['allNodes', 'perDeviceNodeSelection']) {
@@ -253,10 +253,10 @@ export function checkBindings(device: Place): void {
   checkUnique(failures, other)
   const [both, needed] = ['bindingConditions', 'bindingFailureConditions']
   if (conditions.size === 0 && failures.size > 0) {
-    conditions.invalid(`${both} are required to use ${needed}`, conditions.value ?? null)
+    conditions.invalid(`${both} are required to use ${needed}`, conditions.shown)
   }
   if (failures.size === 0 && conditions.size > 0) {
-    failures.invalid(`${needed} are required to use ${both}`, failures.value ?? null)
+    failures.invalid(`${needed} are required to use ${both}`, failures.shown)
   }
 }
 

@@ -74,5 +74,5 @@ function checkRangesUpdate(spec: Place, old: Place): void {
     const [range] = ranges.items
     if (range !== undefined && range.text !== before.texts[0]) range.invalid(detail)
     checkRanges(spec)
-  } else ranges.invalid(detail, ranges.value ?? null)
+  } else ranges.invalid(detail, ranges.shown)
 }

@@ -45,7 +45,7 @@ function checkClusterIPsUpdate(spec: Place, before: Place): void {
   const addresses = spec.in('clusterIPs')
   const [now, then] = [addresses.texts[0], before.in('clusterIPs').texts[0]]
   if (then === undefined || now === then) return
-  addresses.as('spec.clusterIPs[0]').invalid(unchangeable, addresses.value ?? null)
+  addresses.as('spec.clusterIPs[0]').invalid(unchangeable, addresses.shown)
 }
 
 function checkLoadBalancerUpdate(spec: Place, before: Place): void {

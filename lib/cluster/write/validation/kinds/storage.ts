@@ -52,7 +52,7 @@ export const storageRules: Readonly<Record<string, KindRules>> = {
       ] as const) {
         const place = object.in('spec', name)
         if (isSame(place.value, old.in('spec', name).value)) continue
-        place.as(`spec.${path}`).invalid('field is immutable', place.value ?? null)
+        place.as(`spec.${path}`).invalid('field is immutable', place.shown)
       }
     },
   },

@@ -135,7 +135,7 @@ function checkClasses(spec: Place, isInline: boolean): void {
 function checkCapacity(capacity: Place): void {
   if (capacity.size === 0) capacity.required()
   if (!capacity.in('storage').isSet || capacity.size > 1) {
-    capacity.notSupported(['storage'], capacity.value ?? null)
+    capacity.notSupported(['storage'], capacity.shown)
   }
   for (const [name, amount] of capacity.entries) {
     const nanos = quantityNanos(amount.text)

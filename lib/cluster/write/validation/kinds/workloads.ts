@@ -6,6 +6,7 @@ import { dnsLabel, dnsSubdomainInBytes, percent } from '../formats.ts'
 import type { KindRules } from '../kind-rules.ts'
 import { checkChangedMeta, checkImmutable, checkNewMeta, isSame } from '../object-meta.ts'
 import { NamedText } from '../../field-errors.ts'
+import { asWritten, isSameRaw } from '../../raw-json.ts'
 import { Place } from '../place.ts'
 import { checkClaimSpec } from '../pods/claims.ts'
 import { checkTemplate, checkTemplateMeta } from '../pods/pod-spec.ts'
@@ -69,7 +70,10 @@ export const workloadRules: Readonly<Record<string, KindRules>> = {
     update: (object, old) => {
       checkNewMeta(object)
       object.in('revision').notNegative()
-      checkImmutable(object.in('data'), old.in('data'))
+      const data = object.in('data')
+      if (!isSameRaw(data.value, old.in('data').value)) {
+        data.invalid('field is immutable', asWritten(data.value ?? null))
+      }
     },
   },
 }
@@ -163,7 +167,7 @@ function checkMatch(template: Place, selector: Place): void {
   const labels = template.in('metadata', 'labels')
   const isMet = selector.isSet && selects(selector, labels.object ?? new Map())
   if (!isMet) {
-    labels.invalid('`selector` does not match template `labels`', labels.value ?? null)
+    labels.invalid('`selector` does not match template `labels`', labels.shown)
   }
 }
 

@@ -1,6 +1,7 @@
 /** Ephemeral containers (KEP-277): added to a running pod to look into it, and never changed or
  *  removed. They may set less than others, since nothing may rely upon them. */
 
+import { hasEmpties } from '../../decode/written-empties.ts'
 import { isSame } from '../object-meta.ts'
 import type { Place } from '../place.ts'
 import { checkContainer, checkImage, type PodContext } from './containers.ts'
@@ -36,7 +37,7 @@ export function checkEphemeralContainers(spec: Place, context: PodContext): void
     names.add(name.text)
     if (target.text !== '' && !others.has(target.text)) target.notFound(target.text)
     for (const member of notTheirs) {
-      if (isNotZero(container.in(member))) container.in(member).forbidden(unwanted)
+      if (isNotZero(container.in(member), member)) container.in(member).forbidden(unwanted)
     }
     for (const mount of container.in('volumeMounts').items) {
       for (const path of ['subPath', 'subPathExpr']) {
@@ -47,8 +48,8 @@ export function checkEphemeralContainers(spec: Place, context: PodContext): void
 }
 
 /** Resources without a member are the zero value of their struct, and there by default. */
-function isNotZero({ isSet, value }: Place): boolean {
-  return isSet && !(value instanceof Map && value.size === 0)
+function isNotZero(place: Place, member: string): boolean {
+  return member === 'resources' ? place.size > 0 || hasEmpties(place.value) : place.isWritten
 }
 
 /** The rules of `pods/ephemeralcontainers`, of a pod that has been checked as one. A

@@ -11,7 +11,7 @@ export function checkPodResources(spec: Place, claimNames: ReadonlySet<string>):
     resources.forbidden('may not be set for a windows pod')
     return
   }
-  if (resources.in('claims').isSet) {
+  if (resources.in('claims').isWritten) {
     resources.in('claims').forbidden('claims may not be set for Resources at pod-level')
   }
   checkRequirements(resources, claimNames, true)

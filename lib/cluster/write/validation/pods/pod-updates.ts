@@ -74,7 +74,7 @@ function checkGated(spec: Place, before: Place, rest: JsonObject): void {
     if (isWider) {
       now.invalid(
         'only additions to spec.nodeSelector are allowed (no mutations or deletions)',
-        now.value ?? null,
+        now.shown,
       )
     }
     keep(rest, before.object ?? new Map(), 'nodeSelector')
