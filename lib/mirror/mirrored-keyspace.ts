@@ -136,7 +136,8 @@ export class MirroredKeyspace {
     this.#contents++
     this.store.restore(BTree.empty(), 0 as Revision)
     this.stopJoining()
-    if (hadContents) this.#sink.reset(this.name, reason)
+    // Whoever follows may hold something also of a dropped one that is empty.
+    if (hadContents || this.#isDropped) this.#sink.reset(this.name, reason)
   }
 
   drop(): void {

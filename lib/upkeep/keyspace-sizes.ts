@@ -47,6 +47,11 @@ export class KeyspaceSizes implements Follower {
     return this.#bytes.get(keyspace) ?? 0
   }
 
+  /** Number of keyspaces whose bytes are kept. */
+  get size(): number {
+    return this.#bytes.size
+  }
+
   /** Those of all keyspaces. */
   get totalBytes(): number {
     let total = 0
@@ -90,8 +95,11 @@ export class KeyspaceSizes implements Follower {
   async #count(keyspace: Key): Promise<void> {
     const { storeOf, clock } = this.#options
     const store = storeOf(keyspace)
+    if (store === undefined) {
+      this.forget(keyspace)
+      return
+    }
     this.#bytes.set(keyspace, 0)
-    if (store === undefined) return
     const slice = new Slice(clock, sliceMs)
     let bytes = 0
     let entries = 0

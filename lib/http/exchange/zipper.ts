@@ -62,12 +62,13 @@ export class Zipper {
   #zipAndKeep(bytes: Uint8Array, holder: SegmentHolder): Promise<ZippedRun> {
     const known = this.#pending.get(holder)
     if (known !== undefined) return known
-    const zipping = zipped(bytes, keptLevel).then(run => {
-      this.#pending.delete(holder)
-      const segment = { bytes: run.deflated, ends: noEnds, zipped: run }
-      this.#cache.set(holder, name, segment, run.deflated.length + overheadBytes)
-      return run
-    })
+    const zipping = zipped(bytes, keptLevel)
+      .then(run => {
+        const segment = { bytes: run.deflated, ends: noEnds, zipped: run }
+        this.#cache.set(holder, name, segment, run.deflated.length + overheadBytes)
+        return run
+      })
+      .finally(() => this.#pending.delete(holder))
     this.#pending.set(holder, zipping)
     return zipping
   }

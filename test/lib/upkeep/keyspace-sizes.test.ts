@@ -35,3 +35,24 @@ t.test('what is read anew is counted, and changes are added up', async t => {
   t.equal(sizes.bytesOf(name), counted - 500, 'counting says the same')
   sizes.stop()
 })
+
+t.test('a keyspace that is not mirrored any more has no size', async t => {
+  const clock = new FakeClock()
+  let store: Keyspace | undefined = new Keyspace({
+    maxBatches: 1_000,
+    maxAgeMs: 1e9,
+    maxBytes: 1e9,
+  })
+  store.restore([entry(keyFromText('/a/1'), 1000, 1)], revision(1))
+  const sizes = new KeyspaceSizes({ storeOf: () => store, clock })
+  sizes.start()
+  sizes.stateChanged(name)
+  await clock.advance(1_000)
+  t.equal(sizes.size, 1)
+  store = undefined
+  sizes.reset(name)
+  await clock.advance(1_000)
+  t.equal(sizes.size, 0)
+  t.equal(sizes.totalBytes, 0)
+  sizes.stop()
+})

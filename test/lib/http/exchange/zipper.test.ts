@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { gunzipSync } from 'node:zlib'
+import { syncBuiltinESMExports } from 'node:module'
+import zlib, { gunzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import t from 'tap'
 import { noteKept, type Segment } from '../../../../lib/codec/output/segments.ts'
@@ -52,6 +53,21 @@ t.test('what is kept is compressed once, also for two who ask at once', async t 
   t.equal(cache.bytes, bytes)
   cache.dropTo(0)
   t.strictSame(await zipAll(zipper, leaves), first, 'and again when it was dropped')
+})
+
+t.test('what could not be compressed is compressed when it is asked for again', async t => {
+  const zipper = new Zipper(new SegmentCache<Segment>(1_000_000))
+  const leaf = kept(Buffer.alloc(50_000, 'a'))
+  const { deflateRaw } = zlib
+  const fail = (_bytes: unknown, _options: unknown, done: (error: Error) => void): void =>
+    done(new Error('no memory'))
+  Object.assign(zlib, { deflateRaw: fail })
+  syncBuiltinESMExports()
+  const both = [zipAll(zipper, [leaf]), zipAll(zipper, [leaf])]
+  for (const one of both) await t.rejects(one, { message: 'no memory' })
+  Object.assign(zlib, { deflateRaw })
+  syncBuiltinESMExports()
+  t.strictSame(gunzipSync(await zipAll(zipper, [leaf])), leaf)
 })
 
 t.test('who leaves in the middle has no more made', async t => {

@@ -152,6 +152,12 @@ t.test('a keyspace outside of what is mirrored, or added twice, is refused', asy
   })
 })
 
+t.test('followers are told also of a dropped keyspace that has nothing yet', async t => {
+  const { mirror, sink } = await createJoining()
+  mirror.drop('c')
+  t.equal(sink.told.at(-1), 'reset c dropped')
+})
+
 t.test('a join whose read is older than the stream is not believed', async t => {
   const { etcd, mirror, clock, counts, release } = await createJoining()
   const stale = etcd.header
