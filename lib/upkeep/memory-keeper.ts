@@ -142,7 +142,6 @@ export class MemoryKeeper {
     this.#isOver = isOver
   }
 
-  /** Values lie in memory once, everything else in each tree. */
   /** The largest histories are trimmed first. */
   #trimHistories(excess: number): void {
     const { keyspaces, storeOf, copies } = this.#options

@@ -2,9 +2,11 @@
 
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Clock } from '../../base/clock.ts'
 import { noteAccepted } from './accepted.ts'
 import type { Exchange, OnFault, Peer, ResponseHeaders, Takeover } from './exchange.ts'
 import { guarded } from './guarded.ts'
+import { passOver, restMaxBytes } from './parting.ts'
 import { peerOf } from './peer.ts'
 import { writePieces } from './write-pieces.ts'
 
@@ -39,25 +41,30 @@ function waitingOn(socket: Socket): Set<() => void> {
   return waiting
 }
 
+export interface Http1Services {
+  readonly clock: Pick<Clock, 'setTimer'>
+  readonly onFault: OnFault
+}
+
 export class Http1Exchange implements Exchange {
   readonly version = '1.1'
   readonly #response: ServerResponse
   readonly body: IncomingMessage
   readonly takeover: Takeover | undefined
-  readonly #onFault: OnFault
+  readonly #services: Http1Services
   sentBytes: number | undefined = undefined
   #isLost = false
 
   constructor(
     request: IncomingMessage,
     response: ServerResponse,
-    onFault: OnFault,
+    services: Http1Services,
     takeover?: Takeover,
   ) {
     this.body = request
     this.takeover = takeover
     this.#response = response
-    this.#onFault = onFault
+    this.#services = services
     // A client that goes away in the middle of a response is not a failure of ours; `onClose` tells
     // the handler.
     response.on('error', () => {})
@@ -122,7 +129,9 @@ export class Http1Exchange implements Exchange {
 
   respond(status: number, headers: ResponseHeaders, length?: number): void {
     if (this.isClosed) return
-    const all = length === undefined ? headers : { ...headers, 'content-length': String(length) }
+    const all: Record<string, string | readonly string[]> = { ...headers }
+    if (length !== undefined) all['content-length'] = String(length)
+    if (this.#willLeaveMuch) all['connection'] = 'close'
     this.#response.writeHead(status, all as Record<string, string | string[]>)
   }
 
@@ -141,7 +150,7 @@ export class Http1Exchange implements Exchange {
   }
 
   onDrain(task: () => void): void {
-    this.#response.once('drain', guarded(this, task, this.#onFault))
+    this.#response.once('drain', guarded(this, task, this.#services.onFault))
   }
 
   end(piece?: Uint8Array, trailers?: ResponseHeaders): void {
@@ -165,15 +174,15 @@ export class Http1Exchange implements Exchange {
     response.end()
   }
 
-  /** Once the response is sent, the rest of the body is read and thrown away: the next request
-   *  comes behind it. Node does so with a body of which nothing was read. */
+  /** More of the body is to come than is read after the response. */
+  get #willLeaveMuch(): boolean {
+    const { complete, headers } = this.body
+    return !complete && Number(headers['content-length'] ?? 0) > restMaxBytes
+  }
+
   #passOver(): void {
     const { body } = this
-    if (!this.hasBody || body.readableEnded) return
-    this.#response.once('finish', () => {
-      body.removeAllListeners('readable')
-      body.resume()
-    })
+    if (this.hasBody && !body.readableEnded) passOver(body, this.#response, this.#services.clock)
   }
 
   abort(): void {
@@ -181,7 +190,7 @@ export class Http1Exchange implements Exchange {
   }
 
   onClose(task: () => void): () => void {
-    const safe = guarded(this, task, this.#onFault)
+    const safe = guarded(this, task, this.#services.onFault)
     if (this.isClosed) safe()
     else this.#response.on('close', safe)
     return () => this.#response.off('close', safe)

@@ -1,6 +1,8 @@
 /** The answers to bytes that are no request of HTTP/1.1. */
 
-import type * as net from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { Clock } from '../../base/clock.ts'
+import { partWith } from './parting.ts'
 
 /** All header lines of a request together. kube-apiserver takes 1 MiB; nothing that reads needs
  *  more than tokens and a URL. */
@@ -9,9 +11,10 @@ export const headersMaxBytes: number = 64 * 1024
 /** Answers what is not HTTP, or has too many or too long headers, and closes the connection. */
 export function refuseMalformed(
   error: NodeJS.ErrnoException,
-  socket: net.Socket | { destroy(): void },
+  socket: Duplex,
+  clock: Pick<Clock, 'setTimer'>,
 ): void {
-  if (!('writable' in socket) || !socket.writable) {
+  if (!socket.writable) {
     socket.destroy()
     return
   }
@@ -23,5 +26,6 @@ export function refuseMalformed(
     ? `request headers are above ${headersMaxBytes} bytes`
     : 'not a well-formed HTTP/1.1 request'
   const head = `HTTP/1.1 ${status} ${reason}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n`
-  socket.end(head + body)
+  socket.write(head + body)
+  partWith(socket, clock)
 }

@@ -14,13 +14,14 @@ import { unreachable } from '../../base/assert.ts'
 import type { Exchange, Handler, OnFault } from './exchange.ts'
 import { onFirstBytes } from './first-bytes.ts'
 import { guarded } from './guarded.ts'
-import { closesFlood, Http1Exchange } from './h1.ts'
+import { closesFlood, Http1Exchange, type Http1Services } from './h1.ts'
 import { WaitingTakeover } from './takeover.ts'
 import { sendWhole } from './respond.ts'
 import { headersMaxBytes, refuseMalformed } from './malformed.ts'
 import { Arrivals } from './arrivals.ts'
 import { BareConnections } from './bare/connections.ts'
 import { Http2Connections } from './http2/connections.ts'
+import { partWith } from './parting.ts'
 import { StalledClients } from './stalled.ts'
 import { StreamLimits } from './stream-limits.ts'
 
@@ -89,7 +90,7 @@ export class Server {
   readonly #http2: Http2Connections
   readonly #bare: BareConnections
   #handler: Handler
-  readonly #onFault: OnFault
+  readonly #services: Http1Services
   readonly #exchanges = new Bag<Exchange>()
   readonly #stalled: StalledClients
   readonly #arrivals: Arrivals
@@ -102,7 +103,7 @@ export class Server {
   private constructor(options: ServerOptions) {
     const { listen, handler, tls, clock, takesUpgrades = false } = options
     this.#handler = handler
-    this.#onFault = options.onFault
+    this.#services = { clock, onFault: options.onFault }
     this.#times = {
       idleTimeoutMs: options.idleTimeoutMs ?? idleTimeoutMs,
       headersTimeoutMs: options.headersTimeoutMs ?? headersTimeoutMs,
@@ -110,7 +111,7 @@ export class Server {
     this.#bare = new BareConnections({
       ...this.#times,
       clock,
-      onFault: this.#onFault,
+      onFault: this.#services.onFault,
       isLeaving: () => this.#isLeaving,
       begin: (exchange, socket) => this.#begin(exchange, socket),
     })
@@ -118,7 +119,7 @@ export class Server {
     this.#arrivals = new Arrivals(clock)
     this.#http2 = new Http2Connections({
       clock,
-      onFault: this.#onFault,
+      onFault: this.#services.onFault,
       idleTimeoutMs: this.#times.idleTimeoutMs,
       arrivals: this.#arrivals,
       limits: new StreamLimits(clock),
@@ -150,10 +151,10 @@ export class Server {
       const response = new http.ServerResponse(request)
       response.shouldKeepAlive = false
       response.assignSocket(socket)
-      response.on('finish', () => socket.end())
+      response.on('finish', () => partWith(socket, this.#services.clock))
       socket.on('error', () => {})
       const takeover = new WaitingTakeover(socket, head)
-      this.#begin(new Http1Exchange(request, response, this.#onFault, takeover), socket)
+      this.#begin(new Http1Exchange(request, response, this.#services, takeover), socket)
     })
   }
 
@@ -284,9 +285,11 @@ export class Server {
     server.on('request', (request, response) => {
       if (closesFlood(request)) return
       if (this.#isLeaving) response.shouldKeepAlive = false
-      this.#begin(new Http1Exchange(request, response, this.#onFault), request.socket)
+      this.#begin(new Http1Exchange(request, response, this.#services), request.socket)
     })
-    server.on('clientError', refuseMalformed)
+    server.on('clientError', (error, socket) =>
+      refuseMalformed(error, socket, this.#services.clock),
+    )
     return server
   }
 
@@ -301,7 +304,7 @@ export class Server {
     const handle = (): void => {
       if (!exchange.isClosed) this.#handler(exchange)
     }
-    const start = guarded(exchange, handle, this.#onFault)
+    const start = guarded(exchange, handle, this.#services.onFault)
     this.#arrivals.request(connection, start)
   }
 

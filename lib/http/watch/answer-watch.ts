@@ -22,7 +22,7 @@ import type { UpstreamSide } from '../exchange/upstream-side.ts'
 import type { Fairness } from '../limits/fairness.ts'
 import { gated, answerForm } from '../exchange/answer-form.ts'
 import { holdWatch } from '../limits/fair-share.ts'
-import { writable } from '../server/respond.ts'
+import { answerMaxMs, writable } from '../server/respond.ts'
 import { type Frames, InitialState, type StateServices } from './initial-state.ts'
 import { WatchResponse } from './watch-response.ts'
 import { framingOf } from './watch-framing.ts'
@@ -184,12 +184,14 @@ async function sendState(
 ): Promise<boolean> {
   const { connection } = state
   const slice = new Slice(clock)
+  // As long as it goes on, it keeps all objects as they were.
+  const endMs = clock.monotonicMs() + answerMaxMs
   const outcome = { isWhole: false }
   const frames = countedFrames(state, slice, outcome)
   for await (const piece of connection.isZipped ? reply.zip(frames) : frames) {
     if (signal.aborted || !connection.isOpen) return false
     const isFull = !exchange.write(piece)
-    if (isFull && (await writable(exchange, clock)) !== 'sent') return false
+    if (isFull && (await writable(exchange, clock, endMs)) !== 'sent') return false
     // A thousand sockets may drain at once, so each continues in its turn.
     if (isFull || slice.isOver) await slice.next()
   }

@@ -16,6 +16,7 @@ import type { PeerCertificate, TLSSocket } from 'node:tls'
 import { Service } from '../../../lib/compose/service.ts'
 import type { Client } from '../../../lib/etcd/client.ts'
 import { Http1Exchange } from '../../../lib/http/server/h1.ts'
+import { systemClock } from '../../../lib/ops/system.ts'
 import { type Before, type DirectAnswer, json, type SeenRequest } from './answers.ts'
 import { answerEcho } from './echo.ts'
 import { answerExec } from './exec.ts'
@@ -226,8 +227,8 @@ export class TestUpstream {
       send(response, await filteredDiscovery(this.service, seen, this.switchedOff))
     } else {
       const written = await this.#writer.answer(seen, () => bodyOf(request))
-      if (written === undefined) this.service.handler(new Http1Exchange(request, response, endTest))
-      else send(response, written)
+      if (written !== undefined) send(response, written)
+      else this.service.handler(new Http1Exchange(request, response, http1Services))
     }
   }
 
@@ -282,3 +283,5 @@ export async function upstreamReady({ service }: TestUpstream): Promise<void> {
 function endTest(error: unknown): never {
   throw error
 }
+
+const http1Services = { clock: systemClock, onFault: endTest }

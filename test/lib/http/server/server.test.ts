@@ -385,7 +385,7 @@ t.test('what is left of a body does not stand before the next request', async t 
   for (const target of ['/limited', '/begun', '/']) {
     const socket = net.connect(port, '127.0.0.1')
     t.teardown(() => socket.destroy())
-    const bytes = 1_000_000
+    const bytes = 250_000
     socket.write(`POST ${target} HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes}\r\n\r\n`)
     socket.write(Buffer.alloc(100_000))
     await once(socket, 'data')
@@ -398,3 +398,77 @@ t.test('what is left of a body does not stand before the next request', async t 
     )
   }
 })
+
+/** A connection whose request is answered before its body has come. */
+async function refused(t: Test, port: number, head: string): Promise<net.Socket> {
+  const socket = net.connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+  t.teardown(() => socket.destroy())
+  socket.on('error', () => {})
+  socket.write(`${head}\r\nHost: x\r\n\r\n`)
+  return socket
+}
+
+/** Sends a byte every so often until the connection is closed; returns the time that it took. */
+async function dripped(clock: FakeClock, socket: net.Socket, everyMs: number): Promise<number> {
+  const sinceMs = clock.monotonicMs()
+  while (!socket.closed) {
+    socket.write('x')
+    await clock.advance(everyMs)
+    // For the system to carry it.
+    await sleep(1)
+  }
+  return clock.monotonicMs() - sinceMs
+}
+
+t.test('a client that drips what is left of a body is cut off', async t => {
+  const clock = new FakeClock()
+  const { port } = await serve(t, echo, false, clock)
+  const socket = await refused(t, port, 'POST / HTTP/1.1\r\nContent-Length: 100000')
+  await once(socket, 'data')
+  t.ok((await dripped(clock, socket, 1_000)) >= 30_000, 'not before its time')
+})
+
+t.test('of a body without end so much is read, and then no more', async t => {
+  const clock = new FakeClock()
+  const { port } = await serve(t, echo, false, clock)
+  const socket = await refused(t, port, 'POST / HTTP/1.1\r\nTransfer-Encoding: chunked')
+  let sent = 0
+  const more = (): void => {
+    while (!socket.destroyed && socket.write(`8000\r\n${'x'.repeat(0x8000)}\r\n`)) sent += 0x8000
+  }
+  socket.on('drain', more)
+  more()
+  t.match(await bodyOf(socket), /^HTTP\/1\.1 200 [^]*POST \/ x -/, 'the answer, and our end')
+  await dripped(clock, socket, 500)
+  t.ok(sent < 16 * 1024 * 1024, `${sent}`)
+})
+
+t.test('a client that announces too much is told that its connection ends', async t => {
+  const clock = new FakeClock()
+  const { port } = await serve(t, echo, false, clock)
+  const socket = await refused(t, port, 'POST / HTTP/1.1\r\nContent-Length: 1000000')
+  socket.write(Buffer.alloc(100_000))
+  const answer = await bodyOf(socket)
+  t.match(answer, /^HTTP\/1\.1 200 [^]*connection: close[^]*POST \/ x -/i)
+  await dripped(clock, socket, 1_000)
+})
+
+for (const [what, head] of [
+  ['a refused upgrade', 'GET / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: x'],
+  ['what is no HTTP', 'nonsense'],
+] as const) {
+  t.test(`a client that stays after ${what} is cut off`, async t => {
+    const clock = new FakeClock()
+    const server = await Server.listen({
+      listen: loopback,
+      handler: echo,
+      onFault,
+      clock,
+      takesUpgrades: true,
+    })
+    t.teardown(() => server.close())
+    const socket = await refused(t, server.port, head)
+    t.match(await bodyOf(socket), /^HTTP\/1\.1 [24]00 /)
+    await dripped(clock, socket, 500)
+  })
+}

@@ -4,6 +4,7 @@ import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
 import type { Clock } from '../../../../lib/base/clock.ts'
 import { ObjectEncoder } from '../../../../lib/codec/output/object-encoder.ts'
 import type { Segment } from '../../../../lib/codec/output/segments.ts'
+import { answerMaxMs, slowReaderTimeoutMs } from '../../../../lib/http/server/respond.ts'
 import { answerWatch, type WatchServices } from '../../../../lib/http/watch/answer-watch.ts'
 import type { RequestContext } from '../../../../lib/http/exchange/request-context.ts'
 import type { MakeReader } from '../../../../lib/kube/selectors/filter.ts'
@@ -12,7 +13,7 @@ import { planRead, type WatchPlan } from '../../../../lib/kube/read-plan.ts'
 import { Turns } from '../../../../lib/ops/turns.ts'
 import { SegmentCache } from '../../../../lib/store/segments.ts'
 import { collector } from '../../../support/program/collector.ts'
-import { settle } from '../../../support/fake-clock.ts'
+import { FakeClock, settle } from '../../../support/fake-clock.ts'
 import { builtIn } from '../../../support/kube/kube-builders.ts'
 import { configMaps, shownAs } from '../../../support/kube/outputs.ts'
 import { ScriptedExchange } from '../../../support/http/scripted-exchange.ts'
@@ -88,6 +89,7 @@ interface Special {
   readonly query?: string
   readonly makeReader?: MakeReader
   readonly upstream?: object
+  readonly clock?: Clock
 }
 
 /** Opens a streaming list, as a request that has been understood and has waited for its
@@ -96,7 +98,7 @@ function stream(
   world: WatchWorld,
   exchange: ScriptedExchange,
   log: Log,
-  { query: more = '', makeReader, upstream }: Special = {},
+  { query: more = '', makeReader, upstream, clock = log.clock }: Special = {},
 ): void {
   const resource = builtIn('configmaps')
   const { query } = parseTarget(`/api/v1/configmaps?${streaming}${more}`)!
@@ -118,17 +120,34 @@ function stream(
     plan,
     snapshot: world.store.latest(),
     mediaType: { ...shownAs(), isPretty: false, unknownParameters: [] },
-    pace: log.clock,
+    pace: clock,
   }
   const services = {
     watches,
-    clock: log.clock,
+    clock,
     logger: silentLogger,
     segments: new SegmentCache<Segment>(1e9),
     ...(upstream === undefined ? {} : { upstream }),
   }
   void answerWatch(context as unknown as RequestContext, answer, services as WatchServices)
 }
+
+t.test('a client that reads the beginning of a watch for ever is cut off in the end', async t => {
+  const world = new WatchWorld()
+  for (let at = 1; at <= 2_000; at++) world.store.apply(at as never, [put(at, `m${at}`)], 0)
+  const clock = new FakeClock()
+  const exchange = new ScriptedExchange()
+  exchange.isFull = true
+  stream(world, exchange, new Log(), { clock })
+  const everyMs = slowReaderTimeoutMs - 1_000
+  for (let ms = 0; ms < answerMaxMs; ms += everyMs) {
+    await clock.advance(everyMs)
+    t.notOk(exchange.isClosed && ms + everyMs < answerMaxMs, 'not before its time')
+    exchange.emit('drain')
+  }
+  await clock.advance(everyMs)
+  t.ok(exchange.isClosed)
+})
 
 t.test('watches that begin at once take turns, and nobody waits for them', async t => {
   const world = new WatchWorld()
