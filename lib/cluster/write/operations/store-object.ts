@@ -9,7 +9,7 @@ import { jsonFromProtobuf } from '../../../codec/transcode/transcode.ts'
 import { goParseUint } from '../../../go/text.ts'
 import type { CacheError } from '../../../base/errors.ts'
 import { equalBytes } from '../../../codec/text.ts'
-import { objectNotFound, plainError } from '../../../kube/status.ts'
+import { forbidden, objectNotFound, plainError } from '../../../kube/status.ts'
 import { completeTree } from '../decode/complete-tree.ts'
 import { copyWritten } from '../decode/written-empties.ts'
 import { invalid, invalidObject } from '../field-errors.ts'
@@ -176,7 +176,7 @@ export async function updateObject(
     if (entry === undefined || live === undefined) {
       revisionOf(made)
       metadataOf(made).delete('resourceVersion')
-      return createObject(session, made, request.admission)
+      return createObject(session, made, permittedCreate(session, request.admission))
     }
     const form = internalForm(session, request.admission)
     const object = form.of(made)
@@ -208,6 +208,24 @@ export async function updateObject(
       return { type: 'object', code: 200, entry: shown }
     }
     entry = commit.current
+  }
+}
+
+/** The admission of an update that creates: whoever may update may not create by that alone. It is
+ *  asked for where a kube-apiserver does, of an object that is valid. */
+function permittedCreate(session: WriteSession, admission: Admitted): Admitted {
+  const { services, user, kind, subresource, namespace, name } = session
+  const { group, version, resource } = kind
+  const asked = { verb: 'create', group, version, resource, subresource, namespace, name }
+  return {
+    ...admission,
+    validate: async (object, old) => {
+      const decision = services.access?.authorize(user, { ...asked, fields: [], labels: [] })
+      if (decision?.isAllowed === false) {
+        throw forbidden({ ...asked, user: user.user, reason: decision.reason })
+      }
+      await admission.validate?.(object, old)
+    },
   }
 }
 
