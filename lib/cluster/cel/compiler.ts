@@ -1,6 +1,7 @@
 /** Makes functions of a checked expression. Each counts what it costs, as Kubernetes counts it,
  *  and stops the run at its limit. */
 
+import { patternProblem } from '../texts/go-pattern.ts'
 import {
   accumulatorName,
   type Call,
@@ -134,6 +135,9 @@ const conversions: ReadonlySet<string> = new Set([
   'type',
   'uint',
 ])
+
+/** Calls whose second argument is a pattern: a constant one is compiled once, with the call. */
+const patterned: ReadonlySet<string> = new Set(['find', 'findAll', 'matches'])
 
 /** Costs of these calls are known only after them. */
 const costsAfter: ReadonlySet<string> = new Set(['join'])
@@ -340,6 +344,9 @@ class Compiler {
         if (!(error instanceof CelError)) throw error
         this.constantError ??= error.message
       }
+    }
+    if (patterned.has(name) && typeof second?.constant === 'string') {
+      this.constantError ??= patternProblem(second.constant)
     }
     const runs = compiled.map(({ run }) => run)
     const cost = costOfCall(name, overload)

@@ -6,7 +6,7 @@ import { clausesOf } from './functions/formatted.ts'
 import type { Problems } from './problems.ts'
 import { type CelType, firstParam, isOptional } from './types.ts'
 import { parseDuration, parseTimestamp } from './values/times.ts'
-import { isGoPattern } from '../texts/go-pattern.ts'
+import { patternProblem } from '../texts/go-pattern.ts'
 
 export function validate(expr: Expr, problems: Problems): void {
   const calls: Call[] = []
@@ -38,7 +38,7 @@ const checks: readonly (readonly [
 ])[] = [
   ['duration', 0, text => parseDuration(text) !== undefined],
   ['timestamp', 0, text => isTimestamp(text)],
-  ['matches', 0, isGoPattern],
+  ['matches', 0, text => patternProblem(text) === undefined],
 ]
 
 function isTimestamp(text: string): boolean {

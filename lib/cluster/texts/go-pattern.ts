@@ -5,7 +5,7 @@
  *  Whether a pattern occurs in a text is asked most. The sets of states that were met are kept
  *  with where each character leads from them, so that a character costs one look-up. */
 
-import { PatternParser, type PatternNode } from './go-pattern-parser.ts'
+import { parsePattern, type PatternNode } from './go-pattern-parser.ts'
 
 /** A pattern that can be matched. */
 export interface GoPattern {
@@ -34,9 +34,9 @@ let keptStates = 0
 export function goPattern(source: string): GoPattern {
   let pattern = kept.get(source)
   if (pattern === undefined) {
-    const node = accepted(source)
-    pattern = node === undefined ? nothing : new Machine(node)
-    keptStates += node === undefined ? 1 : statesOf(node)
+    const node = parsed(source)
+    pattern = typeof node === 'string' ? nothing : new Machine(node)
+    keptStates += typeof node === 'string' ? 1 : statesOf(node)
     if (keptStates > keptStatesMax) {
       kept.clear()
       keptStates = 0
@@ -48,14 +48,16 @@ export function goPattern(source: string): GoPattern {
 
 const nothing: GoPattern = { test: () => false, find: () => undefined }
 
-/** True if Go accepts the pattern. */
-export function isGoPattern(source: string): boolean {
-  return accepted(source) !== undefined
+/** The problem of the pattern in the words of Go: `error parsing regexp: unexpected ): …`. */
+export function patternProblem(source: string): string | undefined {
+  const node = parsed(source)
+  return typeof node === 'string' ? node : undefined
 }
 
-function accepted(source: string): PatternNode | undefined {
-  const node = new PatternParser(source).pattern()
-  return node !== undefined && statesOf(node) <= statesMax ? node : undefined
+function parsed(source: string): PatternNode | string {
+  const node = parsePattern(source)
+  if (typeof node === 'string' || statesOf(node) <= statesMax) return node
+  return `error parsing regexp: expression too large: \`${source}\``
 }
 
 /** Counted repetitions are written out, so a short pattern can have many states; Go has a limit

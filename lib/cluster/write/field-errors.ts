@@ -172,7 +172,7 @@ export function invalidObject(
 }
 
 /** The errors in one line, each text once. */
-function summary(errors: readonly FieldError[]): string {
+export function summary(errors: readonly FieldError[]): string {
   if (errors.length === 0) return '<nil>'
   const texts = [...new Set(errors.map(({ field, message }) => `${field}: ${message}`))]
   return texts.length === 1 ? texts.join() : `[${texts.join(', ')}]`

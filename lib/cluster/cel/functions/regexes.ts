@@ -1,30 +1,29 @@
 /** Regular expressions of Go in expressions. */
 
-import { goPattern, type GoPattern, isGoPattern } from '../../texts/go-pattern.ts'
+import { goPattern, type GoPattern, patternProblem } from '../../texts/go-pattern.ts'
 import { failure } from '../values/errors.ts'
 import { ofItems, spendWork } from '../values/work.ts'
 
 /** To read a character of a pattern, and to make its states. */
 const readWork = 4
 
-function patternOf(source: string): GoPattern {
+function patternOf(source: string, words = 'Illegal regex: '): GoPattern {
   spendWork(source.length * readWork)
   const pattern = goPattern(source)
-  if (!isAccepted(source)) throw failure(`Illegal regex: error parsing regexp: \`${source}\``)
+  const problem = problemOf(source)
+  if (problem !== undefined) throw failure(words + problem)
   return pattern
 }
 
-const accepted = new Map<string, boolean>()
-const acceptedMax = 1_000
+const problems = new Map<string, string | undefined>()
+const problemsMax = 1_000
 
-function isAccepted(source: string): boolean {
-  let known = accepted.get(source)
-  if (known === undefined) {
-    known = isGoPattern(source)
-    if (accepted.size >= acceptedMax) accepted.clear()
-    accepted.set(source, known)
-  }
-  return known
+function problemOf(source: string): string | undefined {
+  if (problems.has(source)) return problems.get(source)
+  const problem = patternProblem(source)
+  if (problems.size >= problemsMax) problems.clear()
+  problems.set(source, problem)
+  return problem
 }
 
 function charsOf(text: string): readonly string[] {
@@ -33,7 +32,7 @@ function charsOf(text: string): readonly string[] {
 }
 
 export function matchesIn(text: string, source: string): boolean {
-  return patternOf(source).test(text, spendWork)
+  return patternOf(source, '').test(text, spendWork)
 }
 
 /** The first place where the pattern occurs, or an empty text. */

@@ -10,7 +10,7 @@ import { treeDocument } from '../decode/documents.ts'
 import { completeTree } from '../decode/complete-tree.ts'
 import { checkObjectMeta } from '../validation/object-meta.ts'
 import { dns1035Label, pathSegment } from '../validation/formats.ts'
-import { badValueText } from '../field-errors.ts'
+import { type FieldError, invalid } from '../field-errors.ts'
 import type { Place } from '../validation/place.ts'
 import { anywhereBelow } from './schema-parts.ts'
 
@@ -41,16 +41,27 @@ function isMetadata(metadata: JsonObject, schema: Schema): boolean {
   }
 }
 
+/** A member of an embedded resource that is not of the type that Go has for it. */
+export class NoMetadata extends DecodeError {
+  readonly error: FieldError
+
+  constructor(field: string, value: JsonValue, detail: string) {
+    const error = invalid(field, sortTree(value), detail)
+    super(`${error.field}: ${error.message}`)
+    this.error = error
+  }
+}
+
 interface DecodedMetadata {
   readonly metadata: JsonValue
   readonly unknownFields: readonly string[]
 }
 
 /** Gives embedded resources the metadata that Go's type has. Returns what was dropped; throws
- *  `DecodeError` for what is no metadata. */
+ *  `NoMetadata` for what is none. */
 export function coerceEmbedded(place: Place, schema: unknown, types: Schema): string[] {
   if (!isObject(schema) || !hasEmbedded(schema)) return []
-  const { value, path } = place
+  const { value } = place
   if (Array.isArray(value)) {
     return place.items.flatMap(item => coerceEmbedded(item, schema['items'], types))
   }
@@ -60,15 +71,14 @@ export function coerceEmbedded(place: Place, schema: unknown, types: Schema): st
     for (const name of ['apiVersion', 'kind']) {
       const member = value.get(name)
       if (member === undefined || typeof member === 'string') continue
-      throw new DecodeError(
-        `${path}.${name}: Invalid value: ${badValueText(sortTree(member))}: must be a string`,
-      )
+      throw new NoMetadata(place.in(name).path, member, 'must be a string')
     }
     const metadata = value.get('metadata')
     if (metadata !== undefined) {
+      const { path } = place.in('metadata')
       const decoded = decodeEmbedded(metadata, path, types)
       value.set('metadata', decoded.metadata)
-      for (const name of decoded.unknownFields) dropped.push(`${path}.metadata.${name}`)
+      for (const name of decoded.unknownFields) dropped.push(`${path}.${name}`)
     }
   }
   for (const [member, inner] of described(place, schema)) {
@@ -82,9 +92,7 @@ function decodeEmbedded(metadata: JsonValue, path: string, types: Schema): Decod
     return decodeMetadata(metadata, types)
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error
-    throw new DecodeError(
-      `${path}.metadata: Invalid value: ${badValueText(sortTree(metadata))}: ${error.message}`,
-    )
+    throw new NoMetadata(path, metadata, error.message)
   }
 }
 

@@ -2,6 +2,7 @@
  *  where servers know them. */
 
 import { isObject, type UntypedObject } from '../../../base/untyped.ts'
+import { treeMaxDepth } from '../../../codec/json/tree.ts'
 import { isKnownFormat } from './text-formats.ts'
 
 export interface OpenApiSchema {
@@ -35,12 +36,9 @@ export interface OpenApiSchema {
   readonly items: OpenApiSchema | undefined
 }
 
-/** Schemas nest no deeper; what lies below accepts everything. */
-const schemaMaxDepth = 100
-
-/** The schema in what JSON.parse gave. */
+/** The schema in what JSON.parse gave; what lies deeper than a body may nest accepts everything. */
 export function openApiSchema(schema: unknown, depth = 0): OpenApiSchema {
-  const raw = isObject(schema) && depth <= schemaMaxDepth ? schema : {}
+  const raw = isObject(schema) && depth <= treeMaxDepth ? schema : {}
   const nested = (value: unknown): OpenApiSchema => openApiSchema(value, depth + 1)
   const list = (value: unknown): OpenApiSchema[] => (Array.isArray(value) ? value.map(nested) : [])
   const { additionalProperties, items, not } = raw

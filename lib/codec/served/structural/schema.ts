@@ -3,7 +3,7 @@
  *  neither does int-or-string. */
 
 import { isObject } from '../../../base/untyped.ts'
-import { JsonNumber, type JsonValue } from '../../json/tree.ts'
+import { JsonNumber, type JsonValue, treeMaxDepth } from '../../json/tree.ts'
 import { VerifyNode } from '../../json/verify-node.ts'
 import { embeddedMetadataNode } from './object-meta-node.ts'
 
@@ -33,9 +33,6 @@ export const unspecified: StructuralNode = {
   isEmbedded: false,
   defaultValue: null,
 }
-
-/** Schemas nest no deeper than this; what lies below counts as unspecified. */
-const schemaMaxDepth = 100
 
 /** Compiles an openAPIV3Schema that was parsed with JSON.parse, for all of an object but its
  *  apiVersion, kind and metadata, which no schema changes. */
@@ -78,8 +75,9 @@ interface CompileContext {
   readonly hasDefaults: boolean
 }
 
+/** The node of a schema. One that lies deeper than objects may nest counts as unspecified. */
 function compileNode(schema: unknown, { depth, hasDefaults }: CompileContext): StructuralNode {
-  if (!isObject(schema) || depth > schemaMaxDepth) return unspecified
+  if (!isObject(schema) || depth > treeMaxDepth) return unspecified
   const inner = { depth: depth + 1, hasDefaults }
   const declared = isObject(schema['properties']) ? schema['properties'] : {}
   const properties = new Map(

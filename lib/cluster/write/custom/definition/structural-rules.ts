@@ -2,9 +2,9 @@
  *  levels say. */
 
 import { type FieldError, keyed } from '../../field-errors.ts'
-import { textFromTree } from '../../../../codec/json/tree.ts'
+import type { JsonValue } from '../../../../codec/json/tree.ts'
 import type { Place } from '../../validation/place.ts'
-import { isGoPattern } from '../../../texts/go-pattern.ts'
+import { patternProblem } from '../../../texts/go-pattern.ts'
 
 type Level = 'root' | 'item' | 'field'
 
@@ -77,7 +77,7 @@ function checkLevel(schema: Place, level: Level): void {
     if (additional.object !== undefined) checkLevel(additional, 'field')
   }
   checkExtensions(schema)
-  checkValues(schema, isIntOrString(schema))
+  checkValues(schema, areIntOrString(schema.in('anyOf').value))
   checkType(schema, level)
   checkMeta(schema, level)
   const isEmbedded = schema.in('x-kubernetes-embedded-resource').isTrue
@@ -177,42 +177,31 @@ function checkDescribed(told: Place, schema: Place): void {
   }
 }
 
-const intOrStringText = '[{"type":"integer"},{"type":"string"}]'
-
-/** The two alternatives that int-or-string may repeat. */
-function isIntOrString(schema: Place): boolean {
-  const anyOf = schema.in('anyOf').value ?? null
-  return textFromTree(anyOf) === intOrStringText
+/** The two alternatives that int-or-string may repeat: they are told without writing them out, as
+ *  alternatives may lie in alternatives. */
+function areIntOrString(alternatives: JsonValue | undefined): boolean {
+  const types = ['integer', 'string']
+  return (
+    Array.isArray(alternatives) &&
+    alternatives.length === types.length &&
+    alternatives.every(
+      (one, i) => one instanceof Map && one.size === 1 && one.get('type') === types[i],
+    )
+  )
 }
 
 function checkValues(schema: Place, isAnyOfSkipped: boolean): void {
   if (!isAnyOfSkipped) for (const item of schema.in('anyOf').items) checkNested(item, false)
   for (const [i, item] of schema.in('allOf').items.entries()) {
-    const anyOf = textFromTree(item.in('anyOf').value ?? null)
-    checkNested(item, i === 0 && anyOf === intOrStringText)
+    checkNested(item, i === 0 && areIntOrString(item.in('anyOf').value))
   }
   for (const item of schema.in('oneOf').items) checkNested(item, false)
   if (schema.in('not').isSet) checkNested(schema.in('not'), false)
   const pattern = schema.in('pattern')
-  if (pattern.text !== '' && !isGoPattern(pattern.text)) {
-    pattern.invalid(
-      `must be a valid regular expression, but isn't: error parsing regexp: ${patternProblem(pattern.text)}`,
-    )
+  const problem = patternProblem(pattern.text)
+  if (problem !== undefined) {
+    pattern.invalid(`must be a valid regular expression, but isn't: ${problem}`)
   }
-}
-
-/** Go's words for the commonest mistakes. */
-function patternProblem(pattern: string): string {
-  const count = (char: string): number => pattern.split(char).length - 1
-  if (count('(') > count(')')) return `missing closing ): \`${pattern}\``
-  if (count(')') > count('(')) return `unexpected ): \`${pattern}\``
-  if (count('[') > count(']')) {
-    return `missing closing ]: \`${pattern.slice(pattern.lastIndexOf('['))}\``
-  }
-  if (/^[*+?]/.test(pattern)) {
-    return `missing argument to repetition operator: \`${pattern[0] ?? ''}\``
-  }
-  return `invalid or unsupported Perl syntax: \`${pattern}\``
 }
 
 /** Keywords that alternatives may not have, with the text of the error. */

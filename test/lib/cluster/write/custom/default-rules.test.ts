@@ -1,0 +1,68 @@
+import t from 'tap'
+import { type JsonValue, parseTree } from '../../../../../lib/codec/json/tree.ts'
+import { checkDefaults } from '../../../../../lib/cluster/write/custom/definition/default-rules.ts'
+import type { FieldError } from '../../../../../lib/cluster/write/field-errors.ts'
+import { Place } from '../../../../../lib/cluster/write/validation/place.ts'
+
+/** Reads of members of all schemas, and characters that JSON.parse has read. */
+let work = 0
+
+class Counted extends Map<string, JsonValue> {
+  override get(name: string): JsonValue | undefined {
+    work++
+    return super.get(name)
+  }
+  override *[Symbol.iterator](): MapIterator<[string, JsonValue]> {
+    for (const member of super.entries()) {
+      work++
+      yield member
+    }
+  }
+}
+
+/** So many levels, each with a default and a rule. */
+function nested(levels: number): JsonValue {
+  const members: [string, JsonValue][] = [
+    ['type', 'object'],
+    ['default', new Map([['text', 'x'.repeat(1_000)]])],
+    ['x-kubernetes-validations', [new Map([['rule', 'self.text.size() > 0']])]],
+  ]
+  const properties: [string, JsonValue][] = [['text', new Counted([['type', 'string']])]]
+  if (levels > 0) properties.push(['inner', nested(levels - 1)])
+  return new Counted([...members, ['properties', new Counted(properties)]])
+}
+
+function errorsOf(schema: JsonValue | undefined): FieldError[] {
+  const errors: FieldError[] = []
+  checkDefaults(new Place(schema, 'openAPIV3Schema', errors))
+  return errors
+}
+
+t.test('a default inside of a default costs no more than one beside it', async t => {
+  const { parse } = JSON
+  t.teardown(() => void (JSON.parse = parse))
+  JSON.parse = (text, reviver) => {
+    work += text.length
+    return parse(text, reviver) as unknown
+  }
+  const workOf = (levels: number): number => {
+    const schema: JsonValue = new Counted([
+      ['type', 'object'],
+      ['properties', new Counted([['spec', nested(levels)]])],
+    ])
+    work = 0
+    t.same(errorsOf(schema), [])
+    return work
+  }
+  const [some, more] = [workOf(20), workOf(80)]
+  t.ok(more < 5 * some, `${more} for 80 levels, ${some} for 20`)
+})
+
+t.test('a default that lies deep is checked as any other', async t => {
+  let text = '{"type":"string","default":5}'
+  for (let i = 0; i < 180; i++) text = `{"type":"object","properties":{"a":${text}}}`
+  const bytes = Buffer.from(text)
+  const [error, ...others] = errorsOf(parseTree(bytes, 0, bytes.length))
+  t.match(error?.message, 'must be of type string')
+  t.same(others, [])
+})
