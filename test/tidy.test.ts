@@ -100,7 +100,7 @@ const inside: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     recordings: ['write'],
     generate: ['stamps', 'node-conditions.ts'],
     streams: [],
-    api: ['streams', 'pod-rules', 'usage', 'write'],
+    api: ['streams', 'pod-rules', 'usage', 'cel', 'texts', 'write'],
     authority: [],
     controllers: ['admission', 'write'],
     fresh: ['controllers', 'write'],

@@ -16,7 +16,6 @@ import type { ResourceRoute, Route } from './request/routes.ts'
 import { isCheapSelector, requirementsMax, selectorMaxLength } from './selectors/selector-size.ts'
 import {
   badRequest,
-  needsKubelet,
   needsUpstream,
   type Status,
   unsupportedMediaType,
@@ -198,7 +197,8 @@ function decideAlone(
         return { type: 'refuse', status: verbNotSupported(resource, 'watch').status }
       }
       const { 'content-type': sentType } = exchange.headers
-      if (route.verb === 'patch' && !isPatchType(resource, sentType, hasCbor)) {
+      const isPatch = route.verb === 'patch' && !isProxy(route)
+      if (isPatch && !isPatchType(resource, sentType, hasCbor)) {
         return { type: 'refuse', status: unsupportedMediaType }
       }
       const long = longSelector(target)
@@ -206,13 +206,11 @@ function decideAlone(
         const limits = `${selectorMaxLength} characters and ${requirementsMax} requirements`
         return { type: 'refuse', status: badRequest(`${long} is longer than ${limits}`).status }
       }
-      if (isWritable && isLog(route)) return { type: 'write' }
-      if (isWritable && isStream(route)) return { type: 'write' }
-      if (isWritable && isMeasured(resource) && resource.verbs.includes(route.verb)) {
+      if (isWritable && (isLog(route) || isStream(route) || isProxy(route))) {
         return { type: 'write' }
       }
-      if (isWritable && isProxy(route)) {
-        return { type: 'refuse', status: needsKubelet(resource, subresource).status }
+      if (isWritable && isMeasured(resource) && resource.verbs.includes(route.verb)) {
+        return { type: 'write' }
       }
       if (isWritable && isWrite(route, canConvert)) return { type: 'write' }
       const lacks = whatIsLacking(route, canConvert)
@@ -258,8 +256,9 @@ function isStream({ resource, subresource }: ResourceRoute): boolean {
   return isPods(resource) && streams.has(subresource)
 }
 
-function isProxy({ resource, subresource }: ResourceRoute): boolean {
-  return isPods(resource) && subresource === 'proxy'
+/** A connection to a pod, a node or a service: it is admitted, whatever the method. */
+function isProxy({ subresource }: ResourceRoute): boolean {
+  return subresource === 'proxy'
 }
 
 function isPods({ group, resource }: Resource): boolean {

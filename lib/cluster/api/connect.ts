@@ -1,54 +1,92 @@
-/** The admission of a connection to a pod, by `exec`, `attach` and `portforward`: the parameters of
- *  the request are the object. */
+/** The admission of a connection: to a pod by `exec`, `attach` and `portforward`, and to a pod, a
+ *  node or a service by `proxy`. The parameters of the request are the object. */
 
 import { JsonNumber, type JsonObject, type JsonValue } from '../../codec/json/tree.ts'
 import { goParseUint } from '../../go/text.ts'
-import type { Query } from '../../kube/request/request.ts'
+import { type RequestTarget, splitPath } from '../../kube/request/request.ts'
 import { badRequest } from '../../kube/status.ts'
 import type { WriteSession } from '../write/operations/session.ts'
+import { forbiddenWrite } from '../write/refusals.ts'
 
-type Parameters = (query: Query) => readonly (readonly [string, JsonValue | undefined])[]
+type Parameters = (
+  target: RequestTarget,
+  session: WriteSession,
+) => readonly (readonly [string, JsonValue | undefined])[]
 
-const flags: Parameters = query =>
+const flags: Parameters = ({ query }) =>
   ['stdin', 'stdout', 'stderr', 'tty'].map(name => [name, query.flag(name) || undefined])
 
-const container: Parameters = query => [['container', query.text('container') || undefined]]
+const container: Parameters = ({ query }) => [['container', query.text('container') || undefined]]
 
 /** A command that is left out is null. */
-const command: Parameters = query => {
+const command: Parameters = ({ query }) => {
   const words = query.all('command')
   return [['command', words.length === 0 ? null : [...words]]]
 }
 
-const ports: Parameters = query => {
+const ports: Parameters = ({ query }) => {
   const numbers = query.all('ports').flatMap(text => text.split(',').map(portFrom))
   return [['ports', numbers.length === 0 ? undefined : numbers]]
 }
 
-/** The kind of the parameters of a subresource, and its members in the order of Go's fields. */
-const kinds: ReadonlyMap<string, readonly [kind: string, ...members: Parameters[]]> = new Map([
-  ['exec', ['PodExecOptions', flags, container, command]],
-  ['attach', ['PodAttachOptions', flags, container]],
-  ['portforward', ['PodPortForwardOptions', ports]],
+/** The path behind `proxy`, with the slash at its end. */
+const path: Parameters = (target, { resource }) => {
+  const rest = splitPath(target.path).slice(resource.isNamespaced ? 7 : 5)
+  const inner = rest.join('/')
+  const begun = inner === '' || inner.startsWith('/') ? inner : `/${inner}`
+  const whole = target.path.endsWith('/') && !begun.endsWith('/') ? `${begun}/` : begun
+  return [['path', whole || undefined]]
+}
+
+/** The parameters of a subresource, in the order of Go's fields. */
+const parameters: ReadonlyMap<string, readonly Parameters[]> = new Map([
+  ['exec', [flags, container, command]],
+  ['attach', [flags, container]],
+  ['portforward', [ports]],
+  ['proxy', [path]],
 ])
 
 /** Throws a refusal; returns at once for a subresource that is only read. */
-export async function admitConnection(session: WriteSession, query: Query): Promise<void> {
-  const [kind, ...members] = kinds.get(session.subresource) ?? []
-  if (kind === undefined) return
-  if (query.all('dryRun').length > 0) throw badRequest('dryRun is not supported')
+export async function admitConnection(session: WriteSession, target: RequestTarget): Promise<void> {
+  const { resource, subresource, services } = session
+  const members = parameters.get(subresource)
+  const found = resource.subresources.find(({ name }) => name === subresource)
+  if (members === undefined || found === undefined) return
+  if (target.query.all('dryRun').length > 0) throw badRequest('dryRun is not supported')
   const object: JsonObject = new Map<string, JsonValue>([
-    ['kind', kind],
+    ['kind', found.kind],
     ['apiVersion', 'v1'],
   ])
-  for (const [name, value] of members.flatMap(read => read(query))) {
+  for (const [name, value] of members.flatMap(read => read(target, session))) {
     if (value !== undefined) object.set(name, value)
   }
-  const { admission } = session.services
   const operation = 'CONNECT'
   const request = { session, operation, object, old: undefined, isDryRun: false } as const
-  await admission.mutate({ ...request, options: undefined })
-  await admission.validate({ ...request, options: undefined })
+  await services.admission.mutate({ ...request, options: undefined })
+  await services.admission.validate({ ...request, options: undefined })
+  if (subresource !== 'proxy') requireCreate(session)
+}
+
+/** The first minor version in which whoever connects by GET, as a WebSocket begins, needs what a
+ *  POST needs, too. */
+const createSince = 35
+
+function requireCreate(session: WriteSession): void {
+  const { services, state, user, verb, resource, subresource, namespace, name } = session
+  const minor = Number(state.registry.schema.minor.split('.')[1])
+  if (verb === 'create' || minor < createSince || services.access === undefined) return
+  const { isAllowed, reason } = services.access.authorize(user, {
+    verb: 'create',
+    group: resource.group,
+    version: resource.version,
+    resource: resource.resource,
+    subresource,
+    namespace,
+    name,
+    fields: [],
+    labels: [],
+  })
+  if (!isAllowed) throw forbiddenWrite(resource, name, reason)
 }
 
 const portMax = 2n ** 16n - 1n

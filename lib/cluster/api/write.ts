@@ -24,6 +24,7 @@ import { chosenContainer, type LoggedPod, podLog } from './pod-log.ts'
 import type { PodRules } from '../pod-rules/pod-rules.ts'
 import type { UsageOf } from '../usage/usage.ts'
 import { PodStreams } from './pod-stream.ts'
+import { refuseProxied } from './proxied.ts'
 import { runWrite } from '../write/operations/run-write.ts'
 import { type Written, type WriteServices, WriteSession } from '../write/operations/session.ts'
 import { jsonFromCbor } from '../write/decode/cbor-body.ts'
@@ -64,11 +65,12 @@ export function createWriteAnswers(
     const session = await sessionOf(context, { route, services })
     const { reply, target } = context
     try {
-      await admitConnection(session, target.query)
+      await admitConnection(session, target)
     } finally {
       reply.warnings = [...session.warnings]
       noteFor(context, session)
     }
+    if (subresource === 'proxy') return refuseProxied(session)
     const pod = await readPod(context, session)
     if (subresource !== 'portforward') chosenContainer(pod, target.query.text('container'))
     if ((pod.spec.nodeName ?? '') === '') {
@@ -85,7 +87,7 @@ export function createWriteAnswers(
 }
 
 /** Subresources that are answered from what is made up, or refused once the pod is found. */
-const inPods: ReadonlySet<string> = new Set(['log', 'exec', 'attach', 'portforward'])
+const inPods: ReadonlySet<string> = new Set(['log', 'exec', 'attach', 'portforward', 'proxy'])
 
 export interface WriteAnswerOptions {
   /** Pods are made up, and so are their logs. */

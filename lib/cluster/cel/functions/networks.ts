@@ -176,6 +176,10 @@ const isGlobal = (bytes: readonly number[]): boolean => {
   return !isZero(bytes) && !isLoopback(bytes) && !isMulticast(bytes, isV4) && !isLinkLocal(bytes)
 }
 
+export function isGlobalUnicast(address: Address): boolean {
+  return isGlobal(bytesOf(address))
+}
+
 const [ip, cidr] = ['net.IP', 'net.CIDR']
 
 export const addresses: Library = {
