@@ -72,22 +72,19 @@ export const podGroups: Printer = printer({
     metadata: named,
     spec: {
       podGroupTemplateRef: { '?': { workload: { '?': { workloadName: 'text' } } } },
-      schedulingPolicy: { basic: 'isSet', gang: 'isSet' },
+      schedulingPolicy: { gang: 'isSet' },
     },
     status: { conditions: [{ type: 'text', status: 'text', reason: 'text' }] },
   },
-  cells({ metadata, spec, status }, now) {
-    const { basic, gang } = spec.schedulingPolicy
-    const scheduled = status.conditions.find(({ type }) => type === 'PodGroupScheduled')
+  cells({ metadata, spec, status: { conditions } }, now) {
+    const scheduled = conditions.findLast(({ type }) => type === 'PodGroupScheduled')
+    const placed = scheduled?.status === 'True' ? 'Scheduled' : 'Unschedulable'
+    const state = scheduled === undefined ? 'Pending' : placed
     return [
       metadata.name,
-      gang ? 'Gang' : basic ? 'Basic' : none,
+      spec.schedulingPolicy.gang ? 'Gang' : 'Basic',
       spec.podGroupTemplateRef?.workload?.workloadName ?? none,
-      scheduled === undefined
-        ? 'Pending'
-        : scheduled.status === 'True'
-          ? 'Scheduled'
-          : scheduled.reason,
+      conditions.findLast(({ type }) => type === 'DisruptionTarget')?.reason ?? state,
       since(metadata.creationTimestamp, now),
     ]
   },
@@ -164,7 +161,7 @@ export const deviceTaintRules: Printer = printer({
       taint.key,
       taint.value,
       taint.effect,
-      since(taint.timeAdded, now),
+      taint.timeAdded === undefined ? '' : since(taint.timeAdded, now),
       since(metadata.creationTimestamp, now),
     ]
   },
@@ -201,19 +198,20 @@ export const resourcePoolStatusRequests: Printer = printer({
     const pools = status?.pools ?? []
     const sums = poolCounts.map(name => pools.reduce((sum, pool) => sum + (pool[name] ?? 0), 0))
     const errors = pools.filter(({ validationError }) => validationError !== undefined).length
-    const is = (wanted: string): { lastTransitionTime: number | null } | undefined =>
-      status?.conditions.find(({ type, status: value }) => type === wanted && value === 'True')
-    const done = is('Complete') ?? is('Failed')
-    const state =
-      is('Complete') === undefined ? (done === undefined ? 'Pending' : 'Failed') : 'Complete'
+    const done = status?.conditions.find(
+      ({ type, status: value }) => value === 'True' && (type === 'Complete' || type === 'Failed'),
+    )
+    const isComplete = done?.type === 'Complete'
+    const count = status?.poolCount ?? 0
+    const isPart = isComplete && count > pools.length
+    const hasSums = status !== undefined && (done === undefined || isComplete)
     return [
       metadata.name,
       spec.driver,
-      ...sums.map(sum => (status === undefined ? none : String(sum))),
-      status === undefined ? none : String(errors),
-      status?.poolCount ?? 0,
-      state,
-      done === undefined ? none : since(done.lastTransitionTime, now),
+      ...[...sums, errors].map(sum => (hasSums ? String(sum) : '-')),
+      count,
+      isPart ? `Complete (${pools.length}/${count} pools)` : (done?.type ?? 'Pending'),
+      isComplete ? since(done.lastTransitionTime, now) : none,
     ]
   },
 })
@@ -258,6 +256,8 @@ export const storageVersions: Printer = printer({
   },
 })
 
+const migrationStates = new Set(['Running', 'Failed', 'Succeeded'])
+
 export const storageVersionMigrations: Printer = printer({
   fields: {
     metadata: { name: 'text' },
@@ -266,7 +266,10 @@ export const storageVersionMigrations: Printer = printer({
   },
   cells({ metadata, spec, status }) {
     const { group, resource } = spec.resource
-    const state = status.conditions.findLast(({ status: value }) => value === 'True')?.type
-    return [metadata.name, group === '' ? resource : `${resource}.${group}`, state ?? '']
+    const state = status.conditions.findLast(
+      ({ type, status: value }) => value === 'True' && migrationStates.has(type),
+    )
+    const shown = group === '' ? resource : `${resource}.${group}`
+    return [metadata.name, shown, state?.type ?? 'Unknown']
   },
 })

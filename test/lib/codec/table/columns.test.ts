@@ -458,7 +458,7 @@ const columns: Readonly<Record<string, Column>> = {
     kind: 'resource.k8s.io/v1alpha3 ResourcePoolStatusRequest',
     index: 6,
     rows: [
-      [{ spec: { driver: 'd' } }, '<none>'],
+      [{ spec: { driver: 'd' } }, '-'],
       [{ spec: { driver: 'd' }, status: { poolCount: 1, pools: [{ poolName: 'a' }] } }, '0'],
       [
         {

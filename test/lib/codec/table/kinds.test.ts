@@ -5,6 +5,7 @@ import { ObjectEncoder } from '../../../../lib/codec/output/object-encoder.ts'
 import { builtInResources } from '../../../../lib/kube/resources/built-ins.ts'
 import { cellsOf, created } from './cells.ts'
 import { fullObjects } from './full-objects.ts'
+import { createdAt, day } from './full-shared.ts'
 
 const metadata = { name: 'x', creationTimestamp: created }
 
@@ -113,21 +114,21 @@ const emptyCells: Readonly<Record<string, readonly unknown[]>> = {
   'resource.k8s.io/v1 ResourceClaim': ['', 'pending', unknown],
   'resource.k8s.io/v1 ResourceClaimTemplate': ['', unknown],
   'resource.k8s.io/v1 ResourceSlice': ['', '', '', '', unknown],
-  'resource.k8s.io/v1beta2 DeviceTaintRule': ['', '', '', '', unknown, unknown],
+  'resource.k8s.io/v1beta2 DeviceTaintRule': ['', '', '', '', '', unknown],
   'resource.k8s.io/v1alpha3 ResourcePoolStatusRequest': [
     '',
     '',
-    none,
-    none,
-    none,
-    none,
-    none,
+    '-',
+    '-',
+    '-',
+    '-',
+    '-',
     0,
     'Pending',
     none,
   ],
   'scheduling.k8s.io/v1 PriorityClass': ['', 0, false, unknown, 'PreemptLowerPriority'],
-  'scheduling.k8s.io/v1alpha2 PodGroup': ['', none, none, 'Pending', unknown],
+  'scheduling.k8s.io/v1alpha2 PodGroup': ['', 'Basic', none, 'Pending', unknown],
   'scheduling.k8s.io/v1alpha2 Workload': ['', unknown],
   'storage.k8s.io/v1 CSIDriver': ['', true, false, false, unset, false, 'Persistent', unknown],
   'storage.k8s.io/v1 CSINode': ['', 0, unknown],
@@ -135,7 +136,7 @@ const emptyCells: Readonly<Record<string, readonly unknown[]>> = {
   'storage.k8s.io/v1 StorageClass': ['', '', 'Delete', 'Immediate', false, unknown],
   'storage.k8s.io/v1 VolumeAttachment': ['', '', '', '', false, unknown],
   'storage.k8s.io/v1 VolumeAttributesClass': ['', '', unknown],
-  'storagemigration.k8s.io/v1beta1 StorageVersionMigration': ['', '', ''],
+  'storagemigration.k8s.io/v1beta1 StorageVersionMigration': ['', '', 'Unknown'],
 }
 
 t.test('an object without anything in it is printed, too', async t => {
@@ -149,6 +150,62 @@ t.test('an object without anything in it is printed, too', async t => {
     kinds.filter(({ kind }) => !printed.has(kind)).map(({ kind }) => kind),
     [],
   )
+})
+
+t.test('states of alpha kinds are those that a kube-apiserver 1.36 printed', async t => {
+  const lastTransitionTime = createdAt
+  const are = (
+    ...pairs: readonly (readonly [type: string, status: string, reason?: string])[]
+  ) => ({
+    conditions: pairs.map(([type, status, reason = 'R']) => {
+      return { type, status, reason, lastTransitionTime }
+    }),
+  })
+  const group = { schedulingPolicy: { basic: {} } }
+  for (const [status, state] of [
+    [are(['PodGroupScheduled', 'False', 'X']), 'Unschedulable'],
+    [are(['PodGroupScheduled', 'True']), 'Scheduled'],
+    [are(['PodGroupScheduled', 'True'], ['DisruptionTarget', 'False', 'Gone']), 'Gone'],
+    [are(['Other', 'True']), 'Pending'],
+  ] as const) {
+    const cells = cellsOf('scheduling.k8s.io/v1alpha2', 'PodGroup', { spec: group, status })
+    t.strictSame(cells.slice(1, 4), ['Basic', '<none>', state])
+  }
+  const counts = {
+    totalDevices: 4,
+    availableDevices: 1,
+    allocatedDevices: 2,
+    unavailableDevices: 1,
+  }
+  const pools = [counts, { validationError: 'bad' }]
+  const [sums, zeros] = [
+    ['4', '1', '2', '1', '1'],
+    ['0', '0', '0', '0', '0'],
+  ]
+  for (const [status, cells] of [
+    [{ poolCount: 0, ...are(['Complete', 'True']) }, [...zeros, 0, 'Complete', day]],
+    [
+      { poolCount: 3, pools, ...are(['Complete', 'True']) },
+      [...sums, 3, 'Complete (2/3 pools)', day],
+    ],
+    [
+      { poolCount: 1, ...are(['Failed', 'True']) },
+      ['-', '-', '-', '-', '-', 1, 'Failed', '<none>'],
+    ],
+    [{ poolCount: 2, pools, ...are(['Other', 'True']) }, [...sums, 2, 'Pending', '<none>']],
+  ] as const) {
+    const shown = cellsOf('resource.k8s.io/v1alpha3', 'ResourcePoolStatusRequest', { status })
+    t.strictSame(shown.slice(2), cells)
+  }
+  for (const [status, state] of [
+    [are(['Other', 'True']), 'Unknown'],
+    [are(['Succeeded', 'True'], ['Other', 'True']), 'Succeeded'],
+    [are(['Failed', 'False']), 'Unknown'],
+    [are(['Running', 'True'], ['Failed', 'True']), 'Failed'],
+  ] as const) {
+    const version = 'storagemigration.k8s.io/v1beta1'
+    t.equal(cellsOf(version, 'StorageVersionMigration', { status })[2], state)
+  }
 })
 
 t.test('texts of a secret count as what they become, once for each name', async t => {
