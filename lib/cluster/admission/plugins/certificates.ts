@@ -4,7 +4,7 @@
 import { type JsonObject, memberOf } from '../../../codec/json/tree.ts'
 import { goQuote } from '../../../go/text.ts'
 import { isEqual, textOf } from '../../write/metadata.ts'
-import { organizationsOf } from '../../write/validation/certificate-request.ts'
+import { parseRequest } from '../../texts/certificate-request.ts'
 import { partOf } from '../pod-parts.ts'
 import type { AdmissionPlugin, Attributes } from '../plugin.ts'
 import { forbidden } from '../refusals.ts'
@@ -47,7 +47,9 @@ export const certificateSubjectRestriction: AdmissionPlugin = {
     }
     const spec = partOf(object, 'spec')
     if (spec.get('signerName') !== clientSigner) return undefined
-    if (organizationsOf(textOf(spec.get('request'))).includes(administrators)) {
+    const request = parseRequest(textOf(spec.get('request')))
+    if (typeof request === 'string') throw forbidden(attributes, `failed to parse CSR: ${request}`)
+    if (request.organizations.includes(administrators)) {
       throw forbidden(
         attributes,
         `use of ${clientSigner} signer with ${administrators} group is not allowed`,

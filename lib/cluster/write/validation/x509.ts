@@ -2,7 +2,8 @@
  *  crypto/x509 reads, and its words where it stops. Names, keys and extensions are not looked
  *  into. */
 
-import { readDer } from './der.ts'
+import { readDer } from '../../texts/der.ts'
+import { pemBlocksInBase64 } from '../../texts/pem.ts'
 
 const tags = {
   integer: 0x02,
@@ -78,4 +79,19 @@ export function certificatesIn(bytes: Buffer): string | number {
     at += length
   }
   return count
+}
+
+/** The complaint about certificates in PEM, in base64; undefined if there is none. */
+export function certificateProblem(text: string): string | undefined {
+  if (text === '') return undefined
+  const blocks = pemBlocksInBase64(text)
+  if (blocks.length === 0) return 'must contain at least one CERTIFICATE PEM block'
+  for (const { type, hasHeaders, bytes } of blocks) {
+    if (type !== 'CERTIFICATE') return `only CERTIFICATE PEM blocks are allowed, found "${type}"`
+    if (hasHeaders) return 'no PEM block headers are permitted'
+    const found = certificatesIn(bytes)
+    if (typeof found === 'string') return found
+    if (found === 0) return 'found CERTIFICATE PEM block containing 0 certificates'
+  }
+  return undefined
 }

@@ -2,11 +2,12 @@
  *  the certificate of who signs. */
 
 import { goQuote } from '../../../../go/text.ts'
-import { certificateProblem, isCertificateRequest } from '../certificate-request.ts'
+import { requestProblem } from '../../../texts/certificate-request.ts'
 import { byteLength, dnsLabel, dnsSubdomain } from '../formats.ts'
 import type { KindRules } from '../kind-rules.ts'
 import { checkChangedMeta, checkFinalizerDomains, checkObjectMeta, isSame } from '../object-meta.ts'
 import type { Place } from '../place.ts'
+import { certificateProblem } from '../x509.ts'
 
 /** The members of a status that an update may change. */
 interface Allowed {
@@ -64,9 +65,8 @@ function checkRequest(object: Place, old?: Place): void {
   checkFinalizerDomains(object.in('metadata'))
   const spec = object.in('spec')
   const request = spec.in('request')
-  if (!isCertificateRequest(request.text)) {
-    request.invalid('PEM block type must be CERTIFICATE REQUEST', request.shown)
-  }
+  const wrong = requestProblem(request.text)
+  if (wrong !== undefined) request.invalid(wrong, request.shown)
   checkUsages(spec.in('usages'), old?.in('spec', 'usages').texts ?? [])
   const signer = spec.in('signerName')
   if (signer.text === legacySigner && old === undefined) {

@@ -18,6 +18,13 @@ function tree(value: object): JsonObject {
 const pem = (type: string): string =>
   Buffer.from(`-----BEGIN ${type}-----\nAAAA\n-----END ${type}-----\n`).toString('base64')
 
+const signedRequest = Buffer.from(`-----BEGIN CERTIFICATE REQUEST-----
+MIGLMD8CAQAwDDEKMAgGA1UEAwwBYTAqMAUGAytlcAMhADg3pLMcx2LPWGrWijWM
+MC2wXEVO8ri1b4xoNG0LK0p4oAAwBQYDK2VwA0EAz6EMQ5suBwhhGQ2FWrEUWzhD
+TsRc3oGP7PVYpKS+wzSJ8hBw6r5vWGqAbfRXx4516+tH+cbVG+C5icrE5IZXDg==
+-----END CERTIFICATE REQUEST-----
+`).toString('base64')
+
 function request(spec: object, status: object = {}): JsonObject {
   return tree({
     metadata: {
@@ -27,7 +34,7 @@ function request(spec: object, status: object = {}): JsonObject {
       resourceVersion: '1',
     },
     spec: {
-      request: pem('CERTIFICATE REQUEST'),
+      request: signedRequest,
       usages: ['client auth'],
       signerName: 'example.com/signer',
       ...spec,
