@@ -137,19 +137,27 @@ export class ThreadPool {
   }
 
   async #start(number: number): Promise<void> {
-    const { port, logger } = this.#options
-    const thread = new PoolThread(number, await port.next(), {
+    await this.#untilListening(await this.#create(number), number)
+  }
+
+  async #create(number: number): Promise<PoolThread> {
+    const thread: PoolThread = new PoolThread(number, await this.#options.port.next(), {
       ...this.#options,
       onMessage: message => this.#take(number, thread, message),
       onEnd: reason => this.#ended(number, thread, reason),
     })
     if (this.#isStopping) {
       thread.terminate()
-      return
+      return thread
     }
     this.#threads.set(number, thread)
     thread.tell({ type: 'health', problems: this.#problems })
     if (this.#isPassing) thread.tell({ type: 'pass-through', isOn: true })
+    return thread
+  }
+
+  async #untilListening(thread: PoolThread, number: number): Promise<void> {
+    const { port, logger } = this.#options
     this.#port = await thread.listening
     port.taken(this.#port)
     logger.debug('a face thread listens', { thread: number })
@@ -197,13 +205,16 @@ export class ThreadPool {
   async #startAgain(number: number): Promise<void> {
     await sleep(this.#options.clock, this.#backoff.nextMs())
     if (this.#isStopping) return
+    let thread: PoolThread | undefined
     try {
-      await this.#start(number)
+      thread = await this.#create(number)
+      await this.#untilListening(thread, number)
     } catch (error) {
       // A thread that has begun has said so by ending.
       const { message } = CacheError.from(error, 'closed')
-      if (!this.#threads.has(number)) return
+      if (thread !== undefined && !this.#threads.has(number)) return
       this.#options.logger.error('a face thread cannot start', { thread: number, reason: message })
+      if (thread === undefined) void this.#startAgain(number)
     }
   }
 

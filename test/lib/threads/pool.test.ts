@@ -136,6 +136,37 @@ t.test('threads serve one port from one memory; one that dies is replaced', { sk
   t.match(errors, [/a face thread has died/])
 })
 
+t.test('a thread that the system does not give is asked for again', async t => {
+  const errors: string[] = []
+  const mirrorSide = new MirrorSide({
+    mirrors: new MirrorSet([]),
+    clients: [],
+    keyspaceOf: () => undefined,
+    clock: systemClock,
+    readWaitMaxMs: 3000,
+  })
+  let begun = 0
+  const pool = await ThreadPool.start({
+    count: 1,
+    mirrorSide,
+    port: await sharePort('127.0.0.1', 0),
+    script: new URL('../../support/mirror/toy-thread.js', import.meta.url),
+    program: () => {
+      if (++begun === 2) throw new Error('no memory')
+    },
+    clock: systemClock,
+    random: systemRandom,
+    logger: { ...silentLogger, error: message => void errors.push(message) },
+    answer: () => Promise.resolve(),
+    onDeath: () => {},
+    problems: () => ({}),
+  })
+  t.teardown(() => pool.stop())
+  await t.rejects(fetch(`http://127.0.0.1:${pool.port}/die`))
+  while (begun < 3 || pool.listening < 1) await new Promise(resolve => setTimeout(resolve, 10))
+  t.match(errors, [/a face thread has died/, /a face thread cannot start/])
+})
+
 t.test('threads do not listen where somebody else does', async t => {
   const other = createServer().listen(0, '127.0.0.1')
   await once(other, 'listening')
