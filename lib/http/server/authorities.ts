@@ -3,10 +3,16 @@
 import { X509Certificate } from 'node:crypto'
 import { CacheError } from '../../base/errors.ts'
 
+const begin = '-----BEGIN CERTIFICATE-----'
+const end = '-----END CERTIFICATE-----'
+
 /** The authorities in a PEM file. Throws what X509Certificate throws if one is malformed. */
 export function authoritiesOf(pem: string): X509Certificate[] {
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? []
-  return blocks.map(block => new X509Certificate(block))
+  const blocks = pem.split(begin).slice(1)
+  return blocks.flatMap(block => {
+    const [inner = '', ...rest] = block.split(end)
+    return rest.length === 0 ? [] : new X509Certificate(begin + inner + end)
+  })
 }
 
 /** Refuses a PEM file without a certificate: with it no client would be believed, and no message

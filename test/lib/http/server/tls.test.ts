@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { copyFile, mkdtemp, rename, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -5,6 +6,7 @@ import * as tls from 'node:tls'
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import type { LogFields } from '../../../../lib/base/logger.ts'
+import { authoritiesOf } from '../../../../lib/http/server/authorities.ts'
 import { followTls, readTls, type TlsFiles } from '../../../../lib/http/server/tls.ts'
 import { startServed } from '../../../support/http/served.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
@@ -129,4 +131,11 @@ t.test('AES with 128 bits is preferred, and whoever wants 256 has them', async t
   t.equal(await agreed({}), 'TLS_AES_128_GCM_SHA256')
   t.equal(await agreed({ ciphers: 'TLS_AES_256_GCM_SHA384' }), 'TLS_AES_256_GCM_SHA384')
   t.match(await agreed({ maxVersion: 'TLSv1.2' }), /^TLS_ECDHE_(RSA|ECDSA)_WITH_AES_128_GCM/)
+})
+
+t.test('authorities are found in one pass, whatever stands around them', async t => {
+  const ca = readFileSync(`${certs}/ca.pem`, 'utf8')
+  const begins = '-----BEGIN CERTIFICATE-----'.repeat(40_000)
+  t.equal(authoritiesOf(begins + ca + begins).length, 1)
+  t.throws(() => authoritiesOf('-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----'))
 })
