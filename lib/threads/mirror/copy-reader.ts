@@ -38,7 +38,8 @@ export class CopyReader {
   readonly #record = new RecordReader()
   readonly #entries: EntryReader
   readonly #keyspaces = new Map<number, MirroredKeyspace>()
-  /** Snapshots that are being told. */
+  /** Snapshots that are being told. When an epoch starts, those of other mirrors go on, and those
+   *  of its mirror begin again. */
   readonly #builders = new Map<number, BTreeBuilder<KeyValue>>()
 
   constructor(ring: Buffer, options: CopyReaderOptions, target: CopyTarget) {
@@ -70,7 +71,6 @@ export class CopyReader {
       }
       case recordKinds.epoch: {
         const [mirror, number] = [record.count(), record.integer()]
-        this.#builders.clear()
         this.#target.epochStarted(mirror, number, this.#revision())
         return
       }
