@@ -101,7 +101,7 @@ const serveOptions: readonly Option[] = [
     name: 'kubernetes-version',
     value: 'MINOR',
     fallback: '1.36',
-    help: 'The version of Kubernetes to answer as, 1.32 to 1.37. With --upstream, the upstream says which.',
+    help: 'The version of Kubernetes to answer as, 1.32 to 1.37. With --upstream, the upstream says which. Writes follow the rules of 1.36 in all of them.',
   },
   {
     name: 'cbor',

@@ -116,9 +116,11 @@ export class EtcdLoad {
     }
   }
 
+  /** Waits until so much is written and an answer was compared with etcd's: on a busy machine few
+   *  reads are answered by then. */
   async untilWritten(count: number): Promise<void> {
     this.#writesPerSecond = Infinity
-    while (this.#writes < count) await pause(20)
+    while (this.#writes < count || this.#checkedStates === 0) await pause(20)
   }
 
   /** Ends the mirror's streams, and opens none until `task` is done. */
@@ -175,6 +177,7 @@ export class EtcdLoad {
   }
 
   async #read(): Promise<void> {
+    let answered = 0
     for (let i = 0; !this.#isStopping; i++) {
       const name = keyspaces[i % keyspaces.length]!
       const floor = this.#floor
@@ -195,7 +198,7 @@ export class EtcdLoad {
       } else {
         this.#count('consistent')
         this.#judge(result, { name, floor, startMs })
-        if (i % 10 === 9) await this.#compareState(name, result)
+        if (answered++ % 10 === 0) await this.#compareState(name, result)
       }
       await pause(3)
     }
