@@ -1,6 +1,7 @@
 /** The knowledge of the upstream, and which resources must not be answered from the mirror because
  *  of it. */
 
+import { setMaxListeners } from 'node:events'
 import { type Clock, sleep } from '../../base/clock.ts'
 import { type Key, keyFromText } from '../../base/keys.ts'
 import { LinkedAbort } from '../../base/linked-abort.ts'
@@ -79,6 +80,8 @@ export class UpstreamKnowledge {
 
   constructor(options: KnowledgeOptions) {
     this.#options = options
+    // Each question under way listens to it, a dozen at a time, and stops listening.
+    setMaxListeners(0, this.#stopped.signal)
     const { clock, random, logger, upstream, at, revisionNow } = options
     this.#version = new FollowedVersion({
       upstream,
