@@ -25,7 +25,7 @@ export function parseUrl(text: string): Url | string {
   const [, authority = ''] = isOpaque ? [] : (/^\/\/([^/]*)/.exec(rest) ?? [])
   const at = authority.lastIndexOf('@')
   const host = authority.slice(at + 1)
-  const [, port] = /(?<!^\[[^\]]*)(:[^:]*)$/.exec(host) ?? []
+  const port = portIn(host)
   if (port !== undefined && !/^:\d*$/.test(port)) {
     return `invalid port ${goQuote(port)} after host`
   }
@@ -40,4 +40,11 @@ export function parseUrl(text: string): Url | string {
     query: queries.join('?'),
     fragment: fragments.join('#'),
   }
+}
+
+/** The port with its colon; one inside of brackets is a part of an address. */
+function portIn(host: string): string | undefined {
+  const colon = host.lastIndexOf(':')
+  const isInside = host.startsWith('[') && !host.slice(0, colon).includes(']')
+  return colon < 0 || isInside ? undefined : host.slice(colon)
 }

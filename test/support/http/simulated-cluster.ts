@@ -50,7 +50,7 @@ export async function startSimulatedCluster<T>(
     simulation: { actors: new Set(actorNames), random: createRandom(1), stages },
     clock: {
       ...systemClock,
-      // A busy machine has to do as much in what is waited: leases would end, and calls be too late.
+      // A busy machine has as much to do meanwhile: leases would end, and calls be too late.
       setTimer: (delayMs, task) =>
         systemClock.setTimer(Math.min(delayMs, patient(shortened(delayMs))), task),
     },

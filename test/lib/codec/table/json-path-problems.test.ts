@@ -129,6 +129,7 @@ t.test('long paths take no longer than they are', async t => {
     [`[?(${'a==b'.repeat(long)})]`, undefined],
     ['.a'.repeat(long), undefined],
     [`[${'1,'.repeat(1000)}1]`, undefined],
+    [`[0,a${' '.repeat(long)}b]`, `invalid array index a${' '.repeat(long)}b`],
   ] as const) {
     t.ok(problemOf(`{${path}}`) === problem, path.slice(0, 20))
   }
