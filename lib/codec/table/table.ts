@@ -136,7 +136,9 @@ class BuiltInTable implements Table {
 function learnedTable(schema: Schema, { columns, columnsJson }: LearnedTable): Table {
   if (columns !== undefined) {
     const table = customTable(schema, columns)
-    return { ...table, columnsJson: columnsJson ?? table.columnsJson }
+    const isWhole = new CustomPrinter(columns).columns.length === columns.length
+    const unread = { row: (): NotExact => new NotExact('a column cannot be read') }
+    return { ...table, columnsJson: columnsJson ?? table.columnsJson, ...(isWhole ? {} : unread) }
   }
   const printer = new CustomPrinter([timeOfCreation])
   return {

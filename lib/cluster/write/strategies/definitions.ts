@@ -1,7 +1,14 @@
 /** CustomResourceDefinitions: a new one has no status but the version that is stored, and every
- *  storage version is noted. */
+ *  storage version is noted. Defaults lose what no metadata has. */
 
-import { type JsonObject, type JsonValue, itemsOf, memberOf } from '../../../codec/json/tree.ts'
+import {
+  type JsonObject,
+  type JsonValue,
+  itemsOf,
+  memberAt,
+  memberOf,
+} from '../../../codec/json/tree.ts'
+import { coerceDefaults } from '../custom/definition/coerce-defaults.ts'
 import type { StrategyRow } from './row.ts'
 
 export const definitions: StrategyRow = {
@@ -19,9 +26,16 @@ export const definitions: StrategyRow = {
       ['storedVersions', null],
     ])
     object.set('status', status)
-    noteStorageVersion(object)
+    prepare(object)
   },
-  prepareUpdate: noteStorageVersion,
+  prepareUpdate: prepare,
+}
+
+function prepare(object: JsonObject): void {
+  noteStorageVersion(object)
+  for (const version of itemsOf(memberOf(object.get('spec'), 'versions'))) {
+    coerceDefaults(memberAt(version, ['schema', 'openAPIV3Schema']))
+  }
 }
 
 function noteStorageVersion(object: JsonObject): void {

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { type JsonValue, parseTree } from '../../../../../lib/codec/json/tree.ts'
+import { type JsonValue, parseTree, textInOrder } from '../../../../../lib/codec/json/tree.ts'
+import { coerceDefaults } from '../../../../../lib/cluster/write/custom/definition/coerce-defaults.ts'
 import { checkDefaults } from '../../../../../lib/cluster/write/custom/definition/default-rules.ts'
 import type { FieldError } from '../../../../../lib/cluster/write/field-errors.ts'
 import { Place } from '../../../../../lib/cluster/write/validation/place.ts'
@@ -32,6 +33,11 @@ function nested(levels: number): JsonValue {
   return new Counted([...members, ['properties', new Counted(properties)]])
 }
 
+function treeOf(text: string): JsonValue {
+  const bytes = Buffer.from(text)
+  return parseTree(bytes, 0, bytes.length) as JsonValue
+}
+
 function errorsOf(schema: JsonValue | undefined): FieldError[] {
   const errors: FieldError[] = []
   checkDefaults(new Place(schema, 'openAPIV3Schema', errors))
@@ -61,8 +67,28 @@ t.test('a default inside of a default costs no more than one beside it', async t
 t.test('a default that lies deep is checked as any other', async t => {
   let text = '{"type":"string","default":5}'
   for (let i = 0; i < 180; i++) text = `{"type":"object","properties":{"a":${text}}}`
-  const bytes = Buffer.from(text)
-  const [error, ...others] = errorsOf(parseTree(bytes, 0, bytes.length))
+  const [error, ...others] = errorsOf(treeOf(text))
   t.match(error?.message, 'must be of type string')
   t.same(others, [])
+})
+
+t.test('a default that is a resource is stored with what metadata can have', async t => {
+  const embedded = '"type":"object","x-kubernetes-embedded-resource":true'
+  const stored = (schema: string): string => {
+    const tree = treeOf(schema)
+    coerceDefaults(tree)
+    return textInOrder(tree)
+  }
+  const schema = (metadata: string): string =>
+    `{"properties":{"a":{"type":"array","items":{${embedded},"default":{"kind":"A","metadata":${metadata}}}}}}`
+  t.equal(stored(schema('{"name":"x","foo":1}')), schema('{"name":"x"}'))
+  // That a default is wrong is found when it is checked.
+  for (const metadata of ['5', '{"name":5}']) t.equal(stored(schema(metadata)), schema(metadata))
+  const inside = `{"properties":{"a":{${embedded},"properties":{"metadata":{"default":{"foo":1}}}}}}`
+  t.equal(stored(inside), inside)
+  const deeper = inside.replace(
+    '"default":{"foo":1}',
+    `${embedded},"default":{"metadata":{"foo":1}}`,
+  )
+  t.equal(stored(deeper), deeper.replace('{"foo":1}', '{}'))
 })

@@ -3,10 +3,13 @@ import t from 'tap'
 import { type JsonValue, parseTree, textFromTree } from '../../../../../lib/codec/json/tree.ts'
 import { NotExact } from '../../../../../lib/codec/not-exact.ts'
 import { CustomPrinter } from '../../../../../lib/codec/table/printers/custom.ts'
-import { type CustomColumn } from '../../../../../lib/codec/output-kind.ts'
+import { type CustomColumn, type LearnedOutput } from '../../../../../lib/codec/output-kind.ts'
+import type { StoredValue } from '../../../../../lib/codec/stored-value.ts'
+import { type Table, tableOf as tableOfKind } from '../../../../../lib/codec/table/table.ts'
 import type { Cell } from '../../../../../lib/codec/table/printer.ts'
 import { objectBody } from '../../../../../lib/codec/output/object-body.ts'
 import {
+  builtIn,
   created,
   exact,
   now,
@@ -224,6 +227,26 @@ t.test('the first column that cannot be read hides itself and those behind it', 
   )
   t.same(rows[0]?.cells, ['w', 3])
 })
+
+t.test('rows of an aggregated server with a column that cannot be read are its own', async t => {
+  const columns = [column('.a'), column('.a[')]
+  const table = tableFor(columns)
+  t.type(table.row(valueOf({ a: 1 }), now), NotExact)
+  t.same(tableFor(columns.slice(0, 1)).row(valueOf({ a: 'x' }), now), {
+    cells: ['', 'x'],
+    condition: undefined,
+  })
+})
+
+function tableFor(columns: readonly CustomColumn[]): Table {
+  const learned = { table: { columns } } as unknown as LearnedOutput
+  return tableOfKind({ ...builtIn({ kind: 'Flunder' }), learned })
+}
+
+function valueOf(object: object): StoredValue {
+  const bytes = Buffer.from(JSON.stringify(object))
+  return { bytes, start: 0, end: bytes.length }
+}
 
 t.test('a value that is no JSON has no cells', async t => {
   const printer = new CustomPrinter([column('.a')])
