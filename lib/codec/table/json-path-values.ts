@@ -153,13 +153,9 @@ function membersOf(value: PathValue): Iterable<PathValue> {
 function descend(value: PathValue, found: PathValue[]): void {
   if (typeof value === 'string' && value !== '') found.push(value)
   if (!(value instanceof Map) && !Array.isArray(value)) return
-  const before = found.push(value)
-  let isEmpty = true
-  for (const member of value.values()) {
-    isEmpty = false
-    descend(member, found)
-  }
-  if (isEmpty) found.length = before - 1
+  if ((value instanceof Map ? value.size : value.length) === 0) return
+  found.push(value)
+  for (const member of value.values()) descend(member, found)
 }
 
 /** An index out of bounds is an error (undefined), an empty slice is not. */
@@ -177,30 +173,24 @@ function sliceOf(slice: Slice, list: PathValue): readonly JsonValue[] | undefine
   return part
 }
 
-type Comparison = (order: number) => boolean
-
-const comparisons: ReadonlyMap<string, Comparison> = new Map([
-  ['==', order => order === 0],
-  ['!=', order => order !== 0],
-  ['<', order => order < 0],
-  ['<=', order => order <= 0],
-  ['>', order => order > 0],
-  ['>=', order => order >= 0],
-])
+/** The signs of the orders in which an operator holds. */
+const signs = new Map(
+  Object.entries({ '==': '0', '!=': '-+', '<': '-', '<=': '-0', '>': '+', '>=': '+0' }),
+)
 
 /** Undefined for values of two kinds, or of one without an order, and for an unknown operator. */
 function compare(a: PathValue, operator: string, b: PathValue): boolean | undefined {
-  const comparison = comparisons.get(operator)
-  if (comparison === undefined) return undefined
-  if (typeof a === 'string' && typeof b === 'string') return comparison(compareUtf8(a, b))
-  if (typeof a === 'boolean' && typeof b === 'boolean') {
-    return operator.endsWith('=') && !/[<>]/.test(operator)
-      ? comparison(a === b ? 0 : 1)
-      : undefined
-  }
+  const order = orderOf(a, b)
+  if (order === undefined || (typeof a === 'boolean' && /[<>]/.test(operator))) return undefined
+  return signs.get(operator)?.includes(order < 0 ? '-' : order > 0 ? '+' : '0')
+}
+
+function orderOf(a: PathValue, b: PathValue): number | undefined {
+  if (typeof a === 'string' && typeof b === 'string') return compareUtf8(a, b)
+  if (typeof a === 'boolean' && typeof b === 'boolean') return a === b ? 0 : 1
   const [left, right] = [numberOf(a), numberOf(b)]
   if (left === undefined || typeof left !== typeof right) return undefined
-  return comparison(left === right ? 0 : left < (right as number) ? -1 : 1)
+  return left === right ? 0 : left < (right as number) ? -1 : 1
 }
 
 /** An integer or a float, which are two kinds. */

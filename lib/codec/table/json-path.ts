@@ -225,35 +225,23 @@ function sliceFrom(text: string): Slice {
 }
 
 const escapes =
-  /\\(?:([abfnrtv\\'"])|x([\da-fA-F]{2})|([0-3][0-7]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8}))|[\\'"]/g
-const controls: Readonly<Record<string, string>> = {
-  a: '\x07',
-  b: '\b',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-  v: '\v',
-}
+  /\\(?:([abfnrtv\\'"])|x([\da-fA-F]{2})|([0-3][0-7]{2})|(u[\da-fA-F]{4}|U[\da-fA-F]{8}))|[\\'"]/g
+const controls = new Map(Array.from('abfnrtv', (char, i) => [char, '\x07\b\f\n\r\t\v'.charAt(i)]))
 
 /** As Go's strconv.Unquote, whose escapes are bytes; undefined if there is a wrong one. */
 function unquoted(inner: string, quote: string): string | undefined {
   let isRight = true
   const bytes = inLatin1(inner).replace(escapes, (found, ...groups: (string | undefined)[]) => {
-    const [char, hex, octal, short, long] = groups
+    const [char, hex, octal, point] = groups
     if (hex !== undefined) return String.fromCharCode(Number.parseInt(hex, 16))
     if (octal !== undefined) return String.fromCharCode(Number.parseInt(octal, 8))
-    if (char === undefined && (short ?? long) !== undefined) {
-      const code = Number.parseInt(short ?? long ?? '', 16)
-      if (code <= 0x10ffff && (code & 0xfffff800) !== 0xd800) {
-        return inLatin1(String.fromCodePoint(code))
-      }
-      isRight = false
-    }
+    const code = Number.parseInt(point?.slice(1) ?? '0', 16)
     // The quote has to be escaped, the other one may not be.
     const isQuote = /['"]$/.test(found)
-    if (isQuote ? found.endsWith(quote) !== (char !== undefined) : found === '\\') isRight = false
-    return controls[char ?? ''] ?? char ?? found
+    const isWrong = isQuote ? found.endsWith(quote) !== (char !== undefined) : found === '\\'
+    isRight &&= !isWrong && code <= 0x10ffff && (code & 0xfffff800) !== 0xd800
+    if (point !== undefined) return isRight ? inLatin1(String.fromCodePoint(code)) : ''
+    return controls.get(char ?? '') ?? char ?? found
   })
   return isRight ? goText(Buffer.from(bytes, 'latin1')) : undefined
 }
