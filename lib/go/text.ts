@@ -194,3 +194,12 @@ function quoteDuration(text: string): string {
 function hex(code: number, digits: number): string {
   return code.toString(16).padStart(digits, '0')
 }
+
+/** As strings.Trim(text, " "): a tab stays. */
+export function trimSpaces(text: string): string {
+  let start = 0
+  let end = text.length
+  while (text[start] === ' ') start++
+  while (end > start && text[end - 1] === ' ') end--
+  return text.slice(start, end)
+}

@@ -6,6 +6,7 @@
  *  clause whose type has no `/` is dropped, except `*`. */
 
 import { sortUnstably } from '../../go/sort.ts'
+import { trimSpaces } from '../../go/text.ts'
 
 /** One clause of an Accept header: `type/subtype;name=value;q=0.5`. */
 export interface AcceptClause {
@@ -57,15 +58,6 @@ function splitUntilEmpty(text: string, separator: string): string[] {
   const parts = text.split(separator)
   if (parts.at(-1) === '') parts.pop()
   return parts
-}
-
-/** Spaces only: a tab is part of a name. */
-export function trimSpaces(text: string): string {
-  let start = 0
-  let end = text.length
-  while (text[start] === ' ') start++
-  while (end > start && text[end - 1] === ' ') end--
-  return text.slice(start, end)
 }
 
 function isPreferred(a: AcceptClause, b: AcceptClause): boolean {

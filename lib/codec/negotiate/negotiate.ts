@@ -6,8 +6,9 @@
  *  it can honour with all its parameters; and an error is negotiated once more, without renderings.
  *  All three are here; the texts are the upstream's. */
 
+import { trimSpaces } from '../../go/text.ts'
 import { type OutputKind, goTypeOf } from '../output-kind.ts'
-import { acceptClauses, acceptMaxLength, trimSpaces } from './accept.ts'
+import { acceptClauses, acceptMaxLength } from './accept.ts'
 
 /** The encodings: layouts of bytes. */
 export type Encoding = 'json' | 'yaml' | 'protobuf' | 'cbor'

@@ -1,7 +1,7 @@
 /** JSONPath as Kubernetes' templates have it (k8s.io/client-go/util/jsonpath): columns of custom
  *  resources show what is there, and policies name fields so. */
 
-import { goParseInt, goText } from '../../go/text.ts'
+import { goParseInt, goText, trimSpaces } from '../../go/text.ts'
 import { JsonNumber } from '../json/tree.ts'
 
 /** One step from values to values. */
@@ -168,7 +168,7 @@ class Template {
     const parts = text.split(',')
     const name = /^'([^']*)'$/.exec(text)?.[1]
     if (parts.length > 1) {
-      const paths = parts.map(part => actionOf(`[${withoutSpaces(part)}]`))
+      const paths = parts.map(part => actionOf(`[${trimSpaces(part)}]`))
       this.#steps.push({ type: 'union', paths })
     } else if (name === undefined) this.#steps.push({ type: 'slice', slice: sliceFrom(text) })
     else for (const step of actionOf(`.${name}`)) this.#steps.push(step)
@@ -198,13 +198,6 @@ class Template {
 /** The steps of the first action: what follows a brace inside is read, and not used. */
 function actionOf(text: string): Path {
   return new Template(`{${text}}`).actions()[0] ?? []
-}
-
-/** Without the spaces around it. */
-function withoutSpaces(text: string): string {
-  let end = text.length
-  while (text[end - 1] === ' ') end--
-  return text.slice(0, end).replace(/^ +/, '')
 }
 
 /** Indexes beyond any list are as good as one another. */
