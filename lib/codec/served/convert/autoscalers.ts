@@ -13,7 +13,7 @@ import {
 } from '../../json/tree.ts'
 import { NotExact } from '../../not-exact.ts'
 import type { Schema } from '../../schema/schema.ts'
-import { asObject, convertParts, objectOf } from './autoscaler-members.ts'
+import { asObject, convertParts, type Members, objectOf } from './autoscaler-members.ts'
 
 export const prefix = 'autoscaling.alpha.kubernetes.io/'
 
@@ -54,8 +54,8 @@ export function downgradeAutoscaler(autoscaler: JsonObject, schema: Schema): Jso
     metric => !isCpu(metric) || utilizationOf(metric, 'target') === null,
   )
   const notes: readonly (readonly [string, readonly JsonValue[]])[] = [
-    ['metrics', others.map(downgradeMetric)],
-    ['current-metrics', currentMetrics.map(downgradeCurrentMetric)],
+    ['metrics', others.map(metric => downgradeMetric(metric, 'target'))],
+    ['current-metrics', currentMetrics.map(metric => downgradeMetric(metric, 'current'))],
     ['conditions', itemsOf(memberOf(status, 'conditions'))],
   ]
   for (const [name, list] of notes) {
@@ -99,84 +99,42 @@ function utilizationOf(metric: JsonValue | undefined, part: 'target' | 'current'
   return memberAt(metric, ['resource', part, 'averageUtilization']) ?? null
 }
 
-function downgradeMetric(metric: JsonValue): JsonObject {
-  return convertParts(metric, {
-    object: part => ({
-      target: memberOf(part, 'describedObject'),
-      metricName: metricMember(part, 'name'),
-      targetValue: targetMember(part, 'value') ?? '0',
-      selector: metricMember(part, 'selector'),
-      averageValue: targetMember(part, 'averageValue'),
-    }),
-    pods: part => ({
-      metricName: metricMember(part, 'name'),
-      targetAverageValue: targetMember(part, 'averageValue') ?? '0',
-      selector: metricMember(part, 'selector'),
-    }),
-    resource: part => ({
-      name: memberOf(part, 'name'),
-      targetAverageUtilization: targetMember(part, 'averageUtilization'),
-      targetAverageValue: targetMember(part, 'averageValue'),
-    }),
-    containerResource: part => ({
-      name: memberOf(part, 'name'),
-      targetAverageUtilization: targetMember(part, 'averageUtilization'),
-      targetAverageValue: targetMember(part, 'averageValue'),
-      container: memberOf(part, 'container'),
-    }),
-    external: part => ({
-      metricName: metricMember(part, 'name'),
-      metricSelector: metricMember(part, 'selector'),
-      targetValue: targetMember(part, 'value'),
-      targetAverageValue: targetMember(part, 'averageValue'),
-    }),
+/** A metric that is aimed at, or a current one: that has zeros for what it lacks. */
+function downgradeMetric(metric: JsonValue, kind: 'target' | 'current'): JsonObject {
+  const zeroText = kind === 'current' ? '0' : undefined
+  const member = (part: JsonValue, name: string): JsonValue | undefined =>
+    memberAt(part, [kind, name])
+  const resource = (part: JsonValue): Members => ({
+    name: memberOf(part, 'name'),
+    [`${kind}AverageUtilization`]: member(part, 'averageUtilization'),
+    [`${kind}AverageValue`]: member(part, 'averageValue') ?? zeroText,
   })
-}
-
-function downgradeCurrentMetric(metric: JsonValue): JsonObject {
   return convertParts(metric, {
     object: part => ({
       target: memberOf(part, 'describedObject'),
       metricName: metricMember(part, 'name'),
-      currentValue: currentMember(part, 'value') ?? '0',
+      [`${kind}Value`]: member(part, 'value') ?? '0',
       selector: metricMember(part, 'selector'),
-      averageValue: currentMember(part, 'averageValue'),
+      averageValue: member(part, 'averageValue'),
     }),
     pods: part => ({
       metricName: metricMember(part, 'name'),
-      currentAverageValue: currentMember(part, 'averageValue') ?? '0',
+      [`${kind}AverageValue`]: member(part, 'averageValue') ?? '0',
       selector: metricMember(part, 'selector'),
     }),
-    resource: part => ({
-      name: memberOf(part, 'name'),
-      currentAverageUtilization: currentMember(part, 'averageUtilization'),
-      currentAverageValue: currentMember(part, 'averageValue') ?? '0',
-    }),
-    containerResource: part => ({
-      name: memberOf(part, 'name'),
-      currentAverageUtilization: currentMember(part, 'averageUtilization'),
-      currentAverageValue: currentMember(part, 'averageValue') ?? '0',
-      container: memberOf(part, 'container'),
-    }),
+    resource,
+    containerResource: part => ({ ...resource(part), container: memberOf(part, 'container') }),
     external: part => ({
       metricName: metricMember(part, 'name'),
       metricSelector: metricMember(part, 'selector'),
-      currentValue: currentMember(part, 'value') ?? '0',
-      currentAverageValue: currentMember(part, 'averageValue'),
+      [`${kind}Value`]: member(part, 'value') ?? zeroText,
+      [`${kind}AverageValue`]: member(part, 'averageValue'),
     }),
   })
 }
 
 function metricMember(part: JsonValue, name: string): JsonValue | undefined {
   return memberOf(memberOf(part, 'metric'), name)
-}
-
-function targetMember(part: JsonValue, name: string): JsonValue | undefined {
-  return memberOf(memberOf(part, 'target'), name)
-}
-
-function currentMember(part: JsonValue, name: string): JsonValue | undefined {
-  return memberOf(memberOf(part, 'current'), name)
 }
 
 /** Go's internal type has no names for JSON: its members are capitalised, and none is left out. */
