@@ -189,9 +189,9 @@ class Machine implements GoPattern {
       const reached = new Set<number>()
       const open: Thread[] = []
       const follow = (number: number, start: number): void => {
-        const size = reached.size
-        this.#follow(number, reached, before, after)
-        for (const state of [...reached].slice(size)) open.push({ state, start })
+        for (const state of this.#follow(number, reached, before, after)) {
+          open.push({ state, start })
+        }
       }
       for (const { state, start } of threads) follow(state, start)
       if (found === undefined) follow(this.#start, i)
@@ -212,18 +212,22 @@ class Machine implements GoPattern {
     return found
   }
 
-  /** Adds the state and all that are reached without taking a character, preferred ones first. */
-  #follow(start: number, reached: Set<number>, before: string, after: string): void {
+  /** Adds the state and all that are reached without taking a character, preferred ones first.
+   *  Returns those that are new. */
+  #follow(start: number, reached: Set<number>, before: string, after: string): number[] {
     const waiting = [start]
+    const added: number[] = []
     for (let number = waiting.pop(); number !== undefined; number = waiting.pop()) {
       if (reached.has(number)) continue
       reached.add(number)
+      added.push(number)
       const state = this.#states[number]
       if (state === undefined || 'takes' in state) continue
       if ('asks' in state) {
         if (state.asks(before, after)) waiting.push(state.next)
       } else waiting.push(state.other, state.next)
     }
+    return added
   }
 
   /** Adds the states of a node. Returns the first; `ends` gets the states that are still to be

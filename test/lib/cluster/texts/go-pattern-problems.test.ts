@@ -171,3 +171,9 @@ t.test('long patterns are read in a time that grows with their length', async t 
     t.type(patternProblem(part.repeat(long)), 'string', part)
   }
 })
+
+t.test('a pattern of many states is found in a time that grows with these', async t => {
+  // Eight thousand ways begin at each place.
+  const pattern = goPattern(`(a?b?c?d?e?f?g?h?){1000}i`)
+  t.equal(pattern.find(Array.from('a'.repeat(150)), 0), undefined)
+})
