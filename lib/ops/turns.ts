@@ -5,8 +5,8 @@
  *  serves a socket again, so a thousand streams with slices of 3 ms would hold it for 3 s. Here
  *  tasks run for a few milliseconds in total, one slice each, and the rest of the queue waits for
  *  the next turn of the loop. A few tasks go first, because all clients wait for them: events of
- *  watches must not wait behind a thousand lists. In each turn at least one of them runs, and at
- *  least one of the others. */
+ *  watches must not wait behind a thousand lists. Then come those that begin, in the order in which
+ *  they came. In each turn at least one of each kind runs, and at least one of the others. */
 
 import type { Place } from '../base/clock.ts'
 
@@ -23,7 +23,10 @@ export class Turns {
   readonly #nowMs: () => number
   /** Those that go before all others. */
   readonly #first = new Line()
+  /** Those that begin. */
+  readonly #beginners = new Line()
   readonly #others = new Line()
+  readonly #lines: readonly Line[] = [this.#first, this.#beginners, this.#others]
   #isServing = false
   #endMs = 0
   /** Number of those that have begun in this turn without waiting. */
@@ -33,19 +36,24 @@ export class Turns {
     this.#nowMs = nowMs
   }
 
-  /** Resolves when the caller may run a slice: in the loop's next turn, or `soon`. */
+  /** Resolves when the caller may run a slice: in the loop's next turn, or `soon` for one that
+   *  begins: at once if no other that came before waits. */
   next(place?: Place): Promise<void> {
-    if (place === 'soon' && this.#begun < atOnceMax) {
+    if (place === 'soon' && this.#begun < atOnceMax && this.#beginners.isEmpty) {
       if (this.#begun++ === 0) setImmediate(this.#endTurn)
       return Promise.resolve()
     }
     return new Promise(resolve => {
-      const line = place === 'first' ? this.#first : this.#others
-      line.tasks.push(resolve)
+      this.#lineOf(place).tasks.push(resolve)
       if (this.#isServing) return
       this.#isServing = true
       setImmediate(this.#begin)
     })
+  }
+
+  #lineOf(place: Place | undefined): Line {
+    if (place === 'first') return this.#first
+    return place === 'soon' ? this.#beginners : this.#others
   }
 
   readonly #endTurn = (): void => {
@@ -53,22 +61,20 @@ export class Turns {
   }
 
   readonly #begin = (): void => {
-    this.#first.begin()
-    this.#others.begin()
+    for (const line of this.#lines) line.begin()
     this.#endMs = this.#nowMs() + turnMs
     this.#serve()
   }
 
   readonly #serve = (): void => {
-    const task = this.#take(this.#first) ?? this.#take(this.#others)
+    const task = this.#take(this.#first) ?? this.#take(this.#beginners) ?? this.#take(this.#others)
     if (task !== undefined) {
       task()
       // The tick runs after all promise callbacks of the slice.
       queueMicrotask(this.#tick)
-    } else if (this.#first.isEmpty && this.#others.isEmpty) {
+    } else if (this.#lines.every(line => line.isEmpty)) {
       this.#isServing = false
-      this.#first.begin()
-      this.#others.begin()
+      for (const line of this.#lines) line.begin()
     } else setImmediate(this.#begin)
   }
 

@@ -51,14 +51,16 @@ export async function takeTurn(
 ): Promise<Turn> {
   if (fairness === undefined) return { pace: clock, end: nothing }
   const user = userOf(request)
-  const takesSlot = isLong(plan, snapshot) || (plan.type === 'list' && fairness.holdsMuch(user))
-  if (!takesSlot) {
-    fairness.noteSmall(user)
-    await clock.yield('soon')
-    return { pace: clock, end: nothing }
+  if (isLong(plan, snapshot)) {
+    const end = await fairness.place(plan.type, user, request.signal)
+    return { pace: plan.type === 'list' ? new PacedClock(clock, fairness, user) : clock, end }
   }
-  const end = await fairness.place(plan.type, user, request.signal)
-  return { pace: plan.type === 'list' ? new PacedClock(clock, fairness, user) : clock, end }
+  if (plan.type === 'list' && fairness.takesPlaces(user)) {
+    return { pace: clock, end: await fairness.place('page', user, request.signal) }
+  }
+  fairness.noteSmall(user)
+  await clock.yield('soon')
+  return { pace: clock, end: nothing }
 }
 
 /** Counts a watch as one of its user's as long as it is open. Without authorization users are not

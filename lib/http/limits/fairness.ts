@@ -109,6 +109,12 @@ const placeMaxMs = 5_000
  *  lists. */
 const unreadBytes = 8 * 1024 * 1024
 
+/** Slots for whole lists, small lists, and the initial events of watches. */
+export type PlaceKind = 'list' | 'page' | 'watch'
+
+/** Small lists for each slot of a whole one. */
+const pagesPerPlace = 4
+
 /** With fewer whole lists than this, pacing is not needed: a single list gives way often enough. */
 const pacedLists = 3
 /** A user who asked for something small within this time is likely to ask again. */
@@ -130,7 +136,7 @@ export class Fairness {
   readonly #selectors: Tally
   readonly #passed: Readonly<Record<PassedKind, Tally>>
   readonly #tallies: readonly Tally[]
-  readonly #places: Readonly<Record<'list' | 'watch', Places>>
+  readonly #places: Readonly<Record<PlaceKind, Places>>
   #lastSmall: Small = { user: '', atMs: Number.NEGATIVE_INFINITY }
   /** The last small request of another user than that. */
   #otherSmall: Small = this.#lastSmall
@@ -151,7 +157,16 @@ export class Fairness {
     this.#passed = { short: passed('short'), long: passed('long'), upgrade: passed('upgrade') }
     const counted = [this.#requests, this.#bytes, this.#watches, this.#selectors]
     this.#tallies = [...counted, ...Object.values(this.#passed)]
-    this.#places = { list: this.#createPlaces(), watch: this.#createPlaces() }
+    const { placesPerUser, placesMax } = this.#limits
+    const pages = {
+      placesPerUser: placesPerUser * pagesPerPlace,
+      placesMax: placesMax * pagesPerPlace,
+    }
+    this.#places = {
+      list: this.#createPlaces(),
+      page: this.#createPlaces(pages),
+      watch: this.#createPlaces(),
+    }
   }
 
   /** Counts a request of a user. Call the returned function when it is over. */
@@ -215,18 +230,19 @@ export class Fairness {
     return sleep(clock, Math.max(1, beginMs - nowMs))
   }
 
-  /** True if the user's clients have not read much of what was sent to them: then each of its lists
-   *  takes a slot, so that more of them are begun only when these get on. */
-  holdsMuch(user: string): boolean {
-    return this.#bytes.isAbove(user, unreadBytes)
+  /** True if the user's clients have not read much of what was sent to them: then each of its small
+   *  lists takes a slot, too, so that more of them are begun only when these get on. Nobody passes
+   *  those that wait for one. */
+  takesPlaces(user: string): boolean {
+    return this.#bytes.isAbove(user, unreadBytes) || this.#places.page.isAwaited(user)
   }
 
   /** Waits for a slot. Call the returned function to free it. Fails with `overloaded`, and with the
    *  reason of the signal. */
-  async place(kind: 'list' | 'watch', user: string, signal: AbortSignal): Promise<() => void> {
+  async place(kind: PlaceKind, user: string, signal: AbortSignal): Promise<() => void> {
     const { clock } = this.#options
     const place = await this.#places[kind].take(user, signal)
-    if (place === undefined) throw this.#refused(kind, 'user')
+    if (place === undefined) throw this.#refused(kind === 'page' ? 'list' : kind, 'user')
     const cancel = clock.setTimer(placeMaxMs, place)
     return () => {
       cancel()
@@ -234,8 +250,8 @@ export class Fairness {
     }
   }
 
-  #createPlaces(): Places {
-    return new Places(this.#limits, this.#options.clock)
+  #createPlaces(limits: Partial<FairnessLimits> = {}): Places {
+    return new Places({ ...this.#limits, ...limits }, this.#options.clock)
   }
 
   #count(tally: Tally, { user, amount, kind }: Amount): () => void {
@@ -286,6 +302,11 @@ class Places {
 
   get taken(): number {
     return this.#taken
+  }
+
+  /** The user waits for a slot. */
+  isAwaited(user: string): boolean {
+    return (this.#lines.get(user)?.waiting.size ?? 0) > 0
   }
 
   /** Undefined if no slot is free in time, or too many requests wait. */

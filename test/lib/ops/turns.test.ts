@@ -100,3 +100,33 @@ t.test('of what begins two need not wait in a turn, and the others have slices',
   await turns.next('soon')
   t.equal(rounds(), later, 'and two in the next turn')
 })
+
+t.test('who begins waits for those who came before, and for no long work', async t => {
+  const { turns, work } = world()
+  const log: string[] = []
+  const longWork = async (name: string): Promise<void> => {
+    for (let i = 0; i < 5; i++) {
+      await turns.next()
+      work(3)
+      log.push(name)
+    }
+  }
+  /** Comes again as soon as it was answered, as a client does. */
+  const client = async (name: string): Promise<void> => {
+    for (let i = 0; i < 3; i++) {
+      await new Promise(resolve => setImmediate(resolve))
+      await turns.next('soon')
+      work(2)
+      log.push(`${name}${String(i)}`)
+    }
+  }
+  const names = Array.from({ length: 20 }, (_, i) => `client ${String(i)}, `)
+  await Promise.all([...names.map(client), ...['long a', 'long b'].map(longWork)])
+  const begun = log.filter(entry => entry.startsWith('client'))
+  const first = begun.slice(0, 20)
+  t.ok(
+    first.every(entry => entry.endsWith('0')),
+    'nobody has a second turn before all had one',
+  )
+  t.ok(log.indexOf('long b') < 8, 'nor does long work stop')
+})
