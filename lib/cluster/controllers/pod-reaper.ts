@@ -15,6 +15,9 @@ export interface PodReaperOptions {
   readonly lookAt: (key: Key) => void
 }
 
+/** The time of a deletion is cut to its second; no pod has less than the grace that it has got. */
+const cutMs = 1_000
+
 export class PodReaper {
   readonly #options: PodReaperOptions
   readonly #timers: KeyedTimers
@@ -30,7 +33,7 @@ export class PodReaper {
     // Without grace, it waits for finalizers.
     if (deletedAtMs === undefined || graceSeconds === 0) return
     const { clock, lookAt } = this.#options
-    const delayMs = Math.max(0, deletedAtMs - clock.wallMs())
+    const delayMs = Math.max(0, deletedAtMs + cutMs - clock.wallMs())
     this.#timers.set(key, delayMs, () => lookAt(key))
   }
 
@@ -46,7 +49,7 @@ export class PodReaper {
     const entry = await cluster.read(key)
     const facts = entry === undefined ? undefined : factsOf(entry)
     if (place === undefined || facts?.deletedAtMs === undefined) return
-    if (facts.deletedAtMs > clock.wallMs()) return
+    if (facts.deletedAtMs + cutMs > clock.wallMs()) return
     await cluster.delete(place, { uid: facts.uid, graceSeconds: 0 })
   }
 
