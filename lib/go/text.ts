@@ -6,14 +6,22 @@
  *  of the spaces only U+0020. */
 const printable = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u
 
-const shortEscapes: Readonly<Record<string, string>> = {
-  '\x07': '\\a',
-  '\b': '\\b',
-  '\f': '\\f',
-  '\n': '\\n',
-  '\r': '\\r',
-  '\t': '\\t',
-  '\v': '\\v',
+/** Characters by the letter that stands for them behind a backslash. */
+export const controlEscapes: Readonly<Record<string, string>> = {
+  a: '\x07',
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+  v: '\v',
+}
+
+/** The escapes of characters that have a short one between quotes. */
+export const quoteEscapes: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    Object.entries(controlEscapes).map(([letter, char]) => [char, `\\${letter}`]),
+  ),
   '\\': '\\\\',
   '"': '\\"',
 }
@@ -59,7 +67,7 @@ export function goQuote(text: string): string {
 }
 
 function quotedChar(char: string): string {
-  const short = shortEscapes[char]
+  const short = quoteEscapes[char]
   if (short !== undefined) return short
   const code = char.codePointAt(0) ?? 0
   if (code < 0x7f && code >= 0x20) return char

@@ -1,17 +1,9 @@
 /** Texts and bytes as they stand between quotes. */
 
+import { controlEscapes } from '../../go/text.ts'
+
 /** The problem of a literal, in cel-go's words. */
 export class LiteralProblem extends Error {}
-
-const shorts: Readonly<Record<string, string>> = {
-  a: '\x07',
-  b: '\b',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-  v: '\v',
-}
 
 /** The text between the quotes, still with its escapes. */
 function inner(literal: string): { readonly text: string; readonly isRaw: boolean } {
@@ -31,7 +23,7 @@ export function textOfLiteral(literal: string): string {
   return text.replaceAll(escapes, (...groups) => {
     const [, x, u, long, octal, short = ''] = groups as (string | undefined)[]
     const hex = x ?? u ?? long
-    if (hex === undefined && octal === undefined) return shorts[short] ?? short
+    if (hex === undefined && octal === undefined) return controlEscapes[short] ?? short
     const code = hex === undefined ? parseInt(octal ?? '', 8) : parseInt(hex, 16)
     if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) {
       throw new LiteralProblem('invalid unicode code point')
@@ -51,7 +43,8 @@ export function bytesOfLiteral(literal: string): Uint8Array {
     parts.push(Buffer.from(text.slice(end, match.index)))
     end = match.index + whole.length
     if (u !== undefined || long !== undefined) throw new LiteralProblem('unable to unescape string')
-    if (x === undefined && octal === undefined) parts.push(Buffer.from(shorts[short] ?? short))
+    if (x === undefined && octal === undefined)
+      parts.push(Buffer.from(controlEscapes[short] ?? short))
     else parts.push(Uint8Array.of(x === undefined ? parseInt(octal ?? '', 8) : parseInt(x, 16)))
   }
   parts.push(Buffer.from(text.slice(end)))

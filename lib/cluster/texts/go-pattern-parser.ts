@@ -1,6 +1,7 @@
 /** Reads the syntax of Go's regular expressions. It goes the way of regexp/syntax, from left to
  *  right with a stack of groups, so that the first mistake is the one that Go names. */
 
+import { controlEscapes } from '../../go/text.ts'
 import { propertyOf } from './go-pattern-properties.ts'
 
 /** A part of a pattern. */
@@ -73,15 +74,6 @@ const posixClasses: Readonly<Record<string, string>> = {
   upper: 'A-Z',
   word: '0-9A-Za-z_',
   xdigit: '0-9A-Fa-f',
-}
-
-const controls: Readonly<Record<string, string>> = {
-  a: '\x07',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-  v: '\v',
 }
 
 const noFlags: Flags = { i: false, m: false, s: false, U: false }
@@ -361,7 +353,9 @@ class PatternParser {
     }
     const char = this.#next
     this.#at++
-    if (Object.hasOwn(controls, char)) return controls[char] as string
+    // `\b` is a boundary, or nothing.
+    const control = char === 'b' ? undefined : controlEscapes[char]
+    if (control !== undefined) return control
     if (char === 'x') {
       const code = this.#hex()
       if (code !== undefined) return String.fromCodePoint(code)

@@ -1,7 +1,7 @@
 /** JSONPath as Kubernetes' templates have it (k8s.io/client-go/util/jsonpath): columns of custom
  *  resources show what is there, and policies name fields so. */
 
-import { goParseInt, goText, trimSpaces } from '../../go/text.ts'
+import { controlEscapes, goParseInt, goText, trimSpaces } from '../../go/text.ts'
 import { JsonNumber } from '../json/tree.ts'
 
 /** One step from values to values. */
@@ -219,7 +219,6 @@ function sliceFrom(text: string): Slice {
 
 const escapes =
   /\\(?:([abfnrtv\\'"])|x([\da-fA-F]{2})|([0-3][0-7]{2})|(u[\da-fA-F]{4}|U[\da-fA-F]{8}))|[\\'"]/g
-const controls = new Map(Array.from('abfnrtv', (char, i) => [char, '\x07\b\f\n\r\t\v'.charAt(i)]))
 
 /** As Go's strconv.Unquote, whose escapes are bytes; undefined if there is a wrong one. */
 function unquoted(inner: string, quote: string): string | undefined {
@@ -234,7 +233,7 @@ function unquoted(inner: string, quote: string): string | undefined {
     const isWrong = isQuote ? found.endsWith(quote) !== (char !== undefined) : found === '\\'
     isRight &&= !isWrong && code <= 0x10ffff && (code & 0xfffff800) !== 0xd800
     if (point !== undefined) return isRight ? inLatin1(String.fromCodePoint(code)) : ''
-    return controls.get(char ?? '') ?? char ?? found
+    return controlEscapes[char ?? ''] ?? char ?? found
   })
   return isRight ? goText(Buffer.from(bytes, 'latin1')) : undefined
 }

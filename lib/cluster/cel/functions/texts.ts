@@ -1,5 +1,6 @@
 /** Functions of texts: cel-go's strings extension, and Kubernetes' regular expressions. */
 
+import { quoteEscapes } from '../../../go/text.ts'
 import type { Library } from '../declarations.ts'
 import { failure, noOverload } from '../values/errors.ts'
 import { isInt } from '../values/numbers.ts'
@@ -132,18 +133,6 @@ function trimmed(text: string): string {
   return rest.slice(0, end)
 }
 
-const quotedChars: Readonly<Record<string, string>> = {
-  '\x07': '\\a',
-  '\b': '\\b',
-  '\f': '\\f',
-  '\n': '\\n',
-  '\r': '\\r',
-  '\t': '\\t',
-  '\v': '\\v',
-  '\\': '\\\\',
-  '"': '\\"',
-}
-
 function join(list: Value, separator: Value = ''): Value {
   if (!(list instanceof CelList) || typeof separator !== 'string') throw noOverload()
   const parts = itemsOf(list).map(item => {
@@ -199,7 +188,7 @@ export const texts: Library = {
     },
     'strings.quote': (text: Value) =>
       // oxlint-disable-next-line no-control-regex
-      `"${textIn(text).replaceAll(/[\x07-\r"\\]/g, char => quotedChars[char] ?? char)}"`,
+      `"${textIn(text).replaceAll(/[\x07-\r"\\]/g, char => quoteEscapes[char] ?? char)}"`,
     join,
   },
 }

@@ -1,6 +1,7 @@
 /** Paths of fields in rules: `.a.b`, `.a['b.c']`. */
 
 import { isObject } from '../../../../base/untyped.ts'
+import { controlEscapes } from '../../../../go/text.ts'
 
 export interface FieldPath {
   /** As errors write it. */
@@ -9,13 +10,7 @@ export interface FieldPath {
 }
 
 const escapes: Readonly<Record<string, string>> = {
-  a: '\x07',
-  b: '\b',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-  v: '\v',
+  ...controlEscapes,
   "'": "'",
   '\\': '\\',
 }
