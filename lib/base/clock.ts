@@ -13,7 +13,7 @@ export interface Clock {
   /** Lets everything else that is due run first: how long work in slices gives way. `first` is for
    *  work that all others wait for, and that there is little of: it goes on before whatever else
    *  has given way. `soon` is for work that begins: the first of it in a turn of the event loop
-   *  need not give way. */
+   *  need not give way, unless some that came before still waits. */
   yield(place?: Place): Promise<void>
 }
 

@@ -43,9 +43,9 @@ export function bytesOfLiteral(literal: string): Uint8Array {
     parts.push(Buffer.from(text.slice(end, match.index)))
     end = match.index + whole.length
     if (u !== undefined || long !== undefined) throw new LiteralProblem('unable to unescape string')
-    if (x === undefined && octal === undefined)
-      parts.push(Buffer.from(controlEscapes[short] ?? short))
-    else parts.push(Uint8Array.of(x === undefined ? parseInt(octal ?? '', 8) : parseInt(x, 16)))
+    const code = x === undefined ? parseInt(octal ?? '', 8) : parseInt(x, 16)
+    const isByte = x !== undefined || octal !== undefined
+    parts.push(isByte ? Uint8Array.of(code) : Buffer.from(controlEscapes[short] ?? short))
   }
   parts.push(Buffer.from(text.slice(end)))
   return Buffer.concat(parts)

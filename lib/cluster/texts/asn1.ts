@@ -1,7 +1,8 @@
 /** Values of ASN.1 read by what they have to be: Go's asn1.Unmarshal, with its words for what is
  *  wrong. */
 
-import { type DerHead, readBase128, readHead, structure, syntax } from './der.ts'
+import { isUtf8 } from 'node:buffer'
+import { type DerHead, isShortest, readBase128, readHead, structure, syntax } from './der.ts'
 
 /** A type of values; its name is that of Go, which messages have. */
 export type Shape =
@@ -193,10 +194,8 @@ const checks = {
     }
   },
   integer: (bytes: Buffer): void => {
-    const [first = 0, second] = bytes
     if (bytes.length === 0) throw new Asn1Error(structure('empty integer'))
-    const filler = second === undefined ? undefined : second < 0x80 ? 0 : 0xff
-    if (first === filler) throw new Asn1Error(structure('integer not minimally-encoded'))
+    if (!isShortest(bytes)) throw new Asn1Error(structure('integer not minimally-encoded'))
     if (bytes.length > 8) throw new Asn1Error(structure('integer too large'))
   },
   bits: (bytes: Buffer): void => {
@@ -249,10 +248,6 @@ export function textOfValue({ tag, isUniversal, content }: Asn1Value): string | 
   if (tag === 12 || tag === 18 || tag === 19 || tag === 22) return content.toString()
   if (tag === 20) return content.toString('latin1')
   return tag === 30 ? bmpText(content) : undefined
-}
-
-function isUtf8(bytes: Buffer): boolean {
-  return Buffer.from(bytes.toString()).equals(bytes)
 }
 
 function bmpText(bytes: Buffer): string | undefined {

@@ -71,6 +71,11 @@ export function readBase128(bytes: Buffer, from: number): [number, at: number] |
   return syntax('truncated base 128 integer')
 }
 
+/** True for the content of an integer that has no byte too many at its beginning. */
+export function isShortest([first, second]: Buffer): boolean {
+  return second === undefined || first !== (second < 0x80 ? 0 : 0xff)
+}
+
 /** A value that cannot be read. */
 export function syntax(problem: string): string {
   return `asn1: syntax error: ${problem}`

@@ -9,6 +9,8 @@ import { parsePattern, type PatternNode } from './go-pattern-parser.ts'
 
 /** A pattern that can be matched. */
 export interface GoPattern {
+  /** Go's complaint about one that it refuses; such a one matches nothing. */
+  readonly problem: string | undefined
   /** True if it occurs in the text. */
   readonly test: (text: string, spend?: Spend) => boolean
   /** The first place where it occurs, not before `from`, as Go finds it; places are in `chars`. */
@@ -35,8 +37,8 @@ export function goPattern(source: string): GoPattern {
   let pattern = kept.get(source)
   if (pattern === undefined) {
     const node = parsed(source)
-    pattern = typeof node === 'string' ? nothing : new Machine(node)
-    keptStates += typeof node === 'string' ? 1 : statesOf(node)
+    pattern = typeof node === 'string' ? refused(node) : new Machine(node)
+    keptStates += typeof node === 'string' ? source.length + 1 : statesOf(node)
     if (keptStates > keptStatesMax) {
       kept.clear()
       keptStates = 0
@@ -46,9 +48,11 @@ export function goPattern(source: string): GoPattern {
   return pattern
 }
 
-const nothing: GoPattern = { test: () => false, find: () => undefined }
+function refused(problem: string): GoPattern {
+  return { problem, test: () => false, find: () => undefined }
+}
 
-/** The problem of the pattern in the words of Go: `error parsing regexp: unexpected ): …`. */
+/** The problem of a pattern that is not matched yet: `error parsing regexp: unexpected ): …`. */
 export function patternProblem(source: string): string | undefined {
   const node = parsed(source)
   return typeof node === 'string' ? node : undefined
@@ -110,6 +114,7 @@ interface Thread {
 }
 
 class Machine implements GoPattern {
+  readonly problem = undefined
   readonly #states: State[] = []
   readonly #start: number
   readonly #met = new Map<string, Met>()

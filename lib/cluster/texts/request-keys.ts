@@ -3,7 +3,7 @@
 
 import { constants, createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { alignedBits, Asn1Error, type Asn1Value, oidProblem, oidText } from './asn1.ts'
-import { readDer } from './der.ts'
+import { isShortest, readDer } from './der.ts'
 
 export interface PublicKey {
   readonly type: 'RSA' | 'DSA' | 'ECDSA' | 'Ed25519' | 'X25519'
@@ -102,10 +102,8 @@ function rsaNumbers(data: Buffer, parameters: Buffer): { modulus: Buffer; expone
 /** An integer in its shortest form. */
 function readInteger(bytes: Buffer): ReturnType<typeof readDer> {
   const part = readDer(bytes, integerTag)
-  const [first, second] = part?.content ?? []
-  if (first === undefined) return undefined
-  const filler = second === undefined ? undefined : second < 0x80 ? 0 : 0xff
-  return first === filler ? undefined : part
+  const isRight = part !== undefined && part.content.length > 0 && isShortest(part.content)
+  return isRight ? part : undefined
 }
 
 function isPositive(number: Buffer): boolean {
@@ -214,16 +212,17 @@ function algorithmOf(identifier: Asn1Value): SignatureAlgorithm | undefined {
 
 const unsupported = 'x509: cannot verify signature: algorithm unimplemented'
 
-const goTypes: Readonly<Record<string, string>> = {
-  RSA: '*rsa.PublicKey',
-  ECDSA: '*ecdsa.PublicKey',
-  Ed25519: 'ed25519.PublicKey',
+interface KeyWords {
+  readonly goType: string
+  /** The complaint about a signature that is another one. */
+  readonly failure: string
 }
 
-const failures: Readonly<Record<string, string>> = {
-  RSA: 'crypto/rsa: verification error',
-  ECDSA: 'x509: ECDSA verification failure',
-  Ed25519: 'x509: Ed25519 verification failure',
+/** Words about keys that check signatures. */
+const wordsOf: Readonly<Record<string, KeyWords>> = {
+  RSA: { goType: '*rsa.PublicKey', failure: 'crypto/rsa: verification error' },
+  ECDSA: { goType: '*ecdsa.PublicKey', failure: 'x509: ECDSA verification failure' },
+  Ed25519: { goType: 'ed25519.PublicKey', failure: 'x509: Ed25519 verification failure' },
 }
 
 /** Bytes with a signature of them. */
@@ -243,10 +242,10 @@ export function signatureProblem(request: Signed): string | undefined {
   if (algorithm === undefined) return unsupported
   const { type, hash, saltLength } = algorithm
   if (hash === 'md5') return 'x509: cannot verify signature: insecure algorithm MD5-RSA'
-  const goType = goTypes[key?.type ?? '']
-  if (key === undefined || goType === undefined) return unsupported
+  const words = wordsOf[key?.type ?? '']
+  if (key === undefined || words === undefined) return unsupported
   if (type !== key.type) {
-    return `x509: signature algorithm specifies an ${type} public key, but have public key of type ${goType}`
+    return `x509: signature algorithm specifies an ${type} public key, but have public key of type ${words.goType}`
   }
   const problem = problemOfNumbers(key)
   if (problem !== undefined) return problem
@@ -256,7 +255,7 @@ export function signatureProblem(request: Signed): string | undefined {
   const signature = alignedBits(request.signature.content)
   const isRight =
     object !== undefined && verify(hash, signed, { key: object, ...options }, signature)
-  return isRight ? undefined : failures[type]
+  return isRight ? undefined : words.failure
 }
 
 function problemOfNumbers({ modulus, exponent }: PublicKey): string | undefined {

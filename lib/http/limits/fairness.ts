@@ -4,8 +4,9 @@
  *  here never meet.
  *
  *  Whole lists, and the initial events of watches, run in a few slots. When all are taken they wait
- *  in a queue for each user, and the users take turns. Gets and pages never wait for a slot: long
- *  work gives way between its slices. Beyond a limit the answer is a 429 with Retry-After. */
+ *  in a queue for each user, and the users take turns. Gets never wait for a slot, and pages only
+ *  while their user's clients have much to read: long work gives way between its slices. Beyond a
+ *  limit the answer is a 429 with Retry-After. */
 
 import { type CancelTimer, type Clock, sleep } from '../../base/clock.ts'
 import { tooManyRequests } from '../../kube/status.ts'

@@ -1,6 +1,6 @@
 /** Regular expressions of Go in expressions. */
 
-import { goPattern, type GoPattern, patternProblem } from '../../texts/go-pattern.ts'
+import { goPattern, type GoPattern } from '../../texts/go-pattern.ts'
 import { failure } from '../values/errors.ts'
 import { ofItems, spendWork } from '../values/work.ts'
 
@@ -10,20 +10,8 @@ const readWork = 4
 function patternOf(source: string, words = 'Illegal regex: '): GoPattern {
   spendWork(source.length * readWork)
   const pattern = goPattern(source)
-  const problem = problemOf(source)
-  if (problem !== undefined) throw failure(words + problem)
+  if (pattern.problem !== undefined) throw failure(words + pattern.problem)
   return pattern
-}
-
-const problems = new Map<string, string | undefined>()
-const problemsMax = 1_000
-
-function problemOf(source: string): string | undefined {
-  if (problems.has(source)) return problems.get(source)
-  const problem = patternProblem(source)
-  if (problems.size >= problemsMax) problems.clear()
-  problems.set(source, problem)
-  return problem
 }
 
 function charsOf(text: string): readonly string[] {

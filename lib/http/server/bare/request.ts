@@ -35,12 +35,17 @@ const field = /^([\w\-.]+):[ \t]*([\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)[ \t]*
 const fieldsMax = 64
 
 /** They announce a body, or want something else of the connection. */
-const unusual: ReadonlySet<string> = new Set(
-  (
-    'content-length transfer-encoding trailer te expect upgrade http2-settings ' +
-    'proxy-connection __proto__'
-  ).split(' '),
-)
+const unusual: ReadonlySet<string> = new Set([
+  'content-length',
+  'transfer-encoding',
+  'trailer',
+  'te',
+  'expect',
+  'upgrade',
+  'http2-settings',
+  'proxy-connection',
+  '__proto__',
+])
 
 /** The request that these bytes begin with, in Latin-1; undefined if that is anything else. `last`
  *  are the lines of the request before. */
