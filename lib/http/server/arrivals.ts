@@ -52,6 +52,9 @@ const readFor: readonly (readonly [streams: number, ms: number])[] = [
   [64, 1],
   [fewStreams, 6],
 ]
+/** So many connections that are not read are read again in a turn: a flood has thousands, of which
+ *  each costs two calls of the system. */
+const readAgainMax = 256
 /** Requests that begin one after the other, until it is looked what they have set in motion. */
 const batch = 2
 
@@ -256,8 +259,11 @@ export class Arrivals {
       }
     }
     this.#turn = undefined
+    let again = 0
     for (const source of this.#stopped) {
+      if (again === readAgainMax) break
       if (!this.#requests.has(source.session) && !this.#strangers.has(source.session)) {
+        again++
         this.#stopped.delete(source)
         source.handle.readStart()
       }
@@ -312,7 +318,9 @@ export class Arrivals {
   }
 
   #stop(isMeant: (source: Source) => boolean): void {
-    for (const source of this.#sources.values()) if (isMeant(source)) this.#stopOne(source)
+    for (const source of this.#sources.values()) {
+      if (!this.#stopped.has(source) && isMeant(source)) this.#stopOne(source)
+    }
   }
 
   #stopOne(source: Source): void {

@@ -236,6 +236,21 @@ t.test('with an empty purse a turn reads four streams of strangers', async t => 
   t.ok(a.isRead && b.isRead)
 })
 
+t.test('a thousand strangers that are not read are read again some at a time', async t => {
+  const stage = new Stage()
+  const all = Array.from({ length: 1_000 }, () => stage.connect(false))
+  const read = (): number => all.filter(one => one.isRead).length
+  await stage.emptyPurse()
+  stage.read(all[0]!, 4)
+  t.equal(read(), 0)
+  const counts: number[] = []
+  while (read() < all.length) {
+    await settle()
+    counts.push(read())
+  }
+  t.strictSame(counts, [256, 512, 768, 1_000])
+})
+
 t.test('a stream with long headers counts as many', async t => {
   const stage = new Stage()
   const [long, short] = [stage.connect(), stage.connect()]
