@@ -7,8 +7,8 @@ import type { Clock } from '../../../../lib/base/clock.ts'
 import { type Key, keyFromText } from '../../../../lib/base/keys.ts'
 import type { Random } from '../../../../lib/base/random.ts'
 import type { Revision } from '../../../../lib/base/revision.ts'
-import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
-import { ApiState } from '../../../../lib/kube/api-state.ts'
+import { perSchema, schemaOf } from '../../../../lib/codec/schema/schema.ts'
+import { ApiState, type ApiStateOptions } from '../../../../lib/kube/api-state.ts'
 import { builtInResources } from '../../../../lib/kube/resources/built-ins.ts'
 import { customDefinition } from '../../../../lib/kube/resources/custom-resources.ts'
 import { Registry } from '../../../../lib/kube/resources/registry.ts'
@@ -121,23 +121,36 @@ export function writesOver(
   })
 }
 
+/** The built-in kinds, which all servers share: what is compiled of a kind is kept with them. */
+const builtIns = perSchema(schema => {
+  const installed = builtInResources(schema)
+  return { installed, state: stateOf(new Registry({ schema, installed })) }
+})
+
+function stateOf(
+  registry: Registry,
+  definitionOf: ApiStateOptions['definitionOf'] = () => undefined,
+): ApiState {
+  const converted = new ConvertedObjects()
+  return new ApiState({ registry, serverAddress: '', digests, definitionOf, converted })
+}
+
 /** The kinds that are served now: those that are built in, and those of stored definitions. */
 function statesOf(entriesOf: () => readonly KeyValue[]): () => ApiState {
   const schema = schemaOf()
-  const installed = builtInResources(schema)
-  const converted = new ConvertedObjects()
-  let [known, state]: [readonly KeyValue[], ApiState | undefined] = [[], undefined]
+  const { installed, state: empty } = builtIns(schema)
+  let [known, state]: [readonly KeyValue[], ApiState] = [[], empty]
   return () => {
     const entries = entriesOf()
     const isSame = entries.length === known.length && entries.every((one, i) => one === known[i])
-    if (state !== undefined && isSame) return state
+    if (isSame) return state
     const named = entries.map(entry => [customDefinition(entry, '/registry'), entry] as const)
     const definitions = named.map(([definition]) => definition)
-    const registry = new Registry({ schema, installed, definitions })
-    const definitionOf = (name: string): KeyValue | undefined =>
-      named.find(([definition]) => definition.name === name)?.[1]
     known = entries
-    state = new ApiState({ registry, serverAddress: '', digests, definitionOf, converted })
+    state = stateOf(
+      new Registry({ schema, installed, definitions }),
+      name => named.find(([definition]) => definition.name === name)?.[1],
+    )
     return state
   }
 }
