@@ -1,9 +1,11 @@
 /** Programs out of Debian packages, fetched into a cache folder and run from there: nothing is
  *  installed. The mirror's address is the one this machine's own apt uses, and apt checks the
- *  signatures with Debian's keyring. apt gets lists, state and cache of its own, so that it needs
- *  no rights and changes nothing outside the folder. */
+ *  signatures with Debian's keyring. apt gets lists, state and cache of its own there, so that it
+ *  needs no rights and changes nothing outside the folder; all packages of a release share them,
+ *  because reading the lists of one costs more than most packages. */
 
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdir, mkdtemp, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -28,39 +30,53 @@ export interface DebianPackage {
 /** The root folder of the unpacked package, fetched at the first call. Fails with a message for
  *  people. */
 export async function unpackedPackage(wanted: DebianPackage): Promise<string> {
-  return unpackedOnce(`${wanted.name}-${wanted.release}`, wanted.name, workFolder =>
-    fetchPackage(wanted, workFolder),
-  )
+  return unpackedOnce(wanted, '', workFolder => fetchPackage(wanted, workFolder))
 }
 
 /** The same of a package of this machine's own release, with everything that it depends on but the
  *  C library: what it needs runs with the machine's. */
 export async function unpackedWithDependencies(name: string): Promise<string> {
   const source = await machineSource()
-  return unpackedOnce(`${name}-${source.release}-whole`, name, async workFolder => {
-    const wanted = { name, release: source.release as DebianPackage['release'], isWhole: true }
-    await download(wanted, { ...source, keyring: keyringFile, folder: workFolder })
-  })
+  const wanted = { name, release: source.release as DebianPackage['release'], isWhole: true }
+  return unpackedOnce(wanted, '-whole', workFolder =>
+    download(wanted, { ...source, keyring: keyringFile, folder: workFolder }),
+  )
 }
 
 async function unpackedOnce(
-  cachedName: string,
-  name: string,
+  { name, release }: DebianPackage,
+  suffix: string,
   fetchInto: (workFolder: string) => Promise<void>,
 ): Promise<string> {
-  const folder = join(cacheFolder, cachedName)
+  const folder = join(cacheFolder, `${name}-${release}${suffix}`)
   if (existsSync(folder)) return folder
   await mkdir(cacheFolder, { recursive: true })
+  const giveBack = await lockOf(release)
   const workFolder = await mkdtemp(join(cacheFolder, 'fetching-'))
   try {
+    // Test files run at the same time: whoever was second finds the folder in place.
+    if (existsSync(folder)) return folder
     await fetchInto(workFolder)
-    // Test files run at the same time: whoever is second finds the folder in place.
-    await rename(join(workFolder, name), folder).catch((error: unknown) => {
-      if (!existsSync(folder)) throw error
-    })
+    await rename(join(workFolder, name), folder)
     return folder
   } finally {
     await rm(workFolder, { recursive: true, force: true })
+    await giveBack()
+  }
+}
+
+/** Waits until no other process fetches of a release. The lock is held by a child whose input ends
+ *  with this process, however that ends. */
+async function lockOf(release: string): Promise<() => Promise<void>> {
+  const file = join(cacheFolder, `${release}.lock`)
+  const stdio = ['pipe', 'pipe', 'ignore'] as ['pipe', 'pipe', 'ignore']
+  const child = spawn('flock', [file, 'sh', '-c', 'echo held; cat'], { stdio })
+  await once(child, 'spawn')
+  const exited = once(child, 'exit')
+  await Promise.race([once(child.stdout, 'data'), exited])
+  return async () => {
+    child.stdin.end()
+    await exited
   }
 }
 
@@ -73,9 +89,8 @@ async function fetchPackage(wanted: DebianPackage, workFolder: string): Promise<
     // own release does.
     if (wanted.release === source.release) throw error
     const name = 'debian-archive-keyring'
-    const own = { ...source, keyring: keyringFile, folder: workFolder }
-    await download({ name, release: source.release as DebianPackage['release'] }, own)
-    const keyring = join(workFolder, name, keyringFile)
+    const own = { name, release: source.release as DebianPackage['release'] }
+    const keyring = join(await unpackedPackage(own), keyringFile)
     await download(wanted, { ...source, keyring, folder: workFolder })
   }
 }
@@ -130,12 +145,16 @@ interface Downloaded extends DebianPackage {
   readonly isWhole?: boolean
 }
 
+/** The packages that are unpacked: neither the C library nor what draws with a graphics card, which
+ *  is a quarter of a browser. */
+const needed = /^(?!libc6|libc-bin|libllvm|libz3|libgl1-mesa-dri).*\.deb$/
+
 /** Fetches and unpacks a package into a folder of its name. */
 async function download(wanted: Downloaded, options: Download): Promise<void> {
-  const aptFolder = await mkdtemp(join(options.folder, 'apt-'))
-  const path = (name: string): string => join(aptFolder, name)
-  for (const name of ['state/lists/partial', 'cache/archives/partial']) {
-    await mkdir(path(name), { recursive: true })
+  const path = (name: string): string => join(cacheFolder, `apt-${wanted.release}`, name)
+  const archives = join(options.folder, 'archives')
+  for (const folder of [path('state/lists/partial'), path('cache'), join(archives, 'partial')]) {
+    await mkdir(folder, { recursive: true })
   }
   await writeFile(path('status'), '')
   const suites =
@@ -153,22 +172,23 @@ async function download(wanted: Downloaded, options: Download): Promise<void> {
     `Dir::State=${path('state')}`,
     `Dir::State::status=${path('status')}`,
     `Dir::Cache=${path('cache')}`,
+    `Dir::Cache::archives=${archives}`,
     'Acquire::Languages=none',
     'Acquire::http::Timeout=20',
     'Acquire::https::Timeout=20',
     'APT::Update::Error-Mode=any',
     ...(process.getuid?.() === 0 ? ['APT::Sandbox::User=root'] : []),
   ].flatMap(setting => ['-o', setting])
-  await runApt([...settings, 'update'], aptFolder)
-  const [folder, args] =
+  await runApt([...settings, 'update'], archives)
+  const args =
     wanted.isWhole === true
-      ? [path('cache/archives'), ['install', '--yes', '--download-only', '--no-install-recommends']]
-      : [aptFolder, ['download']]
-  await runApt([...settings, ...args, wanted.name], aptFolder)
-  const files = (await readdir(folder)).filter(name => /^(?!libc6|libc-bin).*\.deb$/.test(name))
+      ? ['install', '--yes', '--download-only', '--no-install-recommends']
+      : ['download']
+  await runApt([...settings, ...args, wanted.name], archives)
+  const files = (await readdir(archives)).filter(name => needed.test(name))
   if (files.length === 0) throw new Error(`apt fetched no package ${wanted.name}`)
   for (const file of files) {
-    await run('dpkg', ['-x', join(folder, file), join(options.folder, wanted.name)])
+    await run('dpkg', ['-x', join(archives, file), join(options.folder, wanted.name)])
   }
 }
 
