@@ -3,7 +3,7 @@
  *  the same server is masked. */
 
 import { readFileSync } from 'node:fs'
-import type { OutgoingHttpHeaders } from 'node:http'
+import { Agent, type OutgoingHttpHeaders } from 'node:http'
 import { gunzipSync } from 'node:zlib'
 import { allKeys } from '../../lib/base/keys.ts'
 import { ask, caughtUp, type HttpAnswer, type Served } from '../support/http/served.ts'
@@ -49,6 +49,9 @@ export async function settled(served: Served): Promise<void> {
   await caughtUp(served, header.revision)
 }
 
+/** A connection for each request would cost as much as a quarter of the answers. */
+const connections = new Agent({ keepAlive: true })
+
 /** Asks what was asked, with the values of earlier answers. */
 export class Asker {
   readonly #served: Served
@@ -74,20 +77,18 @@ export class Asker {
     } = { ...request.headers, ...template?.headers } as OutgoingHttpHeaders
     const body = template?.body ?? request.body
     const sent = body === undefined ? undefined : this.#filled(body)
-    const answer = await ask(this.#served.service.port, {
+    const filled = Object.entries(headers).map(([name, value]) => [
+      name,
+      typeof value === 'string' ? this.#filled(value) : value,
+    ])
+    const length = sent === undefined ? {} : { 'Content-Length': Buffer.byteLength(sent) }
+    const asked = {
       method: request.method,
       path: this.#filled(template?.path ?? request.path),
-      headers: {
-        ...Object.fromEntries(
-          Object.entries(headers).map(([name, value]) => [
-            name,
-            typeof value === 'string' ? this.#filled(value) : value,
-          ]),
-        ),
-        ...(sent === undefined ? {} : { 'Content-Length': Buffer.byteLength(sent) }),
-      },
+      headers: { ...(Object.fromEntries(filled) as OutgoingHttpHeaders), ...length },
       body: sent,
-    })
+    }
+    const answer = await ask(this.#served.service.port, asked, connections)
     const { clock } = this.#served
     clock.stoppedAtMs = clock.wallMs() + settleMs
     for (const [name, path] of Object.entries(capture)) {
