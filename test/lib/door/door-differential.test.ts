@@ -10,7 +10,7 @@ import { Differential, startDoorPair } from './engine/differential.ts'
 import { patient } from '../../support/patience.ts'
 
 const seed = Number(process.env['SEED'] ?? 20_261_122)
-const calls = Number(process.env['CALLS'] ?? 600 * effort)
+const calls = Number(process.env['CALLS'] ?? 300 * effort)
 
 const etcd = await findEtcd('3.5')
 t.test('random calls get the same answers through a door', { skip: etcd.skip }, async t => {

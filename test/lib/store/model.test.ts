@@ -69,7 +69,7 @@ t.test('the keyspace answers as a model that keeps every revision whole', async 
     return
   }
   while (count < operationsMin) {
-    const result = fc.check(property, { endOnFailure: true, numRuns: 50 })
+    const result = fc.check(property, { endOnFailure: true, numRuns: 10 })
     if (!result.failed) continue
     const error = result.errorInstance
     throw new Error(`STORE_SEED=${result.seed} replays this: ${inspect(error)}`, { cause: error })

@@ -10,7 +10,7 @@ t.test(
   'a stamped pod has the bytes that encoding it gives, whatever happens to its template',
   async t => {
     const topology = new Topology(
-      parsePlan('pods=3000,nodes=20'),
+      parsePlan('pods=600,nodes=20'),
       createRandom(5),
       1_790_000_000_000,
     )

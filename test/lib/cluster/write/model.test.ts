@@ -26,7 +26,7 @@ import {
   writesOver,
 } from '../../../support/kube/writes/memory-store.ts'
 
-const operations = 2_000 * effort
+const operations = 1_000 * effort
 const seed = Number(process.env['WRITE_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
 
 /** A PodTemplate-like object whose free map is the labels of its template: a Deployment, which

@@ -92,7 +92,7 @@ t.test('an object is served the same whatever was served before it', async () =>
           }
         },
       ),
-      { numRuns: 1500 },
+      { numRuns: 750 },
     )
   }
 })

@@ -39,10 +39,10 @@ async function compare(t: Test, etcd: Program, options: Omit<RunOptions, 'seed'>
 
 const etcd35 = await findEtcd('3.5')
 t.test('random calls get the same answers from etcd 3.5', { skip: etcd35.skip }, t =>
-  compare(t, etcd35, { calls: Number(process.env['CALLS'] ?? 1_200 * effort), withTies: true }),
+  compare(t, etcd35, { calls: Number(process.env['CALLS'] ?? 600 * effort), withTies: true }),
 )
 
 const etcd34 = await findEtcd('3.4')
 t.test('random calls get the same answers from etcd 3.4', { skip: etcd34.skip }, t =>
-  compare(t, etcd34, { calls: Number(process.env['CALLS'] ?? 400 * effort), withTies: false }),
+  compare(t, etcd34, { calls: Number(process.env['CALLS'] ?? 200 * effort), withTies: false }),
 )

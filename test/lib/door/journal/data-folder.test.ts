@@ -69,7 +69,7 @@ async function step(kept: KeptEngine, random: Random, leases: bigint[]): Promise
 }
 
 t.test('all that a client can see is there again, whatever was done', async t => {
-  for (let seed = 1; seed <= 20; seed++) {
+  for (let seed = 1; seed <= 10; seed++) {
     const folder = join(t.testdir({}), 'made', 'anew')
     const random = createRandom(seed)
     const leases: bigint[] = []
@@ -106,7 +106,7 @@ t.test('a crash at any byte of the last writes loses only what came after it', a
     answered.push({ size: (await stat(log)).size, state: stateOf(kept.engine) })
   }
   await note()
-  for (let i = 0; i < 7; i++) {
+  for (let i = 0; i < 4; i++) {
     await step(kept, random, leases)
     await note()
   }

@@ -7,8 +7,8 @@ import { createRandom, randomInt } from '../../../../lib/base/random.ts'
 import { effort } from '../../../support/effort.ts'
 import type { Said } from '../../../support/etcd/kept-writer.ts'
 
-/** `EFFORT=80` kills a thousand. */
-const kills = 12 * effort
+/** `EFFORT=160` kills a thousand. */
+const kills = 6 * effort
 
 const writer = new URL('../../../support/etcd/kept-writer.js', import.meta.url).pathname
 

@@ -14,7 +14,7 @@ import { patient } from '../../../support/patience.ts'
 
 t.setTimeout(patient(240_000))
 
-const requests = 2_400 * effort
+const requests = 1_200 * effort
 const inFlight = 128
 
 const paths = exchanges()
