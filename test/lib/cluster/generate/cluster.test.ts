@@ -88,7 +88,8 @@ t.test(
     for (const [kind, count] of Object.entries(counts)) {
       t.equal(ofKind(state, kind).length, count, kind)
     }
-    for (const [key, { metadata }] of state) t.ok(key.endsWith(`/${metadata.name}`), key)
+    const strays = [...state].filter(([key, { metadata }]) => !key.endsWith(`/${metadata.name}`))
+    t.strictSame(strays, [])
   },
 )
 
