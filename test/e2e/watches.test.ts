@@ -22,7 +22,7 @@ const seed = Number(process.env['WATCHES_SEED'] ?? Math.floor(Math.random() * 2 
 
 const watchers = 200
 const writers = 3
-const writes = 400 * effort
+const writes = 200 * effort
 /** Half of the watchers are kept nearer than this to what is written. */
 const nearRevisions = 100
 
