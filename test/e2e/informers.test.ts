@@ -6,8 +6,8 @@ import { moment } from '../support/http/moment.ts'
 
 t.test('informers of the JavaScript client end equal to a list', async t => {
   const report = await soak(t, {
-    pods: 500,
-    changesPerSecond: 1_000,
+    pods: 150,
+    changesPerSecond: 300,
     lasts: async events => {
       const enough = events() + 100
       while (events() < enough) await moment()
