@@ -30,6 +30,10 @@ export interface SimulatedOptions {
   readonly logger?: Logger
 }
 
+/** Between two looks at what a test waits for; and how many of these a look may be late. */
+const pauseMs = 10
+const pausesMax = 20
+
 /** It ends with the test. */
 export async function startSimulatedCluster<T>(
   t: Test,
@@ -64,14 +68,22 @@ export async function startSimulatedCluster<T>(
     const answer = await ask(served.service.port, { method, path, headers, ...sent })
     return { ...(JSON.parse(answer.body.toString()) as T), code: answer.status }
   }
+  /** Until the store is at another revision. A few answers change without one: they are looked at
+   *  now and then. */
+  async function change(revision: number): Promise<void> {
+    let pauses = 0
+    do await new Promise(resolve => setTimeout(resolve, pauseMs))
+    while (served.service.revision === revision && ++pauses < pausesMax)
+  }
   async function until(
     path: string,
     isDone: (answer: ApiAnswer<T>) => boolean,
   ): Promise<ApiAnswer<T>> {
     for (;;) {
+      const { revision } = served.service
       const answer = await send('GET', path)
       if (isDone(answer)) return answer
-      await new Promise(resolve => setTimeout(resolve, 10))
+      await change(revision)
     }
   }
   return { port: served.service.port, send, until }
