@@ -370,7 +370,7 @@ const wrongKwok: readonly (readonly [string, RegExp])[] = [
     /a patch of pods b\/a cannot be applied: /,
   ],
   [
-    `kind: Pod\napiVersion: v1\nmetadata: {name: a, namespace: b}\n---\n${head}durationNanosecond: 1\n${pod}method: patch\ntemplate: {x: [${'1,'.repeat(200_001)}]}\n`,
+    `kind: Pod\napiVersion: v1\nmetadata: {name: a, namespace: b}\n---\n${head}durationNanosecond: 1\n${pod}method: patch\ntemplate: {x: &x [${'1,'.repeat(2_001)}], y: [${'*x,'.repeat(99)}]}\n`,
     /a patch of pods b\/a cannot be applied: .*the body has more than 200000 names and values/,
   ],
 ]
@@ -507,12 +507,12 @@ t.test('what is written for kwok is read as what there was', async t => {
 t.test('an object that is larger than any write is written whole for kwok', async t => {
   const path = join(t.testdir(), 'a.yaml')
   const writer = await createForeignWriter('kwok', path, () => 0)
-  const key = '/registry/configmaps/shop/large'
+  // 200,000 names and values are the most.
+  const containers = [{ name: 'c', args: Array.from({ length: 200_001 }, () => 'x') }]
   const large = (last: string): Change & { type: 'put' } => {
-    const data = Object.fromEntries(Array.from({ length: 100_001 }, (_, i) => [`k${i}`, 'x']))
-    const metadata = { name: 'large', namespace: 'shop', ...created }
-    const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { ...data, last } }
-    return put(object, key) as Change & { type: 'put' }
+    const metadata = { name: 'large', namespace: 'shop', labels: { last }, ...created }
+    const object = { apiVersion: 'v1', kind: 'Pod', metadata, spec: { containers } }
+    return put(object, '/registry/pods/shop/large') as Change & { type: 'put' }
   }
   await writer.writeBase(revision(revisions), [large('a').entry])
   await writer.write({ revision: revision(revisions), changes: [large('b')] })
