@@ -1,7 +1,7 @@
 /** A controller with an informer, leader election, a work queue and status patches, while the
  *  server makes its requests fail: it converges, and its view equals the store. The seed decides
  *  the faults and the changes; what is under way at the same time is up to the machine. To have the
- *  same again: CONTROLLER_SEED=N. 5,000 objects: EFFORT=17. */
+ *  same again: CONTROLLER_SEED=N. 5,000 objects: EFFORT=25. */
 
 import { type ChildProcess, execFile, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -26,7 +26,7 @@ import { startProgram } from '../support/program/program.ts'
 import { patient } from '../support/patience.ts'
 
 const seed = Number(process.env['CONTROLLER_SEED'] ?? Math.floor(Math.random() * 1e9))
-const objects = 300 * effort
+const objects = 200 * effort
 const namespaces = ['default', 'red', 'green']
 /** More than a busy machine takes; whoever does not converge by then never does. */
 const patienceMs = patient(120_000 * effort)
@@ -82,7 +82,7 @@ t.test('a controller converges under faults, and its view equals the store', asy
 t.test('the examples of deploy/LOADTEST.md run', async t => {
   const { address } = await startProgram(t, [
     '--generate',
-    'namespaces=5,pods=300,deployments=10,nodes=3',
+    'namespaces=5,pods=60,deployments=10,nodes=3',
     ...['latency,delay=1ms..5ms,share=10%', 'error,code=500,share=2%', 'watch-end,after=5'].flatMap(
       rule => ['--fault', rule],
     ),

@@ -78,7 +78,7 @@ const kinds: readonly [string, Kind][] = [
       args: [
         ...serve,
         '--generate',
-        'pods=500',
+        'pods=100',
         '--churn',
         '50/s',
         '--simulate',

@@ -18,7 +18,7 @@ type Kubectl = (...args: string[]) => Promise<string>
 
 async function startCluster(t: Test): Promise<Kubectl> {
   const { address } = await startProgram(t, [
-    '--generate=pods=120,deployments=6,nodes=4,namespaces=1',
+    '--generate=pods=60,deployments=6,nodes=4,namespaces=1',
     '--churn=10/s',
     '--simulate=all',
   ])

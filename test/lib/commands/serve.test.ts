@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { gunzipSync } from 'node:zlib'
@@ -64,7 +64,7 @@ t.test(
   'serve with two threads answers as with one, and counts as one',
   { skip: lacksThreads() },
   async t => {
-    const pods = 2_100
+    const pods = 480
     // Where nobody writes, the revision stays: leases of a writable one are renewed.
     const common = ['--read-only', '--shutdown-delay', '1']
     const args = ['--generate', `pods=${pods}`, '--threads', '2', ...common]
@@ -90,7 +90,7 @@ t.test(
     const metrics = (await ask(port, { path: '/metrics' })).body.toString()
     t.match(metrics, /^watchglass_requests_total\{verb="list",.*resource="pods",.*\} 6$/m)
     t.equal(metrics.match(/^# TYPE watchglass_requests_total/gm)?.length, 1)
-    t.match(metrics, /^watchglass_keyspace_entries\{keyspace="\/registry\/pods\/"\} 2100$/m)
+    t.match(metrics, /^watchglass_keyspace_entries\{keyspace="\/registry\/pods\/"\} 480$/m)
     const stopped = program.stop()
     for (;;) {
       const { status, headers } = await ask(port, { path: '/readyz' })
@@ -229,12 +229,4 @@ t.test('serve refuses what would not do what was meant', async t => {
     t.ok(error instanceof CacheError, args.join(' '))
     t.match(error, { code: 'invalid_request', message })
   }
-})
-
-t.test('a refused start says why on standard error, without a stack, and exits with 2', async t => {
-  const args = ['.', 'serve', '--listen', 'http://0.0.0.0:8001']
-  const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
-  t.equal(status, 2)
-  t.match(stderr, /^watchglass: refusing to listen on 0\.0\.0\.0 without authentication/)
-  t.notMatch(stderr, /^ +at /m, 'no stack')
 })
