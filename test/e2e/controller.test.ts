@@ -100,7 +100,9 @@ t.test('the examples of deploy/LOADTEST.md run', async t => {
     await run('gitops', '--apps', '3', '--commits', '2'),
     /commit 1: 9 applied, 0 pruned, .*\ncommit 2: 9 applied, 3 pruned, /,
   )
-  t.match(await run('dashboard', '--users', '1', '--seconds', '1'), /[1-9]\d* rows in [1-9]/)
+  // A busy machine may answer nothing within one.
+  const seconds = String(Math.ceil(patient(1_000) / 1_000))
+  t.match(await run('dashboard', '--users', '1', '--seconds', seconds), /[1-9]\d* rows in [1-9]/)
 })
 
 /** The truth: what the server holds, asked for without faults. */
