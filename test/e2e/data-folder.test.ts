@@ -66,7 +66,7 @@ t.test('a server that is killed goes on where it was, and makes nothing anew', a
   await make(first.port, '/api/v1/namespaces', { metadata: { name: 'kept' } })
   await request(first.port, '/api/v1/namespaces/kept/configmaps/kube-root-ca.crt')
   const known = new Map<string, Shown>()
-  for (let i = 0; i < 30; i++) {
+  for (let i = 0; i < 15; i++) {
     const made = await make(first.port, services, service(`before-${i}`, 20))
     known.set(made.metadata.name, made)
   }
@@ -82,13 +82,13 @@ t.test('a server that is killed goes on where it was, and makes nothing anew', a
 
   const second = await startProgram(t, args)
   t.strictSame(await objectsAt(second.port), before)
-  for (let i = 0; i < 30; i++) {
+  for (let i = 0; i < 15; i++) {
     const made = await make(second.port, services, service(`after-${i}`, 20))
     known.set(made.metadata.name, made)
   }
   const all = [...known.values()]
   const portsOf = ({ spec }: Shown): (number | undefined)[] => spec.ports.map(port => port.nodePort)
-  t.equal(new Set(all.flatMap(portsOf)).size, 1200)
+  t.equal(new Set(all.flatMap(portsOf)).size, 600)
   const [oldest] = known.values()
   const refusedPort = await make(second.port, services, {
     metadata: { name: 'same-port' },
@@ -107,8 +107,8 @@ t.test('a server that is killed goes on where it was, and makes nothing anew', a
   t.match(refusedAddress, {
     message: `Service "same-address" is invalid: spec.clusterIPs: Invalid value: ["${clusterIP}"]: failed to allocate IP ${clusterIP}: provided IP is already allocated`,
   })
-  t.equal(new Set(all.map(({ spec }) => spec.clusterIP)).size, 60)
-  t.equal(new Set(all.map(({ metadata }) => metadata.uid)).size, 60)
+  t.equal(new Set(all.map(({ spec }) => spec.clusterIP)).size, 30)
+  t.equal(new Set(all.map(({ metadata }) => metadata.uid)).size, 30)
 
   const refused = spawnSync(
     process.execPath,
@@ -135,22 +135,4 @@ t.test('a recording is loaded into a new folder only', async t => {
   const second = await startProgram(t, [...args, ...load])
   t.equal((await request<Shown>(second.port, name)).metadata.uid, made.metadata.uid)
   t.equal(await second.stop(), 0)
-})
-
-t.test('options that make no sense together are refused', async t => {
-  const cases: [string[], RegExp][] = [
-    [['--durability', 'os'], /--durability needs --data-dir/],
-    [['--data-dir', '/x', '--durability', 'often'], /--durability "often" is not os or fsync/],
-    [
-      ['--data-dir', '/x', '--etcd', 'http://127.0.0.1:1'],
-      /--data-dir is for --etcd embedded only/,
-    ],
-  ]
-  for (const [args, message] of cases) {
-    const { status, stderr } = spawnSync(process.execPath, ['.', 'serve', ...args], {
-      encoding: 'utf8',
-    })
-    t.equal(status, 2)
-    t.match(stderr, message)
-  }
 })

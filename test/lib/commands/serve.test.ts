@@ -150,6 +150,12 @@ t.test('serve refuses what would not do what was meant', async t => {
       ['--etcd', 'http://127.0.0.1:1', '--generate', 'pods=1'],
       /--generate is for --etcd embedded only/,
     ],
+    [['--durability', 'os'], /--durability needs --data-dir/],
+    [['--data-dir', '/x', '--durability', 'often'], /--durability "often" is not os or fsync/],
+    [
+      ['--data-dir', '/x', '--etcd', 'http://127.0.0.1:1'],
+      /--data-dir is for --etcd embedded only/,
+    ],
     [['--listen', 'none'], /--listen none needs --etcd-listen/],
     [['--etcd-listen', '2379'], /--etcd-listen "2379" is not HOST:PORT/],
     [
