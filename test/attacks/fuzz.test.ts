@@ -8,19 +8,19 @@ import { fuzz } from '../support/fuzz/fuzz.ts'
 
 t.test('made-up requests end nothing, hide nothing, and name nobody', async t => {
   const seed = Date.now() % 1_000_000
-  t.comment(`seed ${seed}: npm run fuzz -- --requests 200 --seed ${seed}`)
-  const report = await fuzz(t, { requests: 200, seed })
+  t.comment(`seed ${seed}: npm run fuzz -- --requests 100 --seed ${seed}`)
+  const report = await fuzz(t, { requests: 100, seed })
   t.comment(JSON.stringify(report.statuses))
   t.strictSame(report.findings, [])
-  t.equal(report.sent, 200)
+  t.equal(report.sent, 100)
 })
 
 t.test(
   'odd objects are refused as the fault of the client, or stored so that they can be read',
   async t => {
     const seed = Date.now() % 1_000_000
-    t.comment(`seed ${seed}: npm run fuzz -- --what writes --requests 100 --seed ${seed}`)
-    const report = await fuzzWrites({ requests: 100, seed })
+    t.comment(`seed ${seed}: npm run fuzz -- --what writes --requests 50 --seed ${seed}`)
+    const report = await fuzzWrites({ requests: 50, seed })
     t.strictSame(report.findings, [])
     t.ok(report.stored > 0, `${report.stored} of ${report.sent} were stored`)
   },
@@ -28,17 +28,17 @@ t.test(
 
 t.test('stored values, lines and certificates are read, or refused with a reason', async t => {
   const seed = Date.now() % 1_000_000
-  t.comment(`seed ${seed}: npm run fuzz -- --what values --requests 500 --seed ${seed}`)
-  const report = fuzzValues({ requests: 500, seed })
+  t.comment(`seed ${seed}: npm run fuzz -- --what values --requests 250 --seed ${seed}`)
+  const report = fuzzValues({ requests: 250, seed })
   t.strictSame(report.findings, [])
   t.ok(report.read > 0, `${report.read} of ${report.sent} could be read`)
 })
 
 t.test('calls of etcd’s API end, and nobody goes beyond limited rights', async t => {
   const seed = Date.now() % 1_000_000
-  t.comment(`seed ${seed}: npm run fuzz -- --what door --requests 200 --seed ${seed}`)
-  const report = await fuzzDoor(t, { requests: 200, seed })
+  t.comment(`seed ${seed}: npm run fuzz -- --what door --requests 100 --seed ${seed}`)
+  const report = await fuzzDoor(t, { requests: 100, seed })
   t.comment(JSON.stringify(report.statuses))
   t.strictSame(report.findings, [])
-  t.equal(report.sent, 200)
+  t.equal(report.sent, 100)
 })

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { startGuarded } from '../../lib/commands/plan/access.ts'
 import { load } from '../../lib/commands/load.ts'
-import { admin, type Door, maps, startDoor } from '../support/attacks/door.ts'
+import { admin, maps, startDoor } from '../support/attacks/door.ts'
 import { ask, versions } from '../support/attacks/ask.ts'
 import { configMap } from '../support/upstream/proxied.ts'
 import { silentLogger } from '../support/silent-logger.ts'
@@ -24,15 +24,17 @@ const everything: Binding = {
 }
 const alice = { authorization: 'Bearer alice' }
 
+const file = join(await mkdtemp(join(tmpdir(), 'watchglass-keys-')), 'keys')
+await writeFile(file, `${Buffer.alloc(32, 7).toString('base64')}\n`)
+const door = await startDoor(t, {
+  users: [['alice', identity('alice')]],
+  bindings: [everything],
+  objects: [[maps, configMap('b', '2')]],
+  // On a slow machine the writes take longer than a review is kept.
+  args: [`--continue-key-file=${file}`, '--authorized-ttl=3600'],
+})
+
 t.test('an encrypted continue token is opened for its own list only', async t => {
-  const file = join(await mkdtemp(join(tmpdir(), 'watchglass-keys-')), 'keys')
-  await writeFile(file, `${Buffer.alloc(32, 7).toString('base64')}\n`)
-  const door = await startDoor(t, {
-    users: [['alice', identity('alice')]],
-    bindings: [everything],
-    objects: [[maps, configMap('b', '2')]],
-    args: [`--continue-key-file=${file}`],
-  })
   const page = await ask(door, '1.1', { path: `${maps}?limit=1`, headers: alice })
   const { metadata } = JSON.parse(page.body) as { metadata: { continue: string } }
   const token = encodeURIComponent(metadata.continue)
@@ -92,18 +94,12 @@ t.test('a group without a name is no group', async t => {
 })
 
 /** The number of reviews so far. */
-async function reviews(door: Door): Promise<number> {
+async function reviews(): Promise<number> {
   return door.metric('watchglass_access_reviews_total')
 }
 
 t.test('a change of the rules of one namespace has nobody else asked about again', async t => {
   const rules = '/apis/rbac.authorization.k8s.io/v1'
-  const door = await startDoor(t, {
-    users: [['alice', identity('alice')]],
-    bindings: [everything],
-    // On a slow machine the writes take longer than a review is kept.
-    args: ['--authorized-ttl=3600'],
-  })
   const get = (): Promise<unknown> => ask(door, '1.1', { path: `${maps}/a`, headers: alice })
   const write = (name: string, namespace: string): Promise<{ status: number }> =>
     ask(door, '1.1', {
@@ -117,15 +113,15 @@ t.test('a change of the rules of one namespace has nobody else asked about again
       }),
     })
   await get()
-  const before = await reviews(door)
+  const before = await reviews()
   t.equal((await write('r', 'elsewhere')).status, 201)
   await new Promise(resolve => setTimeout(resolve, 200))
   await get()
-  t.equal(await reviews(door), before, 'a Role of another namespace')
+  t.equal(await reviews(), before, 'a Role of another namespace')
   t.equal((await write('r', 'default')).status, 201)
   await new Promise(resolve => setTimeout(resolve, 200))
   await get()
-  t.ok((await reviews(door)) > before, 'a Role of this one')
+  t.ok((await reviews()) > before, 'a Role of this one')
 })
 
 t.test('tokens on a line without encryption are warned of', async t => {

@@ -71,7 +71,7 @@ for (const threads of [1, 2]) {
         })
         for (const status of await Promise.all(some)) counts[status] = (counts[status] ?? 0) + 1
         // Every thread answers for this figure: what it had to say before, it has said.
-        await door.metric('watchglass_passed_requests_in_flight')
+        if (threads > 1) await door.metric('watchglass_passed_requests_in_flight')
       }
       t.comment(JSON.stringify(counts))
       t.ok((counts['101'] ?? 0) >= bound, 'as many as a user may have')
@@ -91,7 +91,8 @@ for (const threads of [1, 2]) {
 t.test('what open watches keep of their selectors is bounded', async t => {
   const door = await startDoor(t, { protocol: 'https', users, bindings: [mallory] })
   const before = await calm(t, door)
-  const values = Array.from({ length: 900 }, (_, i) => `v${i}`.padEnd(7, 'x')).join(',')
+  // Few long values weigh as much as many short ones, and take less to read.
+  const values = Array.from({ length: 114 }, (_, i) => `v${i}`.padEnd(62, 'x')).join(',')
   const path = `${maps}?watch=1&labelSelector=a+in+(${values})`
   const each = values.length + 'a in ()'.length
   const bound = Math.floor(defaultFairnessLimits.selectorBytesPerUser / each)

@@ -65,7 +65,7 @@ t.test('reads are as fresh when an etcd in the process says its revision in memo
   const seed = Math.floor(Math.random() * 1_000_000_000)
   for (const threads of [0, 2]) {
     const world = { threads, hasOwnRevision: true }
-    const { stats } = await simulate({ events: 42_000, seed, eventsOfWorld, world })
+    const { stats } = await simulate({ events: 24_000, seed, eventsOfWorld, world })
     t.ok(stats.of('consistent mirror') > 100)
   }
 })
@@ -95,7 +95,7 @@ t.test("what was found once in watches of etcd's API is never found again", asyn
 
 t.test('the same seed replays the same world', async t => {
   const profile = profiles.find(({ name }) => name === 'everything')!
-  const runs = [1, 2].map(() => runWorld({ seed: 77, profile, events: 8000 }))
+  const runs = [1, 2].map(() => runWorld({ seed: 77, profile, events: 4000 }))
   const [one, two] = await Promise.all(runs)
   t.equal(one?.events, two?.events)
   t.same(one?.stats.counts, two?.stats.counts)
@@ -111,7 +111,7 @@ t.test('progress that overtakes events, believed, is found out', async t => {
 
 t.test('the version check keeps every answer right with that bug', async t => {
   const world = { hasProgressBug: true, version: '3.4.23' }
-  const { stats } = await simulate({ events: 40_000, seed: 1, world })
+  const { stats } = await simulate({ events: 20_000, seed: 1, world })
   t.ok(stats.of('consistent mirror') > 0, 'some reads are answered by the event of their revision')
   t.equal(stats.sum('violation'), 0)
 })

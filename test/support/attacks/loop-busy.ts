@@ -8,6 +8,10 @@ export interface Busy {
   readonly longestMs: number
 }
 
+/** Often enough that short turns between two looks are no long one. Looking in every turn would
+ *  keep a quiet loop busy. */
+const everyMs = 2
+
 /** Begins to look; the returned function ends it. */
 export function watchBusy(): () => Busy {
   const startMs = busyMs()
@@ -19,12 +23,9 @@ export function watchBusy(): () => Busy {
     lastMs = nowMs
     return nowMs
   }
-  let next = setImmediate(function tick() {
-    look()
-    next = setImmediate(tick)
-  })
+  const timer = setInterval(look, everyMs)
   return () => {
-    clearImmediate(next)
+    clearInterval(timer)
     return { totalMs: look() - startMs, longestMs }
   }
 }
