@@ -56,7 +56,7 @@ for (const protocol of protocols) {
   t.test(`no slot is lost over ${protocol}`, async t => {
     const door = await startDoor(t, { protocol })
     const before = await calm(t, door)
-    await upgrades(door, 10)
+    await upgrades(door, 20)
     await breaksOff(door)
     await staysCalm(t, door, before)
   })

@@ -31,9 +31,10 @@ async function flood(
   return statuses
 }
 
-const door = await startDoor(t)
+const plain = await startDoor(t)
 
 t.test('made-up tokens and long selectors hold up nobody', async t => {
+  const door = await startDoor(t, { protocol: 'https' })
   const before = await calm(t, door)
   const junk = flood(door, 1_000, i => ({
     path: maps,
@@ -66,6 +67,7 @@ t.test('made-up tokens and long selectors hold up nobody', async t => {
 })
 
 t.test('Accept headers that are hard to read hold up nobody', async t => {
+  const door = plain
   const before = await calm(t, door)
   const size = 60_000
   const hard = [
@@ -86,6 +88,7 @@ t.test('Accept headers that are hard to read hold up nobody', async t => {
 })
 
 t.test('requests that a client sends without reading an answer hold up nobody', async t => {
+  const door = plain
   const before = await calm(t, door)
   const requests = `GET ${maps} HTTP/1.1\r\nHost: localhost\r\n\r\n`.repeat(2_000)
   const answers = await Promise.all(Array.from({ length: 16 }, () => exchange(door, requests)))
