@@ -3,7 +3,7 @@
  *  the same server is masked. */
 
 import { readFileSync } from 'node:fs'
-import { Agent, type OutgoingHttpHeaders } from 'node:http'
+import type { OutgoingHttpHeaders } from 'node:http'
 import { gunzipSync } from 'node:zlib'
 import { allKeys } from '../../lib/base/keys.ts'
 import { ask, caughtUp, type HttpAnswer, type Served } from '../support/http/served.ts'
@@ -49,9 +49,6 @@ export async function settled(served: Served): Promise<void> {
   await caughtUp(served, header.revision)
 }
 
-/** A connection for each request would cost as much as a quarter of the answers. */
-const connections = new Agent({ keepAlive: true })
-
 /** Asks what was asked, with the values of earlier answers. */
 export class Asker {
   readonly #served: Served
@@ -88,7 +85,7 @@ export class Asker {
       headers: { ...(Object.fromEntries(filled) as OutgoingHttpHeaders), ...length },
       body: sent,
     }
-    const answer = await ask(this.#served.service.port, asked, connections)
+    const answer = await ask(this.#served.service.port, asked)
     const { clock } = this.#served
     clock.stoppedAtMs = clock.wallMs() + settleMs
     for (const [name, path] of Object.entries(capture)) {

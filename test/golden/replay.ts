@@ -2,7 +2,7 @@
  *  request goes over a real socket, and what comes back is compared with what a kube-apiserver
  *  answered. */
 
-import { Agent, METHODS, type OutgoingHttpHeaders } from 'node:http'
+import { METHODS, type OutgoingHttpHeaders } from 'node:http'
 import { gunzipSync } from 'node:zlib'
 import type { Test } from 'tap'
 import { CacheError } from '../../lib/base/errors.ts'
@@ -168,9 +168,6 @@ function allowedDelays({ flags, area }: Exchange): readonly number[] {
   return hasAges ? [2, 0, 10, 30, 60, 100, 200, 400, 700, 1000, -1000] : [0]
 }
 
-/** Thousands of connections would cost more than the answers. */
-const connections = new Agent({ keepAlive: true })
-
 export function send(
   { service }: Served,
   { request }: Exchange,
@@ -183,7 +180,7 @@ export function send(
   const sent = { method, path, body, headers: { ...(headers as OutgoingHttpHeaders), ...length } }
   // No parser of HTTP/1.1 takes a method that it has not heard of.
   const isOver2 = version === '2' || !METHODS.includes(method)
-  return isOver2 ? askOver2(service.port, sent) : ask(service.port, sent, connections)
+  return isOver2 ? askOver2(service.port, sent) : ask(service.port, sent)
 }
 
 export function differenceOf(exchange: Exchange, answer: HttpAnswer): string | undefined {

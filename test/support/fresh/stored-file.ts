@@ -5,7 +5,6 @@
 
 import type { Test } from 'tap'
 import { readFileSync } from 'node:fs'
-import { Agent } from 'node:http'
 import { keyFromText, singleKey } from '../../../lib/base/keys.ts'
 import { fileSeconds, fileUid, type StoredRow } from '../../../lib/cluster/fresh/stored-objects.ts'
 import { minors, schemaOf } from '../../../lib/codec/schema/schema.ts'
@@ -112,13 +111,11 @@ interface Sent {
   readonly body: object
 }
 
-const connections = new Agent({ keepAlive: true })
-
 async function send(served: Served, { method, path, manager, body }: Sent): Promise<void> {
   const type = method === 'PATCH' ? 'application/apply-patch+yaml' : 'application/json'
   const headers = { 'content-type': type, 'user-agent': `${manager}/v1` }
   const asked = { method, path, headers, body: JSON.stringify(body) }
-  const answer = await ask(served.service.port, asked, connections)
+  const answer = await ask(served.service.port, asked)
   if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.body.toString()}`)
 }
 
