@@ -47,10 +47,10 @@ const startMs = performance.now()
 const temporary = mkdtempSync(join(tmpdir(), 'watchglass-tests-'))
 process.env['TMPDIR'] = temporary
 try {
-  // Many tests wait for a server, or for time to pass: three processes more than processors keep
+  // Many tests wait for a server, or for time to pass: one process more than processors keeps
   // these busy.
   await runJobs(chosenJobs(), {
-    atOnce: availableParallelism() + 3,
+    atOnce: availableParallelism() + 1,
     onFile: result => results.push(result),
     write: text => process.stdout.write(text),
     machine,
