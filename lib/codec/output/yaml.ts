@@ -4,6 +4,7 @@
  *  A list is written in pieces, an item at a time: its members sort as apiVersion, items, kind,
  *  metadata, so the list's own fields can follow its items. */
 
+import { quoteEscapes } from '../../go/text.ts'
 import { JsonNumber, type JsonObject, type JsonValue, parseTree } from '../json/tree.ts'
 import { GiveUp, NotExact, giveUp } from '../not-exact.ts'
 import { compareNames } from './yaml/order.ts'
@@ -272,17 +273,9 @@ function mustEscape(character: string): boolean {
 }
 
 const shortEscapes: Readonly<Record<string, string>> = {
+  ...quoteEscapes,
   '\0': '\\0',
-  '\u0007': '\\a',
-  '\b': '\\b',
-  '\t': '\\t',
-  '\n': '\\n',
-  '\v': '\\v',
-  '\f': '\\f',
-  '\r': '\\r',
   '\u001b': '\\e',
-  '"': '\\"',
-  '\\': '\\\\',
   '\u0085': '\\N',
   '\u2028': '\\L',
   '\u2029': '\\P',

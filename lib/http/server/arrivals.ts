@@ -318,9 +318,7 @@ export class Arrivals {
   }
 
   #stop(isMeant: (source: Source) => boolean): void {
-    for (const source of this.#sources.values()) {
-      if (!this.#stopped.has(source) && isMeant(source)) this.#stopOne(source)
-    }
+    for (const source of this.#sources.values()) if (isMeant(source)) this.#stopOne(source)
   }
 
   #stopOne(source: Source): void {

@@ -3,6 +3,7 @@
  *  words of cel-go and of the ANTLR parser beneath it, as far as they are known. */
 
 import { CacheError } from '../../base/errors.ts'
+import { controlEscapes } from '../../go/text.ts'
 
 /** Kinds of expressions as cel-go numbers them. */
 export const expressionKinds = {
@@ -352,16 +353,6 @@ function unknownFrom(text: string, at: number): string {
 const unended =
   /^[bB]?[rR]?(["'])(?:\\(?:[abfnrtv"'\\?`]|[xX][\da-fA-F]{2}|u[\da-fA-F]{4}|U[\da-fA-F]{8}|[0-3][0-7]{2})|(?!\1)[^\\\n\r])*(?:\\(?:[xX][\da-fA-F]?|u[\da-fA-F]{0,3}|U[\da-fA-F]{0,7}|[0-3][0-7]?)?)?[^]?/
 
-const escapes: Readonly<Record<string, string>> = {
-  a: '\u0007',
-  b: '\b',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-  v: '\v',
-}
-
 /** The text that a literal stands for. */
 function valueOf(literal: string): string {
   const isRaw = /^[rR]/.test(literal)
@@ -374,7 +365,7 @@ function valueOf(literal: string): string {
 
 function unescaped(_: string, hex?: string, octal?: string, char = ''): string {
   const code = hex === undefined ? parseInt(octal ?? '', 8) : parseInt(hex, 16)
-  if (Number.isNaN(code)) return escapes[char] ?? char
+  if (Number.isNaN(code)) return controlEscapes[char] ?? char
   if (code > 0x10_ffff || (code >= 0xd800 && code < 0xe000)) {
     throw failure('invalid unicode code point')
   }

@@ -6,7 +6,6 @@
  *  READ_YOUR_WRITES=5000 makes as many writes; the test run makes a few. On a busy machine some
  *  reads pass: then there are more writes, until as many reads have come from a mirror. */
 
-import * as http from 'node:http'
 import t from 'tap'
 import { createRandom, randomInt } from '../../../lib/base/random.ts'
 import { GrpcClient } from '../../../lib/etcd/grpc/client.ts'
@@ -37,14 +36,12 @@ t.test('a write is seen by the next read on any replica', { skip: etcd.skip }, a
     t.teardown(() => service.stop())
     await answeredHere({ service }, '', 'v1', 'configmaps')
   }
-  const agent = new http.Agent({ keepAlive: true })
-  t.teardown(() => agent.destroy())
   const misses: string[] = []
   let fromMirror = 0
   // A replica may refuse for a moment on a busy machine, and says so; clients ask again.
   const patientAsk: typeof ask = async (port, request) => {
-    let answer = await ask(port, request, agent)
-    while ([429, 503].includes(answer.status)) answer = await ask(port, request, agent)
+    let answer = await ask(port, request)
+    while ([429, 503].includes(answer.status)) answer = await ask(port, request)
     return answer
   }
   const read = async (path: string, wanted: RegExp, port: number): Promise<void> => {
@@ -64,16 +61,12 @@ t.test('a write is seen by the next read on any replica', { skip: etcd.skip }, a
       const headers = {
         'content-type': isNew ? 'application/json' : 'application/merge-patch+json',
       }
-      const sent = await ask(
-        anyPort(),
-        {
-          method: isNew ? 'POST' : 'PATCH',
-          path: isNew ? path : `${path}/${name}`,
-          headers,
-          body: JSON.stringify(isNew ? configMap(name, value) : { data: { value } }),
-        },
-        agent,
-      )
+      const sent = await ask(anyPort(), {
+        method: isNew ? 'POST' : 'PATCH',
+        path: isNew ? path : `${path}/${name}`,
+        headers,
+        body: JSON.stringify(isNew ? configMap(name, value) : { data: { value } }),
+      })
       if (sent.status > 201) throw new Error(`${name}: ${sent.status} ${sent.body.toString()}`)
       const wanted = new RegExp(`"value":"${value}"`)
       await read(path, wanted, anyPort())
