@@ -223,17 +223,15 @@ t.test('what the server refuses is told with its file, and the command does not 
     objects: { 'a.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: A}\n' },
     crds: { 'a.json': JSON.stringify(definition('Elsewhere')) },
   })
-  const ended = await run(t, [
-    '--apply',
-    join(folder, 'objects'),
-    '--crds',
-    join(folder, 'crds'),
-    '--',
-    'echo',
-    'begun',
-  ])
-  t.match(ended.err, /a\.json: CustomResourceDefinition widgets\.example\.com: .*spec\.scope/)
-  t.strictSame([ended.code, ended.out, ended.left], [2, '', []])
+  const cases: readonly (readonly [option: string, folder: string, said: RegExp])[] = [
+    ['--apply', 'objects', /a\.yaml: ConfigMap A: .*is invalid/],
+    ['--crds', 'crds', /a\.json: CustomResourceDefinition widgets\.example\.com: .*spec\.scope/],
+  ]
+  for (const [option, name, said] of cases) {
+    const ended = await run(t, [option, join(folder, name), '--', 'echo', 'begun'])
+    t.match(ended.err, said)
+    t.strictSame([ended.code, ended.out, ended.left], [2, '', []])
+  }
 })
 
 t.test('with threads and made-up nodes', { skip: lacksThreads() }, async t => {

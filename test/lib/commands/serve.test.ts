@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { gunzipSync } from 'node:zlib'
@@ -235,4 +235,12 @@ t.test('serve refuses what would not do what was meant', async t => {
     t.ok(error instanceof CacheError, args.join(' '))
     t.match(error, { code: 'invalid_request', message })
   }
+})
+
+t.test('a refused start says why on standard error, without a stack, and exits with 2', async t => {
+  const args = ['.', 'serve', '--listen', 'http://0.0.0.0:8001']
+  const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+  t.equal(status, 2)
+  t.match(stderr, /^watchglass: refusing to listen on 0\.0\.0\.0 without authentication/)
+  t.notMatch(stderr, /^ +at /m, 'no stack')
 })

@@ -12,6 +12,14 @@ t.test('a folder that is not there is refused with its option', t => {
   t.end()
 })
 
+t.test('a folder without objects, and a file that is no YAML, are refused', t => {
+  const none = t.testdir({})
+  t.throws(() => manifestsIn(none, '--apply'), { message: /has no file of YAML or JSON/ })
+  const broken = t.testdir({ 'a.yaml': 'apiVersion: [' })
+  t.throws(() => manifestsIn(broken, '--apply'), { message: /a\.yaml cannot be read: / })
+  t.end()
+})
+
 t.test('an object without a name is refused with its file', t => {
   const folder = t.testdir({ 'a.yaml': 'apiVersion: v1\nkind: ConfigMap\n' })
   t.throws(() => manifestsIn(folder, '--apply'), {
