@@ -200,7 +200,7 @@ export class EtcdLoad {
         this.#judge(result, { name, floor, startMs })
         if (answered++ % 10 === 0) await this.#compareState(name, result)
       }
-      await pause(6)
+      await pause(15)
     }
   }
 

@@ -54,7 +54,7 @@ async function stopAll(cluster: EtcdCluster): Promise<void> {
 }
 
 function startLoad(t: Test, cluster: EtcdCluster): EtcdLoad {
-  const load = new EtcdLoad(cluster.endpoints, { writesPerSecond: 250 })
+  const load = new EtcdLoad(cluster.endpoints, { writesPerSecond: 100 })
   t.teardown(() => load.close())
   load.start()
   return load

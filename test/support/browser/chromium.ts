@@ -11,6 +11,7 @@ import type { Readable, Writable } from 'node:stream'
 import type { Test } from 'tap'
 import { unpackedWithDependencies } from '../etcd/debian-packages.ts'
 import { find, type Program } from '../etcd/real-etcd.ts'
+import { patient } from '../patience.ts'
 
 const packageName = 'chromium-headless-shell'
 
@@ -180,7 +181,8 @@ export class Page {
 
   /** Resolves when an expression is true. */
   async until(expression: string): Promise<void> {
-    for (let i = 0; i < 200; i++) {
+    const deadlineMs = performance.now() + patient(10_000)
+    while (performance.now() < deadlineMs) {
       if (await this.value<boolean>(expression)) return
       await new Promise(resolve => setTimeout(resolve, 50))
     }
