@@ -65,7 +65,7 @@ const asked =
 
 /** Tests that take longer are not asked: they would be, for each mutant that nothing else
  *  notices. */
-const slowMaxMs = patient(30_000)
+const slowMaxMs = patient(60_000)
 
 export async function tryMutants(options: MutantsOptions): Promise<Result[]> {
   const tests = allTestFiles().filter(test => asked.test(test))

@@ -93,10 +93,9 @@ function applyRule(
 }
 
 /** True if the member is what Go takes for not given. */
-export function isZero(value: JsonValue | undefined, field: Field): boolean {
+function isZero(value: JsonValue | undefined, field: Field): boolean {
   if (value === undefined || value === null) return true
   if (Array.isArray(value)) return value.length === 0
-  if (field.container === 'map' && value instanceof Map) return value.size === 0
   if (field.isPointer) return false
   return value === '' || value === false || (value instanceof JsonNumber && value.text === '0')
 }

@@ -88,6 +88,7 @@ const expressions: readonly (readonly [expression: string, cores: number])[] = [
   ['-Quantity("10m") + Quantity("30m")', 0.02],
   ['Quantity("1Mi") > Quantity("1k") ? 1 : 2', 1],
   ['Quantity("1Mi") <= Quantity("1k") ? 1 : 2', 2],
+  ['1 < 2 && 1 <= 2 && 2 > 1 && 2 >= 1 ? 1 : 2', 1],
   ['container.resources.requests["cpu"] * 0.5', 0.1],
   ['pod.spec.containers[0].resources.requests["memory"]', 0],
   ['"memory" in container.resources.requests ? 1 : 2', 2],

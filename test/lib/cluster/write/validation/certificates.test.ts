@@ -118,4 +118,8 @@ t.test('certificates that nobody can read are refused', async t => {
     changed[at] = 0x05
     t.equal(problem(changed), `${prefix}x509: ${words}`, `byte ${at}`)
   }
+  // [0] { INTEGER }: the version of the certificate is 2, which says 3.
+  const later = Buffer.from(real)
+  later[12] = 3
+  t.equal(problem(later), `${prefix}x509: invalid version`)
 })

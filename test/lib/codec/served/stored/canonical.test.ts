@@ -6,6 +6,7 @@ import { varintLength, writeVarint } from '../../../../../lib/wire/varint.ts'
 import { appendCanonical, isCanonical } from '../../../../../lib/codec/served/stored/canonical.ts'
 import { hasSameShape } from '../../../../../lib/codec/served/stored/older-versions.ts'
 import { readEnvelope } from '../../../../../lib/codec/transcode/envelope.ts'
+import { encodeValue } from '../../../../../lib/codec/transcode/encode/encoders.ts'
 import { NotExact } from '../../../../../lib/codec/not-exact.ts'
 import { loadVectors } from '../../transcode/vectors.ts'
 
@@ -43,6 +44,12 @@ t.test(
     for (let end = 1; end < whole.length; end++) {
       t.equal(isCanonical(type, Uint8Array.from(whole).slice(0, end), 0, end), false, 'cut off')
     }
+    // The last field as a varint of two bytes, as one of four bytes, and as one of eight.
+    for (const hex of ['388001', '3d00000000', '390000000000000000']) {
+      const number = Buffer.concat([whole.subarray(0, -2), Buffer.from(hex, 'hex')])
+      t.equal(isCanonical(type, number, 0, number.length), true, hex)
+      t.equal(isCanonical(type, number, 0, number.length - 1), false, `${hex} is cut off`)
+    }
     for (const size of [127, 128, 16_383, 16_384, 2_097_152]) {
       const text = Buffer.concat([Buffer.from([0x0a]), varint(size), Buffer.alloc(size, 'a')])
       const long = Buffer.concat([text, whole.subarray(3)])
@@ -51,6 +58,13 @@ t.test(
     }
   },
 )
+
+t.test('what is always written is there in what is written anew', async t => {
+  const type = schemaOf().messageType('core/v1.PodCondition')
+  const out = new ByteWriter()
+  appendCanonical(out, type, { bytes: Buffer.alloc(0), start: 0, end: 0 })
+  t.same(out.copy(), encodeValue(type, {}))
+})
 
 t.test('shapes are the same field for field', async t => {
   const typeOf = (apiVersion: string, kind: string) => schemaOf().findKind(apiVersion, kind)!.type
