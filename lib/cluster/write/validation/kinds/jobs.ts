@@ -207,13 +207,13 @@ function checkTemplateUpdate(object: Place, old: Place): void {
   const before = old.in('spec', 'template')
   const isSuspended = old.in('spec', 'suspend').isTrue
   const isAtRest = isSuspended && old.in('status', 'active').number === 0 && isHalted(old)
-  const rest = isAtRest ? changed(before, template) : (before.object ?? new Map())
-  if (isSame(template.value, rest)) return
   if (isAtRest) {
     const spec = template.in('spec')
-    if (isSame(spec.value, rest.get('spec'))) return
+    if (isSame(spec.value, changed(before.in('spec'), spec))) return
     spec.invalid('field is immutable', internalValue('PodSpec', spec.value))
-  } else template.invalid('field is immutable', shownTemplate(template))
+  } else if (!isSame(template.value, before.object ?? new Map())) {
+    template.invalid('field is immutable', shownTemplate(template))
+  }
 }
 
 /** Whether a suspended Job never started, or its controller says that it is suspended. */
@@ -224,22 +224,16 @@ function isHalted(old: Place): boolean {
   })
 }
 
-/** The old template with what may change as it is in the new one. */
-function changed(before: Place, template: Place): JsonObject {
+/** The old spec of a template with what may change as it is in the new one. */
+function changed(before: Place, spec: Place): JsonObject {
   const rest: JsonObject = new Map(before.object)
-  const metadata: JsonObject = new Map(before.in('metadata').object)
-  for (const name of ['annotations', 'labels']) take(metadata, template.in('metadata'), name)
-  rest.set('metadata', metadata)
-  const spec: JsonObject = new Map(before.in('spec').object)
-  for (const name of ['nodeSelector', 'tolerations', 'schedulingGates']) {
-    take(spec, template.in('spec'), name)
-  }
-  const affinity: JsonObject = new Map(before.in('spec', 'affinity').object)
-  take(affinity, template.in('spec', 'affinity'), 'nodeAffinity')
-  if (affinity.size > 0) spec.set('affinity', affinity)
-  else spec.delete('affinity')
+  for (const name of ['nodeSelector', 'tolerations', 'schedulingGates']) take(rest, spec, name)
+  const affinity: JsonObject = new Map(before.in('affinity').object)
+  take(affinity, spec.in('affinity'), 'nodeAffinity')
+  if (affinity.size > 0) rest.set('affinity', affinity)
+  else rest.delete('affinity')
   for (const name of ['containers', 'initContainers']) {
-    const [known, given] = [before.in('spec', name).items, template.in('spec', name).items]
+    const [known, given] = [before.in(name).items, spec.in(name).items]
     if (known.length !== given.length || known.length === 0) continue
     const containers = known.map((container, i): JsonValue => {
       const members: JsonObject = new Map(container.object)
@@ -247,9 +241,8 @@ function changed(before: Place, template: Place): JsonObject {
       if (now?.in('name').text === container.in('name').text) take(members, now, 'resources')
       return members
     })
-    spec.set(name, containers)
+    rest.set(name, containers)
   }
-  rest.set('spec', spec)
   return rest
 }
 
