@@ -3,7 +3,7 @@
 
 import { encode } from 'cborg'
 import { stringify } from 'yaml'
-import { createRandom, type Random } from '../../../lib/base/random.ts'
+import { createRandom, type Random, randomItem } from '../../../lib/base/random.ts'
 import { NotExact } from '../../../lib/codec/not-exact.ts'
 import { protobufFromJson } from '../../../lib/codec/transcode/transcode.ts'
 import { textFromTree } from '../../../lib/codec/json/tree.ts'
@@ -18,7 +18,7 @@ import { type Asking, MemoryStore, namespaceKey, writesOver } from '../kube/writ
 import { shownAs } from '../kube/outputs.ts'
 import type { FuzzOptions } from './fuzz.ts'
 import { createGrammar } from './grammar.ts'
-import { oddObject, type Recorded, recordedObjects } from './odd-objects.ts'
+import { named, oddObject, type Recorded, recordedObjects } from './odd-objects.ts'
 
 export interface WritesReport {
   readonly sent: number
@@ -27,22 +27,25 @@ export interface WritesReport {
 }
 
 export async function fuzzWrites({ requests, seed }: FuzzOptions): Promise<WritesReport> {
-  const recorded = recordedObjects()
+  const all = recordedObjects()
+  // Most of the recorded objects were refused, and what is absent can not be changed.
+  const accepted = all.filter(({ status }) => status < 300)
   const findings: string[] = []
   let stored = 0
   let sent = 0
   for (; sent < requests; sent++) {
     const number = seed + sent
     const random = createRandom(number)
-    const problem = await oddWrites(random, recorded[Math.floor(random.next() * recorded.length)]!)
+    const base = randomItem(random, random.next() < 0.5 ? accepted : all)
+    const problem = await oddWrites(random, base)
     if (typeof problem === 'string') findings.push(`seed ${number}: ${problem}`)
     else stored += problem
   }
   return { sent, stored, findings }
 }
 
-/** Creates one, and changes it in one of the ways that there are; how often it was stored, or what
- *  went wrong. */
+/** Creates the object as it is and an odd one beside it, and changes the first in two of the ways
+ *  that there are; how often one was stored, or what went wrong. */
 async function oddWrites(random: Random, base: Recorded): Promise<number | string> {
   const store = new MemoryStore()
   const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'ns' } }
@@ -50,10 +53,15 @@ async function oddWrites(random: Random, base: Recorded): Promise<number | strin
   const open = writesOver(store, random)
   const asking = askingOf(base.path)
   const verbs = ['create', ...changes.slice(Math.floor(random.next() * changes.length)).slice(0, 2)]
-  let stored = 0
+  const asItIs = JSON.stringify(named(base, 'a'))
+  const writes = [{ verb: 'create', json: asItIs, sent: asJson('create', asItIs) }]
   for (const verb of verbs) {
-    const json = oddObject(random, base, 'a')
+    const json = oddObject(random, base, verb === 'create' ? 'b' : 'a')
     const sent = verb === 'create' || verb === 'update' ? sentAs(random, json) : asJson(verb, json)
+    writes.push({ verb, json, sent })
+  }
+  let stored = 0
+  for (const { verb, json, sent } of writes) {
     try {
       stored += await oddWrite(open, asking, { verb, ...sent })
     } catch (error) {

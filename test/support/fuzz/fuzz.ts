@@ -20,7 +20,6 @@ import { patient } from '../patience.ts'
 export interface FuzzOptions {
   readonly requests: number
   readonly seed: number
-  /** Ends it earlier. */
 }
 
 export interface FuzzReport {

@@ -5,10 +5,11 @@ import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
 import type { Random } from '../../../lib/base/random.ts'
 
-/** A recorded object of a built-in resource, and where it was written. */
+/** A recorded object of a built-in resource, where it was written, and the status that it got. */
 export interface Recorded {
   readonly path: string
   readonly object: Json
+  readonly status: number
 }
 
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json }
@@ -60,12 +61,17 @@ const values: readonly ((length: number) => Json)[] = [
   () => 'AAAA=',
 ]
 
-/** The object with up to three values changed, as JSON. */
-export function oddObject(random: Random, { object }: Recorded, name: string): string {
+/** The object by the name, as it would be created. */
+export function named({ object }: Recorded, name: string): { [name: string]: Json } {
+  const { metadata, ...rest } = structuredClone(object) as { [name: string]: Json }
+  const { labels, annotations } = (metadata ?? {}) as { [name: string]: Json }
+  return { ...rest, metadata: { name, labels: labels ?? {}, annotations: annotations ?? {} } }
+}
+
+/** The object by the name with up to three values changed, as JSON. */
+export function oddObject(random: Random, base: Recorded, name: string): string {
   const below = (count: number): number => Math.floor(random.next() * count)
-  const changed = structuredClone(object) as { [name: string]: Json }
-  const { labels, annotations } = (changed['metadata'] ?? {}) as { [name: string]: Json }
-  changed['metadata'] = { name, labels: labels ?? {}, annotations: annotations ?? {} }
+  const changed = named(base, name)
   for (let i = [0, 1, 1, 1, 1, 2, 3][below(7)]!; i > 0; i--) {
     const places = placesIn(changed)
     const { holder, key } = places[below(places.length)]!
