@@ -52,16 +52,27 @@ async function unpackedOnce(
   if (existsSync(folder)) return folder
   await mkdir(cacheFolder, { recursive: true })
   const giveBack = await lockOf(release)
-  const workFolder = await mkdtemp(join(cacheFolder, 'fetching-'))
   try {
     // Test files run at the same time: whoever was second finds the folder in place.
-    if (existsSync(folder)) return folder
-    await fetchInto(workFolder)
-    await rename(join(workFolder, name), folder)
+    if (!existsSync(folder)) await fetchOnto(folder, name, fetchInto)
     return folder
   } finally {
-    await rm(workFolder, { recursive: true, force: true })
     await giveBack()
+  }
+}
+
+/** The folder is there with all that is in it, or not at all. */
+async function fetchOnto(
+  folder: string,
+  name: string,
+  fetchInto: (workFolder: string) => Promise<void>,
+): Promise<void> {
+  const workFolder = await mkdtemp(join(cacheFolder, 'fetching-'))
+  try {
+    await fetchInto(workFolder)
+    await rename(join(workFolder, name), folder)
+  } finally {
+    await rm(workFolder, { recursive: true, force: true })
   }
 }
 

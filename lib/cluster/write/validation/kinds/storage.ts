@@ -169,7 +169,7 @@ function checkAttachment(object: Place): void {
     const error = object.in('status', name)
     if (byteLength(error.in('message').text) > 1024) error.in('message').tooLong(mostBytes)
     const code = error.in('errorCode')
-    if (code.number < 0) code.invalidFor(inRange(code.number, 0, 2147483647))
+    code.invalidFor(inRange(code.number, 0, 2147483647))
   }
   if (attacher.text !== '') checkDriverName(attacher)
   if (volume.isSet) volume.mustBe(dnsSubdomain)
