@@ -5,7 +5,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { freePort } from '../../lib/commands/test-cluster/free-port.ts'
+import { freePort } from '../support/program/ports.ts'
 import { createRandom, randomInt } from '../../lib/base/random.ts'
 import { effort } from '../support/effort.ts'
 import { programFlags } from '../support/program/program-flags.ts'
@@ -100,7 +100,7 @@ const kinds: readonly [string, Kind][] = [
 for (const [name, kind] of kinds) t.test(`${name} ends`, t => endsAlways(t, kind))
 
 t.test('a writer with made-up nodes on an etcd that is given ends', async t => {
-  const etcd = `127.0.0.1:${await freePort('127.0.0.1')}`
+  const etcd = `127.0.0.1:${await freePort()}`
   await startProgram(t, ['--etcd-listen', etcd])
   const args = [...serve, '--etcd', `http://${etcd}`, '--writable', '--simulate', 'nodes']
   await endsAlways(t, { args, started: 'serves the Kubernetes API' })

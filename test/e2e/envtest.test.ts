@@ -9,7 +9,7 @@ import * as https from 'node:https'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { freePort } from '../../lib/commands/test-cluster/free-port.ts'
+import { freePort } from '../support/program/ports.ts'
 
 const certs = 'test/support/certs'
 
@@ -67,7 +67,7 @@ t.test('programs of the names that envtest looks for take its flags', async t =>
   t.match(help('etcd'), /^\s*--unsafe-no-fsync\b/m)
   t.notMatch(help('kube-apiserver'), /^\s*--insecure-port\b/m)
 
-  const clientUrl = `http://127.0.0.1:${await freePort('127.0.0.1')}`
+  const clientUrl = `http://127.0.0.1:${await freePort()}`
   const etcd = start(t, join(assets, 'etcd'), [
     `--advertise-client-urls=${clientUrl}`,
     `--data-dir=${folder}`,
@@ -86,7 +86,7 @@ t.test('programs of the names that envtest looks for take its flags', async t =>
     )
   }
   copyFileSync(`${certs}/ca.pem`, join(folder, 'client-cert-auth-ca.crt'))
-  const port = await freePort('127.0.0.1')
+  const port = await freePort()
   const server = `https://127.0.0.1:${port}`
   const apiServer = start(t, join(assets, 'kube-apiserver'), [
     '--allow-privileged=true',

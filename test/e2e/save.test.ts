@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
-import { freePort } from '../../lib/commands/test-cluster/free-port.ts'
+import { freePort } from '../support/program/ports.ts'
 import { ask } from '../support/http/served.ts'
 import { startProgram } from '../support/program/program.ts'
 
@@ -19,7 +19,7 @@ async function roles(port: number): Promise<string> {
 t.test('a saved cluster is the same in another server', async t => {
   const folder = t.testdir({})
   const [file, yaml] = [join(folder, 'cluster.jsonl.gz'), join(folder, 'cluster.yaml')]
-  const etcd = `127.0.0.1:${await freePort('127.0.0.1')}`
+  const etcd = `127.0.0.1:${await freePort()}`
   const first = await startProgram(t, ['--etcd-listen', etcd])
   await ask(first.port, {
     path: '/api/v1/namespaces',

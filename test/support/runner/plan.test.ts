@@ -20,6 +20,7 @@ t.test('those that compute lie between those that wait', async t => {
     .map(({ files }) => files.some(file => use.startsProcesses(file)))
   t.ok(kinds[0], 'the slowest first')
   const [early, late] = [kinds.slice(0, kinds.length / 2), kinds.slice(kinds.length / 2)]
-  const computing = (some: readonly boolean[]): number => some.filter(isWaiting => !isWaiting).length
+  const computing = (some: readonly boolean[]): number =>
+    some.filter(isWaiting => !isWaiting).length
   t.ok(Math.abs(computing(early) - computing(late)) <= 2)
 })

@@ -11,9 +11,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import * as http2 from 'node:http2'
-import { createServer } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { freePort } from '../program/ports.ts'
 import { ToolOptions } from '../runner/tool-options.ts'
 import type { Ran } from './count.ts'
 import { linesTable } from './lines.ts'
@@ -213,12 +213,4 @@ async function portOf(child: ChildProcess): Promise<number> {
     if (port !== undefined) return Number(port)
   }
   throw new Error('the program has ended without a word')
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  return typeof address === 'object' && address !== null ? address.port : 0
 }
