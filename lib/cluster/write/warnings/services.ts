@@ -17,7 +17,7 @@ export function ofService(service: Place): string[] {
       hasHints,
       `annotation ${topologyHints} is deprecated, please use service.kubernetes.io/topology-mode instead`,
     ),
-    ...(text('clusterIP') === 'None' ? [] : spec.in('clusterIPs').items.flatMap(ofAddress)),
+    ...spec.in('clusterIPs').items.flatMap(ofAddress),
     ...when(
       isHeadless && text('loadBalancerIP') !== '',
       'spec.loadBalancerIP is ignored for headless services',

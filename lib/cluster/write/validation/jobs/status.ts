@@ -220,7 +220,6 @@ function intervalOf(text: string, completions: number): Interval {
 
 /** The first index that both have; what is no interval is passed over. */
 function overlapOf(completed: string, failed: string, completions: number): number | undefined {
-  if (completed === '' || failed === '') return undefined
   const [ours = [], theirs = []] = [completed, failed].map(list =>
     list
       .split(',')

@@ -94,40 +94,28 @@ function checkStrictly(object: Place): void {
   }
 }
 
-/** Names in the API and as errors have them; of texts what is absent is shown as ''. */
-const keptNames = [
-  ['regarding', 'involvedObject'],
-  ['reason', 'reason'],
-  ['note', 'message'],
-  ['deprecatedSource', 'source'],
-  ['deprecatedFirstTimestamp', 'firstTimestamp'],
-  ['deprecatedLastTimestamp', 'lastTimestamp'],
-  ['deprecatedCount', 'count'],
-  ['reason', 'reason'],
-  ['type', 'type'],
-  ['eventTime', 'eventTime'],
-  ['action', 'action'],
-  ['related', 'related'],
-  ['reportingController', 'reportingController'],
-  ['reportingInstance', 'reportingInstance'],
+/** Names in the API and as errors have them, and the internal types in which they are shown. */
+const kept = [
+  ['regarding', 'involvedObject', 'ObjectReference'],
+  ['reason', 'reason', 'string'],
+  ['note', 'message', 'string'],
+  ['deprecatedSource', 'source', 'EventSource'],
+  ['deprecatedFirstTimestamp', 'firstTimestamp', '*time'],
+  ['deprecatedLastTimestamp', 'lastTimestamp', '*time'],
+  ['deprecatedCount', 'count', 'int'],
+  ['reason', 'reason', 'string'],
+  ['type', 'type', 'string'],
+  ['eventTime', 'eventTime', '*time'],
+  ['action', 'action', 'string'],
+  ['related', 'related', '*ObjectReference'],
+  ['reportingController', 'reportingController', 'string'],
+  ['reportingInstance', 'reportingInstance', 'string'],
 ] as const
-const textNames: ReadonlySet<string> = new Set([
-  'reason',
-  'note',
-  'type',
-  'action',
-  'reportingController',
-  'reportingInstance',
-])
 
 function checkKept(object: Place, old: Place): void {
-  for (const [name, path] of keptNames) {
+  for (const [name, path, type] of kept) {
     const place = object.in(name)
     if (isSame(place.value, old.in(name).value)) continue
-    const empty = textNames.has(name) ? '' : null
-    const isReference = name === 'regarding' || name === 'related'
-    const type = name === 'related' ? '*ObjectReference' : 'ObjectReference'
-    const shown = isReference ? internalValue(type, place.value) : (place.value ?? empty)
-    place.as(path).invalid('field is immutable', shown)
+    place.as(path).invalid('field is immutable', internalValue(type, place.value))
   }
 }

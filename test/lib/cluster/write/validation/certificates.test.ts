@@ -113,6 +113,16 @@ t.test('certificates that nobody can read are refused', async t => {
     [8, 'malformed serial number'],
     [10, 'malformed version'],
     [13, 'malformed serial number'],
+    [35, 'malformed signature algorithm identifier'],
+    [37, "inner and outer signature algorithm identifiers don't match"],
+    [47, 'malformed issuer'],
+    [78, 'malformed validity'],
+    [80, 'malformed validity'],
+    // The subject: Go has the same words for it.
+    [112, 'malformed issuer'],
+    [144, 'malformed spki'],
+    [146, 'malformed public key algorithm identifier'],
+    [167, 'malformed subjectPublicKey'],
   ] as const) {
     const changed = Buffer.from(real)
     changed[at] = 0x05
