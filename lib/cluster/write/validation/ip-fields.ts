@@ -80,8 +80,8 @@ export function checkReachable(place: Place): void {
   }
   const { isV4, isMapped, parts } = address
   const text = addressText(address)
-  const high = isV4 || isMapped ? (parts.at(-2) ?? 0) : (parts[0] ?? 0)
   const isFour = isV4 || isMapped
+  const high = (isFour ? parts.at(-2) : parts[0]) ?? 0
   if (text === '0.0.0.0' || text === '::') {
     place.invalid(`may not be unspecified (${place.text})`)
   }

@@ -103,6 +103,7 @@ const expressions: readonly (readonly [expression: string, cores: number])[] = [
   ['pod.metadata.name', 0],
   ['1 / 0', 0],
   ['Quantity("1") / 0', 0],
+  ['Quantity("1") * (0.0 / 0.0)', 0],
   ['Quantity("much")', 0],
   ['-5', 0],
 ]

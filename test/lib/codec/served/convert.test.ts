@@ -264,6 +264,11 @@ t.test('what is stored under the name of another kind is not converted', async t
   })
   const pod = protobuf({ kind: 'Pod', apiVersion: 'v1', metadata: { name: 'a' } })
   t.equal(reason(pod, 'events.k8s.io/v1', 'Event'), 'stored value is no Event of the core group')
+  const event = protobuf({ kind: 'Event', apiVersion: 'v1', metadata: { name: 'a' }, reason: 'r' })
+  t.equal(reason(event, 'events.k8s.io/v1', 'Event'), 'converted')
+  // Field 3, a text of one byte, now says that it has 127.
+  event[Buffer.from(event).indexOf(Buffer.from([0x1a, 1, 'r'.charCodeAt(0)])) + 1] = 127
+  t.equal(reason(event, 'events.k8s.io/v1', 'Event'), 'an Event is malformed')
   t.equal(
     reason(pod, 'autoscaling/v1', 'HorizontalPodAutoscaler'),
     'stored value is no autoscaler of autoscaling/v2',
