@@ -39,6 +39,8 @@ t.test(
     t.equal(isCanonical(type, beyond, 0, endless.length), false, 'a length that is cut off')
     const more = Buffer.concat([whole, Buffer.from('4001', 'hex')])
     t.equal(isCanonical(type, more, 0, more.length), false, 'a field that nobody knows')
+    const far = Uint8Array.from([...whole, 0x80, 0x80, 0x01, 0x00])
+    t.equal(isCanonical(type, far, 0, far.length), false, 'a field of a number that is too high')
     const disordered = Buffer.concat([whole.subarray(3), whole.subarray(0, 3)])
     t.equal(isCanonical(type, disordered, 0, disordered.length), false, 'in another order')
     for (let end = 1; end < whole.length; end++) {
