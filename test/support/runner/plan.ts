@@ -1,6 +1,5 @@
 /** Which processes run which test files, and in which order: the slowest first, so that none of
- *  them runs at the end alone, and those that only compute between those that wait, so that the
- *  processors have something to do meanwhile. */
+ *  them runs at the end alone. */
 
 import { ownProcess, slowest } from '../../budgets.ts'
 import type { Job } from './run-files.ts'
@@ -23,7 +22,7 @@ export function jobsOf(files: readonly string[], node: string): Job[] {
   const singles = files.filter(file => !isTogether(file))
   const others = files.filter(file => isTogether(file) && !isSlow(file))
   const isStarting = (file: string): boolean => use.startsProcesses(file)
-  const waiting = [
+  return [
     ...singles.filter(isSlow).map(file => alone(file, node)),
     ...batchesOf(
       files.filter(file => isTogether(file) && isSlow(file)),
@@ -31,21 +30,13 @@ export function jobsOf(files: readonly string[], node: string): Job[] {
       node,
     ),
     ...batchesOf(others.filter(isStarting), startingBatchFiles, node),
+    ...batchesOf(
+      others.filter(file => !isStarting(file)),
+      quickBatchFiles,
+      node,
+    ),
+    ...singles.filter(file => !isSlow(file)).map(file => alone(file, node)),
   ]
-  const computing = batchesOf(
-    others.filter(file => !isStarting(file)),
-    quickBatchFiles,
-    node,
-  )
-  const short = singles.filter(file => !isSlow(file)).map(file => alone(file, node))
-  return [...evenly(waiting, computing), ...short]
-}
-
-/** The jobs of `some` at equal distances between those of `most`, and at the end. */
-function evenly(most: readonly Job[], some: readonly Job[]): readonly Job[] {
-  if (most.length === 0) return some
-  const before = (at: number): number => Math.floor((at * some.length) / most.length)
-  return most.flatMap((job, at) => [job, ...some.slice(before(at), before(at + 1))])
 }
 
 /** Neighbours are apart: files of a folder often wait for the same, and several that wait leave a
