@@ -226,14 +226,13 @@ function overlapOf(completed: string, failed: string, completions: number): numb
       .map(text => intervalOf(text, completions))
       .filter(interval => 'first' in interval),
   )
-  for (let [i, j] = [0, 0]; i < ours.length && j < theirs.length;) {
+  for (let [i, j] = [0, 0]; ;) {
     const [one, other] = [ours[i], theirs[j]]
     if (one === undefined || other === undefined) return undefined
     if (one.first <= other.last && other.first <= one.last) return Math.max(one.first, other.first)
     if (one.first <= other.first) i++
     else j++
   }
-  return undefined
 }
 
 function checkPods(job: JobChange): void {
