@@ -100,7 +100,7 @@ t.test('the examples of deploy/LOADTEST.md run', async t => {
     await run('gitops', '--apps', '3', '--commits', '2'),
     /commit 1: 9 applied, 0 pruned, .*\ncommit 2: 9 applied, 3 pruned, /,
   )
-  // A busy machine may answer nothing within one.
+  // A busy machine may answer nothing within a second.
   const [rows, secondsMax] = [/[1-9]\d* rows in [1-9]/, 100]
   let said = ''
   for (let seconds = 1; !rows.test(said) && seconds < secondsMax; seconds *= 4) {

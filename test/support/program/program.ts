@@ -57,7 +57,7 @@ export async function startProgram(
   child.stderr?.on('data', (text: Buffer) => imported?.onLog(text.toString()))
   if (imported !== undefined) child.on('message', imported.onMessage)
   const send = (message: object): void => void child.send(message)
-  const exited = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>
+  const exited = once(child, 'exit') as Exited
   const stop = async (): Promise<number> => {
     child.kill()
     const [code] = await exited
@@ -65,23 +65,20 @@ export async function startProgram(
   }
   const signal = (name: NodeJS.Signals): void => void child.kill(name)
   scope.teardown(async () => void (await stop()))
-  const introduction = await introductionOf(child)
-  if (!introduction.includes(lastWords)) {
-    const [code, ended] = await exited
-    throw new Error(`the program has ended with ${code ?? ended}, and said: ${introduction}`)
-  }
+  const introduction = await introductionOf(child, exited)
   const address = /http:\/\/127\.0\.0\.1:\d+/.exec(introduction)?.[0] ?? ''
   return { address, port: Number(address.split(':')[2]), introduction, stop, signal, send }
 }
 
-/** The beginning of the last line that it says when it starts. */
-const lastWords = '\n  first  '
+type Exited = Promise<[number | null, NodeJS.Signals | null]>
 
-async function introductionOf({ stdout }: ChildProcess): Promise<string> {
+/** All that it says until it is ready: its last line then begins with `first`. */
+async function introductionOf({ stdout }: ChildProcess, exited: Exited): Promise<string> {
   let text = ''
   for await (const chunk of stdout as AsyncIterable<Buffer>) {
     text += chunk.toString()
-    if (text.includes(lastWords)) break
+    if (text.includes('\n  first  ')) return text
   }
-  return text
+  const [code, signal] = await exited
+  throw new Error(`the program has ended with ${code ?? signal}, and said: ${text}`)
 }
