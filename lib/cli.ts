@@ -11,7 +11,7 @@ import { createStderrLogger } from './commands/logger.ts'
 import { runnerOf } from './commands/run.ts'
 import { helpText } from './commands/help.ts'
 import { type Invocation, load } from './commands/load.ts'
-import { version } from './config/version.ts'
+import { version } from './base/version.ts'
 
 // Node's warnings about its own future tell an operator nothing, and are no JSON lines.
 process.noDeprecation ??= true

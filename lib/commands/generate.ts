@@ -22,7 +22,7 @@ export async function generate(context: CommandContext): Promise<number> {
   }
   const { clusterOf, fill, rateOf, startChurnOf } = await wings.generator()
   const cluster = clusterOf({ plan, seed: seedOf(values), prefix: prefixOf(values) })
-  const rate = rateOf(values)
+  const rate = rateOf(values.text('churn'))
   const client = new GrpcClient(etcdConnection(values))
   try {
     await fill(client, cluster, { ...context, progress: progressOnStderr() })

@@ -4,7 +4,7 @@
 import { CacheError } from '../base/errors.ts'
 import { commands } from './commands.ts'
 import { type Command, type Option, variableOf } from '../config/option.ts'
-import { version } from '../config/version.ts'
+import { version } from '../base/version.ts'
 import type { CommandContext } from './context.ts'
 
 export async function man({ operands }: CommandContext): Promise<number> {

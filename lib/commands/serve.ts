@@ -4,9 +4,9 @@
 import { sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
 import { etcdConnection, isEmbedded } from './plan/etcd-connection.ts'
-import { type EtcdConnection } from '../config/etcd.ts'
+import type { EtcdConnection } from '../etcd/connection-settings.ts'
 import { etcdListenOf } from './plan/etcd-listen.ts'
-import { type EtcdListen } from '../config/etcd-listen.ts'
+import type { EtcdListen } from '../door/listen-settings.ts'
 import { dataFolderOf } from './plan/data-folder.ts'
 import { addressOf } from './plan/listen.ts'
 import type { OptionValues } from '../config/option-values.ts'
@@ -200,7 +200,7 @@ async function generatedFor(context: CommandContext): Promise<Generated | undefi
     return undefined
   }
   const { clusterOf, fill, forgetStamps, rateOf, startChurnOf } = await wings.generator()
-  const rate = rateOf(values)
+  const rate = rateOf(values.text('churn'))
   // What is only written once is not kept: a hundred thousand pods are 70 MB of plans.
   let cluster: ReturnType<typeof clusterOf> | undefined
   cluster = clusterOf({ plan, seed: seedOf(values), prefix: prefixOf(values) })

@@ -4,7 +4,7 @@
 import { sleep } from '../base/clock.ts'
 import { schemaOf } from '../codec/schema/schema.ts'
 import type { Listen } from '../http/server/server.ts'
-import { version } from '../config/version.ts'
+import { version } from '../base/version.ts'
 import { Metrics } from '../ops/metrics.ts'
 import { heldSlabBytes } from '../store/slab.ts'
 import { faultLogger } from '../ops/fault-logger.ts'

@@ -34,17 +34,3 @@ export const etcdCredentialOptions: readonly Option[] = [
     help: 'The user to log in to etcd as. Prefer the environment variable: other users of the machine can see arguments.',
   },
 ]
-
-/** The settings of the etcd client. */
-export interface EtcdConnection {
-  readonly endpoints: readonly string[]
-  readonly tls?: EtcdTls | undefined
-  readonly user?: { readonly name: string; readonly password: string } | undefined
-}
-
-/** The contents of the files. */
-export interface EtcdTls {
-  readonly ca?: Buffer | undefined
-  readonly cert?: Buffer | undefined
-  readonly key?: Buffer | undefined
-}

@@ -30,12 +30,6 @@ export const dataFolderOptions: readonly Option[] = [
   },
 ]
 
-/** The folder of state that lasts. */
-export interface DataFolderOptions {
-  readonly folder: string
-  readonly durability: 'os' | 'fsync'
-}
-
 export const faultOptions: readonly Option[] = [
   {
     name: 'fault',

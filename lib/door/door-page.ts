@@ -2,7 +2,7 @@
  *  much of what its clients ask etcd is spared, and how far the mirror is behind. */
 
 import type { Clock } from '../base/clock.ts'
-import { version } from '../config/version.ts'
+import { version } from '../base/version.ts'
 import type { Health } from '../http/documents/health.ts'
 import type { PageSource } from '../http/page/page-source.ts'
 import type { MirrorSet } from '../mirror/mirror-set.ts'

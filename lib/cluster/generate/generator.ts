@@ -4,7 +4,6 @@ import { CacheError } from '../../base/errors.ts'
 import { singleKey } from '../../base/keys.ts'
 import type { Logger } from '../../base/logger.ts'
 import { createRandom } from '../../base/random.ts'
-import type { OptionValues } from '../../config/option-values.ts'
 import type { Client, Compare, Operation } from '../../etcd/client.ts'
 import { systemClock } from '../../ops/system.ts'
 import { parseRate, startChurn } from './churn.ts'
@@ -31,9 +30,8 @@ export function clusterOf({ plan, seed, prefix }: Described): Cluster {
   })
 }
 
-/** Changes a second, if there are to be any. */
-export function rateOf(values: OptionValues): number | undefined {
-  const text = values.text('churn')
+/** Changes a second that a text such as `10/s` asks for; undefined without a text. */
+export function rateOf(text: string | undefined): number | undefined {
   return text === undefined ? undefined : parseRate(text)
 }
 

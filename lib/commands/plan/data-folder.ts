@@ -2,7 +2,7 @@
 
 import { resolve } from 'node:path'
 import { CacheError } from '../../base/errors.ts'
-import type { DataFolderOptions } from '../../config/serve-options.ts'
+import type { DataFolderOptions } from '../../door/journal/data-folder-settings.ts'
 import type { OptionValues } from '../../config/option-values.ts'
 
 /** The folder that the options ask for; undefined for an etcd in memory. */

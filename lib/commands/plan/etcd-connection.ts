@@ -1,7 +1,7 @@
 /** The connection to etcd that the options ask for. Files are read once, here. */
 
 import { CacheError } from '../../base/errors.ts'
-import type { EtcdConnection, EtcdTls } from '../../config/etcd.ts'
+import type { EtcdConnection, EtcdTls } from '../../etcd/connection-settings.ts'
 import { listed, type OptionValues } from '../../config/option-values.ts'
 import { authoritiesOf, keyPairOf } from './files.ts'
 

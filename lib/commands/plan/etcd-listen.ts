@@ -2,7 +2,7 @@
 
 import { CacheError } from '../../base/errors.ts'
 import { isLoopback } from '../../base/loopback.ts'
-import type { AllowedTexts, EtcdListen, EtcdListenFiles } from '../../config/etcd-listen.ts'
+import type { AllowedTexts, EtcdListen, EtcdListenFiles } from '../../door/listen-settings.ts'
 import { listed, type OptionValues } from '../../config/option-values.ts'
 
 /** The address of `--etcd-listen`; undefined if it is not given. */

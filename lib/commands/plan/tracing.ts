@@ -3,7 +3,7 @@
 import { CacheError } from '../../base/errors.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { OptionValues } from '../../config/option-values.ts'
-import { version } from '../../config/version.ts'
+import { version } from '../../base/version.ts'
 import { systemClock } from '../../ops/system.ts'
 import type { Tracing } from './open-telemetry.ts'
 

@@ -2,8 +2,8 @@
 
 import { GrpcClient } from '../../../lib/etcd/grpc/client.ts'
 import { type EtcdDoor, startEtcdDoor } from '../../../lib/door/etcd-door.ts'
-import type { EtcdTls } from '../../../lib/config/etcd.ts'
-import type { EtcdListen } from '../../../lib/config/etcd-listen.ts'
+import type { EtcdTls } from '../../../lib/etcd/connection-settings.ts'
+import type { EtcdListen } from '../../../lib/door/listen-settings.ts'
 import type { Logger } from '../../../lib/base/logger.ts'
 import type { HistoryBounds } from '../../../lib/store/history.ts'
 import { Metrics } from '../../../lib/ops/metrics.ts'

@@ -10,7 +10,7 @@ import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { manPage } from '../../../lib/commands/man.ts'
 import { completionScript } from '../../../lib/commands/completion.ts'
-import { version } from '../../../lib/config/version.ts'
+import { version } from '../../../lib/base/version.ts'
 import { patient } from '../patience.ts'
 
 const run = promisify(execFile)

@@ -2,11 +2,8 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import type { Command } from '../../../../lib/config/option.ts'
 import { etcdConnection } from '../../../../lib/commands/plan/etcd-connection.ts'
-import {
-  type EtcdConnection,
-  etcdCredentialOptions,
-  etcdOption,
-} from '../../../../lib/config/etcd.ts'
+import type { EtcdConnection } from '../../../../lib/etcd/connection-settings.ts'
+import { etcdCredentialOptions, etcdOption } from '../../../../lib/config/etcd.ts'
 import { load } from '../../../../lib/commands/load.ts'
 
 const known: Record<string, Command> = {

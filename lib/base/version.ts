@@ -1,6 +1,6 @@
 /** The version of this program. */
 
-import { readDataFile } from '../base/data-file.ts'
+import { readDataFile } from './data-file.ts'
 
 /** The version in package.json, which lies three folders above this file once built. */
 export const version: string = (
