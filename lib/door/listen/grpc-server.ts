@@ -9,6 +9,7 @@ import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import { IdleTimer, Rounds } from '../../base/timers.ts'
 import { commonNameOf } from '../../http/auth/certificates.ts'
+import { ResetCharges } from '../../http/server/http2/reset-charges.ts'
 import { IdleFrames } from './idle-frames.ts'
 import { type CallHome, GrpcCall, tooMuch, windowBytes } from './grpc-call.ts'
 import { Held, Holdings } from './holdings.ts'
@@ -174,16 +175,17 @@ export class GrpcServer {
       idle.used()
       if (!strikes.pinged(clock.monotonicMs())) return
       session.goaway(http2.constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, tooManyPings)
-      session.destroy(undefined, http2.constants.NGHTTP2_ENHANCE_YOUR_CALM)
+      endCalmly(session)
     })
     const home = this.#homeOf(session, () => strikes.sent())
     const connections = this.#holdings.share('connections', home.certificateName)
     if (!connections.take(1)) {
-      session.destroy(undefined, http2.constants.NGHTTP2_ENHANCE_YOUR_CALM)
+      endCalmly(session)
       return
     }
     session.once('close', () => connections.give(1))
     const calls = this.#holdings.share('calls', home.certificateName)
+    const resets = new ResetCharges(clock)
     session.on('stream', (...[stream, headers, , rawHeaders]: StreamEvent) => {
       count?.(stream, rawHeaders)
       stream.once('close', idle.begin())
@@ -201,6 +203,8 @@ export class GrpcServer {
       call.onClose(() => {
         calls.give(1)
         head.set(0)
+        // Its client has given it up, or sent what made nghttp2 reset it, which tells nobody.
+        if (call.statusCode === undefined && !resets.charge(false)) endCalmly(session)
       })
       if (head.set(sizeOf(headers))) this.#options.handle(call)
       else call.finish(tooMuch)
@@ -253,6 +257,11 @@ function sizeOf(headers: http2.IncomingHttpHeaders): number {
 function isGrpc(headers: http2.IncomingHttpHeaders): boolean {
   const type = headers['content-type'] ?? ''
   return headers[':method'] === 'POST' && type.startsWith('application/grpc')
+}
+
+/** Ends a connection whose client does too much. */
+function endCalmly(session: http2.ServerHttp2Session): void {
+  session.destroy(undefined, http2.constants.NGHTTP2_ENHANCE_YOUR_CALM)
 }
 
 function refuse(stream: http2.ServerHttp2Stream): void {

@@ -45,6 +45,7 @@ import type { StreamLimits } from '../stream-limits.ts'
 import { Allowance } from './allowance.ts'
 import { Output } from './output.ts'
 import { HeadReader, readTrailers } from './request-head.ts'
+import { ResetCharges } from './reset-charges.ts'
 import { readSettings } from '../../../wire/http2/settings.ts'
 import { Http2Stream, type StreamOwner } from './stream.ts'
 
@@ -72,11 +73,6 @@ const refusedStreamBytes = 256
 /** New settings may concern every stream. */
 const settingsBytes = 16
 
-/** Requests that are taken back before they are answered (CVE-2023-44487): of a client that is not
- *  known, and of others as many as nghttp2 takes. */
-const strangerResetsMax = 20
-const resetBounds = { most: 1_000, perSecond: 33 }
-
 export class Http2Connection implements StreamOwner {
   readonly output: Output
   readonly #socket: Socket
@@ -86,7 +82,7 @@ export class Http2Connection implements StreamOwner {
   readonly #heads = new HeadReader()
   readonly #frame: Frame = emptyFrame()
   readonly #idleBytes: Allowance
-  readonly #resets: Allowance
+  readonly #resets: ResetCharges
   readonly #idle: IdleTimer
   readonly #noteStream: (stream: Http2Stream) => () => void
   #streamsMax: number
@@ -99,7 +95,6 @@ export class Http2Connection implements StreamOwner {
   #isClosing = false
   #isDestroyed = false
   #lastStream = 0
-  #strangerResets = 0
   /** A header block that has not ended, and the stream that it is for. */
   #block: BlockBuffer | undefined = undefined
   #blockStream = 0
@@ -121,7 +116,7 @@ export class Http2Connection implements StreamOwner {
     const { clock, idleTimeoutMs, corks } = services
     this.output = new Output(socket, corks, () => this.#fail(errorCode.enhanceYourCalm))
     this.#idleBytes = new Allowance(clock, idleBounds)
-    this.#resets = new Allowance(clock, resetBounds)
+    this.#resets = new ResetCharges(clock)
     this.#idle = new IdleTimer(clock, idleTimeoutMs, this.#notUsed)
     this.#noteStream = services.limits.open(this)
     this.output.write(
@@ -236,6 +231,8 @@ export class Http2Connection implements StreamOwner {
   /** Ends the connection: its client breaks the rules, or does too much. */
   #fail(code: number): void {
     if (this.#isDestroyed) return
+    // Whoever was known on it is not when it comes again.
+    if (code === errorCode.enhanceYourCalm) this.#services.arrivals.wasted(idleBounds.most)
     this.output.write(goAwayFrame(this.#lastStream, code))
     this.output.release()
     this.destroy()
@@ -346,10 +343,7 @@ export class Http2Connection implements StreamOwner {
 
   /** Takes of what may carry nothing. */
   #spend(bytes: number): number | undefined {
-    if (this.#idleBytes.take(bytes)) return undefined
-    // Whoever was known on it is not when it comes again.
-    this.#services.arrivals.wasted(idleBounds.most)
-    return errorCode.enhanceYourCalm
+    return this.#idleBytes.take(bytes) ? undefined : errorCode.enhanceYourCalm
   }
 
   #takeIdle(frame: Frame): number | undefined {
@@ -419,8 +413,8 @@ export class Http2Connection implements StreamOwner {
     const open = this.#streams.get(stream)
     if (open?.isReceiving !== true) return this.#spend(headBytes + to - from)
     const trailers = isLast && !list.isTooLong ? readTrailers(list.pairs) : undefined
-    if (trailers === undefined || !open.receivedAll(trailers)) open.closed(errorCode.protocol, true)
-    return undefined
+    if (trailers !== undefined && open.receivedAll(trailers)) return undefined
+    return this.#endFor(open, errorCode.protocol)
   }
 
   #open(
@@ -435,10 +429,11 @@ export class Http2Connection implements StreamOwner {
     if (this.#isClosing || this.#isFull()) {
       return this.#refuseStream(id, errorCode.refusedStream, bytes)
     }
-    if (isTooLong) return this.#refuseStream(id, errorCode.enhanceYourCalm, bytes)
-    const head = this.#heads.read(pairs)
-    const isMalformed = head === undefined || (isLast && (head.bodyBytes ?? 0) > 0)
-    if (isMalformed) return this.#refuseStream(id, errorCode.protocol, bytes)
+    const head = isTooLong ? undefined : this.#heads.read(pairs)
+    if (head === undefined || (isLast && (head.bodyBytes ?? 0) > 0)) {
+      const code = isTooLong ? errorCode.enhanceYourCalm : errorCode.protocol
+      return this.#refuseStream(id, code, bytes) ?? this.#chargeReset(true)
+    }
     const stream = new Http2Stream(id, this, head, {
       onFault,
       window: this.#clientWindow,
@@ -479,8 +474,7 @@ export class Http2Connection implements StreamOwner {
     stream.room -= length
     if (stream.room < 0) {
       this.#return(length)
-      stream.closed(errorCode.flowControl, true)
-      return undefined
+      return this.#endFor(stream, errorCode.flowControl)
     }
     if (length > bytes) this.taken(stream, length - bytes)
     // An empty frame that ends a body is as good as any.
@@ -489,10 +483,20 @@ export class Http2Connection implements StreamOwner {
     const tooMuch = this.#spend(idle)
     if (tooMuch !== undefined) return tooMuch
     if (bytes > 0) stream.received(frame.bytes, frame.from, frame.to)
-    if (stream.isTooLong || (isLast && !stream.receivedAll())) {
-      stream.closed(errorCode.protocol, true)
-    }
-    return undefined
+    const isAsSaid = !stream.isTooLong && (!isLast || stream.receivedAll())
+    return isAsSaid ? undefined : this.#endFor(stream, errorCode.protocol)
+  }
+
+  /** Ends a stream because of what its client has sent. */
+  #endFor(stream: Http2Stream, code: number, isTold = true): number | undefined {
+    const isUnanswered = !stream.headersSent
+    stream.closed(code, isTold)
+    return this.#chargeReset(isUnanswered)
+  }
+
+  #chargeReset(isUnanswered: boolean): number | undefined {
+    const mayGoOn = this.#resets.charge(isUnanswered && !isAccepted(this))
+    return mayGoOn ? undefined : errorCode.enhanceYourCalm
   }
 
   /** A part of a body that was refused, or that no client should send. */
@@ -567,9 +571,9 @@ export class Http2Connection implements StreamOwner {
     }
     const stream = this.#streams.get(id)
     if (stream === undefined) return undefined
-    if (more === 0) stream.closed(errorCode.protocol, true)
-    else if (!this.#widen(stream, more)) stream.closed(errorCode.flowControl, true)
-    else this.output.pump()
+    if (more === 0) return this.#endFor(stream, errorCode.protocol)
+    if (!this.#widen(stream, more)) return this.#endFor(stream, errorCode.flowControl)
+    this.output.pump()
     return undefined
   }
 
@@ -578,12 +582,7 @@ export class Http2Connection implements StreamOwner {
     if (id === 0 || id > this.#lastStream) return errorCode.protocol
     const stream = this.#streams.get(id)
     if (stream === undefined) return undefined
-    const isUnanswered = !stream.headersSent
-    stream.closed(bytes.readUInt32BE(from) || errorCode.cancel, false)
-    this.#resets.refill()
-    if (!this.#resets.take(1)) return errorCode.enhanceYourCalm
-    if (!isUnanswered || isAccepted(this)) return undefined
-    return ++this.#strangerResets > strangerResetsMax ? errorCode.enhanceYourCalm : undefined
+    return this.#endFor(stream, bytes.readUInt32BE(from) || errorCode.cancel, false)
   }
 }
 
