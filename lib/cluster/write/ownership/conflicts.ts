@@ -3,12 +3,14 @@
 import { goQuote } from '../../../go/text.ts'
 import { compareUtf8 } from '../../../codec/json/tree.ts'
 import type { ManagerName, OwnedFields } from './managers.ts'
-import { FieldSet } from './sets/field-set.ts'
+import { errorsMaxLength, tooLarge } from '../refusals.ts'
 import { type Path, pathText } from './sets/path-element.ts'
 
 export interface Conflict {
   readonly manager: ManagerName
   readonly path: Path
+  /** The path, as messages show it. */
+  readonly text: string
 }
 
 /** Thrown by an apply that is not forced. */
@@ -20,37 +22,48 @@ export class ApplyConflicts extends Error {
     this.conflicts = conflicts
   }
 
-  /** The fields in question. */
-  get fields(): FieldSet {
-    return FieldSet.of(...this.conflicts.map(({ path }) => path))
-  }
-
   get causes(): { readonly message: string; readonly field: string }[] {
-    return this.conflicts.map(({ manager, path }) => ({
+    return this.conflicts.map(({ manager, text }) => ({
       message: `conflict with ${managerText(manager)}`,
-      field: pathText(path),
+      field: text,
     }))
   }
 }
 
-/** One for each field, in the order of the managers' names. */
+/** One for each field, in the order of the managers' names. Their texts are a product: a short
+ *  object has many fields, and each may lie below names of some hundred kilobytes. */
 export function conflictsOf(taken: Iterable<OwnedFields>): Conflict[] {
-  return [...taken]
-    .sort((a, b) => compareUtf8(a.manager.name, b.manager.name))
-    .flatMap(({ manager, fields }) => fields.paths().map(path => ({ manager, path })))
+  const conflicts: Conflict[] = []
+  let length = 0
+  for (const { manager, fields } of [...taken].sort(byName)) {
+    fields.visit(path => {
+      const text = pathText(path)
+      length += text.length * timesTold + manager.name.length
+      if (length > errorsMaxLength) throw tooLarge('the conflicts of the apply are too long')
+      conflicts.push({ manager, path: [...path], text })
+    })
+  }
+  return conflicts
+}
+
+/** In the message, and as a cause. */
+const timesTold = 2
+
+function byName(a: OwnedFields, b: OwnedFields): number {
+  return compareUtf8(a.manager.name, b.manager.name)
 }
 
 function conflictsText(conflicts: readonly Conflict[]): string {
   const [first] = conflicts
   if (first !== undefined && conflicts.length === 1) {
-    const { manager, path } = first
-    return `Apply failed with 1 conflict: conflict with ${managerText(manager)}: ${pathText(path)}`
+    const { manager, text } = first
+    return `Apply failed with 1 conflict: conflict with ${managerText(manager)}: ${text}`
   }
   const byManager = new Map<string, string[]>()
-  for (const { manager, path } of conflicts) {
+  for (const { manager, text } of conflicts) {
     const name = managerText(manager)
     const paths = byManager.get(name) ?? []
-    paths.push(`- ${pathText(path)}`)
+    paths.push(`- ${text}`)
     byManager.set(name, paths)
   }
   const lines = [...byManager].flatMap(([name, paths]) => [`conflicts with ${name}:`, ...paths])

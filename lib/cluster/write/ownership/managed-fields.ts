@@ -17,6 +17,7 @@ import {
 } from './managers.ts'
 import { type OwnershipContext, typedObject, writeContextOf } from './ownership-context.ts'
 import { metaText } from '../metadata.ts'
+import { tooLarge } from '../refusals.ts'
 import { areEqual } from './sets/values.ts'
 import type { WriteKind } from '../write-kind.ts'
 import { TypeProblems } from './typed/problems.ts'
@@ -150,6 +151,7 @@ function typedOr(kind: OwnershipContext['kind'], object: JsonObject, what: strin
     })
   } catch (error) {
     if (!(error instanceof TypeProblems)) throw error
+    if (error.isTooLong) throw tooLarge(error.message)
     throw plainError(`${what} (${objectText(object)}): ${error.message}`)
   }
 }

@@ -33,7 +33,7 @@ export function* ownersAfterUpdate(
   manager: ManagerName,
 ): Steps<Map<string, OwnedFields>> {
   const id = managerId(manager)
-  const reconciled = underSchemas(context.versions, live, before)
+  const reconciled = yield* underSchemas(context.versions, live, before)
   const writer = { id, isForced: true }
   const { owned, changes } = yield* settle(context, { live, updated }, reconciled, writer)
   const kept = (owned.get(id)?.fields ?? new FieldSet()).difference(changes.removed)
@@ -62,7 +62,7 @@ export function* applyConfiguration(
 ): Steps<Applied> {
   const { versions } = context
   const id = managerId(manager)
-  const owned = underSchemas(versions, live, before)
+  const owned = yield* underSchemas(versions, live, before)
   yield
   const value = mergeValues(live.type, live.value, applied.value)
   const merged: TypedObject = { ...live, value: value instanceof Map ? value : new Map() }
@@ -133,17 +133,21 @@ function* settle(
   return { owned, changes: ofWrite }
 }
 
-/** The owners' fields under today's schemas. */
-function underSchemas(
+/** The owners' fields under today's schemas. The object is converted once for each version,
+ *  however many owners have it. */
+function* underSchemas(
   versions: Versions,
   live: TypedObject,
   before: Owned,
-): Map<string, OwnedFields> {
+): Steps<Map<string, OwnedFields>> {
   const owned = new Map<string, OwnedFields>()
+  const objects = new Map<string, TypedObject | undefined>()
   for (const [id, owner] of before) {
-    const object = inVersion(versions, live, owner.apiVersion)
-    if (object === undefined) continue
-    owned.set(id, { ...owner, fields: underType(owner.fields, object.type) })
+    const { apiVersion, fields } = owner
+    yield
+    if (!objects.has(apiVersion)) objects.set(apiVersion, inVersion(versions, live, apiVersion))
+    const object = objects.get(apiVersion)
+    if (object !== undefined) owned.set(id, { ...owner, fields: underType(fields, object.type) })
   }
   return owned
 }

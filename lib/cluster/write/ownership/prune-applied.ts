@@ -48,13 +48,16 @@ function* addBackOwned(
   { whole, pruned }: Pruning,
   owned: ReadonlyMap<string, OwnedFields>,
 ): Steps<TypedObject> {
-  const byVersion = new Map<string, FieldSet>([[whole.apiVersion, new FieldSet()]])
+  const byVersion = new Map<string, FieldSet[]>([[whole.apiVersion, []]])
   for (const { apiVersion, fields } of owned.values()) {
-    byVersion.set(apiVersion, (byVersion.get(apiVersion) ?? new FieldSet()).union(fields))
+    const sets = byVersion.get(apiVersion)
+    if (sets === undefined) byVersion.set(apiVersion, [fields])
+    else sets.push(fields)
   }
-  if (byVersion.get(whole.apiVersion)?.isBare === true) byVersion.delete(whole.apiVersion)
   let state: Pruning = { whole, pruned }
-  for (const [apiVersion, fields] of byVersion) {
+  for (const [apiVersion, sets] of byVersion) {
+    const fields = FieldSet.unionOf(sets)
+    if (apiVersion === whole.apiVersion && fields.isBare) continue
     yield
     const left = inVersion(versions, state.whole, apiVersion)
     const right = inVersion(versions, state.pruned, apiVersion)

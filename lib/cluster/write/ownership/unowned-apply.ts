@@ -4,6 +4,7 @@
 import type { JsonObject, JsonValue } from '../../../codec/json/tree.ts'
 import type { WriteKind } from '../write-kind.ts'
 import { typedObject } from './ownership-context.ts'
+import { errorsMaxLength } from '../refusals.ts'
 import { memberElement, type PathElement, pathText } from './sets/path-element.ts'
 import { mergeValues } from './typed/merge.ts'
 import { TypeProblems } from './typed/problems.ts'
@@ -20,10 +21,11 @@ export function withConfiguration(
   configuration: JsonObject,
 ): JsonObject {
   const applied = typed(kind, configuration, 'patch')
-  const atomic = atomicsIn(applied.type, applied.value, [])
-  if (atomic.length > 0) {
+  const atomic = new AtomicPaths()
+  atomic.look(applied.type, applied.value)
+  if (atomic.texts.length > 0) {
     throw new UnusableConfiguration(
-      `invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${atomic.join(', ')}`,
+      `invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${atomic.texts.join(', ')}`,
     )
   }
   const { type, value } = typed(kind, live, 'original')
@@ -42,24 +44,42 @@ function typed(kind: WriteKind, object: JsonObject, which: 'patch' | 'original')
   }
 }
 
-/** The paths of atomic values. Members of maps without fields are not looked into. */
-function atomicsIn(type: FieldType, value: JsonValue, path: readonly PathElement[]): string[] {
-  const { map, list } = typeFor(type, value)
-  const found: string[] = []
-  if (value instanceof Map && map !== undefined) {
-    if (map.isAtomic) found.push(pathText(path))
-    for (const [name, member] of value) {
-      const field = map.fields?.get(name)
-      if (field === undefined) continue
-      found.push(...atomicsIn(field.type, member, [...path, memberElement(name)]))
+/** Finds the paths of atomic values, as messages show them. Members of maps without fields are not
+ *  looked into. */
+class AtomicPaths {
+  readonly texts: string[] = []
+  readonly #path: PathElement[] = []
+  #length = 0
+
+  look(type: FieldType, value: JsonValue): void {
+    const { map, list } = typeFor(type, value)
+    if (value instanceof Map && map !== undefined) {
+      if (map.isAtomic) this.#add()
+      for (const [name, member] of value) {
+        const field = map.fields?.get(name)
+        if (field !== undefined) this.#lookBelow(memberElement(name), field.type, member)
+      }
+    }
+    if (Array.isArray(value) && list !== undefined) {
+      if (list.isAtomic) this.#add()
+      for (const [index, item] of value.entries()) {
+        this.#lookBelow({ kind: 'index', id: `i:${String(index)}`, index }, list.element, item)
+      }
     }
   }
-  if (Array.isArray(value) && list !== undefined) {
-    if (list.isAtomic) found.push(pathText(path))
-    for (const [index, item] of value.entries()) {
-      const element: PathElement = { kind: 'index', id: `i:${String(index)}`, index }
-      found.push(...atomicsIn(list.element, item, [...path, element]))
-    }
+
+  #lookBelow(element: PathElement, type: FieldType, value: JsonValue): void {
+    this.#path.push(element)
+    this.look(type, value)
+    this.#path.pop()
   }
-  return found
+
+  #add(): void {
+    const text = pathText(this.#path)
+    this.#length += text.length
+    if (this.#length > errorsMaxLength) {
+      throw new UnusableConfiguration('invalid ApplyConfiguration: its errors are too long')
+    }
+    this.texts.push(text)
+  }
 }

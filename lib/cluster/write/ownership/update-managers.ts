@@ -109,17 +109,9 @@ function capUpdaters({ owned, times }: Managers): Managers {
   const updaters = [...owned].filter(([, { manager }]) => manager.operation === 'Update')
   let count = updaters.length
   if (count <= updatersMax) return { owned, times }
-  const order = ([id, { manager, apiVersion }]: [string, OwnedFields]): string[] => [
-    times.get(id) ?? '',
-    goIdentifier(manager, apiVersion),
-  ]
-  updaters.sort((a, b) => {
-    const [leftTime = '', left = ''] = order(a)
-    const [rightTime = '', right = ''] = order(b)
-    return compareUtf8(leftTime, rightTime) || compareUtf8(left, right)
-  })
   const firsts = new Map<string, string>()
-  for (const [id, { apiVersion, fields }] of updaters) {
+  const mergedFields = new Map<string, FieldSet[]>()
+  for (const [id, { apiVersion, fields }] of inOrder(updaters, times)) {
     if (count <= updatersMax) break
     const first = firsts.get(apiVersion)
     if (first === undefined) {
@@ -135,18 +127,36 @@ function capUpdaters({ owned, times }: Managers): Managers {
     const bucketId = managerId(bucket)
     const merged = owned.get(bucketId) ?? owned.get(first)
     if (!owned.has(bucketId)) owned.delete(first)
-    owned.set(bucketId, {
-      manager: bucket,
-      apiVersion,
-      fields: fields.union(merged?.fields ?? new FieldSet()),
-    })
+    const all = mergedFields.get(bucketId) ?? (merged === undefined ? [] : [merged.fields])
+    mergedFields.set(bucketId, all)
+    all.push(fields)
+    owned.set(bucketId, { manager: bucket, apiVersion, fields })
     owned.delete(id)
+    if (id === bucketId) mergedFields.delete(bucketId)
     const time = times.get(id)
     if (time === undefined) times.delete(bucketId)
     else times.set(bucketId, time)
     count--
   }
+  // Once for each of the few versions: a union for each updater would copy all before it again.
+  for (const [bucketId, all] of mergedFields) {
+    const bucket = owned.get(bucketId)
+    if (bucket !== undefined) owned.set(bucketId, { ...bucket, fields: FieldSet.unionOf(all) })
+  }
   return { owned, times }
+}
+
+/** The oldest first. */
+function inOrder(
+  updaters: readonly (readonly [string, OwnedFields])[],
+  times: ReadonlyMap<string, string>,
+): (readonly [string, OwnedFields])[] {
+  const placed = updaters.map(updater => {
+    const [id, { manager, apiVersion }] = updater
+    return { updater, time: times.get(id) ?? '', identifier: goIdentifier(manager, apiVersion) }
+  })
+  placed.sort((a, b) => compareUtf8(a.time, b.time) || compareUtf8(a.identifier, b.identifier))
+  return placed.map(({ updater }) => updater)
 }
 
 /** The text by which the server orders updaters of one second. */

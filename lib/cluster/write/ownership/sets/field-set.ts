@@ -14,6 +14,8 @@ interface Child {
 export class FieldSet {
   readonly #members: Map<string, PathElement>
   readonly #children: Map<string, Child>
+  /** The last path that was inserted: its elements but one, and the nodes below them. */
+  #way: { readonly elements: PathElement[]; readonly sets: FieldSet[] } | undefined
 
   constructor(
     members: Map<string, PathElement> = new Map(),
@@ -24,6 +26,11 @@ export class FieldSet {
   }
 
   static of(...paths: readonly Path[]): FieldSet {
+    return FieldSet.ofAll(paths)
+  }
+
+  /** The same of paths that are too many for arguments. */
+  static ofAll(paths: readonly Path[]): FieldSet {
     const set = new FieldSet()
     for (const path of paths) set.insert(path)
     return set
@@ -31,15 +38,32 @@ export class FieldSet {
 
   /** Adds a path, from one of its elements on, and not the paths above it. The empty path is the
    *  object itself, which nobody owns. */
-  insert(path: Path, from = 0): void {
-    const element = path[from]
-    if (element === undefined) return
-    if (from === path.length - 1) this.#members.set(element.id, element)
-    else this.#descend(element).insert(path, from + 1)
+  insert(path: Path): void {
+    const element = path.at(-1)
+    if (element !== undefined) this.#setAbove(path).#members.set(element.id, element)
+  }
+
+  /** The node above a path's last element. From one path to the next, only what differs is looked
+   *  up: an object has many fields at the bottom of a long path. */
+  #setAbove(path: Path): FieldSet {
+    const { elements, sets } = (this.#way ??= { elements: [], sets: [] })
+    const depth = path.length - 1
+    let same = 0
+    while (same < Math.min(depth, sets.length) && elements[same] === path[same]) same++
+    elements.length = same
+    sets.length = same
+    let set = sets[same - 1] ?? this
+    for (const element of path.slice(same, depth)) {
+      set = set.#descend(element)
+      elements.push(element)
+      sets.push(set)
+    }
+    return set
   }
 
   /** While a set is read: adds what was read below an element. */
   insertBelow(element: PathElement, set: FieldSet): void {
+    this.#way = undefined
     this.#children.set(element.id, { element, set })
   }
 
@@ -86,11 +110,45 @@ export class FieldSet {
 
   /** All paths, those of a node before those below it. */
   paths(): Path[] {
-    const found: Path[] = this.members().map(member => [member])
-    for (const { element, set } of this.children()) {
-      for (const path of set.paths()) found.push([element, ...path])
-    }
+    const found: Path[] = []
+    this.visit(path => found.push([...path]))
     return found
+  }
+
+  /** Gives all paths in that order. The path is the visitor's until it returns. */
+  visit(take: (path: Path) => void, above: PathElement[] = []): void {
+    for (const member of this.members()) {
+      above.push(member)
+      take(above)
+      above.pop()
+    }
+    for (const { element, set } of this.children()) {
+      above.push(element)
+      set.visit(take, above)
+      above.pop()
+    }
+  }
+
+  /** The union of many: the work is that of reading them, whereas one `union` after the other
+   *  copies the first ones again each time. */
+  static unionOf(sets: readonly FieldSet[]): FieldSet {
+    const [first] = sets
+    if (first !== undefined && sets.length === 1) return first
+    const members = new Map<string, PathElement>()
+    const below = new Map<string, { readonly element: PathElement; readonly sets: FieldSet[] }>()
+    for (const set of sets) {
+      for (const [id, member] of set.#members) members.set(id, member)
+      for (const [id, child] of set.#children) {
+        const known = below.get(id)
+        if (known === undefined) below.set(id, { element: child.element, sets: [child.set] })
+        else known.sets.push(child.set)
+      }
+    }
+    const children = [...below].map(([id, { element, sets: parts }]): [string, Child] => [
+      id,
+      { element, set: FieldSet.unionOf(parts) },
+    ])
+    return new FieldSet(members, new Map(children))
   }
 
   union(other: FieldSet): FieldSet {

@@ -3,27 +3,51 @@
 import { goQuote } from '../../../../go/text.ts'
 import type { JsonValue } from '../../../../codec/json/tree.ts'
 import { goTypeText, goValueText, nullNumber } from '../../go-value-text.ts'
+import { errorsMaxLength } from '../../refusals.ts'
 import { sortedMembers } from '../../sorted-members.ts'
 import { type Path, pathText } from '../sets/path-element.ts'
 import { type ScalarType, allowsScalar } from '../types/field-type.ts'
 
-export interface Problem {
-  readonly path: Path
-  readonly message: string
-}
+/** The problems of one value. Their texts are a product, as each names its whole path: what is too
+ *  much is not made, and the value has problems all the same. */
+export class Problems {
+  readonly #lines: string[] = []
+  #length = 0
 
-/** One problem in a line; more of them below a heading. */
-export function problemsText(problems: readonly Problem[]): string {
-  const lines = problems.map(({ path, message }) =>
-    path.length === 0 ? message : `${pathText(path)}: ${message}`,
-  )
-  return lines.length === 1 ? String(lines[0]) : ['errors:', ...lines.map(l => `  ${l}`)].join('\n')
+  add(path: Path, message: string): void {
+    if (this.isTooLong) return
+    const line = path.length === 0 ? message : `${pathText(path)}: ${message}`
+    this.#length += line.length
+    this.#lines.push(line)
+  }
+
+  get isEmpty(): boolean {
+    return this.#lines.length === 0
+  }
+
+  /** One problem in a line; more of them below a heading. Undefined if they are too long. */
+  get text(): string | undefined {
+    if (this.isTooLong) return undefined
+    const lines = this.#lines
+    return lines.length === 1
+      ? String(lines[0])
+      : ['errors:', ...lines.map(line => `  ${line}`)].join('\n')
+  }
+
+  /** No more are taken. */
+  get isTooLong(): boolean {
+    return this.#length > errorsMaxLength
+  }
 }
 
 /** Thrown where a value does not fit its type. */
 export class TypeProblems extends Error {
-  constructor(problems: readonly Problem[]) {
-    super(problemsText(problems))
+  /** The message does not tell the problems. */
+  readonly isTooLong: boolean
+
+  constructor({ text }: Problems) {
+    super(text ?? 'the problems of the object are too long')
+    this.isTooLong = text === undefined
   }
 }
 

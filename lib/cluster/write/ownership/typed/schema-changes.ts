@@ -11,7 +11,7 @@ export function underType(set: FieldSet, type: FieldType): FieldSet {
   const merged: Path[] = []
   visit({ type, set, path: [], isWhole: false }, merged)
   if (merged.length === 0) return set
-  const changed = FieldSet.of(...merged)
+  const changed = FieldSet.ofAll(merged)
   return set.recursiveDifference(changed).union(changed)
 }
 

@@ -12,7 +12,7 @@ import {
   memberType,
   typeFor,
 } from '../types/field-type.ts'
-import { type Problem, TypeProblems, scalarProblem, shapeProblem } from './problems.ts'
+import { Problems, TypeProblems, scalarProblem, shapeProblem } from './problems.ts'
 
 /** Throws `TypeProblems` if the value does not fit. Objects that are stored may have items with
  *  equal keys; what is applied may not. */
@@ -23,11 +23,11 @@ export function checkType(
 ): void {
   const checker = new Checker(allowsDuplicates)
   checker.check(type, value)
-  if (checker.problems.length > 0) throw new TypeProblems(checker.problems)
+  if (!checker.problems.isEmpty) throw new TypeProblems(checker.problems)
 }
 
 class Checker {
-  readonly problems: Problem[] = []
+  readonly problems: Problems = new Problems()
   readonly #allowsDuplicates: boolean
   /** Path of the checker. */
   readonly #path: PathElement[] = []
@@ -37,6 +37,7 @@ class Checker {
   }
 
   check(type: FieldType, value: JsonValue): void {
+    if (this.problems.isTooLong) return
     const narrowed = typeFor(type, value)
     const { map, scalar, list } = narrowed
     switch (formOf(narrowed)) {
@@ -80,7 +81,7 @@ class Checker {
         this.#add(`element ${String(i)}: ${element}`)
         return
       }
-      if (seen.has(element.id) && !this.#allowsDuplicates) {
+      if (seen.has(element.id) && !this.#allowsDuplicates && !this.problems.isTooLong) {
         this.#add(`duplicate entries for key ${elementText(element)}`)
       }
       seen.add(element.id)
@@ -91,6 +92,6 @@ class Checker {
   }
 
   #add(message: string): void {
-    this.problems.push({ path: [...this.#path], message })
+    this.problems.add(this.#path, message)
   }
 }

@@ -8,6 +8,7 @@ import {
   copyTree,
 } from '../../../../codec/json/tree.ts'
 import { isInteger } from '../../ownership/sets/values.ts'
+import { tooLarge } from '../../refusals.ts'
 import { goTypeText } from '../../go-value-text.ts'
 import {
   applyRetainKeys,
@@ -30,16 +31,37 @@ export function strategicMerge(
   patch: JsonObject,
   type: PatchType,
 ): JsonObject {
-  return mergeObjects(new Map(original), copyTree(patch) as JsonObject, type)
+  return mergeObjects(original, copyTree(patch) as JsonObject, { type, work: { left: itemsMax } })
 }
 
-/** `patch` is a copy, and loses what has been merged; `original` is changed as far as its own
- *  members go. */
-function mergeObjects(original: JsonObject, patch: JsonObject, type: PatchType): JsonObject {
+/** Items and members that all merges of a patch may go over. Each is merged once, or a few times
+ *  where the patch says the order; but a patch may name an item with a long list in it ten thousand
+ *  times. */
+const itemsMax = 300_000
+
+/** What one patch may still go over. */
+interface Work {
+  left: number
+}
+
+function take(work: Work, items: number): void {
+  work.left -= items
+  if (work.left < 0) throw tooLarge('the patch merges too many items of lists')
+}
+
+interface Merging {
+  readonly type: PatchType
+  readonly work: Work
+}
+
+/** `patch` is a copy, and loses what has been merged. */
+function mergeObjects(current: JsonObject, patch: JsonObject, merging: Merging): JsonObject {
+  take(merging.work, current.size)
+  const original = new Map(current)
   const directed = patch.get(directive)
   if (directed !== undefined) return objectDirected(directed, patch)
   applyRetainKeys(original, patch)
-  mergeOrdered(original, patch, type)
+  mergeOrdered(original, patch, merging)
   for (const [member, value] of patch) {
     const isDeletion = member.startsWith(deletions)
     const name = isDeletion ? directedList(member, deletions) : member
@@ -49,7 +71,7 @@ function mergeObjects(original: JsonObject, patch: JsonObject, type: PatchType):
     }
     const current = original.get(name)
     if (current !== undefined && isSameGoType(current, value)) {
-      setOrDelete(original, name, mergeMember({ name, current, value, isDeletion, type }))
+      setOrDelete(original, name, mergeMember({ name, current, value, isDeletion }, merging))
     } else if (!isDeletion) {
       setOrDelete(original, name, withoutDirectives(withoutNullMembers(value)))
     }
@@ -62,17 +84,20 @@ interface Member {
   readonly current: JsonValue
   readonly value: JsonValue
   readonly isDeletion: boolean
-  readonly type: PatchType
 }
 
-function mergeMember({ name, current, value, isDeletion, type }: Member): JsonValue | undefined {
+function mergeMember(
+  { name, current, value, isDeletion }: Member,
+  { type, work }: Merging,
+): JsonValue | undefined {
   if (value instanceof Map && current instanceof Map) {
     const field = lookUpMember(type, name)
-    return field.strategy === 'replace' ? value : mergeObjects(new Map(current), value, field.type)
+    if (field.strategy === 'replace') return value
+    return mergeObjects(current, value, { type: field.type, work })
   }
   if (Array.isArray(value) && Array.isArray(current)) {
     const field = lookUpMember(type, name)
-    return mergeListMember({ current, value, isDeletion }, field)
+    return mergeListMember({ current, value, isDeletion }, field, work)
   }
   return withoutDirectives(value)
 }
@@ -88,10 +113,12 @@ function mergeListMember(
     readonly isDeletion: boolean
   },
   { strategy, key, type }: PatchField,
+  work: Work,
 ): JsonValue[] {
   if (strategy !== 'merge' && !isDeletion) return [...value]
+  take(work, current.length + value.length)
   const mergeItems = (original: JsonObject, patch: JsonObject): JsonObject =>
-    mergeObjects(new Map(original), patch, type)
+    mergeObjects(original, patch, { type, work })
   return mergeLists(current, value, {
     key,
     isDeletion,
@@ -101,7 +128,7 @@ function mergeListMember(
 }
 
 /** Merges lists of which the patch gives the order, and takes them out of the patch. */
-function mergeOrdered(original: JsonObject, patch: JsonObject, type: PatchType): void {
+function mergeOrdered(original: JsonObject, patch: JsonObject, { type, work }: Merging): void {
   for (const [member, order] of patch) {
     if (!member.startsWith(elementOrder)) continue
     patch.delete(member)
@@ -114,7 +141,8 @@ function mergeOrdered(original: JsonObject, patch: JsonObject, type: PatchType):
     const field = lookUpMember(type, name)
     checkOrder(value ?? [], order, field.key)
     if (current === undefined && value === undefined) continue
-    original.set(name, orderedList({ current, value, order }, field))
+    take(work, (current?.length ?? 0) + order.length)
+    original.set(name, orderedList({ current, value, order }, field, work))
     patch.delete(name)
   }
 }
@@ -130,11 +158,12 @@ function orderedList(
     readonly order: readonly JsonValue[]
   },
   field: PatchField,
+  work: Work,
 ): JsonValue[] {
   let merged: readonly JsonValue[]
   if (value === undefined) merged = current ?? []
   else if (current === undefined) merged = withoutDirectives([...value]) as JsonValue[]
-  else merged = mergeListMember({ current, value, isDeletion: false }, field)
+  else merged = mergeListMember({ current, value, isDeletion: false }, field, work)
   const key = field.key === '' ? undefined : field.key
   const { present, absent } = partition(merged, order, key)
   const lists = [current ?? [], value ?? []]
