@@ -164,10 +164,8 @@ function isOnlyUpstream({ verb, subresource }: ResourceRoute): boolean {
 
 /** The parameter whose selector is longer than is parsed for anybody; undefined if none is. */
 function longSelector({ query }: RequestTarget): string | undefined {
-  return ['labelSelector', 'fieldSelector'].find(name => {
-    const text = query.text(name)
-    return text !== '' && !isCheapSelector(text)
-  })
+  if (!isCheapSelector(query.text('labelSelector'), 'labels')) return 'labelSelector'
+  return isCheapSelector(query.text('fieldSelector'), 'fields') ? undefined : 'fieldSelector'
 }
 
 function hasImpersonation(headers: DecidedExchange['headers']): boolean {

@@ -16,6 +16,7 @@ import { FieldSet } from '../../lib/cluster/write/ownership/sets/field-set.ts'
 import { memberElement } from '../../lib/cluster/write/ownership/sets/path-element.ts'
 import { applyPatch } from '../../lib/cluster/write/patches/apply-patch.ts'
 import type { WriteKind } from '../../lib/cluster/write/write-kind.ts'
+import { mapCalls } from '../support/attacks/map-calls.ts'
 import { treeOf } from '../lib/cluster/write/recorded/load.ts'
 
 const schema = schemaOf('1.36')
@@ -72,24 +73,6 @@ function mapOf(count: number, operation: 'Apply' | 'Update', apiVersion = 'v1'):
   const data = Object.fromEntries(names.map(name => [name, 'x']))
   const metadata = { name: 'a', managedFields }
   return treeOf({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data })
-}
-
-/** How often maps are asked for an entry, or given one, while something is done. */
-function mapCalls(name: 'get' | 'set', work: () => void): number {
-  const own = Object.getOwnPropertyDescriptor(Map.prototype, name)!
-  const method = own.value as (...args: unknown[]) => unknown
-  let count = 0
-  const value = function (this: unknown, ...args: unknown[]): unknown {
-    count++
-    return Reflect.apply(method, this, args)
-  }
-  Object.defineProperty(Map.prototype, name, { ...own, value })
-  try {
-    work()
-  } finally {
-    Object.defineProperty(Map.prototype, name, own)
-  }
-  return count
 }
 
 t.test('work for owners grows with their number, not with its square', async t => {

@@ -83,7 +83,7 @@ export class Controllers {
     const collect = this.#queue('garbage collection', key => this.#garbage.work(key))
     const empty = this.#queue('emptying a namespace', key => this.#emptier.work(key))
     const reap = this.#queue('removing a pod', key => this.#reaper.work(key))
-    this.#garbage = new GarbageCollector(cluster, key => collect.add(key))
+    this.#garbage = new GarbageCollector(cluster, clock, key => collect.add(key))
     this.#emptier = new NamespaceEmptier({
       cluster,
       keyspace: namespaces,

@@ -20,7 +20,9 @@ export class Dependents {
     const named = owners.map(uid => this.#add(uid, key))
     const [only] = named
     if (only !== undefined) this.#ownersOf.set(key, named.length === 1 ? only : named)
-    for (const owner of listOf(before)) if (!named.includes(owner)) this.#remove(owner, key)
+    const left = new Set(listOf(before))
+    for (const owner of named) left.delete(owner)
+    for (const owner of left) this.#remove(owner, key)
   }
 
   of(uid: string): Key[] {

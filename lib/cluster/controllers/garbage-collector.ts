@@ -6,6 +6,7 @@
  *  must stay. */
 
 import type { Key } from '../../base/keys.ts'
+import { Slice, type SliceClock } from '../../base/slice.ts'
 import type { Event } from '../../store/event.ts'
 import type { Cluster, ObjectPlace, Propagation } from './cluster.ts'
 import { Dependents } from './dependents.ts'
@@ -25,10 +26,12 @@ export class GarbageCollector {
   readonly #deleted = new Set<string>()
   /** Owners that wait for their dependents to go, by uid. */
   readonly #waiting = new Map<string, Key>()
+  readonly #slice: Slice
 
   /** `lookAt`: the object is to be passed to `work` soon. */
-  constructor(cluster: Cluster, lookAt: (key: Key) => void) {
+  constructor(cluster: Cluster, clock: SliceClock, lookAt: (key: Key) => void) {
     this.#cluster = cluster
+    this.#slice = new Slice(clock)
     this.#lookAt = lookAt
   }
 
@@ -95,7 +98,9 @@ export class GarbageCollector {
     if (this.#deleted.size > deletedMax && oldest !== undefined) this.#deleted.delete(oldest)
   }
 
+  /** Objects are read out of memory, which lets nothing else come between. */
   async #factsOf(key: Key): Promise<ObjectFacts | undefined> {
+    await this.#slice.giveWay()
     const entry = await this.#cluster.read(key)
     return entry === undefined ? undefined : factsOf(entry)
   }
@@ -128,7 +133,8 @@ export class GarbageCollector {
   /** Decides about an object by the state of its owners. */
   async #judge(place: ObjectPlace, facts: ObjectFacts): Promise<void> {
     const states = new Map<OwnerReference, 'solid' | 'gone' | 'waiting'>()
-    for (const owner of facts.owners) states.set(owner, await this.#stateOf(owner, place))
+    const found = new Map<Key, ObjectFacts | undefined>()
+    for (const owner of facts.owners) states.set(owner, await this.#stateOf(owner, place, found))
     const all = [...states.values()]
     if (all.includes('solid')) {
       if (all.every(state => state === 'solid')) return
@@ -161,13 +167,17 @@ export class GarbageCollector {
     await this.#cluster.patch(place, { metadata: { resourceVersion, ownerReferences } })
   }
 
+  /** `found`: the owners that were read. Thousands of references may name one by made-up uids. */
   async #stateOf(
     owner: OwnerReference,
     { namespace }: ObjectPlace,
+    found: Map<Key, ObjectFacts | undefined>,
   ): Promise<'solid' | 'gone' | 'waiting'> {
     if (this.#deleted.has(owner.uid)) return 'gone'
     const key = this.#cluster.keyOf({ ...owner, namespace })
-    const facts = key === undefined ? undefined : await this.#factsOf(key)
+    if (key === undefined) return 'solid'
+    if (!found.has(key)) found.set(key, await this.#factsOf(key))
+    const facts = found.get(key)
     if (facts?.uid !== owner.uid) return 'solid'
     return isDeletingDependents(facts) ? 'waiting' : 'solid'
   }

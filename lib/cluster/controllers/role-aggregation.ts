@@ -3,10 +3,17 @@
  *  that selects. */
 
 import type { Key } from '../../base/keys.ts'
-import { itemsOf, type JsonObject, type JsonValue, memberOf } from '../../codec/json/tree.ts'
+import { isStepDue, Slice, type SliceClock, type Steps } from '../../base/slice.ts'
+import {
+  itemsOf,
+  type JsonObject,
+  type JsonValue,
+  memberOf,
+  textFromTree,
+} from '../../codec/json/tree.ts'
 import type { KeyValue } from '../../store/event.ts'
 import { matchesSelector } from '../write/label-match.ts'
-import { isEqual, metaText } from '../write/metadata.ts'
+import { isEqual } from '../write/metadata.ts'
 import type { Cluster, ObjectPlace } from './cluster.ts'
 
 export interface RoleAggregationOptions {
@@ -17,6 +24,7 @@ export interface RoleAggregationOptions {
   readonly contentsOf: (keyspace: Key) => Iterable<KeyValue> | undefined
   /** The object as the API shows it; undefined if it cannot be shown. */
   readonly treeOf: (place: ObjectPlace, entry: KeyValue) => JsonObject | undefined
+  readonly clock: SliceClock
   /** `work` is to be called soon. */
   readonly lookAtAll: () => void
 }
@@ -37,16 +45,18 @@ export class RoleAggregation {
   }
 
   async work(): Promise<void> {
-    const { cluster, clusterRoles, contentsOf } = this.#options
+    const { cluster, clusterRoles, contentsOf, clock } = this.#options
+    const slice = new Slice(clock)
     const places = new Map<JsonObject, ObjectPlace>()
     for (const entry of contentsOf(clusterRoles) ?? []) {
       const place = cluster.placeOf(entry.key)
       const role = place && this.#roleOf(place, entry)
       if (place !== undefined && role !== undefined) places.set(role, place)
+      await slice.giveWay()
     }
     const roles = [...places.keys()]
     for (const [role, place] of places) {
-      const rules = aggregatedRules(role, roles)
+      const rules = await slice.take(aggregatedRules(role, roles))
       if (rules === undefined || isEqual(role.get('rules'), rules)) continue
       await cluster.apply(place, rules.length === 0 ? {} : { rules }, manager)
     }
@@ -63,22 +73,27 @@ export class RoleAggregation {
 
 /** The rules that a role should have, each once; undefined if it has no aggregation rule. The other
  *  roles are in the order of their names. */
-export function aggregatedRules(
+export function* aggregatedRules(
   role: JsonObject,
   others: readonly JsonObject[],
-): JsonValue[] | undefined {
+): Steps<JsonValue[] | undefined> {
   const aggregation = role.get('aggregationRule')
   if (!(aggregation instanceof Map)) return undefined
-  const rules: JsonValue[] = []
+  const rules = new Map<string, JsonValue>()
+  // A role that was selected has given its rules: there may be thousands of selectors and of rules.
+  const left = new Set(others)
+  left.delete(role)
   for (const selector of itemsOf(aggregation.get('clusterRoleSelectors'))) {
-    for (const other of others) {
-      const isOther = metaText(other, 'name') !== metaText(role, 'name')
-      const labels = memberOf(other.get('metadata'), 'labels')
-      if (!isOther || !matchesSelector(selector, labels)) continue
+    for (const other of left) {
+      yield
+      if (!matchesSelector(selector, memberOf(other.get('metadata'), 'labels'))) continue
+      left.delete(other)
       for (const rule of itemsOf(other.get('rules'))) {
-        if (!rules.some(known => isEqual(known, rule))) rules.push(rule)
+        if (isStepDue()) yield
+        const text = textFromTree(rule)
+        if (!rules.has(text)) rules.set(text, rule)
       }
     }
   }
-  return rules
+  return [...rules.values()]
 }

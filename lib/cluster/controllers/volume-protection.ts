@@ -2,6 +2,7 @@
  *  gives each of them a finalizer that says so. */
 
 import { type Key, keyFromText, textFromKey } from '../../base/keys.ts'
+import { Slice, type SliceClock } from '../../base/slice.ts'
 import type { Event, KeyValue } from '../../store/event.ts'
 import type { Cluster, ObjectPlace } from './cluster.ts'
 import { factsOf, type ObjectFacts } from './object-facts.ts'
@@ -24,6 +25,7 @@ export interface VolumeProtectionOptions {
   readonly pods: Key
   /** The object as the API shows it, in plain values; undefined if it cannot be shown. */
   readonly plainOf: (place: ObjectPlace, entry: KeyValue) => unknown
+  readonly clock: SliceClock
   /** The claim or volume is to be passed to `work` soon. */
   readonly lookAt: (key: Key) => void
 }
@@ -84,7 +86,7 @@ export class VolumeProtection {
 
   /** Noted as waiting before anything is read: a pod may go meanwhile. */
   async #isClaimUsed(key: Key, place: ObjectPlace, entry: KeyValue): Promise<boolean> {
-    const { cluster, pods, plainOf } = this.#options
+    const { cluster, pods, plainOf, clock } = this.#options
     const { namespace } = place
     const waiting = this.#claims.get(namespace)
     if (waiting === undefined) this.#claims.set(namespace, new Set([key]))
@@ -92,13 +94,16 @@ export class VolumeProtection {
     const resource = cluster.placeOf(keyFromText(`${textFromKey(pods)}${namespace}/x`))?.resource
     const claim = plainOf(place, entry) as ProtectedClaim | undefined
     if (resource === undefined || claim === undefined) return true
-    const entries = await cluster.readAll(resource, namespace)
     const podPlace = { resource, namespace, name: '' }
-    const shown = entries.map(pod => plainOf(podPlace, pod) as ClaimingPod | undefined)
-    return isClaimUsed(
-      claim,
-      shown.filter(pod => pod !== undefined),
-    )
+    const slice = new Slice(clock)
+    // Each pod that goes has all claims of its namespace looked at that wait.
+    for (const entry of await cluster.readAll(resource, namespace)) {
+      await slice.giveWay()
+      if (!mayUse(entry, claim.metadata.name)) continue
+      const pod = plainOf(podPlace, entry) as ClaimingPod | undefined
+      if (pod !== undefined && isClaimUsed(claim, [pod])) return true
+    }
+    return false
   }
 
   async #isVolumeUsed(key: Key, place: ObjectPlace, entry: KeyValue): Promise<boolean> {
@@ -121,6 +126,13 @@ export class VolumeProtection {
     waiting?.delete(key)
     if (waiting?.size === 0) this.#claims.delete(namespace)
   }
+}
+
+/** Only a pod that names the claim, or whose name the claim's begins with, is worth decoding. */
+function mayUse({ key, value }: KeyValue, claim: string): boolean {
+  const pod = textFromKey(key.slice(key.lastIndexOf('/') + 1) as Key)
+  if (claim.startsWith(`${pod}-`)) return true
+  return Buffer.from(value.buffer, value.byteOffset, value.length).includes(claim)
 }
 
 function namespaceOf(key: Key, keyspace: Key): string {

@@ -2,6 +2,7 @@
 
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import { entriesToLookAt } from '../../kube/selectors/index-choice.ts'
+import { openSelectorSize } from '../../kube/selectors/selector-size.ts'
 import { shardParameter } from '../../kube/request/list-options.ts'
 import type { RequestTarget } from '../../kube/request/request.ts'
 import type { ListPlan, WatchPlan } from '../../kube/read-plan.ts'
@@ -71,8 +72,10 @@ export function holdWatch(
   fairness: Fairness | undefined,
 ): void {
   if (fairness === undefined) return
-  const selectors = ['labelSelector', 'fieldSelector', shardParameter]
-  const selectorBytes = selectors.reduce((sum, name) => sum + query.text(name).length, 0)
+  const selectorBytes =
+    openSelectorSize(query.text('labelSelector'), 'labels') +
+    openSelectorSize(query.text('fieldSelector'), 'fields') +
+    query.text(shardParameter).length
   const user = grant?.user()
   if (user !== undefined && fairness.isCrowded(user)) grant?.learnName()
   exchange.onClose(fairness.watch({ user, selectorBytes }))

@@ -98,21 +98,22 @@ function hasIntegers(query: Query): boolean {
   })
 }
 
+/** A selector that is too long is not parsed before the caller is known. Leaving it out of the
+ *  review asks for more access, which is safe. */
 function fieldsOf(query: Query): FieldSelector | undefined {
-  return unlessMalformed(parseFieldSelector, query.text('fieldSelector'))
+  const text = query.text('fieldSelector')
+  return isCheapSelector(text, 'fields') ? unlessMalformed(parseFieldSelector, text) : undefined
 }
 
 function labelsOf(query: Query): LabelSelector | undefined {
   // A selector that only some versions can parse is refused later, when it is parsed for the
   // answer.
   const parse = (text: string): LabelSelector => parseLabelSelector(text, schemaOf())
-  return unlessMalformed(parse, query.text('labelSelector'))
+  const text = query.text('labelSelector')
+  return isCheapSelector(text, 'labels') ? unlessMalformed(parse, text) : undefined
 }
 
-/** A selector that is too long is not parsed before the caller is known. Leaving it out of the
- *  review asks for more access, which is safe. */
 function unlessMalformed<T>(parse: (text: string) => T, text: string): T | undefined {
-  if (!isCheapSelector(text)) return undefined
   try {
     return parse(text)
   } catch {

@@ -162,10 +162,10 @@ function groupsOf(
   seen: Seen<Service> & ServiceParts,
 ): { ports: readonly EndpointPort[]; endpoints: Endpoint[] }[] {
   const groups = new Map<string, { ports: readonly EndpointPort[]; endpoints: Endpoint[] }>()
+  const portsFor = portsReader(seen.object)
   for (const pod of seen.pods) {
     if (!isEndpoint(pod)) continue
-    const ports = portsFor(seen.object, pod)
-    const name = JSON.stringify(ports)
+    const { ports, text: name } = portsFor(pod)
     let group = groups.get(name)
     if (group === undefined) groups.set(name, (group = { ports, endpoints: [] }))
     group.endpoints.push(endpointOf(seen, pod))
@@ -194,7 +194,25 @@ function endpointOf({ object, zoneOf }: Seen<Service> & ServiceParts, pod: PodFa
   }
 }
 
-function portsFor({ spec }: Service, pod: PodFact): EndpointPort[] {
+/** The ports of a service at a pod, and their text. Pods with the same names of ports share them: a
+ *  service may have thousands of ports, and of pods. */
+function portsReader(
+  service: Service,
+): (pod: PodFact) => { readonly ports: EndpointPort[]; readonly text: string } {
+  const known = new Map<string, { readonly ports: EndpointPort[]; readonly text: string }>()
+  const isNamed = service.spec.ports?.some(({ targetPort }) => typeof targetPort === 'string')
+  return pod => {
+    const names = isNamed === true ? JSON.stringify(pod.ports) : ''
+    let found = known.get(names)
+    if (found === undefined) {
+      const ports = portsAt(service, pod)
+      known.set(names, (found = { ports, text: JSON.stringify(ports) }))
+    }
+    return found
+  }
+}
+
+function portsAt({ spec }: Service, pod: PodFact): EndpointPort[] {
   return (spec.ports ?? []).flatMap(
     ({ name = '', protocol = 'TCP', port, targetPort, appProtocol }) => {
       const number = typeof targetPort === 'string' ? pod.ports[targetPort] : (targetPort ?? port)
@@ -205,7 +223,7 @@ function portsFor({ spec }: Service, pod: PodFact): EndpointPort[] {
   )
 }
 
-/** The ports in the form and order of `portsFor`. */
+/** The ports in the form and order of `portsAt`. */
 function portsOf({ ports }: EndpointSlice): EndpointPort[] {
   return (ports ?? []).map(({ name = '', port = 0, protocol = 'TCP', appProtocol }) => {
     const known = { name, port, protocol }
@@ -240,10 +258,10 @@ function endpointsWrites(seen: Seen<Service> & ServiceParts): Write[] {
 function subsetsOf(seen: Seen<Service> & ServiceParts): object[] {
   const isAlways = seen.object.spec.publishNotReadyAddresses === true
   const groups = new Map<string, { ports: EndpointPort[]; ready: object[]; others: object[] }>()
+  const portsFor = portsReader(seen.object)
   const pods = seen.pods.filter(pod => isEndpoint(pod) && !pod.isDeleting)
   for (const pod of pods.sort((a, b) => (a.address < b.address ? -1 : 1)).slice(0, addressesMax)) {
-    const ports = portsFor(seen.object, pod)
-    const text = JSON.stringify(ports)
+    const { ports, text } = portsFor(pod)
     let group = groups.get(text)
     if (group === undefined) groups.set(text, (group = { ports, ready: [], others: [] }))
     const { address: ip, node: nodeName, namespace, name, uid } = pod

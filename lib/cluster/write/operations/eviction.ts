@@ -155,9 +155,15 @@ async function budgetsOf(session: WriteSession, pod: JsonObject): Promise<Budget
   const range = prefixRange(keyFromText(`${resource.storage.prefix}${namespace}/`))
   const { entries } = await store.list(range, { limit: 0 }, signal)
   const labels = memberOf(pod.get('metadata'), 'labels')
-  return entries
-    .map(entry => ({ resource, entry, tree: treeOf(encoder, resource, entry) }))
-    .filter(({ tree }) => matchesSelector(memberOf(tree.get('spec'), 'selector'), labels))
+  const budgets: Budget[] = []
+  // A namespace may have thousands, and each eviction looks at all.
+  for (const entry of entries) {
+    await session.slice.giveWay()
+    const tree = treeOf(encoder, resource, entry)
+    if (!matchesSelector(memberOf(tree.get('spec'), 'selector'), labels)) continue
+    budgets.push({ resource, entry, tree })
+  }
+  return budgets
 }
 
 function isReady(pod: JsonObject): boolean {

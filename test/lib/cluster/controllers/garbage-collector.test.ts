@@ -11,6 +11,7 @@ import { GarbageCollector } from '../../../../lib/cluster/controllers/garbage-co
 import { factsOf } from '../../../../lib/cluster/controllers/object-facts.ts'
 import { KeyValue, noLease } from '../../../../lib/store/event.ts'
 import type { Resource } from '../../../../lib/kube/resources/resource.ts'
+import { FakeClock } from '../../../support/fake-clock.ts'
 import { effort } from '../../../support/effort.ts'
 import { protobuf } from '../../../support/kube/stored-kinds.ts'
 
@@ -32,7 +33,7 @@ interface Metadata {
 class World implements Cluster {
   readonly objects = new Map<string, Metadata>()
   readonly #waiting = new Set<Key>()
-  readonly #garbage = new GarbageCollector(this, key => this.#waiting.add(key))
+  readonly #garbage = new GarbageCollector(this, new FakeClock(), key => this.#waiting.add(key))
   #revision = 1
 
   put(metadata: Metadata): void {

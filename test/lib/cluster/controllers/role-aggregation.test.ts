@@ -1,4 +1,5 @@
 import t from 'tap'
+import { atOnce } from '../../../../lib/base/slice.ts'
 import { aggregatedRules } from '../../../../lib/cluster/controllers/role-aggregation.ts'
 import { type JsonObject, parseTree, textInOrder } from '../../../../lib/codec/json/tree.ts'
 import { startSimulatedCluster } from '../../../support/http/simulated-cluster.ts'
@@ -25,13 +26,13 @@ t.test('a role gets the rules of those that it selects, each once, but not its o
     roleOf('d', { rules: [rule('not')] }),
     roleOf('e', { rules: null }, into),
   ]
-  const rules = aggregatedRules(self, others)
+  const rules = atOnce(aggregatedRules(self, others))
   t.strictSame(JSON.parse(textInOrder(rules ?? null)), [
     rule('one'),
     rule('two'),
     rule('three', 'four'),
   ])
-  t.equal(aggregatedRules(others[0]!, others), undefined)
+  t.equal(atOnce(aggregatedRules(others[0]!, others)), undefined)
 })
 
 interface Role {

@@ -39,7 +39,7 @@ export function strategicMerge(
  *  times. */
 const itemsMax = 300_000
 
-/** What one patch may still go over. */
+/** Items and members that a patch may still go over. */
 interface Work {
   left: number
 }
