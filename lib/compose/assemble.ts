@@ -1,7 +1,7 @@
 /** Builds the parts of a service, from the registry and the mirror up. */
 
 import { type Clock } from '../base/clock.ts'
-import type { Key } from '../base/keys.ts'
+import { type Key, textFromKey } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
 import type { Authorizer } from '../http/auth/authorizer.ts'
 import type { Gate } from '../http/auth/gate.ts'
@@ -153,7 +153,7 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
     threads?.mirrorSide,
   )
   registry.onRedefined(keyspaces => indexes.forget(keyspaces))
-  registry.onRedefined(keyspaces => watches.endAll(keyspaces))
+  registry.onRedefined(keyspaces => endWatches(watches, keyspaces, logger))
   void health.ready.then(() => memory?.started())
   live.faults = createFaults(sides, options, { counts: metrics.faults, threads })
   const gate = authorizer ?? writeSide?.gate
@@ -163,6 +163,12 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
   const parts = { ...shared, ...page, ...sized, indexes, memory, writeSide, onFault }
   watchAll(metrics, parts, options)
   return { ...parts, handler: handlerOf(options, parts) }
+}
+
+function endWatches(watches: OpenWatches, keyspaces: readonly Key[], logger: Logger): void {
+  const count = watches.endAll(keyspaces)
+  const fields = { watches: count, keyspaces: keyspaces.map(textFromKey).join(' ') }
+  if (count > 0) logger.info('watches end: their resources are defined in another way', fields)
 }
 
 function healthOf(

@@ -120,9 +120,9 @@ export class ApiState {
    *  in. */
   #customKindOf(resource: Resource): CustomKind | NotExact | undefined {
     if (resource.custom === undefined) return undefined
-    const name = resource.custom.definition
+    const { definition: name, definedAt } = resource.custom
     if (name === undefined) return this.#configuredKindOf(resource)
-    const kind = this.#customKinds.get(name) ?? this.#readDefinition(name)
+    const kind = this.#customKinds.get(name) ?? this.#readDefinition(name, definedAt)
     this.#customKinds.set(name, kind)
     return kind
   }
@@ -145,11 +145,10 @@ export class ApiState {
     return found
   }
 
-  #readDefinition(name: string): CustomKind | NotExact {
+  #readDefinition(name: string, definedAt: number): CustomKind | NotExact {
     const definition = this.#options.definitionOf(name)
     if (definition === undefined) return new NotExact('it is not defined')
     const { converted } = this.#options
-    const definedAt = definition.modRevision
     return customKindOf(definition, (stored, apiVersion) =>
       converted.find(stored, { definedAt, apiVersion }),
     )

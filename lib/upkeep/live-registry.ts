@@ -74,8 +74,11 @@ export class LiveRegistry {
     const [definitions, services] = declaringResources
     this.#definitionsPrefix = keyFromText(`${prefix}/${definitions}/`)
     this.#servicesPrefix = keyFromText(`${prefix}/${services}/`)
-    this.#definitions = new Parsed(entry => customDefinition(entry, prefix), logger)
-    this.#services = new Parsed(apiService, logger)
+    this.#definitions = new Parsed(
+      (entry, before) => customDefinition(entry, prefix, before),
+      logger,
+    )
+    this.#services = new Parsed(sameService, logger)
     this.state = this.#makeState()
   }
 
@@ -128,30 +131,34 @@ export class LiveRegistry {
     this.#rebuild(changed.flatMap(({ storage }) => (storage === undefined ? [] : [storage.prefix])))
   }
 
-  #rebuild(changed: readonly string[] = []): void {
+  #rebuild(changed?: readonly string[]): void {
+    const isOther = this.#take()
+    if (!isOther && changed === undefined) return
     const before = this.state.registry
-    this.#definitions.take(this.#entries(this.#definitionsPrefix))
-    this.#services.take(this.#entries(this.#servicesPrefix))
     this.state = this.#makeState()
     this.#follow()
-    const known = new Set(before.definitions)
-    const redefined = this.state.registry.definitions.filter(found => !known.has(found))
-    // Watches of a definition that is being deleted go on: each of its objects is still told of as
-    // DELETED.
-    const others = redefined.filter(({ isBeingDeleted }) => !isBeingDeleted)
-    const left = new Set(this.state.registry.definitions.map(({ prefix }) => prefix))
-    const gone = before.definitions.filter(({ prefix }) => !left.has(prefix))
-    const prefixes = new Set([...[...others, ...gone].map(({ prefix }) => prefix), ...changed])
+    const { definitions } = this.state.registry
+    const left = new Map(definitions.map(one => [one.prefix, one.definedAt]))
+    const ended = before.definitions.filter(one => left.get(one.prefix) !== one.definedAt)
+    const prefixes = new Set([...ended.map(({ prefix }) => prefix), ...(changed ?? [])])
     const keyspaces = [...prefixes].map(keyFromText)
     for (const task of this.#onRedefined) task(keyspaces)
-    for (const { name, resources } of redefined) {
-      const problems = new Set(resources.flatMap(({ custom }) => custom?.problems ?? []))
-      for (const problem of problems) {
-        this.#options.logger.warn('part of a CustomResourceDefinition is ignored', {
-          name,
-          problem,
-        })
-      }
+    const known = new Set(before.definitions)
+    for (const found of definitions) if (!known.has(found)) this.#noteProblems(found)
+  }
+
+  /** Reads what is stored. False if it declares what was declared before. */
+  #take(): boolean {
+    const definitions = this.#definitions.take(this.#entries(this.#definitionsPrefix))
+    const services = this.#services.take(this.#entries(this.#servicesPrefix))
+    return definitions || services
+  }
+
+  #noteProblems({ name, resources }: CustomDefinition): void {
+    const problems = new Set(resources.flatMap(({ custom }) => custom?.problems ?? []))
+    for (const problem of problems) {
+      const fields = { name, problem }
+      this.#options.logger.warn('part of a CustomResourceDefinition is ignored', fields)
     }
   }
 
@@ -209,16 +216,29 @@ function nameOf({ group, version, resource }: Resource): string {
   return `${group}/${version}/${resource}`
 }
 
+/** The reading of an APIService stays in use as long as it means the same. */
+function sameService(entry: KeyValue, before: Before<ApiService> | undefined): ApiService {
+  const read = apiService(entry)
+  const isSame = JSON.stringify(read) === JSON.stringify(before?.parsed)
+  return before !== undefined && isSame ? before.parsed : read
+}
+
+/** An older entry of the same key. */
+interface Before<T> {
+  readonly entry: KeyValue
+  readonly parsed: T
+}
+
 /** The declarations in stored entries. Each entry is parsed once, and the result stays the same
- *  object for as long as the entry does. */
+ *  object for as long as the entry does, or means the same. */
 class Parsed<T extends { readonly name: string }> {
-  readonly #parse: (entry: KeyValue) => T
+  readonly #parse: (entry: KeyValue, before: Before<T> | undefined) => T
   readonly #logger: Logger
-  #known = new Map<KeyValue, T | undefined>()
+  #known = new Map<Key, { readonly entry: KeyValue; readonly parsed: T | undefined }>()
   #entries = new Map<string, KeyValue>()
   #all: readonly T[] = []
 
-  constructor(parse: (entry: KeyValue) => T, logger: Logger) {
+  constructor(parse: (entry: KeyValue, before: Before<T> | undefined) => T, logger: Logger) {
     this.#parse = parse
     this.#logger = logger
   }
@@ -228,34 +248,40 @@ class Parsed<T extends { readonly name: string }> {
     return this.#all
   }
 
-  take(entries: readonly KeyValue[] | undefined): void {
-    if (entries === undefined) return
-    const known = new Map(entries.map(entry => [entry, this.#parsed(entry)] as const))
-    this.#known = known
+  /** False if all declarations are the objects that they were. */
+  take(entries: readonly KeyValue[] | undefined): boolean {
+    if (entries === undefined) return false
+    const before = this.#all
+    const known = entries.map(entry => [entry.key, this.#parsed(entry)] as const)
+    this.#known = new Map(known)
     this.#entries = new Map()
     const all: T[] = []
-    for (const [entry, parsed] of known) {
+    for (const [, { entry, parsed }] of known) {
       if (parsed === undefined) continue
       all.push(parsed)
       this.#entries.set(parsed.name, entry)
     }
     this.#all = all
+    return all.length !== before.length || all.some((one, i) => one !== before[i])
   }
 
   entryOf(name: string): KeyValue | undefined {
     return this.#entries.get(name)
   }
 
-  #parsed(entry: KeyValue): T | undefined {
-    if (this.#known.has(entry)) return this.#known.get(entry)
+  #parsed(entry: KeyValue): { readonly entry: KeyValue; readonly parsed: T | undefined } {
+    const known = this.#known.get(entry.key)
+    if (known?.entry === entry) return known
+    const { parsed } = known ?? {}
+    const before = known === undefined || parsed === undefined ? undefined : { ...known, parsed }
     try {
-      return this.#parse(entry)
+      return { entry, parsed: this.#parse(entry, before) }
     } catch (error) {
       const { message } = CacheError.from(error, 'unsupported')
       this.#logger.warn('a stored definition or APIService cannot be read and is ignored', {
         reason: message,
       })
-      return undefined
+      return { entry, parsed: undefined }
     }
   }
 }

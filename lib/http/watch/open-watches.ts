@@ -222,11 +222,13 @@ export class OpenWatches {
   }
 
   /** Ends all watches of these keyspaces cleanly, because their objects are written differently
-   *  from now on. */
-  endAll(keyspaces: readonly Key[]): void {
-    for (const watch of this.#open) {
-      if (keyspaces.includes(watch.keyspace)) this.#end(watch, this.#clock.monotonicMs())
-    }
+   *  from now on. Returns how many. */
+  endAll(keyspaces: readonly Key[]): number {
+    const ending = [...this.#open].filter(
+      ({ keyspace, connection }) => connection.isOpen && keyspaces.includes(keyspace),
+    )
+    for (const watch of ending) this.#end(watch, this.#clock.monotonicMs())
+    return ending.length
   }
 
   /** Ends all watches cleanly, and later ones at once. */

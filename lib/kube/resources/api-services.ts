@@ -4,7 +4,7 @@
 
 import { CacheError } from '../../base/errors.ts'
 import type { KeyValue } from '../../store/event.ts'
-import { isObject, numberOf, objectOf, textOf } from '../../base/untyped.ts'
+import { isObject, listOf, memberOf, numberOf, objectOf, textOf } from '../../base/untyped.ts'
 
 export interface ApiService {
   readonly name: string
@@ -16,6 +16,8 @@ export interface ApiService {
   readonly versionPriority: number
   /** Another server serves this group and version. */
   readonly isRemote: boolean
+  /** kube-apiserver reaches that server, and lists in discovery what it serves. */
+  readonly isAvailable: boolean
 }
 
 /** Reads a stored APIService; fails with `unsupported` if it is not one. */
@@ -35,5 +37,8 @@ export function apiService({ bytes, start, end }: KeyValue): ApiService {
     groupPriority: numberOf(spec['groupPriorityMinimum']),
     versionPriority: numberOf(spec['versionPriority']),
     isRemote: isObject(spec['service']),
+    isAvailable: listOf(memberOf(parsed['status'], 'conditions'))
+      .map(objectOf)
+      .some(one => one['type'] === 'Available' && one['status'] === 'True'),
   }
 }

@@ -12,6 +12,7 @@ import type { KeyValue } from '../../store/event.ts'
 import type { CustomVersion, Resource, ResourceStorage } from './resource.ts'
 import { metadataFields, selectableFields } from './selectable-fields.ts'
 import { printerColumns } from './printer-columns.ts'
+import { declareAlike } from './same-declaration.ts'
 import { compareVersions } from './versions.ts'
 import { isObject, memberOf, textOf, textsOf } from '../../base/untyped.ts'
 
@@ -27,17 +28,32 @@ export interface CustomDefinition {
   readonly resources: readonly Resource[]
   /** Also listed in discovery. */
   readonly isEstablished: boolean
-  /** Its objects go first, one by one; it means what it meant until it is gone. */
-  readonly isBeingDeleted: boolean
+  /** The revision since which it declares what it declares. */
+  readonly definedAt: number
+  /** Those of its conditions that count. */
+  readonly standing: string
 }
+
+/** An older entry of the same key, and its reading. */
+export interface DefinitionBefore {
+  readonly entry: KeyValue
+  readonly parsed: CustomDefinition
+}
+
+const conditionsThatCount = ['Established', 'NamesAccepted', 'Terminating']
 
 const readVerbs = ['get', 'patch', 'update']
 const allVerbs = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch']
 const terminatingVerbs = ['delete', 'deletecollection', 'get', 'list', 'watch']
 
 /** Reads a stored definition. Fails with `unsupported` if it is not one: it may be encrypted, or
- *  from an unknown version of Kubernetes. */
-export function customDefinition(entry: KeyValue, etcdPrefix: string): CustomDefinition {
+ *  from an unknown version of Kubernetes. What was read before, of an older entry, stays in use as
+ *  long as it means the same. */
+export function customDefinition(
+  entry: KeyValue,
+  etcdPrefix: string,
+  before?: DefinitionBefore,
+): CustomDefinition {
   const stored = readDefinition(entry)
   if (stored instanceof NotExact) throw new CacheError('unsupported', stored.reason)
   const { name, group, conditions } = stored
@@ -47,8 +63,12 @@ export function customDefinition(entry: KeyValue, etcdPrefix: string): CustomDef
   }
   const isEstablished = conditions.has('Established')
   const isServed = isEstablished || conditions.has('NamesAccepted')
+  const standing = conditionsThatCount.filter(condition => conditions.has(condition)).join(' ')
+  const isAlike = before !== undefined && declareAlike(before.entry, entry)
+  if (isAlike && before.parsed.standing === standing) return before.parsed
+  const definedAt = isAlike ? before.parsed.definedAt : entry.modRevision
   const prefix = `${etcdPrefix}/${group}/${plural}/`
-  const context: DefinitionContext = { stored, prefix, definedAt: entry.modRevision }
+  const context: DefinitionContext = { stored, prefix, definedAt }
   const served = stored.versions.filter(version => version.isServed)
   return {
     name,
@@ -57,7 +77,8 @@ export function customDefinition(entry: KeyValue, etcdPrefix: string): CustomDef
     prefix,
     resources: isServed ? served.map(version => resourceOf(context, version)) : [],
     isEstablished,
-    isBeingDeleted: stored.isBeingDeleted,
+    definedAt,
+    standing,
   }
 }
 

@@ -30,8 +30,8 @@ export interface ResourceStorage {
 export interface CustomVersion {
   /** The CustomResourceDefinition's name; undefined for configured resources. */
   readonly definition: string | undefined
-  /** Its mod revision, so that what was derived from it is not confused with what was derived from
-   *  an older one. */
+  /** The revision since which it declares the same, so that what was derived from it is not
+   *  confused with what was derived from an older one. */
   readonly definedAt: number
   /** The structural schema of this version, as it is written in the definition; undefined if it has
    *  none. */

@@ -27,8 +27,6 @@ export interface StoredDefinition {
   readonly conversion: CustomDefinitionParts['conversion']
   /** The conditions that hold: `Established` and others. */
   readonly conditions: ReadonlySet<string>
-  /** Its objects are deleted first, one by one; it is in force until it is gone itself. */
-  readonly isBeingDeleted: boolean
 }
 
 export interface StoredDefinitionVersion {
@@ -60,7 +58,6 @@ export function readDefinition({ bytes, start, end }: StoredValue): StoredDefini
   const strategy = textOf(memberOf(spec['conversion'], 'strategy'))
   return {
     name: textOf(memberOf(stored['metadata'], 'name')),
-    isBeingDeleted: textOf(memberOf(stored['metadata'], 'deletionTimestamp')) !== '',
     group: textOf(spec['group']),
     isNamespaced: spec['scope'] !== 'Cluster',
     names: namesInUse(stored),
