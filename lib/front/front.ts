@@ -13,9 +13,10 @@ import { ReadSwitch } from './read-switch.ts'
 import { Comparison, type ComparisonOptions } from './proxy/comparison.ts'
 import { PassingSide, type PassingServices } from './proxy/passing-side.ts'
 import { Slots } from './proxy/slots.ts'
+import { EventFrames } from './proxy/event-frames.ts'
 import { HeldEvents } from './proxy/held-events.ts'
 import type { Exchange } from '../http/server/exchange.ts'
-import type { UpstreamSide } from '../http/exchange/upstream-side.ts'
+import type { HeldEvent, UpstreamSide } from '../http/exchange/upstream-side.ts'
 import type { DecisionPolicy } from '../kube/decide.ts'
 import { type AggregatedOptions, AggregatedResources } from './aggregated/aggregated-resources.ts'
 import { KeyFolders } from './key-folders.ts'
@@ -124,7 +125,9 @@ export class Front implements Follower {
     })
     this.knowledge = knowledge
     registry.onRedefined(() => knowledge.redefined())
-    const held = new HeldEvents({ clock, resume: parts.resumeHeld })
+    const events = new EventFrames({ upstream: servers, clock, pace: options.evidencePace })
+    const ask = (one: HeldEvent): Promise<Uint8Array | string> => events.ask(one)
+    const held = new HeldEvents({ clock, logger, resume: parts.resumeHeld, ask })
     const evidence = new Evidence({
       upstreamOf: version => knowledge.upstreamOf(version),
       alikeGateOf: (resource, form) => versions.alikeGateOf(resource, form),

@@ -72,8 +72,12 @@ t.test('watches tell of each object that goes with its definition', async t => {
   }
   await saw('ADDED')
   const key = keyFromText(`/registry/apiextensions.k8s.io/customresourcedefinitions/${name}`)
-  const marked = { ...definition, metadata: { name, deletionTimestamp: '2026-11-22T00:00:00Z' } }
-  const value = Buffer.from(JSON.stringify(marked))
+  const { entries } = await door.etcd.range({ range: singleKey(key) })
+  const stored = Buffer.from(entries[0]?.value ?? '').toString()
+  // A mark is all that a server writes then.
+  const value = Buffer.from(
+    stored.replace('"metadata":{', '"metadata":{"deletionTimestamp":"2026-11-22T00:00:00Z",'),
+  )
   await door.etcd.txn({ compares: [], success: [{ type: 'put', key, value }], failure: [] })
   await new Promise(resolve => setTimeout(resolve, 200))
   t.notMatch(text, /\r\n0\r\n\r\n/, 'it goes on while the definition is being deleted')
@@ -85,9 +89,9 @@ t.test('watches tell of each object that goes with its definition', async t => {
   await remove(singleKey(key))
   await ended
   t.match(text, /DELETED[^]*\r\n0\r\n\r\n$/, 'and ends in order with it')
-  // On a busy machine the second one ends, too: its event is held for three seconds, and is not
-  // compared by then. The third one passes.
-  t.ok(sockets <= 3, 'a watch ends once for its definition and once for its event')
+  // On a busy machine its event may be neither compared in time nor sent by the upstream, and then
+  // the first one ends before it, and the second one passes.
+  t.ok(sockets <= 2, 'no watch ends for a mark')
   const ofMirror = text.match(/x-watchglass: mirror/gi)?.length ?? 0
-  t.ok(ofMirror <= 2, 'and passes then')
+  t.equal(ofMirror, 1)
 })

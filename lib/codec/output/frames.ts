@@ -113,6 +113,18 @@ export function frameWithColumns(
   return Buffer.concat([bytes.subarray(0, before), written, bytes.subarray(at + absent.length)])
 }
 
+/** The opposite, in JSON; undefined if the frame has other columns. */
+export function frameWithoutColumns(
+  frame: Uint8Array,
+  { table }: ObjectEncoder,
+): Uint8Array | undefined {
+  const bytes = Buffer.from(frame.buffer, frame.byteOffset, frame.length)
+  const columns = Buffer.from(`"columnDefinitions":${table.columnsJson}`)
+  const at = bytes.indexOf(columns)
+  if (at < 0) return undefined
+  return Buffer.concat([bytes.subarray(0, at), absentColumns, bytes.subarray(at + columns.length)])
+}
+
 const absentColumns = Buffer.from('"columnDefinitions":null')
 const absentColumnsInCbor = Buffer.concat([cborText('columnDefinitions'), Buffer.of(0xf6)])
 

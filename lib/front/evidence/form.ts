@@ -101,7 +101,8 @@ export class Form implements Gate {
     if (this.#isExcepted(shape)) return closed
     const isKnown = place === 'item' || this.hasAlone
     if (isKnown && this.proven.isProven(shape)) return undefined
-    if (this.proven.difference !== undefined) return closed
+    // A suspicion is looked at again within a second.
+    if (this.proven.difference !== undefined) return this.isSuspect ? unproven : closed
     this.want(entry, 'urgent')
     return unproven
   }

@@ -43,6 +43,35 @@ export function itemPath(
   return `${pathOf(resource, namespace)}?${exactly(at, form)}&fieldSelector=${selector}`
 }
 
+/** The selectors of a watch, as its client has sent them. */
+export interface AskedSelectors {
+  readonly labelSelector: string
+  readonly fieldSelector: string
+}
+
+/** A watch of one object that begins just before an event of it, and ends soon. */
+export function eventPath(
+  resource: Resource,
+  { namespace, name }: ObjectName,
+  { form, told, selectors }: EventQuestion,
+): string {
+  const { labelSelector, fieldSelector } = selectors
+  const fields = [`metadata.name=${name}`, ...(fieldSelector === '' ? [] : [fieldSelector])]
+  const query = [
+    `watch=true&resourceVersion=${told.revision - 1}&timeoutSeconds=5`,
+    `fieldSelector=${encodeURIComponent(fields.join(','))}`,
+    ...(labelSelector === '' ? [] : [`labelSelector=${encodeURIComponent(labelSelector)}`]),
+    ...(form.rendering === 'Table' ? [`includeObject=${form.includeObject}`] : []),
+  ]
+  return `${pathOf(resource, namespace)}?${query.join('&')}`
+}
+
+interface EventQuestion {
+  readonly form: ComparedForm
+  readonly told: { readonly revision: Revision }
+  readonly selectors: AskedSelectors
+}
+
 /** A streaming list that ends soon, of no objects unless one has that name. */
 export function streamPath(resource: Resource): string {
   const query =

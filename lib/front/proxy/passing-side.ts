@@ -11,8 +11,12 @@ import type { WatchPlan, AskedRead } from '../../kube/read-plan.ts'
 import type { ResourceRoute } from '../../kube/request/routes.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import type { RequestContext } from '../../http/exchange/request-context.ts'
-import type { Answer, AskedPlan, UpstreamSide } from '../../http/exchange/upstream-side.ts'
-import type { KeyValue } from '../../store/event.ts'
+import type {
+  Answer,
+  AskedPlan,
+  HeldEvent,
+  UpstreamSide,
+} from '../../http/exchange/upstream-side.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
 import type { ComparedServices, Comparison } from './comparison.ts'
 import { holdsMoreThanObjects, objectionToRefusal, unknownForm } from './known-answers.ts'
@@ -70,11 +74,8 @@ export class PassingSide implements UpstreamSide {
     this.#services.proxy.inexact.note(keyspace, key, revision)
   }
 
-  waitsForProof(keyspace: Key, entry: KeyValue, revision: Revision): boolean {
-    const { held } = this.#services.proxy
-    if (held.hold(keyspace, entry)) return true
-    held.given.note(keyspace, entry.key, revision)
-    return false
+  heldFrame(held: HeldEvent): Uint8Array | 'later' | 'inexact' {
+    return this.#services.proxy.held.frameOf(held)
   }
 
   answered(

@@ -6,14 +6,15 @@ import type { Revision } from '../../base/revision.ts'
 import type { Soon } from '../../base/soon.ts'
 import type { MediaType } from '../../codec/negotiate/negotiate.ts'
 import type { Gate } from '../../codec/output/gate.ts'
-import type { OutputForm } from '../../codec/output/object-encoder.ts'
+import type { ObjectEncoder, OutputForm } from '../../codec/output/object-encoder.ts'
 import type { DecisionPolicy, PassReason } from '../../kube/decide.ts'
 import type { LaterFeature } from '../../kube/later-features.ts'
 import type { ReadPlan, WatchPlan, AskedRead } from '../../kube/read-plan.ts'
 import type { Query } from '../../kube/request/request.ts'
 import type { ResourceRoute } from '../../kube/request/routes.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
-import type { KeyValue } from '../../store/event.ts'
+import type { WatchEvent } from '../../kube/watch-events.ts'
+import type { Event } from '../../store/event.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
 import type { RequestContext } from './request-context.ts'
 
@@ -26,6 +27,23 @@ export interface AskedPlan {
   readonly plan: ReadPlan
   readonly mediaType: MediaType
   readonly query: Query
+}
+
+/** An event that is not shown from here, or not yet, and the watchers that wait for it. */
+export interface HeldEvent {
+  readonly keyspace: Key
+  readonly event: Event
+  /** The event as these watchers get it. */
+  readonly told: WatchEvent
+  readonly resource: Resource
+  readonly encoder: ObjectEncoder
+  readonly form: OutputForm
+  /** As their clients have sent them. */
+  readonly selectors: { readonly labelSelector: string; readonly fieldSelector: string }
+  /** Equal for watchers that get the same frames. */
+  readonly audience: string
+  /** It may be shown from here once it was compared. */
+  readonly isProvable: boolean
 }
 
 export interface UpstreamSide {
@@ -49,9 +67,10 @@ export interface UpstreamSide {
   obeys(feature: LaterFeature, resource: Resource, mediaType: MediaType): boolean | undefined
   /** Notes an event that cannot be shown exactly. */
   noteInexact(keyspace: Key, key: Key, revision: Revision): void
-  /** True if watchers wait until the entry of an event was compared with the upstream. False if it
-   *  took too long: their watches end. */
-  waitsForProof(keyspace: Key, entry: KeyValue, revision: Revision): boolean
+  /** The frame of an event that is not shown from here, in the upstream's own bytes. `later` while
+   *  watchers wait for it, or for a comparison; `inexact` if neither came in time: their watches
+   *  end. */
+  heldFrame(held: HeldEvent): Uint8Array | 'later' | 'inexact'
   /** Notes an answered read, which may be compared with the upstream's answer. Returns at once.
    *  `answerAgain` answers from the mirror. */
   answered(

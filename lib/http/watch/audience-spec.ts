@@ -19,14 +19,14 @@ import {
 import { indexTerms, indexUses, watchedTerms } from '../../kube/selectors/index-choice.ts'
 import { shardHash } from '../../kube/selectors/shard-hash.ts'
 import type { WatchPlan } from '../../kube/read-plan.ts'
-import { watchEvent } from '../../kube/watch-events.ts'
+import { type WatchEvent, watchEvent } from '../../kube/watch-events.ts'
 import type { Event, KeyValue } from '../../store/event.ts'
-import type { RequiredShards, RequiredTerms, AudienceSpec } from '../../watch/audience.ts'
+import type { AudienceSpec, Framed, RequiredShards, RequiredTerms } from '../../watch/audience.ts'
 import type { FrameCache } from '../../watch/frame-cache.ts'
-import type { UpstreamSide } from '../exchange/upstream-side.ts'
+import type { HeldEvent, UpstreamSide } from '../exchange/upstream-side.ts'
 import type { OpenWatches } from './open-watches.ts'
 import type { RequestContext } from '../exchange/request-context.ts'
-import type { WatchFraming } from './watch-framing.ts'
+import { framingOf, type WatchFraming } from './watch-framing.ts'
 
 /** Services that make frames. */
 export interface FrameServices {
@@ -54,57 +54,87 @@ export function audienceSpecOf(
   const { query } = context.target
   const { name } = framing
   const shards = plan.shards?.text ?? ''
-  const selectors = [query.text('labelSelector'), query.text('fieldSelector'), shards]
+  const selectors = {
+    labelSelector: query.text('labelSelector'),
+    fieldSelector: query.text('fieldSelector'),
+  }
+  const id = JSON.stringify([name, range.start, range.end, ...Object.values(selectors), shards])
   return {
-    id: JSON.stringify([name, range.start, range.end, ...selectors]),
+    id,
     range,
     requires: requiredTerms(context, plan),
     shards: requiredShards(context, plan),
-    frameOf: frameMaker(services, { framing, filter, name, keyspace: plan.keyspace }),
+    frameOf: frameMaker(services, { framing, filter, keyspace: plan.keyspace, id, selectors }),
   }
 }
 
 interface Making {
   readonly framing: WatchFraming
   readonly filter: Filter | undefined
-  readonly name: string
   readonly keyspace: Key
+  /** The audience's. */
+  readonly id: string
+  readonly selectors: HeldEvent['selectors']
 }
 
 function frameMaker(
   { clock, logger, upstream, watches, conversions }: FrameServices,
-  { framing, filter, name, keyspace }: Making,
+  { framing: first, filter, keyspace, id, selectors }: Making,
 ): AudienceSpec['frameOf'] {
-  const { gate } = framing.form
-  const frames: FrameCache | undefined = framing.canKeep ? watches.frames : undefined
-  const names = { ADDED: `ADDED ${name}`, MODIFIED: `MODIFIED ${name}`, DELETED: `DELETED ${name}` }
+  const { resource } = first
+  const frames: FrameCache | undefined = first.canKeep ? watches.frames : undefined
+  let framing = first
+  let names = namesOf(framing)
+  /** Another gate instead of one that is outdated: the watch goes on. */
+  const regate = (): void => {
+    const { encoder, form } = framing
+    const gate = upstream?.gateOf(resource, form)
+    if (gate === undefined || typeof gate === 'string') return
+    framing = framingOf(resource, encoder, { ...form, gate })
+    names = namesOf(framing)
+  }
+  const held = (event: Event, told: WatchEvent, why: NotExact): Framed => {
+    if (upstream === undefined) return inexact(why, event.key, told.revision)
+    const isProvable = why instanceof Unproven || why instanceof Superseded
+    if (!isProvable) upstream.noteInexact(keyspace, event.key, told.revision)
+    const { encoder, form } = framing
+    const shown = { keyspace, event, told, resource, encoder, form }
+    return upstream.heldFrame({ ...shown, selectors, audience: id, isProvable })
+  }
   const inexact = ({ reason }: NotExact, key: Key, revision: Revision): 'inexact' => {
     upstream?.noteInexact(keyspace, key, revision)
-    const { resource } = framing.resource
-    logger.warn('watches end: an object cannot be shown exactly', { resource, reason })
+    const fields = { resource: resource.resource, reason }
+    logger.warn('watches end: an object cannot be shown exactly', fields)
     return 'inexact'
   }
-  const unproven = (entry: KeyValue, revision: Revision): 'inexact' | 'later' =>
-    upstream?.waitsForProof(keyspace, entry, revision) === true ? 'later' : 'inexact'
   const converting = (event: Event): boolean =>
-    conversions?.waitsFor(framing.resource, keyspace, [event.before, event.after]) === true
+    conversions?.waitsFor(resource, keyspace, [event.before, event.after]) === true
   return (event, revision, need) => {
     const told = watchEvent(event, revision, filter)
     if (told === undefined) return undefined
     if (told instanceof NeedsConversion && converting(event)) return 'later'
     if (told instanceof NotExact) return inexact(told, event.key, revision)
     const kept = frames?.get(event, names[told.type])
-    if (kept !== undefined && gate?.objection(told.entry, 'alone') === undefined) return kept
-    const made = framing.event(told, clock.wallMs())
-    if (made instanceof Unproven) return unproven(told.entry, revision)
-    if (made instanceof Superseded) return 'inexact'
+    const objection = kept && framing.form.gate?.objection(told.entry, 'alone')
+    if (kept !== undefined && objection === undefined) return kept
+    let made = framing.event(told, clock.wallMs())
+    if (made instanceof Superseded) {
+      regate()
+      made = framing.event(told, clock.wallMs())
+    }
     if (made instanceof NeedsConversion && converting(event)) return 'later'
-    if (made instanceof NotExact) return inexact(made, event.key, revision)
+    if (made instanceof NotExact) return held(event, told, made)
     // Kept frames outlive the young generation: 1,000 a second make full collections about twice as
     // frequent.
     if (need !== 'alone') frames?.set(event, names[told.type], made, need === 'behind')
     return made
   }
+}
+
+type FrameNames = Readonly<Record<WatchEvent['type'], string>>
+
+function namesOf({ name }: WatchFraming): FrameNames {
+  return { ADDED: `ADDED ${name}`, MODIFIED: `MODIFIED ${name}`, DELETED: `DELETED ${name}` }
 }
 
 /** The first requirement of equality. Changes that it excludes cost this watch nothing. */
