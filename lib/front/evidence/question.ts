@@ -55,7 +55,7 @@ export function eventPath(
   { namespace, name }: ObjectName,
   { form, told, selectors }: EventQuestion,
 ): string {
-  const { labelSelector, fieldSelector } = selectors
+  const { labelSelector, fieldSelector } = selectors ?? { labelSelector: '', fieldSelector: '' }
   const fields = [`metadata.name=${name}`, ...(fieldSelector === '' ? [] : [fieldSelector])]
   const query = [
     `watch=true&resourceVersion=${told.revision - 1}&timeoutSeconds=5`,
@@ -69,7 +69,7 @@ export function eventPath(
 interface EventQuestion {
   readonly form: ComparedForm
   readonly told: { readonly revision: Revision }
-  readonly selectors: AskedSelectors
+  readonly selectors: AskedSelectors | undefined
 }
 
 /** A streaming list that ends soon, of no objects unless one has that name. */

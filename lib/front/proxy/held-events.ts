@@ -5,7 +5,7 @@
  *  the watches end cleanly before the event; their clients watch again, and pass until it is
  *  compared.
  *
- *  An event waits for itself, and for each audience: other events of the same object have their own
+ *  An event waits for itself, and in each form: other events of the same object have their own
  *  time. */
 
 import type { Clock } from '../../base/clock.ts'
@@ -19,7 +19,7 @@ import { InexactEvents } from './inexact-events.ts'
 const proofMaxMs = 500
 /** The time that a read waits for the mirror. */
 const holdMaxMs = 3_000
-/** The most events that are waited for at once, each for one audience. */
+/** The most events that are waited for at once, each in one form. */
 const heldMax = 10_000
 /** The most bytes of events that came from the upstream. They are kept for a few seconds, for
  *  watchers that reach the event later than others. */
@@ -79,9 +79,9 @@ export class HeldEvents {
   }
 
   /** Undefined if too many are held. */
-  #find({ event, audience, keyspace }: HeldEvent): Held | undefined {
+  #find({ event, shownAs, keyspace }: HeldEvent): Held | undefined {
     const { clock, resume } = this.#options
-    const known = this.#held.get(event)?.get(audience)
+    const known = this.#held.get(event)?.get(shownAs)
     if (known !== undefined) return known
     if (this.#size >= heldMax) return undefined
     const held: Held = {
@@ -90,8 +90,8 @@ export class HeldEvents {
       failure: undefined,
       frame: undefined,
     }
-    const audiences = this.#held.get(event) ?? new Map<string, Held>()
-    this.#held.set(event, audiences.set(audience, held))
+    const forms = this.#held.get(event) ?? new Map<string, Held>()
+    this.#held.set(event, forms.set(shownAs, held))
     this.#size++
     clock.setTimer(proofMaxMs, () => resume(keyspace))
     clock.setTimer(holdMaxMs, () => {
@@ -102,8 +102,8 @@ export class HeldEvents {
     clock.setTimer(2 * holdMaxMs, () => {
       this.#bytes -= held.frame?.length ?? 0
       this.#size--
-      audiences.delete(audience)
-      if (audiences.size === 0) this.#held.delete(event)
+      forms.delete(shownAs)
+      if (forms.size === 0) this.#held.delete(event)
     })
     return held
   }
@@ -120,7 +120,7 @@ export class HeldEvents {
     this.#options.resume(event.keyspace)
   }
 
-  /** The watches of an audience end before the event. */
+  /** The watches in this form end before the event. */
   #end({ keyspace, resource, told }: HeldEvent, reason: string): 'inexact' {
     this.given.note(keyspace, told.entry.key, told.revision)
     const nowMs = this.#options.clock.monotonicMs()

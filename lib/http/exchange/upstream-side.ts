@@ -38,10 +38,10 @@ export interface HeldEvent {
   readonly resource: Resource
   readonly encoder: ObjectEncoder
   readonly form: OutputForm
-  /** As their clients have sent them. */
-  readonly selectors: { readonly labelSelector: string; readonly fieldSelector: string }
-  /** Equal for watchers that get the same frames. */
-  readonly audience: string
+  /** As clients have sent them; undefined where the event is the same for all. */
+  readonly selectors: { readonly labelSelector: string; readonly fieldSelector: string } | undefined
+  /** Names the type and the form: equal for watchers that get the same bytes. */
+  readonly shownAs: string
   /** It may be shown from here once it was compared. */
   readonly isProvable: boolean
 }

@@ -58,13 +58,13 @@ export function audienceSpecOf(
     labelSelector: query.text('labelSelector'),
     fieldSelector: query.text('fieldSelector'),
   }
-  const id = JSON.stringify([name, range.start, range.end, ...Object.values(selectors), shards])
+  const { labelSelector, fieldSelector } = selectors
   return {
-    id,
+    id: JSON.stringify([name, range.start, range.end, labelSelector, fieldSelector, shards]),
     range,
     requires: requiredTerms(context, plan),
     shards: requiredShards(context, plan),
-    frameOf: frameMaker(services, { framing, filter, keyspace: plan.keyspace, id, selectors }),
+    frameOf: frameMaker(services, { framing, filter, keyspace: plan.keyspace, selectors }),
   }
 }
 
@@ -72,14 +72,12 @@ interface Making {
   readonly framing: WatchFraming
   readonly filter: Filter | undefined
   readonly keyspace: Key
-  /** The audience's. */
-  readonly id: string
-  readonly selectors: HeldEvent['selectors']
+  readonly selectors: NonNullable<HeldEvent['selectors']>
 }
 
 function frameMaker(
   { clock, logger, upstream, watches, conversions }: FrameServices,
-  { framing: first, filter, keyspace, id, selectors }: Making,
+  { framing: first, filter, keyspace, selectors }: Making,
 ): AudienceSpec['frameOf'] {
   const { resource } = first
   const frames: FrameCache | undefined = first.canKeep ? watches.frames : undefined
@@ -98,8 +96,13 @@ function frameMaker(
     const isProvable = why instanceof Unproven || why instanceof Superseded
     if (!isProvable) upstream.noteInexact(keyspace, event.key, told.revision)
     const { encoder, form } = framing
-    const shown = { keyspace, event, told, resource, encoder, form }
-    return upstream.heldFrame({ ...shown, selectors, audience: id, isProvable })
+    const shown = { keyspace, event, told, resource, encoder, form, isProvable }
+    const shownAs = names[told.type]
+    if (told.type === unselectedType(event)) {
+      return upstream.heldFrame({ ...shown, selectors: undefined, shownAs })
+    }
+    const selected = JSON.stringify([shownAs, selectors])
+    return upstream.heldFrame({ ...shown, selectors, shownAs: selected })
   }
   const inexact = ({ reason }: NotExact, key: Key, revision: Revision): 'inexact' => {
     upstream?.noteInexact(keyspace, key, revision)
@@ -129,6 +132,12 @@ function frameMaker(
     if (need !== 'alone') frames?.set(event, names[told.type], made, need === 'behind')
     return made
   }
+}
+
+/** The type of an event where nothing is selected, whose bytes are the same for all watches. */
+function unselectedType({ before, after }: Event): WatchEvent['type'] {
+  if (before === undefined) return 'ADDED'
+  return after === undefined ? 'DELETED' : 'MODIFIED'
 }
 
 type FrameNames = Readonly<Record<WatchEvent['type'], string>>

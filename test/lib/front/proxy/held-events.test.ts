@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { HeldEvents } from '../../../../lib/front/proxy/held-events.ts'
 import type { HeldEvent } from '../../../../lib/http/exchange/upstream-side.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
+import { ask } from '../../../support/http/served.ts'
 import { moment } from '../../../support/http/moment.ts'
 import { silentLogger } from '../../../support/silent-logger.ts'
 import { keyFromText } from '../../../../lib/base/keys.ts'
@@ -28,9 +29,9 @@ interface Watched {
   saw(pattern: RegExp): Promise<void>
 }
 
-function watched(t: Test, port: number, accept = 'application/json'): Promise<Watched> {
+function watched(t: Test, port: number, accept = 'application/json', more = ''): Promise<Watched> {
   return new Promise((resolve, reject) => {
-    const options = { host: '127.0.0.1', port, path: `${maps}?watch=1`, headers: { accept } }
+    const options = { host: '127.0.0.1', port, path: `${maps}?watch=1${more}`, headers: { accept } }
     const request = http.get(options, answer => {
       let text = ''
       let isOver = false
@@ -90,6 +91,30 @@ t.test('an event that is not compared in time comes in the bytes of the upstream
     lying.upstream.seen.findLast(({ url }) => url.includes('timeoutSeconds=5'))?.url,
     /\?watch=true&resourceVersion=\d+&timeoutSeconds=5&fieldSelector=metadata.name%3Db/,
   )
+})
+
+t.test('an object that is no longer selected is told of in the bytes of the upstream', async t => {
+  const lying = await startLying(t, [[maps, configMap('a')]], body => body)
+  await answeredHere(lying, '', 'v1', 'configmaps')
+  const only = '&labelSelector=l%3Dv'
+  const both = await Promise.all(
+    [lying.port, lying.upstream.port].map(port => watched(t, port, forms[0], only)),
+  )
+  refuseComparisons(lying)
+  const named = { name: 'b', labels: { l: 'v' } }
+  await created(lying.upstream.port, maps, configMap('b', { immutable: true, metadata: named }))
+  for (const one of both) await one.saw(/ADDED/)
+  const headers = { 'content-type': 'application/merge-patch+json' }
+  const body = JSON.stringify({ metadata: { labels: { l: 'w' } } })
+  await ask(lying.upstream.port, { method: 'PATCH', path: `${maps}/b`, headers, body })
+  for (const one of both) await one.saw(/DELETED.*\n/)
+  t.match(both[0]?.origin, /^mirror/)
+  t.match(both[0]?.text(), /ADDED.*\n.*DELETED/)
+  t.equal(both[0]?.text(), both[1]?.text())
+  const asked = lying.upstream.seen.filter(({ url }) => url.includes('timeoutSeconds=5'))
+  t.ok(asked.length <= 2)
+  t.match(asked[0]?.url, /fieldSelector=metadata.name%3Db$/, 'one event for all that select')
+  t.match(asked.at(-1)?.url, /labelSelector=l%3Dv/)
 })
 
 t.test('a watch goes on when the upstream is another one: it takes the new evidence', async t => {
@@ -199,7 +224,7 @@ t.test('each event of an object has its own time, whatever became of others', as
     const event = { key, before: entry, after: type === 'DELETED' ? undefined : entry }
     const told = { type, entry, revision: entry.modRevision }
     const resource = { resource: 'widgets', group: 'example.com' }
-    return { keyspace, event, told, resource, audience: 'all', isProvable } as unknown as HeldEvent
+    return { keyspace, event, told, resource, shownAs: type, isProvable } as unknown as HeldEvent
   }
   const [modified, deleted] = [eventOf('MODIFIED'), eventOf('DELETED')]
   t.equal(held.frameOf(modified), 'later')
