@@ -15,6 +15,9 @@ import type { OwnRevision } from './own-revision.ts'
 export interface Client {
   /** Revision of an etcd in this process whose history never goes back. */
   readonly ownRevision?: OwnRevision | undefined
+  /** Number of connections that were made so far: on a new one another etcd may answer. Absent
+   *  where there are none. */
+  readonly connections?: number | undefined
   /** Entries of a range in key order. Linearizable unless `serializable` is set. */
   range(request: RangeRequest, signal?: AbortSignal): Promise<RangeResponse>
   /** The entries of a range in the parts that etcd streams (KEP-5966, etcd 3.7): it counts each key

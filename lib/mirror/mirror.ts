@@ -19,6 +19,7 @@ import { CompactionFollower } from './feed/compaction.ts'
 import { DirectReads } from './reads/direct-reads.ts'
 import { Epochs } from './feed/epochs.ts'
 import type { FeedContext } from './feed/feed-context.ts'
+import { Landmarks } from './feed/landmarks.ts'
 import { Feed } from './feed/feed.ts'
 import { FreshnessGate } from './reads/freshness.ts'
 import type { MirrorLimits } from './limits.ts'
@@ -87,9 +88,11 @@ export class Mirror {
     const { signal } = this.#stopped
     const epochs = this.#epochs
     this.probeKey = ranges[0]?.start ?? ('' as Key)
+    const landmarks = new Landmarks()
     const probe = new RevisionProbe({
       ...options,
       epochs,
+      landmarks,
       signal,
       key: this.probeKey,
       onStaleAnswer: this.#tellStaleAnswer,
@@ -105,7 +108,16 @@ export class Mirror {
     const onLoad = options.onLoad ?? (() => {})
     const onFactsChanged = options.onFactsChanged ?? (() => {})
     this.#probe = probe
-    this.#context = { ...options, epochs, probe, versions, signal, onLoad, onFactsChanged }
+    this.#context = {
+      ...options,
+      epochs,
+      landmarks,
+      probe,
+      versions,
+      signal,
+      onLoad,
+      onFactsChanged,
+    }
     this.#feeds = ranges.map(range => new Feed(range, this.#context))
     this.#compaction =
       options.compactRevisionKey === undefined
@@ -119,7 +131,7 @@ export class Mirror {
       probe,
       compactRevision: () => this.compactRevision,
     })
-    this.directReads = new DirectReads({ ...options, epochs })
+    this.directReads = new DirectReads({ ...options, epochs, probe })
   }
 
   /** etcd's compacted revision; 0 when none is known. */

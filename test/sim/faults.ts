@@ -5,6 +5,7 @@ import type { Backup, Engine } from '../../lib/door/engine/engine.ts'
 import type { FaultChances, FaultyNetwork, LinkFilter } from '../support/etcd/faulty-network.ts'
 import { CacheError } from '../../lib/base/errors.ts'
 import type { SimClock } from './sim-clock.ts'
+import { anyKey } from './keys.ts'
 import type { Stats } from './stats.ts'
 import type { Truth } from './truth.ts'
 
@@ -162,11 +163,28 @@ export class Faults {
     }
     stats.count('fault restore')
     network.disconnect({})
-    // With the old cluster id, only a revision that goes back gives a restore away.
-    const keepClusterId = random.next() < 0.5
-    engine.restore(this.#backup, { keepClusterId })
+    // With the old cluster id, only a revision that goes back gives a restore away, or changes that
+    // are not what they were.
+    const kind = randomItem(random, ['other id', 'gone back', 'passed'] as const)
+    const before = engine.revision
+    engine.restore(this.#backup, { keepClusterId: kind !== 'other id' })
     this.#backup = undefined
     truth.restored()
-    return keepClusterId
+    if (kind === 'passed') this.#pass(before)
+    return kind === 'gone back'
+  }
+
+  /** Writes until etcd has passed the revision that the clients know: its term has, too. */
+  #pass(before: number): void {
+    const { engine, random, stats } = this.#options
+    stats.count('fault passed')
+    const most = before + randomInt(random, 0, 5)
+    while (engine.revision < most) {
+      engine.write(transaction => {
+        const value = Buffer.from(`passed ${random.next()}`)
+        const asked = { previous: false, ignoreValue: false, ignoreLease: false }
+        transaction.put({ key: anyKey(random), value, lease: 0n, ...asked })
+      })
+    }
   }
 }

@@ -7,13 +7,13 @@
 
 import { SeededScheduler } from '../support/etcd/seeded-scheduler.ts'
 import { createRandom, type Random, randomInt, randomItem } from '../../lib/base/random.ts'
-import { EngineClient } from '../../lib/door/engine/client.ts'
 import { Engine } from '../../lib/door/engine/engine.ts'
 import { OwnRevision } from '../../lib/etcd/own-revision.ts'
 import { FaultyNetwork } from '../support/etcd/faulty-network.ts'
 import type { Snapshot } from '../../lib/store/snapshot.ts'
 import { SimFailure } from './checks.ts'
 import { Faults, type Profile } from './faults.ts'
+import { SimClient } from './sim-client.ts'
 import { SimClock } from './sim-clock.ts'
 import { SimDoor } from './sim-door.ts'
 import { SimMirror } from './sim-mirror.ts'
@@ -85,10 +85,10 @@ export class World {
     const engine = this.#engine
     this.#truth = new Truth(engine, nameOf)
     const common = { truth: this.#truth, stats: this.stats, fail: this.#fail }
-    const clientNamed = (name: string, i: number): EngineClient => {
+    const clientNamed = (name: string, i: number): SimClient => {
       const { members } = engine
       const turned = members.map((_, j) => members[(i + j) % members.length]!)
-      return new EngineClient({ engine, network, name, members: turned })
+      return new SimClient({ engine, network, name, members: turned })
     }
     const writers = Array.from({ length: writerCount }, (_, i) => `writer${i}`)
     const mirrors = Array.from({ length: mirrorCount }, (_, i) => `mirror${i}`)
@@ -125,7 +125,7 @@ export class World {
   }
 
   /** A door in front of the first mirror. */
-  #openDoor(network: FaultyNetwork, client: EngineClient): SimDoor {
+  #openDoor(network: FaultyNetwork, client: SimClient): SimDoor {
     const [first] = this.#mirrors as [SimMirror]
     const door = new SimDoor({
       mirror: first.mirror,

@@ -16,6 +16,7 @@ import { nextRevision, type Revision } from '../../base/revision.ts'
 import type { Client, RevisionChanges } from '../../etcd/client.ts'
 import type { KeyValue } from '../../store/event.ts'
 import { Epochs } from '../../mirror/feed/epochs.ts'
+import { Landmarks } from '../../mirror/feed/landmarks.ts'
 import type { MirrorLimits } from '../../mirror/limits.ts'
 import { MemberVersions } from '../../mirror/member-versions.ts'
 import { noMetrics } from '../../mirror/metrics.ts'
@@ -73,6 +74,7 @@ export async function record(options: RecordOptions): Promise<RecordReport> {
 class Recorder implements StreamTarget {
   readonly #options: RecordOptions
   readonly #epochs = new Epochs()
+  readonly #landmarks = new Landmarks()
   readonly #versions: MemberVersions
   #target: RecordingTarget | undefined = undefined
   #progress: Progress | undefined = undefined
@@ -141,6 +143,7 @@ class Recorder implements StreamTarget {
 
   apply(batch: RevisionChanges): undefined {
     this.#progress?.advance(batch.revision)
+    this.#landmarks.note(batch)
     this.#changes += batch.changes.length
     this.#waitingChanges += batch.changes.length
     this.#written = this.#written.then(() => this.#write(batch))
@@ -160,7 +163,29 @@ class Recorder implements StreamTarget {
     )
   }
 
+  contradicted(): void {
+    this.#failure = this.#anotherHistory()
+    this.#stream?.end({ reason: 'stopped' })
+  }
+
   streamChanged(): void {}
+
+  /** Compares what a new stream leads to with what was recorded. */
+  async #doubt(): Promise<CacheError | undefined> {
+    const { client, signal } = this.#options
+    let failure: CacheError | undefined
+    const header = await this.#landmarks.contradiction(async request => {
+      try {
+        return await client.range(request, signal)
+      } catch (error) {
+        const thrown = CacheError.from(error, 'source_failed')
+        if (thrown.code !== 'expired') failure ??= thrown
+        return 'expired'
+      }
+    })
+    if (header !== undefined) this.contradicted()
+    return failure
+  }
 
   async #writeBaseOnce(): Promise<void> {
     const { createTarget, range, revision, onReport } = this.#options
@@ -192,6 +217,7 @@ class Recorder implements StreamTarget {
       epochs: this.#epochs,
       versions: this.#versions,
       progress,
+      probe: { doubt: () => this.#doubt() },
       target: this,
     })
     this.#stream = stream

@@ -27,6 +27,8 @@ export interface Member {
   readonly address: string
   /** Undefined without TLS. */
   readonly tls: SecureContext | undefined
+  /** Called for each connection that was made. */
+  readonly onConnected: () => void
 }
 
 export interface CallOptions {
@@ -271,6 +273,7 @@ export class Channel {
         onReady: () => {
           clearTimeout(late)
           this.#connection = connection
+          this.#member.onConnected()
           resolve()
         },
         onEnd: reason => {

@@ -97,6 +97,10 @@ export class GrpcClient implements Client {
     this.#tokens = user === undefined ? undefined : new TokenSource(user, this.#timeouts.answerMs)
   }
 
+  get connections(): number {
+    return this.#endpoints.connections
+  }
+
   /** Uses other certificates from now on. Streams go on where they are. */
   renew(tls: Tls): void {
     this.#endpoints.renew(tls)

@@ -29,13 +29,15 @@ export class Endpoint {
   readonly #address: string
   readonly #isSecure: boolean
   #secureContext: SecureContext | undefined
+  readonly #onConnected: () => void
   readonly #channels: Record<Traffic, Channel>
   /** Connections that were given up, with calls that may still be answered. */
   #givenUp: Channel[] = []
 
-  constructor(url: string, tls: Tls | undefined) {
+  constructor(url: string, tls: Tls | undefined, onConnected: () => void) {
     const { address, isSecure } = parseEndpoint(url, tls !== undefined)
     this.url = url
+    this.#onConnected = onConnected
     this.#address = address
     this.#isSecure = isSecure
     this.#secureContext = isSecure ? secureContextOf(tls) : undefined
@@ -77,7 +79,12 @@ export class Endpoint {
   }
 
   #createChannel(): Channel {
-    return new Channel({ url: this.url, address: this.#address, tls: this.#secureContext })
+    return new Channel({
+      url: this.url,
+      address: this.#address,
+      tls: this.#secureContext,
+      onConnected: this.#onConnected,
+    })
   }
 
   #replace(traffic: Traffic): Channel {
@@ -94,11 +101,17 @@ export class Endpoint {
 export class Endpoints {
   readonly all: readonly Endpoint[]
   #failures = 0
+  #connections = 0
 
   /** The order of `urls` is the order of preference. */
   constructor(urls: readonly string[], tls: Tls | undefined) {
     if (urls.length === 0) throw new CacheError('invalid_request', 'no etcd endpoint given')
-    this.all = urls.map(url => new Endpoint(url, tls))
+    this.all = urls.map(url => new Endpoint(url, tls, () => this.#connections++))
+  }
+
+  /** Number of connections that were made so far. */
+  get connections(): number {
+    return this.#connections
   }
 
   /** The one whose last failure is longest ago comes first. */

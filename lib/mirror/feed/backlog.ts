@@ -25,6 +25,7 @@ export class Backlog<T> {
   #isTurn = false
   #endMs = 0
   #isHeld = false
+  #isPaused = false
 
   constructor(options: BacklogOptions<T>) {
     this.#options = options
@@ -32,11 +33,21 @@ export class Backlog<T> {
 
   /** Takes the item now, or in a later turn. */
   add(item: T): void {
-    if (this.#items.length === 0 && this.#hasTime()) this.#options.take(item)
+    if (this.#items.length === 0 && !this.#isPaused && this.#hasTime()) this.#options.take(item)
     else {
       this.#items.push(item)
       this.#hold(true)
     }
+  }
+
+  /** Takes nothing until `resume`. */
+  pause(): void {
+    this.#isPaused = true
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    if (this.#items.length > 0 && !this.#isTurn) this.#nextTurn()
   }
 
   /** Nothing that waits is taken any more. */
@@ -58,6 +69,7 @@ export class Backlog<T> {
 
   readonly #nextTurn = (): void => {
     this.#isTurn = false
+    if (this.#isPaused) return
     while (this.#taken < this.#items.length && this.#hasTime()) {
       // The last one may clear what waits.
       this.#options.take(this.#items[this.#taken++]!)

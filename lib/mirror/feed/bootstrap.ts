@@ -64,12 +64,15 @@ export interface Loaded {
   readonly trees: ReadonlyMap<string, BTree<KeyValue>>
   /** Keys that belong to none of the keyspaces. */
   readonly unmatched: number
+  /** Some of the newest entries, as etcd sent them, the newest last. */
+  readonly newest: readonly KeyValue[]
 }
 
 /** The clock is read once for this many entries. */
 const clockCheckEntries = 256
 
 const logIntervalMs = 5000
+const newestMax = 3
 
 /** Reads a range of etcd and sorts it into keyspaces. Fails with `expired` when etcd compacted the
  *  revision meanwhile, and with `conflict` when the pages are not of one epoch. */
@@ -92,8 +95,8 @@ export async function loadKeyspaces(options: LoadOptions, request: LoadRequest):
     revision = page.revision
     await load.take(page)
   }
-  if (options.epochs.number !== mark.epoch) {
-    throw new CacheError('conflict', 'epoch ended while its keys were read')
+  if (!(await options.probe.isOurHistory()) || options.epochs.number !== mark.epoch) {
+    throw new CacheError('conflict', 'keys that were read may be of another history')
   }
   if (revision === undefined) throw new CacheError('closed', 'paged read was abandoned')
   return load.finish(revision)
@@ -105,6 +108,9 @@ class Load {
   readonly #builders = new Map<string, BTreeBuilder<KeyValue>>()
   readonly #startMs: number
   readonly #room = { bytes: 0 }
+  /** The last ones that were newer than all before. */
+  readonly #newest: KeyValue[] = []
+  #newestAt: Revision = 0 as Revision
   #entries = 0
   #bytes = 0
   #unmatched = 0
@@ -140,23 +146,31 @@ class Load {
   finish(revision: Revision): Loaded {
     const trees = new Map<string, BTree<KeyValue>>()
     for (const [name, builder] of this.#builders) trees.set(name, builder.finish())
-    return { revision, trees, unmatched: this.#unmatched }
+    return { revision, trees, unmatched: this.#unmatched, newest: this.#newest }
   }
 
   /** The entry as it is kept. */
   #add(entry: KeyValue): KeyValue {
+    this.#noteNewest(entry)
     const name = this.#options.keyspaceOf(entry.key)
     const builder = name === undefined ? undefined : this.#builders.get(name)
     if (name === undefined || builder === undefined) {
       this.#unmatched++
       return entry
     }
-    const known = this.#request.keyspaces.get(name)?.get(entry.key)
-    const isUnchanged = known !== undefined && known.modRevision === entry.modRevision
     this.#room.bytes = atOnceMaxBytes
-    const added = isUnchanged ? known : (this.#options.plain?.of(entry, this.#room) ?? entry)
+    const plain = this.#options.plain?.of(entry, this.#room) ?? entry
+    const known = this.#request.keyspaces.get(name)?.get(entry.key)
+    const added = known !== undefined && isUnchanged(known, plain) ? known : plain
     builder.add(added)
     return added
+  }
+
+  #noteNewest(entry: KeyValue): void {
+    if (entry.modRevision <= this.#newestAt) return
+    this.#newestAt = entry.modRevision
+    this.#newest.push(entry)
+    if (this.#newest.length > newestMax) this.#newest.shift()
   }
 
   #report(isDone: boolean, remaining: number): void {
@@ -176,6 +190,17 @@ class Load {
       objectsPerSecond: Math.round((this.#entries * 1000) / Math.max(1, elapsedMs)),
     })
   }
+}
+
+/** Revisions may be equal and values not, where etcd was restored from a backup. */
+function isUnchanged(known: KeyValue, entry: KeyValue): boolean {
+  return (
+    known.modRevision === entry.modRevision &&
+    known.createRevision === entry.createRevision &&
+    known.version === entry.version &&
+    known.lease === entry.lease &&
+    Buffer.compare(known.value, entry.value) === 0
+  )
 }
 
 /** About how long it still takes, if it goes on as it did. */

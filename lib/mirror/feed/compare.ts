@@ -19,10 +19,11 @@ export async function compareWithEtcd(
   keyspace: MirroredKeyspace,
   signal: AbortSignal,
 ): Promise<SelfCheckOutcome> {
-  const { epochs, clock, limits, keyspaceOf } = context
+  const { epochs, probe, clock, limits, keyspaceOf } = context
   const snapshot = keyspace.store.latest()
   const expected = snapshot.iterate(allKeys)[Symbol.iterator]()
   const mark = epochs.mark()
+  let hasDiffered = false
   try {
     const pages = readPages(
       { ...context, signal },
@@ -38,15 +39,19 @@ export async function compareWithEtcd(
       if (epochs.judge(mark, header) !== 'same') return 'abandoned'
       for (const entry of entries) {
         if (keyspaceOf(entry.key) !== keyspace.name) continue
-        if (!isSame(expected.next().value, entry)) return 'differed'
+        hasDiffered ||= !isSame(expected.next().value, entry)
       }
+      if (hasDiffered) break
       if (!isLast) await sleep(clock, limits.selfCheckPauseMs, signal)
     }
   } catch (error) {
     if (!(error instanceof CacheError)) throw error
     return 'abandoned'
   }
-  return expected.next().done === true ? 'agreed' : 'differed'
+  if (!hasDiffered && expected.next().done === true) return 'agreed'
+  // An etcd that was restored meanwhile is another, and has not lost anything of ours.
+  const isOurs = (await probe.isOurHistory()) && epochs.number === mark.epoch
+  return isOurs ? 'differed' : 'abandoned'
 }
 
 function isSame(mine: KeyValue | undefined, theirs: KeyValue): boolean {

@@ -7,6 +7,7 @@ import type { Random } from '../../base/random.ts'
 import type { Client } from '../../etcd/client.ts'
 import type { LoadReport } from './bootstrap.ts'
 import type { Epochs } from './epochs.ts'
+import type { Landmarks } from './landmarks.ts'
 import type { MirrorLimits } from '../limits.ts'
 import type { MemberVersions } from '../member-versions.ts'
 import type { MirrorMetrics } from '../metrics.ts'
@@ -23,6 +24,7 @@ export interface FeedContext {
   readonly metrics: MirrorMetrics
   readonly sink: MirrorSink
   readonly epochs: Epochs
+  readonly landmarks: Landmarks
   readonly probe: RevisionProbe
   readonly versions: MemberVersions
   readonly keyspaceOf: KeyspaceOf

@@ -2,7 +2,7 @@
  *  range.
  *
  *  ```
- *  run: ┌▶ bootstrap (unless restored) ─▶ probe ─▶ watch from progress + 1 ─▶ the stream is over ─┐
+ *  run: ┌▶ bootstrap (unless restored) ─▶ probe ─▶ watch from the last change on ─▶ it is over ──┐
  *       │    compacted ........ read everything again; what was there stays served until then    │
  *       │    violation ........ nothing is served until everything has been read again           │
  *       │    silent, behind ... again, at another endpoint                                       │
@@ -10,7 +10,8 @@
  *  ```
  *
  *  etcd is probed for its revision before each watch: it shows a new epoch before any event of it
- *  is applied, and says when the feed has caught up. A keyspace that is added while the feed runs
+ *  is applied, and says when the feed has caught up. A stream begins after the last change, not after
+ *  progress: in between there is nothing, but for an etcd that was restored meanwhile. A keyspace that is added while the feed runs
  *  is read at one revision and joined, in order, with the stream. */
 
 import { assert } from '../../base/assert.ts'
@@ -20,7 +21,7 @@ import { CacheError } from '../../base/errors.ts'
 import type { KeyRange } from '../../base/keys.ts'
 import { LinkedAbort } from '../../base/linked-abort.ts'
 import { nextRevision, revision, type Revision } from '../../base/revision.ts'
-import type { RevisionChanges } from '../../etcd/client.ts'
+import type { ResponseHeader, RevisionChanges } from '../../etcd/client.ts'
 import type { Change } from '../../store/event.ts'
 import { type LoadReport, loadKeyspaces } from './bootstrap.ts'
 import type { FeedContext } from './feed-context.ts'
@@ -53,6 +54,9 @@ export class Feed implements StreamTarget {
   readonly #distrusts: Backoff
   /** The failure that was logged last. */
   #said = { message: '', atMs: 0 }
+  /** The revision of the last change, or of the contents that were read. There is no change from
+   *  there up to progress. */
+  #changed: Revision = revision(0)
   /** The revision that etcd had when the stream was opened. */
   #target: Revision = revision(0)
   #isCaughtUp = false
@@ -200,9 +204,15 @@ export class Feed implements StreamTarget {
       })
       return { kind: 'unknown-delete', got: revision, known: this.progress.revision }
     }
+    this.#context.landmarks.note({ revision, changes })
+    this.#changed = revision
     this.progress.advance(revision)
     this.#moved()
     return undefined
+  }
+
+  contradicted(header: ResponseHeader): void {
+    this.#context.probe.startEpoch(header)
   }
 
   prove(revision: Revision): void {
@@ -274,6 +284,8 @@ export class Feed implements StreamTarget {
         keyspace.restore(tree, loaded.revision)
         keyspace.handle('restored')
       }
+      for (const entry of loaded.newest) context.landmarks.noteRead(entry)
+      this.#changed = loaded.revision
       // Reads that wait for this revision must find its contents.
       this.progress.restart(loaded.revision)
       for (const keyspace of this.#keyspaces.values()) {
@@ -324,7 +336,7 @@ export class Feed implements StreamTarget {
     signal.addEventListener('abort', stop, { once: true })
     const end = await stream.follow({
       range: this.range,
-      startRevision: nextRevision(this.progress.revision),
+      startRevision: nextRevision(this.#changed),
       progressNotify: true,
       avoidEndpoint,
     })
@@ -345,6 +357,11 @@ export class Feed implements StreamTarget {
         await sleep(clock, this.#distrusts.nextMs(), signal)
         return
       case 'compacted':
+        if (this.#changed < this.progress.revision) {
+          // What is compacted has nothing for us.
+          this.#changed = this.progress.revision
+          return
+        }
         logger.warn('etcd compacted changes that were not read yet: the range is read again')
         this.#mustLoad = 'compacted'
         return

@@ -20,6 +20,7 @@ import type { MemberVersions } from '../member-versions.ts'
 import type { MirrorMetrics } from '../metrics.ts'
 import { OrderCheck, type Violation } from './order.ts'
 import type { Progress } from './progress.ts'
+import type { RevisionProbe } from '../reads/revision-probe.ts'
 import { ProgressRequests } from './progress-requests.ts'
 import { Watchdog } from './watchdog.ts'
 
@@ -43,6 +44,8 @@ export interface StreamTarget {
   /** etcd broke a guarantee: nothing that it delivered is trusted any more. The stream ends right
    *  after. */
   violated(violation: Violation, endpoint: string | undefined): void
+  /** etcd has a change where there was none: it has another history than what was applied. */
+  contradicted(header: ResponseHeader): void
   /** The watcher was created, or the trust in its marks has changed. */
   streamChanged(): void
 }
@@ -55,6 +58,8 @@ export interface StreamOptions {
   readonly epochs: Epochs
   readonly versions: MemberVersions
   readonly progress: Progress
+  /** Whether etcd has the history of what was applied, and why that is not known. */
+  readonly probe: Pick<RevisionProbe, 'doubt'>
   readonly target: StreamTarget
   readonly signal: AbortSignal
 }
@@ -86,11 +91,14 @@ export class FeedStream implements WatchSink {
   /** Responses with events. */
   #delivered = 0
   #startRevision: Revision | undefined = undefined
+  /** Progress when the stream was opened. */
+  readonly #provenBefore: Revision
   #cancelFirstMark: CancelTimer | undefined = undefined
 
   constructor(options: StreamOptions) {
     const { clock, limits, progress, epochs } = options
     this.#options = options
+    this.#provenBefore = progress.revision
     this.#ended = new Promise(resolve => {
       this.#resolveEnded = resolve
     })
@@ -166,12 +174,26 @@ export class FeedStream implements WatchSink {
   created(header: ResponseHeader): void {
     if (this.#isOver || !this.#isKnownCluster(header)) return
     this.#watchdog.heard('created')
+    void this.#begin()
+  }
+
+  /** Takes what comes, once it is known to be of the history that was applied: etcd may have been
+   *  restored while there was no stream. */
+  async #begin(): Promise<void> {
+    this.#backlog.pause()
+    const failure = await this.#options.probe.doubt()
+    if (this.#isOver) return
+    if (failure !== undefined) {
+      this.end({ reason: 'failed', failure })
+      return
+    }
     this.#isCreated = true
     // Whether progress requests are answered at all is found out at once, not when a read depends
     // on it.
     this.#requests.need(nextRevision(this.#options.progress.revision))
     this.#awaitFirstMark()
     this.#options.target.streamChanged()
+    this.#backlog.resume()
   }
 
   changed(batches: readonly RevisionChanges[], header: ResponseHeader): void {
@@ -210,6 +232,13 @@ export class FeedStream implements WatchSink {
 
   #apply(batch: RevisionChanges, header: ResponseHeader): void {
     const { progress, target } = this.#options
+    const { revision } = batch
+    if (this.#startRevision !== undefined && revision >= this.#startRevision) {
+      if (revision <= this.#provenBefore) {
+        target.contradicted(header)
+        return
+      }
+    }
     const violation =
       this.#order.checkBatch(batch, header, progress.revision) ?? target.apply(batch)
     if (violation !== undefined) this.#violated(violation)

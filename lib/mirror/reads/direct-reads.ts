@@ -16,6 +16,7 @@ import type { KeyValue } from '../../store/event.ts'
 import type { PlainValues } from '../plain-values.ts'
 import type { RangePage } from '../feed/page.ts'
 import { readPages } from '../feed/pages.ts'
+import type { RevisionProbe } from './revision-probe.ts'
 
 export interface DirectReadRequest {
   readonly range: KeyRange
@@ -34,6 +35,7 @@ export interface DirectReadsOptions {
   readonly limits: MirrorLimits
   readonly metrics: MirrorMetrics
   readonly epochs: Epochs
+  readonly probe: Pick<RevisionProbe, 'isOurHistory'>
   readonly plain?: PlainValues | undefined
 }
 
@@ -117,7 +119,8 @@ export class DirectReads {
       { range, revision, pageEntries: limit, isSinglePage: limit !== undefined, attemptsMax: 1 },
     )
     for await (const page of pages) {
-      if (epochs.judge(mark, page.header) !== 'same') {
+      const isSame = epochs.judge(mark, page.header) === 'same'
+      if (!isSame || !(await this.#options.probe.isOurHistory()) || epochs.number !== mark.epoch) {
         throw new CacheError('source_failed', 'etcd answered with another history')
       }
       yield { ...page, entries: await this.#plain(page.entries) }

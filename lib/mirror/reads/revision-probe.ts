@@ -4,8 +4,9 @@
  *  seen. An etcd in this process is not asked: it says its revision in memory
  *  (lib/etcd/own-revision.ts).
  *
- *  Only the probe begins epochs: an answer from another cluster, or one that goes back and is
- *  confirmed by a second, begins a new epoch. */
+ *  Only the probe begins epochs: an answer from another cluster, one that goes back and is confirmed
+ *  by a second, or one that contradicts a landmark, begins a new epoch. Landmarks are asked for
+ *  whenever there is a new connection: only then may another etcd answer. */
 
 import { Backoff } from '../../base/backoff.ts'
 import { type Clock, sleep } from '../../base/clock.ts'
@@ -14,9 +15,10 @@ import { type Key, singleKey } from '../../base/keys.ts'
 import { LinkedAbort } from '../../base/linked-abort.ts'
 import type { Random } from '../../base/random.ts'
 import type { Revision } from '../../base/revision.ts'
-import type { Client, RangeRequest, ResponseHeader } from '../../etcd/client.ts'
+import type { Client, RangeRequest, RangeResponse, ResponseHeader } from '../../etcd/client.ts'
 import type { OwnRevision } from '../../etcd/own-revision.ts'
 import type { Epochs } from '../feed/epochs.ts'
+import type { Landmarks } from '../feed/landmarks.ts'
 import type { MirrorLimits } from '../limits.ts'
 import type { MirrorMetrics } from '../metrics.ts'
 import { DeadlineList, Perishable } from './deadlines.ts'
@@ -37,6 +39,8 @@ export interface RevisionProbeOptions {
   readonly limits: Pick<MirrorLimits, 'probeTimeoutMs' | 'probeBackoff'>
   readonly metrics: MirrorMetrics
   readonly epochs: Epochs
+  /** The newest known changes, by which another history shows itself. */
+  readonly landmarks: Landmarks
   /** A key in the range that the credentials may read; it need not exist. */
   readonly key: Key
   readonly signal: AbortSignal
@@ -50,6 +54,8 @@ export interface RevisionProbeOptions {
  *  wait for two probes one after another. */
 const lateMs = 4
 const probesMax = 2
+/** An etcd that has a new connection made for each call is not asked for ever. */
+const agreementsMax = 10
 /** Turns of the event loop in which clients that have just been answered may come again. */
 const gatheringTurns = 4
 
@@ -71,6 +77,11 @@ export class RevisionProbe {
   #isDue = false
   #begunMs = 0
   #lastFailure: CacheError | undefined = undefined
+  /** Reasons to ask for the landmarks anew, beside new connections, and how many reasons of both
+   *  kinds there were when they last agreed. */
+  #doubts = 0
+  #agreedAt = 0
+  #agreeing: Promise<boolean> | undefined = undefined
   readonly #calls: DeadlineList<Call>
   #spareCall: Call | undefined = undefined
 
@@ -196,7 +207,8 @@ export class RevisionProbe {
     const verdict = epochs.judge(mark, first)
     if (verdict === 'same') {
       metrics.probe('answered', reads, clock.monotonicMs() - startMs)
-      return first.revision
+      if (this.#agreedAt === this.#reasons || (await this.isOurHistory())) return first.revision
+      return undefined
     }
     metrics.probe('went-back', reads, clock.monotonicMs() - startMs)
     if (verdict === 'went back') {
@@ -209,27 +221,77 @@ export class RevisionProbe {
         return second.revision
       }
       // The other probe has begun an epoch meanwhile.
-      return confirmed === 'over' ? undefined : this.#startEpoch(second)
+      return confirmed === 'over' ? undefined : this.startEpoch(second)
     }
-    return verdict === 'another cluster' ? this.#startEpoch(first) : undefined
+    return verdict === 'another cluster' ? this.startEpoch(first) : undefined
   }
 
-  #startEpoch(header: ResponseHeader): Revision {
+  /** Whether etcd has the history that is known, as far as it can be told: false also when it does
+   *  not answer, or a new epoch has begun. */
+  async isOurHistory(): Promise<boolean> {
+    // Agreement that was asked for before a reason came up says nothing.
+    for (let i = 0; i < agreementsMax && this.#agreedAt !== this.#reasons; i++) {
+      this.#agreeing ??= this.#agree().finally(() => (this.#agreeing = undefined))
+      if (!(await this.#agreeing)) return false
+    }
+    return this.#agreedAt === this.#reasons
+  }
+
+  /** Asks for the landmarks although no connection may be new: what stands between can have led a
+   *  stream elsewhere. Returns why it is not known to be our history. */
+  async doubt(): Promise<CacheError | undefined> {
+    this.#doubts++
+    if (await this.isOurHistory()) return undefined
+    return this.#lastFailure ?? new CacheError('source_failed', 'etcd has another history')
+  }
+
+  get #reasons(): number {
+    return this.#doubts + (this.#options.client.connections ?? 0)
+  }
+
+  async #agree(): Promise<boolean> {
+    const { client, epochs, landmarks, signal } = this.#options
+    const reasons = this.#reasons
+    const mark = epochs.mark()
+    const found = await this.#inTime(async late => ({
+      header: await landmarks.contradiction(request => orExpired(client.range(request, late))),
+    }))
+    if (signal.aborted || mark.epoch !== epochs.number) return false
+    if (found === undefined) return false
+    const { header } = found
+    if (header !== undefined) {
+      // One that goes back is judged by the next probe.
+      if (epochs.judge(mark, header) !== 'went back') this.startEpoch(header)
+      return false
+    }
+    this.#agreedAt = reasons
+    return true
+  }
+
+  /** Begins an epoch: `header` is of another history. */
+  startEpoch(header: ResponseHeader): Revision {
     this.#options.epochs.startNew(header)
+    this.#options.landmarks.clear()
     this.#options.metrics.newEpoch()
     this.#options.onNewEpoch()
     return header.revision
   }
 
   async #ask(): Promise<ResponseHeader | undefined> {
-    const { client, limits, signal } = this.#options
+    const answer = await this.#inTime(late => this.#options.client.range(this.#request, late))
+    return answer?.header
+  }
+
+  /** The answer to a question, which is cancelled when it is late; undefined if there is none. */
+  async #inTime<T>(ask: (late: AbortSignal) => Promise<T>): Promise<T | undefined> {
+    const { limits, signal } = this.#options
     const call = this.#spareCall ?? new Call(signal)
     this.#spareCall = undefined
     this.#calls.add(call)
     try {
-      const { header } = await client.range(this.#request, call.abort.signal)
+      const answer = await ask(call.abort.signal)
       this.#lastFailure = undefined
-      return header
+      return answer
     } catch (error) {
       const maxMs = limits.probeTimeoutMs
       this.#lastFailure = call.isLate
@@ -241,6 +303,15 @@ export class RevisionProbe {
       if (this.#spareCall === undefined && !call.isLate) this.#spareCall = call
       else call.abort.release()
     }
+  }
+}
+
+async function orExpired(answer: Promise<RangeResponse>): Promise<RangeResponse | 'expired'> {
+  try {
+    return await answer
+  } catch (error) {
+    if (error instanceof CacheError && error.code === 'expired') return 'expired'
+    throw error
   }
 }
 

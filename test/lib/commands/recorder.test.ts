@@ -162,6 +162,7 @@ t.test('a disk that is slow stops the stream, and nothing is lost', async t => {
     }),
   })
   etcd.lastWatch.accept()
+  await clock.advance(0)
   for (let i = 0; i < 21_000; i++) {
     const batch = changesAt(i + 2, { '/1': 'x' })
     etcd.append(batch)

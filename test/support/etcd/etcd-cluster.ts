@@ -8,7 +8,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
-import { mkdtemp, readFile } from 'node:fs/promises'
+import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -54,6 +54,9 @@ export interface EtcdMember {
   /** Starts it again after `kill`, on the same data and ports; resolves once it answers, or at once
    *  with `{wait: false}`. */
   restart(options?: { wait: boolean }): Promise<void>
+  /** Copies its data, after `kill`, and puts the copy back in place of what there is then. */
+  backUp(): Promise<void>
+  restore(): Promise<void>
 }
 
 /** Starts a cluster that stops at the end of `scope`, and waits until every member answers
@@ -204,6 +207,15 @@ class Member implements EtcdMember {
     if (options.wait) await this.waitUntilHealthy()
   }
 
+  async backUp(): Promise<void> {
+    await cp(this.#data, `${this.#data}-kept`, { recursive: true })
+  }
+
+  async restore(): Promise<void> {
+    await rm(this.#data, { recursive: true })
+    await cp(`${this.#data}-kept`, this.#data, { recursive: true })
+  }
+
   /** Stops for good and removes the data. */
   async end(): Promise<void> {
     const exited = this.#guard.exitCode === null ? once(this.#guard, 'exit') : undefined
@@ -223,6 +235,10 @@ class Member implements EtcdMember {
       }
       await new Promise(resolve => setTimeout(resolve, 25))
     }
+  }
+
+  get #data(): string {
+    return join(this.#settings.folder, 'data')
   }
 
   get #log(): string {

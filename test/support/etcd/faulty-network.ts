@@ -46,6 +46,8 @@ export class FaultyNetwork implements Network {
   /** Whoever matches one of these cannot be reached. */
   #cuts: LinkFilter[] = []
   #silences: LinkFilter[] = []
+  /** Number of times that links were broken from outside. */
+  breaks = 0
   /** A simulation may change them at any time. */
   chances: FaultChances = noFaults
 
@@ -93,6 +95,7 @@ export class FaultyNetwork implements Network {
 
   /** Breaks links. Messages on them are lost; new ones can be made at once. */
   disconnect(filter: LinkFilter): void {
+    this.breaks++
     for (const link of this.#links) if (link.matches(filter)) link.break()
   }
 

@@ -26,6 +26,7 @@ export class TinyEtcd implements Client {
   raftTerm = 2n
   version = '3.5.30'
   endpoints: string[] = ['one']
+  connections: number | undefined = undefined
   /** Ranges wait while this is set; a test may replace what they answer. */
   held: Promise<void> | undefined = undefined
   /** Called before a range is answered; may throw what the client is to throw. */

@@ -315,7 +315,12 @@ t.test(
   'a channel that was given up says that another may be asked, and a closed one not',
   async t => {
     const { port } = await startFakeEtcd(t, stream => answerWith(stream, counted(1)))
-    const member = { url: 'test', address: `127.0.0.1:${port}`, tls: undefined }
+    const member = {
+      url: 'test',
+      address: `127.0.0.1:${port}`,
+      tls: undefined,
+      onConnected: () => {},
+    }
     const channel = new Channel(member)
     const options = { token: undefined, needsLeader: false, timeoutMs: 60_000 }
     const call = (): Promise<Buffer> => channel.call('/a', nothing, options)
@@ -346,7 +351,12 @@ t.test('no bytes of a server are too odd: each call ends', async t => {
   })
   const port = await listen(t, server)
   t.teardown(() => sockets.forEach(socket => socket.destroy()))
-  const member = { url: 'test', address: `127.0.0.1:${port}`, tls: undefined }
+  const member = {
+    url: 'test',
+    address: `127.0.0.1:${port}`,
+    tls: undefined,
+    onConnected: () => {},
+  }
   const options = { token: undefined, needsLeader: true, timeoutMs: 60_000 }
   const oddFrame = fc.record({
     type: fc.nat(10),
