@@ -102,7 +102,8 @@ export class Front implements Follower {
     const isServed = (keyspace: Key): boolean =>
       mirrors.has(keyspace) && mirrors.keyspace(keyspace).isServed
     const at = contentsAt(mirrors)
-    const common = { upstream: servers, clock, random: systemRandom, logger, isServed, at }
+    const upstream = servers.questions
+    const common = { upstream, clock, random: systemRandom, logger, isServed, at }
     const aggregated = aggregatedOf(common, parts)
     const versions: AnsweringVersions = new AnsweringVersions({
       registry,
@@ -196,11 +197,13 @@ export class Front implements Follower {
 
   /** For metrics. */
   facts(): UpstreamFacts {
-    const { isVersionCovered, storageStates } = this.knowledge
+    const { isVersionCovered, storageStates, unansweredMs } = this.knowledge
     return {
       isUp: this.#servers.problem() === undefined,
       isSwitchedOff: this.readSwitch.isSwitchedOff,
       isVersionCovered,
+      unansweredSeconds: unansweredMs / 1_000,
+      questions: this.#servers.questions.counts,
       storageStates,
       evidence: this.evidence.figures,
       underWay: this.#servers.underWay,

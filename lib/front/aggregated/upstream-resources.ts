@@ -46,6 +46,11 @@ export class UpstreamResources {
     return [...this.#byName.values()]
   }
 
+  /** The resources of a group version. */
+  of(group: string, version: string): readonly ListedResource[] {
+    return this.all.filter(one => one.group === group && one.version === version)
+  }
+
   find(named: Named): ListedResource | undefined {
     return this.#byName.get(nameOf(named))
   }

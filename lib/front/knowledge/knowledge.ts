@@ -2,6 +2,7 @@
  *  of it. */
 
 import { setMaxListeners } from 'node:events'
+import { Backoff } from '../../base/backoff.ts'
 import { type Clock, sleep } from '../../base/clock.ts'
 import { type Key, keyFromText } from '../../base/keys.ts'
 import { LinkedAbort } from '../../base/linked-abort.ts'
@@ -10,7 +11,8 @@ import type { Random } from '../../base/random.ts'
 import type { Revision } from '../../base/revision.ts'
 import type { AggregatedResources } from '../aggregated/aggregated-resources.ts'
 import { reasonFor } from '../upstream/failure.ts'
-import type { Upstream } from '../upstream/upstream.ts'
+import { Outage } from '../upstream/outage.ts'
+import type { Questions } from '../upstream/upstream.ts'
 import type { PassReason } from '../../kube/decide.ts'
 import type { MixedMinors } from '../minors/mixed-minors.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
@@ -24,7 +26,7 @@ import { checkStorage } from './storage-check.ts'
 import { VerifiedStorage, type StorageState } from './verified-storage.ts'
 
 export interface KnowledgeOptions {
-  readonly upstream: Upstream
+  readonly upstream: Questions
   readonly clock: Clock
   readonly random: Random
   readonly logger: Logger
@@ -57,8 +59,8 @@ export interface KnowledgeOptions {
 const listingIntervalMs = 30_000
 /** A server without the core group is small, and may be started with other versions at any time. */
 const smallListingIntervalMs = 5_000
-/** The interval while something is not known. */
-const firstIntervalMs = 1_000
+/** Pauses while discovery cannot be read. */
+const listingRetries = { firstMs: 1_000, maxMs: 10_000 }
 /** A definition is served a moment after it is written. */
 const redefinedDelayMs = 300
 
@@ -68,6 +70,7 @@ export class UpstreamKnowledge {
   readonly #stopped = new AbortController()
   #listed: UpstreamResources | undefined = undefined
   readonly #version: FollowedVersion
+  readonly #outage: Outage
   #versionText = ''
   /** By resource: how often what it is written as has changed. */
   readonly #rewritten = new Map<string, number>()
@@ -83,9 +86,17 @@ export class UpstreamKnowledge {
     // Each question under way listens to it, a dozen at a time, and stops listening.
     setMaxListeners(0, this.#stopped.signal)
     const { clock, random, logger, upstream, at, revisionNow } = options
+    this.#outage = new Outage({
+      clock,
+      logger,
+      begins:
+        'discovery of the upstream cannot be read: what is known of it is kept, and it is asked again',
+      ends: 'discovery of the upstream is read again',
+    })
     this.#version = new FollowedVersion({
       upstream,
       clock,
+      random,
       logger,
       isKubernetes: () => this.#listed?.hasCore === true,
       builtIns: () => this.#listedBuiltIns(),
@@ -166,7 +177,7 @@ export class UpstreamKnowledge {
   }
 
   /** Asks servers of one version of `comparable`. */
-  upstreamOf(version: string): Pick<Upstream, 'call'> {
+  upstreamOf(version: string): Pick<Questions, 'call'> {
     return this.#version.upstreamOf(version)
   }
 
@@ -209,6 +220,12 @@ export class UpstreamKnowledge {
   get isKnown(): boolean {
     if (this.#listed === undefined) return false
     return !this.#listed.hasCore || this.#version.versions.length > 0
+  }
+
+  /** Time for which the upstream has not said which version it is, or what it serves: what is known
+   *  is kept. 0 while it does. */
+  get unansweredMs(): number {
+    return Math.max(this.#outage.lastsMs, this.#version.unansweredMs)
   }
 
   /** Each version of the upstream's servers; none while nothing is known. */
@@ -265,31 +282,26 @@ export class UpstreamKnowledge {
 
   async #followListing(): Promise<void> {
     const { signal } = this.#stopped
-    const { upstream, clock, logger, aggregated } = this.#options
-    let hasFailed = false
+    const { upstream, clock, random, aggregated } = this.#options
+    const backoff = new Backoff(listingRetries, random)
     while (!signal.aborted) {
+      let pauseMs: number
       try {
-        this.#listed = await listUpstream(upstream, signal)
+        this.#listed = await listUpstream(upstream, this.#listed, signal)
         this.#noteListing(this.#listed)
         aggregated.listed(this.#listed, one => this.#isAggregated(one))
-        hasFailed = false
+        this.#outage.answered()
+        backoff.reset()
+        pauseMs = this.#listed.hasCore ? listingIntervalMs : smallListingIntervalMs
       } catch (error) {
-        if (!hasFailed && !signal.aborted) {
-          const reason = reasonFor(error)
-          logger.warn('discovery of the upstream cannot be read: trying again', { reason })
-        }
-        hasFailed = true
+        if (!signal.aborted) this.#outage.failed(reasonFor(error))
+        pauseMs = backoff.nextMs()
       }
       this.#storage.look()
-      await this.#pause(this.#listingPauseMs())
+      await this.#pause(pauseMs)
       if (this.#isRedefined) await sleep(clock, redefinedDelayMs, signal)
       this.#isRedefined = false
     }
-  }
-
-  #listingPauseMs(): number {
-    if (this.#listed === undefined) return firstIntervalMs
-    return this.#listed.hasCore ? listingIntervalMs : smallListingIntervalMs
   }
 
   /** Logs once what cannot be read. */
@@ -300,7 +312,12 @@ export class UpstreamKnowledge {
     this.#unavailable = names
     const { logger } = this.#options
     if (names === '') logger.info('the upstream serves all of the versions that it names')
-    else logger.warn('the upstream names versions that it does not serve now: they pass', { names })
+    else {
+      logger.warn(
+        'the upstream names versions whose documents it does not serve now: those that were not read before pass',
+        { names },
+      )
+    }
   }
 
   /** True for resources to be looked at in etcd. Of a kube-apiserver: those that are neither built

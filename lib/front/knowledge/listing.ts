@@ -3,7 +3,7 @@
  *
  *  Only kube-apiserver has the core group under `/api`: other servers do not know the path. With
  *  aggregated discovery one document has everything. Without it each group version has its own
- *  document, and those that cannot be read now are left out until the next time. */
+ *  document; of one that has no answer now, what was listed before stays listed. */
 
 import { CacheError } from '../../base/errors.ts'
 import type { Upstream } from '../upstream/upstream.ts'
@@ -15,7 +15,7 @@ import {
   versionsOfCore,
   versionsOfGroups,
 } from '../aggregated/upstream-resources.ts'
-import { ask, askDocument, documentOf } from '../upstream/ask.ts'
+import { ask, documentOf, hear } from '../upstream/ask.ts'
 
 const aggregated =
   'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,' +
@@ -35,9 +35,11 @@ interface Root {
   readonly versions: readonly GroupVersion[]
 }
 
-/** Everything that the upstream lists now. Fails if the upstream cannot be read. */
+/** Everything that the upstream lists now, `before` being what it listed the last time. Fails if
+ *  the upstream cannot be read. */
 export async function listUpstream(
   upstream: Pick<Upstream, 'call'>,
+  before: UpstreamResources | undefined,
   signal: AbortSignal,
 ): Promise<UpstreamResources> {
   const [core, groups] = await Promise.all(
@@ -46,19 +48,21 @@ export async function listUpstream(
   const resources = [core, groups].flatMap(root => root?.resources ?? [])
   const versions = [core, groups].flatMap(root => root?.versions ?? [])
   const unavailable: string[] = []
+  const kept: ListedResource[] = []
   await eachOf(versions, async ({ group, version }) => {
     const path = group === '' ? `/api/${version}` : `/apis/${group}/${version}`
-    try {
-      const document = await askDocument(upstream, { path, signal })
-      resources.push(...resourcesOfVersion(group, version, document))
-    } catch (error) {
-      if (signal.aborted) throw error
-      unavailable.push(group === '' ? version : `${group}/${version}`)
+    const heard = await hear(upstream, { path, signal })
+    if (heard.type === 'document') {
+      resources.push(...resourcesOfVersion(group, version, heard.document))
+      return
     }
+    unavailable.push(group === '' ? version : `${group}/${version}`)
+    if (heard.type === 'unanswered') kept.push(...(before?.of(group, version) ?? []))
   })
   if (versions.length > 0 && unavailable.length === versions.length && resources.length === 0) {
     throw new CacheError('upstream_failed', `${unavailable.join(', ')} cannot be read`)
   }
+  resources.push(...kept)
   return new UpstreamResources(resources, { hasCore: core !== undefined, unavailable })
 }
 

@@ -4,6 +4,7 @@
  *  counts. */
 
 import { objectOf, textOf } from '../../base/untyped.ts'
+import type { Heard } from '../upstream/ask.ts'
 
 export interface ServerVersion {
   /** Such as `v1.34.2`. */
@@ -29,12 +30,14 @@ export class ServerVersions {
   #seen = ''
   #sinceChange = 0
 
-  /** Adds the answer of each address: undefined for those that did not answer. */
-  take(documents: readonly unknown[]): void {
-    this.#answers = documents.map((document, i) => {
-      const version = document === undefined ? undefined : versionOf(document)
+  /** Adds what each address has said. While it has no answer, its last ones count; but if it is
+   *  gone while others answer, requests go to these, and it may be another one when it is back. */
+  take(heard: readonly Heard[]): void {
+    const doOthersAnswer = heard.some(({ type }) => type !== 'unanswered')
+    this.#answers = heard.map((one, i) => {
       const known = this.#answers[i] ?? []
-      // A server that does not answer may be another one when it answers again.
+      if (one.type === 'unanswered') return one.isGone && doOthersAnswer ? [] : known
+      const version = one.type === 'none' ? undefined : versionOf(one.document)
       return version === undefined ? [] : [...known, version].slice(-rememberedMax)
     })
     this.#all = differentOf(this.#answers.flat())

@@ -7,6 +7,7 @@ import { objectOf, textOf } from '../../base/untyped.ts'
 import { groupVersionText, type Resource } from '../../kube/resources/resource.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import { ask, documentOf } from '../upstream/ask.ts'
+import { isOutageCode } from '../upstream/failure.ts'
 
 export class UpstreamState {
   readonly #upstream: Pick<Upstream, 'call'>
@@ -20,23 +21,25 @@ export class UpstreamState {
     this.#upstream = upstream
   }
 
-  /** Reads the gates, which only a restart changes: /metrics of a busy server has some
-   *  megabytes. */
-  async readGates(signal: AbortSignal): Promise<void> {
+  /** Reads the gates, which only a restart changes: /metrics of a busy server has some megabytes.
+   *  False if there was no answer: what is known stays. We may be refused for ever. */
+  async readGates(signal: AbortSignal): Promise<boolean> {
     const { code, body } = await ask(this.#upstream, { path: '/metrics', accept: '*/*', signal })
-    if (code !== 200) return
+    if (code === 404) this.#gates = ''
+    if (code !== 200) return !isOutageCode(code)
     const lines = Buffer.from(body).toString().split('\n')
     const gates = lines.filter(line => line.startsWith('kubernetes_feature_enabled{'))
     this.#gates = createHash('sha256').update(gates.join('\n')).digest('base64')
+    return true
   }
 
   /** Reads the hashes of the OpenAPI documents: one for each group version, in a document of some
-   *  kilobytes. */
-  async readOpenApi(signal: AbortSignal): Promise<void> {
+   *  kilobytes. False if there was no answer: what is known stays. */
+  async readOpenApi(signal: AbortSignal): Promise<boolean> {
     const path = '/openapi/v3'
     const answer = await ask(this.#upstream, { path, signal })
-    // Without an answer, or without such a document, there are no hashes.
-    if (answer.code === 403 || answer.code === 404) return
+    if (answer.code === 404) this.#openApi = new Map()
+    if (answer.code !== 200) return !isOutageCode(answer.code)
     const paths = objectOf(objectOf(documentOf(path, answer))['paths'])
     this.#openApi = new Map(
       Object.entries(paths).map(([name, document]) => [
@@ -44,6 +47,7 @@ export class UpstreamState {
         textOf(objectOf(document)['serverRelativeURL']),
       ]),
     )
+    return true
   }
 
   /** A text that changes when the upstream may write a resource in another way. */

@@ -6,25 +6,28 @@
  *  names two versions, and is remembered: no server can be chosen then. */
 
 import { CacheError } from '../../base/errors.ts'
-import type { Upstream, UpstreamLine } from '../upstream/upstream.ts'
+import type { Questions, UpstreamLine } from '../upstream/upstream.ts'
 import type { UpstreamAnswer, UpstreamCall } from '../../http/auth/upstream-calls.ts'
-import { readableDocument } from '../upstream/ask.ts'
+import { heardFrom } from '../upstream/ask.ts'
 import { versionOf } from './server-versions.ts'
 
 /** Lines that are opened to find a server of a version. If it is one of five, these miss it in 3 of
  *  100 cases. */
 const triesMax = 16
+/** Lines that are opened to servers which do not say their version: an upstream that has no answers
+ *  now is not asked sixteen times for each question. */
+const unansweredMax = 2
 /** Lines that are kept for the next question, for each version: as many questions as are asked at
  *  the same time. */
 const keptMax = 4
 
 export class VersionLines {
-  readonly #upstream: Pick<Upstream, 'line'>
+  readonly #upstream: Pick<Questions, 'line'>
   /** Those that are not in use, by version. */
   readonly #kept = new Map<string, UpstreamLine[]>()
   #isShared = false
 
-  constructor(upstream: Pick<Upstream, 'line'>) {
+  constructor(upstream: Pick<Questions, 'line'>) {
     this.#upstream = upstream
   }
 
@@ -65,7 +68,8 @@ export class VersionLines {
       if (line.isOpen) return line
       line.close()
     }
-    for (let tries = 0; tries < triesMax; tries++) {
+    let unanswered = 0
+    for (let tries = 0; tries < triesMax && unanswered < unansweredMax; tries++) {
       const line = this.#upstream.line()
       const found = await this.#versionAt(line, signal)
       // Twice, as a balancer may take servers in turn for the requests of one connection.
@@ -75,8 +79,10 @@ export class VersionLines {
         throw this.#failure(again)
       }
       if (found === version) return line
-      if (found === undefined) line.close()
-      else this.#keep(found, line)
+      if (found === undefined) {
+        unanswered++
+        line.close()
+      } else this.#keep(found, line)
     }
     throw new CacheError('upstream_failed', 'no server of the version was found')
   }
@@ -103,7 +109,9 @@ export class VersionLines {
   async #versionAt(line: UpstreamLine, signal: AbortSignal): Promise<string | undefined> {
     const path = '/version'
     const headers = { accept: 'application/json' }
-    const answer = await line.call({ method: 'GET', path, headers, signal }).catch(() => undefined)
-    return versionOf(readableDocument(path, answer))?.text
+    const call = line.call({ method: 'GET', path, headers, signal })
+    const answer = await call.catch((error: unknown) => CacheError.from(error, 'upstream_failed'))
+    const heard = heardFrom(path, answer)
+    return heard.type === 'document' ? versionOf(heard.document)?.text : undefined
   }
 }

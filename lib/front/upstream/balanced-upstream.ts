@@ -12,8 +12,10 @@ import { CacheError } from '../../base/errors.ts'
 import { LinkedAbort } from '../../base/linked-abort.ts'
 import type { Logger } from '../../base/logger.ts'
 import { withTimeLimit } from '../../base/timers.ts'
+import { systemRandom } from '../../ops/system.ts'
 import { Forwarding, type ForwardingServers, type SentRequest } from './forwarding.ts'
 import { codeOf, reasonFor, UpstreamFailure, upstreamFailure } from './failure.ts'
+import { OwnQuestions } from './own-questions.ts'
 import type { UpstreamServer, UpstreamTimeouts, UpstreamTls, Use } from './server.ts'
 import type {
   ForwardControl,
@@ -62,6 +64,8 @@ export class BalancedUpstream implements Upstream {
   /** Ends the pause before a server's next health check. */
   readonly #cutPauses = new Map<UpstreamServer, () => void>()
   readonly #forwardingServers: ForwardingServers
+  /** Asks the servers what we want to know ourselves. */
+  readonly questions: OwnQuestions
 
   constructor(options: BalancedUpstreamOptions) {
     this.#options = options
@@ -72,6 +76,13 @@ export class BalancedUpstream implements Upstream {
       unreachable: (server, error) => this.#unreachable(server, error),
       ended: use => this.#underWay[use]--,
     }
+    this.questions = new OwnQuestions({
+      ...options,
+      random: systemRandom,
+      choose: tried => this.#choose(tried),
+      call: (server, request, as) => this.#callAs(as, server, request),
+      openLine: server => this.#openLine(server),
+    })
   }
 
   /** Starts the health checks. */
@@ -123,17 +134,6 @@ export class BalancedUpstream implements Upstream {
     return this.#callAs(as, this.#choose(new Set()), request)
   }
 
-  async callEach(
-    request: UpstreamCall,
-    as: UpstreamIdentity,
-  ): Promise<readonly (UpstreamAnswer | undefined)[]> {
-    // The next request uses another connection, which may lead to another server.
-    const last = { ...request, headers: { ...request.headers, connection: 'close' } }
-    return Promise.all(
-      this.#options.servers.map(server => this.#callAs(as, server, last).catch(() => undefined)),
-    )
-  }
-
   async #callAs(
     as: UpstreamIdentity,
     server: UpstreamServer,
@@ -144,8 +144,7 @@ export class BalancedUpstream implements Upstream {
     return this.#callServer(server, server.pool(as), { ...request, headers })
   }
 
-  line(): UpstreamLine {
-    const server = this.#choose(new Set())
+  #openLine(server: UpstreamServer): UpstreamLine {
     const { client, close } = server.openLine()
     let connections = 0
     let hasEnded = false
@@ -222,7 +221,9 @@ export class BalancedUpstream implements Upstream {
       logger.warn('an upstream server is not healthy', fields)
     }
     server.problem = problem
-    if (problem === undefined) this.#onAnswersAgain()
+    if (problem !== undefined) return
+    this.questions.isWell(server)
+    this.#onAnswersAgain()
   }
 
   async #watchHealth(server: UpstreamServer): Promise<void> {

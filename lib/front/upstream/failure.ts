@@ -20,6 +20,27 @@ export class UpstreamFailure extends StatusError {
   }
 }
 
+/** An answer of the upstream with another code than the one that was asked for. */
+export class UnexpectedAnswer extends CacheError {
+  readonly answered: number
+
+  constructor(path: string, answered: number, hint = '') {
+    super('upstream_failed', `${path} is answered ${answered}${hint}`)
+    this.answered = answered
+  }
+}
+
+/** True if an answer cannot be had now: the upstream is busy, fails, is late or cannot be reached.
+ *  False if it has answered something else than was expected. */
+export function isOutage(error: unknown): boolean {
+  if (error instanceof UnexpectedAnswer) return isOutageCode(error.answered)
+  return error instanceof UpstreamFailure
+}
+
+export function isOutageCode(code: number): boolean {
+  return code === 429 || code >= 500
+}
+
 const retryAfterSeconds = 1
 
 const statusOf: Readonly<

@@ -3,6 +3,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Duplex } from 'node:stream'
+import type { CacheError } from '../../base/errors.ts'
 import type {
   UpstreamAnswer,
   UpstreamCall,
@@ -55,15 +56,6 @@ export interface ForwardControl {
 }
 
 export interface Upstream extends UpstreamCaller {
-  /** Asks every server, each over a connection that is not used again; undefined for those that do
-   *  not answer. */
-  callEach(
-    request: UpstreamCall,
-    as: UpstreamIdentity,
-  ): Promise<readonly (UpstreamAnswer | undefined)[]>
-  /** A connection of its own to the next server, for calls of our own that must reach the same one.
-   *  Opened with its first call. */
-  line(): UpstreamLine
   /** The headers with our own credentials, for a request `as` ourselves. */
   credentials(): Promise<Readonly<Record<string, string>>>
   /** Forwards a request and streams its response back. */
@@ -72,6 +64,19 @@ export interface Upstream extends UpstreamCaller {
   tunnel(request: TunnelRequest, sink: TunnelSink): ForwardControl
   /** The problem of the upstream; undefined while at least one of its servers answers. */
   problem(): string | undefined
+}
+
+/** Our own questions, which nobody waits for. */
+export interface Questions extends UpstreamCaller {
+  /** Asks every server, each over a connection that is not used again. Of those that do not answer
+   *  the failure is returned. */
+  callEach(
+    request: UpstreamCall,
+    as: UpstreamIdentity,
+  ): Promise<readonly (UpstreamAnswer | CacheError)[]>
+  /** A connection of its own to the next server, for calls of our own that must reach the same one.
+   *  Opened with its first call. */
+  line(): UpstreamLine
 }
 
 /** One connection to one server, for one call at a time, as ourselves. */

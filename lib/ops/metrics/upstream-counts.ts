@@ -8,6 +8,10 @@ export interface UpstreamFacts {
   readonly isVersionCovered: boolean
   /** The operator has switched all reads to the upstream. */
   readonly isSwitchedOff: boolean
+  /** Time for which the upstream has not said its version, or what it serves. */
+  readonly unansweredSeconds: number
+  /** Our own questions, by outcome. */
+  readonly questions: Readonly<Record<string, number>>
   /** Keyspaces by how they compare. */
   readonly storageStates: Readonly<Record<string, number>>
   /** Passed requests that have not ended: `short`, `long` (watches, logs) and `upgrade`. */
@@ -86,6 +90,11 @@ export class UpstreamCounts {
     gauge('watchglass_pass_through', '1 while the switch passes all reads to the upstream.', now =>
       Number(now.isSwitchedOff),
     )
+    gauge(
+      'watchglass_upstream_unanswered_seconds',
+      'Time for which the upstream has not said its version, or what it serves: what is known of it is kept meanwhile. 0 while it does.',
+      now => now.unansweredSeconds,
+    )
     const keyspaces = new Gauge({
       name: 'watchglass_upstream_keyspaces',
       help: 'Keyspaces by how they compare with the upstream. Only proven ones, and shared ones, which have no objects, are answered from the mirror.',
@@ -98,6 +107,7 @@ export class UpstreamCounts {
       },
     })
     this.#registry.registerMetric(keyspaces)
+    this.#watchQuestions(() => facts().questions)
     this.#watchEvidence(() => facts().evidence)
     const underWay = new Gauge({
       name: 'watchglass_passed_requests_in_flight',
@@ -109,6 +119,20 @@ export class UpstreamCounts {
       },
     })
     this.#registry.registerMetric(underWay)
+  }
+
+  #watchQuestions(counts: () => Readonly<Record<string, number>>): void {
+    const questions = new Counter({
+      name: 'watchglass_upstream_questions_total',
+      help: 'Own questions to the upstream (discovery, versions, comparisons), by outcome: answered, busy (429), failed, withheld (not sent, because the upstream was busy or gone a moment ago).',
+      labelNames: ['outcome'],
+      registers: [],
+      collect() {
+        this.reset()
+        for (const [outcome, count] of Object.entries(counts())) this.inc({ outcome }, count)
+      },
+    })
+    this.#registry.registerMetric(questions)
   }
 
   #watchEvidence(counts: () => EvidenceCounts): void {

@@ -102,6 +102,8 @@ export function everyMetric(): Metrics {
     isUp: true,
     isVersionCovered: true,
     isSwitchedOff: false,
+    unansweredSeconds: 0,
+    questions: {},
     storageStates: {},
     underWay: {},
     evidence: { comparisons: {}, bytes: 0, forms: {} },

@@ -291,7 +291,7 @@ t.test('another version of the upstream begins all anew', async t => {
 })
 
 t.test(
-  'after a restart as another minor, nothing is answered here as the one before would',
+  'after a restart, answers go on while the version cannot be had, and are those of another minor as soon as it says so',
   async t => {
     const templates = '/api/v1/namespaces/default/podtemplates'
     const { spec } = pod('a') as { spec: unknown }
@@ -302,12 +302,17 @@ t.test(
     t.notMatch((await lying.get(templates)).body.toString(), /creationTimestamp":null/)
     const { before } = lying.upstream
     let isBack = false
+    let refused = 0
     lying.upstream.before = (request, body) => {
-      if (!isBack && request.url === '/version') return { code: 503, body: '' }
-      return before?.(request, body)
+      if (isBack || request.url !== '/version') return before?.(request, body)
+      refused++
+      return { code: 503, body: '' }
     }
     lying.service.knowledge?.upstreamIsBack()
-    await until(lying, templates, 'pass; reason=version')
+    while (refused < 2) {
+      t.match(originOf(await lying.get(templates)), /^mirror/)
+      await moment()
+    }
     // 1.33 writes the time of creation of every template.
     lying.lie = (body, { url }) =>
       url === '/version'
@@ -317,18 +322,20 @@ t.test(
             '"template":{"metadata":{"creationTimestamp":null,',
           )
     isBack = true
+    lying.service.knowledge?.upstreamIsBack()
+    while (lying.service.knowledge?.versions.some(({ minor }) => minor === 33) !== true) {
+      await moment()
+    }
     const answers: string[] = []
     for (;;) {
       const answer = await lying.get(templates)
-      answers.push(answer.body.toString())
+      answers.push(`${originOf(answer)} ${answer.body.toString()}`)
       if (originOf(answer).startsWith('mirror')) break
       await moment()
     }
-    t.ok(
-      answers.every(body =>
-        body.includes('"template":{"metadata":{"creationTimestamp":null,"labels"'),
-      ),
-      'every answer is as 1.33 writes it',
+    const others = answers.filter(
+      body => !body.includes('"template":{"metadata":{"creationTimestamp":null,"labels"'),
     )
+    t.strictSame(others, [], 'every answer is as 1.33 writes it')
   },
 )

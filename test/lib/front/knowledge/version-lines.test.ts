@@ -70,6 +70,19 @@ t.test('a version that nobody has is not looked for endlessly', async t => {
   t.notOk(lines.isShared)
 })
 
+t.test('servers that have no answers now are not tried again and again', async t => {
+  let opened = 0
+  const call = (): Promise<never> => Promise.reject(new Error('503'))
+  const line = (): UpstreamLine => {
+    opened++
+    return { call, isOpen: true, close() {} }
+  }
+  await t.rejects(new VersionLines({ line }).call(textOf('35'), request), {
+    code: 'upstream_failed',
+  })
+  t.equal(opened, 2)
+})
+
 t.test('a connection that leads to several servers proves nothing, whenever it shows', async t => {
   for (const server of [
     ['35', '34'],
