@@ -18,7 +18,7 @@ import type {
   UpstreamIdentity,
 } from '../../http/auth/upstream-calls.ts'
 import { reasonFor, UpstreamFailure } from './failure.ts'
-import { Outage } from './outage.ts'
+import { Outage } from '../../base/outage.ts'
 import type { UpstreamServer } from './server.ts'
 import type { Questions, UpstreamLine } from './upstream.ts'
 

@@ -2,16 +2,18 @@
 
 import { type Key, textFromKey } from '../../base/keys.ts'
 import type { Clock } from '../../base/clock.ts'
+import type { Logger } from '../../base/logger.ts'
 import type { Random } from '../../base/random.ts'
 import type { Batch } from '../../store/event.ts'
 import { Authorizer, type AuthorizerOptions } from './authorizer.ts'
 import type { Callers } from './callers.ts'
 import { type AccessAnswer, reviewKeptMs, ReviewCache } from './review-cache.ts'
+import { ReviewPause } from './review-pause.ts'
 import { ReviewQueue } from './review-queue.ts'
 import { ruleKeyspaces } from '../../kube/resources/special-keyspaces.ts'
 import { type DeskAnswer, type DeskQuestion, RemoteReviews } from './review-desk.ts'
 import { Rechecks } from './rechecks.ts'
-import { type ReviewMetrics, Reviews, type ReviewServer } from './reviews.ts'
+import { type AccessMetrics, Reviews, type ReviewServer } from './reviews.ts'
 import type { Identity } from '../../kube/access-review.ts'
 
 export interface AuthorizationOptions extends Pick<AuthorizerOptions, 'mode' | 'canPass'> {
@@ -28,7 +30,8 @@ export interface AuthorizationOptions extends Pick<AuthorizerOptions, 'mode' | '
 export interface AuthorizationParts {
   readonly clock: Clock
   readonly random: Random
-  readonly metrics: ReviewMetrics
+  readonly metrics: AccessMetrics
+  readonly logger: Logger
   /** In a thread that does not ask the upstream itself. */
   readonly askDesk?: ((question: DeskQuestion) => Promise<DeskAnswer>) | undefined
 }
@@ -36,14 +39,19 @@ export interface AuthorizationParts {
 /** The authorizer; undefined where anyone may read. */
 export function createAuthorizer(
   options: AuthorizationOptions | undefined,
-  { clock, random, metrics, askDesk }: AuthorizationParts,
+  { clock, random, metrics, logger, askDesk }: AuthorizationParts,
 ): Authorizer | undefined {
   if (options === undefined) return undefined
   const { mode, canPass, server, callers, allowMs = reviewKeptMs, denyMs = reviewKeptMs } = options
   const keptMs = ({ type }: AccessAnswer): number => (type === 'allowed' ? allowMs : denyMs)
   const queue = askDesk === undefined ? new ReviewQueue() : noQueue
+  // The desk says for how long its answers hold.
+  const pause = askDesk === undefined ? new ReviewPause({ clock, random, logger }) : undefined
+  const lasting = pause && { pause, is: ({ type }: AccessAnswer) => type === 'allowed' }
   return new Authorizer({
     clock,
+    metrics,
+    pause,
     queue,
     mode,
     canPass,
@@ -52,7 +60,7 @@ export function createAuthorizer(
       askDesk === undefined
         ? new Reviews({ mode, server, clock, metrics })
         : new RemoteReviews(askDesk),
-    reviewCache: new ReviewCache({ clock, keptMs, queue }),
+    reviewCache: new ReviewCache({ clock, keptMs, queue, lasting }),
     identities: new ReviewCache<Identity | undefined>({ clock, keptMs: () => reviewKeptMs, queue }),
     rechecks: new Rechecks({ clock, random }),
   })

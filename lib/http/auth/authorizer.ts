@@ -23,7 +23,8 @@ import type { AccessAnswer, AskReview, ReviewCache } from './review-cache.ts'
 import type { Rechecks } from './rechecks.ts'
 import type { ReviewQueue } from './review-queue.ts'
 import { ReviewDesk } from './review-desk.ts'
-import type { AskedReviews, ReviewMode } from './reviews.ts'
+import type { ReviewPause } from './review-pause.ts'
+import type { AccessMetrics, AskedReviews, ReviewMode } from './reviews.ts'
 
 export interface AuthorizerOptions {
   readonly mode: ReviewMode
@@ -36,6 +37,9 @@ export interface AuthorizerOptions {
   readonly rechecks: Rechecks
   /** The queue of reviews that both caches share. */
   readonly queue: Pick<ReviewQueue, 'underWay'>
+  readonly metrics: Pick<AccessMetrics, 'prolonged'>
+  /** Undefined in a thread that does not ask the upstream itself. */
+  readonly pause: ReviewPause | undefined
   /** There is an upstream, and requests may pass to it. */
   readonly canPass: boolean
 }
@@ -148,6 +152,7 @@ export class Authorizer implements Gate {
 
   #learnName(caller: Caller): Promise<unknown> | undefined {
     if (caller.identity !== undefined || this.#names.has(caller.key)) return undefined
+    if (this.#options.pause?.mayAsk === false) return undefined
     return this.#isAccepted(caller) ? this.identityOf(caller) : undefined
   }
 
@@ -196,10 +201,10 @@ export class Authorizer implements Gate {
     return this.#options.mode === 'delegate' || identity !== undefined
   }
 
-  async #ask(question: Question): Promise<AccessAnswer> {
+  async #ask(question: Question, canWait = false): Promise<AccessAnswer> {
     const isNew = this.#options.reviewCache.known(question.key) === undefined
     const answer = isNew ? await this.#askWhole(question) : undefined
-    return answer?.type === 'allowed' ? answer : this.#review(question)
+    return answer?.type === 'allowed' ? answer : this.#review(question, canWait)
   }
 
   /** The answer without selectors, if there were many of them: whoever may read all may read a
@@ -217,8 +222,10 @@ export class Authorizer implements Gate {
     const asked = this.#selectorsOf(whole) + 1
     this.#selectors.set(whole.key, Math.min(asked, selectorsAskedMax))
     if (asked < selectorsAskedMax) return undefined
-    const answer = await this.#review(whole).catch(() => undefined)
-    if (answer?.type !== 'allowed') this.#selectors.set(whole.key, -selectorsRefusedMax)
+    const answer = await this.#review(whole, false).catch(() => undefined)
+    // A review without an answer is no no: it is asked again a little later.
+    if (answer === undefined) this.#selectors.set(whole.key, 0)
+    else if (answer.type !== 'allowed') this.#selectors.set(whole.key, -selectorsRefusedMax)
     return answer
   }
 
@@ -226,13 +233,14 @@ export class Authorizer implements Gate {
     return this.#selectors.get(whole.key) ?? 0
   }
 
-  async #review({ caller, attributes, key }: Question): Promise<AccessAnswer> {
+  async #review({ caller, attributes, key }: Question, canWait: boolean): Promise<AccessAnswer> {
     const { reviewCache, reviews } = this.#options
     const { expiresAtMs } = caller
     const isAccepted = this.#isAccepted(caller)
     const namespace = 'path' in attributes ? '' : attributes.namespace
-    const question = { key, caller, isAccepted, attributes, namespace }
+    const question = { key, caller, isAccepted, attributes, namespace, canWait }
     return reviewCache.decide(key, limit => reviews.access(question, limit), {
+      canWait,
       expiresAtMs,
       isAccepted,
       namespace,
@@ -252,7 +260,7 @@ export class Authorizer implements Gate {
       watch: end => {
         const { rechecks, reviewCache } = this.#options
         return rechecks.add({
-          question: () => this.#ask(question),
+          question: () => this.#ask(question, true),
           end,
           expiresAtMs: caller.expiresAtMs,
           namespace,
@@ -260,7 +268,10 @@ export class Authorizer implements Gate {
         })
       },
     }
-    return { type: 'granted', grant }
+    const isLate = this.#options.reviewCache.isLate(question.key)
+    if (!isLate) return { type: 'granted', grant }
+    this.#options.metrics.prolonged()
+    return { type: 'granted', grant, reason: lateReason }
   }
 
   /** The request passes, or is refused without a reason that reveals access rules. */
@@ -289,6 +300,9 @@ export class Authorizer implements Gate {
     return { type: 'refuse', status, reason }
   }
 }
+
+/** For the audit log. */
+const lateReason = 'allowed before by the upstream, which has no answers to access reviews now'
 
 interface Question {
   readonly caller: Caller

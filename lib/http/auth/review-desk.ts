@@ -54,8 +54,8 @@ export class ReviewDesk {
       })
       return { answer, leftMs: identities.leftMs(key) }
     }
-    const { namespace } = question
-    const options = { expiresAtMs, isAccepted, namespace }
+    const { namespace, canWait } = question
+    const options = { expiresAtMs, isAccepted, namespace, canWait }
     const answer = await reviewCache.decide(key, limit => reviews.access(question, limit), options)
     if (answer.type === 'refused') this.#accepted.delete(caller.key)
     else this.#accepted.set(caller.key, true)

@@ -19,6 +19,7 @@ import type { UpstreamCaller } from './upstream-calls.ts'
 import type { UpstreamAnswer } from './upstream-calls.ts'
 import type { Caller } from './caller.ts'
 import type { AccessAnswer } from './review-cache.ts'
+import { Unreviewed } from './review-pause.ts'
 
 /** The API server that is asked. */
 export type ReviewServer = UpstreamCaller
@@ -26,6 +27,12 @@ export type ReviewServer = UpstreamCaller
 /** Counters of reviews. */
 export interface ReviewMetrics {
   review(kind: ReviewKind, outcome: ReviewOutcome): void
+}
+
+/** Counters of an authorizer. */
+export interface AccessMetrics extends ReviewMetrics {
+  /** A request was granted by a yes that had expired. */
+  prolonged(): void
 }
 
 export type ReviewKind = 'self' | 'subject' | 'identity'
@@ -43,6 +50,8 @@ export interface AccessQuestion extends IdentityQuestion {
   readonly attributes: Attributes
   /** Whose rules the answer may depend on, beside those of the whole cluster; empty: none. */
   readonly namespace: string
+  /** Nobody waits for the answer. */
+  readonly canWait?: boolean | undefined
 }
 
 /** Who answers: the API server, or another thread of this process, which tells `limit` for how
@@ -124,6 +133,13 @@ export class Reviews implements AskedReviews {
       metrics.review(kind, 'refused')
       return { type: 'refused' }
     }
+    if (answer.code === 429 || answer.code >= 500) {
+      metrics.review(kind, 'failed')
+      throw new Unreviewed(
+        `an access review was answered with ${answer.code}`,
+        retryAfterOf(answer),
+      )
+    }
     const review = answer.code < 300 ? reviewAnswer(textOf(answer)) : undefined
     if (review === undefined) {
       metrics.review(kind, 'failed')
@@ -145,7 +161,8 @@ export class Reviews implements AskedReviews {
       )
     } catch (error) {
       metrics.review(kind, 'failed')
-      throw CacheError.from(error, 'upstream_failed')
+      const failure = CacheError.from(error, 'upstream_failed')
+      throw failure.code === 'upstream_failed' ? new Unreviewed(failure.message) : failure
     }
   }
 }
@@ -155,6 +172,12 @@ interface Question {
   readonly body: string
   readonly headers: Caller['headers']
   readonly as: Caller['as']
+}
+
+/** Seconds, as API servers send them. */
+function retryAfterOf({ headers }: UpstreamAnswer): number | undefined {
+  const text = String(headers['retry-after'])
+  return /^\d{1,6}$/.test(text) ? Number(text) * 1_000 : undefined
 }
 
 function textOf({ body }: UpstreamAnswer): string {

@@ -6,6 +6,7 @@ import { Counter, type Registry } from 'prom-client'
  *  program. */
 export class AccessCounts {
   readonly #reviews: Counter
+  readonly #prolonged: Counter
   readonly #unrecorded: Counter
   readonly #limited: Counter
   readonly #internalErrors: Counter
@@ -16,6 +17,11 @@ export class AccessCounts {
       name: 'watchglass_access_reviews_total',
       help: 'Access reviews and questions who a caller is that were sent to the upstream, by kind (self, subject, identity) and outcome (allowed, denied, refused, known, failed).',
       labelNames: ['kind', 'outcome'],
+      registers,
+    })
+    this.#prolonged = new Counter({
+      name: 'watchglass_access_prolonged_total',
+      help: 'Requests answered by an access review that had expired by up to a minute, because the upstream had no answers to reviews.',
       registers,
     })
     this.#unrecorded = new Counter({
@@ -50,6 +56,10 @@ export class AccessCounts {
 
   review(kind: string, outcome: string): void {
     this.#reviews.inc({ kind, outcome })
+  }
+
+  prolonged(): void {
+    this.#prolonged.inc()
   }
 
   auditLost(lines: number): void {

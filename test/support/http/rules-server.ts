@@ -20,6 +20,9 @@ export class RulesServer implements ReviewServer {
   /** Path of every call. */
   readonly paths: string[] = []
   isDown = false
+  /** Answers every call with this code. */
+  code: number | undefined = undefined
+  retryAfter: string | undefined = undefined
   /** Called when a call comes in. */
   onCall: () => void = () => {}
   /** Who we are ourselves. */
@@ -38,6 +41,10 @@ export class RulesServer implements ReviewServer {
     this.onCall()
     await this.gate
     if (this.isDown) throw new CacheError('upstream_failed', 'connection refused')
+    if (this.code !== undefined) {
+      const headers = this.retryAfter === undefined ? {} : { 'retry-after': this.retryAfter }
+      return { code: this.code, headers, body: Buffer.from('{}') }
+    }
     const text = Buffer.from(body ?? []).toString()
     const authorization = String(headers['authorization'] ?? '')
     const who = as === 'ourselves' ? this.ourselves : bearer(this.users, authorization)

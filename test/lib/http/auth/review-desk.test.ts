@@ -8,6 +8,7 @@ import { createAuthorizer } from '../../../../lib/http/auth/authorization.ts'
 import { type Attributes, attributesOf } from '../../../../lib/kube/request/attributes.ts'
 import { parseQuery } from '../../../../lib/kube/request/request.ts'
 import { ScriptedExchange } from '../../../support/http/scripted-exchange.ts'
+import { silentLogger } from '../../../support/silent-logger.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 import { delegatedTo, RulesServer } from '../../../support/http/rules-server.ts'
 import { identity } from '../../../support/upstream/reviews.ts'
@@ -28,8 +29,8 @@ function setUp(): Fixture {
   const clock = new FakeClock()
   const rules = new RulesServer(users, [{ subjects: ['ann'], namespace: '', rules: [all] }])
   const options = delegatedTo(rules)
-  const metrics = { review: () => {} }
-  const parts = { clock, random: createRandom(1), metrics }
+  const metrics = { review: () => {}, prolonged: () => {} }
+  const parts = { clock, random: createRandom(1), metrics, logger: silentLogger }
   const main = createAuthorizer(options, parts)!
   const threads = [1, 2].map(() =>
     createAuthorizer(options, {
@@ -122,4 +123,24 @@ t.test('a name that one thread has learnt is the same in another', async t => {
   t.equal(two.grant.user(), one.grant.user(), 'threads know credentials by the same key')
   threads[1]!.named(one.grant.user().slice('token '.length), 'ann')
   t.equal(two.grant.user(), 'user ann')
+})
+
+t.test('a yes lasts no longer in a thread than in the process', async t => {
+  const { threads, rules, clock, asked } = setUp()
+  const [thread] = threads
+  const verdict = async (): Promise<string> => {
+    const decided = verdictOf(thread!)
+    await clock.advance(0)
+    return decided
+  }
+  await clock.advance(6_000)
+  t.equal(await verdict(), 'granted')
+  rules.code = 429
+  for (let i = 0; i < 68; i++) {
+    await clock.advance(1_000)
+    t.equal(await verdict(), 'granted')
+  }
+  t.ok(asked() <= 20, `${asked()} reviews in a minute`)
+  await clock.advance(3_000)
+  t.equal(await verdict(), 'refuse')
 })

@@ -1,8 +1,8 @@
 /** The log of a time without answers: one line when it begins, with the cause, and one when it is
  *  over, with how long it was. Between them whoever asks goes on asking, and says nothing. */
 
-import type { Clock } from '../../base/clock.ts'
-import type { LogFields, Logger } from '../../base/logger.ts'
+import type { Clock } from './clock.ts'
+import type { LogFields, Logger } from './logger.ts'
 
 export interface OutageOptions {
   readonly clock: Clock
