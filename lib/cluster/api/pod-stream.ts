@@ -6,9 +6,11 @@ import type { Query } from '../../kube/request/request.ts'
 import type { ResourceRoute } from '../../kube/request/routes.ts'
 import { badRequest, needsKubelet } from '../../kube/status.ts'
 import type { RequestContext } from '../../http/exchange/request-context.ts'
+import { UserTally } from '../../http/limits/user-tally.ts'
 import { execAnnotation, type Container } from '../streams/shell.ts'
 import { forwardProtocol, runPortForward, type TargetOf } from '../streams/port-forward.ts'
 import { channelProtocol } from '../streams/channels.ts'
+import { HeldBytes } from '../streams/held-bytes.ts'
 import { runStream, type Work } from '../streams/pod-streams.ts'
 import type { ExecRule, PodRules } from '../pod-rules/pod-rules.ts'
 import { chosenContainer, isRunning, type LoggedPod, podLog, ruleFor } from './pod-log.ts'
@@ -20,10 +22,13 @@ const notForwarded = 'without SPDY/3.1, on the connection or through a WebSocket
 
 /** Streams that may be open at once. */
 const openMax = 500
+/** Bytes that the streams of a user hold, and all together. */
+const heldMaxBytes = { user: 64 * 1024 ** 2, all: 256 * 1024 ** 2 }
 
 /** The streams of one service. */
 export class PodStreams {
   readonly #rules: PodRules | undefined
+  readonly #held = new UserTally(heldMaxBytes.user, heldMaxBytes.all)
   #open = 0
 
   constructor(rules?: PodRules) {
@@ -32,11 +37,12 @@ export class PodStreams {
 
   /** Connects ports to where rules say that they lead. */
   async forward(
-    { exchange, reply }: RequestContext,
+    context: RequestContext,
     { resource, subresource }: ResourceRoute,
     { metadata }: LoggedPod,
     clock: Clock,
   ): Promise<undefined> {
+    const { exchange } = context
     const forwards = this.#rules?.forwards
     if (forwards?.concerns(metadata) !== true) throw needsKubelet(resource, subresource)
     const protocol = forwardProtocol(exchange)
@@ -48,17 +54,20 @@ export class PodStreams {
       if (rule !== 'none of its own') return rule
       return `forward not found for port ${port} in pod "${pod}"`
     }
-    await this.#while(reply, () => runPortForward(exchange, protocol, { targetOf, clock }))
+    await this.#while(context, held =>
+      runPortForward(exchange, protocol, { targetOf, clock, held }),
+    )
     return undefined
   }
 
   /** Resolves when the connection is over; refusals are thrown before anything is answered. */
   async answer(
-    { exchange, reply, target }: RequestContext,
+    context: RequestContext,
     { resource, subresource }: ResourceRoute,
     pod: LoggedPod,
     clock: Clock,
   ): Promise<undefined> {
+    const { exchange, target } = context
     const isTerminal = target.query.text('tty') === 'true'
     // Before the protocol: a client that is refused tries the other one, and tells its answer.
     const nowMs = clock.wallMs()
@@ -66,24 +75,29 @@ export class PodStreams {
     const work = workOf(pod, asked, this.#rules)
     const protocol = channelProtocol(exchange)
     if (protocol === undefined) throw needsKubelet(resource, `${subresource} ${notSpoken}`)
-    await this.#while(reply, () =>
+    await this.#while(context, held =>
       runStream(
         exchange,
-        { ...work, protocol, isTerminal, asked: channelsIn(target.query, isTerminal) },
+        { ...work, protocol, isTerminal, asked: channelsIn(target.query, isTerminal), held },
         clock,
       ),
     )
     return undefined
   }
 
-  async #while(reply: RequestContext['reply'], run: () => Promise<void>): Promise<void> {
+  async #while(
+    { reply, grant }: RequestContext,
+    run: (held: HeldBytes) => Promise<void>,
+  ): Promise<void> {
     if (this.#open >= openMax) throw badRequest(`${String(openMax)} streams to pods are open`)
     this.#open++
+    const held = new HeldBytes(this.#held, grant?.user())
     try {
       reply.passed(101, {})
-      await run()
+      await run(held)
     } finally {
       this.#open--
+      held.end()
     }
   }
 }

@@ -1,28 +1,16 @@
 /** The connections that carry SPDY: one that was upgraded to it, or the messages of a WebSocket. */
 
-import type { Duplex } from 'node:stream'
 import type { Exchange } from '../../http/server/exchange.ts'
+import { type ClientEvents, ClientSide, type Upgraded } from './client-side.ts'
+import type { StreamServices } from './frame-loop.ts'
 import { acceptance, WebSocketServer } from './web-socket.ts'
 
-/** Bytes for a slow client; beyond, whoever sends them is not read. */
-const waitingMaxBytes = 1024 * 1024
-
-/** Bytes to the client and back. */
+/** Bytes to the client, in frames of SPDY. */
 export interface Carrier {
+  readonly client: ClientSide
   send(bytes: Buffer): void
-  /** The client reads slowly. */
-  readonly isFull: boolean
-  pause(): void
-  resume(): void
   /** Ends the connection when all that was sent is written. */
   close(): void
-  destroy(): void
-}
-
-export interface CarrierEvents {
-  readonly bytes: (bytes: Buffer) => void
-  readonly drained: () => void
-  readonly over: () => void
 }
 
 /** The texts of a header that lists some. */
@@ -37,25 +25,22 @@ export function upgradeOf({ headers }: Exchange): string {
   return (headers.upgrade ?? '').toLowerCase()
 }
 
+/** Agrees to a WebSocket. */
+export function webSocketOf(exchange: Exchange, protocol: string): Upgraded {
+  return upgraded(exchange, acceptance(String(exchange.headers['sec-websocket-key']), protocol))
+}
+
 /** Agrees to a WebSocket in whose messages SPDY is spoken. */
-export function tunnelOf(exchange: Exchange, protocol: string, events: CarrierEvents): Carrier {
-  const { socket, early } = takenFrom(exchange)
-  const key = String(exchange.headers['sec-websocket-key'])
-  socket.write(acceptance(key, protocol), 'latin1')
-  socket.on('drain', events.drained)
-  const connection = new WebSocketServer(socket, early, {
-    message: events.bytes,
-    over: events.over,
-  })
-  return carrierOf(socket, {
-    send: bytes => connection.send(bytes),
-    close: () => connection.close(),
-  })
+export function tunnelOf(
+  agreed: Upgraded,
+  services: StreamServices,
+  { bytes, drained, over }: ClientEvents,
+): Carrier {
+  return new WebSocketServer(agreed, services, { message: bytes, drained, over })
 }
 
 /** Agrees to speak SPDY on the connection itself. */
-export function plainOf(exchange: Exchange, protocol: string, events: CarrierEvents): Carrier {
-  const { socket, early } = takenFrom(exchange)
+export function spdyOf(exchange: Exchange, protocol: string): Upgraded {
   const head = [
     'HTTP/1.1 101 Switching Protocols',
     'Connection: Upgrade',
@@ -63,33 +48,15 @@ export function plainOf(exchange: Exchange, protocol: string, events: CarrierEve
     `X-Stream-Protocol-Version: ${protocol}`,
     '\r\n',
   ]
-  socket.write(head.join('\r\n'), 'latin1')
-  socket.on('data', events.bytes)
-  socket.on('drain', events.drained)
-  socket.on('error', () => socket.destroy())
-  socket.on('end', () => socket.destroy())
-  socket.on('close', events.over)
-  socket.resume()
-  queueMicrotask(() => events.bytes(early))
-  return carrierOf(socket, {
-    send: bytes => socket.write(bytes),
-    close: () => socket.end(),
-  })
+  return upgraded(exchange, head.join('\r\n'))
 }
 
-function takenFrom({ takeover }: Exchange): { readonly socket: Duplex; readonly early: Buffer } {
+export function plainOf(agreed: Upgraded, { held }: StreamServices, events: ClientEvents): Carrier {
+  const client = new ClientSide(agreed, held, events)
+  return { client, send: bytes => client.write(bytes), close: () => client.end() }
+}
+
+function upgraded({ takeover }: Exchange, head: string): Upgraded {
   if (takeover === undefined) throw new TypeError('there is no connection to take over')
-  return { socket: takeover.socket, early: Buffer.from(takeover.take()) }
-}
-
-function carrierOf(socket: Duplex, does: Pick<Carrier, 'send' | 'close'>): Carrier {
-  return {
-    ...does,
-    get isFull() {
-      return socket.writableLength > waitingMaxBytes
-    },
-    pause: () => socket.pause(),
-    resume: () => socket.resume(),
-    destroy: () => socket.destroy(),
-  }
+  return { socket: takeover.socket, head, early: takeover.take() }
 }

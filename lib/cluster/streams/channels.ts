@@ -2,9 +2,10 @@
  *  one, or over SPDY, where each is a stream that the client opens. */
 
 import type { Exchange } from '../../http/server/exchange.ts'
-import { listedIn, plainOf, upgradeOf } from './carrier.ts'
+import { type Carrier, listedIn, plainOf, spdyOf, upgradeOf, webSocketOf } from './carrier.ts'
+import type { StreamServices } from './frame-loop.ts'
 import { SpdySession } from './spdy.ts'
-import { acceptance, WebSocketServer } from './web-socket.ts'
+import { WebSocketServer } from './web-socket.ts'
 
 /** The newest first. */
 const webSocketProtocols = ['v5.channel.k8s.io', 'v4.channel.k8s.io'] as const
@@ -48,27 +49,28 @@ export function channelProtocol(exchange: Exchange): ChannelProtocol | undefined
 /** The channels that the client is to open beside `error`. */
 export type Asked = ReadonlySet<string>
 
+export interface ChannelOptions extends StreamServices {
+  readonly protocol: ChannelProtocol
+  readonly asked: Asked
+}
+
 /** Agrees to the upgrade. */
 export function openChannels(
   exchange: Exchange,
-  { protocol, asked }: { readonly protocol: ChannelProtocol; readonly asked: Asked },
+  options: ChannelOptions,
   events: ChannelEvents,
 ): Channels {
-  return protocol === 'spdy'
-    ? new SpdyChannels(exchange, asked, events)
-    : webSocketChannels(exchange, protocol, events)
+  return options.protocol === 'spdy'
+    ? new SpdyChannels(exchange, options, events)
+    : webSocketChannels(exchange, options, events)
 }
 
 function webSocketChannels(
-  { takeover, headers }: Exchange,
-  protocol: string,
+  exchange: Exchange,
+  options: ChannelOptions,
   { ready, input, inputEnd, touched, over }: ChannelEvents,
 ): Channels {
-  if (takeover === undefined) throw new TypeError('there is no connection to take over')
-  const early = takeover.take()
-  const { socket } = takeover
-  socket.write(acceptance(String(headers['sec-websocket-key']), protocol), 'latin1')
-  const connection = new WebSocketServer(socket, early, {
+  const connection = new WebSocketServer(webSocketOf(exchange, options.protocol), options, {
     message: message => {
       touched()
       const [channel, of] = message
@@ -81,34 +83,21 @@ function webSocketChannels(
   return {
     send: (channel, bytes) => connection.send(Buffer.concat([Buffer.of(numbers[channel]), bytes])),
     close: () => connection.close(),
-    destroy: () => socket.destroy(),
+    destroy: () => connection.client.destroy(),
   }
 }
 
 class SpdyChannels implements Channels {
   readonly #session: SpdySession
-  readonly #carrier: ReturnType<typeof plainOf>
+  readonly #carrier: Carrier
   readonly #asked: Asked
   readonly #events: ChannelEvents
   readonly #streams = new Map<string, number>()
 
-  constructor(exchange: Exchange, asked: Asked, events: ChannelEvents) {
-    this.#asked = asked
+  constructor(exchange: Exchange, options: ChannelOptions, events: ChannelEvents) {
+    this.#asked = options.asked
     this.#events = events
-    this.#session = new SpdySession({
-      send: bytes => this.#carrier.send(bytes),
-      open: (stream, headers) => this.#open(stream, headers.get('streamtype') ?? ''),
-      data: (stream, bytes) => {
-        if (stream === this.#streams.get('stdin')) events.input(bytes)
-      },
-      end: stream => {
-        if (stream === this.#streams.get('stdin')) events.inputEnd()
-      },
-      reset: () => {},
-      behind: isBehind => (isBehind ? this.#carrier.pause() : this.#carrier.resume()),
-      fail: () => this.#carrier.destroy(),
-    })
-    this.#carrier = plainOf(exchange, spdyProtocol, {
+    this.#carrier = plainOf(spdyOf(exchange, spdyProtocol), options, {
       bytes: bytes => {
         events.touched()
         this.#session.take(bytes)
@@ -119,13 +108,21 @@ class SpdyChannels implements Channels {
         events.over()
       },
     })
+    this.#session = new SpdySession(this.#carrier, options, {
+      open: (stream, headers) => this.#open(stream, headers.get('streamtype') ?? ''),
+      data: (stream, bytes) => {
+        if (stream === this.#streams.get('stdin')) events.input(bytes)
+      },
+      end: stream => {
+        if (stream === this.#streams.get('stdin')) events.inputEnd()
+      },
+      reset: () => {},
+    })
   }
 
   send(channel: OutputChannel, bytes: Buffer): void {
     const stream = this.#streams.get(channel)
     if (stream !== undefined) this.#session.data(stream, bytes)
-    // A client that reads nothing is cut off.
-    if (this.#carrier.isFull) this.#carrier.destroy()
   }
 
   /** The client ends the connection once it has read all. */
@@ -137,12 +134,12 @@ class SpdyChannels implements Channels {
   }
 
   destroy(): void {
-    this.#carrier.destroy()
+    this.#carrier.client.destroy()
   }
 
   #open(stream: number, channel: string): void {
     const isAsked = channel === 'error' || this.#asked.has(channel)
-    if (!isAsked || this.#streams.has(channel)) return this.#carrier.destroy()
+    if (!isAsked || this.#streams.has(channel)) return this.destroy()
     this.#streams.set(channel, stream)
     if (this.#streams.size === this.#asked.size + 1) this.#events.ready()
   }

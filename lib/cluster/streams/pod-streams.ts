@@ -11,6 +11,8 @@ import {
   type Streams,
 } from './shell.ts'
 import { type Asked, type ChannelProtocol, openChannels, type OutputChannel } from './channels.ts'
+import type { HeldBytes } from './held-bytes.ts'
+import { Unread } from './unread.ts'
 
 /** A stream that nobody uses is ended after this. */
 const idleMaxMs = 4 * 3_600_000
@@ -30,17 +32,18 @@ export type StreamWork = Work & {
   readonly isTerminal: boolean
   /** The channels that the client asks for: `stdin`, `stdout` and so on. */
   readonly asked: Asked
+  readonly held: HeldBytes
 }
 
 /** Agrees to the upgrade, does the work, and resolves when the connection is over. */
 export function runStream(
   exchange: Exchange,
-  { protocol, isTerminal, asked, ...work }: StreamWork,
+  { protocol, isTerminal, asked, held, ...work }: StreamWork,
   clock: Clock,
 ): Promise<void> {
   return new Promise(resolve => {
     const abort = new AbortController()
-    const input = new Input()
+    const input = new Input(held)
     if (!asked.has('stdin')) input.end()
     let cancelIdle = (): void => {}
     const touched = (): void => {
@@ -49,7 +52,7 @@ export function runStream(
     }
     const channels = openChannels(
       exchange,
-      { protocol, asked },
+      { protocol, asked, clock, held },
       {
         touched,
         ready: () => void run(),
@@ -124,19 +127,21 @@ function notFound(command: string): string {
 
 /** The standard input. */
 class Input implements AsyncIterable<string> {
-  readonly #pieces: string[] = []
+  readonly #unread: Unread
   readonly #decoder = new TextDecoder()
-  #bytes = 0
   #isEnded = false
   #wake: () => void = () => {}
+
+  constructor(held: HeldBytes) {
+    this.#unread = new Unread(held)
+  }
 
   /** Bytes of the client; false if more wait than may. */
   take(bytes: Buffer): boolean {
     if (this.#isEnded) return true
-    this.#bytes += bytes.length
-    this.#pieces.push(this.#decoder.decode(bytes, { stream: true }))
+    const mayTake = this.#unread.size + bytes.length <= inputMaxBytes && this.#unread.add(bytes)
     this.#wake()
-    return this.#bytes <= inputMaxBytes
+    return mayTake
   }
 
   end(): void {
@@ -146,11 +151,9 @@ class Input implements AsyncIterable<string> {
 
   async *[Symbol.asyncIterator](): AsyncIterator<string> {
     for (;;) {
-      const piece = this.#pieces.shift()
-      if (piece !== undefined) {
-        this.#bytes -= Buffer.byteLength(piece)
-        yield piece
-      } else if (this.#isEnded) return
+      const { size } = this.#unread
+      if (size > 0) yield this.#decoder.decode(this.#unread.take(size), { stream: true })
+      else if (this.#isEnded) return
       else await new Promise<void>(resolve => (this.#wake = resolve))
     }
   }

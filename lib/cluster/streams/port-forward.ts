@@ -7,12 +7,15 @@ import type { Clock } from '../../base/clock.ts'
 import type { Exchange } from '../../http/server/exchange.ts'
 import {
   type Carrier,
-  type CarrierEvents,
   listedIn,
   plainOf,
+  spdyOf,
   tunnelOf,
   upgradeOf,
+  webSocketOf,
 } from './carrier.ts'
+import type { ClientEvents } from './client-side.ts'
+import type { StreamServices } from './frame-loop.ts'
 import { SpdySession } from './spdy.ts'
 import type { Headers } from './spdy-headers.ts'
 
@@ -23,8 +26,14 @@ const plainProtocol = 'portforward.k8s.io'
 const idleMaxMs = 4 * 3_600_000
 /** Streams that a client may have open on one connection: two for each that it forwards. */
 const streamsMax = 2_000
-/** Bytes for a slow program; beyond, the client is not read. */
+/** Bytes for slow programs; beyond, the client is not read. */
 const waitingMaxBytes = 1024 * 1024
+/** A smaller piece would keep all of what came with it in memory. */
+const copiedMaxBytes = 4 * 1024
+/** A piece that waits takes so much beside its bytes. */
+const pieceBytes = 256
+/** Clients count their requests. */
+const requestMaxLength = 100
 
 export interface ForwardTarget {
   readonly address: string
@@ -48,32 +57,25 @@ export function forwardProtocol(exchange: Exchange): ForwardProtocol | undefined
   return upgrade === 'spdy/3.1' && isSpoken ? 'plain' : undefined
 }
 
-export interface ForwardOptions {
+export interface ForwardOptions extends StreamServices {
   readonly targetOf: TargetOf
-  readonly clock: Pick<Clock, 'setTimer'>
+  readonly clock: Pick<Clock, 'setTimer' | 'yield'>
 }
 
 /** Agrees to the upgrade, and resolves when the connection is over. */
 export function runPortForward(
   exchange: Exchange,
   protocol: ForwardProtocol,
-  { targetOf, clock }: ForwardOptions,
+  options: ForwardOptions,
 ): Promise<void> {
   return new Promise(resolve => {
-    const forwarder = new Forwarder({ targetOf, clock }, events =>
+    const forwarder = new Forwarder(options, events =>
       protocol === 'tunnel'
-        ? tunnelOf(exchange, tunnelProtocol, events)
-        : plainOf(exchange, plainProtocol, events),
+        ? tunnelOf(webSocketOf(exchange, tunnelProtocol), options, events)
+        : plainOf(spdyOf(exchange, plainProtocol), options, events),
     )
     forwarder.onOver = resolve
   })
-}
-
-/** A connection that is forwarded: the stream of its bytes, and that of its errors. */
-interface Forwarded {
-  readonly dataStream: number
-  readonly errorStream: number
-  readonly socket: Socket
 }
 
 class Forwarder {
@@ -82,25 +84,16 @@ class Forwarder {
   readonly #session: SpdySession
   /** Streams for errors that wait for that of their bytes, by the request's number. */
   readonly #waiting = new Map<string, number>()
-  readonly #byStream = new Map<number, Forwarded>()
-  /** Those for whom the client is not read: programs that read slowly, and the session if more has
-   *  come than it has read. */
-  readonly #slow = new Set<Socket | SpdySession>()
+  readonly #byStream = new Map<number, Socket>()
+  /** Bytes that wait for programs. */
+  #waitingBytes = 0
+  #arePaused = false
   #cancelIdle: () => void = () => {}
   #isOver = false
   onOver: () => void = () => {}
 
-  constructor(options: ForwardOptions, carry: (events: CarrierEvents) => Carrier) {
+  constructor(options: ForwardOptions, carry: (events: ClientEvents) => Carrier) {
     this.#options = options
-    this.#session = new SpdySession({
-      send: bytes => this.#carrier.send(bytes),
-      open: (stream, headers) => this.#open(stream, headers),
-      data: (stream, bytes) => this.#write(stream, bytes),
-      end: stream => this.#byStream.get(stream)?.socket.end(),
-      reset: stream => this.#byStream.get(stream)?.socket.destroy(),
-      behind: isBehind => (isBehind ? this.#wait(this.#session) : this.#isRead(this.#session)),
-      fail: () => this.#carrier.close(),
-    })
     this.#carrier = carry({
       bytes: bytes => {
         this.#touch()
@@ -109,17 +102,24 @@ class Forwarder {
       drained: () => this.#resumeTargets(),
       over: () => this.#end(),
     })
+    this.#session = new SpdySession(this.#carrier, options, {
+      open: (stream, headers) => this.#open(stream, headers),
+      data: (stream, bytes) => this.#write(stream, bytes),
+      end: stream => this.#byStream.get(stream)?.end(),
+      reset: stream => this.#byStream.get(stream)?.destroy(),
+    })
     this.#touch()
   }
 
   #touch(): void {
     this.#cancelIdle()
     if (this.#isOver) return
-    this.#cancelIdle = this.#options.clock.setTimer(idleMaxMs, () => this.#carrier.close())
+    this.#cancelIdle = this.#options.clock.setTimer(idleMaxMs, () => this.#carrier.client.destroy())
   }
 
   #open(stream: number, headers: Headers): void {
     const request = headers.get('requestid') ?? ''
+    if (request.length > requestMaxLength) return this.#carrier.close()
     if (headers.get('streamtype') === 'error') {
       if (this.#waiting.size + this.#byStream.size >= streamsMax) return this.#carrier.close()
       this.#waiting.set(request, stream)
@@ -137,45 +137,49 @@ class Forwarder {
 
   #connect({ address, port }: ForwardTarget, dataStream: number, errorStream: number): void {
     const socket = connect({ host: address, port, allowHalfOpen: true })
-    const forwarded = { dataStream, errorStream, socket }
-    this.#byStream.set(dataStream, forwarded)
+    this.#byStream.set(dataStream, socket)
     socket.on('data', (bytes: Buffer) => {
       this.#session.data(dataStream, bytes)
-      if (this.#carrier.isFull) socket.pause()
+      if (this.#carrier.client.isFull) this.#pauseTargets()
     })
     socket.on('end', () => this.#session.end(dataStream))
-    socket.on('drain', () => this.#isRead(socket))
     socket.on('error', error => {
       const what = `${address}:${String(port)}: ${error.message}`
       this.#session.data(errorStream, Buffer.from(`failed to forward to ${what}`))
     })
     socket.on('close', () => {
-      this.#isRead(socket)
       this.#byStream.delete(dataStream)
       if (!socket.readableEnded) this.#session.end(dataStream)
       this.#session.end(errorStream)
     })
   }
 
-  #write(stream: number, bytes: Buffer): void {
-    const socket = this.#byStream.get(stream)?.socket
-    if (socket === undefined || !socket.writable) return
-    socket.write(bytes)
-    if (socket.writableLength > waitingMaxBytes) this.#wait(socket)
-  }
-
   /** All of the client's streams are on one connection, so all wait for the slowest. */
-  #wait(slow: Socket | SpdySession): void {
-    this.#slow.add(slow)
-    this.#carrier.pause()
+  #write(stream: number, bytes: Buffer): void {
+    const socket = this.#byStream.get(stream)
+    if (socket === undefined || !socket.writable) return
+    const size = bytes.length + pieceBytes
+    const { client } = this.#carrier
+    if (!this.#options.held.change(size)) return client.destroy()
+    this.#waitingBytes += size
+    if (this.#waitingBytes > waitingMaxBytes) client.hold(this)
+    socket.write(bytes.length > copiedMaxBytes ? bytes : copyOf(bytes), () => {
+      this.#options.held.change(-size)
+      this.#waitingBytes -= size
+      if (this.#waitingBytes <= waitingMaxBytes / 2) client.release(this)
+    })
   }
 
-  #isRead(slow: Socket | SpdySession): void {
-    if (this.#slow.delete(slow) && this.#slow.size === 0) this.#carrier.resume()
+  /** The client reads slowly: each of the programs would add something. */
+  #pauseTargets(): void {
+    if (this.#arePaused) return
+    this.#arePaused = true
+    for (const socket of this.#byStream.values()) socket.pause()
   }
 
   #resumeTargets(): void {
-    for (const { socket } of this.#byStream.values()) socket.resume()
+    this.#arePaused = false
+    for (const socket of this.#byStream.values()) socket.resume()
   }
 
   #end(): void {
@@ -183,7 +187,14 @@ class Forwarder {
     this.#isOver = true
     this.#cancelIdle()
     this.#session.close()
-    for (const { socket } of this.#byStream.values()) socket.destroy()
+    for (const socket of this.#byStream.values()) socket.destroy()
     this.onOver()
   }
+}
+
+/** Buffers of Node's own share a slab, which a small one would keep. */
+function copyOf(bytes: Buffer): Buffer {
+  const copy = Buffer.allocUnsafeSlow(bytes.length)
+  bytes.copy(copy)
+  return copy
 }

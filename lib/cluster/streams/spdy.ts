@@ -2,6 +2,8 @@
  *  opens, and bytes both ways. Neither they nor Kubernetes' servers keep windows, so slowness has
  *  to be told by whoever carries the bytes. */
 
+import type { Carrier } from './carrier.ts'
+import { FrameLoop, type StreamServices } from './frame-loop.ts'
 import { BadHeaders, HeaderReader, type Headers, HeaderWriter } from './spdy-headers.ts'
 
 const frameTypes = { open: 1, reply: 2, reset: 3, ping: 6, goAway: 7 }
@@ -10,22 +12,15 @@ const headLength = 8
 const frameMaxBytes = 1024 * 1024
 /** Bytes that have come while headers are read; beyond, the client has to wait. */
 const aheadMaxBytes = 2 * frameMaxBytes
-/** Bytes of a client that does not wait. */
-const unreadMaxBytes = 4 * frameMaxBytes
+const pingBytes = 4
 
 export interface SpdyEvents {
-  /** Bytes for the client. */
-  readonly send: (bytes: Buffer) => void
   readonly open: (stream: number, headers: Headers) => void
   readonly data: (stream: number, bytes: Buffer) => void
   /** The client sends no more. */
   readonly end: (stream: number) => void
   /** The client wants no more of the stream. */
   readonly reset: (stream: number) => void
-  /** More has come than is read: no more is wanted until that is over. */
-  readonly behind: (isBehind: boolean) => void
-  /** The client breaks the protocol; nothing is read from here on. */
-  readonly fail: (reason: string) => void
 }
 
 interface Frame {
@@ -42,22 +37,26 @@ export class SpdySession {
   readonly #events: SpdyEvents
   readonly #reader = new HeaderReader()
   readonly #writer = new HeaderWriter()
-  #unread: Buffer = Buffer.alloc(0)
-  #isReading = false
-  #isBehind = false
+  readonly #carrier: Carrier
+  readonly #frames: FrameLoop
+  /** Numbers of streams rise: one that came again would take the place of another. */
+  #lastStream = 0
   #isOver = false
 
-  constructor(events: SpdyEvents) {
+  /** A client that breaks the protocol is cut off. */
+  constructor(carrier: Carrier, services: StreamServices, events: SpdyEvents) {
+    this.#carrier = carrier
     this.#events = events
+    this.#frames = new FrameLoop(carrier.client, services, {
+      aheadMaxBytes,
+      lengthOf: bytes => this.#lengthOf(bytes),
+      take: bytes => this.#handle(frameOf(bytes)),
+    })
   }
 
   /** Bytes of the client. */
   take(bytes: Buffer): void {
-    if (this.#isOver) return
-    this.#unread = this.#unread.length === 0 ? bytes : Buffer.concat([this.#unread, bytes])
-    if (this.#unread.length > unreadMaxBytes) return this.#fail('too much has come at once')
-    if (!this.#isReading) void this.#read()
-    this.#setBehind()
+    if (!this.#isOver) this.#frames.push(bytes)
   }
 
   data(stream: number, bytes: Buffer): void {
@@ -75,69 +74,56 @@ export class SpdySession {
     this.#writer.close()
   }
 
-  /** Frame after frame, because headers are read in their order. */
-  async #read(): Promise<void> {
-    this.#isReading = true
-    try {
-      for (;;) {
-        const length = lengthOf(this.#unread)
-        if (length === undefined || this.#isOver) return
-        if (length > frameMaxBytes) return this.#fail('a frame is too long')
-        if (this.#unread.length < length) return
-        const frame = frameOf(this.#unread.subarray(0, length))
-        this.#unread = this.#unread.subarray(length)
-        this.#setBehind()
-        await this.#handle(frame)
-      }
-    } catch (error) {
-      if (!(error instanceof BadHeaders)) throw error
-      this.#fail(error.message)
-    } finally {
-      this.#isReading = false
-    }
+  #lengthOf(bytes: Buffer): number | undefined {
+    if (bytes.length < headLength) return undefined
+    const length = headLength + bytes.readUIntBE(5, 3)
+    return length > frameMaxBytes ? this.#fail() : length
   }
 
-  #setBehind(): void {
-    const isBehind = this.#unread.length > aheadMaxBytes
-    if (isBehind === this.#isBehind) return
-    this.#isBehind = isBehind
-    this.#events.behind(isBehind)
-  }
-
-  async #handle({ isControl, type, stream, isLast, payload }: Frame): Promise<void> {
-    const { data, end, reset, send } = this.#events
+  #handle({ isControl, type, stream, isLast, payload }: Frame): Promise<void> | undefined {
+    const { data, end, reset } = this.#events
     if (!isControl) {
       if (payload.length > 0) data(stream, payload)
       if (isLast) end(stream)
-      return
+      return undefined
     }
     switch (type) {
       case frameTypes.open:
         return this.#open(payload, isLast)
       case frameTypes.reset:
         if (payload.length >= 4) reset(idIn(payload))
-        return
+        return undefined
       case frameTypes.ping:
-        return send(controlFrame(frameTypes.ping, payload))
+        if (payload.length !== pingBytes) return this.#fail()
+        this.#carrier.send(controlFrame(frameTypes.ping, payload))
+        return undefined
       case frameTypes.goAway:
-        return this.#fail('the client leaves')
+        return this.#fail()
       default:
-      // Settings and windows say nothing here.
+        // Settings and windows say nothing here.
+        return undefined
     }
   }
 
+  /** Headers are read in their order: frames behind them wait. */
   async #open(payload: Buffer, isLast: boolean): Promise<void> {
-    if (payload.length < 10) return this.#fail('a stream has no number')
-    const stream = idIn(payload)
-    const headers = await this.#reader.read(payload.subarray(10))
-    if (this.#isOver) return
-    const block = await this.#writer.write(new Map())
-    if (this.#isOver) return
-    const id = Buffer.alloc(4)
-    id.writeUInt32BE(stream)
-    this.#events.send(controlFrame(frameTypes.reply, Buffer.concat([id, block])))
-    this.#events.open(stream, headers)
-    if (isLast) this.#events.end(stream)
+    const stream = payload.length < 10 ? 0 : idIn(payload)
+    if (stream <= this.#lastStream) return this.#fail()
+    this.#lastStream = stream
+    try {
+      const headers = await this.#reader.read(payload.subarray(10))
+      if (this.#isOver) return
+      const block = await this.#writer.write(new Map())
+      if (this.#isOver) return
+      const id = Buffer.alloc(4)
+      id.writeUInt32BE(stream)
+      this.#carrier.send(controlFrame(frameTypes.reply, Buffer.concat([id, block])))
+      this.#events.open(stream, headers)
+      if (isLast) this.#events.end(stream)
+    } catch (error) {
+      if (!(error instanceof BadHeaders)) throw error
+      this.#fail()
+    }
   }
 
   #sendData(stream: number, bytes: Buffer, flags: number): void {
@@ -145,19 +131,13 @@ export class SpdySession {
     const head = Buffer.alloc(headLength)
     head.writeUInt32BE(stream)
     head.writeUInt32BE((flags << 24) | bytes.length, 4)
-    this.#events.send(Buffer.concat([head, bytes]))
+    this.#carrier.send(Buffer.concat([head, bytes]))
   }
 
-  #fail(reason: string): void {
-    if (this.#isOver) return
+  #fail(): undefined {
     this.close()
-    this.#events.fail(reason)
+    this.#carrier.client.destroy()
   }
-}
-
-/** The length of the first frame with its head; undefined if not even that is there. */
-function lengthOf(bytes: Buffer): number | undefined {
-  return bytes.length < headLength ? undefined : headLength + bytes.readUIntBE(5, 3)
 }
 
 function frameOf(bytes: Buffer): Frame {

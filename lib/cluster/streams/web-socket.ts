@@ -1,20 +1,24 @@
 /** The server's side of a WebSocket (RFC 6455), for the streams of pods: messages of bytes, each of
- *  which is a channel's. What a client sends is bounded, and a client that reads nothing is cut
- *  off. */
+ *  which is a channel's. What a client sends is bounded, and a client that breaks the rules is told
+ *  by a code. */
 
 import { createHash } from 'node:crypto'
-import type { Duplex } from 'node:stream'
+import { ClientSide, type Upgraded } from './client-side.ts'
+import { FrameLoop, type StreamServices } from './frame-loop.ts'
+import { Unread } from './unread.ts'
 
 const messageMaxBytes = 1024 * 1024
-/** Bytes that may wait for a client that reads slowly. */
-const waitingMaxBytes = 4 * 1024 * 1024
+const controlMaxBytes = 125
 
 const guid = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
 
 const opcodes = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 }
 
+const closeCode = { normal: 1000, protocol: 1002, tooLarge: 1009 }
+
 export interface WebSocketEvents {
   readonly message: (bytes: Buffer) => void
+  readonly drained?: () => void
   /** The connection is over, by either side. */
   readonly over: () => void
 }
@@ -33,130 +37,135 @@ export function acceptance(key: string, protocol: string): string {
 }
 
 export class WebSocketServer {
-  readonly #socket: Duplex
+  readonly client: ClientSide
   readonly #events: WebSocketEvents
-  #unread: Buffer
-  #parts: Buffer[] = []
-  #isOver = false
+  readonly #frames: FrameLoop
+  /** The parts of a message that have come; undefined between messages. */
+  readonly #parts: Unread
+  #isWithin = false
 
-  /** `early` is what has come after the request. */
-  constructor(socket: Duplex, early: Uint8Array, events: WebSocketEvents) {
-    this.#socket = socket
+  constructor(upgraded: Upgraded, services: StreamServices, events: WebSocketEvents) {
     this.#events = events
-    this.#unread = Buffer.from(early)
-    socket.on('data', (piece: Buffer) => this.#receive(piece))
-    socket.on('error', () => this.#end())
-    socket.on('end', () => this.#end())
-    socket.on('close', () => this.#end())
-    socket.resume()
-    queueMicrotask(() => this.#receive(Buffer.alloc(0)))
+    this.#parts = new Unread(services.held)
+    this.client = new ClientSide(upgraded, services.held, {
+      bytes: bytes => this.#frames.push(bytes),
+      drained: () => events.drained?.(),
+      over: events.over,
+    })
+    this.#frames = new FrameLoop(this.client, services, {
+      aheadMaxBytes: messageMaxBytes + headMaxBytes,
+      lengthOf: bytes => this.#lengthOf(bytes),
+      take: bytes => this.#take(bytes),
+    })
   }
 
   send(bytes: Buffer): void {
-    if (this.#isOver) return
-    this.#write(opcodes.binary, bytes)
-    if (this.#socket.writableLength > waitingMaxBytes) this.#end()
+    this.client.write(headOf(opcodes.binary, bytes.length))
+    this.client.write(bytes)
   }
 
   /** Ends the connection when all that was sent is written. */
-  close(code = 1000): void {
-    if (this.#isOver) return
-    const reason = Buffer.alloc(2)
-    reason.writeUInt16BE(code)
-    this.#write(opcodes.close, reason)
-    this.#socket.end()
+  close(): void {
+    this.client.write(closeFrame(closeCode.normal))
+    this.client.end()
   }
 
-  #end(): void {
-    if (this.#isOver) return
-    this.#isOver = true
-    this.#socket.destroy()
-    this.#events.over()
+  #fail(code: number): undefined {
+    this.client.fail(closeFrame(code))
   }
 
-  #write(opcode: number, bytes: Buffer): void {
-    const { length } = bytes
-    const head = Buffer.alloc(length < 126 ? 2 : length < 65536 ? 4 : 10)
-    head[0] = 0x80 | opcode
-    if (length < 126) head[1] = length
-    else if (length < 65536) {
-      head[1] = 126
-      head.writeUInt16BE(length, 2)
-    } else {
-      head[1] = 127
-      head.writeBigUInt64BE(BigInt(length), 2)
-    }
-    this.#socket.write(head)
-    if (length > 0) this.#socket.write(bytes)
+  /** Clients mask what they send. */
+  #lengthOf(bytes: Buffer): number | undefined {
+    if (bytes.length < 2) return undefined
+    const [first = 0, second = 0] = bytes
+    const opcode = first & 0x0f
+    const short = second & 0x7f
+    const isControl = opcode >= opcodes.close
+    const isWhole = (first & 0x80) !== 0
+    const isBroken =
+      (first & 0x70) !== 0 ||
+      (second & 0x80) === 0 ||
+      !known.has(opcode) ||
+      (isControl && (!isWhole || short > controlMaxBytes)) ||
+      (!isControl && (opcode === opcodes.continuation) !== this.#isWithin)
+    if (isBroken) return this.#fail(closeCode.protocol)
+    const headLength = headLengthOf(short)
+    if (bytes.length < headLength) return undefined
+    const size = sizeOf(bytes, short)
+    if (size + this.#parts.size > messageMaxBytes) return this.#fail(closeCode.tooLarge)
+    return headLength + size
   }
 
-  #receive(piece: Buffer): void {
-    if (this.#isOver) return
-    this.#unread = this.#unread.length === 0 ? piece : Buffer.concat([this.#unread, piece])
-    for (;;) {
-      const frame = frameOf(this.#unread)
-      if (frame === 'broken') return this.#end()
-      if (frame === undefined) return
-      this.#unread = this.#unread.subarray(frame.length)
-      this.#take(frame)
-      // What a message has led to may have ended it.
-      if (this.#over()) return
-    }
-  }
-
-  #over(): boolean {
-    return this.#isOver
-  }
-
-  #take({ opcode, isLast, payload }: Frame): void {
-    switch (opcode) {
+  #take(frame: Buffer): undefined {
+    const [first = 0, second = 0] = frame
+    const payload = unmasked(frame, headLengthOf(second & 0x7f))
+    switch (first & 0x0f) {
       case opcodes.close:
-        this.close()
-        return this.#end()
+        return this.#fail(answeredCode(payload))
       case opcodes.ping:
-        return this.#write(opcodes.pong, payload)
+        this.client.write(Buffer.concat([headOf(opcodes.pong, payload.length), payload]))
+        return undefined
       case opcodes.pong:
-        return
-      case opcodes.continuation:
-      case opcodes.text:
-      case opcodes.binary: {
-        this.#parts.push(payload)
-        const size = this.#parts.reduce((sum, part) => sum + part.length, 0)
-        if (size > messageMaxBytes || this.#parts.length > 1_000) return this.#end()
-        if (!isLast) return
-        const message = Buffer.concat(this.#parts)
-        this.#parts = []
-        return this.#events.message(message)
-      }
+        return undefined
       default:
-        this.#end()
+        return this.#takePart(payload, (first & 0x80) !== 0)
     }
+  }
+
+  #takePart(payload: Buffer, isLast: boolean): undefined {
+    if (isLast && !this.#isWithin) this.#events.message(payload)
+    else {
+      this.#isWithin = !isLast
+      if (!this.#parts.add(payload)) this.client.destroy()
+      else if (isLast) this.#events.message(this.#parts.take(this.#parts.size))
+    }
+    return undefined
   }
 }
 
-interface Frame {
-  readonly opcode: number
-  readonly isLast: boolean
-  readonly payload: Buffer
-  /** Bytes of the whole frame. */
-  readonly length: number
+const known: ReadonlySet<number> = new Set(Object.values(opcodes))
+
+const headMaxBytes = 14
+
+/** With the mask. */
+function headLengthOf(short: number): number {
+  return (short === 126 ? 4 : short === 127 ? 10 : 2) + 4
 }
 
-/** The first frame; undefined if it has not come whole. Clients mask what they send. */
-function frameOf(bytes: Buffer): Frame | 'broken' | undefined {
-  if (bytes.length < 2) return undefined
-  const [first = 0, second = 0] = bytes
-  if ((first & 0x70) !== 0 || (second & 0x80) === 0) return 'broken'
-  const short = second & 0x7f
-  const headLength = short === 126 ? 4 : short === 127 ? 10 : 2
-  if (bytes.length < headLength + 4) return undefined
-  const size =
-    short === 126 ? bytes.readUInt16BE(2) : short === 127 ? Number(bytes.readBigUInt64BE(2)) : short
-  if (size > messageMaxBytes) return 'broken'
-  const length = headLength + 4 + size
-  if (bytes.length < length) return undefined
-  const mask = bytes.subarray(headLength, headLength + 4)
-  const payload = Buffer.from(bytes.subarray(headLength + 4, length))
-  for (let i = 0; i < size; i++) payload[i] = (payload[i] ?? 0) ^ (mask[i & 3] ?? 0)
-  return { opcode: first & 0x0f, isLast: (first & 0x80) !== 0, payload, length }
+function sizeOf(bytes: Buffer, short: number): number {
+  if (short === 126) return bytes.readUInt16BE(2)
+  return short === 127 ? Number(bytes.readBigUInt64BE(2)) : short
+}
+
+function unmasked(frame: Buffer, headLength: number): Buffer {
+  const mask = frame.subarray(headLength - 4, headLength)
+  const payload = Buffer.from(frame.subarray(headLength))
+  for (let i = 0; i < payload.length; i++) payload[i] = (payload[i] ?? 0) ^ (mask[i & 3] ?? 0)
+  return payload
+}
+
+/** The code with which a close is answered: its own, if it is one that may be sent. */
+function answeredCode(payload: Buffer): number {
+  if (payload.length === 0) return closeCode.normal
+  const code = payload.length === 1 ? 0 : payload.readUInt16BE()
+  const isSent = (code >= 1000 && code <= 1014) || (code >= 3000 && code <= 4999)
+  return isSent && ![1004, 1005, 1006].includes(code) ? code : closeCode.protocol
+}
+
+function closeFrame(code: number): Buffer {
+  return Buffer.concat([headOf(opcodes.close, 2), Buffer.of(code >> 8, code & 0xff)])
+}
+
+function headOf(opcode: number, length: number): Buffer {
+  const head = Buffer.alloc(length < 126 ? 2 : length < 65536 ? 4 : 10)
+  head[0] = 0x80 | opcode
+  if (length < 126) head[1] = length
+  else if (length < 65536) {
+    head[1] = 126
+    head.writeUInt16BE(length, 2)
+  } else {
+    head[1] = 127
+    head.writeBigUInt64BE(BigInt(length), 2)
+  }
+  return head
 }

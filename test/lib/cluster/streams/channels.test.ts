@@ -1,6 +1,5 @@
 /** The channels of exec over SPDY: which protocol is spoken, and what ends a client. */
 
-import { Duplex } from 'node:stream'
 import t from 'tap'
 import {
   type ChannelProtocol,
@@ -11,20 +10,9 @@ import {
 import { forwardProtocol } from '../../../../lib/cluster/streams/port-forward.ts'
 import type { Exchange } from '../../../../lib/http/server/exchange.ts'
 import { dataFrame, HeaderBlocks, openFrame } from '../../../support/http/spdy-client.ts'
+import { streamServices, StreamWire } from '../../../support/http/stream-wire.ts'
 
-/** A connection whose client sends what the test says. */
-class Wire extends Duplex {
-  readonly sent: Buffer[] = []
-
-  override _read(): void {}
-
-  override _write(piece: Buffer, _: string, done: () => void): void {
-    this.sent.push(piece)
-    done()
-  }
-}
-
-function exchangeOf(headers: Readonly<Record<string, string>>, wire = new Wire()): Exchange {
+function exchangeOf(headers: Readonly<Record<string, string>>, wire = new StreamWire()): Exchange {
   return { headers, takeover: { socket: wire, take: () => Buffer.alloc(0) } } as unknown as Exchange
 }
 
@@ -63,7 +51,7 @@ t.test('the protocol that both know', async t => {
 })
 
 interface Opened {
-  readonly wire: Wire
+  readonly wire: StreamWire
   readonly channels: Channels
   readonly told: string[]
   /** Resolves once that has been told. */
@@ -71,7 +59,7 @@ interface Opened {
 }
 
 function open(...asked: readonly string[]): Opened {
-  const wire = new Wire()
+  const wire = new StreamWire()
   const told: string[] = []
   let next: () => void = () => {}
   const tell = (text: string): void => {
@@ -80,7 +68,7 @@ function open(...asked: readonly string[]): Opened {
   }
   const channels = openChannels(
     exchangeOf({}, wire),
-    { protocol: 'spdy', asked: new Set(asked) },
+    { protocol: 'spdy', asked: new Set(asked), ...streamServices() },
     {
       ready: () => tell('ready'),
       input: bytes => tell(bytes.toString()),
@@ -135,8 +123,8 @@ t.test('a client that reads nothing is cut off', async t => {
     wire.push(openFrame(2 * i + 1, await blocks.block({ streamtype })))
   }
   await until('ready')
-  wire._write = () => {}
-  for (let i = 0; i < 20 && !wire.destroyed; i++) channels.send('stdout', Buffer.alloc(100_000))
+  wire.isStuck = true
+  for (let i = 0; i < 50 && !wire.destroyed; i++) channels.send('stdout', Buffer.alloc(100_000))
   await until('over')
   t.ok(wire.destroyed)
 })

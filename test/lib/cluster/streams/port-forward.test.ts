@@ -8,8 +8,8 @@ import t, { type Test } from 'tap'
 import { type ForwardTarget, runPortForward } from '../../../../lib/cluster/streams/port-forward.ts'
 import type { Exchange } from '../../../../lib/http/server/exchange.ts'
 import { moment } from '../../../support/http/moment.ts'
-import { FakeClock } from '../../../support/fake-clock.ts'
 import { dataFrame, HeaderBlocks, openFrame } from '../../../support/http/spdy-client.ts'
+import { streamServices } from '../../../support/http/stream-wire.ts'
 
 /** The client's connection. Frames that the server sends are told as texts. */
 class Wire extends Duplex {
@@ -59,7 +59,7 @@ function open(targets: Readonly<Record<string, ForwardTarget>>): Opened {
   const takeover = { socket: wire, take: () => Buffer.alloc(0) }
   const over = runPortForward({ headers: {}, takeover } as unknown as Exchange, 'plain', {
     targetOf: port => targets[port] ?? `nothing is behind ${port}`,
-    clock: new FakeClock(),
+    ...streamServices(),
   })
   return { wire, blocks: new HeaderBlocks(), over }
 }
