@@ -1,7 +1,9 @@
 /** The headers of requests and responses that pass. Headers of one connection are removed (RFC
  *  9110, 7.6.1), and so are identity headers, which only a front proxy may send. Headers that the
  *  client names in `Connection` are removed first and ours are added afterwards, so that a client
- *  cannot remove one of ours by naming it there. */
+ *  cannot remove one of ours by naming it there. What frames or routes a message is removed with
+ *  `_` for `-`, too: servers in between may take the one for the other (CGI has one name for both),
+ *  and would see a second length or host beside ours. */
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { UpstreamFailure } from '../upstream/failure.ts'
@@ -73,7 +75,7 @@ export function requestHeaders(client: ClientHeaders, rules: HeaderRules): strin
     const name = rawHeaders[i] ?? ''
     const value = rawHeaders[i + 1] ?? ''
     const plain = name.toLowerCase()
-    if (named.has(plain) || replaced.includes(plain)) continue
+    if (named.has(plain) || replaced.includes(plain) || isDisguised(plain)) continue
     if (plain === 'x-forwarded-for') addresses.push(value)
     if (plain === 'te' && /\btrailers\b/i.test(value)) passed.push('TE', 'trailers')
     const isKept =
@@ -92,6 +94,13 @@ export function requestHeaders(client: ClientHeaders, rules: HeaderRules): strin
     for (const value of [values].flat()) passed.push(name, value)
   }
   return passed
+}
+
+/** True for a header that frames or routes a message, with `_` for `-`. */
+function isDisguised(name: string): boolean {
+  if (!name.includes('_')) return false
+  const plain = name.replaceAll('_', '-')
+  return connectionHeaders.has(plain) || forwardedHeaders.has(plain) || headersOnly.has(plain)
 }
 
 /** The trailers of a request to the upstream: names and values alternating. Headers that frame or

@@ -16,7 +16,7 @@ import { badRequest, internalError, statusFromError } from '../../kube/status.ts
 import type { ApiOptions } from './api.ts'
 import { recordAnswer } from '../audit/audit.ts'
 import { traceIdOf } from '../audit/trace.ts'
-import { admit, isPublic } from '../auth/admit.ts'
+import { admit, admitPublic, isPublic } from '../auth/admit.ts'
 import { answerDiscovery, answerPath } from '../documents/documents.ts'
 import type { Faults, RequestFaults } from '../exchange/faults.ts'
 import { enter } from '../limits/fair-share.ts'
@@ -192,11 +192,10 @@ function answerDecided(context: RequestContext, options: HandlerOptions): Answer
   if (authorizer === undefined) exchange.accept()
   // Requests that pass are authorized by the upstream.
   if (decision.type === 'pass') return decision.reason
-  if (authorizer === undefined || isPublic(target.path)) {
-    return answerAdmitted(context, decision, options)
-  }
+  if (authorizer === undefined) return answerAdmitted(context, decision, options)
   context.trace?.stage('authorize')
-  return soon(admit(context, authorizer, options.clock), admitted =>
+  const admission = isPublic(target.path) ? admitPublic : admit
+  return soon(admission(context, authorizer, options.clock), admitted =>
     admitted === true ? answerAdmitted(context, decision, options) : admitted,
   )
 }

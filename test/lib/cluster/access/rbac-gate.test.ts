@@ -90,6 +90,11 @@ t.test('roles decide about writes as about reads, at once', async t => {
   const maps = '/api/v1/namespaces/default/configmaps'
   const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } }
   t.equal(await send('t', 'GET', maps), 403)
+  for (const path of ['/healthz', '/livez', '/readyz']) {
+    t.equal((await ask(port, { path })).status, 200, 'health is for everybody')
+    t.equal(await send('t', 'GET', path), 200)
+    t.equal(await send('other', 'GET', path), 401, 'but not for nobody’s token')
+  }
   t.equal(await send('t', 'POST', maps, map), 403)
   t.equal(await send('admin', 'POST', maps, map), 201)
   const group = 'rbac.authorization.k8s.io'

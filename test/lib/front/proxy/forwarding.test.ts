@@ -113,6 +113,48 @@ t.test('every method passes with its body, over both protocols', async t => {
   }
 })
 
+/** Servers that take the one for the other would see a second length, host or encoding. */
+const disguised = {
+  connection_: 'kept',
+  transfer_encoding: 'chunked',
+  content_length: '7',
+  Content_Length: '8',
+  'content-length_': 'kept',
+  proxy_connection: 'close',
+  proxy_authorization: 'x',
+  keep_alive: '1',
+  http2_settings: 'x',
+  x_forwarded_for: '9.9.9.9',
+  x_forwarded_proto: 'https',
+  x_real_ip: '9.9.9.9',
+  content_type: 'text/plain',
+  max_forwards: '0',
+  set_cookie: 'a=b',
+  'x-own_name': 'kept',
+}
+
+t.test('headers that frame or route a message never pass with _ for -', async t => {
+  const { port } = await startProxied(t)
+  for (const [name, send] of protocols) {
+    for (const body of [undefined, Buffer.from('hello')]) {
+      const lines = name === 'HTTP/2' ? loweredOnce(disguised) : disguised
+      const told = await send({ port, method: 'POST', path: '/echo', headers: lines, body })
+      const { headers } = seenBy(told)
+      const spelled = headers.filter((one, i) => i % 2 === 0 && one.includes('_'))
+      t.strictSame(
+        spelled.map(one => one.toLowerCase()).sort(),
+        ['connection_', 'content-length_', 'x-own_name'],
+        name,
+      )
+    }
+  }
+})
+
+function loweredOnce(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const lines = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])
+  return Object.fromEntries(lines) as Record<string, string>
+}
+
 t.test('a large body streams both ways at once', async t => {
   const { port } = await startProxied(t)
   const body = randomBytes(24 * 1024 * 1024)

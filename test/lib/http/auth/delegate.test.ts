@@ -181,6 +181,26 @@ t.test(
   },
 )
 
+t.test('health is not told to whoever shows credentials of nobody', async t => {
+  const served = await startGuarded(t, [])
+  const { port } = served.service
+  for (const path of ['/healthz', '/livez', '/readyz', '/livez?verbose']) {
+    t.equal(await code(served, undefined, path), 200, 'without credentials')
+    t.equal(await code(served, 'alice', path), 200)
+    const refused = await get(served, 'stolen', path)
+    t.equal(refused.status, 401, path)
+    t.match(refused.body.toString(), '"message":"Unauthorized","reason":"Unauthorized","code":401}')
+    const basic = { authorization: 'Basic YTpi' }
+    t.equal((await ask(port, { path, headers: basic })).status, 200, 'no token')
+  }
+  served.rules.isDown = true
+  t.equal(await code(served, 'bob', '/livez'), 200, 'nobody can say who it is')
+  served.rules.isDown = false
+  // Never answered.
+  served.rules.gate = new Promise(() => {})
+  t.equal(await code(served, 'mallory', '/livez'), 200, 'nobody says it in time')
+})
+
 t.test('identical questions are asked once, others never answer each other', async t => {
   const served = await startGuarded(t, [grants('alice', 'a', {})], slowClock)
   const { paths } = served.rules
