@@ -4,6 +4,7 @@ import t from 'tap'
 import { fuzzWrites } from '../support/fuzz/fuzz-writes.ts'
 import { fuzzValues } from '../support/fuzz/fuzz-values.ts'
 import { fuzzDoor } from '../support/fuzz/fuzz-door.ts'
+import { fuzzFrames } from '../support/fuzz/fuzz-frames.ts'
 import { fuzz } from '../support/fuzz/fuzz.ts'
 
 t.test('made-up requests end nothing, hide nothing, and name nobody', async t => {
@@ -41,4 +42,12 @@ t.test('calls of etcd’s API end, and nobody goes beyond limited rights', async
   t.comment(JSON.stringify(report.statuses))
   t.strictSame(report.findings, [])
   t.equal(report.sent, 100)
+})
+
+t.test('frames that no library sends end no process, and leave nothing behind', async t => {
+  const seed = Date.now() % 1_000_000
+  t.comment(`seed ${seed}: npm run fuzz -- --what frames --requests 150 --seed ${seed}`)
+  const report = await fuzzFrames(t, { requests: 150, seed })
+  t.strictSame(report.findings, [])
+  t.ok(report.begun > 0, `${report.begun} requests have begun`)
 })

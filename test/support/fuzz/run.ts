@@ -3,6 +3,7 @@
 
 import { ToolOptions } from '../runner/tool-options.ts'
 import { fuzzDoor } from './fuzz-door.ts'
+import { fuzzFrames } from './fuzz-frames.ts'
 import { fuzzWrites } from './fuzz-writes.ts'
 import { fuzzValues } from './fuzz-values.ts'
 import { fuzz } from './fuzz.ts'
@@ -12,7 +13,8 @@ const tool = new ToolOptions(`npm run fuzz -- [OPTION...]
                 YAML, CBOR and protobuf; values: stored values, lines of recordings,
                 certificates, CBOR, YAML, selectors, expressions and records of data
                 folders; door: calls of etcd's API through
-                its listener (requests)
+                its listener; frames: connections of frames of HTTP/2, WebSockets
+                and SPDY (requests)
   --requests N  so many requests (100000)
   --seed N      1 by default`)
 const { values } = tool.read({
@@ -33,8 +35,9 @@ if (values.what === 'writes') {
   const { sent, read, findings } = fuzzValues(options)
   end([`${sent} values, ${read} of them could be read`], findings)
 } else if (values.what === 'door') await fuzzDoorCalls()
+else if (values.what === 'frames') await fuzzOddFrames()
 else if (values.what === 'requests') await fuzzRequests()
-else tool.refuse(`--what ${values.what} is none of requests, writes, values and door`)
+else tool.refuse(`--what ${values.what} is none of requests, writes, values, door and frames`)
 
 async function fuzzRequests(): Promise<void> {
   const [seconds, { sent, passed, statuses, findings, slowestMs }] = await inScope(scope =>
@@ -56,6 +59,11 @@ async function fuzzDoorCalls(): Promise<void> {
     `statuses: ${counted(statuses)}`,
   ]
   end(lines, findings)
+}
+
+async function fuzzOddFrames(): Promise<void> {
+  const [seconds, { sent, begun, findings }] = await inScope(scope => fuzzFrames(scope, options))
+  end([`${sent} connections in ${seconds} s, ${begun} requests of them have begun`], findings)
 }
 
 /** Runs something with its end, and says how many seconds it took. */
