@@ -18,6 +18,7 @@ import {
   type CopyReport,
   type FloodOrder,
   nowMicroseconds,
+  type PourOrder,
   stampMark,
   stampOf,
   type UsageOrder,
@@ -96,6 +97,31 @@ async function flood({ ms }: FloodOrder): Promise<ChangeReport> {
   return { changes }
 }
 
+/** One write for each frame and watcher, as fast as each takes them. */
+async function pour({ frames }: PourOrder): Promise<void> {
+  const each = framesOf(Buffer.concat(pieces)).slice(0, frames)
+  const all = [...responses].map(async response => {
+    for (const [i, bytes] of each.entries()) {
+      if (!response.write(bytes))
+        await new Promise<void>(resolve => response.once('drain', resolve))
+      // Others have their turn, as they have when a buffer is full.
+      else if (i % 64 === 0) await new Promise(resolve => setImmediate(resolve))
+    }
+  })
+  await Promise.all(all)
+}
+
+function framesOf(all: Buffer): Buffer[] {
+  const frames: Buffer[] = []
+  for (let from = 0; from < all.length;) {
+    const end = all.indexOf(0x0a, from) + 1
+    if (end === 0) break
+    frames.push(all.subarray(from, end))
+    from = end
+  }
+  return frames
+}
+
 /** The watch ends by itself, a second after all was sent. */
 async function copy({ port, path }: CopyOrder): Promise<CopyReport> {
   const client = await Http1Client.connect(port)
@@ -108,7 +134,7 @@ async function copy({ port, path }: CopyOrder): Promise<CopyReport> {
   return { bytes: all.length, frameBytes: template.length }
 }
 
-answerOrders((order: ChangeOrder | FloodOrder | CopyOrder | UsageOrder) => {
+answerOrders((order: ChangeOrder | FloodOrder | CopyOrder | PourOrder | UsageOrder) => {
   switch (order.type) {
     case 'change':
       return change(order)
@@ -116,6 +142,8 @@ answerOrders((order: ChangeOrder | FloodOrder | CopyOrder | UsageOrder) => {
       return flood(order)
     case 'copy':
       return copy(order)
+    case 'pour':
+      return pour(order)
     case 'usage':
       return usage(order.isSettled)
   }

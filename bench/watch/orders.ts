@@ -106,3 +106,53 @@ export interface CloseOrder {
   readonly type: 'close'
   readonly name: string
 }
+
+/** To the process that has the etcd of bursts: make so many objects. */
+export interface MakeOrder {
+  readonly type: 'make'
+  readonly objects: number
+}
+
+/** To the same: delete all of them in one transaction. */
+export interface DeleteAllOrder {
+  readonly type: 'delete all'
+}
+
+/** To the ceiling: write the first frames of what was copied to all watchers, one by one. */
+export interface PourOrder {
+  readonly type: 'pour'
+  readonly frames: number
+}
+
+/** To who watches a burst: so many watchers, in place of those before. */
+export interface WatchAllOrder {
+  readonly type: 'watch all'
+  readonly port: number
+  readonly path: string
+  readonly watchers: number
+}
+
+/** To the same: say when each has got so many frames from now on. */
+export interface TakeOrder {
+  readonly type: 'take'
+  readonly frames: number
+}
+
+export interface TakeReport {
+  /** Until somebody had the first frame, and from then until all had all. */
+  readonly firstMs: number
+  readonly restMs: number
+}
+
+/** To a bystander: get an object again and again, until it is told to stop. */
+export interface GetsOrder {
+  readonly type: 'gets'
+  readonly port: number
+  readonly path: string
+  readonly everyMs: number
+}
+
+export interface GetsReport {
+  readonly gets: number
+  readonly lateMaxMs: number
+}

@@ -4,6 +4,7 @@
 
 import { createHash } from 'node:crypto'
 import { type Bench, type BenchOptions, type BenchResult, type Floor, median } from '../bench.ts'
+import { measureBurst } from './burst.ts'
 import type { CountReport, UsageReport } from './orders.ts'
 import { namespaceOf, nodeName } from './pods.ts'
 import { type HttpVersion, sleep, Stage, type Subject } from './stage.ts'
@@ -11,7 +12,7 @@ import { type HttpVersion, sleep, Stage, type Subject } from './stage.ts'
 export const watchBench: Bench = {
   name: 'watch',
   summary: 'watches over TLS, against a bare server that fans out the same frames',
-  run: measureWatches,
+  run: measure,
 }
 
 interface Scale {
@@ -91,6 +92,24 @@ const small: Scale = {
 const fromNow = '&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&timeoutSeconds=3600'
 const everything = `/api/v1/pods?watch=1${fromNow}`
 const streaming = `/api/v1/namespaces/${namespaceOf(0)}/pods?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`
+
+/** The parts that can be named: all, if none is. */
+async function measure(options: BenchOptions): Promise<BenchResult> {
+  const { only = [] } = options
+  const hasBurst = only.length === 0 || only.some(word => 'burst'.includes(word))
+  const isBurstOnly = hasBurst && only.length > 0
+  const burst = hasBurst ? await measureBurst(options) : undefined
+  if (burst !== undefined && isBurstOnly) {
+    return { tables: [burst.table], floors: burst.floors, resultHash: 'none' }
+  }
+  const watches = await measureWatches(options)
+  if (burst === undefined) return watches
+  return {
+    ...watches,
+    tables: [...watches.tables, burst.table],
+    floors: [...watches.floors, ...burst.floors],
+  }
+}
 
 async function measureWatches({ size, progress }: BenchOptions): Promise<BenchResult> {
   const scale = size === 'full' ? full : small

@@ -3,7 +3,7 @@
 
 import { inRange, type KeyRange } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
-import type { Batch, Event, KeyValue } from '../store/event.ts'
+import type { Event, KeyValue } from '../store/event.ts'
 import type { TermsOf } from '../store/index-snapshot.ts'
 import type { HighRange } from './shard-places.ts'
 
@@ -48,63 +48,45 @@ export interface AudienceSpec {
  *  others perhaps at other places. */
 export type FrameNeed = 'alone' | 'together' | 'behind'
 
-/** A batch that concerns an audience. */
+/** A batch as it concerns an audience. */
 export interface Concerned {
-  /** May leave out events that are known not to concern it. */
-  readonly events: readonly Event[]
+  /** Indexes of events, in order. They may leave out what is known not to concern it. */
+  readonly indexes: readonly number[]
   /** Who needs its frames: all of them have everything before it. */
   readonly need: Exclude<FrameNeed, 'behind'>
 }
-
-type Frames = readonly Uint8Array[] | 'inexact' | 'later'
-
-const nothing: readonly Uint8Array[] = []
 
 /** `W` is what a watcher is. */
 export class Audience<W> {
   readonly spec: AudienceSpec
   readonly watchers: Set<W> = new Set()
-  #batch: Batch | undefined
-  #frames: Frames = nothing
-  /** Frames of batches asked for before that one: those who catch up are at a few places at a
+  #event: Event | undefined
+  #framed: Framed = undefined
+  /** Frames of events asked for before that one: those who catch up are at a few places at a
    *  time. */
-  #others: Map<Batch, Frames> | undefined
+  #others: Map<Event, Framed> | undefined
 
   constructor(spec: AudienceSpec) {
     this.spec = spec
   }
 
-  /** The frames of a batch, or why one of them cannot be made: a batch is sent whole or not at all.
-   *  Results are kept until `forget`, because watchers need the same batches one after the
-   *  other. */
-  framesOf(batch: Batch, concerned?: Concerned): Frames {
-    if (this.#batch === batch) return this.#frames
-    const known = this.#others?.get(batch)
-    if (known !== undefined) return known
-    if (this.#batch !== undefined) (this.#others ??= new Map()).set(this.#batch, this.#frames)
-    this.#frames = this.#encode(batch, concerned)
-    this.#batch = batch
-    return this.#frames
-  }
-
-  /** Drops the results. An audience may get no event for hours, and a batch holds all contents of
-   *  its revision. */
-  forget(): void {
-    this.#batch = undefined
-    this.#frames = nothing
-    this.#others = undefined
-  }
-
-  #encode({ revision, events }: Batch, concerned: Concerned | undefined): Frames {
+  /** The frame of an event. It is made when somebody comes to it, however many its batch has, and
+   *  kept until `forget`, because watchers need the same ones one after the other. */
+  frameOf(event: Event, revision: Revision, need: FrameNeed): Framed {
+    if (this.#event === event) return this.#framed
+    if (this.#others?.has(event) === true) return this.#others.get(event)
     const { range, frameOf } = this.spec
-    const need = concerned?.need ?? 'behind'
-    const frames: Uint8Array[] = []
-    for (const event of concerned?.events ?? events) {
-      if (!inRange(event.key, range)) continue
-      const framed = frameOf(event, revision, need)
-      if (framed === 'inexact' || framed === 'later') return framed
-      if (framed !== undefined) frames.push(framed)
-    }
-    return frames
+    if (!inRange(event.key, range)) return undefined
+    if (this.#event !== undefined) (this.#others ??= new Map()).set(this.#event, this.#framed)
+    this.#framed = frameOf(event, revision, need)
+    this.#event = event
+    return this.#framed
+  }
+
+  /** Drops the frames. An audience may get no event for hours, and an event holds values. */
+  forget(): void {
+    this.#event = undefined
+    this.#framed = undefined
+    this.#others = undefined
   }
 }

@@ -4,15 +4,23 @@
 
 import { CacheError } from '../base/errors.ts'
 import type { Revision } from '../base/revision.ts'
-import type { Batch, Event } from '../store/event.ts'
+import type { Batch } from '../store/event.ts'
 import { Audience, type Concerned, type AudienceSpec } from './audience.ts'
-import { Interest } from './interest.ts'
-import { type WatchedHistory, Watcher, type WatcherSink } from './watcher.ts'
+import { Interest, type Survey } from './interest.ts'
+import { lookAheadEvents, type WatchedHistory, Watcher, type WatcherSink } from './watcher.ts'
 
 export interface HubOptions {
   readonly history: WatchedHistory
   /** Called when there is work for `run`; not again before `run` was called. */
   readonly onWork: () => void
+}
+
+/** A batch with many events, of which it is not known yet whom they concern. */
+interface Surveyed {
+  readonly batch: Batch
+  readonly survey: Survey
+  /** Those who were live, and stand before it. */
+  readonly watchers: readonly Watcher[]
 }
 
 export class Hub {
@@ -26,6 +34,8 @@ export class Hub {
   #catchingUp: Watcher[] = []
   /** Watchers that wait before a batch that cannot be shown yet. */
   readonly #held = new Set<Watcher>()
+  /** Batches to look through, the oldest first. */
+  readonly #surveys: Surveyed[] = []
   #isRunDue = false
   #size = 0
 
@@ -76,14 +86,18 @@ export class Hub {
     this.#interest.delete(audience)
   }
 
-  /** Publishes a batch, which is in the history already, to the live watchers that it may
-   *  concern. */
+  /** Publishes a batch, which is in the history already, to the live watchers that it may concern:
+   *  at once, or by and by if it has many events. */
   publish(batch: Batch): void {
+    if (batch.events.length > lookAheadEvents) {
+      this.#survey(batch)
+      return
+    }
     const concerned = this.#interest.concerned(batch.events)
     const isShared = isAnyTwice([...concerned.values()])
-    for (const [audience, events] of concerned) {
+    for (const [audience, indexes] of concerned) {
       const isAlone = !isShared && audience.watchers.size === 1
-      this.#deliver(audience, batch, { events, need: isAlone ? 'alone' : 'together' })
+      this.#deliver(audience, batch, { indexes, need: isAlone ? 'alone' : 'together' })
     }
   }
 
@@ -99,8 +113,7 @@ export class Hub {
 
   /** The sink of a lagging watcher accepts more. */
   resume(watcher: Watcher): void {
-    if (watcher.state !== 'lagging' || !watcher.isWaiting) return
-    watcher.resume()
+    if (!watcher.resume()) return
     this.#catchingUp.push(watcher)
     this.#wantRun()
   }
@@ -112,10 +125,11 @@ export class Hub {
     for (const watcher of held) this.resume(watcher)
   }
 
-  /** Lets watchers catch up, a share each, until the slice is over or all have. Calls `onWork` if
-   *  work is left. */
+  /** Looks through large batches, and lets watchers catch up, a share each, until the slice is over
+   *  or all have. Calls `onWork` if work is left. */
   run(isOver: () => boolean): void {
     this.#isRunDue = false
+    while (this.#surveys.length > 0 && !isOver()) this.#surveyOn(this.#surveys[0]!)
     const audiences = new Set<Audience<Watcher>>()
     const watchers = this.#catchingUp
     let done = 0
@@ -130,7 +144,29 @@ export class Hub {
     }
     for (const audience of audiences) audience.forget()
     this.#catchingUp = watchers.slice(done)
-    if (this.#catchingUp.length > 0) this.#wantRun()
+    if (this.#catchingUp.length > 0 || this.#surveys.length > 0) this.#wantRun()
+  }
+
+  /** Nobody is told of what comes after the batch before the batch itself: who is live stands
+   *  before it, until it is known whom it concerns. */
+  #survey(batch: Batch): void {
+    const watchers: Watcher[] = []
+    for (const audience of this.#audiences.values()) {
+      for (const watcher of audience.watchers) if (watcher.stand(batch)) watchers.push(watcher)
+    }
+    if (watchers.length === 0) return
+    this.#surveys.push({ batch, survey: this.#interest.survey(batch.events), watchers })
+    this.#wantRun()
+  }
+
+  #surveyOn({ batch, survey, watchers }: Surveyed): void {
+    if (!survey.step(surveyEvents)) return
+    this.#surveys.shift()
+    const concerned = survey.concerned()
+    for (const watcher of watchers) {
+      watcher.go(batch, concerned.get(watcher.audience))
+      this.resume(watcher)
+    }
   }
 
   /** Writes a batch to the live watchers of one audience. It is encoded for the first of them;
@@ -138,8 +174,7 @@ export class Hub {
   #deliver(audience: Audience<Watcher>, batch: Batch, concerned: Concerned): void {
     for (const watcher of audience.watchers) {
       if (watcher.state !== 'live') continue
-      if (audience.framesOf(batch, concerned).length === 0) break
-      watcher.deliver(batch)
+      watcher.deliver(batch, concerned)
       if (watcher.isHeld) this.#held.add(watcher)
     }
     audience.forget()
@@ -153,10 +188,13 @@ export class Hub {
 }
 
 /** True if one event concerns several audiences. Those of shards are each in one of them. */
-function isAnyTwice(lists: readonly (readonly Event[])[]): boolean {
-  const count = lists.reduce((sum, events) => sum + events.length, 0)
+function isAnyTwice(lists: readonly (readonly number[])[]): boolean {
+  const count = lists.reduce((sum, indexes) => sum + indexes.length, 0)
   return lists.length > 1 && new Set(lists.flat()).size < count
 }
+
+/** Events that are looked up before the clock is asked. */
+const surveyEvents = 64
 
 /** The number of events that one watcher may take from the history before the next one's turn: well
  *  under a millisecond, even if all must be encoded. */

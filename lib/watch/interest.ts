@@ -30,6 +30,13 @@ export class Interest {
   readonly #byShard = new Map<string, ShardedPlaces>()
   readonly #byFolder = new Map<Key, Set<Audience<Watcher>>>()
   readonly #others = new Set<Audience<Watcher>>()
+  readonly #places: Places = {
+    byKey: this.#byKey,
+    byIndex: this.#byIndex,
+    byShard: this.#byShard,
+    byFolder: this.#byFolder,
+    others: this.#others,
+  }
 
   add(audience: Audience<Watcher>): void {
     const { range, requires, shards } = audience.spec
@@ -67,22 +74,16 @@ export class Interest {
     else this.#others.delete(audience)
   }
 
-  /** The audiences that the events may concern, each with those events, in order. */
-  concerned(events: readonly Event[]): Map<Audience<Watcher>, Event[]> {
-    const concerned = new Map<Audience<Watcher>, Event[]>()
-    for (const event of events) {
-      const { key } = event
-      this.#noteFolders(concerned, event)
-      for (const audience of this.#others) note(concerned, audience, event)
-      for (const audience of this.#byKey.get(key) ?? []) note(concerned, audience, event)
-      for (const { termsOf, places } of this.#byIndex.values()) {
-        for (const term of termsAround(termsOf, event)) {
-          for (const audience of places.get(term) ?? []) note(concerned, audience, event)
-        }
-      }
-      for (const sharded of this.#byShard.values()) noteShards(concerned, sharded, event)
-    }
-    return concerned
+  /** The audiences that these few events may concern, each with their indexes, in order. */
+  concerned(events: readonly Event[]): Map<Audience<Watcher>, readonly number[]> {
+    const survey = this.survey(events)
+    survey.step(events.length)
+    return survey.concerned()
+  }
+
+  /** Finds out the same in steps. Audiences that are added meanwhile may be given less. */
+  survey(events: readonly Event[]): Survey {
+    return new Survey(events, this.#places)
   }
 
   #placesOf({ field, highOf }: RequiredShards, folder: Key): ShardPlaces<Audience<Watcher>> {
@@ -92,36 +93,126 @@ export class Interest {
     if (places === undefined) known.byFolder.set(folder, (places = new ShardPlaces()))
     return places
   }
+}
 
-  /** A key is in few folders: those of its resource and of its namespace. */
-  #noteFolders(concerned: Map<Audience<Watcher>, Event[]>, event: Event): void {
-    if (this.#byFolder.size === 0) return
+type Place = ReadonlySet<Audience<Watcher>>
+
+interface Places {
+  readonly byKey: ReadonlyMap<Key, Place>
+  readonly byIndex: ReadonlyMap<string, TermPlaces>
+  readonly byShard: ReadonlyMap<string, ShardedPlaces>
+  readonly byFolder: ReadonlyMap<Key, Place>
+  readonly others: Place
+}
+
+/** A batch of so many events gives each audience exactly those that may concern it. Of more, it is
+ *  given all where telling them apart would cost as much. */
+const exactMaxEvents = 16
+
+/** Events by whom they may concern. All audiences of a place share a list of indexes, so that what
+ *  is held is proportional to the events and not to who watches. */
+export class Survey {
+  readonly #events: readonly Event[]
+  readonly #places: Places
+  readonly #lists = new Map<Place, number[]>()
+  readonly #ofShards = new Map<Audience<Watcher>, number[]>()
+  #next = 0
+
+  constructor(events: readonly Event[], places: Places) {
+    this.#events = events
+    this.#places = places
+  }
+
+  /** Looks up so many more events. True if all have been. */
+  step(maxEvents: number): boolean {
+    const end = Math.min(this.#events.length, this.#next + maxEvents)
+    while (this.#next < end) this.#lookUp(this.#next++)
+    return this.#next === this.#events.length
+  }
+
+  /** The audiences that the events may concern, each with the indexes of those. */
+  concerned(): Map<Audience<Watcher>, readonly number[]> {
+    const concerned = new Map<Audience<Watcher>, readonly number[]>()
+    const all = this.#events.length === 1 ? onlyEvent : [...this.#events.keys()]
+    for (const audience of this.#places.others) this.#give(concerned, audience, all)
+    for (const [place, list] of this.#lists) {
+      for (const audience of place) {
+        const known = concerned.get(audience)
+        const isExact = all.length <= exactMaxEvents
+        if (known === undefined) this.#give(concerned, audience, list)
+        else concerned.set(audience, isExact ? both(known, list) : all)
+      }
+    }
+    for (const [audience, list] of this.#ofShards) this.#give(concerned, audience, list)
+    return concerned
+  }
+
+  #give(
+    concerned: Map<Audience<Watcher>, readonly number[]>,
+    audience: Audience<Watcher>,
+    list: readonly number[],
+  ): void {
+    const { range } = audience.spec
+    const isInside = (i: number): boolean => inRange(this.#events[i]!.key, range)
+    const isExact = this.#events.length <= exactMaxEvents
+    const inside = !isExact || list.every(isInside) ? list : list.filter(isInside)
+    if (inside.length > 0) concerned.set(audience, inside)
+  }
+
+  #lookUp(i: number): void {
+    const event = this.#events[i]!
+    const { byKey, byIndex, byShard, byFolder } = this.#places
     const { key } = event
-    for (let end = key.indexOf('/') + 1; end > 0; end = key.indexOf('/', end) + 1) {
-      const audiences = this.#byFolder.get(key.slice(0, end) as Key)
-      if (audiences !== undefined) for (const one of audiences) note(concerned, one, event)
+    this.#note(byKey.get(key), i)
+    if (byFolder.size > 0) for (const folder of foldersOf(key)) this.#note(byFolder.get(folder), i)
+    for (const { termsOf, places } of byIndex.values()) {
+      for (const term of termsAround(termsOf, event)) this.#note(places.get(term), i)
+    }
+    for (const sharded of byShard.values()) this.#noteShards(sharded, i)
+  }
+
+  #note(place: Place | undefined, i: number): void {
+    if (place === undefined) return
+    const list = this.#lists.get(place)
+    if (list !== undefined) list.push(i)
+    else this.#lists.set(place, [i])
+  }
+
+  /** An object is hashed once for all audiences, and only if somebody wants a shard of its
+   *  folder. */
+  #noteShards({ highOf, byFolder }: ShardedPlaces, i: number): void {
+    const event = this.#events[i]!
+    const take = (audience: Audience<Watcher>): void => {
+      const list = this.#ofShards.get(audience)
+      if (list === undefined) this.#ofShards.set(audience, [i])
+      else if (list.at(-1) !== i) list.push(i)
+    }
+    let highs: ReadonlySet<number | undefined> | undefined
+    for (const folder of foldersOf(event.key)) {
+      const places = byFolder.get(folder)
+      if (places === undefined) continue
+      highs ??= highsAround(highOf, event)
+      for (const high of highs) {
+        if (high === undefined) places.all(take)
+        else places.each(high, take)
+      }
     }
   }
 }
 
-/** An object is hashed once for all audiences, and only if somebody wants a shard of its folder. */
-function noteShards(
-  concerned: Map<Audience<Watcher>, Event[]>,
-  { highOf, byFolder }: ShardedPlaces,
-  event: Event,
-): void {
-  const { key } = event
-  let highs: ReadonlySet<number | undefined> | undefined
+const onlyEvent: readonly number[] = [0]
+
+function both(some: readonly number[], others: readonly number[]): readonly number[] {
+  return [...new Set([...some, ...others])].sort((a, b) => a - b)
+}
+
+/** The folders that a key is in: few, those of its resource and of its namespace. */
+function foldersOf(key: Key): Key[] {
+  const folders: Key[] = []
   for (let end = key.indexOf('/') + 1; end > 0; end = key.indexOf('/', end) + 1) {
-    const places = byFolder.get(key.slice(0, end) as Key)
-    if (places === undefined) continue
-    highs ??= highsAround(highOf, event)
-    const take = (audience: Audience<Watcher>): void => note(concerned, audience, event)
-    for (const high of highs) {
-      if (high === undefined) places.all(take)
-      else places.each(high, take)
-    }
+    folders.push(key.slice(0, end) as Key)
   }
+  return folders
 }
 
 /** An object that was made again under the same name is another one, and may be in another
@@ -152,17 +243,6 @@ function removeFrom<K>(
   const place = places.get(key)
   place?.delete(audience)
   if (place?.size === 0) places.delete(key)
-}
-
-function note(
-  concerned: Map<Audience<Watcher>, Event[]>,
-  audience: Audience<Watcher>,
-  event: Event,
-): void {
-  if (!inRange(event.key, audience.spec.range)) return
-  const events = concerned.get(audience)
-  if (events === undefined) concerned.set(audience, [event])
-  else if (events.at(-1) !== event) events.push(event)
 }
 
 function placeIn<K>(places: Map<K, Set<Audience<Watcher>>>, key: K): Set<Audience<Watcher>> {

@@ -26,6 +26,6 @@ export function faultySink(connection: FaultyWatch, faults: ChosenFaults): Watch
       return false
     },
     expired: oldest => connection.expired(oldest),
-    inexact: revision => connection.inexact(revision),
+    inexact: (revision, isBegun) => connection.inexact(revision, isBegun),
   }
 }

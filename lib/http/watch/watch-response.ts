@@ -119,7 +119,10 @@ export class WatchResponse implements WatcherSink, Sender {
     this.end('expired')
   }
 
-  inexact(): void {
+  /** A client that has a part of a batch would continue behind all of it: it is told to list
+   *  again. */
+  inexact(revision: Revision, isBegun: boolean): void {
+    if (isBegun) this.write(this.framing.expired(this.#watcher?.position ?? revision, revision))
     this.end('inexact')
   }
 

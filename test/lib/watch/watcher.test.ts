@@ -5,7 +5,7 @@ import type { Audience } from '../../../lib/watch/audience.ts'
 import { Watcher } from '../../../lib/watch/watcher.ts'
 
 t.test('a history that goes back ends the process, and no watcher is told twice', async t => {
-  const audience = { framesOf: () => [] } as unknown as Audience<Watcher>
+  const audience = { frameOf: () => undefined } as unknown as Audience<Watcher>
   const old: Batch = { revision: revision(3), events: [], appliedAtMs: 0 }
   const history = { revision: revision(9), oldest: revision(0), next: () => old }
   const sink = { write: () => true, expired: () => {}, inexact: () => {} }

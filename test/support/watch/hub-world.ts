@@ -55,6 +55,8 @@ export class CountingSink implements WatcherSink {
   room: number
   expiredAt: number | undefined
   inexactAt: number | undefined
+  /** A part of the batch that cannot be told was written. */
+  isCutOff = false
 
   constructor(room: number = Infinity) {
     this.room = room
@@ -67,8 +69,9 @@ export class CountingSink implements WatcherSink {
   expired(oldest: Revision): void {
     this.expiredAt = oldest
   }
-  inexact(at: Revision): void {
+  inexact(at: Revision, isBegun: boolean): void {
     this.inexactAt = at
+    this.isCutOff = isBegun
   }
 }
 
