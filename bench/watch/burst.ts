@@ -4,7 +4,7 @@
 
 import type { BenchOptions, BenchTable, Floor } from '../bench.ts'
 import type { Child } from './child.ts'
-import type { GetsReport, TakeReport } from './orders.ts'
+import type { GetsReport, TakeReport, UsageReport } from './orders.ts'
 import { startChild } from './processes.ts'
 
 interface Scale {
@@ -37,24 +37,22 @@ export async function measureBurst({ size, progress }: BenchOptions): Promise<{
   const watchers = await startChild('burst-watchers', 'others')
   const bystander = await startChild('burst-watchers', 'others')
   const children = [source, server, ceiling, watchers, bystander].map(({ child }) => child)
-  const [ports, rows, met] = [[server.hello, ceiling.hello].map(Number), [], []] as [
-    number[],
-    (string | number)[][],
-    Floor[],
-  ]
-  const [ours = 0, theirs = 0] = ports
+  const [ours, theirs] = [Number(server.hello), Number(ceiling.hello)]
+  const rows: (string | number)[][] = []
+  const met: Floor[] = []
   const burst = { source: source.child, watchers: watchers.child, bystander: bystander.child }
   try {
     for (const count of scale.watchers) {
       progress(`${scale.objects} objects are deleted, ${count} watch them`)
       await source.child.ask({ type: 'make', objects: scale.objects })
       await ceiling.child.ask({ type: 'copy', port: ours, path: listPath })
-      // Once more where code is compiled.
       const frames = Math.min(scale.objects, Math.floor(scale.ceilingFrames / count))
       await burst.watchers.ask({ type: 'watch all', port: theirs, path: '/', watchers: count })
-      const bare = await pour(burst.watchers, ceiling.child, frames)
-      const bareMs = (bare.restMs * scale.objects) / frames
-      const got = await deleteAll(burst, { port: ours, watchers: count, objects: scale.objects })
+      const bare = await costOf(ceiling.child, () => pour(burst.watchers, ceiling.child, frames))
+      const part = scale.objects / frames
+      const bareMs = bare.restMs * part
+      const order = { port: ours, watchers: count, objects: scale.objects }
+      const got = await costOf(server.child, () => deleteAll(burst, order))
       const name = `${scale.objects} deleted, ${count} watchers`
       const times = got.restMs / bareMs
       const { times: most, lateMs } = floors
@@ -69,20 +67,35 @@ export async function measureBurst({ size, progress }: BenchOptions): Promise<{
         },
       )
       const ms = [got.firstMs, got.restMs, bareMs].map(Math.round)
-      rows.push([count, ...ms, times.toFixed(2), got.gets, got.lateMaxMs.toFixed(1)])
+      const cpus = [got.cpuSeconds.toFixed(2), (bare.cpuSeconds * part).toFixed(2)]
+      rows.push([count, ...ms, times.toFixed(2), ...cpus, got.gets, got.lateMaxMs.toFixed(1)])
     }
   } finally {
     for (const child of children.toReversed()) await child.stop()
   }
   const title = `${scale.objects} objects deleted at once`
-  const columns = ['watchers', 'to the first ms', 'to the last ms', 'bare ms', 'times', 'gets']
-  return { table: { title, columns: [...columns, 'latest get ms'], rows }, floors: met }
+  const times = ['to the first ms', 'from there to the last ms', 'bare ms', 'times']
+  const columns = ['watchers', ...times, 'cpu s', 'bare cpu s', 'gets', 'latest get ms']
+  return { table: { title, columns, rows }, floors: met }
 }
 
 interface Burst {
   readonly source: Child
   readonly watchers: Child
   readonly bystander: Child
+}
+
+/** Something that is done, and the time of a process's processor that it took. */
+async function costOf<T>(child: Child, task: () => Promise<T>): Promise<T & Cost> {
+  const usage = { type: 'usage', isSettled: false }
+  const before = await child.ask<UsageReport>(usage)
+  const result = await task()
+  const after = await child.ask<UsageReport>(usage)
+  return { ...result, cpuSeconds: after.cpuSeconds - before.cpuSeconds }
+}
+
+interface Cost {
+  readonly cpuSeconds: number
 }
 
 async function deleteAll(

@@ -102,8 +102,8 @@ async function pour({ frames }: PourOrder): Promise<void> {
   const each = framesOf(Buffer.concat(pieces)).slice(0, frames)
   const all = [...responses].map(async response => {
     for (const [i, bytes] of each.entries()) {
-      if (!response.write(bytes))
-        await new Promise<void>(resolve => response.once('drain', resolve))
+      const isFull = !response.write(bytes)
+      if (isFull) await new Promise<void>(resolve => response.once('drain', resolve))
       // Others have their turn, as they have when a buffer is full.
       else if (i % 64 === 0) await new Promise(resolve => setImmediate(resolve))
     }

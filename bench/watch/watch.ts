@@ -100,7 +100,12 @@ async function measure(options: BenchOptions): Promise<BenchResult> {
   const isBurstOnly = hasBurst && only.length > 0
   const burst = hasBurst ? await measureBurst(options) : undefined
   if (burst !== undefined && isBurstOnly) {
-    return { tables: [burst.table], floors: burst.floors, resultHash: 'none' }
+    const hash = createHash('sha256').update(JSON.stringify(burst.table.columns))
+    return {
+      tables: [burst.table],
+      floors: burst.floors,
+      resultHash: hash.digest('hex').slice(0, 16),
+    }
   }
   const watches = await measureWatches(options)
   if (burst === undefined) return watches

@@ -137,7 +137,7 @@ export class Hub {
       const watcher = watchers[done++]!
       if (watcher.state !== 'lagging') continue
       audiences.add(watcher.audience)
-      watcher.catchUp(shareMaxEvents)
+      watcher.catchUp(shareMaxEvents, this.#size === 1 ? 'alone' : 'behind')
       if (watcher.isHeld) this.#held.add(watcher)
       // It continues after the others, so that a watcher which is far behind does not delay them.
       if (watcher.state === 'lagging' && !watcher.isWaiting) watchers.push(watcher)

@@ -130,7 +130,7 @@ export class Watcher {
   }
 
   /** Passes up to so many events after the position; becomes live when none are left. */
-  catchUp(maxEvents: number): void {
+  catchUp(maxEvents: number, need: FrameNeed = 'behind'): void {
     let left = maxEvents
     while (this.#state === 'lagging' && left > 0) {
       const batch = this.#history.next(this.#position)
@@ -142,7 +142,7 @@ export class Watcher {
         const before = this.#passed
         const count = this.#indexes?.length ?? batch.events.length
         const end = Math.min(count, before + left)
-        if (!this.#send(batch, end, 'behind')) break
+        if (!this.#send(batch, end, need)) break
         left -= end - before
       }
     }
