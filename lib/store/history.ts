@@ -31,7 +31,7 @@ import { Snapshot, type SnapshotParts } from './snapshot.ts'
 export interface HistoryBounds {
   readonly maxBatches: number
   readonly maxAgeMs: number
-  /** Bytes that only the history keeps alive: see `bytesOf`. */
+  /** Bytes that only the history keeps alive: see `bytesOf`. A large batch may exceed it. */
   readonly maxBytes: number
 }
 
@@ -68,6 +68,13 @@ interface Kept {
 /** At most this many changes, or one batch, are between two snapshots. With 512 a change leaves 200
  *  bytes less on the heap, and reading at an old revision takes a millisecond. */
 const changesBetween = 32
+
+/** A batch of more than this part of the bytes is large: a transaction that deletes tens of
+ *  thousands of objects. Its values were all held until then, so that to hold them a little longer
+ *  takes no more memory than there was; without it all who watch would have to list again. */
+const largeShare = 8
+/** For so long such a batch may be kept beyond the bound, up to twice the bound. */
+const largeLeastMs = 30_000
 
 export class History {
   readonly #bounds: HistoryBounds
@@ -144,10 +151,19 @@ export class History {
   trim(nowMs: number): void {
     const { maxBatches, maxBytes } = this.#bounds
     for (let first = this.#steps.first; first !== undefined; first = this.#steps.first) {
-      const isOver = this.#steps.size > maxBatches || this.#bytes > maxBytes
+      const isTooMuch = this.#bytes > maxBytes && !this.#isAwaited(first, nowMs)
+      const isOver = this.#steps.size > maxBatches || isTooMuch
       if (!isOver && !this.#isTooOld(first, nowMs)) return
       this.#shift(first)
     }
+  }
+
+  /** Whether it is a large batch that all who watch may be on their way through. */
+  #isAwaited(first: Step, nowMs: number): boolean {
+    const { maxBytes } = this.#bounds
+    // An ordinary step is dropped without reading it.
+    const isLarge = (this.#weights.first ?? 0) > maxBytes / largeShare
+    return isLarge && this.#bytes <= 2 * maxBytes && nowMs < first.appliedAtMs + largeLeastMs
   }
 
   #isTooOld(first: Step, nowMs: number): boolean {

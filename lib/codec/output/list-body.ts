@@ -17,6 +17,7 @@ import {
   itemsOfRun,
   noteKept,
   partOfKept,
+  partsOfRun,
 } from './segments.ts'
 import type { ObjectEncoder, OutputForm } from './object-encoder.ts'
 import {
@@ -261,12 +262,15 @@ function* itemPieces(
       }
       continue
     }
-    const keep = { cache, shared, sparedBytes: size?.sparedBytes, isLong: ++leaves > longLeaves }
-    const items = run.from === run.to ? noItems : itemsOfRun(run, perItem, keep)
-    if (isNoted && !(items instanceof NotExact) && isWhole(run)) noteKept(items)
-    yield items
-    if (items instanceof NotExact) return
-    size?.add(run.to - run.from, items.length)
+    const isLong = ++leaves > longLeaves
+    for (const part of partsOfRun(run, perItem.segmentName, cache)) {
+      const keep = { cache, shared, sparedBytes: size?.sparedBytes, isLong }
+      const items = part.from === part.to ? noItems : itemsOfRun(part, perItem, keep)
+      if (isNoted && !(items instanceof NotExact) && isWhole(part)) noteKept(items)
+      yield items
+      if (items instanceof NotExact) return
+      size?.add(part.to - part.from, items.length)
+    }
   }
 }
 

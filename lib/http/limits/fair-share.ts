@@ -4,6 +4,7 @@ import type { CancelTimer, Clock } from '../../base/clock.ts'
 import { entriesToLookAt } from '../../kube/selectors/index-choice.ts'
 import { openSelectorSize } from '../../kube/selectors/selector-size.ts'
 import { shardParameter } from '../../kube/request/list-options.ts'
+import { tooManyRequests } from '../../kube/status.ts'
 import type { RequestTarget } from '../../kube/request/request.ts'
 import type { ListPlan, WatchPlan } from '../../kube/read-plan.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
@@ -22,7 +23,7 @@ const heldMinBytes = 64 * 1024
 export interface SharedRequest {
   /** Undefined without authorization. */
   readonly grant: Pick<Grant, 'user' | 'learnName'> | undefined
-  readonly exchange: Pick<Exchange, 'peer' | 'onClose'>
+  readonly exchange: Pick<Exchange, 'peer' | 'onClose' | 'stalled'>
 }
 
 /** Counts a request as one of its user's. Call the returned function when it is over. */
@@ -52,33 +53,46 @@ export async function takeTurn(
 ): Promise<Turn> {
   if (fairness === undefined) return { pace: clock, end: nothing }
   const user = userOf(request)
-  if (isLong(plan, snapshot)) {
-    const end = await fairness.place(plan.type, user, request.signal)
-    return { pace: plan.type === 'list' ? new PacedClock(clock, fairness, user) : clock, end }
-  }
-  if (plan.type === 'list' && fairness.takesPlaces(user)) {
-    return { pace: clock, end: await fairness.place('page', user, request.signal) }
+  const kind = isLong(plan, snapshot) ? plan.type : undefined
+  if (kind !== undefined || (plan.type === 'list' && fairness.takesPlaces(user))) {
+    const { exchange, signal } = request
+    const slot = new Slot(() => fairness.place(kind ?? 'page', user, signal))
+    await slot.take()
+    exchange.stalled = () => slot.giveBack()
+    const end = (): void => {
+      exchange.stalled = undefined
+      slot.giveBack()
+    }
+    return { pace: kind === 'list' ? new PacedClock(clock, fairness, { user, slot }) : clock, end }
   }
   fairness.noteSmall(user)
   await clock.yield('soon')
   return { pace: clock, end: nothing }
 }
 
-/** Counts a watch as one of its user's as long as it is open. Without authorization users are not
- *  distinguished, because all clients may have one address. */
+/** Counts a watch as one of its user's as long as it is open, with what it holds. Without
+ *  authorization users are not distinguished in the number of watches, because all clients may have
+ *  one address. */
 export function holdWatch(
-  { grant, exchange }: SharedRequest,
+  request: SharedRequest,
   { query }: RequestTarget,
   fairness: Fairness | undefined,
-): void {
-  if (fairness === undefined) return
+): HeldBytes | undefined {
+  if (fairness === undefined) return undefined
+  const { grant, exchange } = request
   const selectorBytes =
     openSelectorSize(query.text('labelSelector'), 'labels') +
     openSelectorSize(query.text('fieldSelector'), 'fields') +
     query.text(shardParameter).length
   const user = grant?.user()
   if (user !== undefined && fairness.isCrowded(user)) grant?.learnName()
-  exchange.onClose(fairness.watch({ user, selectorBytes }))
+  const end = fairness.watch({ user, selectorBytes })
+  const held = new HeldBytes(fairness, userOf(request))
+  exchange.onClose(() => {
+    end()
+    held.release()
+  })
+  return held
 }
 
 /** Notes a get, which the long work of others must not delay. */
@@ -86,17 +100,46 @@ export function noteGet(request: SharedRequest, fairness: Fairness | undefined):
   fairness?.noteSmall(userOf(request))
 }
 
+/** A slot for as long as its request has work to do: it goes back when the client takes nothing of
+ *  what was made, and is waited for again when more is to be made. */
+class Slot {
+  readonly #place: () => Promise<() => void>
+  #free = nothing
+  #isTaken = false
+
+  constructor(place: () => Promise<() => void>) {
+    this.#place = place
+  }
+
+  async take(): Promise<void> {
+    this.#free = await this.#place()
+    this.#isTaken = true
+  }
+
+  giveBack(): void {
+    this.#isTaken = false
+    this.#free()
+  }
+
+  /** Has it again. Who has waited for too long goes on without one: a part was sent already. */
+  async takeAgain(): Promise<void> {
+    if (!this.#isTaken) await this.take().catch(nothing)
+  }
+}
+
 /** A clock whose `yield` waits for the turn of a whole list. */
 class PacedClock implements Clock {
   readonly #clock: Clock
   readonly #fairness: Fairness
   readonly #user: string
+  readonly #slot: Slot
   #sinceMs: number
 
-  constructor(clock: Clock, fairness: Fairness, user: string) {
+  constructor(clock: Clock, fairness: Fairness, { user, slot }: { user: string; slot: Slot }) {
     this.#clock = clock
     this.#fairness = fairness
     this.#user = user
+    this.#slot = slot
     this.#sinceMs = clock.monotonicMs()
   }
 
@@ -113,7 +156,9 @@ class PacedClock implements Clock {
   }
 
   async yield(): Promise<void> {
-    await this.#fairness.pace(this.#user, this.#clock.monotonicMs() - this.#sinceMs)
+    const workedMs = this.#clock.monotonicMs() - this.#sinceMs
+    await this.#slot.takeAgain()
+    await this.#fairness.pace(this.#user, workedMs)
     this.#sinceMs = this.#clock.monotonicMs()
   }
 }
@@ -126,6 +171,48 @@ export function holdFor(
 ): void {
   if (bytes < heldMinBytes || fairness === undefined) return
   request.exchange.onClose(fairness.hold(userOf(request), bytes, kind))
+}
+
+/** Bytes that are made for a watch and that its client has not taken yet. It lives as long as the
+ *  watch, and holds nothing of its request. */
+export class HeldBytes {
+  readonly #fairness: Fairness
+  readonly #user: string
+  #letGo: (() => void)[] | undefined = undefined
+  #bytes = 0
+
+  constructor(fairness: Fairness, user: string) {
+    this.#fairness = fairness
+    this.#user = user
+  }
+
+  /** Counts so many bytes in place of fewer before. False if the user may not hold so much. */
+  atLeast(bytes: number): boolean {
+    const more = bytes - this.#bytes
+    if (bytes < heldMinBytes || more <= 0) return true
+    try {
+      const letGo = this.#fairness.hold(this.#user, more, 'watch')
+      if (this.#letGo === undefined) this.#letGo = [letGo]
+      else this.#letGo.push(letGo)
+    } catch {
+      return false
+    }
+    this.#bytes = bytes
+    return true
+  }
+
+  release(): void {
+    const letGo = this.#letGo
+    if (letGo === undefined) return
+    this.#letGo = undefined
+    this.#bytes = 0
+    for (const one of letGo) one()
+  }
+}
+
+/** The refusal of a watch whose first events are too much. */
+export function tooMuchHeld(): Error {
+  return tooManyRequests('clients of the user have not read too much, please try again later', 1)
 }
 
 function isLong(plan: ListPlan | WatchPlan, snapshot: Snapshot): boolean {

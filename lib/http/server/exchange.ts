@@ -55,6 +55,8 @@ export interface Exchange {
   readonly isFlushing: boolean
   /** For how long writing the response has waited for the client to read. */
   socketMs?: number | undefined
+  /** Called when the client has taken nothing for a moment: its place in a line goes to others. */
+  stalled?: (() => void) | undefined
   /** Bytes of the body so far, of one that is sent by lib/http/server/respond.ts. */
   sentBytes?: number | undefined
   /** Sets status and headers; once, before any write. `length` is that of the body, if it is

@@ -21,6 +21,9 @@ export type Outcome = 'sent' | 'left' | 'slow'
  *  in a minute. */
 export const slowReaderTimeoutMs = 60_000
 
+/** A client that reads what it has asked for takes something within this time, wherever it is. */
+const stallMs = 100
+
 /** A client that has not read a whole response after this long is cut off, however steadily it
  *  reads. kube-apiserver allows 60 s for a whole request; a list of a gigabyte over a line of 20
  *  Mbit/s takes 7 minutes. */
@@ -104,12 +107,15 @@ export function writable(
   return new Promise(resolve => {
     let cancel: CancelTimer = () => {}
     let ignoreClose = (): void => {}
+    const { stalled } = exchange
+    const cancelStall = stalled && clock.setTimer(stallMs, stalled)
     let isSettled = false
     const settle = (outcome: Outcome): void => {
       if (isSettled) return
       isSettled = true
       exchange.socketMs = (exchange.socketMs ?? 0) + clock.monotonicMs() - startMs
       cancel()
+      cancelStall?.()
       ignoreClose()
       resolve(outcome)
     }

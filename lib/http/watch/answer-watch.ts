@@ -21,7 +21,7 @@ import type { RequestContext } from '../exchange/request-context.ts'
 import type { UpstreamSide } from '../exchange/upstream-side.ts'
 import type { Fairness } from '../limits/fairness.ts'
 import { gated, answerForm } from '../exchange/answer-form.ts'
-import { holdWatch } from '../limits/fair-share.ts'
+import { type HeldBytes, holdWatch, tooMuchHeld } from '../limits/fair-share.ts'
 import { answerMaxMs, writable } from '../server/respond.ts'
 import { type Frames, InitialState, type StateServices } from './initial-state.ts'
 import { WatchResponse } from './watch-response.ts'
@@ -78,18 +78,20 @@ export async function answerWatch(
   if (beginning.value instanceof NotExact && !isUnanswerable(form)) {
     return notShown(plan.resource, beginning.value, upstream)
   }
-  holdWatch(context, context.target, services.fairness)
+  const held = holdWatch(context, context.target, services.fairness)
+  const firstBytes = beginning.value instanceof Uint8Array ? beginning.value.length : 0
+  if (held?.atLeast(firstBytes) === false) throw tooMuchHeld()
   respondTo(context, mediaType, isZipped)
   exchange.flush()
   const framing = framingOf(plan.resource, encoder, form)
   const { outbox, reports } = watches
   const events = reports?.of(plan.resource)
-  const connection = new WatchResponse(exchange, framing, { outbox, events, isZipped })
+  const connection = new WatchResponse(exchange, framing, { outbox, events, held, isZipped })
   const letGo = context.grant?.watch(() => connection.end())
   if (letGo !== undefined) exchange.onClose(letGo)
   const bookmark =
     hasState && start.hasEndBookmark ? framing.bookmark(snapshot.revision, true) : undefined
-  const state = { connection, beginning, rest: frames, initial, bookmark }
+  const state = { connection, held, beginning, rest: frames, initial, bookmark }
   if (!(await sendState(context, state, clock))) return undefined
   if (bookmark !== undefined) {
     reports?.listed(plan.resource, listScopeOf(plan), clock.monotonicMs() - context.startMs)
@@ -168,6 +170,7 @@ function isUnanswerable({ rendering }: OutputForm): boolean {
 
 interface StateFrames {
   readonly connection: WatchResponse
+  readonly held: HeldBytes | undefined
   readonly beginning: IteratorResult<Uint8Array | NotExact, void>
   readonly rest: Frames
   readonly initial: InitialState
@@ -182,7 +185,7 @@ async function sendState(
   state: StateFrames,
   clock: Clock,
 ): Promise<boolean> {
-  const { connection } = state
+  const { connection, held } = state
   const slice = new Slice(clock)
   // As long as it goes on, it keeps all objects as they were.
   const endMs = clock.monotonicMs() + answerMaxMs
@@ -190,11 +193,13 @@ async function sendState(
   const frames = countedFrames(state, slice, outcome)
   for await (const piece of connection.isZipped ? reply.zip(frames) : frames) {
     if (signal.aborted || !connection.isOpen) return false
+    if (held?.atLeast(piece.length) === false) break
     const isFull = !exchange.write(piece)
     if (isFull && (await writable(exchange, clock, endMs)) !== 'sent') return false
     // A thousand sockets may drain at once, so each continues in its turn.
     if (isFull || slice.isOver) await slice.next()
   }
+  held?.release()
   if (!outcome.isWhole) connection.end()
   return outcome.isWhole && !signal.aborted && connection.isOpen
 }

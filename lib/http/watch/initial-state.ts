@@ -10,6 +10,7 @@ import {
   itemsOfRun,
   type ItemEncoder,
   noteKept,
+  partsOfRun,
   type Run,
   type Segment,
 } from '../../codec/output/segments.ts'
@@ -65,10 +66,15 @@ export class InitialState {
 
   *frames(): Generator<Uint8Array | NotExact, void> {
     for (const run of this.#runs()) {
-      this.lastEvents = run === undefined || run instanceof NotExact ? 0 : run.to - run.from
+      this.lastEvents = 0
       if (run === undefined) yield emptyPiece
       else if (run instanceof NotExact) yield run
-      else yield* this.#framesOf(run)
+      else {
+        for (const part of partsOfRun(run, this.#encoder.segmentName, this.#segments)) {
+          this.lastEvents = part.to - part.from
+          yield* this.#framesOf(part)
+        }
+      }
     }
   }
 

@@ -11,6 +11,7 @@
 import type { Revision } from '../../base/revision.ts'
 import type { Hub } from '../../watch/hub.ts'
 import type { Watcher, WatcherSink } from '../../watch/watcher.ts'
+import type { HeldBytes } from '../limits/fair-share.ts'
 import type { Exchange } from '../server/exchange.ts'
 import type { Outbox, Sender } from './outbox.ts'
 import type { EventReports } from './watch-reports.ts'
@@ -33,6 +34,8 @@ export type WatchEnd = 'client' | 'timeout' | 'expired' | 'inexact' | 'server' |
 export interface WatchResponseOptions {
   readonly outbox: Outbox
   readonly events?: EventReports | undefined
+  /** Counts frames that a client has not taken. */
+  readonly held?: HeldBytes | undefined
   /** The frames are compressed: what is written at once is one gzip member. */
   readonly isZipped?: boolean | undefined
 }
@@ -43,6 +46,9 @@ export class WatchResponse implements WatcherSink, Sender {
   readonly isZipped: boolean
   readonly #outbox: Outbox
   readonly #events: EventReports | undefined
+  readonly #held: HeldBytes | undefined
+  /** Bytes that were written to a client that must read first. */
+  #fullBytes = 0
   #hub: Hub | undefined = undefined
   #watcher: Watcher | undefined = undefined
   /** Most often there is one frame, or none. */
@@ -56,13 +62,14 @@ export class WatchResponse implements WatcherSink, Sender {
   constructor(
     exchange: Exchange,
     framing: WatchFraming,
-    { outbox, events, isZipped = false }: WatchResponseOptions,
+    { outbox, events, held, isZipped = false }: WatchResponseOptions,
   ) {
     this.exchange = exchange
     this.framing = framing
     this.isZipped = isZipped
     this.#outbox = outbox
     this.#events = events
+    this.#held = held
   }
 
   get isOpen(): boolean {
@@ -104,6 +111,8 @@ export class WatchResponse implements WatcherSink, Sender {
     else if (Array.isArray(this.#pending)) this.#pending.push(pending)
     else this.#pending = [this.#pending, pending]
     this.#pendingBytes += pending.length
+    // All but a single large frame, or two, are within the bounds above.
+    if (pending.length > this.#pendingMaxBytes && !this.#mayHold()) return false
     if (this.#state === 'open') this.#wantFlush()
     // A second frame of this size would be too much.
     const fits = this.#pendingBytes + pending.length <= this.#pendingMaxBytes
@@ -143,8 +152,9 @@ export class WatchResponse implements WatcherSink, Sender {
     const bytes = this.#take()
     if (bytes !== undefined && !this.exchange.write(bytes)) {
       this.#state = 'full'
+      this.#fullBytes = bytes.length
       this.exchange.onDrain(() => this.#drained())
-    }
+    } else this.#held?.release()
     const takesMore = this.#pendingMaxBytes > 0
     if (takesMore && this.#watcher?.state === 'lagging') this.#hub?.resume(this.#watcher)
     return bytes?.length ?? 0
@@ -153,9 +163,20 @@ export class WatchResponse implements WatcherSink, Sender {
   #drained(): void {
     if (this.#state !== 'full') return
     this.#state = 'open'
+    this.#fullBytes = 0
     this.#wantFlush()
     // The limit is reached.
     if (this.#pending !== undefined && this.#watcher?.state === 'lagging') this.#outbox.hurry()
+  }
+
+  /** Counts what is held; false if the user holds too much, and the client is cut off. */
+  #mayHold(): boolean {
+    if (this.#held?.atLeast(this.#fullBytes + this.#pendingBytes) !== false) return true
+    this.#state = 'ended'
+    this.#endedAs = 'expired'
+    this.#pending = undefined
+    this.exchange.abort()
+    return false
   }
 
   #wantFlush(): void {

@@ -131,3 +131,24 @@ function indexed(snapshot: Snapshot): string[] {
 function parityOf({ key, modRevision }: KeyValue): string {
   return `${terms[modRevision % 2]!} ${key}`
 }
+
+t.test('a large batch outlives the bound of bytes for a moment, and small ones do not', async t => {
+  const keyspace = new Keyspace({ maxBatches: 1_000, maxAgeMs: 1e9, maxBytes: 100_000 })
+  const some = keys.slice(0, 80)
+  keyspace.apply(
+    revision(1),
+    some.map(key => putOf(key, 1)),
+    0,
+  )
+  keyspace.apply(revision(2), some.map(deleteOf), 0)
+  t.equal(keyspace.oldest, 0, 'who watches is on the way through both')
+  keyspace.apply(
+    revision(3),
+    some.map(key => putOf(key, 3)),
+    10_000,
+  )
+  t.equal(keyspace.oldest, 1, 'twice the bound is the end')
+  for (let at = 4; at < 200; at++) keyspace.apply(revision(at), [putOf('other', at)], 31_000)
+  t.ok(keyspace.historyBytes <= 100_000)
+  t.ok(keyspace.oldest > 2)
+})
