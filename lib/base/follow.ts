@@ -17,6 +17,8 @@ export interface Followed<T> {
   readonly current: T
   /** Fails if what it reads cannot be used. */
   readonly read: () => T | Promise<T>
+  /** Why a value that can be read is of no use now, such as a certificate that has expired. */
+  readonly problemOf?: ((value: T) => string | undefined) | undefined
   readonly onChange: (value: T) => void
   readonly everyMs?: number | undefined
   readonly clock: Clock
@@ -24,18 +26,28 @@ export interface Followed<T> {
 }
 
 /** Calls `onChange` whenever something else is read. What cannot be used is logged once, and what
- *  was there stays in use. */
+ *  was there stays in use. A value in use that is of no use any more is logged once, too. */
 export function follow<T>(options: Followed<T>): CancelTimer {
   const { what, current, read, onChange, everyMs = defaultIntervalMs, clock, logger } = options
+  const { problemOf = () => undefined } = options
   let known = fingerprint(current)
   let lastFailure = ''
   let isStopped = false
+  let lastProblem: string | undefined
+  const tell = (problem: string | undefined): void => {
+    if (problem !== undefined && problem !== lastProblem) logger.error(problem, { what })
+    lastProblem = problem
+  }
+  tell(problemOf(current))
   const look = async (): Promise<void> => {
     try {
       const value = await read()
       if (isStopped) return
       const now = fingerprint(value)
-      if (now !== known) {
+      const problem = problemOf(value)
+      if (now === known) tell(problem)
+      else if (problem !== undefined) throw new CacheError('invalid_request', problem)
+      else {
         known = now
         onChange(value)
         logger.info(`${what} were renewed`)

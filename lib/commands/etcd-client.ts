@@ -1,6 +1,7 @@
 /** A client of etcd that uses renewed certificates for as long as it is open. */
 
 import type { CancelTimer, Clock } from '../base/clock.ts'
+import { expiryProblem } from '../base/expiry.ts'
 import { follow } from '../base/follow.ts'
 import type { Logger } from '../base/logger.ts'
 import { etcdConnection } from './plan/etcd-connection.ts'
@@ -37,6 +38,7 @@ export async function openEtcdClient(
     what: `certificates for etcd at ${connection.endpoints.join(', ')}`,
     current: connection.tls,
     read: () => etcdConnection(values).tls,
+    problemOf: tls => expiryProblem('--etcd-cert', tls?.cert, clock.wallMs()),
     onChange(tls) {
       if (tls === undefined) return
       for (const renew of renewals) renew(tls)

@@ -2,6 +2,7 @@
  *  and the one that reviews access. */
 
 import type { Clock } from '../../base/clock.ts'
+import { expiryProblem } from '../../base/expiry.ts'
 import { follow } from '../../base/follow.ts'
 import type { Logger } from '../../base/logger.ts'
 import { BalancedUpstream } from './balanced-upstream.ts'
@@ -27,6 +28,9 @@ export function upstreamServers(options: ServersOptions): BalancedUpstream {
   const { answerMs = defaultUpstreamTimeouts.answerMs } = options
   const timeouts = { ...defaultUpstreamTimeouts, answerMs }
   const tls = read()
+  const problemOf = ({ own, frontProxy }: UpstreamTls): string | undefined =>
+    expiryProblem(`one of the ${what}`, own?.cert, clock.wallMs()) ??
+    expiryProblem(`a front proxy among the ${what}`, frontProxy?.cert, clock.wallMs())
   const token = tokenFile === undefined ? undefined : new TokenFile(tokenFile, clock)
   return new BalancedUpstream({
     servers: urls.map(url => new UpstreamServer({ url, tls, timeouts })),
@@ -34,6 +38,6 @@ export function upstreamServers(options: ServersOptions): BalancedUpstream {
     timeouts,
     clock,
     logger,
-    followTls: onChange => follow({ what, current: tls, read, onChange, clock, logger }),
+    followTls: onChange => follow({ what, current: tls, read, problemOf, onChange, clock, logger }),
   })
 }

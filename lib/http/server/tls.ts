@@ -6,6 +6,7 @@ import { readFile } from 'node:fs/promises'
 import { createSecureContext, DEFAULT_CIPHERS, type SecureContextOptions } from 'node:tls'
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
+import { expiryProblem } from '../../base/expiry.ts'
 import { follow } from '../../base/follow.ts'
 import type { Logger } from '../../base/logger.ts'
 import { pairProblem } from '../../base/pem.ts'
@@ -89,7 +90,14 @@ export interface FollowedTls {
  *  nothing. */
 export function followTls({ files, current, ...rest }: FollowedTls): CancelTimer {
   if (files === undefined || current === undefined) return () => {}
-  return follow({ ...rest, current, read: () => readTls(files) })
+  const { cert } = files.options ?? listenOptions
+  return follow({
+    ...rest,
+    current,
+    read: () => readTls(files),
+    problemOf: options =>
+      expiryProblem(`${cert} ${files.certFile}`, options.cert as Buffer, rest.clock.wallMs()),
+  })
 }
 
 async function readNamed(flag: string, file: string): Promise<Buffer> {
