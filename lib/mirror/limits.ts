@@ -19,6 +19,9 @@ export interface MirrorLimits {
    *  next attempt goes to another one. */
   readonly probeTimeoutMs: number
   readonly probeBackoff: BackoffBounds
+  /** A question is put to etcd when nobody has put one for so long: an outage is known before
+   *  somebody is refused. */
+  readonly unaskedMaxMs: number
   /** Pauses between progress requests while a read waits. The first is about the round trip of a
    *  loaded network. */
   readonly progressBackoff: BackoffBounds
@@ -82,6 +85,7 @@ export const defaultLimits: MirrorLimits = {
   retryAfterMs: 1000,
   probeTimeoutMs: 1100,
   probeBackoff: { firstMs: 20, maxMs: 500 },
+  unaskedMaxMs: 2000,
   progressBackoff: { firstMs: 5, maxMs: 100 },
   statusTimeoutMs: 2000,
   versionRetryMs: 500,

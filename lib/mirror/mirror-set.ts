@@ -109,6 +109,13 @@ export class MirrorSet implements Mirrors {
     return this.mirrors.flatMap(mirror => mirror.statuses())
   }
 
+  outage(): string | undefined {
+    for (const { probe } of this.mirrors) {
+      if (probe.outage.problem !== undefined) return probe.outage.problem
+    }
+    return undefined
+  }
+
   get waitingReads(): number {
     return this.mirrors.reduce((sum, mirror) => sum + mirror.waitingReads, 0)
   }

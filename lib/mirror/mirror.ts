@@ -169,7 +169,7 @@ export class Mirror {
   }
 
   /** Asks etcd for its current revision. */
-  get probe(): Pick<RevisionProbe, 'ask' | 'lastFailure'> {
+  get probe(): Pick<RevisionProbe, 'ask' | 'outage'> {
     return this.#probe
   }
 
@@ -209,6 +209,7 @@ export class Mirror {
     const runs = this.#feeds.map(feed => feed.run())
     if (this.#compaction !== undefined) runs.push(this.#compaction.run())
     runs.push(runSelfChecks(this.#context, this.#feeds))
+    this.#stopped.signal.addEventListener('abort', this.#probe.watchOut(), { once: true })
     this.#running = Promise.all(runs)
   }
 

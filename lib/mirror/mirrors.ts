@@ -34,5 +34,7 @@ export interface Mirrors {
   /** Reads the keyspace's etcd itself, within bounds: see `DirectReads`. */
   readDirectly(name: string, request: DirectReadRequest): AsyncIterable<RangePage>
   statuses(): KeyspaceStatus[]
+  /** Says why an etcd does not answer. Absent where no etcd is asked from here. */
+  readonly outage?: (() => string | undefined) | undefined
   readonly waitingReads: number
 }

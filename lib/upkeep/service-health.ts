@@ -41,7 +41,9 @@ export class ServiceHealth implements Follower {
     const { own = [] } = options
     this.#mirrors = mirrors
     this.#options = options
-    this.own = own.filter(check => check !== undefined)
+    const problem = mirrors.outage?.bind(mirrors)
+    const etcd = problem && { name: 'etcd', problem }
+    this.own = [etcd, ...own].filter(check => check !== undefined)
     this.ready = new Promise(resolve => (this.#onReady = resolve))
     // In the words of kube-apiserver.
     this.#shutdown = {
@@ -79,7 +81,8 @@ export class ServiceHealth implements Follower {
             if (name === 'ping') return ping
             return { name, problem: checks.mirrored.includes(name) ? mirrored : missing }
           })
-    return [...own, ...this.own, ...others]
+    const more = [...this.own, ...others]
+    return [...own, ...more.filter(({ name }) => names?.includes(name) !== true)]
   }
 
   /** Everything is mirrored. */

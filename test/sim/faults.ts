@@ -33,6 +33,9 @@ export const profiles: readonly Profile[] = [
   { name: 'everything', chances: lossy, trouble: 0.002, compaction: 0.005, restore: 0.0002 },
 ]
 
+const restoreKinds = ['other id', 'gone back', 'passed'] as const
+export type RestoreKind = (typeof restoreKinds)[number]
+
 export interface FaultsOptions {
   readonly profile: Profile
   readonly engine: Engine
@@ -56,12 +59,13 @@ export class Faults {
     options.network.chances = options.profile.chances
   }
 
-  /** Maybe makes something go wrong. True when it restored a backup. */
-  step(): boolean {
+  /** Maybe makes something go wrong. Says how a restore can be noticed where the cluster id does
+   *  not tell. */
+  step(): RestoreKind | undefined {
     const { profile, random } = this.#options
     if (profile.restore > 0 && random.next() < profile.restore) return this.#restore()
     if (profile.trouble > 0 && random.next() < profile.trouble) this.#trouble()
-    return false
+    return undefined
   }
 
   /** Nothing goes wrong any more. */
@@ -155,23 +159,23 @@ export class Faults {
   }
 
   /** Takes a backup, or puts the last one in place. */
-  #restore(): boolean {
+  #restore(): RestoreKind | undefined {
     const { engine, network, random, truth, stats } = this.#options
     if (this.#backup === undefined || this.#isolated > 0) {
       this.#backup = engine.backup()
-      return false
+      return undefined
     }
     stats.count('fault restore')
     network.disconnect({})
     // With the old cluster id, only a revision that goes back gives a restore away, or changes that
     // are not what they were.
-    const kind = randomItem(random, ['other id', 'gone back', 'passed'] as const)
+    const kind = randomItem(random, restoreKinds)
     const before = engine.revision
     engine.restore(this.#backup, { keepClusterId: kind !== 'other id' })
     this.#backup = undefined
     truth.restored()
     if (kind === 'passed') this.#pass(before)
-    return kind === 'gone back'
+    return kind
   }
 
   /** Writes until etcd has passed the revision that the clients know: its term has, too. */

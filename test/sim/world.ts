@@ -43,6 +43,8 @@ export interface WorldOptions {
 
 /** Everything must have come to rest after so long. */
 const healMaxMs = 120_000
+/** By then a mirror has connected again. */
+const noticeMaxMs = 30_000
 
 const mirrorCount = 3
 const writerCount = 4
@@ -64,6 +66,8 @@ export class World {
   #events = 0
   /** Writers rest until every mirror has noticed a restore that only revisions give away. */
   #isResting = false
+  /** Nothing is compacted until every mirror has noticed a restore that only changes give away. */
+  #isKept = false
 
   constructor(options: WorldOptions) {
     const { seed, profile, version, hasProgressBug, isCheckingVersions = true } = options
@@ -175,7 +179,9 @@ export class World {
   /** Somebody may begin something. */
   #act(): void {
     const random = this.#random
-    if (this.#faults.step()) this.#rest()
+    const restore = this.#faults.step()
+    if (restore === 'gone back') this.#rest('writes')
+    else if (restore === 'passed') this.#rest('compactions')
     const { threads = 0, profile } = this.#options
     if (threads > 0 && random.next() < profile.trouble) randomItem(random, this.#mirrors).trouble()
     const choice = random.next()
@@ -209,7 +215,7 @@ export class World {
   #compact(): void {
     const { revision } = this.#engine
     const at = revision - (this.#random.next() < 0.3 ? 0 : randomInt(this.#random, 1, 50))
-    if (this.#isResting || at < 1) return
+    if (this.#isResting || this.#isKept || at < 1) return
     this.#begin()
     randomItem(this.#random, this.#writers).compact(at)
   }
@@ -218,13 +224,20 @@ export class World {
     this.#events++
   }
 
-  #rest(): void {
+  #rest(what: 'writes' | 'compactions'): void {
     const epochs = this.stats.of('new epoch')
-    this.#isResting = true
+    const untilMs = this.#clock.monotonicMs() + noticeMaxMs
+    const set = (isResting: boolean): void => {
+      if (what === 'writes') this.#isResting = isResting
+      else this.#isKept = isResting
+    }
+    set(true)
     const look = (): void => {
-      const noticed = this.stats.of('new epoch') - epochs
-      if (noticed < mirrorCount) this.#clock.setTimer(100, look)
-      else this.#isResting = false
+      const isNoticed = this.stats.of('new epoch') - epochs >= mirrorCount
+      // A mirror that was behind the backup has nothing to notice of changes that are others.
+      const isOver = what === 'compactions' && this.#clock.monotonicMs() > untilMs
+      if (isNoticed || isOver) set(false)
+      else this.#clock.setTimer(100, look)
     }
     this.#clock.setTimer(100, look)
   }

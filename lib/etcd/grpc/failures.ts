@@ -100,6 +100,7 @@ const usualCauses: readonly (readonly [RegExp, string])[] = [
     /alert (?:certificate required|bad certificate|handshake failure)/,
     'it wants a client certificate that it knows: --etcd-cert and --etcd-key',
   ],
+  [/alert certificate expired/, 'the certificate of --etcd-cert has expired'],
   [/alert unknown ca/, 'it does not know the authority of --etcd-cert'],
   [/^Failed to connect$/, 'is its address https://?'],
   [/wrong version number|packet length too long/, 'is its address http://?'],

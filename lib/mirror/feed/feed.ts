@@ -10,9 +10,10 @@
  *  ```
  *
  *  etcd is probed for its revision before each watch: it shows a new epoch before any event of it
- *  is applied, and says when the feed has caught up. A stream begins after the last change, not after
- *  progress: in between there is nothing, but for an etcd that was restored meanwhile. A keyspace that is added while the feed runs
- *  is read at one revision and joined, in order, with the stream. */
+ *  is applied, and says when the feed has caught up. A stream begins after the last change, not
+ *  after progress: in between there is nothing, but for an etcd that was restored meanwhile. A
+ *  keyspace that is added while the feed runs is read at one revision and joined, in order, with
+ *  the stream. */
 
 import { assert } from '../../base/assert.ts'
 import { Backoff } from '../../base/backoff.ts'

@@ -32,7 +32,7 @@ export interface GateOptions {
   readonly limits: MirrorLimits
   readonly metrics: MirrorMetrics
   readonly epochs: Pick<Epochs, 'number' | 'expiredThrough'>
-  readonly probe: Pick<RevisionProbe, 'ask' | 'known' | 'lastFailure'>
+  readonly probe: Pick<RevisionProbe, 'ask' | 'known' | 'outage'>
   /** etcd's compacted revision, from `compact_rev_key`. */
   readonly compactRevision: () => Revision
 }
@@ -178,13 +178,22 @@ export class FreshnessGate {
         read.answerNewest()
         return
       case 'consistent':
-        if (!read.isProbed) this.#options.probe.ask(read)
+        if (!read.isProbed) this.#probe(read)
         else this.#awaitProgress(read, read.probedRevision)
         return
       case 'not-older-than':
       case 'exact':
         this.#lookAtNamed(read, freshness.revision)
     }
+  }
+
+  /** An outage of etcd for us need not be one for the upstream: as soon as it is certain, reads
+   *  that may go there do. They still ask, so that its end is noticed. */
+  #probe(read: PendingRead): void {
+    const { probe } = this.#options
+    probe.ask(read)
+    const isOut = probe.outage.problem !== undefined
+    if (isOut && read.options.elsewhere === 'anywhere') read.goElsewhere('not-ready')
   }
 
   /** Advances a read that names its revision. */
@@ -231,10 +240,12 @@ export class FreshnessGate {
     const { limits, probe } = this.#options
     const { keyspace, options } = read
     const { readWaitMaxMs: waitedMs, retryAfterMs } = limits
+    const cause = probe.outage.failure
+    const why = cause === undefined ? '' : `: ${cause.message}`
     if (!keyspace.isServed) {
       return new CacheError(
         'not_ready',
-        `keyspace ${keyspace.name} is ${keyspace.state} after ${waitedMs} ms`,
+        `keyspace ${keyspace.name} is ${keyspace.state} after ${waitedMs} ms${why}`,
         { retryAfterMs },
       )
     }
@@ -246,9 +257,8 @@ export class FreshnessGate {
         { latest: read.proven, retryAfterMs },
       )
     }
-    const cause = probe.lastFailure
     if (!read.isProbed && cause !== undefined) {
-      return new CacheError('source_failed', `etcd has no answer within ${waitedMs} ms`, {
+      return new CacheError('source_failed', `etcd has no answer within ${waitedMs} ms${why}`, {
         retryAfterMs,
         cause,
       })

@@ -4,16 +4,18 @@
  *  seen. An etcd in this process is not asked: it says its revision in memory
  *  (lib/etcd/own-revision.ts).
  *
- *  Only the probe begins epochs: an answer from another cluster, one that goes back and is confirmed
- *  by a second, or one that contradicts a landmark, begins a new epoch. Landmarks are asked for
- *  whenever there is a new connection: only then may another etcd answer. */
+ *  Only the probe begins epochs: an answer from another cluster, one that goes back and is
+ *  confirmed by a second, or one that contradicts a landmark, begins a new epoch. Landmarks are
+ *  asked for whenever there is a new connection: only then may another etcd answer. */
 
 import { Backoff } from '../../base/backoff.ts'
-import { type Clock, sleep } from '../../base/clock.ts'
+import { type CancelTimer, type Clock, sleep } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import { type Key, singleKey } from '../../base/keys.ts'
 import { LinkedAbort } from '../../base/linked-abort.ts'
+import type { Logger } from '../../base/logger.ts'
 import type { Random } from '../../base/random.ts'
+import { repeat } from '../../base/timers.ts'
 import type { Revision } from '../../base/revision.ts'
 import type { Client, RangeRequest, RangeResponse, ResponseHeader } from '../../etcd/client.ts'
 import type { OwnRevision } from '../../etcd/own-revision.ts'
@@ -22,6 +24,7 @@ import type { Landmarks } from '../feed/landmarks.ts'
 import type { MirrorLimits } from '../limits.ts'
 import type { MirrorMetrics } from '../metrics.ts'
 import { DeadlineList, Perishable } from './deadlines.ts'
+import { Outage } from './outage.ts'
 
 export interface RevisionAsker {
   /** It does not wait any more. */
@@ -36,8 +39,9 @@ export interface RevisionProbeOptions {
   readonly client: Client
   readonly clock: Clock
   readonly random: Random
-  readonly limits: Pick<MirrorLimits, 'probeTimeoutMs' | 'probeBackoff'>
+  readonly limits: Pick<MirrorLimits, 'probeTimeoutMs' | 'probeBackoff' | 'unaskedMaxMs'>
   readonly metrics: MirrorMetrics
+  readonly logger: Logger
   readonly epochs: Epochs
   /** The newest known changes, by which another history shows itself. */
   readonly landmarks: Landmarks
@@ -76,7 +80,10 @@ export class RevisionProbe {
   /** A probe is about to take those who wait, or waits itself after a failure. */
   #isDue = false
   #begunMs = 0
-  #lastFailure: CacheError | undefined = undefined
+  readonly #outage: Outage
+  /** When etcd has last answered or failed. */
+  #heardMs = 0
+  #isBeating = false
   /** Reasons to ask for the landmarks anew, beside new connections, and how many reasons of both
    *  kinds there were when they last agreed. */
   #doubts = 0
@@ -88,6 +95,7 @@ export class RevisionProbe {
   constructor(options: RevisionProbeOptions) {
     this.#options = options
     this.#own = options.client.ownRevision
+    this.#outage = new Outage(options.clock, options.logger)
     this.#request = { range: singleKey(options.key), countOnly: true }
     this.#backoff = new Backoff(options.limits.probeBackoff, options.random)
     this.#calls = new DeadlineList(options.clock, options.limits.probeTimeoutMs, call => {
@@ -104,9 +112,22 @@ export class RevisionProbe {
     return this.#isIdentified ? this.#own?.revision : undefined
   }
 
-  /** Why the last probe failed; `undefined` after one that was answered. */
-  get lastFailure(): CacheError | undefined {
-    return this.#lastFailure
+  /** Whether etcd answers. */
+  get outage(): Outage {
+    return this.#outage
+  }
+
+  /** Asks from time to time where nobody else does, so that an outage is known before somebody is
+   *  refused. */
+  watchOut(): CancelTimer {
+    if (this.#own !== undefined) return () => {}
+    const { clock, limits } = this.#options
+    return repeat(clock, limits.unaskedMaxMs, () => {
+      if (this.#isBeating || clock.monotonicMs() - this.#heardMs < limits.unaskedMaxMs) return
+      this.#isBeating = true
+      const settle = (): void => void (this.#isBeating = false)
+      this.ask({ isSettled: false, delayed: () => {}, probed: settle })
+    })
   }
 
   /** Gets the revision for `asker`, in as many attempts as it takes, until the asker is settled.
@@ -242,7 +263,7 @@ export class RevisionProbe {
   async doubt(): Promise<CacheError | undefined> {
     this.#doubts++
     if (await this.isOurHistory()) return undefined
-    return this.#lastFailure ?? new CacheError('source_failed', 'etcd has another history')
+    return this.#outage.failure ?? new CacheError('source_failed', 'etcd has another history')
   }
 
   get #reasons(): number {
@@ -284,21 +305,22 @@ export class RevisionProbe {
 
   /** The answer to a question, which is cancelled when it is late; undefined if there is none. */
   async #inTime<T>(ask: (late: AbortSignal) => Promise<T>): Promise<T | undefined> {
-    const { limits, signal } = this.#options
+    const { limits, signal, clock } = this.#options
     const call = this.#spareCall ?? new Call(signal)
     this.#spareCall = undefined
     this.#calls.add(call)
     try {
       const answer = await ask(call.abort.signal)
-      this.#lastFailure = undefined
+      this.#outage.answered()
       return answer
     } catch (error) {
-      const maxMs = limits.probeTimeoutMs
-      this.#lastFailure = call.isLate
-        ? new CacheError('source_failed', `etcd did not answer in ${maxMs} ms`)
-        : CacheError.from(error, 'source_failed')
+      const failure = CacheError.from(error, 'source_failed')
+      const late = `etcd did not answer in ${limits.probeTimeoutMs} ms: ${failure.message}`
+      const told = call.isLate ? new CacheError('source_failed', late) : failure
+      if (!signal.aborted) this.#outage.failed(told)
       return undefined
     } finally {
+      this.#heardMs = clock.monotonicMs()
       this.#calls.remove(call)
       if (this.#spareCall === undefined && !call.isLate) this.#spareCall = call
       else call.abort.release()

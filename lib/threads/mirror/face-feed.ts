@@ -1,7 +1,7 @@
 /** The copies of a mirror and of its feeds in a face thread, as far as reads need them. */
 
 import type { Clock } from '../../base/clock.ts'
-import type { CacheError } from '../../base/errors.ts'
+import { silentLogger } from '../../base/logger.ts'
 import { revision, type Revision } from '../../base/revision.ts'
 import type { OwnRevision } from '../../etcd/own-revision.ts'
 import { Progress } from '../../mirror/feed/progress.ts'
@@ -9,6 +9,7 @@ import type { ProgressTrust } from '../../mirror/feed/stream.ts'
 import type { MirrorLimits } from '../../mirror/limits.ts'
 import type { MirrorMetrics } from '../../mirror/metrics.ts'
 import { FreshnessGate } from '../../mirror/reads/freshness.ts'
+import { Outage } from '../../mirror/reads/outage.ts'
 import type { GateFeed } from '../../mirror/reads/read.ts'
 import type { RevisionAsker } from '../../mirror/reads/revision-probe.ts'
 import { type Answer, failureOfMessage, type Question } from './messages.ts'
@@ -79,7 +80,8 @@ export class FaceMirror {
   expiredThrough: Revision = revision(0)
   witnessed: Revision = revision(0)
   compactRevision: Revision = revision(0)
-  lastFailure: CacheError | undefined = undefined
+  /** As the reads of this thread find it: the main thread tells of it. */
+  readonly #outage: Outage
   readonly #ask: Ask
   readonly #clock: Clock
   readonly #ownRevision: OwnRevision | undefined
@@ -100,7 +102,7 @@ export class FaceMirror {
     this.#drain = drain
     const number = (): number => this.epoch
     const expiredThrough = (): Revision => this.expiredThrough
-    const lastFailure = (): CacheError | undefined => this.lastFailure
+    const outage = (this.#outage = new Outage(clock, silentLogger))
     this.gate = new FreshnessGate({
       clock,
       limits,
@@ -116,9 +118,7 @@ export class FaceMirror {
       probe: {
         ask: asker => this.#probe(asker),
         known: () => this.#known(),
-        get lastFailure() {
-          return lastFailure()
-        },
+        outage,
       },
       compactRevision: () => this.compactRevision,
     })
@@ -145,7 +145,7 @@ export class FaceMirror {
     }
     const probe = this.#probes.get(answer.id)
     this.#answered(answer.id)
-    this.lastFailure = undefined
+    this.#outage.answered()
     for (const asker of probe?.askers ?? []) {
       if (asker.isSettled) continue
       // What was etcd's revision in an epoch that is over means nothing.
@@ -156,7 +156,7 @@ export class FaceMirror {
   }
 
   probeFailed({ id, failure, isOver }: Extract<Answer, { type: 'probe-failed' }>): void {
-    this.lastFailure = failure && failureOfMessage(failure)
+    if (failure !== undefined) this.#outage.failed(failureOfMessage(failure))
     for (const asker of this.#probes.get(id)?.askers ?? []) {
       if (!asker.isSettled) asker.delayed()
     }

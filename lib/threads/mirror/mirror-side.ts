@@ -266,8 +266,8 @@ class Thread implements AskingThread {
   }
 
   notProbed({ mirror, id }: AskedRevision, isOver: boolean): void {
-    const { lastFailure } = this.#options.all[mirror]!.probe
-    const failure = lastFailure && messageOfFailure(lastFailure)
+    const last = this.#options.all[mirror]!.probe.outage.failure
+    const failure = last && messageOfFailure(last)
     this.#link.send({ type: 'probe-failed', mirror, id, failure, isOver })
   }
 

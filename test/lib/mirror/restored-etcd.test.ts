@@ -1,5 +1,5 @@
-/** A real etcd that is restored from a backup while the mirror cannot reach it, and written to until
- *  its revision and its term have passed what the mirror knows. */
+/** A real etcd that is restored from a backup while the mirror cannot reach it, and written to
+ *  until its revision and its term have passed what the mirror knows. */
 
 import t, { type Test } from 'tap'
 import { allKeys, keyFromText, prefixRange, textFromKey } from '../../../lib/base/keys.ts'

@@ -345,7 +345,7 @@ t.test('health is told check by check', async t => {
     [
       '/readyz?verbose&exclude=mirror',
       200,
-      '[+]ping ok\n[+]mirror excluded: ok\n[+]shutdown ok\nreadyz check passed\n',
+      '[+]ping ok\n[+]mirror excluded: ok\n[+]etcd ok\n[+]shutdown ok\nreadyz check passed\n',
     ],
     [
       '/livez?verbose=false&exclude=ping&exclude=z&exclude=a%0A',

@@ -194,7 +194,7 @@ t.test('a consistent read without an answer of etcd fails in time with the reaso
 t.test(
   'a probe that etcd does not answer in time is put again, and later ones have their full time',
   async t => {
-    const { etcd, mirror, clock } = await createReadyFixture()
+    const { etcd, mirror, clock } = await createReadyFixture({ limits: { unaskedMaxMs: 60_000 } })
     const probesBefore = etcd.ranges.length
     const probes = (): number => etcd.ranges.length - probesBefore
     const answered = watchOutcome(read(mirror, 'a'))
