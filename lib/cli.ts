@@ -16,6 +16,9 @@ import { version } from './base/version.ts'
 // Node's warnings about its own future tell an operator nothing, and are no JSON lines.
 process.noDeprecation ??= true
 
+// A reader that has gone is an error of the stream, and would end the process.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
+
 async function main(): Promise<number> {
   const invocation = load(process.argv.slice(2), process.env)
   switch (invocation.kind) {
@@ -38,42 +41,68 @@ async function run({
   const runner = await runnerOf(command)
   const logger = createStderrLogger(values)
   const stop = new AbortController()
-  const takeSignals = stopOnSignals(stop, logger)
+  const takeSignals = stopOnSignals(stop, logger, command)
   logMoreOnSignal(logger)
   const fault = stopOnFault(stop, logger)
   const onSwitch = (task: () => void): void => void process.on('SIGUSR2', task)
-  const code = await runner({
-    values,
-    operands,
-    logger,
-    signal: stop.signal,
-    takeSignals,
-    onSwitch,
-  })
+  const { signal } = stop
+  const code = await runner({ values, operands, logger, signal, takeSignals, onSwitch }).finally(
+    () => {
+      if (signal.aborted && !fault.hasHappened) endSoon()
+    },
+  )
   if (!fault.hasHappened) return code
   logger.error('the process ended because of the internal error above')
   return 1
 }
 
-/** Aborts with the first SIGINT or SIGTERM; the second one ends the process at once. The answer
- *  has a command take the signals itself. */
-function stopOnSignals(stop: AbortController, logger: Logger): CommandContext['takeSignals'] {
+/** Aborts with the first SIGINT or SIGTERM, or when the terminal is closed; the second one ends the
+ *  process at once. The answer has a command take the signals itself. */
+function stopOnSignals(
+  stop: AbortController,
+  logger: Logger,
+  command: string,
+): CommandContext['takeSignals'] {
   let taken: ((name: NodeJS.Signals) => void) | undefined
   const onSignal = (name: NodeJS.Signals): void => {
     if (taken !== undefined) {
       taken(name)
       return
     }
-    if (stop.signal.aborted) process.exit(1)
+    if (name === 'SIGHUP' && command === 'serve' && !process.stderr.isTTY) {
+      logger.info(nothingToReload, { signal: name })
+      return
+    }
+    if (stop.signal.aborted) endNow(name)
     logger.info('stopping', { signal: name })
     stop.abort()
   }
-  process.on('SIGINT', onSignal)
-  process.on('SIGTERM', onSignal)
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, onSignal)
   return task => {
     taken = task
-    process.on('SIGHUP', onSignal)
   }
+}
+
+/** The answer to a signal by which services are told to reload. */
+const nothingToReload =
+  'nothing to reload: log files are opened for each write, and certificates and tokens are read again within a minute of a change'
+
+/** The time for last lines to be read, once a command is over. */
+const lastLinesMs = 1_000
+
+/** Ends a process that was asked to stop, and that only output keeps that nobody takes: a pipe that
+ *  is not read, a disk that does not answer. */
+function endSoon(): void {
+  setTimeout(() => endNow('SIGTERM'), lastLinesMs).unref()
+}
+
+/** Ends the process as the signal would without a listener: `process.exit` waits for threads that a
+ *  disk holds. The first process of a container cannot be ended by its own signal, and exits. */
+function endNow(name: NodeJS.Signals): never {
+  process.emit('exit', 1)
+  process.removeAllListeners(name)
+  process.kill(process.pid, name)
+  process.exit(1)
 }
 
 /** SIGUSR1 has everything logged; the next one goes back. Without a listener Node would open a
@@ -99,7 +128,7 @@ function stopOnFault(stop: AbortController, logger: Logger): { readonly hasHappe
     if (fault.hasHappened) return
     fault.hasHappened = true
     stop.abort()
-    setTimeout(() => process.exit(1), faultyMaxMs).unref()
+    setTimeout(() => endNow('SIGKILL'), faultyMaxMs).unref()
   })
   return fault
 }

@@ -285,7 +285,7 @@ const recordingOptions: readonly Option[] = [
   },
   {
     name: 'anonymize',
-    help: 'Replaces names, labels, values and texts by pseudonyms, and secrets by other bytes, so that the file may be given away. Kinds, fields, numbers, sizes and times stay.',
+    help: 'Replaces names, labels, values and texts by pseudonyms, and secrets by other bytes, so that the file may be given away. Kinds, fields, numbers, sizes and times stay. Without it all Secrets are in the file, and only its owner may read it.',
   },
 ]
 

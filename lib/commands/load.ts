@@ -122,7 +122,9 @@ function checkNames(
     }
     if (option.type === 'boolean' || value !== undefined) continue
     i++
-    if (args[i] === undefined || args[i]?.startsWith('-') === true) {
+    const given = args[i]
+    // A dash alone is standard output.
+    if (given === undefined || (given.startsWith('-') && given !== '-')) {
       throw invalid(
         `option --${name} needs a value (one that begins with a dash: --${name}=VALUE)`,
         command,

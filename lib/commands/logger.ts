@@ -24,12 +24,38 @@ export function createStderrLogger(values: OptionValues): LevelledLogger {
       `--log-level "${name}" is not debug, info, warn or error`,
     )
   }
-  return createLogger({
-    write: line => process.stderr.write(line),
+  const { stderr } = process
+  const logger = createLogger({
+    write: boundedWriter(stderr, lines =>
+      logger.warn('lines of the log were lost: nobody read standard error', { lines }),
+    ),
     clock: systemClock,
     level,
-    format: process.stderr.isTTY ? 'text' : 'json',
+    format: stderr.isTTY ? 'text' : 'json',
   })
+  return logger
+}
+
+/** The most characters that wait for a reader of the log: some thousand lines. */
+const unreadMaxLength = 1024 * 1024
+
+/** Writes lines as long as not too many wait for their reader. Lines beyond are lost; `onLost` is
+ *  told how many once there is room again. */
+export function boundedWriter(
+  stream: Pick<NodeJS.WriteStream, 'write' | 'writableLength'>,
+  onLost: (lines: number) => void,
+): (line: string) => void {
+  let lost = 0
+  return line => {
+    if (stream.writableLength + line.length > unreadMaxLength) {
+      lost++
+      return
+    }
+    const before = lost
+    lost = 0
+    if (before > 0) onLost(before)
+    stream.write(line)
+  }
 }
 
 export interface LogOptions {

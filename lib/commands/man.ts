@@ -44,6 +44,7 @@ export function manPage(): string {
     '.TP\n.B SIGTERM, SIGINT\nStops in order. A second one stops at once.',
     '.TP\n.B SIGUSR2\nWith an upstream: passes all reads to it. A second one takes that back.',
     '.TP\n.B SIGUSR1\nLogs everything (the level debug). A second one goes back to \\-\\-log\\-level.',
+    '.TP\n.B SIGHUP\nOn a terminal, which was closed: stops in order. Elsewhere nothing is to be reloaded: log files are opened for each write, and certificates and tokens are read again within a minute of a change.',
     '.SH EXIT STATUS',
     '.TP\n.B 0\nDone.\n.TP\n.B 1\nFailed.\n.TP\n.B 2\nThe command line was wrong.',
     '',

@@ -13,6 +13,7 @@ import { etcdConnection } from './plan/etcd-connection.ts'
 import { GrpcClient } from '../etcd/grpc/client.ts'
 import { RecordingWriter } from './recordings/recording.ts'
 import { createForeignWriter, type ForeignWriter } from './recordings/foreign.ts'
+import type { FileAccess } from './recordings/text-file.ts'
 import { defaultLimits } from '../mirror/limits.ts'
 import { record as recordEtcd } from './recordings/recorder.ts'
 import { progressOnStderr } from './progress.ts'
@@ -59,7 +60,8 @@ async function recordTo(
       isBaseOnly,
       createTarget: async () => {
         await writer?.close()
-        writer = await createWriter(values.text('format'), path)
+        const access = anonymizer === undefined ? 'private' : 'shared'
+        writer = await createWriter(values.text('format'), path, access)
         return anonymizer === undefined ? writer : new AnonymousTarget(writer, anonymizer, logger)
       },
       onReport: ({ entries, changes, revision: at }) => {
@@ -84,11 +86,15 @@ async function recordTo(
 
 type Writer = RecordingWriter | ForeignWriter
 
-function createWriter(format: string | undefined, path: string): Promise<Writer> {
+function createWriter(
+  format: string | undefined,
+  path: string,
+  access: FileAccess,
+): Promise<Writer> {
   const nowMs = (): number => Math.round(systemClock.wallMs())
   return format === 'kwok' || format === 'simkube'
-    ? createForeignWriter(format, path, nowMs)
-    : RecordingWriter.create(path, nowMs)
+    ? createForeignWriter(format, path, nowMs, access)
+    : RecordingWriter.create(path, nowMs, access)
 }
 
 /** Whoever records is told at once that nothing will come. What is lost later is waited for. */

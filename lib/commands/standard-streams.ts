@@ -6,9 +6,6 @@ import { linesIn } from './lines.ts'
 /** Far above what etcd takes as one value, and small enough to keep in memory. */
 const inputMaxBytes = 64 * 1024 * 1024
 
-// A closed pipe is an error of the stream, and would end the process; `writeOutput` tells of it.
-process.stdout.on('error', () => undefined)
-
 /** Everything that standard input holds. */
 export async function readInput(): Promise<Buffer> {
   if (process.stdin.isTTY) {

@@ -3,7 +3,7 @@
  *  API server has an etcd in itself; the other one only says that it is healthy. */
 
 import { existsSync } from 'node:fs'
-import { chmod, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, rm, symlink, writeFile } from 'node:fs/promises'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { delimiter, join, resolve } from 'node:path'
@@ -12,6 +12,7 @@ import { commands } from '../commands.ts'
 import { apiServerFlags, clientAddress, etcdFlags, parseFlags, serveArguments } from './flags.ts'
 import { OptionValues } from '../../config/option-values.ts'
 import type { CommandContext } from '../context.ts'
+import { makeFolder } from '../../ops/make-folder.ts'
 import { ownCommand } from '../program.ts'
 import { serve } from '../serve.ts'
 
@@ -42,7 +43,7 @@ export async function envtest(context: CommandContext): Promise<number> {
 
 /** True if there is a kubectl beside them. */
 async function writePrograms(folder: string): Promise<boolean> {
-  await mkdir(folder, { recursive: true })
+  await makeFolder(folder)
   for (const name of ['etcd', 'kube-apiserver']) await writeLauncher(folder, name)
   return linkKubectl(folder)
 }

@@ -98,7 +98,12 @@ export async function startTracing(
   const url = endpoint.pathname === '/' ? new URL('/v1/traces', endpoint) : endpoint
   const timeoutMillis = exportMaxMs
   const spanExporter = new exporter.OTLPTraceExporter({ url: url.href, timeoutMillis })
-  const batches = { maxQueueSize: queueMaxSpans, maxExportBatchSize: batchMaxSpans }
+  const batches = {
+    maxQueueSize: queueMaxSpans,
+    maxExportBatchSize: batchMaxSpans,
+    // The limit above is one of silence: a collector that answers byte by byte meets this one.
+    exportTimeoutMillis: exportMaxMs,
+  }
   const provider = new sdk.BasicTracerProvider({
     resource: resources.resourceFromAttributes({
       'service.name': 'watchglass',

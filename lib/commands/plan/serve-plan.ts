@@ -72,7 +72,7 @@ export async function startPlan({
   const files = tlsFilesOf(values)
   if (files !== undefined) await readTls(files)
   const taken = await writesOf(values)
-  const audit = auditLog === undefined ? undefined : await auditFile(auditLog)
+  const audit = auditLog === undefined ? undefined : await auditFile(auditLog, logger)
   if (taken === undefined && rbacPlanOf(values) !== undefined) {
     throw invalid('--auth rbac needs a server that takes writes: --etcd embedded, or --writable')
   }
@@ -97,7 +97,7 @@ export async function startPlan({
     async stop() {
       await guarded.stop()
       await tracing?.stop()
-      await audit?.flush()
+      await audit?.close()
     },
   }
 }

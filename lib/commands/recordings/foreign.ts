@@ -1,6 +1,6 @@
 /** Recordings of other tools as files: SimKube's traces, and those of kwokctl. */
 
-import { type FileHandle, open } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import { CacheError } from '../../base/errors.ts'
 import { wings } from '../../compose/sides.ts'
 import type { RevisionChanges } from '../../etcd/client.ts'
@@ -12,7 +12,7 @@ import type { KwokWriter } from '../../cluster/recordings/kwok-writer.ts'
 import type { KeyValue } from '../../store/event.ts'
 import type { Revision } from '../../base/revision.ts'
 import { bytesOf, unreadable } from './recorded-file.ts'
-import { TextFile, unwritable } from './text-file.ts'
+import { type FileAccess, openToWrite, TextFile, unwritable } from './text-file.ts'
 
 /** Told what could not be stored, and how often. */
 export type OnLeftOut = (reason: string, count: number) => void
@@ -108,15 +108,14 @@ export async function createForeignWriter(
   format: ForeignFormat,
   path: string,
   nowMs: () => number,
+  access: FileAccess = 'private',
 ): Promise<ForeignWriter> {
   const { TraceWriter, KwokWriter } = await wings.foreignRecordings()
   if (format === 'kwok') {
-    return new KwokFile(await TextFile.create(path), new KwokWriter(nowMs()), nowMs)
+    return new KwokFile(await TextFile.create(path, access), new KwokWriter(nowMs()), nowMs)
   }
   if (path.endsWith('.gz')) throw invalid(`${path}: SimKube reads no trace that is compressed`)
-  const file = await open(path, 'w').catch((error: unknown) => {
-    throw unwritable(path, error)
-  })
+  const file = await openToWrite(path, access)
   return new TraceFile({ path, file, nowMs }, new TraceWriter())
 }
 

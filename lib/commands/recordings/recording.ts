@@ -15,7 +15,7 @@ import type { RevisionChanges } from '../../etcd/client.ts'
 import { type OnLeftOut, readerOf } from './foreign.ts'
 import { type RecordedLine, formatLine, parseLine } from './line.ts'
 import { bytesOf, unreadable } from './recorded-file.ts'
-import { TextFile } from './text-file.ts'
+import { type FileAccess, TextFile } from './text-file.ts'
 
 /** All changes of one revision, or the whole base. */
 export interface RecordedChanges extends RevisionChanges {
@@ -120,8 +120,12 @@ export class RecordingWriter {
 
   /** Creates the file, or empties the one that is there. With a clock, changes are recorded with
    *  their time. */
-  static async create(path: string, nowMs?: () => number): Promise<RecordingWriter> {
-    return new RecordingWriter(await TextFile.create(path), nowMs)
+  static async create(
+    path: string,
+    nowMs?: () => number,
+    access?: FileAccess,
+  ): Promise<RecordingWriter> {
+    return new RecordingWriter(await TextFile.create(path, access), nowMs)
   }
 
   /** Number of changes written. */

@@ -2,7 +2,7 @@
  *  disk is slow. */
 
 import { once } from 'node:events'
-import { createWriteStream } from 'node:fs'
+import { type FileHandle, lstat, open, unlink } from 'node:fs/promises'
 import { PassThrough, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
@@ -20,11 +20,8 @@ export class TextFile {
   }
 
   /** Creates the file, or empties the one that is there. */
-  static async create(path: string): Promise<TextFile> {
-    const file = createWriteStream(path)
-    await once(file, 'open').catch((error: unknown) => {
-      throw unwritable(path, error)
-    })
+  static async create(path: string, access: FileAccess = 'private'): Promise<TextFile> {
+    const file = (await openToWrite(path, access)).createWriteStream()
     const sink = path.endsWith('.gz') ? createGzip() : new PassThrough()
     const written = pipeline(sink, file)
     // Reported by whoever writes next, or closes.
@@ -50,6 +47,30 @@ export class TextFile {
     await this.#written.catch((error: unknown) => {
       throw unwritable(this.#path, error)
     })
+  }
+}
+
+/** Who may read a file: its owner alone, since the values of Secrets are in it, or whoever the
+ *  system lets. */
+export type FileAccess = 'private' | 'shared'
+
+/** Opens a file to write from its beginning. A private one is made anew, so that nobody has the old
+ *  one open; what a link leads to is taken from others. A pipe or a device stays as it is. */
+export async function openToWrite(path: string, access: FileAccess): Promise<FileHandle> {
+  try {
+    if (access === 'shared') return await open(path, 'w')
+    const known = await lstat(path).catch(() => undefined)
+    if (known?.isFile() === true) await unlink(path)
+    const handle = await open(path, 'w', 0o600)
+    try {
+      if ((await handle.stat()).isFile()) await handle.chmod(0o600)
+    } catch (error) {
+      await handle.close()
+      throw error
+    }
+    return handle
+  } catch (error) {
+    throw unwritable(path, error)
   }
 }
 

@@ -4,6 +4,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { CacheError } from '../../base/errors.ts'
 import type { Authority } from '../../cluster/authority/authority.ts'
 
 export interface ClusterFolder {
@@ -31,7 +32,7 @@ export function createFolder(
   authority: Authority,
   { names, tokens }: { readonly names: readonly string[]; readonly tokens: ClientTokens },
 ): ClusterFolder {
-  const path = mkdtempSync(join(tmpdir(), 'watchglass-run-'))
+  const path = temporaryFolder()
   const folder = {
     path,
     certFile: join(path, 'server.pem'),
@@ -46,6 +47,18 @@ export function createFolder(
   writeFileSync(folder.keyFile, key, { mode })
   writeFileSync(folder.certFile, `${cert}${authority.cert}`, { mode })
   return folder
+}
+
+function temporaryFolder(): string {
+  try {
+    return mkdtempSync(join(tmpdir(), 'watchglass-run-'))
+  } catch (error) {
+    const { message } = CacheError.from(error, 'source_failed')
+    const advice = 'name another folder by TMPDIR'
+    throw new CacheError('source_failed', `no temporary folder: ${message}: ${advice}`, {
+      cause: error,
+    })
+  }
 }
 
 /** Writes what clients read, once it is known where the server listens. */

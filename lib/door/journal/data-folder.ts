@@ -1,11 +1,12 @@
 /** A data folder: read at the start, then written to for as long as the process runs. */
 
-import { mkdir, readdir } from 'node:fs/promises'
+import { readdir, stat } from 'node:fs/promises'
 import { type Engine } from '../engine/engine.ts'
 import type { RecoveredState } from '../engine/journal.ts'
 import { DataFile } from './data-file.ts'
-import { diskFailure } from './disk-failures.ts'
+import { codeOf, diskFailure } from './disk-failures.ts'
 import { CacheError } from '../../base/errors.ts'
+import { makeFolder } from '../../ops/make-folder.ts'
 import { planOf } from './file-names.ts'
 import { lockFolder } from './folder-lock.ts'
 import {
@@ -36,7 +37,7 @@ export interface DataFolder {
  *  in it was changed. */
 export async function openDataFolder(options: JournalOptions): Promise<DataFolder> {
   const { folder, logger, clock } = options
-  await makeFolder(folder)
+  await prepare(options)
   const lock = await lockFolder(folder, logger)
   try {
     const startMs = clock.monotonicMs()
@@ -78,11 +79,20 @@ function keep(options: JournalOptions, engine: Engine, files: JournalFiles): Fol
   return journal
 }
 
-async function makeFolder(folder: string): Promise<void> {
+/** The folder for its owner only. One that is there stays as it is. */
+async function prepare({ folder, logger }: JournalOptions): Promise<void> {
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 })
+    await makeFolder(folder, 0o700)
+    const { mode } = await stat(folder)
+    if ((mode & 0o077) === 0) return
+    logger.warn(
+      'the data folder is open to others, who may read all Secrets or replace the state: chmod 700 it',
+      { folder, mode: (mode & 0o777).toString(8) },
+    )
   } catch (error) {
-    throw diskFailure(folder, error)
+    if (codeOf(error) !== 'ENOENT') throw diskFailure(folder, error)
+    const message = `${folder} cannot be made, the system takes no folders there: name another one`
+    throw new CacheError('source_failed', message, { cause: error })
   }
 }
 

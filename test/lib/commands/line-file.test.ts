@@ -1,6 +1,7 @@
-import { mkdtempSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { appendTo, LineFile } from '../../../lib/commands/plan/line-file.ts'
 import { systemClock } from '../../../lib/ops/system.ts'
@@ -18,7 +19,7 @@ t.test('lines that come together are written together, in order', async t => {
   file.write('d')
   await clock.advance(50)
   t.strictSame(written, ['a\nb\nc\n', 'd\n'])
-  await file.flush()
+  await file.close()
   t.equal(clock.pendingTimers, 0)
 })
 
@@ -61,16 +62,40 @@ t.test('a disk that hangs holds a bounded number of lines', async t => {
   t.equal(lost, 4)
 })
 
+t.test('a disk that hangs holds nobody up who closes, and its lines are counted', async t => {
+  const clock = new FakeClock()
+  let lost = 0
+  const append = (): Promise<void> => new Promise(() => {})
+  const file = new LineFile({ append, clock, onLost: lines => (lost += lines) })
+  file.write('a')
+  await clock.advance(50)
+  file.write('b')
+  const closed = file.close()
+  await clock.advance(1000)
+  t.equal(await closed, 2)
+  t.equal(lost, 2)
+  t.equal(clock.pendingTimers, 0)
+  file.write('c')
+  t.equal(lost, 3)
+})
+
 t.test('a file that is moved away is made anew, for its owner only', async t => {
   const directory = mkdtempSync(join(tmpdir(), 'watchglass-'))
   t.teardown(() => rmSync(directory, { recursive: true }))
   const path = join(directory, 'audit.log')
-  const file = new LineFile({ append: appendTo(path), clock: systemClock, onLost: () => t.fail() })
-  file.write('a')
-  await file.flush()
+  const file = new LineFile({
+    append: appendTo(path, systemClock),
+    clock: systemClock,
+    onLost: () => t.fail(),
+  })
+  const wrote = async (text: string): Promise<void> => {
+    file.write(text)
+    while (!existsSync(path) || statSync(path).size === 0) await delay(5)
+  }
+  await wrote('a')
   t.equal(statSync(path).mode & 0o777, 0o600)
   renameSync(path, `${path}.1`)
-  file.write('b')
-  await file.flush()
+  await wrote('b')
+  t.equal(await file.close(), 0)
   t.equal(readFileSync(path, 'utf8'), 'b\n')
 })

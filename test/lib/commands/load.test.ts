@@ -36,6 +36,10 @@ t.test('an option is taken from the line, then the environment, then its fallbac
   t.strictSame(run(['fetch', '--only', 'a', '--only', 'b']).values.all('only'), ['a', 'b'])
 })
 
+t.test('a value may be a dash, which is standard output', async t => {
+  t.equal(run(['fetch', '--from', '-', '--quiet']).values.text('from'), '-')
+})
+
 t.test('help and version need no command', async t => {
   t.strictSame(load(['--help'], {}, sample), { kind: 'help', command: undefined })
   t.strictSame(load(['fetch', '--help'], {}, sample), { kind: 'help', command: 'fetch' })

@@ -1,4 +1,7 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
+import { sleep } from '../../../lib/base/clock.ts'
 import type { LogFields } from '../../../lib/base/logger.ts'
 import { OptionValues } from '../../../lib/config/option-values.ts'
 import { endpointOf } from '../../../lib/commands/plan/tracing.ts'
@@ -11,6 +14,7 @@ import {
   type ReceivedSpan,
   startOtlpReceiver,
 } from '../../support/otlp-receiver.ts'
+import { patient } from '../../support/patience.ts'
 import { silentLogger } from '../../support/silent-logger.ts'
 import { answeredHere, configMap, startProxied } from '../../support/upstream/proxied.ts'
 
@@ -137,6 +141,35 @@ t.test('a collector that refuses costs nothing but a warning', { skip }, async t
   t.strictSame(receiver.paths, ['POST /nowhere'])
   t.ok(warnings.length > 0)
   t.match(warnings[0], /^traces: .*404|Not Found/)
+})
+
+t.test('a collector that answers byte by byte holds up no end', { skip }, async t => {
+  const sockets = new Set<Socket>()
+  const collector = createServer(socket => {
+    sockets.add(socket.on('error', () => undefined).resume())
+    socket.write('HTTP/1.1 200 OK\r\n')
+  })
+  const drip = setInterval(() => {
+    for (const socket of sockets) socket.write('X-A: b\r\n')
+  }, 200)
+  collector.listen(0, '127.0.0.1')
+  await once(collector, 'listening')
+  t.teardown(() => {
+    clearInterval(drip)
+    for (const socket of sockets) socket.destroy()
+    collector.close()
+  })
+  const { port } = collector.address() as AddressInfo
+  const endpoint = new URL(`http://127.0.0.1:${port}`)
+  const logger = silentLogger
+  const tracing = await startTracing({ endpoint, version: '1', clock: systemClock, logger })
+  const { service } = await startServed(t, { tracer: tracing.tracer })
+  t.equal((await ask(service.port, { path: '/api/v1/pods' })).status, 200)
+  // The packages' own limit is 30 s.
+  const ended = new AbortController()
+  const late = sleep(systemClock, patient(15_000), ended.signal).then(() => 'late')
+  t.equal(await Promise.race([tracing.stop(), late]), undefined)
+  ended.abort()
 })
 
 t.test('packages that are missing are named, with the command that installs them', async t => {

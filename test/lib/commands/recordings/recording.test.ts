@@ -1,4 +1,14 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync, gzipSync } from 'node:zlib'
@@ -12,6 +22,8 @@ import {
   RecordingWriter,
   readRecording,
 } from '../../../../lib/commands/recordings/recording.ts'
+import { createForeignWriter } from '../../../../lib/commands/recordings/foreign.ts'
+import type { FileAccess } from '../../../../lib/commands/recordings/text-file.ts'
 import { replay } from '../../../support/etcd/replay.ts'
 import { type Change, KeyValue } from '../../../../lib/store/event.ts'
 import { entriesAt, historyBatches, meta } from '../../../golden/load.ts'
@@ -45,6 +57,33 @@ t.test('the golden history is read with every field, and written as it was', asy
     historyBatches().map(({ revision, changes }) => [revision, changes.map(textOf)]),
   )
   t.notOk(items.some(({ isBase }) => isBase))
+})
+
+/** The permissions of a file that a recording is written to. */
+async function modeOf(path: string, access?: FileAccess): Promise<number> {
+  await (await RecordingWriter.create(path, undefined, access)).close()
+  return statSync(path).mode & 0o777
+}
+
+t.test('a recording is for its owner only, also in place of a file that others read', async t => {
+  const folder = t.testdir({ old: 'old', target: 'old' })
+  t.equal(await modeOf(join(folder, 'new.jsonl')), 0o600)
+  t.equal(await modeOf(join(folder, 'new.jsonl.gz')), 0o600)
+  const old = join(folder, 'old')
+  chmodSync(old, 0o666)
+  const reader = openSync(old, 'r')
+  t.teardown(() => closeSync(reader))
+  t.equal(await modeOf(old), 0o600)
+  t.not(fstatSync(reader).ino, statSync(old).ino, 'nobody has it open already')
+  const [target, link] = [join(folder, 'target'), join(folder, 'link')]
+  chmodSync(target, 0o644)
+  symlinkSync(target, link)
+  t.equal(await modeOf(link), 0o600)
+  t.ok(lstatSync(link).isSymbolicLink())
+  const trace = join(folder, 'trace')
+  await (await createForeignWriter('simkube', trace, () => 0)).close()
+  t.equal(statSync(trace).mode & 0o777, 0o600)
+  t.equal(await modeOf(join(folder, 'anonymous'), 'shared'), 0o666 & ~process.umask())
 })
 
 t.test('the golden history replays into a real etcd', { skip: etcd.skip }, async t => {

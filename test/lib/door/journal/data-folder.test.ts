@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import {
   appendFile,
+  chmod,
   cp,
   mkdir,
   mkdtemp,
@@ -330,6 +331,28 @@ t.test('a folder in use, no folder, and one that may not be used are refused', a
   for (const name of await readdir(folder)) {
     t.equal((await stat(join(folder, name))).mode & 0o777, 0o600, name)
   }
+})
+
+t.test('a folder that others may open is warned of, and stays as it is', async t => {
+  const folder = t.testdir({})
+  await chmod(folder, 0o777)
+  const warnings: unknown[] = []
+  const logger = { ...silentLogger, warn: (...said: unknown[]) => void warnings.push(said) }
+  await (await openKept(folder, { logger })).close()
+  t.match(warnings, [[/open to others, .* chmod 700/, { folder, mode: '777' }]])
+  t.equal((await stat(folder)).mode & 0o777, 0o777)
+  await chmod(folder, 0o700)
+  await (await openKept(folder, { logger })).close()
+  t.equal(warnings.length, 1)
+})
+
+const isLinux = process.platform === 'linux' ? false : 'there is no /proc'
+
+t.test('a place that takes no folders is refused at once', { skip: isLinux }, async t => {
+  await t.rejects(openKept('/proc/none'), {
+    message: /^\/proc\/none cannot be made, the system takes no folders there: name another one$/,
+  })
+  await t.rejects(openKept('/proc/none/below'), { message: /takes no folders there/ })
 })
 
 t.test('a folder whose path is too long for a socket is used, and guarded', async t => {
