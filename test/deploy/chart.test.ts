@@ -1,7 +1,8 @@
 /** The chart in its three modes: the proxy is that of deploy/kubernetes. What the chart makes is
  *  applied in test/deploy/applied.test.ts. */
 
-import { readFileSync } from 'node:fs'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { parse, parseAllDocuments } from 'yaml'
 import { load } from '../../lib/commands/load.ts'
@@ -112,6 +113,27 @@ t.test('an option more is passed on as one word, whatever is in it', async t => 
   const { spec } = ofKind(shown({ extraArgs }), 'Deployment')
   t.strictSame(spec.template.spec.containers[0]!.args.slice(-2), extraArgs)
 })
+
+t.test(
+  "a sidecar may read its secrets in a server's pod, which has a context of its own",
+  async t => {
+    const chart = join(t.testdir({}), 'chart')
+    cpSync(folder, chart, { recursive: true })
+    const included =
+      'kind: Volumes\nvolumes:\n  {{- include "watchglass.volumes" . | nindent 2 }}\n'
+    writeFileSync(join(chart, 'templates', 'server.yaml'), included)
+    const modes = (mode: string): unknown => {
+      const objects = renderChart(chart, { ...place, set: { mode } })
+      const { volumes } = objects.find(({ kind }) => kind === 'Volumes') as unknown as {
+        volumes: { secret: { defaultMode: number } }[]
+      }
+      return volumes.map(({ secret }) => secret.defaultMode)
+    }
+    // Octal in the YAML that helm reads, not in the one that is read here.
+    t.strictSame(modes('sidecar'), [444, 444])
+    t.strictSame(modes('proxy'), [440, 440], 'a group that the pod has')
+  },
+)
 
 t.test('an upgrade keeps selectors, which nothing may change', async t => {
   const selector = (set: Readonly<Record<string, unknown>>): unknown =>

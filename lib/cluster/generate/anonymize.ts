@@ -16,7 +16,7 @@ import { hasEnvelope } from '../../codec/transcode/envelope.ts'
 import { jsonFromProtobuf, protobufFromJson } from '../../codec/transcode/transcode.ts'
 import { type Digest, Pseudonyms, wordsOfKubernetes } from './pseudonyms.ts'
 
-/** Maps whose members clients name as they like. */
+/** Maps whose members clients name as they like, where no schema says that they are maps. */
 const freeMaps: ReadonlySet<string> = new Set([
   'fieldsV1',
   'labels',
@@ -24,7 +24,23 @@ const freeMaps: ReadonlySet<string> = new Set([
   'nodeSelector',
   'parameters',
   'selector',
+  'volumeAttributes',
 ])
+
+/** Maps whose members are the fields of custom resources, which stay. */
+const fieldMaps: ReadonlySet<string> = new Set([
+  'definitions',
+  'dependencies',
+  'patternProperties',
+  'properties',
+])
+
+/** Lists of such fields in the schemas of definitions. */
+const fieldLists: ReadonlySet<string> = new Set(['required', 'x-kubernetes-list-map-keys'])
+
+/** A name of a field. Others, as `example.com/gpu`, are of somebody, also where nothing says that
+ *  they are in a map. */
+const fieldName = /^[$\w-]+$/
 
 /** Maps whose values may be secrets. */
 const secretMaps: ReadonlySet<string> = new Set(['annotations', 'binaryData', 'data', 'stringData'])
@@ -96,7 +112,8 @@ export class Anonymizer {
     if (Array.isArray(value)) return value.map(item => this.#value(item, place))
     if (value === null || typeof value !== 'object' || value instanceof JsonNumber) return value
     const { name, care, field } = place
-    const inner = secretMaps.has(name) ? 'secret' : freeMaps.has(name) ? 'free' : care
+    const isFree = field === undefined ? freeMaps.has(name) : hasFreeNames(name, field)
+    const inner = secretMaps.has(name) ? 'secret' : isFree ? 'free' : care
     if (field === undefined) return this.#object(value, { ...place, care: inner }, undefined)
     const { container, type } = field
     const message = container === 'map' ? undefined : this.#schema.findMessageType(type)
@@ -108,7 +125,8 @@ export class Anonymizer {
   #object(object: JsonObject, place: Place, message: MessageType | undefined): JsonObject {
     const renamed: JsonObject = new Map()
     for (const [name, value] of object) {
-      const own = place.care === 'names' ? name : this.#pseudonyms.text(name)
+      const isKept = place.care === 'names' && (message !== undefined || fieldName.test(name))
+      const own = isKept ? name : this.#pseudonyms.text(name)
       const field = message === undefined ? place.field : memberField(message, name)
       renamed.set(own, this.#value(value, { ...place, name, field }))
     }
@@ -119,6 +137,7 @@ export class Anonymizer {
     if (field?.type === 'quantity' && quantity.test(text)) return text
     if (care === 'secret' || secretTexts.has(name)) return this.#pseudonyms.secret(text)
     if (care === 'names' && (name === 'kind' || name === 'listKind')) return text
+    if (isBuiltIn && fieldLists.has(name) && fieldName.test(text)) return text
     const isEnumerated = (isBuiltIn ? name !== 'name' : enumerated.has(name)) && care === 'names'
     return isEnumerated && enumeration.test(text) ? text : this.#pseudonyms.text(text)
   }
@@ -131,6 +150,11 @@ interface Place {
   readonly isBuiltIn: boolean
   /** The field that it is the value of, or one of the values; none where the schema has none. */
   readonly field: Pick<Field, 'container' | 'type'> | undefined
+}
+
+/** True for a map of names that users give, and for an object of any form that may be one. */
+function hasFreeNames(name: string, { container }: Pick<Field, 'container' | 'type'>): boolean {
+  return container === 'map' ? !fieldMaps.has(name) : freeMaps.has(name)
 }
 
 /** Any form of a quantity: in a field of quantities nothing else is kept. */

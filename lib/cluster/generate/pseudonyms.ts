@@ -127,4 +127,4 @@ const ownWords =
   'deletecollection admin edit view cluster cluster-admin authenticated unauthenticated serviceaccounts masters nodes ' +
   'service account token dockerconfigjson dockercfg basic auth ssh tls bootstrap foregroundDeletion orphan pvc pv protection ' +
   'string object integer number boolean array date time int32 int64 double ' +
-  'pod template hash generation revision deployment last applied configuration restartedAt ephemeral storage cpu memory pods'
+  'pod template hash generation revision deployment last applied configuration restartedAt ephemeral storage cpu memory pods hugepages attachable'

@@ -17,15 +17,23 @@ export function strategicDifference(
   to: UntypedObject,
   type: PatchType,
 ): Members {
-  const patch: Members = {}
+  const patch: [name: string, value: unknown][] = []
   for (const name of new Set([...Object.keys(from), ...Object.keys(to)])) {
-    const [before, after] = [from[name], to[name]]
+    const [before, after] = [ownMember(from, name), ownMember(to, name)]
     if (isDeepStrictEqual(before, after)) continue
-    if (after === undefined) patch[name] = null
-    else if (before === undefined) patch[name] = after
-    else Object.assign(patch, memberDifference(name, [before, after], fieldOf(type, name)))
+    if (after === undefined) patch.push([name, null])
+    else if (before === undefined) patch.push([name, after])
+    else {
+      const changed = memberDifference(name, [before, after], fieldOf(type, name))
+      patch.push(...Object.entries(changed))
+    }
   }
-  return patch
+  // Whatever the names are: assigned one by one, `__proto__` would be no member.
+  return Object.fromEntries(patch)
+}
+
+function ownMember(object: UntypedObject, name: string): unknown {
+  return Object.hasOwn(object, name) ? object[name] : undefined
 }
 
 const freeType: PatchType = { message: undefined, kind: 'map' }

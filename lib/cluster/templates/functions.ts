@@ -7,6 +7,7 @@ import { NotExact } from '../../codec/not-exact.ts'
 import { TemplateProblem } from './problem.ts'
 import {
   areEqual,
+  fieldOf,
   isLess,
   isTrue,
   itemAt,
@@ -105,15 +106,30 @@ function dividedBy(value: Value): number {
   return by
 }
 
+/** Whatever its keys are: assigned one by one, `__proto__` would be no member. */
 function dict(...pairs: readonly Value[]): Value {
-  const members: Record<string, Value> = {}
-  for (let i = 0; i < pairs.length; i += 2) members[textOf(pairs[i])] = pairs[i + 1] ?? ''
-  return members
+  const members: [name: string, value: Value][] = []
+  for (let i = 0; i < pairs.length; i += 2) members.push([textOf(pairs[i]), pairs[i + 1] ?? ''])
+  return Object.fromEntries(members)
+}
+
+function merged(...maps: readonly Value[]): Value {
+  return Object.fromEntries(maps.toReversed().flatMap(one => Object.entries(mapOf(one))))
 }
 
 function bounded<T extends string | readonly Value[]>(made: T): T {
-  if (made.length <= sizeMax) return made
+  checkLength(made.length)
+  return made
+}
+
+/** Fails before what is too long is made. */
+function checkLength(length: number): void {
+  if (length <= sizeMax) return
   throw new TemplateProblem(`more than ${String(sizeMax)} in one value`)
+}
+
+function countOf(part: string, text: string): number {
+  return text.split(part).length - 1
 }
 
 function repeat(count: Value, text: Value): string {
@@ -128,7 +144,9 @@ function until(count: Value): Value {
 
 function indented(spaces: Value, text: Value): string {
   const space = ' '.repeat(Math.min(Math.max(0, numberOf(spaces)), 1_000))
-  return bounded(space + textOf(text).replaceAll('\n', `\n${space}`))
+  const whole = textOf(text)
+  checkLength(whole.length + (1 + countOf('\n', whole)) * space.length)
+  return space + whole.replaceAll('\n', `\n${space}`)
 }
 
 function titled(text: Value): string {
@@ -150,8 +168,16 @@ function sha256(text: Value): string {
 }
 
 function joined(by: Value, of: Value): string {
-  const items = Array.isArray(of) ? (of as readonly Value[]) : [of]
-  return bounded(items.map(textOf).join(textOf(by)))
+  const items = (Array.isArray(of) ? (of as readonly Value[]) : [of]).map(textOf)
+  const between = textOf(by)
+  checkLength(items.reduce((sum, { length }) => sum + length + between.length, 0))
+  return items.join(between)
+}
+
+function replaced(part: Value, by: Value, text: Value): string {
+  const [from, to, whole] = [textOf(part), textOf(by), textOf(text)]
+  checkLength(whole.length + countOf(from, whole) * to.length)
+  return whole.replaceAll(from, () => to)
 }
 
 /** Functions that every template has. `and` and `or` are the language's own. */
@@ -184,9 +210,9 @@ export const plainFunctions: ReadonlyMap<string, TemplateFunction> = new Map<
   ['empty', value => !isTrue(value)],
   ['ternary', (yes, no, test) => (isTrue(test) ? yes : no)],
   ['hasKey', (of, key) => Object.hasOwn(mapOf(of), textOf(key))],
-  ['get', (of, key) => mapOf(of)[textOf(key)] ?? ''],
+  ['get', (of, key) => fieldOf(mapOf(of), textOf(key)) ?? ''],
   ['set', (of, key, value) => ({ ...mapOf(of), [textOf(key)]: value })],
-  ['merge', (...maps) => Object.assign({}, ...maps.toReversed().map(mapOf)) as Value],
+  ['merge', merged],
   ['keys', of => Object.keys(mapOf(of)).toSorted()],
   ['values', of => Object.values(mapOf(of))],
   ['first', of => listOf(of)[0]],
@@ -222,7 +248,7 @@ export const plainFunctions: ReadonlyMap<string, TemplateFunction> = new Map<
   ['contains', (part, text) => textOf(text).includes(textOf(part))],
   ['hasPrefix', (part, text) => textOf(text).startsWith(textOf(part))],
   ['hasSuffix', (part, text) => textOf(text).endsWith(textOf(part))],
-  ['replace', (a, b, text) => bounded(textOf(text).replaceAll(textOf(a), () => textOf(b)))],
+  ['replace', replaced],
   ['repeat', repeat],
   ['indent', indented],
   ['nindent', (spaces, text) => `\n${indented(spaces, text)}`],

@@ -1,17 +1,20 @@
 /** A template of Go's text/template, read once and rendered for each object. It knows no clock and
- *  draws nothing: functions that do are handed in. A rendering is bounded in its steps and size. */
+ *  draws nothing: functions that do are handed in. A rendering is bounded in its steps,
+ *  its work and its size. */
 
 import { plainFunctions, type TemplateFunction } from './functions.ts'
 import { parseTemplate } from './parser.ts'
 import { TemplateProblem } from './problem.ts'
 import type { Command, Node, Operand, Pipe } from './tree.ts'
-import { fieldOf, isTrue, kindOf, textOf, type Value } from './values.ts'
+import { fieldOf, isTrue, kindOf, sizeOf, textOf, type Value } from './values.ts'
 import { isObject } from '../../base/untyped.ts'
 
 export type { TemplateFunction } from './functions.ts'
 
 const stepsMax = 100_000
 const charactersMax = 1024 * 1024
+/** Sizes of all values that functions take and make, together. */
+const workMax = 4 * 1024 * 1024
 
 export type GivenFunctions = Readonly<Record<string, TemplateFunction>>
 
@@ -40,6 +43,7 @@ class Rendering {
   #dot: Value
   #text = ''
   #steps = 0
+  #work = 0
 
   constructor(value: Value, given: GivenFunctions) {
     this.#given = given
@@ -113,6 +117,7 @@ class Rendering {
   #range({ pipe, body, otherwise }: Extract<Node, { kind: 'if' | 'with' | 'range' }>): Left {
     const { variables, isDeclaration } = pipe
     const entries = entriesOf(this.#valueOf(pipe))
+    this.#spend(entries.length)
     if (entries.length === 0) return this.#within(this.#dot, otherwise)
     const known = this.#variables.length
     for (const [key, value] of entries) {
@@ -160,7 +165,15 @@ class Rendering {
     const values = [...args.map(one => this.#operand(one)), ...piped]
     const called = Object.hasOwn(this.#given, name) ? this.#given[name] : plainFunctions.get(name)
     if (called === undefined) throw new TemplateProblem(`function "${name}" not defined`)
-    return called(...values)
+    for (const value of values) this.#spend(sizeOf(value))
+    const made = called(...values)
+    if (typeof made === 'string' || Array.isArray(made)) this.#spend(made.length)
+    return made
+  }
+
+  #spend(size: number): void {
+    this.#work += size
+    if (this.#work > workMax) throw new TemplateProblem('the template takes too much work')
   }
 
   /** The first argument that decides, or the last one. */

@@ -73,6 +73,29 @@ export function itemAt(of: Value, key: Value): Value {
   throw new TemplateProblem(`can't index item of type ${kindOf(of)}`)
 }
 
+/** The largest value that a template may work with: characters, members and items, and levels. A
+ *  map that holds another one twice, and so on, doubles with each step. */
+const sizeMax = 1024 * 1024
+const depthMax = 1_000
+
+/** Characters, members and items of a value. Fails for one that is too large to be used. */
+export function sizeOf(value: Value): number {
+  let size = 0
+  const visit = (one: Value, depth: number): void => {
+    size += typeof one === 'string' ? one.length : 1
+    if (size > sizeMax || depth > depthMax) throw new TemplateProblem('a value is too large')
+    if (Array.isArray(one)) for (const item of one as readonly Value[]) visit(item, depth + 1)
+    else if (isObject(one)) {
+      for (const name of Object.keys(one)) {
+        size += name.length
+        visit(one[name], depth + 1)
+      }
+    }
+  }
+  visit(value, 0)
+  return size
+}
+
 /** True if two values are the same; nothing is equal to what is not there. */
 export function areEqual(a: Value, b: Value): boolean {
   const [one, other] = [a ?? undefined, b ?? undefined]

@@ -109,18 +109,23 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 {{- define "watchglass.volumes" -}}
 {{- if eq .Values.mode "sidecar" -}}
+# The pod is the server's and may have no fsGroup, so these are readable by any user. No other container mounts them.
 - name: watchglass-front-proxy
   secret:
     secretName: {{ .Values.sidecar.frontProxySecret }}
-    defaultMode: 0440
+    defaultMode: 0444
+- name: watchglass-tls
+  secret:
+    secretName: {{ .Values.tlsSecret }}
+    defaultMode: 0444
 {{- else -}}
 - name: watchglass-etcd
   secret:
     secretName: {{ .Values.etcd.secret }}
     defaultMode: 0440
-{{- end }}
 - name: watchglass-tls
   secret:
     secretName: {{ .Values.tlsSecret }}
     defaultMode: 0440
+{{- end }}
 {{- end }}

@@ -173,7 +173,6 @@ t.test('quantities stay whatever their form, where a field has them', async t =>
     'ephemeral-storage': '95491281146',
     'hugepages-2Mi': '1536Mi',
     pods: '110',
-    'acme.example/gpu': '1e3',
   }
   const node = {
     apiVersion: 'v1',
@@ -210,6 +209,130 @@ t.test('quantities stay whatever their form, where a field has them', async t =>
   const { spec } = renamed(anonymizer, custom) as unknown as typeof custom
   t.match(spec, { memory: '65841552Ki', disk: '512Gi', cpu: '250m' })
   t.not(spec.account, custom.spec.account)
+})
+
+t.test('keys that users name are renamed as the names elsewhere are', async t => {
+  const anonymizer = new Anonymizer(schemaOf(), digest)
+  const gpu = 'acme.example/gpu-large'
+  const metadata = { name: 'a', namespace: 'b' }
+  const objects = [
+    { apiVersion: 'v1', kind: 'Node', metadata, status: { capacity: { [gpu]: '1e3', cpu: '2' } } },
+    {
+      ...pod,
+      spec: {
+        containers: [
+          {
+            name: 'a',
+            resources: { limits: { [gpu]: '2' }, requests: { [gpu]: '2', memory: '1Gi' } },
+            env: [{ name: 'A', valueFrom: { resourceFieldRef: { resource: `limits.${gpu}` } } }],
+          },
+        ],
+        volumes: [
+          {
+            name: 'a',
+            csi: { driver: 'acme.example', volumeAttributes: { acmeTenant: 'Gordon' } },
+          },
+        ],
+      },
+    },
+    {
+      apiVersion: 'v1',
+      kind: 'ResourceQuota',
+      metadata,
+      spec: { hard: { [`requests.${gpu}`]: '4' } },
+    },
+    {
+      apiVersion: 'v1',
+      kind: 'PersistentVolume',
+      metadata,
+      spec: {
+        csi: { driver: 'acme.example', volumeHandle: 'a', volumeAttributes: { acmePool: 'b' } },
+      },
+    },
+    {
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'StorageClass',
+      metadata,
+      provisioner: 'acme.example',
+      parameters: { acmePool: 'b' },
+    },
+    {
+      apiVersion: 'resource.k8s.io/v1',
+      kind: 'ResourceSlice',
+      metadata,
+      spec: {
+        driver: 'acme.example',
+        pool: { name: 'a', generation: 1, resourceSliceCount: 1 },
+        devices: [
+          {
+            name: 'a',
+            attributes: { 'acme.example/model': { string: 'Gordon' }, acmeVersion: { int: 1 } },
+            capacity: { acmeMemory: { value: '1Gi' } },
+          },
+        ],
+      },
+    },
+    {
+      apiVersion: 'db.example.com/v1',
+      kind: 'Database',
+      metadata,
+      spec: {
+        size: 3,
+        template: { limits: { [gpu]: '2' }, volumeAttributes: { acmeTenant: 'x' } },
+      },
+    },
+  ]
+  const shown = objects.map(object => JSON.stringify(renamed(anonymizer, object)))
+  for (const text of shown) t.notMatch(text, /acme|gordon|gpu|tenant/i)
+  const pseudonym = Object.keys(JSON.parse(shown[0]!).status.capacity as object).find(
+    name => name !== 'cpu',
+  )!
+  t.match(pseudonym, /^\w{4}\.\w{7}\/\w{3}-\w{5}$/)
+  t.match(JSON.parse(shown[0]!), { status: { capacity: { [pseudonym]: '1e3', cpu: '2' } } })
+  t.match(JSON.parse(shown[1]!).spec.containers[0], {
+    resources: { limits: { [pseudonym]: '2' }, requests: { [pseudonym]: '2', memory: '1Gi' } },
+    env: [{ valueFrom: { resourceFieldRef: { resource: `limits.${pseudonym}` } } }],
+  })
+  t.match(JSON.parse(shown[2]!).spec, { hard: { [`requests.${pseudonym}`]: '4' } })
+  t.match(JSON.parse(shown[6]!).spec, { size: 3, template: { limits: { [pseudonym]: '2' } } })
+})
+
+t.test('fields of a definition stay, as those of its objects do', async t => {
+  const anonymizer = new Anonymizer(schemaOf(), digest)
+  const properties = { ownerTeam: { type: 'string' } }
+  const definition = {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'databases.acme.example' },
+    spec: {
+      group: 'acme.example',
+      scope: 'Namespaced',
+      names: {
+        plural: 'databases',
+        singular: 'database',
+        kind: 'Database',
+        listKind: 'DatabaseList',
+      },
+      versions: [
+        {
+          name: 'v1',
+          served: true,
+          storage: true,
+          schema: {
+            openAPIV3Schema: {
+              type: 'object',
+              properties: { spec: { type: 'object', properties, required: ['ownerTeam'] } },
+            },
+          },
+        },
+      ],
+    },
+  }
+  const got = renamed(anonymizer, definition) as unknown as typeof definition
+  t.match(got.spec.versions[0]!.schema.openAPIV3Schema.properties, {
+    spec: { properties, required: ['ownerTeam'] },
+  })
+  t.notMatch(got.spec.group, /acme/)
 })
 
 function unless<T>(value: T | NotExact): T {

@@ -48,6 +48,14 @@ const rows: readonly (readonly [template: string, text: string])[] = [
   ['{{ not .nothing }}{{ len .spec.containers }}', 'true2'],
   ['{{ .metadata.name | Quote }} {{ 5 | Quote }}', '"web" "5"'],
   ['{{ .metadata.name | upper | quote }}', '"WEB"'],
+  ['{{ dict "__proto__" (dict "a" 1) "b" 2 | toJson }}', '{"__proto__":{"a":1},"b":2}'],
+  ['{{ (dict "__proto__" (dict "a" 1)).a }}', '<no value>'],
+  [
+    '{{ merge (dict "b" 2) (dict "__proto__" (dict "a" 1)) | toJson }}',
+    '{"__proto__":{"a":1},"b":2}',
+  ],
+  ['{{ set (dict "b" 2) "__proto__" 1 | toJson }}', '{"b":2,"__proto__":1}'],
+  ['{{ get (dict) "constructor" }}|{{ hasKey (dict) "toString" }}', '|false'],
   ['{{ default "d" .nothing }}{{ dict "a" 1 "b" 2 }}{{ list 1 2 }}', 'dmap[a:1 b:2][1 2]'],
   ['x:{{ YAML .status.map 1 }}', 'x:\n  a: 1\n  b: 2\n  '],
   ['{{ Join 1 "a" (add 1 2) }}', '1+a+3'],
@@ -85,4 +93,22 @@ t.test('a template that cannot be used says why', async t => {
   for (const [template, problem] of problems) {
     t.throws(() => rendered(template), { message: problem }, template)
   }
+})
+
+t.test('what grows with each step ends in a problem, and soon', async t => {
+  const forty = (text: string): string => `{{ range until 40 }}${text}{{ end }}`
+  const texts = [
+    `{{ $a := "xxxxxxxx" }}${forty('{{ $a = print $a $a }}')}`,
+    `{{ $a := dict "a" 1 }}${forty('{{ $a = dict "a" $a "b" $a }}')}{{ toJson $a }}`,
+    `{{ $a := list 1 }}${forty('{{ $a = list $a $a }}')}{{ $a }}`,
+    '{{ $a := dict }}{{ range until 5000 }}{{ $a = dict "a" $a }}{{ end }}{{ $a }}',
+    '{{ $a := repeat 100000 "a" }}{{ replace "a" $a $a }}',
+    '{{ $a := repeat 100000 "a" }}{{ join $a (until 100000) }}',
+    '{{ $a := repeat 100000 "\\n" }}{{ indent 1000 $a }}',
+    '{{ range until 50000 }}{{ $a := until 100000 }}{{ end }}',
+    '{{ $a := repeat 100000 "a" }}{{ range until 50000 }}{{ $b := sha256sum $a }}{{ end }}',
+    '{{ $a := until 100000 }}{{ range until 50000 }}{{ range $a }}{{ break }}{{ end }}{{ end }}',
+  ]
+  const message = /a value is too large|too much work|more than 100000/
+  for (const text of texts) t.throws(() => rendered(text), { message }, text)
 })
