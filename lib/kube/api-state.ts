@@ -87,6 +87,22 @@ export class ApiState {
     return createSelectableReader(kind, fields, needsLabels)
   }
 
+  /** Takes over what another state has made of resources that are the same in both: to make it costs
+   *  as much as to write hundreds of objects. */
+  adopt(other: ApiState): void {
+    if (other.registry.schema !== this.registry.schema) return
+    for (const resource of this.registry.resources) {
+      const { group, version, custom } = resource
+      if (other.registry.find(group, version, resource.resource) !== resource) continue
+      const encoder = other.#encoders.get(resource)
+      if (encoder !== undefined) this.#encoders.set(resource, encoder)
+      const readers = other.#readers.get(resource)
+      if (readers !== undefined) this.#readers.set(resource, readers)
+      const kind = other.#customKinds.get(custom?.definition ?? '')
+      if (kind !== undefined) this.#customKinds.set(custom?.definition ?? '', kind)
+    }
+  }
+
   /** Encoder of a stored resource's objects. Made when it is first needed, because making one for a
    *  custom resource costs as much as writing hundreds of objects. */
   encoderOf(resource: Resource): ObjectEncoder | NotExact {

@@ -66,6 +66,11 @@ export class LiveRegistry {
   #isChanged = false
   #aggregated: readonly Resource[] = []
   #schema: Schema
+  /** The built-in resources of that schema: the same objects in each state. */
+  #builtIn: { readonly schema: Schema | undefined; readonly resources: readonly Resource[] } = {
+    schema: undefined,
+    resources: [],
+  }
 
   constructor(options: LiveRegistryOptions) {
     const { prefix, logger } = options
@@ -135,7 +140,9 @@ export class LiveRegistry {
     const isOther = this.#take()
     if (!isOther && changed === undefined) return
     const before = this.state.registry
-    this.state = this.#makeState()
+    const state = this.#makeState()
+    state.adopt(this.state)
+    this.state = state
     this.#follow()
     const { definitions } = this.state.registry
     const left = new Map(definitions.map(one => [one.prefix, one.definedAt]))
@@ -172,7 +179,10 @@ export class LiveRegistry {
   #makeState(): ApiState {
     const { prefix, serverAddress, digests, hasCbor, excluded } = this.#options
     const schema = this.#schema
-    const declared = [...builtInResources(schema, prefix), ...this.#options.configured]
+    if (this.#builtIn.schema !== schema) {
+      this.#builtIn = { schema, resources: builtInResources(schema, prefix) }
+    }
+    const declared = [...this.#builtIn.resources, ...this.#options.configured]
     const installed = [...declared, ...this.#aggregated].filter(
       ({ storage }) => storage === undefined || !excluded.includes(storage.prefix),
     )

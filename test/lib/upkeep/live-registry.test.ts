@@ -190,6 +190,25 @@ for (const [what, change] of Object.entries(watchesEnd)) {
   })
 }
 
+t.test('what is made of other resources is kept when a definition changes', async t => {
+  const { registry, put } = world()
+  const others = definitionKey.replace('widgets', 'others')
+  await put(definitionKey, definition())
+  await put(others, definition().replaceAll('widget', 'other'))
+  const pods = registry.state.registry.find('', 'v1', 'pods')
+  const widget = registry.state.registry.find('example.com', 'v1', 'widgets')
+  const other = registry.state.registry.find('example.com', 'v1', 'others')
+  const made = [pods, widget, other].map(one => one && registry.state.encoderOf(one))
+  await put(others, definition(watchesEnd['another column']).replaceAll('widget', 'other'))
+  const found = ['pods', 'widgets', 'others'].map(name =>
+    registry.state.registry.find(name === 'pods' ? '' : 'example.com', 'v1', name),
+  )
+  const now = found.map(one => one && registry.state.encoderOf(one))
+  t.equal(now[0], made[0])
+  t.equal(now[1], made[1])
+  t.ok(now[2] !== undefined && now[2] !== made[2], 'and of the changed one it is made anew')
+})
+
 t.test('a definition that is gone ends them, and one that is made again does', async t => {
   const { ended, put, remove } = world()
   await put(definitionKey, definition())
