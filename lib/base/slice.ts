@@ -59,12 +59,26 @@ export type Steps<Result> = Generator<undefined, Result, undefined>
 
 const smallThings = 64
 let done = 0
+let effort = 0
 
 /** True now and then. Who walks through many small things asks at each of them, and yields then: a
  *  step for each would cost more than what is done in it. */
 export function isStepDue(): boolean {
-  done = (done + 1) % smallThings
-  return done === 0
+  if (++done < smallThings) return false
+  done = 0
+  return true
+}
+
+/** Counts a thing that is as much work as so many small ones, of about a microsecond each: whoever
+ *  walks through such things learns of it from `isStepDue` and `notedEffort`. */
+export function noteEffort(things: number): void {
+  done += things
+  effort += things
+}
+
+/** Everything that was noted so far: the difference of two calls is the effort in between. */
+export function notedEffort(): number {
+  return effort
 }
 
 /** Takes all steps, and gives way in between. */

@@ -55,6 +55,11 @@ export function textFromBytes(bytes: Uint8Array, start: number, end: number): st
   return text
 }
 
+/** One character for each byte of `bytes[start..end)`. */
+export function latin1FromBytes(bytes: Uint8Array, start: number, end: number): string {
+  return native.latin1Slice.call(bytes, start, end)
+}
+
 /** True if the bytes from `start` on are those of `text`, which must be ASCII. The caller compares
  *  the lengths. */
 export function isAsciiText(bytes: Uint8Array, start: number, text: string): boolean {

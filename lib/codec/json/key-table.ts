@@ -1,11 +1,19 @@
 /** Looks object keys up by their bytes, so that a scanner makes no string for each key. */
 
+import { latin1FromBytes } from '../text.ts'
 import type { JsonInput } from './strings.ts'
+
+/** A key that shares its place with more others than this was chosen to: schemas have tens of
+ *  thousands of keys, and so have the objects that are looked up. */
+const sharedMax = 64
 
 /** A fixed set of keys, each with a value. Open addressing, at most half full. */
 export class KeyTable<Value> {
   readonly #mask: number
   readonly #slots: (Slot<Value> | undefined)[]
+  /** All keys, one character for each byte, where too many share a place: V8's hashes cannot be
+   *  foreseen. */
+  #byText: Map<string, Value> | undefined
 
   constructor(entries: Iterable<readonly [string, Value]>) {
     const list = [...entries].map(([key, value]) => [Buffer.from(key), value] as const)
@@ -15,7 +23,15 @@ export class KeyTable<Value> {
     this.#slots = Array.from<undefined>({ length: size }).fill(undefined)
     for (const [key, value] of list) {
       let place = hashOf(key, 0, key.length) & this.#mask
-      while (this.#slots[place] !== undefined) place = (place + 1) & this.#mask
+      let shared = 0
+      while (this.#slots[place] !== undefined) {
+        place = (place + 1) & this.#mask
+        shared++
+      }
+      if (shared > sharedMax) {
+        this.#byText = new Map(list.map(([text, one]) => [text.toString('latin1'), one]))
+        return
+      }
       const words = Array.from({ length: key.length >> 2 }, (_, i) => key.readInt32LE(4 * i))
       const rest = new Uint8Array(key.subarray(4 * words.length))
       this.#slots[place] = { length: key.length, words: Int32Array.from(words), rest, value }
@@ -24,6 +40,7 @@ export class KeyTable<Value> {
 
   /** The value of the key from `start` to `end`. */
   find({ bytes, view }: JsonInput, start: number, end: number): Value | undefined {
+    if (this.#byText !== undefined) return this.#byText.get(latin1FromBytes(bytes, start, end))
     let place = hashOf(bytes, start, end) & this.#mask
     for (;;) {
       const slot = this.#slots[place]

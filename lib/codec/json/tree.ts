@@ -5,6 +5,7 @@
 
 import { canonicalNumber } from '../../go/json-number.ts'
 import { goJsonString } from '../../go/text.ts'
+import { noteEffort } from '../../base/slice.ts'
 import { GiveUp } from '../not-exact.ts'
 import { textFromBytes } from '../text.ts'
 import { decodeString } from './strings.ts'
@@ -52,12 +53,16 @@ export function isTooDeep(value: JsonValue, levels: number = treeMaxDepth): bool
  *  equal keys wins, and invalid UTF-8 is replaced. Undefined if it is malformed, too deep, or has a
  *  number that Go refuses. */
 export function parseTree(bytes: Uint8Array, start: number, end: number): JsonValue | undefined {
+  noteEffort((end - start) / treeBytesPerEffort)
   const tape = tapeOf(sharedTape, bytes, start, end)
   if (tape === undefined) return undefined
   const builder = new TreeBuilder(tape)
   builder.take()
   return builder.value
 }
+
+/** The bytes of which a tree is made, or which are made of one, in the time of a small thing. */
+export const treeBytesPerEffort = 32
 
 /** For trees, which keep nothing of it. */
 const sharedTape = new JsonTape()
@@ -288,9 +293,7 @@ class TreeBuilder {
     if (kind !== jsonNumber) {
       return kind === jsonTrue || kind === jsonFalse ? kind === jsonTrue : this.#text(node, kind)
     }
-    const text = textFromBytes(this.#tape.input, this.#tape.start(node), this.#tape.end(node))
-    const number = canonicalNumber(text)
-    return number === undefined ? undefined : new JsonNumber(number, text)
+    return numberIn(this.#tape.input, this.#tape.start(node), this.#tape.end(node))
   }
 
   #text(node: number, kind: number): string {
@@ -301,6 +304,33 @@ class TreeBuilder {
     return textFromBytes(input, start, end)
   }
 }
+
+/** The number in a window; undefined if Go refuses it. Most are small integers, and the same ones
+ *  again and again. */
+function numberIn(bytes: Uint8Array, start: number, end: number): JsonNumber | undefined {
+  if (end - start <= knownDigits) {
+    let value = 0
+    let at = start
+    for (; at < end && isDigit(bytes[at] as number); at++) {
+      value = 10 * value + (bytes[at] as number) - 0x30
+    }
+    // A zero before other digits is no number.
+    const isShort = at === end && (bytes[start] !== 0x30 || end - start === 1)
+    if (isShort) return (knownNumbers[value] ??= new JsonNumber(String(value)))
+  }
+  const text = textFromBytes(bytes, start, end)
+  const number = canonicalNumber(text)
+  return number === undefined ? undefined : new JsonNumber(number, text)
+}
+
+function isDigit(byte: number): boolean {
+  return byte >= 0x30 && byte <= 0x39
+}
+
+const knownDigits = 3
+const knownNumbers: (JsonNumber | undefined)[] = Array.from<undefined>({
+  length: 10 ** knownDigits,
+}).fill(undefined)
 
 /** The tape of a whole text, made for it alone or used again; undefined if it is malformed. */
 function tapeOf(

@@ -5,13 +5,10 @@
 import { goParseInt } from '../../go/text.ts'
 import { compareUtf8, JsonNumber, type JsonValue } from '../json/tree.ts'
 import type { Filter, Path, Slice, Step } from './json-path.ts'
+import type { RowBudget } from './row-budget.ts'
 
 /** A value of an object; or an integer of a template or a byte of a text, which objects lack. */
 export type PathValue = JsonValue | bigint
-
-/** A union may name an element many times, and so may the next one: thirty of them would make a
- *  thousand million values. */
-const valuesMax = 1_000_000
 
 /** The end of a search: some errors leave values behind, which count as something that exists. It
  *  is returned, since a filter may meet one in each of its items. */
@@ -26,35 +23,37 @@ class Failed {
 type Found = readonly PathValue[] | Failed
 
 /** The values of the first action of a template; `undefined` where the upstream fails, which shows
- *  as an empty cell. `values` are those that the first action begins with. */
+ *  as an empty cell. `values` are those that the first action begins with. Gives up where the budget
+ *  ends: a union may name an element many times, and so may the next one, so that thirty of them
+ *  would make a thousand million values. */
 export function evaluateJsonPath(
   actions: readonly Path[],
   values: readonly JsonValue[],
+  budget: RowBudget,
 ): readonly PathValue[] | undefined {
-  const search = new Search()
+  const search = new Search(budget)
   const found = actions.map(action => search.along(action, values))
   const [first] = found
   return first instanceof Failed || found.some(one => one instanceof Failed) ? undefined : first
 }
 
+/** Every value that is looked at, or made, is paid for. */
 class Search {
-  #count = 0
+  readonly #budget: RowBudget
+
+  constructor(budget: RowBudget) {
+    this.#budget = budget
+  }
 
   along(path: Path, values: readonly PathValue[]): Found {
     let current = values
-    this.#count++
     for (const step of path) {
+      this.#budget.spend(1 + current.length)
       const next = this.#follow(step, current)
       if (next instanceof Failed) return next
-      this.#count += current.length + next.length
-      if (this.#isTooLong) return new Failed([])
       current = next
     }
     return current
-  }
-
-  get #isTooLong(): boolean {
-    return this.#count > valuesMax
   }
 
   #follow(step: Step, values: readonly PathValue[]): Found {
@@ -74,7 +73,7 @@ class Search {
       case 'member':
       case 'members':
       case 'descent':
-        return inside(step, values)
+        return this.#inside(step, values)
     }
   }
 
@@ -83,7 +82,8 @@ class Search {
     for (const list of values) {
       if (list === null) continue
       const part = sliceOf(slice, list)
-      if (part === undefined || found.length > valuesMax) return new Failed(values)
+      if (part === undefined) return new Failed(values)
+      this.#budget.spend(part.length)
       // Upstream leaves the lists after an empty slice out.
       if (part.length === 0) break
       for (const item of part) found.push(item)
@@ -96,6 +96,7 @@ class Search {
     for (const path of paths) {
       const part = this.along(path, values)
       if (part instanceof Failed) return new Failed(values)
+      this.#budget.spend(part.length)
       for (const value of part) found.push(value)
     }
     return found
@@ -106,8 +107,8 @@ class Search {
     for (const list of values) {
       if (!Array.isArray(list)) return new Failed(values)
       for (const item of list) {
+        this.#budget.spend(1)
         const before = this.along(left, [item])
-        if (this.#isTooLong) return new Failed([])
         if (operator === undefined) {
           if ((before instanceof Failed ? before.values : before).length > 0) kept.push(item)
           continue
@@ -119,6 +120,7 @@ class Search {
         if (after instanceof Failed || after.length > 1) return new Failed(values)
         const [b] = after
         if (b === undefined) continue
+        this.#budget.spend(comparedSteps(a, b))
         const passes = compare(a, operator, b)
         if (passes === undefined) return new Failed(kept)
         if (passes) kept.push(item)
@@ -126,22 +128,31 @@ class Search {
     }
     return kept
   }
-}
 
-function inside(step: Step, values: readonly PathValue[]): PathValue[] {
-  const found: PathValue[] = []
-  for (const value of values) {
-    if (found.length > valuesMax) break
-    if (step.type === 'descent') descend(value, found)
-    else for (const member of membersAt(step, value)) found.push(member)
+  #inside(step: Step, values: readonly PathValue[]): PathValue[] {
+    const found: PathValue[] = []
+    for (const value of values) {
+      if (step.type === 'member') {
+        const member = value instanceof Map ? value.get(step.name) : undefined
+        if (member !== undefined) found.push(member)
+      } else if (step.type === 'descent') this.#descend(value, found)
+      else {
+        this.#budget.spend(sizeOf(value))
+        for (const member of membersOf(value)) found.push(member)
+      }
+    }
+    return found
   }
-  return found
-}
 
-function membersAt(step: Step, value: PathValue): Iterable<PathValue> {
-  if (step.type !== 'member') return membersOf(value)
-  const member = value instanceof Map ? value.get(step.name) : undefined
-  return member === undefined ? [] : [member]
+  /** All that has something in it, from the outside to the inside. */
+  #descend(value: PathValue, found: PathValue[]): void {
+    if (typeof value === 'string' && value !== '') found.push(value)
+    const size = value instanceof Map || Array.isArray(value) ? sizeOf(value) : 0
+    if (size === 0) return
+    this.#budget.spend(size)
+    found.push(value)
+    for (const member of membersOf(value)) this.#descend(member, found)
+  }
 }
 
 function membersOf(value: PathValue): Iterable<PathValue> {
@@ -149,14 +160,25 @@ function membersOf(value: PathValue): Iterable<PathValue> {
   return value instanceof Map || Array.isArray(value) ? value.values() : []
 }
 
-/** All that has something in it, from the outside to the inside. */
-function descend(value: PathValue, found: PathValue[]): void {
-  if (typeof value === 'string' && value !== '') found.push(value)
-  if (!(value instanceof Map) && !Array.isArray(value)) return
-  if ((value instanceof Map ? value.size : value.length) === 0) return
-  found.push(value)
-  for (const member of value.values()) descend(member, found)
+/** The number of its members; each byte of a text is made one, which takes longer. */
+function sizeOf(value: PathValue): number {
+  if (typeof value === 'string') return 4 * value.length
+  if (value instanceof Map) return value.size
+  return Array.isArray(value) ? value.length : 0
 }
+
+/** Texts and numbers are compared to their ends. */
+function comparedSteps(a: PathValue, b: PathValue): number {
+  return (lengthOf(a) + lengthOf(b)) / charactersPerStep
+}
+
+function lengthOf(value: PathValue): number {
+  if (typeof value === 'string') return value.length
+  return value instanceof JsonNumber ? value.source.length : 1
+}
+
+/** The characters that are compared in the time of a step. */
+const charactersPerStep = 16
 
 /** An index out of bounds is an error (undefined), an empty slice is not. */
 function sliceOf(slice: Slice, list: PathValue): readonly JsonValue[] | undefined {

@@ -14,6 +14,7 @@ import {
   unspecified,
 } from '../../../codec/served/structural/schema.ts'
 import { type FieldError, invalid } from '../field-errors.ts'
+import { tooLarge } from '../refusals.ts'
 import { dnsSubdomain } from '../validation/formats.ts'
 import {
   checkCommonUpdate,
@@ -34,7 +35,7 @@ export interface CustomRules {
   /** Decodes the metadata, and drops what the schema does not describe. Changes the object in
    *  place; returns the errors of a strict decoder. Throws `DecodeError`. */
   prune(object: JsonObject): string[]
-  /** Fills in defaults in place. */
+  /** Fills in defaults in place. Refuses more of them than are shown when they are read. */
   applyDefaults(object: JsonObject): void
   /** The problems of an object: a new one if there is no `old` one. */
   validate(object: JsonObject, old: JsonObject | undefined, subresource: string): Steps<Findings>
@@ -110,7 +111,8 @@ class DefinedRules implements CustomRules {
   applyDefaults(object: JsonObject): void {
     if (this.#node === undefined || this.#definition.preservesUnknownFields) return
     const rest = withoutMeta(object)
-    applyDefaults(rest, this.#node)
+    const tooMany = applyDefaults(rest, this.#node)
+    if (tooMany !== undefined) throw tooLarge(tooMany.reason)
     putBack(object, rest)
   }
 

@@ -37,7 +37,7 @@ export async function deleteObject(
   let entry = await session.store.get(key, session.signal)
   for (;;) {
     if (entry === undefined) throw objectNotFound(session.resource, session.name)
-    const live = session.treeOf(entry)
+    const live = session.treeToDelete(entry)
     checkPreconditions(session, options, live)
     if (isNamespace(session.kind)) {
       if (metaText(live, 'deletionTimestamp') === '') await validate?.(live)

@@ -21,7 +21,8 @@ export async function removeStored(
     const commit = await session.store.commit(change, session.signal)
     if (commit.type === 'done') return commit.revision
     current = commit.current
-    if (current !== undefined && finalizersOf(session.treeOf(current)).length > 0) return undefined
+    const finalizers = current === undefined ? [] : finalizersOf(session.treeToDelete(current))
+    if (finalizers.length > 0) return undefined
   }
   return undefined
 }

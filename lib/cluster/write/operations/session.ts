@@ -8,6 +8,7 @@ import { NotExact } from '../../../codec/not-exact.ts'
 import { ByteWriter } from '../../../wire/byte-writer.ts'
 import type { ObjectEncoder, OutputForm } from '../../../codec/output/object-encoder.ts'
 import { type JsonObject, parseTree } from '../../../codec/json/tree.ts'
+import { TooManyDefaults } from '../../../codec/served/structural/apply.ts'
 import { textFromMilliseconds } from '../../../go/time.ts'
 import { KeyValue, noLease } from '../../../store/event.ts'
 import type { Identity } from '../../../kube/access-review.ts'
@@ -20,7 +21,7 @@ import { goQuote } from '../../../go/text.ts'
 import type { NumbersInUse, ServiceAllocator } from '../strategies/row.ts'
 import type { GeneratedValues } from '../generated-values.ts'
 import type { WriteAccess } from '../write-access.ts'
-import { metadataOf } from '../metadata.ts'
+import { metadataOf, setMeta } from '../metadata.ts'
 import { storedBytes } from '../stored-form.ts'
 import { writeKindOf } from '../write-kinds.ts'
 import type { WriteKind } from '../write-kind.ts'
@@ -272,6 +273,19 @@ export class WriteSession implements SessionOptions {
     return treeOf(this.encoder, this.resource, entry)
   }
 
+  /** The same for whoever deletes it: an object of which its definition's defaults would make too
+   *  much is gone all the same, and so is the definition after it. What is stored of such a one is
+   *  enough for that. */
+  treeToDelete(entry: KeyValue): JsonObject {
+    const problem = write(this.encoder, entry)
+    if (problem === undefined) return writtenTree(this.resource)
+    const { bytes, start, end } = entry
+    const tree = problem instanceof TooManyDefaults ? parseTree(bytes, start, end) : undefined
+    if (!(tree instanceof Map)) throw notExactly(this.resource, problem)
+    setMeta(tree, 'resourceVersion', String(entry.modRevision))
+    return tree
+  }
+
   /** The bytes that are stored of an object. */
   bytesOf(object: JsonObject): Uint8Array {
     return storedBytes(this.resource, this.kind, object)
@@ -309,7 +323,12 @@ const textMaxLength = 10_000
 
 /** A stored object as a tree, as an encoder serves it. */
 export function treeOf(encoder: ObjectEncoder, resource: Resource, entry: KeyValue): JsonObject {
-  write(encoder, resource, entry)
+  const problem = write(encoder, entry)
+  if (problem !== undefined) throw notExactly(resource, problem)
+  return writtenTree(resource)
+}
+
+function writtenTree(resource: Resource): JsonObject {
   const tree = parseTree(scratch.bytes, 0, scratch.length)
   if (!(tree instanceof Map)) throw notExactly(resource, new NotExact('value is not an object'))
   return tree
@@ -317,16 +336,16 @@ export function treeOf(encoder: ObjectEncoder, resource: Resource, entry: KeyVal
 
 /** The same in plain values, without the tree, for those that only read it. */
 export function plainOf(encoder: ObjectEncoder, resource: Resource, entry: KeyValue): unknown {
-  write(encoder, resource, entry)
+  const problem = write(encoder, entry)
+  if (problem !== undefined) throw notExactly(resource, problem)
   const { buffer, byteOffset } = scratch.bytes
   return JSON.parse(Buffer.from(buffer, byteOffset, scratch.length).toString())
 }
 
-function write(encoder: ObjectEncoder, resource: Resource, entry: KeyValue): void {
+function write(encoder: ObjectEncoder, entry: KeyValue): NotExact | undefined {
   scratch.clear()
   const options = { form: plain, revision: entry.modRevision, place: 'alone' } as const
-  const problem = encoder.append(scratch, entry, options)
-  if (problem !== undefined) throw notExactly(resource, problem)
+  return encoder.append(scratch, entry, options)
 }
 
 const scratch = new ByteWriter()

@@ -1,10 +1,11 @@
 /** The served form of a stored custom resource, which is JSON. */
 
 import { type ByteWriter, appendText } from '../../../wire/byte-writer.ts'
+import { noteEffort } from '../../../base/slice.ts'
 import { VerifiedLayouts } from '../../json/verified-layouts.ts'
 import { JsonVerifier, type VerifyOptions } from '../../json/verify.ts'
 import { appendSpliced } from '../../json/splice.ts'
-import { type JsonObject, parseTree, textFromTree } from '../../json/tree.ts'
+import { type JsonObject, parseTree, textFromTree, treeBytesPerEffort } from '../../json/tree.ts'
 import { NotExact } from '../../not-exact.ts'
 import { NeedsConversion } from './converted-objects.ts'
 import { applyDefaults, coerceEmbedded, dropNulls, prune } from '../structural/apply.ts'
@@ -93,7 +94,9 @@ export class CustomKind {
     const metadata = tree.get('metadata') as JsonObject
     if (resourceVersion === '') metadata.delete('resourceVersion')
     else metadata.set('resourceVersion', resourceVersion)
-    appendText(out, textFromTree(tree))
+    const text = textFromTree(tree)
+    noteEffort(text.length / treeBytesPerEffort)
+    appendText(out, text)
     return undefined
   }
 
@@ -184,7 +187,10 @@ export class CustomKind {
     if (stored instanceof NotExact) return stored
     const problem = decode(tree, stored.root)
     if (problem !== undefined) return problem
-    if (stored.root !== undefined) withoutMeta(tree, stored.root, applyDefaults)
+    if (stored.root !== undefined) {
+      const tooMany = withoutMeta(tree, stored.root, applyDefaults)
+      if (tooMany !== undefined) return tooMany
+    }
     tree.set('apiVersion', served.apiVersion)
     return decode(tree, served.root) ?? tree
   }
@@ -241,15 +247,16 @@ function decode(tree: JsonObject, root: StructuralNode | undefined): NotExact | 
 }
 
 /** Applies a step to all but apiVersion, kind and metadata, which no schema changes. */
-function withoutMeta(
+function withoutMeta<Result>(
   tree: JsonObject,
   root: StructuralNode,
-  step: (tree: JsonObject, root: StructuralNode) => void,
-): void {
+  step: (tree: JsonObject, root: StructuralNode) => Result,
+): Result {
   const meta = [...tree].filter(([key]) => ['apiVersion', 'kind', 'metadata'].includes(key))
   for (const [key] of meta) tree.delete(key)
-  step(tree, root)
+  const result = step(tree, root)
   for (const [key, value] of meta) tree.set(key, value)
+  return result
 }
 
 /** Follows a path through a schema. What no schema describes stays as it is only where that is

@@ -7,7 +7,7 @@
  *  default. */
 
 import { JsonNumber, type JsonValue, copyTree } from '../../json/tree.ts'
-import type { NotExact } from '../../not-exact.ts'
+import { GiveUp, giveUp, NotExact } from '../../not-exact.ts'
 import { normaliseObjectMeta } from './object-meta.ts'
 import { type StructuralNode, typeAndObjectMeta, unspecified } from './schema.ts'
 
@@ -69,29 +69,63 @@ export function dropNulls(value: JsonValue, node: StructuralNode): void {
   }
 }
 
+/** The most bytes of defaults that are filled in, each counted as often as it is: etcd takes no
+ *  object of more, so one that they make larger could never be written again. Without a bound 12 KB
+ *  of empty items become 400 MB by a default of 100 KB. */
+export const defaultsMaxBytes: number = 1.5 * 1024 * 1024
+
+/** The characters around a value in the text of what it is in. */
+const aroundBytes = 4
+
+/** The defaults that a definition declares would make too much of an object. */
+export class TooManyDefaults extends NotExact {
+  constructor() {
+    super(`the defaults of its definition make more than ${defaultsMaxBytes} bytes of it`)
+  }
+}
+
 /** Fills in defaults: in the order in which upstream does, so that those inside a default that was
- *  just filled in apply, too. */
-export function applyDefaults(value: JsonValue, node: StructuralNode): void {
-  if (value instanceof Map) {
-    for (const [key, property] of node.properties) {
-      if (property.defaultValue === null) continue
-      const member = value.get(key)
-      if (member === undefined || (member === null && !property.isNullable)) {
-        value.set(key, copyTree(property.defaultValue))
+ *  just filled in apply, too. Beyond the bound some are filled in, and the rest is not. */
+export function applyDefaults(value: JsonValue, node: StructuralNode): TooManyDefaults | undefined {
+  try {
+    new Defaults().fillIn(value, node)
+    return undefined
+  } catch (error) {
+    if (error instanceof GiveUp) return new TooManyDefaults()
+    throw error
+  }
+}
+
+class Defaults {
+  #bytes = 0
+
+  fillIn(value: JsonValue, node: StructuralNode): void {
+    if (value instanceof Map) {
+      for (const [key, property] of node.defaulted) {
+        const member = value.get(key)
+        if (member === undefined || (member === null && !property.isNullable)) {
+          value.set(key, this.#copyOf(property, key))
+        }
+      }
+      for (const [key, member] of value) {
+        const child = childOf(node, key)
+        if (child === undefined) continue
+        const isReplaced = member === null && !child.isNullable && !node.properties.has(key)
+        if (isReplaced) value.set(key, this.#copyOf(child))
+        this.fillIn(value.get(key) ?? null, child)
+      }
+    } else if (Array.isArray(value) && node.items !== undefined) {
+      for (const [i, item] of value.entries()) {
+        if (item === null && !node.items.isNullable) value[i] = this.#copyOf(node.items)
+        this.fillIn(value[i] ?? null, node.items)
       }
     }
-    for (const [key, member] of value) {
-      const child = childOf(node, key)
-      if (child === undefined) continue
-      const isReplaced = member === null && !child.isNullable && !node.properties.has(key)
-      if (isReplaced) value.set(key, copyTree(child.defaultValue))
-      applyDefaults(value.get(key) ?? null, child)
-    }
-  } else if (Array.isArray(value) && node.items !== undefined) {
-    for (const [i, item] of value.entries()) {
-      if (item === null && !node.items.isNullable) value[i] = copyTree(node.items.defaultValue)
-      applyDefaults(value[i] ?? null, node.items)
-    }
+  }
+
+  #copyOf({ defaultValue, defaultBytes }: StructuralNode, key: string = ''): JsonValue {
+    this.#bytes += defaultBytes + key.length + aroundBytes
+    if (this.#bytes > defaultsMaxBytes) giveUp('there are too many defaults')
+    return copyTree(defaultValue)
   }
 }
 

@@ -3,7 +3,7 @@
  *  neither does int-or-string. */
 
 import { isObject } from '../../../base/untyped.ts'
-import { JsonNumber, type JsonValue, treeMaxDepth } from '../../json/tree.ts'
+import { JsonNumber, type JsonValue, textFromTree, treeMaxDepth } from '../../json/tree.ts'
 import { VerifyNode } from '../../json/verify-node.ts'
 import { embeddedMetadataNode } from './object-meta-node.ts'
 
@@ -20,6 +20,10 @@ export interface StructuralNode {
   readonly isEmbedded: boolean
   /** null stands for no default, as it does in Go. */
   readonly defaultValue: JsonValue
+  /** The size of the default: its text, and for each value in it at least `valueMinBytes`. */
+  readonly defaultBytes: number
+  /** The properties that have defaults: an object is not compared with all that are declared. */
+  readonly defaulted: readonly (readonly [name: string, property: StructuralNode])[]
 }
 
 /** The node where the schema says nothing: objects are emptied, nulls stay, nothing is a
@@ -32,6 +36,8 @@ export const unspecified: StructuralNode = {
   isNullable: true,
   isEmbedded: false,
   defaultValue: null,
+  defaultBytes: 0,
+  defaulted: [],
 }
 
 /** Compiles an openAPIV3Schema that was parsed with JSON.parse, for all of an object but its
@@ -43,7 +49,7 @@ export function compileRoot(
   const node = compileNode(schema, { depth: 0, hasDefaults })
   const properties = new Map(node.properties)
   for (const name of typeAndObjectMeta) properties.delete(name)
-  return { ...node, properties, isEmbedded: false }
+  return { ...node, properties, defaulted: defaultedOf(properties), isEmbedded: false }
 }
 
 /** The same schema for the verifier, which proves objects unchanged by it. */
@@ -84,6 +90,7 @@ function compileNode(schema: unknown, { depth, hasDefaults }: CompileContext): S
     Object.entries(declared).map(([name, property]) => [name, compileNode(property, inner)]),
   )
   const { additionalProperties, items } = schema
+  const defaultValue = hasDefaults ? valueFromParsed(schema['default']) : null
   return {
     properties,
     additional: isAbsent(additionalProperties)
@@ -93,8 +100,31 @@ function compileNode(schema: unknown, { depth, hasDefaults }: CompileContext): S
     isPreserving: schema['x-kubernetes-preserve-unknown-fields'] === true,
     isNullable: schema['nullable'] === true,
     isEmbedded: schema['x-kubernetes-embedded-resource'] === true,
-    defaultValue: hasDefaults ? valueFromParsed(schema['default']) : null,
+    defaultValue,
+    defaultBytes: defaultValue === null ? 0 : sizeOf(defaultValue),
+    defaulted: defaultedOf(properties),
   }
+}
+
+/** To make a value takes as long as to write so many bytes. */
+const valueMinBytes = 16
+
+function sizeOf(value: JsonValue): number {
+  return Math.max(Buffer.byteLength(textFromTree(value)), valueMinBytes * countOf(value))
+}
+
+function countOf(value: JsonValue): number {
+  let count = 1
+  if (value instanceof Map || Array.isArray(value)) {
+    for (const member of value.values()) count += countOf(member)
+  }
+  return count
+}
+
+function defaultedOf(
+  properties: ReadonlyMap<string, StructuralNode>,
+): (readonly [string, StructuralNode])[] {
+  return [...properties].filter(([, { defaultValue }]) => defaultValue !== null)
 }
 
 /** Defaults come out of JSON.parse, which has rounded integers above 2^53; nobody has such

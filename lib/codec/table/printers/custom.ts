@@ -1,42 +1,72 @@
 /** Tables of custom resources: the columns that a CustomResourceDefinition declares, read from
  *  stored JSON. Most columns are plain paths of names: these are all found in one pass that steps
- *  over everything else. */
+ *  over everything else. A row takes as long as its object is large, however many columns there
+ *  are (row-budget.ts). */
 
+import { KeyTable } from '../../json/key-table.ts'
 import { JsonMembers } from '../../json/members.ts'
-import { JsonNumber, parseTree, textFromTree } from '../../json/tree.ts'
-import { NotExact } from '../../not-exact.ts'
+import {
+  JsonNumber,
+  type JsonValue,
+  memberOf,
+  parseTree,
+  textFromTree,
+  treeMaxDepth,
+} from '../../json/tree.ts'
+import { GiveUp, giveUp, NotExact } from '../../not-exact.ts'
 import { goFloat } from '../../../go/float.ts'
 import type { CustomColumn } from '../../output-kind.ts'
-import { goParseInt } from '../../../go/text.ts'
+import type { StoredValue } from '../../stored-value.ts'
+import { goJsonString, goParseInt } from '../../../go/text.ts'
 import { millisecondsFromText, zeroTime } from '../../../go/time.ts'
 import { since } from '../format.ts'
 import { type Path, parseJsonPath } from '../json-path.ts'
 import { evaluateJsonPath, type PathValue } from '../json-path-values.ts'
 import type { Cell } from '../printer.ts'
+import { RowBudget } from '../row-budget.ts'
 
-/** The value that one column reads. */
+/** What one column shows. */
 interface Target {
   readonly type: string
-  /** Actions of the path; of a single one, the steps after the names that the pass goes along. */
-  readonly rest: readonly Path[]
+  /** The value that its path leads to along names. */
+  readonly place: Place
+  /** Actions of the path; of a single one, the steps after the names. Undefined if there are
+   *  none. */
+  readonly rest: readonly Path[] | undefined
 }
 
-/** Names on the way to values: a tree. */
-interface PathNode {
-  readonly names: string[]
-  readonly children: PathNode[]
-  /** The columns whose names end here. */
-  readonly targets: number[]
+/** A value of an object, found along names: a tree of them. */
+interface Place {
+  readonly name: string
+  readonly around: Place | undefined
+  readonly inside: Map<string, Place>
+  /** The members by name; undefined if none is looked for. */
+  members: KeyTable<Place> | undefined
+  /** The columns that begin here. */
+  targets: number
+  /** Where the value is in the object of this row; 0 if it has none. */
+  start: number
+  end: number
+  /** The value, where several ask for it: it is kept until the row is made. */
+  isRead: boolean
+  value: JsonValue | undefined
 }
+
+/** Of an object with more lists and objects that columns look into, all is read at once: these may
+ *  lie within each other. */
+const placesReadMax = 4
 
 /** Reads the cells of rows. Kept as long as the definition does not change. */
 export class CustomPrinter {
-  readonly #root: PathNode = { names: [], children: [], targets: [] }
+  readonly #root = placeOf('', undefined)
   readonly #targets: Target[] = []
-  readonly #starts: Int32Array
-  readonly #ends: Int32Array
+  /** The places that have columns. */
+  readonly #read: Place[]
+  readonly #isReadWhole: boolean
   /** One cursor for each level of names. */
   readonly #cursors: JsonMembers[] = [new JsonMembers()]
+  /** The places whose values are kept. */
+  readonly #kept: Place[] = []
   /** The columns that are shown: those before the first with a path that upstream cannot read. */
   readonly columns: readonly CustomColumn[]
 
@@ -47,25 +77,52 @@ export class CustomPrinter {
     this.columns = wrong < 0 ? declared : declared.slice(0, wrong)
     this.#add('string', name)
     for (const [i, { type }] of this.columns.entries()) this.#add(type, paths[i] as readonly Path[])
-    this.#starts = new Int32Array(this.#targets.length)
-    this.#ends = new Int32Array(this.#targets.length)
+    this.#read = [...new Set(this.#targets.map(({ place }) => place))]
+    const lookedInto = this.#targets.filter(({ rest }) => rest !== undefined)
+    this.#isReadWhole = new Set(lookedInto.map(({ place }) => place)).size > placesReadMax
+    compileMembers(this.#root)
   }
 
   /** The name, and the value of each column. `now` is the wall clock in milliseconds. */
   cells(window: { bytes: Uint8Array; start: number; end: number }, now: number): Cell[] | NotExact {
-    this.#ends.fill(0)
-    const { bytes, start, end } = window
-    for (const target of this.#root.targets) {
-      this.#starts[target] = start
-      this.#ends[target] = end
+    const budget = new RowBudget(window.end - window.start)
+    try {
+      return this.#find(window) ?? this.#cells(window.bytes, now, budget)
+    } catch (error) {
+      if (error instanceof GiveUp) return new NotExact(error.reason)
+      throw error
+    } finally {
+      budget.note()
+      for (const place of this.#kept) {
+        place.isRead = false
+        place.value = undefined
+      }
+      this.#kept.length = 0
     }
+  }
+
+  /** Finds the values of places: all in one pass that steps over everything else, or all in one
+   *  tree. */
+  #find({ bytes, start, end }: StoredValue): NotExact | undefined {
+    this.#root.start = start
+    this.#root.end = end
+    if (this.#isReadWhole) {
+      const whole = parseTree(bytes, start, end)
+      this.#keep(this.#root, whole)
+      return whole instanceof Map ? undefined : notJson
+    }
+    for (const place of this.#read) if (place !== this.#root) place.end = 0
     const [outermost] = this.#cursors as [JsonMembers]
     outermost.reset(bytes, start, end)
-    if (!outermost.isObject || !this.#walk(this.#root, 0)) return new NotExact('value is not JSON')
+    return outermost.isObject && this.#walk(this.#root, 0) ? undefined : notJson
+  }
+
+  #cells(bytes: Uint8Array, now: number, budget: RowBudget): Cell[] {
     const cells: Cell[] = []
-    for (let i = 0; i < this.#targets.length; i++) {
-      const cell = this.#cell(i, bytes, now)
-      if (cell instanceof NotExact) return cell
+    for (const target of this.#targets) {
+      budget.spend(1)
+      const cell = this.#cell(target, { bytes, now, budget })
+      if (typeof cell === 'string') budget.spend(cell.length / charactersPerStep)
       cells.push(cell)
     }
     // A name is never null.
@@ -74,69 +131,116 @@ export class CustomPrinter {
   }
 
   #add(type: string, actions: readonly Path[]): void {
-    let node = this.#root
+    let place = this.#root
     const [first = []] = actions
     let depth = 0
     for (const step of actions.length === 1 ? first : []) {
-      if (step.type !== 'member') break
-      node = childOf(node, step.name)
+      if (step.type !== 'member' || depth === treeMaxDepth) break
+      place = insideOf(place, step.name)
       depth++
     }
-    node.targets.push(this.#targets.length)
+    place.targets++
     const isNamed = depth > 0 && depth === first.length
-    this.#targets.push({ type, rest: isNamed ? [] : [first.slice(depth), ...actions.slice(1)] })
+    const rest = isNamed ? undefined : [first.slice(depth), ...actions.slice(1)]
+    this.#targets.push({ type, place, rest })
   }
 
   /** Walks what the cursor of this depth stands before. */
-  #walk(node: PathNode, depth: number): boolean {
+  #walk({ members: table }: Place, depth: number): boolean {
     const members = this.#cursors[depth] as JsonMembers
     while (members.nextName()) {
-      const place = placeOf(node, members)
-      const child = place < 0 ? undefined : node.children[place]
-      if (!this.#take(child, members, depth + 1)) return false
-      for (const target of child?.targets ?? []) {
-        this.#starts[target] = members.start
-        this.#ends[target] = members.end
-      }
+      const place = table?.find(members.input, members.nameStart, members.nameEnd)
+      if (!this.#take(place, members, depth + 1)) return false
+      if (place === undefined || place.targets === 0) continue
+      place.start = members.start
+      place.end = members.end
     }
     return !members.isMalformed
   }
 
-  #take(child: PathNode | undefined, members: JsonMembers, depth: number): boolean {
-    if (child === undefined || child.children.length === 0) return members.skip()
+  #take(place: Place | undefined, members: JsonMembers, depth: number): boolean {
+    if (place?.members === undefined) return members.skip()
     const inner = (this.#cursors[depth] ??= new JsonMembers())
     inner.enter(members)
-    return inner.isObject ? this.#walk(child, depth) && members.leave(inner) : members.skip()
+    return inner.isObject ? this.#walk(place, depth) && members.leave(inner) : members.skip()
   }
 
-  #cell(i: number, bytes: Uint8Array, now: number): Cell | NotExact {
-    const start = this.#starts[i] as number
-    const end = this.#ends[i] as number
-    const { type, rest } = this.#targets[i] as Target
-    if (end === 0 && rest.length === 0) return null
-    const tree = end === 0 ? undefined : parseTree(bytes, start, end)
-    if (end > 0 && tree === undefined) return new NotExact('value is not JSON, or nested too deep')
-    const values = tree === undefined ? [] : [tree]
+  #cell({ type, place, rest }: Target, row: RowOptions): Cell {
+    const { bytes, now, budget } = row
+    // Only texts show what is in a list or an object.
+    const isText = type === 'string' || rest !== undefined
+    const value = isText || !isContainer(bytes, place) ? this.#valueOf(place, bytes) : undefined
+    if (rest === undefined) return value === undefined ? null : cellFromValue(type, value, now)
+    const values = value === undefined ? [] : [value]
     // A text in a path is found where there is nothing, too.
-    const [found] = rest.length === 0 ? values : (evaluateJsonPath(rest, values) ?? [])
+    const [found] = evaluateJsonPath(rest, values, budget) ?? []
     return found === undefined ? null : cellFromValue(type, found, now)
   }
-}
 
-function childOf(node: PathNode, name: string): PathNode {
-  const place = node.names.indexOf(name)
-  if (place >= 0) return node.children[place] as PathNode
-  const child: PathNode = { names: [], children: [], targets: [] }
-  node.names.push(name)
-  node.children.push(child)
-  return child
-}
-
-function placeOf({ names }: PathNode, members: JsonMembers): number {
-  for (let i = 0; i < names.length; i++) {
-    if (members.isNamed(names[i] as string)) return i
+  /** The value at a place, read once a row. */
+  #valueOf(place: Place, bytes: Uint8Array): JsonValue | undefined {
+    if (place.isRead) return place.value
+    let value: JsonValue | undefined
+    if (this.#isReadWhole) {
+      value = place.around && memberOf(this.#valueOf(place.around, bytes), place.name)
+    } else if (place.end > 0) {
+      value = parseTree(bytes, place.start, place.end)
+      if (value === undefined) giveUp(notJson.reason)
+    }
+    if (place.targets > 1 || this.#isReadWhole) this.#keep(place, value)
+    return value
   }
-  return -1
+
+  #keep(place: Place, value: JsonValue | undefined): void {
+    place.isRead = true
+    place.value = value
+    this.#kept.push(place)
+  }
+}
+
+interface RowOptions {
+  readonly bytes: Uint8Array
+  readonly now: number
+  readonly budget: RowBudget
+}
+
+/** The characters of a cell that are made and written in the time of a step. */
+const charactersPerStep = 4
+
+const notJson = new NotExact('value is not JSON, or nested too deep')
+
+function placeOf(name: string, around: Place | undefined): Place {
+  return {
+    name,
+    around,
+    inside: new Map(),
+    members: undefined,
+    targets: 0,
+    start: 0,
+    end: 0,
+    isRead: false,
+    value: undefined,
+  }
+}
+
+function insideOf(place: Place, name: string): Place {
+  let inner = place.inside.get(name)
+  if (inner === undefined) place.inside.set(name, (inner = placeOf(name, place)))
+  return inner
+}
+
+/** Names are looked up as they stand in the text. */
+function compileMembers(place: Place): void {
+  const { inside } = place
+  if (inside.size === 0) return
+  place.members = new KeyTable(
+    [...inside].map(([name, inner]) => [goJsonString(name).slice(1, -1), inner]),
+  )
+  for (const inner of inside.values()) compileMembers(inner)
+}
+
+function isContainer(bytes: Uint8Array, { start, end }: Place): boolean {
+  return end > 0 && (bytes[start] === 0x7b || bytes[start] === 0x5b)
 }
 
 /** A value in a column of a type: values of other types are shown as nothing, but for text, which

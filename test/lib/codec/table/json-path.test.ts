@@ -2,6 +2,8 @@ import t from 'tap'
 import { type JsonValue, parseTree, textFromTree } from '../../../../lib/codec/json/tree.ts'
 import { parseJsonPath } from '../../../../lib/codec/table/json-path.ts'
 import { evaluateJsonPath } from '../../../../lib/codec/table/json-path-values.ts'
+import { GiveUp } from '../../../../lib/codec/not-exact.ts'
+import { RowBudget } from '../../../../lib/codec/table/row-budget.ts'
 
 const example: JsonValue = treeOf({
   list: ['a', 'b', 'c'],
@@ -21,7 +23,7 @@ const example: JsonValue = treeOf({
 function valuesAt(path: string): string {
   const actions = parseJsonPath(`{${path}}`)
   if (typeof actions === 'string') return actions
-  const found = evaluateJsonPath(actions, [example])
+  const found = evaluateJsonPath(actions, [example], new RowBudget(0))
   const texts = found?.map(one => (typeof one === 'bigint' ? `${one}n` : textFromTree(one)))
   return texts === undefined ? 'fails' : `[${texts.join(',')}]`
 }
@@ -156,12 +158,32 @@ t.test('paths have the values that columns of custom resources show', async t =>
   for (const [path, values] of rows) t.equal(valuesAt(path), values, path)
 })
 
-t.test('a path that multiplies values ends', async t => {
-  t.equal(valuesAt(`.list${'[0,0]'.repeat(30)}`), 'fails')
+t.test('a path that multiplies values ends with the budget of its row', async t => {
   const same = `[${'0,'.repeat(2_000)}0]`
-  t.equal(valuesAt(`.many${same}${same}[0]`), 'fails')
-  t.equal(valuesAt(`.many${same}[${"'x',".repeat(2_000)}'x']`), 'fails')
-  t.equal(valuesAt(`.many${same}[?(@.a)]`), 'fails')
-  t.equal(valuesAt(`.many${same}[?(@[0])]`), 'fails')
-  t.equal(valuesAt(`.many${same}${'[?()]'.repeat(5)}`), 'fails')
+  for (const path of [
+    `.list${'[0,0]'.repeat(30)}`,
+    `.many${same}${same}[0]`,
+    `.many${same}[${"'x',".repeat(2_000)}'x']`,
+    `.many${same}[?(@.a)]`,
+    `.many${same}[?(@[0])]`,
+    `.many${same}${'[?()]'.repeat(5)}`,
+    `.many${same}..`,
+    `.many${same}[*]`,
+  ]) {
+    const problem = problemAt(path)
+    // An index of what is no list fails before that.
+    if (path.startsWith('.list')) t.equal(problem, undefined, path)
+    else t.equal(problem, 'the columns of its definition take too long', path)
+  }
 })
+
+/** Why the values are not looked for to the end. */
+function problemAt(path: string): string | undefined {
+  try {
+    valuesAt(path)
+    return undefined
+  } catch (error) {
+    if (error instanceof GiveUp) return error.reason
+    throw error
+  }
+}

@@ -318,3 +318,31 @@ t.test('a value that cannot be served says why', async t => {
     t.match(viewText(plain, JSON.stringify(value), 'v1'), { reason })
   }
 })
+
+t.test('defaults are counted while they are filled in', async t => {
+  const itemsOf = (defaultValue: unknown): object => ({
+    properties: {
+      list: { items: { properties: { text: { default: defaultValue } } } },
+      map: { additionalProperties: { properties: { text: { default: defaultValue } } } },
+      nulls: { items: { default: defaultValue } },
+    },
+  })
+  const kind = kindOf({ v1: itemsOf('x'.repeat(100_000)) })
+  const few = Array.from({ length: 10 }, () => ({}))
+  const shown = viewText(kind, goJson(objectWith({ list: few })))
+  t.equal((shown as string).match(/x{100000}/g)?.length, 10)
+  const many = Array.from({ length: 4_000 }, () => ({}))
+  const reason = 'the defaults of its definition make more than 1572864 bytes of it'
+  for (const rest of [
+    { list: many },
+    { map: Object.fromEntries(many.map((value, i) => [`k${i}`, value])) },
+    { nulls: many.map(() => null) },
+  ]) {
+    t.match(viewText(kind, goJson(objectWith(rest))), { reason })
+  }
+  const values = kindOf({ v1: itemsOf(Array.from({ length: 1_000 }, () => [])) })
+  t.match(viewText(values, goJson(objectWith({ list: many.slice(0, 200) }))), { reason })
+  const nested = { items: { default: [null], items: { default: [null] } } }
+  const inner = kindOf({ v1: { properties: { list: nested } } })
+  t.type(viewText(inner, goJson(objectWith({ list: [null] }))), 'string')
+})

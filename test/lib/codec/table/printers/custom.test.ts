@@ -1,6 +1,7 @@
 import { strictEqual } from 'node:assert'
 import t from 'tap'
 import { type JsonValue, parseTree, textFromTree } from '../../../../../lib/codec/json/tree.ts'
+import { notedEffort } from '../../../../../lib/base/slice.ts'
 import { NotExact } from '../../../../../lib/codec/not-exact.ts'
 import { CustomPrinter } from '../../../../../lib/codec/table/printers/custom.ts'
 import { type CustomColumn, type LearnedOutput } from '../../../../../lib/codec/output-kind.ts'
@@ -260,6 +261,65 @@ interface CustomTable {
   readonly columnDefinitions: readonly { readonly name: string; readonly description: string }[]
   readonly rows: readonly { readonly cells: readonly unknown[]; readonly object: object }[]
 }
+
+/** The cells of an object, or why it has none, and the effort that they took. */
+function rowOf(columns: readonly CustomColumn[], spec: object): { cells: unknown; effort: number } {
+  const bytes = Buffer.from(JSON.stringify({ metadata: { name: 'w' }, spec }))
+  const printer = new CustomPrinter(columns)
+  const before = notedEffort()
+  const cells = printer.cells({ bytes, start: 0, end: bytes.length }, now)
+  return {
+    cells: cells instanceof NotExact ? cells.reason : cells,
+    effort: notedEffort() - before,
+  }
+}
+
+const many = <Item>(count: number, item: (i: number) => Item): Item[] =>
+  Array.from({ length: count }, (_, i) => item(i))
+
+t.test('a row takes no more work than a row may, however many columns there are', async t => {
+  const list = many(20_000, i => i)
+  const last = rowOf(
+    many(1_000, () => column('.spec.list[-1]', 'integer')),
+    { list },
+  )
+  t.same(last.cells, ['w', ...many(1_000, () => 19_999n)], 'the list is read once')
+  const tooLong = 'the columns of its definition take too long'
+  const refused: readonly (readonly [columns: CustomColumn[], spec: object])[] = [
+    [many(1_000, () => column('.spec.list[*]')), { list }],
+    [many(1_000, () => column('.spec')), { list }],
+    [many(1_000, () => column('.spec.text')), { text: 'x'.repeat(100_000) }],
+    [[column('.spec.text.*')], { text: 'x'.repeat(1_000_000) }],
+    [
+      many(100, () => column('.spec.list[?(@.a==@.b)].a')),
+      { list: many(2, () => ({ a: 'x'.repeat(100_000), b: 'x'.repeat(100_000) })) },
+    ],
+  ]
+  for (const [columns, spec] of refused) {
+    const { cells, effort } = rowOf(columns, spec)
+    t.equal(cells, tooLong)
+    t.ok(effort < 5_000 + JSON.stringify(spec).length / 16, `an effort of ${effort}`)
+  }
+})
+
+t.test('lists that lie within each other are read together', async t => {
+  let spec: { [name: string]: unknown } = { end: 'x' }
+  for (let depth = 0; depth < 100; depth++) spec = { a: spec, list: [depth] }
+  const columns = many(100, i => column(`.spec${'.a'.repeat(i)}.list[0]`, 'integer'))
+  const { cells } = rowOf([...columns, column('.spec.list'), column('.none[0]')], spec)
+  t.same(cells, ['w', ...many(100, i => BigInt(99 - i)), '[99]', null])
+})
+
+t.test('names are found that JSON escapes, and those of any letters', async t => {
+  t.equal(cell('.spec.größe', { spec: { größe: 'x' } }), 'x')
+  const bytes = Buffer.from('{"metadata":{"name":"w"},"spec":{"a\\u003cb":"x"}}')
+  const printer = new CustomPrinter([column('.spec.a<b')])
+  t.same(printer.cells({ bytes, start: 0, end: bytes.length }, now), ['w', 'x'])
+})
+
+t.test('a path of more names than objects nest leads to nothing', async t => {
+  t.equal(cell('.a'.repeat(100_000), { a: { a: 1 } }), null)
+})
 
 function tableOf(columns: readonly Partial<CustomColumn>[] | undefined): CustomTable {
   const form = shownAs({ rendering: 'Table' })
