@@ -8,7 +8,7 @@ import type { ListMeta } from '../codec/output/list-meta.ts'
 import { NotExact } from '../codec/not-exact.ts'
 import { type Key, keyAfter, type KeyRange } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
-import type { Steps } from '../base/slice.ts'
+import { notedEffort, type Steps } from '../base/slice.ts'
 import type { Run } from '../codec/output/segments.ts'
 import type { KeyValue } from '../store/event.ts'
 import type { Snapshot } from '../store/snapshot.ts'
@@ -50,8 +50,11 @@ export function wholePage(options: PageOptions): Page | undefined {
   return runs && allOf(runs, snapshot)
 }
 
+/** The effort after which a walk gives way, whatever it has examined: about a millisecond. */
+const stepEffort = 1_000
+
 /** The page of a list that selects; or why it cannot be made exactly. Yields after so many entries
- *  that it has examined. */
+ *  that it has examined, and sooner where each takes long. */
 export function* selectedPage(
   { plan, snapshot, makeReader }: PageOptions,
   stepEntries: number,
@@ -60,6 +63,7 @@ export function* selectedPage(
   const { entries, filter } = selectedEntries(snapshot, range, plan, makeReader)
   const selected: KeyValue[] = []
   let examined = 0
+  let begunAt = notedEffort()
   let last: Key | undefined
   for (const entry of entries) {
     // Undefined where entries were left out.
@@ -69,7 +73,9 @@ export function* selectedPage(
       last = entry.key
       break
     }
-    if (++examined % stepEntries === 0) yield
+    if (++examined % stepEntries !== 0 && notedEffort() - begunAt < stepEffort) continue
+    yield
+    begunAt = notedEffort()
   }
   const after = last === undefined ? 0 : countAfter(snapshot, last, range)
   return {

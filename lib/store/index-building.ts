@@ -12,6 +12,7 @@
  *  reading; changes of others are noted and made in the end. So no old snapshot is held. */
 
 import { type Key, keyAfter, minKey } from '../base/keys.ts'
+import { notedEffort } from '../base/slice.ts'
 import { BTreeBuilder } from './btree-builder.ts'
 import { TreeEdit } from './btree-edit.ts'
 import { BTree } from './btree.ts'
@@ -20,6 +21,9 @@ import { IndexEntry, type TermChanges, type TermsOf, termPrefix } from './index-
 
 /** Making the tree takes so much less time for an entry than reading its terms. */
 const madeForRead = 4
+
+/** The effort after which no more entries are read at once: about a millisecond. */
+const readEffort = 1_000
 
 /** The entries of a term, in the order of keys. */
 interface Run {
@@ -56,14 +60,18 @@ export class IndexBuilding {
     this.#late.push(changes)
   }
 
-  /** Reads the terms of up to `maxEntries` more entries; how many it was. `added` is told of each
-   *  new entry of the index. */
+  /** Reads the terms of up to `maxEntries` more entries, fewer where that takes long; how many it
+   *  was. `added` is told of each new entry of the index. */
   read(contents: BTree<KeyValue>, maxEntries: number, added: (entry: IndexEntry) => void): number {
     if (this.#position === undefined) return 0
     const range = { start: this.#position, end: undefined }
     const entries = contents.range(range, { limit: maxEntries })
+    const begunAt = notedEffort()
+    let count = 0
     let edit: TreeEdit<Run> | undefined
     for (const entry of entries) {
+      if (notedEffort() - begunAt > readEffort) break
+      count++
       for (const term of this.#termsOf(entry)) {
         let run = this.#runs.get(term)
         if (run === undefined) {
@@ -79,9 +87,9 @@ export class IndexBuilding {
       }
     }
     if (edit !== undefined) this.#ordered = edit.tree()
-    this.#position =
-      entries.length < maxEntries ? undefined : keyAfter(entries[entries.length - 1]!.key)
-    return entries.length
+    const isLast = count === entries.length && count < maxEntries
+    this.#position = isLast ? undefined : keyAfter(entries[count - 1]!.key)
+    return count
   }
 
   /** Makes some more of the tree, as much as takes as long as reading `maxEntries`. The tree, once

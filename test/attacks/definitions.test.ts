@@ -1,6 +1,6 @@
-/** What a definition multiplies: its columns and its defaults are read for each of its objects.
- *  Both are made by clients, so that a small definition and a small object once took a minute of
- *  the processor, and a gigabyte, for each read. */
+/** Columns and defaults of a definition, which each of its objects is read with. Both are made by
+ *  clients, so that a small definition and a small object once took a minute of the processor, and
+ *  a gigabyte, for each read. */
 
 import t, { type Test } from 'tap'
 import { keyFromText } from '../../lib/base/keys.ts'

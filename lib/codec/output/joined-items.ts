@@ -8,7 +8,7 @@
  *  has changed, what stays is copied from the one before. */
 
 import type { KeyValue } from '../../store/event.ts'
-import type { SegmentCache } from '../../store/segments.ts'
+import type { SegmentCache, SegmentHolder } from '../../store/segments.ts'
 import { ByteWriter } from '../../wire/byte-writer.ts'
 import { NotExact } from '../not-exact.ts'
 import {
@@ -20,6 +20,7 @@ import {
   overheadBytes,
   type Run,
   type Segment,
+  StepEffort,
 } from './segments.ts'
 
 /** A piece has so many items, on average. */
@@ -85,6 +86,10 @@ export function* itemsJoined(
     return
   }
   const holder = holderOf(run.entries[run.from]!)
+  if (takingLong.has(holder)) {
+    yield* itemsOfPicked(run, encoder, cache)
+    return
+  }
   const name = `joined ${segmentName}`
   const kept = cache.get(holder, name)
   const members = (run.members ??= membersOf(run))
@@ -95,6 +100,11 @@ export function* itemsJoined(
     return
   }
   const made = join(run, members, encoder, kept)
+  if (made === undefined) {
+    takingLong.add(holder)
+    yield* itemsOfPicked(run, encoder, cache)
+    return
+  }
   if (made instanceof NotExact) {
     yield made
     return
@@ -104,6 +114,10 @@ export function* itemsJoined(
   cache.set(holder, name, made, bytes.length + tables + overheadBytes)
   yield bytes
 }
+
+/** The first entries of runs that take long to make: each item of such a run is a piece of its own,
+ *  between which the work can give way. */
+const takingLong = new WeakSet<SegmentHolder>()
 
 function membersOf({ entries, from, to }: Run): Members {
   const [keys, revisions]: [string[], number[]] = [[], []]
@@ -122,18 +136,21 @@ function areSame(a: Members, b: Members): boolean {
   return a.keys.every((key, i) => a.revisions[i] === b.revisions[i] && key === b.keys[i])
 }
 
+/** Undefined if that takes long. */
 function join(
   { entries, from }: Run,
   members: Members,
   { append }: ItemEncoder,
   kept: Segment | undefined,
-): Segment | NotExact {
+): Segment | NotExact | undefined {
   const { keys, revisions } = members
   const ends = new Uint32Array(keys.length)
   const { keys: keptKeys = [], revisions: keptRevisions = [] } = kept?.members ?? {}
   let old = 0
   scratch.clear()
+  const step = new StepEffort(scratch)
   for (const [i, key] of keys.entries()) {
+    if (step.isSpent) return undefined
     while (old < keptKeys.length && keptKeys[old]! < key) old++
     if (kept !== undefined && keptKeys[old] === key && keptRevisions[old] === revisions[i]) {
       scratch.append(kept.bytes, old === 0 ? 0 : kept.ends[old - 1], kept.ends[old])

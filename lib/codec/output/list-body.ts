@@ -2,6 +2,7 @@
  *  after the other, and what stands behind them. Never whole in memory, and made as it is asked
  *  for. */
 
+import type { Steps } from '../../base/slice.ts'
 import { appendVarint, ByteWriter } from '../../wire/byte-writer.ts'
 import { varintLength } from '../../wire/varint.ts'
 import { cborFromJson, cborHead, cborNull, cborText, selfDescribed } from './cbor.ts'
@@ -13,8 +14,8 @@ import {
   type SharedSegments,
   holderOfKept,
   isWhole,
+  itemsInSteps,
   itemsOfPicked,
-  itemsOfRun,
   noteKept,
   partOfKept,
   partsOfRun,
@@ -41,8 +42,9 @@ export interface ListRequest {
   readonly form: OutputForm
   readonly isPretty: boolean
   readonly meta: ListMeta
-  /** An empty run stands for items that are still to come: the body then has an empty piece, and
-   *  looks again when it is asked for the next one. They may be gone through more than once. */
+  /** An empty run stands for items that are still to come: the body then has an empty piece that is
+   *  no `pause`, and looks again when it is asked for the next one. They may be gone through more
+   *  than once. */
   readonly runs: Iterable<Run>
   /** Cache of the items; none are kept without it. */
   readonly segments?: SegmentCache<Segment> | undefined
@@ -221,7 +223,7 @@ function* jsonList(encoder: ObjectEncoder, request: ListRequest): Pieces {
   for (const items of itemPieces(encoder, request)) {
     if (items instanceof NotExact) return items
     if (hasNull && skip === 1 && items.length > 0) yield Buffer.from('[')
-    yield skip === 0 ? items : withoutFirst(items, skip)
+    yield skip === 0 || items.length === 0 ? items : withoutFirst(items, skip)
     if (items.length > 0) skip = 0
   }
   if (skip === 1 && empty === undefined) return unknownEmptyList
@@ -230,12 +232,22 @@ function* jsonList(encoder: ObjectEncoder, request: ListRequest): Pieces {
 }
 
 function withoutFirst(items: Uint8Array, bytes: number): Uint8Array {
-  return holderOfKept(items) === undefined || items.length === 0
+  return holderOfKept(items) === undefined
     ? items.subarray(bytes)
     : partOfKept(items, bytes, items.length)
 }
 
 const noItems = new Uint8Array(0)
+
+/** An empty piece in the midst of items that take long to make: others may have a turn. */
+export const pause: Uint8Array = new Uint8Array(0)
+
+function* givingWay<Result>(steps: Steps<Result>): Generator<Uint8Array, Result, undefined> {
+  for (let next = steps.next(); ; next = steps.next()) {
+    if (next.done === true) return next.value
+    yield pause
+  }
+}
 
 /** After so many leaves a list is long. */
 const longLeaves = 8
@@ -265,7 +277,8 @@ function* itemPieces(
     const isLong = ++leaves > longLeaves
     for (const part of partsOfRun(run, perItem.segmentName, cache)) {
       const keep = { cache, shared, sparedBytes: size?.sparedBytes, isLong }
-      const items = part.from === part.to ? noItems : itemsOfRun(part, perItem, keep)
+      const isEmpty = part.from === part.to
+      const items = isEmpty ? noItems : yield* givingWay(itemsInSteps(part, perItem, keep))
       if (isNoted && !(items instanceof NotExact) && isWhole(part)) noteKept(items)
       yield items
       if (items instanceof NotExact) return
@@ -278,7 +291,7 @@ function* indented(pieces: Pieces): Pieces {
   const indenter = new JsonIndenter()
   for (let next = pieces.next(); ; next = pieces.next()) {
     if (next.done === true) return next.value
-    yield indenter.push(next.value)
+    yield next.value.length === 0 ? next.value : indenter.push(next.value)
   }
 }
 

@@ -1,6 +1,7 @@
 /** The body of an answer that is one object: what was asked for, a row about it, or a Status that
  *  says why not. */
 
+import { atOnce, type Steps } from '../../base/slice.ts'
 import { ByteWriter } from '../../wire/byte-writer.ts'
 import { cborFromJson, selfDescribed } from './cbor.ts'
 import type { ObjectEncoder, OutputForm } from './object-encoder.ts'
@@ -52,11 +53,23 @@ export function keptObjectBody(
 
 /** A body in one piece, or what in it is not exact. */
 export function joined(pieces: ReturnType<typeof listBody>): Uint8Array | NotExact {
+  return atOnce(joinedInSteps(pieces, Infinity))
+}
+
+/** The same in steps. A body of more bytes is not made to its end: then it is not exact. */
+export function* joinedInSteps(
+  pieces: ReturnType<typeof listBody>,
+  maxBytes: number,
+): Steps<Uint8Array | NotExact> {
   const all: Uint8Array[] = []
+  let bytes = 0
   for (;;) {
     const next = pieces.next()
     if (next.done === true) return next.value ?? Buffer.concat(all)
     all.push(next.value)
+    bytes += next.value.length
+    if (bytes > maxBytes) return new NotExact(`the body is larger than ${maxBytes} bytes`)
+    yield
   }
 }
 

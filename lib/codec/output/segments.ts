@@ -2,6 +2,7 @@
  *  for them, shared by every snapshot that shares the leaf, dropped under the budget of the store's
  *  cache. */
 
+import { atOnce, notedEffort, type Steps } from '../../base/slice.ts'
 import type { SegmentCache, SegmentHolder } from '../../store/segments.ts'
 import type { KeyValue } from '../../store/event.ts'
 import { ByteWriter } from '../../wire/byte-writer.ts'
@@ -155,6 +156,16 @@ export interface KeptItems {
 
 /** The items of a run as one piece, without a copy where the segment is there. */
 export function itemsOfRun(run: Run, encoder: ItemEncoder, keep: KeptItems): Uint8Array | NotExact {
+  return atOnce(itemsInSteps(run, encoder, keep))
+}
+
+/** The same in steps, none of which is much more than the work of one item: a leaf has 24, and each
+ *  may take long. */
+export function* itemsInSteps(
+  run: Run,
+  encoder: ItemEncoder,
+  keep: KeptItems,
+): Steps<Uint8Array | NotExact> {
   const { leaf, from, to, size } = run
   const { segmentName: name, sharedName } = encoder
   const kept = name === undefined || leaf === undefined ? undefined : keep.cache?.get(leaf, name)
@@ -162,13 +173,13 @@ export function itemsOfRun(run: Run, encoder: ItemEncoder, keep: KeptItems): Uin
   const common = sharedName === undefined ? undefined : keep.shared?.find(sharedName, run)
   if (common !== undefined) return partOf(common, from, to)
   if (leaf !== undefined && name !== undefined && isMadeWhole(run, keep)) {
-    const whole = makeWhole({ run, leaf, name, encoder, keep }, kept)
+    const whole = yield* makeWhole({ run, leaf, name, encoder, keep }, kept)
     if (!(whole instanceof NotExact)) return partOf(whole, from, to)
     // What cannot be shown may be outside of the run.
     if (from === 0 && to === size) return whole
   }
-  const made = makeSegment(run, encoder, kept, uncutOf(run, encoder, keep))
-  return made instanceof NotExact ? made : scratch.copy()
+  const made = yield* makeSegment(run, encoder, kept, uncutOf(run, encoder, keep))
+  return made instanceof NotExact ? made : made.out.copy()
 }
 
 /** Only whole leaves are kept. The first and the last leaf of a page mostly are parts: the same
@@ -186,23 +197,24 @@ interface ToMake {
 }
 
 /** Makes the items of the run's whole leaf, and keeps them if there is room. */
-function makeWhole(
+function* makeWhole(
   { run, leaf, name, encoder, keep }: ToMake,
   kept: Segment | undefined,
-): Segment | NotExact {
+): Steps<Segment | NotExact> {
   const { cache, shared, sparedBytes = 0 } = keep
   const { sharedName } = encoder
   const whole = { ...run, from: 0, to: run.size ?? 0 }
-  const made = makeSegment(whole, encoder, kept, uncutOf(run, encoder, keep))
-  if (made instanceof NotExact) return made
+  const written = yield* makeSegment(whole, encoder, kept, uncutOf(run, encoder, keep))
+  if (written instanceof NotExact) return written
+  const { made, out } = written
   if (shared !== undefined && sharedName !== undefined && mayKeep(shared, made, sparedBytes)) {
     const everywhere = shared.keep(sharedName, whole, made)
     if (everywhere !== undefined) return everywhere
   }
   const tables = made.ends.byteLength * (made.ages === undefined ? 1 : 5)
   const bytes = made.bytes.length + tables + overheadBytes
-  if (cache?.hasRoom(bytes, sparedBytes) !== true) return { ...made, bytes: scratch.copy() }
-  const own = { ...made, bytes: lastingCopy(scratch) }
+  if (cache?.hasRoom(bytes, sparedBytes) !== true) return { ...made, bytes: out.copy() }
+  const own = { ...made, bytes: lastingCopy(out) }
   cache.set(leaf, name, own, bytes)
   return own
 }
@@ -347,35 +359,73 @@ function partOf({ bytes, ends, ages }: Segment, from: number, to: number): Uint8
   return ages === undefined ? partOfKept(bytes, start, end) : bytes.subarray(start, end)
 }
 
-/** In `scratch`, to be copied. Items that have not aged since they were kept are taken from
- *  there. */
-function makeSegment(
+/** Items that were written, to be copied before anybody else writes. */
+interface Written {
+  readonly made: Segment
+  readonly out: ByteWriter
+}
+
+/** The effort after which others have a turn: about a millisecond. */
+const stepEffort = 1_000
+/** The bytes that are written in the time of a small thing, beside what was noted. */
+const bytesPerEffort = 512
+
+/** The work of one step. */
+export class StepEffort {
+  readonly #out: ByteWriter
+  readonly #begunAt: number = notedEffort()
+  readonly #length: number
+
+  constructor(out: ByteWriter) {
+    this.#out = out
+    this.#length = out.length
+  }
+
+  get isSpent(): boolean {
+    const written = (this.#out.length - this.#length) / bytesPerEffort
+    return notedEffort() - this.#begunAt + written > stepEffort
+  }
+}
+
+/** Writes items into `scratch`; once others have had a turn, into a writer of its own. Items that
+ *  have not aged since they were kept are taken from there. */
+function* makeSegment(
   { entries, from, to }: Run,
   { append, aging, uncut }: ItemEncoder,
   kept: Segment | undefined,
   whole: Segment | undefined,
-): Segment | NotExact {
+): Steps<Written | NotExact> {
   const ends = new Uint32Array(to - from)
   const ages = aging === undefined ? undefined : emptyAges(to - from)
-  scratch.clear()
+  let out = scratch
+  out.clear()
+  let step = new StepEffort(out)
   for (let i = from; i < to; i++) {
+    if (step.isSpent) {
+      if (out === scratch) {
+        out = new ByteWriter()
+        out.append(scratch.bytes, 0, scratch.length)
+      }
+      yield
+      step = new StepEffort(out)
+    }
     if (kept?.ages !== undefined && aging !== undefined && isAgeOfNow(kept.ages, i, aging.now)) {
-      scratch.append(kept.bytes, i === 0 ? 0 : (kept.ends[i - 1] as number), kept.ends[i])
+      out.append(kept.bytes, i === 0 ? 0 : (kept.ends[i - 1] as number), kept.ends[i])
       noteAge(ages, i - from, kept.ages.from[i] as number, kept.ages.until[i] as number)
     } else if (whole !== undefined && uncut !== undefined) {
-      const start = scratch.length
-      scratch.append(whole.bytes, i === 0 ? 0 : (whole.ends[i - 1] as number), whole.ends[i])
-      const problem = uncut.cut(scratch, start)
+      const start = out.length
+      out.append(whole.bytes, i === 0 ? 0 : (whole.ends[i - 1] as number), whole.ends[i])
+      const problem = uncut.cut(out, start)
       if (problem !== undefined) return problem
     } else {
       aging?.begin()
-      const problem = append(scratch, entries[i] as KeyValue)
+      const problem = append(out, entries[i] as KeyValue)
       if (problem !== undefined) return problem
       if (aging !== undefined) noteAge(ages, i - from, aging.now, aging.now + aging.holdsMs())
     }
-    ends[i - from] = scratch.length
+    ends[i - from] = out.length
   }
-  return { bytes: scratch.bytes.subarray(0, scratch.length), ends, ages }
+  return { made: { bytes: out.bytes.subarray(0, out.length), ends, ages }, out }
 }
 
 /** The kept items of the run's leaf, of which something is to be cut out. */

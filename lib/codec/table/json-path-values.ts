@@ -23,9 +23,9 @@ class Failed {
 type Found = readonly PathValue[] | Failed
 
 /** The values of the first action of a template; `undefined` where the upstream fails, which shows
- *  as an empty cell. `values` are those that the first action begins with. Gives up where the budget
- *  ends: a union may name an element many times, and so may the next one, so that thirty of them
- *  would make a thousand million values. */
+ *  as an empty cell. `values` are those that the first action begins with. Gives up where the
+ *  budget ends: a union may name an element many times, and so may the next one, so that thirty of
+ *  them would make a thousand million values. */
 export function evaluateJsonPath(
   actions: readonly Path[],
   values: readonly JsonValue[],

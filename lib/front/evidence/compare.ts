@@ -5,10 +5,11 @@ import { CacheError } from '../../base/errors.ts'
 import type { Clock } from '../../base/clock.ts'
 import { type Key, keyFromText, prefixRange } from '../../base/keys.ts'
 import type { Revision } from '../../base/revision.ts'
+import { inSlices } from '../../base/slice.ts'
 import type { Gate, OutputPlace } from '../../codec/output/gate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import { listBody } from '../../codec/output/list-body.ts'
-import { joined, objectBody } from '../../codec/output/object-body.ts'
+import { joinedInSteps, objectBody } from '../../codec/output/object-body.ts'
 import type { ObjectEncoder } from '../../codec/output/object-encoder.ts'
 import { areEqualButForAges } from './ages.ts'
 import { firstDifference } from './difference.ts'
@@ -117,18 +118,18 @@ async function compareList(
   { path, entries, at }: ComparedList,
 ): Promise<Outcome> {
   const { encoder, clock, gate } = options
-  const ours = (now: number): Uint8Array | NotExact => {
+  const ours = (now: number): Promise<Uint8Array | NotExact> => {
     const runs = [{ entries, from: 0, to: entries.length, leaf: undefined }]
     const meta = { resourceVersion: String(at) }
-    return joined(
-      listBody(encoder, { form: { ...form.output, now, gate }, isPretty: false, meta, runs }),
-    )
+    const shown = { ...form.output, now, gate }
+    const pieces = listBody(encoder, { form: shown, isPretty: false, meta, runs })
+    return inSlices(joinedInSteps(pieces, answerMaxBytes), clock)
   }
   // An object that we cannot show does not have to be compared.
-  if (ours(clock.wallMs()) instanceof NotExact) return { type: 'inexact' }
+  if ((await ours(clock.wallMs())) instanceof NotExact) return { type: 'inexact' }
   const answer = await asked(options, form, path, 'item')
   if ('type' in answer) return answer
-  const body = ours(dateOf(answer, clock))
+  const body = await ours(dateOf(answer, clock))
   if (body instanceof NotExact) return { type: 'inexact' }
   const difference = differenceOf(form, body, answer)
   return difference === undefined

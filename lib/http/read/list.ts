@@ -10,7 +10,7 @@ import { Slice } from '../../base/slice.ts'
 import { contentType, type MediaType } from '../../codec/negotiate/negotiate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import { joinedRuns } from '../../codec/output/joined-items.ts'
-import { listBody } from '../../codec/output/list-body.ts'
+import { listBody, pause } from '../../codec/output/list-body.ts'
 import type { ListMeta } from '../../codec/output/list-meta.ts'
 import {
   type Run,
@@ -170,7 +170,7 @@ export async function beginList(
     const next = rest.next()
     if (next.done === true) return { pieces, bytes, isWhole: true, problem: next.value, rest }
     if (next.value.length > 0) pieces.push(next.value)
-    else await more?.()
+    else if (next.value !== pause) await more?.()
     bytes += next.value.length
     if (slice.isOver) await slice.next()
   }
@@ -248,7 +248,7 @@ async function* arriving(
   rest: Body,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   for (const piece of made(resource, pieces, rest)) {
-    if (piece.length > 0) yield piece
+    if (piece.length > 0 || piece === pause) yield piece
     else await more()
   }
 }

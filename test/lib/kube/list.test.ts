@@ -1,3 +1,4 @@
+import { noteEffort } from '../../../lib/base/slice.ts'
 import { schemaOf } from '../../../lib/codec/schema/schema.ts'
 import { readPage } from '../../support/kube/read-page.ts'
 import assert from 'node:assert/strict'
@@ -228,6 +229,23 @@ t.test('the walk over a large range can be made in steps', async t => {
   for (; step.done !== true; step = walk.next()) steps++
   t.equal(steps, 15)
   t.ok(!(step.value instanceof NotExact) && namesOf(step.value).length === 100)
+})
+
+t.test('a walk gives way after each object that takes long to read', async t => {
+  const all = Array.from({ length: 10 }, (_, i) => labelled(`/registry/pods/a/p${i}`, {}))
+  const plan = planOf('labelSelector=!app')
+  const makeReader: typeof slowReader = (...options) => {
+    const reader = slowReader(...options)
+    const read: typeof reader.read = value => {
+      noteEffort(2_000)
+      return reader.read(value)
+    }
+    return { ...reader, read, label: key => reader.label(key) }
+  }
+  const walk = selectedPage({ plan, snapshot: keyspaceOf(all).latest(), makeReader }, 64)
+  let steps = 0
+  while (walk.next().done !== true) steps++
+  t.equal(steps, all.length)
 })
 
 t.test("a list says the revision that was read, and goes on in upstream's form", async t => {

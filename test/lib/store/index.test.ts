@@ -4,6 +4,7 @@ import t from 'tap'
 import { CacheError } from '../../../lib/base/errors.ts'
 import { allKeys, keyFromText, prefixRange } from '../../../lib/base/keys.ts'
 import { revision } from '../../../lib/base/revision.ts'
+import { noteEffort } from '../../../lib/base/slice.ts'
 import type { KeyValue } from '../../../lib/store/event.ts'
 import { Keyspace } from '../../../lib/store/keyspace.ts'
 import { deleteOf, entryOf, unbounded } from '../../support/store/store-builders.ts'
@@ -76,6 +77,18 @@ t.test('building calls for no more entries than a slice allows, batches or not',
     const expected = scanned.filter(entry => termsOf(entry).includes(term))
     t.same(keysOf(view.range(term, allKeys)), keysOf(expected))
   }
+})
+
+t.test('building calls for fewer entries where each takes long to read', async t => {
+  const keyspace = keyspaceOf({ a: 'web', b: 'db', c: 'web' })
+  keyspace.addIndex(name, entry => {
+    noteEffort(2_000)
+    return termsOf(entry)
+  })
+  let slices = 1
+  while (keyspace.buildIndexes(100)) slices++
+  t.ok(slices >= 3, `${slices} slices`)
+  t.same(keysOf(keyspace.latest().index(name)!.range('web', allKeys)), ['a', 'c'])
 })
 
 t.test('whatever changes while an index is built, it holds what a scan finds', async () => {

@@ -1,6 +1,7 @@
 /** Bytes that others have made, changed here and there, through everything that reads them by
- *  itself: stored values, lines of recordings, subjects of certificates, bodies, selectors,
- *  expressions, records of a data folder. They are read, or refused with a reason. */
+ *  itself: stored values, definitions and their objects, lines of recordings, subjects of
+ *  certificates, bodies, selectors, expressions, records of a data folder. They are read, or
+ *  refused with a reason. */
 
 import { createHash, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -21,6 +22,7 @@ import { SlabWriter } from '../../../lib/store/slab.ts'
 import type { FuzzOptions } from './fuzz.ts'
 import { createGrammar, type Grammar } from './grammar.ts'
 import { readHostileTexts } from './hostile-texts.ts'
+import { readOddDefinition } from './odd-definitions.ts'
 import { oddObject, recordedObjects } from './odd-objects.ts'
 
 export interface ValuesReport {
@@ -43,6 +45,7 @@ export function fuzzValues({ requests, seed }: FuzzOptions): ValuesReport {
       read += readValue(random, grammar, json)
       subjectOf(grammar.changed(certificate))
       readHostileTexts(random, grammar, json)
+      if (sent % 8 === 0) readOddDefinition(random)
     } catch (error) {
       const what = error instanceof Error ? (error.stack ?? error.message) : String(error)
       findings.push(`seed ${seed + sent}: ${what}\n${json.slice(0, 2000)}`)

@@ -18,20 +18,22 @@ export function checkScaleStatus(
 ): void {
   checkReplicas(object, statusReplicas)
   if (labelSelector === '') return
-  const selector = valueAt(object, labelSelector)
+  const { value, problem } = valueAt(object, labelSelector)
   const place = object.as(labelSelector)
-  if (selector.problem !== undefined) place.invalid(selector.problem, '')
-  else if (selector.value !== undefined && typeof selector.value !== 'string') {
-    place.invalid(`${selector.words} is of the type ${goType(selector.value)}, expected string`, '')
+  if (problem !== undefined) place.invalid(problem, '')
+  else if (value !== undefined && typeof value !== 'string') {
+    const words = wordsOf(namesOf(labelSelector), value)
+    place.invalid(`${words} is of the type ${goType(value)}, expected string`, '')
   }
 }
 
 function checkReplicas(object: Place, path: string): void {
-  const { value, problem, words } = valueAt(object, path)
+  const { value, problem } = valueAt(object, path)
   const place = object.as(path)
   if (problem !== undefined) place.invalid(problem, 0)
   else if (value === undefined) return
   else if (!(value instanceof JsonNumber) || !isInteger(value)) {
+    const words = wordsOf(namesOf(path), value)
     place.invalid(`${words} is of the type ${goType(value)}, expected int64`, 0)
   } else if (Number(value.text) < 0) place.invalid('should be a non-negative integer', value)
   else if (Number(value.text) > int32Max) {
@@ -44,31 +46,30 @@ interface Found {
   readonly value?: JsonValue | undefined
   /** A value on the way is not an object. */
   readonly problem?: string
-  /** The beginning of messages about the value. */
-  readonly words: string
 }
 
 function valueAt(object: Place, path: string): Found {
-  const names = path.replace(/^\./, '').split('.')
+  const names = namesOf(path)
   let value: JsonValue = object.value ?? null
-  let words = ''
   for (const [i, name] of names.entries()) {
-    if (value === null) return { words }
+    if (value === null) return {}
     if (!(value instanceof Map)) {
       const way = wordsOf(names.slice(0, i + 1), value)
-      return {
-        problem: `${way} is of the type ${goType(value)}, expected map[string]interface{}`,
-        words,
-      }
+      return { problem: `${way} is of the type ${goType(value)}, expected map[string]interface{}` }
     }
     const member = value.get(name)
-    if (member === undefined) return { words }
+    if (member === undefined) return {}
     value = member
-    words = wordsOf(names, value)
   }
-  return { value, words }
+  return { value }
 }
 
+function namesOf(path: string): readonly string[] {
+  return path.replace(/^\./, '').split('.')
+}
+
+/** The beginning of messages about a value, which show it: written only where there is one, since a
+ *  path may lead through hundreds of objects, each of which shows all that is in it. */
 function wordsOf(names: readonly string[], value: JsonValue): string {
   return `.${names.join('.')} accessor error: ${goText(value)}`
 }

@@ -6,7 +6,8 @@
  *  pruning, and defaults are filled in last, so that a null that is not allowed becomes the
  *  default. */
 
-import { JsonNumber, type JsonValue, copyTree } from '../../json/tree.ts'
+import { noteEffort } from '../../../base/slice.ts'
+import { JsonNumber, type JsonValue, copyTree, treeBytesPerEffort } from '../../json/tree.ts'
 import { GiveUp, giveUp, NotExact } from '../../not-exact.ts'
 import { normaliseObjectMeta } from './object-meta.ts'
 import { type StructuralNode, typeAndObjectMeta, unspecified } from './schema.ts'
@@ -87,17 +88,20 @@ export class TooManyDefaults extends NotExact {
 /** Fills in defaults: in the order in which upstream does, so that those inside a default that was
  *  just filled in apply, too. Beyond the bound some are filled in, and the rest is not. */
 export function applyDefaults(value: JsonValue, node: StructuralNode): TooManyDefaults | undefined {
+  const defaults = new Defaults()
   try {
-    new Defaults().fillIn(value, node)
+    defaults.fillIn(value, node)
     return undefined
   } catch (error) {
     if (error instanceof GiveUp) return new TooManyDefaults()
     throw error
+  } finally {
+    noteEffort(defaults.bytes / treeBytesPerEffort)
   }
 }
 
 class Defaults {
-  #bytes = 0
+  bytes = 0
 
   fillIn(value: JsonValue, node: StructuralNode): void {
     if (value instanceof Map) {
@@ -123,8 +127,8 @@ class Defaults {
   }
 
   #copyOf({ defaultValue, defaultBytes }: StructuralNode, key: string = ''): JsonValue {
-    this.#bytes += defaultBytes + key.length + aroundBytes
-    if (this.#bytes > defaultsMaxBytes) giveUp('there are too many defaults')
+    this.bytes += defaultBytes + key.length + aroundBytes
+    if (this.bytes > defaultsMaxBytes) giveUp('there are too many defaults')
     return copyTree(defaultValue)
   }
 }

@@ -25,7 +25,7 @@ import { evaluateJsonPath, type PathValue } from '../json-path-values.ts'
 import type { Cell } from '../printer.ts'
 import { RowBudget } from '../row-budget.ts'
 
-/** What one column shows. */
+/** A column that is shown. */
 interface Target {
   readonly type: string
   /** The value that its path leads to along names. */
@@ -44,7 +44,7 @@ interface Place {
   members: KeyTable<Place> | undefined
   /** The columns that begin here. */
   targets: number
-  /** Where the value is in the object of this row; 0 if it has none. */
+  /** The window of the value in the object of this row; 0 if it has none. */
   start: number
   end: number
   /** The value, where several ask for it: it is kept until the row is made. */
@@ -52,8 +52,8 @@ interface Place {
   value: JsonValue | undefined
 }
 
-/** Of an object with more lists and objects that columns look into, all is read at once: these may
- *  lie within each other. */
+/** The most lists and objects that columns look into one by one. Where there are more, all of the
+ *  object is read at once: they may lie within each other. */
 const placesReadMax = 4
 
 /** Reads the cells of rows. Kept as long as the definition does not change. */

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { noteEffort } from '../../../../lib/base/slice.ts'
 import { itemsJoined, joinedRuns } from '../../../../lib/codec/output/joined-items.ts'
 import { listBody } from '../../../../lib/codec/output/list-body.ts'
 import { ObjectEncoder } from '../../../../lib/codec/output/object-encoder.ts'
@@ -159,4 +160,24 @@ t.test('an item that cannot be shown ends the list, and nothing of its piece is 
   const [run] = joinedRuns(entries)
   t.strictSame([...itemsJoined(run!, items, segments)], [problem])
   t.equal(segments.count, 0)
+})
+
+t.test('items that take long are pieces of their own, each kept', async t => {
+  let encoded = 0
+  const items: ItemEncoder = {
+    append(out, { modRevision }) {
+      encoded++
+      noteEffort(2_000)
+      out.append(Buffer.from(`${modRevision};`))
+      return undefined
+    },
+    segmentName: 'slow',
+  }
+  const segments = new SegmentCache<Segment>(10_000_000)
+  const [run] = joinedRuns(maps(5))
+  const pieces = (): string[] => [...itemsJoined(run!, items, segments)].map(String)
+  t.same(pieces(), ['1;', '2;', '3;', '4;', '5;'])
+  t.equal(encoded, 6, 'the first one twice')
+  t.equal(pieces().join(''), '1;2;3;4;5;')
+  t.equal(encoded, 6)
 })

@@ -1,6 +1,12 @@
 import t from 'tap'
+import { noteEffort } from '../../../../lib/base/slice.ts'
 import { listBody } from '../../../../lib/codec/output/list-body.ts'
-import type { Segment } from '../../../../lib/codec/output/segments.ts'
+import {
+  type ItemEncoder,
+  itemsInSteps,
+  type Segment,
+} from '../../../../lib/codec/output/segments.ts'
+import type { NotExact } from '../../../../lib/codec/not-exact.ts'
 import { ObjectEncoder } from '../../../../lib/codec/output/object-encoder.ts'
 import { SegmentCache } from '../../../../lib/store/segments.ts'
 import { configMap, configMaps, drained, runsOf, shownAs } from '../../../support/kube/outputs.ts'
@@ -24,3 +30,34 @@ t.test(
     t.strictSame(kept.map(isShared), [true, false])
   },
 )
+
+function textOf(bytes: Uint8Array | NotExact | undefined): string {
+  return Buffer.from(bytes as Uint8Array).toString()
+}
+
+t.test('items that take long are made in steps, and kept as one', async t => {
+  const slow = (mark: string): ItemEncoder => ({
+    append(out, { key }) {
+      noteEffort(2_000)
+      out.append(Buffer.from(`${mark}${key.at(-1)}`))
+      return undefined
+    },
+    segmentName: mark,
+  })
+  const entries = ['a', 'b', 'c', 'd'].map((name, i) => configMap(name, {}, i + 1))
+  const leaf = {}
+  const run = { entries, from: 1, to: 4, leaf, size: 4 }
+  const cache = new SegmentCache<Segment>(1_000_000)
+  const [first, second] = ['x', 'y'].map(mark => itemsInSteps(run, slow(mark), { cache }))
+  let steps = 0
+  for (;;) {
+    const [one, other] = [first!.next(), second!.next()]
+    steps++
+    if (one.done !== true || other.done !== true) continue
+    t.equal(textOf(one.value), 'xbxcxd')
+    t.equal(textOf(other.value), 'ybycyd', 'neither writes over the other')
+    break
+  }
+  t.equal(steps, entries.length, 'after each item others have a turn')
+  t.equal(textOf(cache.get(leaf, 'x')?.bytes), 'xaxbxcxd')
+})
