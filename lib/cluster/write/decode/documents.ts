@@ -3,6 +3,7 @@
 
 import { GoJsonError, parseGoJson } from '../../../go/json.ts'
 import { type JsonValue, parseDocument, type ParsedDocument } from '../../../codec/json/tree.ts'
+import type { StatusError } from '../../../kube/status.ts'
 import { rawText } from '../raw-json.ts'
 import { tooLarge } from '../refusals.ts'
 import { DecodeError } from './typed-decoder.ts'
@@ -10,7 +11,7 @@ import { DecodeError } from './typed-decoder.ts'
 /** The bound of an object's names and values. The cost of a write grows with them, and each step of
  *  a write is taken in one piece: so many keep a step below 0.3 s. An object of 1.5 MB, the most
  *  that etcd takes, has more only if they are shorter than four characters. */
-const valuesMax = 200_000
+export const valuesMax = 200_000
 
 /** The JSON text of a body; throws `DecodeError` with the message of encoding/json. */
 export function jsonBody(body: Uint8Array): ParsedDocument {
@@ -23,8 +24,13 @@ export function jsonBody(body: Uint8Array): ParsedDocument {
 export function boundedDocument(body: Uint8Array): ParsedDocument | undefined {
   const document = parseDocument(body, 0, body.length, valuesMax)
   if (document !== 'too large') return document
+  throw tooManyValues()
+}
+
+/** The refusal of a body with more than `valuesMax`. */
+export function tooManyValues(): StatusError {
   const what = `the body has more than ${valuesMax} names and values`
-  throw tooLarge(`${what}, which this server does not take in one write`)
+  return tooLarge(`${what}, which this server does not take in one write`)
 }
 
 /** A tree as a document. */
