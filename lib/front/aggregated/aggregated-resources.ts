@@ -68,6 +68,12 @@ interface Entry extends DueTask {
   standing: Standing
   versions: ReadonlyMap<string, Version>
   isSettled: boolean
+  /** The server has answered all questions. */
+  isWhole: boolean
+  /** Times that the server may have become another one, and how many of them were looked into. What
+   *  was learnt holds until the server answers. */
+  doubts: number
+  settledDoubts: number
   /** It waits until its keyspace has contents, or an object. */
   isWaiting: boolean
   attempts: number
@@ -88,7 +94,6 @@ export class AggregatedResources {
   readonly #options: AggregatedOptions
   readonly #entries = new Map<string, Entry>()
   readonly #looks: DueTasks<Entry>
-  #restarts = 0
 
   constructor(options: AggregatedOptions) {
     this.#options = options
@@ -113,8 +118,9 @@ export class AggregatedResources {
   }
 
   /** Another text whenever what was found out about the resource is of no use any more. */
-  stateOf({ learned }: Resource): string {
-    return `${this.#restarts} ${learned?.generation}`
+  stateOf({ group, resource, learned }: Resource): string {
+    const entry = this.#entries.get(nameOf({ group, resource }))
+    return `${entry?.settledDoubts} ${learned?.generation}`
   }
 
   /** Why a version is not answered here; undefined if it is. */
@@ -152,14 +158,14 @@ export class AggregatedResources {
     this.#looks.look()
   }
 
-  /** The server did not answer for a while and may be another one now: what was learnt is not used
-   *  before it is checked again. */
+  /** The server did not answer for a while and may be another one now. It is learnt again, and
+   *  compared anew once it has answered: while it has no answers, what is known is used. */
   serverIsBack(): void {
-    this.#restarts++
-    for (const [name, entry] of this.#entries) {
-      this.#entries.set(name, this.#renewed(entry.listed, entry))
+    for (const entry of this.#entries.values()) {
+      entry.doubts++
+      entry.attempts = 0
+      entry.dueMs = 0
     }
-    if (this.#entries.size > 0) this.#options.onChanged()
     this.#looks.look()
   }
 
@@ -189,8 +195,9 @@ export class AggregatedResources {
   #renewed(listed: readonly ListedResource[], before: Entry | undefined): Entry {
     const entry = newEntry(listed)
     if (before?.location === undefined) return entry
-    const { location, isGuessed } = before
-    return { ...entry, location, isGuessed, versions: this.#unproven(listed, location, notLooked) }
+    const { location, isGuessed, doubts, settledDoubts } = before
+    const kept = { ...entry, doubts: doubts + 1, settledDoubts }
+    return { ...kept, location, isGuessed, versions: this.#unproven(listed, location, notLooked) }
   }
 
   #unproven(
@@ -208,10 +215,12 @@ export class AggregatedResources {
 
   async #look(entry: Entry, stopped: AbortSignal): Promise<number> {
     entry.shown = JSON.stringify(shownOf(entry))
+    const { doubts } = entry
     // A look asks some questions at once: they listen to a signal of its own.
     const look = new LinkedAbort(stopped)
     try {
       await this.#settle(entry, look.signal)
+      entry.settledDoubts = doubts
     } catch (error) {
       const { message } = CacheError.from(error, 'upstream_failed')
       entry.isSettled = false
@@ -228,6 +237,7 @@ export class AggregatedResources {
     look.release()
     entry.attempts++
     if (entry.isSettled) entry.attempts = 0
+    if (entry.doubts !== doubts) return 0
     if (entry.isSettled) return isComplete(entry) ? againMs : incompleteMs
     return Math.min(retryMaxMs, retryFirstMs * 2 ** Math.min(entry.attempts, 8))
   }
@@ -247,22 +257,29 @@ export class AggregatedResources {
     if (entry.isWaiting) return
     const { upstream, at, clock, schema } = this.#options
     const versions = new Map<string, Version>()
+    let isWhole = true
     for (const [name, known] of entry.versions) {
       const { base } = known
       const learnt = await learn({
         upstream,
-        resource: { ...base, learned: known.resource.learned ?? base.learned },
+        resource: {
+          ...base,
+          isWatchCached: known.resource.isWatchCached,
+          learned: known.resource.learned ?? base.learned,
+        },
         at: revision => at(keyspace, revision, signal),
         schema: schema(),
         clock,
         signal,
       })
       versions.set(name, versionOf(base, learnt, known))
+      if (learnt.type === 'learnt') isWhole &&= learnt.isWhole
       // The objects are elsewhere, or all are deleted: the location is searched again.
       if (learnt.type === 'differs') entry.isGuessed = true
       if (learnt.type === 'empty') entry.isWaiting = true
     }
     entry.versions = versions
+    entry.isWhole = isWhole
     entry.isSettled = [...versions.values()].every(
       ({ standing }) => standing === undefined || standing.reason === 'conversion',
     )
@@ -329,6 +346,9 @@ function newEntry(listed: readonly ListedResource[]): Entry {
     standing: notLooked,
     versions: new Map(),
     isSettled: false,
+    isWhole: false,
+    doubts: 0,
+    settledDoubts: 0,
     isWaiting: false,
     attempts: 0,
     shown: '',
@@ -347,10 +367,14 @@ function resourcesOf({ listed, versions }: Entry): Resource[] {
 }
 
 /** A version that no object is served in as it is stored may have such objects later. */
-function isComplete({ versions }: Entry): boolean {
-  return [...versions.values()].every(
-    ({ resource, standing }) =>
-      standing?.reason !== 'conversion' && resource.learned?.isWatchCacheKnown !== false,
+function isComplete({ versions, isWhole }: Entry): boolean {
+  const all = [...versions.values()]
+  return (
+    isWhole &&
+    all.every(
+      ({ resource, standing }) =>
+        standing?.reason !== 'conversion' && resource.learned?.isWatchCacheKnown !== false,
+    )
   )
 }
 

@@ -1,6 +1,6 @@
 /** Learns how a server writes empty lists, Tables, YAML and bookmarks, and whether it has a watch
  *  cache, which its treatment of a limit shows. What cannot be learnt stays unknown, and reads that
- *  need it pass. */
+ *  need it pass. What the server merely has no answer to now stays as it was learnt before. */
 
 import { keyFromText, prefixRange, textFromKey } from '../../base/keys.ts'
 import { ByteWriter } from '../../wire/byte-writer.ts'
@@ -11,8 +11,9 @@ import { learnedOutput } from './learned-kind.ts'
 import type { KeyValue } from '../../store/event.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
 import { ask } from '../upstream/ask.ts'
+import { isOutage, isOutageCode, UnexpectedAnswer } from '../upstream/failure.ts'
 import type { Learning, Learnt } from './learning.ts'
-import { listPage, textIn } from './list-page.ts'
+import { type ListPage, listPage, textIn } from './list-page.ts'
 import { metadataOnly, objectPath, pageOf, pathOf, tableOnly } from './questions.ts'
 
 export interface FormsLearning extends Learning {
@@ -30,17 +31,29 @@ const cacheProbeMax = 200
 
 export async function learnForms(
   learning: FormsLearning,
-): Promise<Pick<Learnt & { type: 'learnt' }, 'learned' | 'isWatchCached'>> {
+): Promise<Pick<Learnt & { type: 'learnt' }, 'learned' | 'isWatchCached' | 'isWhole'>> {
   const { resource, hasTypedItems } = learning
+  const before = resource.learned.generation > 0 ? resource.learned : undefined
+  const cachedBefore = before?.isWatchCacheKnown === true ? resource.isWatchCached : undefined
+  let isWhole = true
+  const learnt = async <T>(asked: Promise<T>, known: T): Promise<T> => {
+    try {
+      return await asked
+    } catch (error) {
+      if (!isOutage(error)) throw error
+      isWhole = false
+      return known
+    }
+  }
   const [emptyItems, emptyRows, emptyMetadata, table, isYaml, emptyObject, isWatchCached] =
     await Promise.all([
-      emptyList(learning, undefined),
-      emptyList(learning, tableOnly),
-      emptyList(learning, metadataOnly),
-      tableOf(learning),
-      isYamlOurs(learning),
-      bookmarkOf(learning),
-      hasWatchCache(learning),
+      learnt(emptyList(learning, undefined), before?.emptyItems),
+      learnt(emptyList(learning, tableOnly), before?.emptyRows),
+      learnt(emptyList(learning, metadataOnly), before?.emptyMetadata),
+      learnt(tableOf(learning), before?.table),
+      learnt(isYamlOurs(learning), before?.isYaml ?? false),
+      learnt(bookmarkOf(learning), before?.emptyObject),
+      learnt(hasWatchCache(learning), cachedBefore),
     ])
   const learned = learnedOutput({
     generation: resource.learned.generation + 1,
@@ -53,18 +66,29 @@ export async function learnForms(
     emptyObject,
     isWatchCacheKnown: isWatchCached !== undefined,
   })
-  return { learned, isWatchCached: isWatchCached ?? true }
+  return { learned, isWatchCached: isWatchCached ?? true, isWhole }
 }
 
 async function emptyList(
-  { upstream, resource, signal }: FormsLearning,
+  learning: FormsLearning,
   accept: string | undefined,
 ): Promise<'[]' | 'null' | undefined> {
-  const path = `${pathOf(resource)}?limit=1&fieldSelector=${nobody}`
-  const { page } = await pageOf(upstream, { path, accept, signal }).catch(() => ({
-    page: undefined,
-  }))
-  return page?.emptyList
+  const path = `${pathOf(learning.resource)}?limit=1&fieldSelector=${nobody}`
+  return (await pageIfAny(learning, path, accept))?.emptyList
+}
+
+/** Undefined if the server answers with anything but a list. */
+async function pageIfAny(
+  { upstream, signal }: FormsLearning,
+  path: string,
+  accept?: string,
+): Promise<ListPage | undefined> {
+  try {
+    return (await pageOf(upstream, { path, accept, signal })).page
+  } catch (error) {
+    if (isOutage(error) || signal.aborted) throw error
+    return undefined
+  }
 }
 
 /** Undefined if the server's Table differs from ours. */
@@ -139,6 +163,7 @@ async function objectAs(
 ): Promise<Uint8Array | undefined> {
   const path = objectPath(resource, nameOfKey(resource.storage.prefix, entry))
   const { code, body } = await ask(upstream, { path, accept, signal })
+  if (isOutageCode(code)) throw new UnexpectedAnswer(path, code)
   return code === 200 ? body : undefined
 }
 
@@ -154,6 +179,7 @@ async function bookmarkOf(learning: FormsLearning): Promise<EmptyObject | undefi
     `${pathOf(resource)}?watch=true&timeoutSeconds=1&sendInitialEvents=true&allowWatchBookmarks=true` +
     `&resourceVersionMatch=NotOlderThan&fieldSelector=${nobody}`
   const { code, body } = await ask(upstream, { path, signal })
+  if (isOutageCode(code)) throw new UnexpectedAnswer(path, code)
   if (code !== 200) return undefined
   const [line = ''] = Buffer.from(body).toString().split('\n')
   const match =
@@ -170,11 +196,11 @@ async function bookmarkOf(learning: FormsLearning): Promise<EmptyObject | undefi
 /** A server with a watch cache ignores the limit of a list at resourceVersion=0; one without obeys
  *  it. */
 async function hasWatchCache(learning: FormsLearning): Promise<boolean | undefined> {
-  const { upstream, resource, signal } = learning
+  const { resource } = learning
   const scope = smallScope(learning)
   if (scope === undefined) return undefined
   const path = `${objectPath(resource, { namespace: scope, name: '' })}?limit=1&resourceVersion=0`
-  const { page } = await pageOf(upstream, { path, signal }).catch(() => ({ page: undefined }))
+  const page = await pageIfAny(learning, path)
   if (page === undefined || page.items.length === 0) return undefined
   return page.items.length > 1
 }

@@ -45,6 +45,7 @@ export async function learn(learning: Learning): Promise<Learnt> {
       warnings,
       isWatchCached: true,
       learned: undefined,
+      isWhole: true,
     }
   }
   const forms = await learnForms({ ...learning, snapshot, examples: same, hasTypedItems })

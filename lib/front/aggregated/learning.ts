@@ -31,6 +31,9 @@ export type Learnt =
       readonly isWatchCached: boolean
       /** Undefined where the server has no Go types of its objects. */
       readonly learned: LearnedOutput | undefined
+      /** False if the server had no answer to some of the questions: what was learnt before is kept
+       *  of these, and they are asked again soon. */
+      readonly isWhole: boolean
     }
   /** Neither side has an object. */
   | { readonly type: 'empty' }

@@ -1,9 +1,9 @@
 /** The requests to an aggregated server about one of its resources. */
 
-import { CacheError } from '../../base/errors.ts'
 import { objectOf, textOf } from '../../base/untyped.ts'
 import { groupVersionText, type Resource } from '../../kube/resources/resource.ts'
 import { ask, type Asked } from '../upstream/ask.ts'
+import { UnexpectedAnswer } from '../upstream/failure.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { UpstreamAnswer } from '../../http/auth/upstream-calls.ts'
 import { type ListPage, listPage } from './list-page.ts'
@@ -35,7 +35,7 @@ export async function pageOf(
 ): Promise<{ page: ListPage; headers: UpstreamAnswer['headers'] }> {
   const { code, headers, body } = await ask(upstream, asked)
   if (code !== 200) {
-    throw new CacheError('upstream_failed', `${asked.path} is answered ${code}${hintOf(code)}`)
+    throw new UnexpectedAnswer(asked.path, code, hintOf(code))
   }
   return { page: listPage(asked.path, body), headers }
 }

@@ -12,6 +12,7 @@ import type { Key } from '../../base/keys.ts'
 import type { LogFields, Logger } from '../../base/logger.ts'
 import type { Random } from '../../base/random.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
+import { UpstreamFailure } from '../upstream/failure.ts'
 import { type DueTask, DueTasks } from '../upstream/due-tasks.ts'
 import type { Revision } from '../../base/revision.ts'
 import type { StorageFinding } from './storage-check.ts'
@@ -132,7 +133,9 @@ export class VerifiedStorage {
       // A check that was not answered changes nothing.
       const { message: reason } = CacheError.from(error, 'upstream_failed')
       if (entry.attempts === 0 && !signal.aborted) {
-        this.#options.logger.warn(
+        // One that is busy or gone is so for all keyspaces, and that was said.
+        const level = error instanceof UpstreamFailure ? 'debug' : 'warn'
+        this.#options.logger[level](
           'the storage of a resource could not be checked against the upstream',
           { ...fieldsOf(entry), reason },
         )

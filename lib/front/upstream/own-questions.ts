@@ -47,7 +47,7 @@ const retryAfterMaxMs = 30_000
 /** Until when a server is left alone, and why. */
 interface Left {
   untilMs: number
-  error: CacheError
+  error: UpstreamFailure
   /** A question is under way that finds out whether it answers again. */
   isTried: boolean
 }
@@ -85,7 +85,7 @@ export class OwnQuestions implements Questions {
   /** A health check has found the server well. */
   isWell(server: UpstreamServer): void {
     const standing = this.#standings.get(server)
-    if (standing?.left?.error instanceof UpstreamFailure) this.#answered(standing)
+    if (standing?.left?.error.fault === 'unreachable') this.#answered(standing)
   }
 
   async call(request: UpstreamCall, as: UpstreamIdentity): Promise<UpstreamAnswer> {
@@ -157,12 +157,12 @@ export class OwnQuestions implements Questions {
       return
     }
     this.#counts.busy++
-    const error = new CacheError('upstream_failed', 'the upstream is too busy for it (429)')
+    const error = new UpstreamFailure('busy', 'the upstream is too busy for it (429)')
     this.#leave(standing, error, retryAfterMs(headers['retry-after']))
   }
 
   /** Leaves a server alone. Of several refusals that were under way at once, the first counts. */
-  #leave(standing: Standing, error: CacheError, afterMs: number): void {
+  #leave(standing: Standing, error: UpstreamFailure, afterMs: number): void {
     const { clock } = this.#options
     const nowMs = clock.monotonicMs()
     this.#outage.failed(reasonFor(error))

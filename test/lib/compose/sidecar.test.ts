@@ -4,6 +4,7 @@
 import t, { type Test } from 'tap'
 import { keyFromText } from '../../../lib/base/keys.ts'
 import { configuredResource } from '../../../lib/commands/plan/configured-resources.ts'
+import { moment } from '../../support/http/moment.ts'
 import { ask, type HttpAnswer } from '../../support/http/served.ts'
 import {
   answeredHere,
@@ -100,6 +101,31 @@ t.test('readiness follows the server', async t => {
   // It may be another server by now: it is compared anew.
   await answeredHere(proxied, 'wardle.example.com', 'v1', 'flunders')
   t.equal(originOf(await proxied.get(flunders)), 'mirror; revision=N')
+})
+
+/** Resolves when a read is answered here. */
+async function readHere(proxied: Proxied): Promise<void> {
+  while (!originOf(await proxied.get(flunders)).startsWith('mirror')) await moment()
+}
+
+t.test('while a server that was away has no answers, what it showed before counts', async t => {
+  const proxied = await start(t, { discoversResources: true })
+  const { upstream, service } = proxied
+  await answeredHere(proxied, 'wardle.example.com', 'v1', 'flunders')
+  await readHere(proxied)
+  let refused = 0
+  upstream.fault = ({ url }) => {
+    if (url === '/readyz') return undefined
+    refused++
+    return { type: 'answer', answer: { code: 429, body: '' } }
+  }
+  service.knowledge!.upstreamIsBack()
+  while (refused < 2) {
+    t.equal(originOf(await proxied.get(flunders)), 'mirror; revision=N')
+    await moment()
+  }
+  upstream.fault = () => undefined
+  await readHere(proxied)
 })
 
 t.test('GET /resources says what is answered here, and why the rest is not', async t => {

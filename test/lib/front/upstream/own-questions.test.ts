@@ -147,7 +147,7 @@ t.test('of several servers another one is asked', async t => {
   t.equal(await ask(), 200)
   t.strictSame(seen, [1, 2])
   const answers = await questions.callEach(request, 'ourselves')
-  t.match(answers, [{ code: 'upstream_failed' }, { code: 200 }])
+  t.match(answers, [{ code: 'overloaded' }, { code: 200 }])
   t.strictSame(seen, [1, 3])
 })
 
