@@ -87,8 +87,8 @@ export class ApiState {
     return createSelectableReader(kind, fields, needsLabels)
   }
 
-  /** Takes over what another state has made of resources that are the same in both: to make it costs
-   *  as much as to write hundreds of objects. */
+  /** Takes over what another state has made of resources that are the same in both: making it
+   *  costs as much as writing hundreds of objects. */
   adopt(other: ApiState): void {
     if (other.registry.schema !== this.registry.schema) return
     for (const resource of this.registry.resources) {
