@@ -30,6 +30,8 @@ export class PathWriter {
   readonly written: WrittenPaths = { paths: {}, parameters: {} }
   readonly #set: SchemaSet
   readonly #hasCbor: boolean
+  /** Names of shared parameters, by what they say: every path has them, and a hash takes long. */
+  readonly #shared = new Map<string, string>()
 
   constructor(set: SchemaSet, { hasCbor = false }: { readonly hasCbor?: boolean | undefined }) {
     this.#set = set
@@ -141,8 +143,13 @@ export class PathWriter {
         ? { uniqueItems: true, type, description: text, name, in: place, ...required }
         : { name, in: place, ...required, schema }
     if (!isShared(parameter)) return written
-    const key = `${name}-${hashOf(goJson(written))}`
-    this.written.parameters[key] = written
+    const said = `${place} ${name} ${type} ${String(isRequired)} ${text}`
+    let key = this.#shared.get(said)
+    if (key === undefined) {
+      key = `${name}-${hashOf(goJson(written))}`
+      this.#shared.set(said, key)
+      this.written.parameters[key] = written
+    }
     return { $ref: `#/parameters/${key}` }
   }
 

@@ -29,10 +29,17 @@ export class OpenApi {
   readonly #options: OpenApiOptions
   readonly #documents = new Map<string, string>()
   readonly #hashes = new Map<string, string>()
+  /** By group and version. */
+  readonly #resources: ReadonlyMap<string, readonly Resource[]>
+  /** The documents of version 3, as their addresses name them. */
+  readonly #names: ReadonlySet<string>
   #protobuf: Uint8Array | undefined = undefined
 
   constructor(options: OpenApiOptions) {
     this.#options = options
+    const { resources } = options.registry
+    this.#resources = byGroupVersion(resources)
+    this.#names = new Set(documentNames(resources, this.#resources.keys()))
   }
 
   /** /openapi/v3: where the documents are. The hash in a path changes when the document does. */
@@ -42,7 +49,7 @@ export class OpenApi {
 
   *#makeIndex(): Steps<string> {
     const paths: Record<string, OpenApiSchema> = {}
-    for (const name of this.#names().sort()) {
+    for (const name of [...this.#names].sort()) {
       const text = yield* this.document(name)
       if (text === undefined) continue
       paths[name] = { serverRelativeURL: this.url(name, text) }
@@ -53,8 +60,7 @@ export class OpenApi {
 
   /** /openapi/v3/NAME, as `apis/apps/v1`; undefined if there is no such document. */
   *document(name: string): Steps<string | undefined> {
-    const isThere = this.#names().includes(name)
-    if (!isThere) return undefined
+    if (!this.#names.has(name)) return undefined
     const { registry, gitVersion, hasCbor } = this.#options
     const resources = this.#resourcesOf(versionOf(name))
     if (resources.some(({ custom }) => custom !== undefined)) {
@@ -124,20 +130,23 @@ export class OpenApi {
     const { resources, schema } = this.#options.registry
     const set = new SchemaSet(schema, 2)
     const writer = new PathWriter(set, this.#options)
-    for (const name of this.#names()) {
+    for (const name of this.#names) {
       for (const path of this.#otherPaths(name, versionOf(name))) writer.add(path)
+      yield
     }
     yield* this.#addResources(writer, resources)
     const { paths, parameters } = writer.written
-    return JSON.stringify({
-      swagger: '2.0',
-      info: this.#info(),
-      paths: byName(paths),
-      definitions: byName(set.schemas),
+    const start = JSON.stringify({ swagger: '2.0', info: this.#info() })
+    const end = JSON.stringify({
       parameters: byName(parameters),
       securityDefinitions: { BearerToken: bearerToken },
       security: [{ BearerToken: [] }],
     })
+    const tables = [
+      `"paths":${yield* textOfTable(paths)}`,
+      `"definitions":${yield* textOfTable(set.schemas)}`,
+    ]
+    return `${start.slice(0, -1)},${tables.join(',')},${end.slice(1)}`
   }
 
   /** /openapi/v2 as protobuf. */
@@ -156,34 +165,8 @@ export class OpenApi {
     return text
   }
 
-  #resourcesOf(of: GroupVersion | undefined): Resource[] {
-    return this.#options.registry.resources.filter(
-      ({ group, version }) => group === of?.group && version === of.version,
-    )
-  }
-
-  #groupVersions(): GroupVersion[] {
-    const found = new Map<string, GroupVersion>()
-    for (const { group, version } of this.#options.registry.resources) {
-      found.set(groupVersionText(group, version), { group, version })
-    }
-    return [...found.values()]
-  }
-
-  /** The documents of version 3, as their addresses name them. */
-  #names(): string[] {
-    const versions = this.#groupVersions()
-    const builtIn = this.#options.registry.resources.filter(({ custom }) => custom === undefined)
-    const groups = new Set(builtIn.map(({ group }) => group).filter(group => group !== ''))
-    return [
-      'api',
-      'apis',
-      ...Object.keys(ownPaths),
-      ...[...groups].map(group => `apis/${group}`),
-      ...versions.map(({ group, version }) =>
-        group === '' ? `api/${version}` : `apis/${group}/${version}`,
-      ),
-    ]
+  #resourcesOf(of: GroupVersion | undefined): readonly Resource[] {
+    return (of && this.#resources.get(groupVersionText(of.group, of.version))) ?? []
   }
 
   /** Address of a document, with its hash. */
@@ -199,6 +182,29 @@ export class OpenApi {
     this.#hashes.set(text, hash)
     return hash
   }
+}
+
+function byGroupVersion(resources: readonly Resource[]): Map<string, Resource[]> {
+  const found = new Map<string, Resource[]>()
+  for (const resource of resources) {
+    const name = groupVersionText(resource.group, resource.version)
+    const known = found.get(name)
+    if (known === undefined) found.set(name, [resource])
+    else known.push(resource)
+  }
+  return found
+}
+
+function documentNames(resources: readonly Resource[], versions: Iterable<string>): string[] {
+  const builtIn = resources.filter(({ custom }) => custom === undefined)
+  const groups = new Set(builtIn.map(({ group }) => group).filter(group => group !== ''))
+  return [
+    'api',
+    'apis',
+    ...Object.keys(ownPaths),
+    ...[...groups].map(group => `apis/${group}`),
+    ...[...versions].map(name => (name.includes('/') ? `apis/${name}` : `api/${name}`)),
+  ]
 }
 
 function hexOf(bytes: Uint8Array): string {
@@ -221,6 +227,16 @@ const bearerToken = {
   type: 'apiKey',
   name: 'authorization',
   in: 'header',
+}
+
+/** The JSON of a table by the names, an entry a step: together they are many megabytes. */
+function* textOfTable(table: Readonly<Record<string, OpenApiSchema>>): Steps<string> {
+  const parts: string[] = []
+  for (const name of Object.keys(table).sort()) {
+    parts.push(`${JSON.stringify(name)}:${JSON.stringify(table[name])}`)
+    yield
+  }
+  return `{${parts.join(',')}}`
 }
 
 function byName(table: Readonly<Record<string, OpenApiSchema>>): OpenApiSchema {

@@ -50,6 +50,17 @@ function decoded(bytes: Uint8Array): Decoded {
   return type.toObject(type.decode(bytes), { longs: Number }) as Decoded
 }
 
+t.test('version 2 is written an entry a step', async t => {
+  const openApi = new OpenApi({ registry: registryAt(708), digests, gitVersion: 'v1.36.2' })
+  const making = openApi.all()
+  let steps = 0
+  let made = making.next()
+  for (; made.done !== true; made = making.next()) steps++
+  const { paths, definitions } = JSON.parse(made.value) as { paths: object; definitions: object }
+  const [written, described] = [Object.keys(paths).length, Object.keys(definitions).length]
+  t.ok(steps >= 2 * written + described, `${steps} steps`)
+})
+
 t.test('no step makes more than one path or definition', async t => {
   const openApi = new OpenApi({ registry: registryAt(708), digests, gitVersion: 'v1.36.2' })
   const { paths, definitions, parameters } = JSON.parse(allSteps(openApi.all())) as {
