@@ -195,20 +195,18 @@ t.test('before an upstream, for who may read one namespace', async t => {
     },
   }
   const columns = columnsOf(300, () => '.spec.more[*]', 'string')
-  const text = { default: 'x'.repeat(100_000) }
   const door = await startDoor(t, {
     mirrorsAll: true,
     users: [['alice', identity('alice')]],
     bindings: [alice],
-    objects: [[crds, { ...definitionOf(columns, text), ...accepted }]],
+    objects: [[crds, { ...definitionOf(columns), ...accepted }]],
   })
   const cluster = new Cluster(door)
   const small = widget('small', { more: [1] })
   const made = await cluster.askUntilNot(404, { method: 'POST', path: widgets, body: small })
   t.equal(made.status, 201)
-  // As it was stored before there were defaults.
   const metadata = { name: 'large', namespace: 'default', uid: 'u', generation: 1 }
-  const large = widget('large', { more: many(20_000, i => i), list: many(60, () => ({})) })
+  const large = widget('large', { more: many(20_000, i => i) })
   const value = Buffer.from(JSON.stringify({ ...large, metadata }))
   const key = keyFromText('/registry/example.com/widgets/default/large')
   await door.etcd.txn({ compares: [], success: [{ type: 'put', key, value }], failure: [] })
@@ -220,8 +218,6 @@ t.test('before an upstream, for who may read one namespace', async t => {
     if (String(got['x-watchglass']).startsWith('mirror')) break
     await new Promise(resolve => setTimeout(resolve, 20))
   }
-  for (const accept of ['application/json', asTable]) {
-    const { headers: got } = await read('large', accept)
-    t.match(got['x-watchglass'], /^pass/, `${accept} of the large one passes`)
-  }
+  const { headers: got } = await read('large', asTable)
+  t.match(got['x-watchglass'], /^pass/, 'the Table of the large one passes')
 })
