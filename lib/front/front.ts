@@ -102,8 +102,14 @@ export class Front implements Follower {
     const isServed = (keyspace: Key): boolean =>
       mirrors.has(keyspace) && mirrors.keyspace(keyspace).isServed
     const at = contentsAt(mirrors)
-    const upstream = servers.questions
-    const common = { upstream, clock, random: systemRandom, logger, isServed, at }
+    const common = {
+      upstream: servers.questions,
+      clock,
+      random: systemRandom,
+      logger,
+      isServed,
+      at,
+    }
     const aggregated = aggregatedOf(common, parts)
     const versions: AnsweringVersions = new AnsweringVersions({
       registry,
