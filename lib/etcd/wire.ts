@@ -129,9 +129,15 @@ export function changesFromEvents(events: readonly WatchEvent[]): RevisionChange
   return batches
 }
 
+/** Bound of what is kept of one response: etcd puts at most a thousand revisions into it. */
+const joinedMaxBytes = 2 ** 30
+/** About what is kept of an event beside its value. */
+const eventBytes = 256
+
 /** Joins the fragments that etcd splits a big response into. */
 export class FragmentJoiner {
   readonly #events: WatchEvent[] = []
+  #keptBytes = 0
 
   /** The response with the events of the fragments before it, or `undefined` while there are more
    *  to come. */
@@ -140,8 +146,15 @@ export class FragmentJoiner {
     if (isInBetween) throw new CacheError('source_failed', 'etcd broke off a fragmented response')
     if (!response.fragment && this.#events.length === 0) return response
     // Not a spread: a million events are more than a call has room for.
-    for (const event of response.events) this.#events.push(event)
+    for (const event of response.events) {
+      this.#events.push(event)
+      this.#keptBytes += eventBytes + (event.after?.valueLength ?? 0)
+    }
+    if (this.#keptBytes > joinedMaxBytes) {
+      throw new CacheError('source_failed', `a response of more than ${joinedMaxBytes} bytes`)
+    }
     if (response.fragment) return undefined
+    this.#keptBytes = 0
     return { ...response, events: this.#events.splice(0) }
   }
 }

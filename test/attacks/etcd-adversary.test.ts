@@ -2,12 +2,13 @@
  *  with a plain refusal, and meets no mistake of its own. */
 
 import t, { type Test } from 'tap'
-import { type Key, keyFromBytes, keyFromText } from '../../lib/base/keys.ts'
+import { type Key, keyFromBytes, keyFromText, singleKey } from '../../lib/base/keys.ts'
 import { createRandom } from '../../lib/base/random.ts'
 import { revision } from '../../lib/base/revision.ts'
 import type { GrpcCall } from '../../lib/door/listen/grpc-call.ts'
 import { GrpcServer } from '../../lib/door/listen/grpc-server.ts'
 import { GrpcClient } from '../../lib/etcd/grpc/client.ts'
+import { failureFromStatus } from '../../lib/etcd/grpc/failures.ts'
 import { statusResponseCodec } from '../../lib/etcd/proto/admin-messages.ts'
 import {
   type HeaderMessage,
@@ -21,6 +22,7 @@ import {
   watchResponseCodec,
   type WatchResponseMessage,
 } from '../../lib/etcd/proto/watch-messages.ts'
+import { FragmentJoiner } from '../../lib/etcd/wire.ts'
 import { KeyValue, noLease } from '../../lib/store/event.ts'
 import { systemClock } from '../../lib/ops/system.ts'
 import { ask } from '../support/attacks/ask.ts'
@@ -211,10 +213,56 @@ const lies: Readonly<Record<string, Lie>> = {
       cancelReason: '\u001b[2J'.repeat(1e5),
     }),
   },
+  'watches that are created again and again': {
+    watch: number => (number < 3 ? Array.from({ length: 5_000 }, () => ({ created: true })) : []),
+  },
+  'fragments of nothing without end': {
+    watch: number => (number < 3 ? Array.from({ length: 5_000 }, () => ({ fragment: true })) : []),
+  },
   'watch responses that are no messages': {
     watch: number => (number < 3 ? [Buffer.alloc(1_000, 0xff)] : []),
   },
 }
+
+t.test('a watch that is created twice has ended, and is opened again elsewhere', async t => {
+  const address = await startLiar(t, { watch: () => [{ created: true }] })
+  const client = new GrpcClient({ endpoints: [`http://${address}`] })
+  t.teardown(() => client.close())
+  const told: string[] = []
+  const failure = await new Promise<string>(resolve => {
+    client.watch(
+      { range: singleKey(keyFromText(maps)) },
+      {
+        created: () => void told.push('created'),
+        changed: () => void told.push('changed'),
+        progress: () => void told.push('progress'),
+        ended: ({ message }) => resolve(message),
+      },
+    )
+  })
+  t.strictSame(told, ['created'])
+  t.match(failure, /sent that a watch was created twice$/)
+})
+
+t.test('words of an etcd are one line of bounded length', t => {
+  const { message } = failureFromStatus(
+    { code: 2, details: '\u001b[2J\n'.repeat(5_000) },
+    'http://one',
+  )
+  t.ok(message.length < 600)
+  t.notMatch(message, /\p{Cc}/u)
+  t.end()
+})
+
+t.test('fragments of a response are not kept without end', t => {
+  const joiner = new FragmentJoiner()
+  const big = put(entry(keyFromText(`${maps}a`), huge, 101))
+  const response = { ...watchResponseCodec.decode(Buffer.alloc(0)), fragment: true, events: [big] }
+  t.throws(() => {
+    for (let i = 0; i < 100; i++) joiner.join(response)
+  }, /more than \d+ bytes/)
+  t.end()
+})
 
 // Most of the time they wait.
 t.jobs = 5

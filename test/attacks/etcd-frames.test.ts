@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import t, { type Test } from 'tap'
 import type { CallStatus } from '../../lib/etcd/grpc/call.ts'
+import { createRandom, randomInt } from '../../lib/base/random.ts'
 import { Connection } from '../../lib/etcd/grpc/connection.ts'
 import { flag, frameType } from '../../lib/wire/http2/frames.ts'
 import { pseudoField } from '../../lib/wire/http2/hpack/encoder.ts'
@@ -107,6 +108,36 @@ t.test('a message in pieces is read, and one of nothing is not', async t => {
   t.match(await outcomeOf(t, crumbs(5, 2000)), { messages: [], status: { code: 14 } })
   const two = Buffer.concat([head, data(Buffer.concat([message, message])), end])
   t.same((await outcomeOf(t, two)).messages.length, 2)
+})
+
+t.test('frames that were changed by chance end the call, and nothing else', async t => {
+  const random = createRandom(7)
+  const trailers = headerBlock([
+    ['grpc-status', '0'],
+    ['grpc-message', 'x'.repeat(300)],
+  ])
+  const sound = Buffer.concat([
+    settings,
+    frame(frameType.ping, 0, 0, Buffer.alloc(8)),
+    frame(frameType.windowUpdate, 0, 0, Buffer.of(0, 0, 1, 0)),
+    head,
+    data(message.subarray(0, 3)),
+    data(message.subarray(3)),
+    frame(frameType.headers, flag.endStream, 1, trailers.subarray(0, 20)),
+    frame(frameType.continuation, flag.endHeaders, 1, trailers.subarray(20)),
+  ])
+  t.strictSame((await outcomeOf(t, sound)).messages, isWell.messages)
+  let wrong = 0
+  for (let i = 0; i < 400; i++) {
+    const changed = Buffer.from(sound)
+    for (let changes = randomInt(random, 1, 4); changes > 0; changes--) {
+      changed[randomInt(random, 0, changed.length - 1)] = randomInt(random, 0, 255)
+    }
+    const { status } = await outcomeOf(t, changed)
+    t.type(status.code, 'number')
+    if (status.code !== 0) wrong++
+  }
+  t.ok(wrong > 50, `${wrong} of 400 were noticed`)
 })
 
 t.test('what breaks the rules ends the call, or the connection, and says so', async t => {

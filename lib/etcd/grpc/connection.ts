@@ -326,7 +326,7 @@ export class Connection implements CallOwner {
     this.#streamWindow += more
     for (const call of this.#calls.values()) call.sendWindow += more
     this.#streamsMax = settings.streamsMax ?? this.#streamsMax
-    this.write(settingsAck)
+    this.#answer(settingsAck)
     this.#pump()
     if (this.#isReady) return
     this.#isReady = true
@@ -366,6 +366,12 @@ export class Connection implements CallOwner {
     const opaque = bytes.toString('latin1', from, to)
     this.#owed = frameHead(opaque.length, frameType.ping, flag.ack, 0) + opaque
     this.#owedTimer ??= setTimeout(this.#payLate, pingDelayMs)
+    this.#answer('')
+  }
+
+  /** Answers to what nobody asked for: a server that sends it must read them. */
+  #answer(frames: string): void {
+    this.write(frames)
     if (this.#socket.writableLength > unreadMaxBytes) this.destroy('it does not read')
   }
 

@@ -69,6 +69,14 @@ export function detailsOf(message = ''): string {
   }
 }
 
+/** Words of a server for logs, health and refusals: one line of bounded length. */
+function shown(details: string): string {
+  const line = details.slice(0, wordsMax).replace(/\p{Cc}+/gu, ' ')
+  return details.length > wordsMax ? `${line}…` : line
+}
+
+const wordsMax = 500
+
 /** The words of gRPC for Go for a request that is above its limit, and so above etcd's. */
 const tooLong = /^grpc: received message larger than max /
 
@@ -80,7 +88,7 @@ export function failureFromStatus(
   const reason = failureByText(details)
   if (reason !== undefined) return new EtcdError(reason, {}, endpoint)
   if (tooLong.test(details)) return new EtcdError('requestTooLarge', {}, endpoint)
-  const text = details === '' ? 'the stream has ended' : details
+  const text = details === '' ? 'the stream has ended' : shown(details)
   return new CacheError(codeOfStatus[code] ?? 'source_failed', `etcd ${endpoint}: ${text}`)
 }
 

@@ -114,6 +114,9 @@ export class GrpcWatchStream implements WatchStream {
   #deliver(response: WatchResponseMessage, header: ResponseHeader, renew: () => boolean): void {
     if (response.canceled) {
       this.#refused(canceledFailure(response, this.endpoint), renew)
+    } else if (response.created === this.#isCreated) {
+      const what = response.created ? 'that a watch was created twice' : 'news before a watch began'
+      this.end(new CacheError('source_failed', `etcd ${this.endpoint} sent ${what}`))
     } else if (response.created) {
       this.#isCreated = true
       this.#sink.created(header)
