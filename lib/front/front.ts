@@ -35,7 +35,7 @@ import { Evidence } from './evidence/evidence.ts'
 import { Features } from './evidence/features.ts'
 import { type ReportOptions, ResourceReport } from './knowledge/report.ts'
 import type { PaceLimits } from './evidence/pace.ts'
-import { UpstreamKnowledge } from './knowledge/knowledge.ts'
+import { type KnowledgeOptions, UpstreamKnowledge } from './knowledge/knowledge.ts'
 
 export interface UpstreamOptions {
   /** Started and stopped with the service. */
@@ -99,17 +99,7 @@ export class Front implements Follower {
     const { clock, logger, metrics, registry, mirrors, isKept = () => true } = parts
     this.#servers = servers
     this.readSwitch = new ReadSwitch(logger)
-    const isServed = (keyspace: Key): boolean =>
-      mirrors.has(keyspace) && mirrors.keyspace(keyspace).isServed
-    const at = contentsAt(mirrors)
-    const common = {
-      upstream: servers.questions,
-      clock,
-      random: systemRandom,
-      logger,
-      isServed,
-      at,
-    }
+    const common = commonOf(servers, parts)
     const aggregated = aggregatedOf(common, parts)
     const versions: AnsweringVersions = new AnsweringVersions({
       registry,
@@ -231,6 +221,22 @@ export class Front implements Follower {
       },
     ]
   }
+}
+
+type CommonParts = Pick<
+  KnowledgeOptions,
+  'upstream' | 'clock' | 'random' | 'logger' | 'isServed' | 'at'
+>
+
+/** Parts of whoever asks the upstream about resources. */
+function commonOf(
+  servers: BalancedUpstream,
+  { clock, logger, mirrors }: UpstreamParts,
+): CommonParts {
+  const isServed = (keyspace: Key): boolean =>
+    mirrors.has(keyspace) && mirrors.keyspace(keyspace).isServed
+  const at = contentsAt(mirrors)
+  return { upstream: servers.questions, clock, random: systemRandom, logger, isServed, at }
 }
 
 function policyOf(
