@@ -13,7 +13,7 @@ import { programFlags } from '../support/program/program-flags.ts'
 
 type Stream = 'stdout' | 'stderr'
 
-/** A program of which one stream is not read any more once it serves. */
+/** A program of which one stream is never read. */
 interface Unread {
   readonly port: number
   readonly signal: (name: NodeJS.Signals) => void
@@ -43,9 +43,9 @@ async function startUnread(
       const found = /"listening".*?127\.0\.0\.1:(\d+)|API at http:\/\/127\.0\.0\.1:(\d+)/.exec(log)
       if (found !== null) resolve(Number(found[1] ?? found[2]))
     }
-    for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', look)
+    const read = unread === 'stdout' ? child.stderr : child.stdout
+    read.setEncoding('utf8').on('data', look)
   })
-  child[unread].removeAllListeners('data').pause()
   return {
     port,
     signal: name => void child.kill(name),
