@@ -3,7 +3,7 @@
  *  here, too. */
 
 import { build } from 'esbuild'
-import { readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { relative } from 'node:path'
 
 const modules = 'dist/lib'
@@ -27,9 +27,17 @@ const tables = {
   },
 }
 
+/** Built packages find each other by name, as their sources do by the links of npm. */
+const links = 'dist/node_modules/@watchglass'
+rmSync(links, { recursive: true, force: true })
+mkdirSync(links, { recursive: true })
+for (const name of readdirSync(modules)) symlinkSync(`../../lib/${name}`, `${links}/${name}`)
+
+const { dependencies, optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
+
 rmSync(program, { recursive: true, force: true })
 await build({
-  entryPoints: [`${modules}/cli.js`, `${modules}/commands/face-thread.js`],
+  entryPoints: [`${modules}/cli/cli.js`, `${modules}/cli/commands/face-thread.js`],
   outdir: program,
   // All in one folder, so that the program finds the script of its threads, and the tables.
   entryNames: '[name]',
@@ -39,7 +47,7 @@ await build({
   platform: 'node',
   target: 'node20',
   format: 'esm',
-  packages: 'external',
+  external: Object.keys({ ...dependencies, ...optionalDependencies }),
   sourcemap: true,
   sourcesContent: false,
   legalComments: 'none',

@@ -2,32 +2,27 @@
  *  belongs into a soak: `EFFORT=10 npm test`, `npm run simulate`, `npm run soak`. */
 export const suiteBudgets: Readonly<Record<string, number>> = {
   attacks: 95,
-  base: 4,
+  base: 6,
   bench: 10,
-  cluster: 45,
+  cache: 61,
+  cel: 8,
+  cli: 55,
   codec: 22,
-  commands: 20,
-  compose: 32,
-  config: 3,
   contract: 4,
   deploy: 14,
-  door: 34,
   e2e: 75,
   etcd: 15,
-  front: 34,
-  go: 2,
+  'etcd-server': 34,
+  go: 5,
   golden: 44,
-  http: 36,
   kube: 12,
-  mirror: 18,
-  ops: 4,
+  proxy: 34,
   sim: 8,
-  store: 8,
+  simulator: 18,
+  store: 12,
   support: 14,
-  threads: 14,
-  upkeep: 3,
-  watch: 4,
-  wire: 2,
+  workers: 14,
+  writes: 16,
   /** Files that belong to no suite. */
   others: 8,
 }
@@ -37,16 +32,16 @@ export const wholeBudget: number = 5 * 60
 /** The same for `npm run test:quick`, whose suites are a part of these. */
 export const quickBudget: number = 60
 
-/** The suite of a built test file: the room of lib/ that it tests, or the folder of test/ that it
- *  is in. */
+/** The suite of a built test file: the folder of test/ that it is in, which has the name of the
+ *  package that it tests, if it tests one. */
 export function suiteOf(file: string): string {
-  const path = file.replace(/^dist\/test\/(?:lib\/)?/, '')
+  const path = file.replace(/^dist\/test\//, '')
   return path.includes('/') ? path.slice(0, path.indexOf('/')) : 'others'
 }
 
 /** The files that take longest, which begin first. */
 export const slowest: readonly string[] = [
-  'lib/mirror/real-etcd',
+  'cache/mirror/real-etcd',
   'e2e/controller',
   'attacks/one-user',
   'e2e/run',
@@ -55,35 +50,35 @@ export const slowest: readonly string[] = [
   'attacks/etcd-watch-creates',
   'attacks/http2-frames',
   'attacks/work-before-known',
-  'lib/door/engine/differential',
-  'lib/door/door-differential',
+  'etcd-server/engine/differential',
+  'etcd-server/door-differential',
   'golden/replay',
   'golden/aggregated/replay',
-  'lib/front/evidence/evidence',
-  'lib/front/evidence/mixed',
-  'lib/cluster/fresh/stored-objects',
-  'lib/compose/wings',
+  'proxy/evidence/evidence',
+  'proxy/evidence/mixed',
+  'simulator/fresh/stored-objects',
+  'cli/compose/wings',
   'e2e/ends',
   'bench/store',
   'golden/minors',
   'e2e/watches',
   'e2e/reads',
   'sim/sim',
-  'lib/store/model',
-  'lib/cluster/write/model',
-  'lib/http/server/malformed',
-  'lib/http/auth/random',
+  'store/model',
+  'writes/model',
+  'cache/http/server/malformed',
+  'cache/http/auth/random',
 ].map(builtName)
 
 /** Files that count what is compiled or kept in a process, or run their tests side by side, and so
  *  share it with none. */
 export const ownProcess: readonly string[] = [
   'attacks/etcd-adversary',
-  'lib/mirror/real-etcd',
-  'lib/codec/served/view',
-  'lib/codec/output/object-encoder',
-  'lib/threads/mirror/entries',
-  'lib/store/slab',
+  'cache/mirror/real-etcd',
+  'codec/served/view',
+  'codec/output/object-encoder',
+  'workers/mirror/entries',
+  'store/slab',
 ].map(builtName)
 
 /** Files that are run by `npm run test:long` only: benches, which take as long as a suite in their
@@ -112,8 +107,8 @@ export const long: readonly string[] = [
   'e2e/starters',
   'e2e/walk',
   'golden/record/record',
-  'lib/front/evidence/recorded',
-  'lib/http/page/browser',
+  'proxy/evidence/recorded',
+  'cache/http/page/browser',
 ].map(builtName)
 
 function builtName(name: string): string {

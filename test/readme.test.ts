@@ -6,8 +6,8 @@ import { spawnSync } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { benches } from '../bench/benches.ts'
-import { commands } from '../lib/commands/commands.ts'
-import { manPage } from '../lib/commands/man.ts'
+import { commands } from '../lib/cli/commands/commands.ts'
+import { manPage } from '../lib/cli/commands/man.ts'
 import { metricsDocument } from './support/program/metrics-document.ts'
 import { optionsDocument } from './support/program/options-document.ts'
 
@@ -52,9 +52,11 @@ t.test('deploy/METRICS.md has the metrics of the program', async t => {
   const text = textOf('deploy/METRICS.md')
   const writer = 'node dist/test/support/program/write-options.js'
   t.equal(text, await metricsDocument(), `${writer} writes it`)
-  const files = readdirSync('lib/ops', { recursive: true, encoding: 'utf8' })
+  const files = readdirSync('lib/cache/ops', { recursive: true, encoding: 'utf8' })
   for (const file of files.filter(name => name.endsWith('.ts'))) {
-    for (const [, name = ''] of textOf(`lib/ops/${file}`).matchAll(/'(watchglass_[a-z_]+)'/g)) {
+    for (const [, name = ''] of textOf(`lib/cache/ops/${file}`).matchAll(
+      /'(watchglass_[a-z_]+)'/g,
+    )) {
       t.ok(text.includes(name), name)
     }
   }

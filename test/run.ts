@@ -1,7 +1,8 @@
 /** `npm test`: after the build, runs the linter, the format check and every test file. `npm run
  *  test:quick` leaves out the files that start other processes, `npm run test:long` runs what
  *  `npm test` leaves out because it takes longest. `npm test -- FILE...` runs these files
- *  only, such as dist/test/lib/base/keys.test.js. `npm run test:node -- 24` runs the tests of the
+ *  only, such as dist/test/base/keys.test.js, and `npm test -w @watchglass/store` those of a
+ *  package. `npm run test:node -- 24` runs the tests of the
  *  wire on another version of Node.
  *
  *  Shows a line for each file, whatever failed in full, which suites took longer than they may,
@@ -21,15 +22,16 @@ import { ProcessUse, allTestFiles } from './support/runner/test-files.ts'
 import { ToolOptions } from './support/runner/tool-options.ts'
 
 /** The suites that depend on Node's own HTTP, TLS and streams. */
-const wire = /^dist\/test\/(?:lib\/(?:http|front|watch)|e2e)\//
+const wire = /^dist\/test\/(?:cache\/http|proxy|store\/watch|e2e)\//
 
 /** The tests that start face threads in their own process. */
-const threads = /^dist\/test\/lib\/threads\/pool\.test/
+const threads = /^dist\/test\/workers\/pool\.test/
 
 const tool = new ToolOptions(`npm test -- [OPTION | FILE...]
-  FILE     only these files, such as dist/test/lib/base/keys.test.js
+  FILE     only these files, such as dist/test/base/keys.test.js
   --quick  those that start no other process
   --long   those that npm test leaves out
+  --package those of a package, such as store
   --wire   those of the wire, on the Node of the version that follows (24)`)
 const { values, positionals } = tool.read({
   allowPositionals: true,
@@ -37,6 +39,7 @@ const { values, positionals } = tool.read({
     quick: { type: 'boolean' },
     wire: { type: 'boolean' },
     long: { type: 'boolean' },
+    package: { type: 'string' },
   },
 })
 const machine = new MachineWatch('.cache/patience')
@@ -74,6 +77,12 @@ function chosenJobs(): Job[] {
       allTestFiles().filter(file => wire.test(file)),
       other,
     )
+  }
+  if (values.package !== undefined) {
+    const folder = `dist/test/${values.package}/`
+    const chosen = allTestFiles().filter(file => file.startsWith(folder) && !long.includes(file))
+    if (chosen.length === 0) tool.refuse(`there are no tests in ${folder}`)
+    return jobsOf(chosen, node)
   }
   if (positionals.length > 0) return positionals.map(file => alone(file, nodeOf(file)))
   if (values.long === true) {

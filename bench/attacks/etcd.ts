@@ -1,6 +1,6 @@
 /** A process of its own: the etcd of the attacked program and of its upstream. */
 
-import { startEtcdServer } from '../../lib/door/server.ts'
+import { startEtcdServer } from '../../lib/etcd-server/server.ts'
 import { createTestEngine } from '../../test/support/etcd/test-engine.ts'
 
 const { engine } = createTestEngine({ teardown: () => {} })

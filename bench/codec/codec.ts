@@ -4,11 +4,11 @@
 
 import { createHash } from 'node:crypto'
 import { Worker } from 'node:worker_threads'
-import { ByteWriter } from '../../lib/wire/byte-writer.ts'
+import { ByteWriter } from '../../lib/base/bytes/byte-writer.ts'
 import { CustomKind } from '../../lib/codec/served/custom/custom.ts'
 import { readEnvelope } from '../../lib/codec/transcode/envelope.ts'
 import { compileFields } from '../../lib/codec/fields/reader.ts'
-import { NotExact } from '../../lib/codec/not-exact.ts'
+import { NotExact } from '../../lib/base/not-exact.ts'
 import { schemaOf } from '../../lib/codec/schema/schema.ts'
 import type { StoredValue } from '../../lib/codec/stored-value.ts'
 import { appendProtobufView } from '../../lib/codec/served/protobuf.ts'

@@ -5,8 +5,8 @@
 import { schemaOf } from '../../lib/codec/schema/schema.ts'
 import { readFileSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
-import { ByteWriter } from '../../lib/wire/byte-writer.ts'
-import { NotExact } from '../../lib/codec/not-exact.ts'
+import { ByteWriter } from '../../lib/base/bytes/byte-writer.ts'
+import { NotExact } from '../../lib/base/not-exact.ts'
 import { appendView, prepareView } from '../../lib/codec/served/view.ts'
 import { storedPods } from './pods.ts'
 

@@ -2,7 +2,7 @@
  *  volumes, conditions and managed fields. */
 
 import { type Random, createRandom, randomInt, randomItem } from '../../lib/base/random.ts'
-import { NotExact } from '../../lib/codec/not-exact.ts'
+import { NotExact } from '../../lib/base/not-exact.ts'
 import { protobufFromJson } from '../../lib/codec/transcode/transcode.ts'
 
 /** The stored values of `count` pods. */

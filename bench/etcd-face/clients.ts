@@ -4,7 +4,7 @@
 
 import * as http2 from 'node:http2'
 import { type Key, keyAfter, prefixEnd, prefixRange } from '../../lib/base/keys.ts'
-import { MessageReader, messagePrefix } from '../../lib/wire/http2/message-reader.ts'
+import { MessageReader, messagePrefix } from '../../lib/etcd/http2/message-reader.ts'
 import { keyValueCodec, leaveInMessage } from '../../lib/etcd/proto/key-value.ts'
 import {
   createRangePartCodec,

@@ -5,11 +5,11 @@ import { type Key, keyFromText, prefixRange } from '../../lib/base/keys.ts'
 import { createRandom } from '../../lib/base/random.ts'
 import type { Client } from '../../lib/etcd/client.ts'
 import { GrpcClient } from '../../lib/etcd/grpc/client.ts'
-import { defaultLimits } from '../../lib/mirror/limits.ts'
-import { Mirror } from '../../lib/mirror/mirror.ts'
-import { type MirrorMetrics, noMetrics } from '../../lib/mirror/metrics.ts'
-import type { MirrorSink } from '../../lib/mirror/mirrored-keyspace.ts'
-import { systemClock, systemRandom } from '../../lib/ops/system.ts'
+import { defaultLimits } from '../../lib/cache/mirror/limits.ts'
+import { Mirror } from '../../lib/cache/mirror/mirror.ts'
+import { type MirrorMetrics, noMetrics } from '../../lib/cache/mirror/metrics.ts'
+import type { MirrorSink } from '../../lib/cache/mirror/mirrored-keyspace.ts'
+import { systemClock, systemRandom } from '../../lib/cache/ops/system.ts'
 
 /** A typical pod, as etcd stores it. */
 export const valueBytes = 2500

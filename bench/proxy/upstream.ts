@@ -4,14 +4,14 @@
 
 import { silentLogger } from '../../test/support/silent-logger.ts'
 import { createRandom } from '../../lib/base/random.ts'
-import { EngineClient } from '../../lib/door/engine/client.ts'
-import { Engine } from '../../lib/door/engine/engine.ts'
-import { DirectNetwork } from '../../lib/door/engine/network.ts'
-import { createDirectScheduler } from '../../lib/door/engine/scheduler.ts'
-import { startEtcdServer } from '../../lib/door/server.ts'
-import { Cluster } from '../../lib/cluster/generate/cluster.ts'
-import { parsePlan } from '../../lib/cluster/generate/plan.ts'
-import { systemClock } from '../../lib/ops/system.ts'
+import { EngineClient } from '../../lib/etcd-server/engine/client.ts'
+import { Engine } from '../../lib/etcd-server/engine/engine.ts'
+import { DirectNetwork } from '../../lib/etcd-server/engine/network.ts'
+import { createDirectScheduler } from '../../lib/etcd-server/engine/scheduler.ts'
+import { startEtcdServer } from '../../lib/etcd-server/server.ts'
+import { Cluster } from '../../lib/simulator/generate/cluster.ts'
+import { parsePlan } from '../../lib/simulator/generate/plan.ts'
+import { systemClock } from '../../lib/cache/ops/system.ts'
 import { TestUpstream, upstreamReady } from '../../test/support/upstream/upstream.ts'
 
 /** The address of the upstream. */

@@ -3,8 +3,8 @@
 
 import { createRandom } from '../../lib/base/random.ts'
 import { keyFromText } from '../../lib/base/keys.ts'
-import { Cluster } from '../../lib/cluster/generate/cluster.ts'
-import { parsePlan } from '../../lib/cluster/generate/plan.ts'
+import { Cluster } from '../../lib/simulator/generate/cluster.ts'
+import { parsePlan } from '../../lib/simulator/generate/plan.ts'
 import { toyDefinition, toyDefinitionKey } from '../../test/support/toys.ts'
 import type { Stored } from '../million/contents.ts'
 import { stampedPods } from '../watch/pods.ts'

@@ -2,7 +2,7 @@
  *  client costs little compared with the server. */
 
 import type { TLSSocket } from 'node:tls'
-import { appendVarint, ByteWriter } from '../../lib/wire/byte-writer.ts'
+import { appendVarint, ByteWriter } from '../../lib/base/bytes/byte-writer.ts'
 
 /** Takes bytes of an answer, which lie in a buffer that is used again afterwards. */
 export type TakeBytes = (bytes: Buffer, from: number, to: number) => void

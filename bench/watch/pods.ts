@@ -1,11 +1,11 @@
 /** Pods of 4 KB as JSON, each on a node of its own, with the time of their last change in an
  *  annotation. */
 
-import { NotExact } from '../../lib/codec/not-exact.ts'
+import { NotExact } from '../../lib/base/not-exact.ts'
 import { jsonFromProtobuf, protobufFromJson } from '../../lib/codec/transcode/transcode.ts'
 import { createRandom } from '../../lib/base/random.ts'
-import { Cluster } from '../../lib/cluster/generate/cluster.ts'
-import { parsePlan } from '../../lib/cluster/generate/plan.ts'
+import { Cluster } from '../../lib/simulator/generate/cluster.ts'
+import { parsePlan } from '../../lib/simulator/generate/plan.ts'
 import { stampOf } from './orders.ts'
 
 /** A thousand pods share one. */

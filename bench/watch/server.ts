@@ -2,9 +2,9 @@
  *  `server.js ENDPOINT`. */
 
 import { silentLogger } from '../../test/support/silent-logger.ts'
-import { Service } from '../../lib/compose/service.ts'
+import { Service } from '../../lib/cli/compose/service.ts'
 import { GrpcClient } from '../../lib/etcd/grpc/client.ts'
-import { giveCollectorRoom } from '../../lib/commands/collector.ts'
+import { giveCollectorRoom } from '../../lib/cli/commands/collector.ts'
 import { certificate } from '../list/certificate.ts'
 import { answerOrders } from './child.ts'
 import { usage } from './usage.ts'

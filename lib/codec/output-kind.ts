@@ -1,11 +1,10 @@
 /** A resource in one version as outputs know it, with the learnt output of an aggregated server's.
  *  The types are all that the codec knows: lib/kube knows much more of resources, and what stands
- *  before an upstream learns (lib/front/aggregated/). */
+ *  before an upstream learns (lib/proxy/aggregated/). */
 
 import type { Schema } from './schema/schema.ts'
-import type { NotExact } from './not-exact.ts'
+import type { ByteWriter, NotExact } from '@watchglass/base'
 import type { StoredValue } from './stored-value.ts'
-import type { ByteWriter } from '../wire/byte-writer.ts'
 
 export interface OutputKind {
   /** Schema of the server that is answered for. */

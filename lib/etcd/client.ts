@@ -6,10 +6,8 @@
  *  `source_failed` (unreachable, no leader, timed out: worth another try) and `closed` (also when
  *  the caller's signal is aborted). */
 
-import type { CacheError } from '../base/errors.ts'
-import type { Key, KeyRange } from '../base/keys.ts'
-import type { Revision } from '../base/revision.ts'
-import type { Change, KeyValue } from '../store/event.ts'
+import type { CacheError, Key, KeyRange, Revision } from '@watchglass/base'
+import type { Change, KeyValue } from '@watchglass/store'
 import type { OwnRevision } from './own-revision.ts'
 
 export interface Client {

@@ -2,7 +2,7 @@
  *  written before a write is acknowledged, so whoever reads it after that reads at least the
  *  write's revision: what a linearizable request would say, without a request. */
 
-import type { Revision } from '../base/revision.ts'
+import type { Revision } from '@watchglass/base'
 
 export class OwnRevision {
   /** Can be sent to threads. */

@@ -1,10 +1,17 @@
 /** Between etcd's messages and what the layers above speak: ranges with an absent end, changes by
  *  revision, failures. */
 
-import { CacheError } from '../base/errors.ts'
-import { type Key, type KeyRange, isEmptyRange, keyAfter, minKey } from '../base/keys.ts'
-import { knownMax, revision } from '../base/revision.ts'
-import { type Change, KeyValue, noLease } from '../store/event.ts'
+import {
+  CacheError,
+  isEmptyRange,
+  type Key,
+  keyAfter,
+  type KeyRange,
+  knownMax,
+  minKey,
+  revision,
+} from '@watchglass/base'
+import { type Change, KeyValue, noLease } from '@watchglass/store'
 import type {
   Compare,
   Operation,

@@ -1,7 +1,7 @@
 /** Access reviews: the requests that ask the upstream who a user is and what a user may do, and how
  *  its answers are read. */
 
-import { memberOf, textOf, textsOf } from '../base/untyped.ts'
+import { memberOf, textOf, textsOf } from '@watchglass/base'
 import type { Attributes, SelectorRequirement } from './request/attributes.ts'
 
 /** A user, as upstream's authentication describes it. */

@@ -2,22 +2,23 @@
  *  their objects are written. A new state is made whenever a definition changes, so that a request
  *  sees one state from its beginning to its end. */
 
-import { createSelectableReader } from '../codec/fields/selectable-reader.ts'
-import type { SelectableField } from '../codec/fields/selectable.ts'
-import type { Digests } from '../base/digests.ts'
-import { customKindOf } from '../codec/served/custom/custom-definition.ts'
-import type { ConvertedObjects } from '../codec/served/custom/converted-objects.ts'
-import { CustomKind } from '../codec/served/custom/custom.ts'
-import { type SelectableReader } from '../codec/fields/selectable.ts'
-import { ObjectEncoder } from '../codec/output/object-encoder.ts'
-import { NotExact } from '../codec/not-exact.ts'
+import {
+  type ConvertedObjects,
+  createSelectableReader,
+  CustomKind,
+  customKindOf,
+  ObjectEncoder,
+  type Schema,
+  type SelectableField,
+  type SelectableReader,
+} from '@watchglass/codec'
+import { type Digests, NotExact } from '@watchglass/base'
 import { Discovery } from './documents/discovery.ts'
 import type { MakeReader } from './selectors/filter.ts'
 import { OpenApi } from './documents/openapi.ts'
 import type { Registry } from './resources/registry.ts'
 import { groupVersionText, type Resource } from './resources/resource.ts'
-import type { Schema } from '../codec/schema/schema.ts'
-import type { KeyValue } from '../store/event.ts'
+import type { KeyValue } from '@watchglass/store'
 
 export interface ApiStateOptions {
   readonly registry: Registry

@@ -7,9 +7,14 @@
  *  prefix. Tokens can be encrypted, so that clients cannot read the key in them; encryption needs
  *  keys and randomness, and is passed in. */
 
-import { type Key, keyAfter, keyFromText, textFromKey } from '../base/keys.ts'
-import { GoJsonError, type GoJsonValue, parseGoJson } from '../go/json.ts'
-import { goJsonString, goParseInt } from '../go/text.ts'
+import { type Key, keyAfter, keyFromText, textFromKey } from '@watchglass/base'
+import {
+  GoJsonError,
+  goJsonString,
+  type GoJsonValue,
+  goParseInt,
+  parseGoJson,
+} from '@watchglass/go'
 import { badRequest, continuationExpired } from './status.ts'
 
 /** The place where a list continues. */

@@ -2,9 +2,8 @@
  *  attaches here; without it such objects are shown in no other version than the one that they are
  *  stored in. */
 
-import type { Reader } from '../base/freshness.ts'
-import type { Key } from '../base/keys.ts'
-import type { KeyValue } from '../store/event.ts'
+import type { Key, Reader } from '@watchglass/base'
+import type { KeyValue } from '@watchglass/store'
 import type { Resource } from './resources/resource.ts'
 
 export interface Conversions {

@@ -7,7 +7,7 @@
  *  and unknown paths always pass. */
 
 import { knownParameters } from './request/list-options.ts'
-import { hasUnknownMediaType } from '../codec/negotiate/accept.ts'
+import { hasUnknownMediaType } from '@watchglass/codec'
 import type { RequestTarget } from './request/request.ts'
 import { isMeasured } from './resources/measured.ts'
 import { readsAsObject } from './resources/object-reads.ts'
@@ -59,12 +59,13 @@ export type PassReason =
   | 'differs'
   // What the mirror holds cannot be shown exactly:
   | 'inexact'
-  // The mirror cannot answer this read now (see ElsewhereReason in lib/mirror/reads/freshness.ts):
+  // The mirror cannot answer this read now (ElsewhereReason in
+  // lib/cache/mirror/reads/freshness.ts):
   | 'not-ready'
   | 'suspect'
   | 'progress-untrusted'
   | 'revision-not-kept'
-  // The mirror could answer, but the upstream has not plainly allowed it (lib/http/auth):
+  // The mirror could answer, but the upstream has not plainly allowed it (lib/cache/http/auth):
   | 'unauthenticated'
   | 'denied'
   | 'review-refused'

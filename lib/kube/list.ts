@@ -4,14 +4,17 @@
  *  With a selector it costs a walk over the entries that an index returns, or over the range. Such
  *  a walk can be long, so it is made in steps, between which the caller may wait. */
 
-import type { ListMeta } from '../codec/output/list-meta.ts'
-import { NotExact } from '../codec/not-exact.ts'
-import { type Key, keyAfter, type KeyRange } from '../base/keys.ts'
-import type { Revision } from '../base/revision.ts'
-import { notedEffort, type Steps } from '../base/slice.ts'
-import type { Run } from '../codec/output/segments.ts'
-import type { KeyValue } from '../store/event.ts'
-import type { Snapshot } from '../store/snapshot.ts'
+import type { ListMeta, Run } from '@watchglass/codec'
+import {
+  type Key,
+  keyAfter,
+  type KeyRange,
+  notedEffort,
+  NotExact,
+  type Revision,
+  type Steps,
+} from '@watchglass/base'
+import type { KeyValue, Snapshot } from '@watchglass/store'
 import { type TokenEncryption, encodeContinuation } from './continuation.ts'
 import type { MakeReader } from './selectors/filter.ts'
 import { selectedEntries, wholeShard } from './selectors/selected-entries.ts'

@@ -1,7 +1,7 @@
 /** Turns the failure of a read into the refusal that its client gets: lists, pages and watches have
  *  different texts for one failure. */
 
-import { type CacheError } from '../base/errors.ts'
+import type { CacheError } from '@watchglass/base'
 import { type TokenEncryption, inconsistentToken } from './continuation.ts'
 import type { ReadPlan } from './read-plan.ts'
 import {

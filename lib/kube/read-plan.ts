@@ -2,10 +2,16 @@
  *  it continues. A plan is a plain value. Making one needs no data, so every mistake of the request
  *  is found before anything is read. */
 
-import { NotExact } from '../codec/not-exact.ts'
-import type { Freshness } from '../base/freshness.ts'
-import { type Key, keyFromText, type KeyRange, prefixRange, singleKey } from '../base/keys.ts'
-import type { Revision } from '../base/revision.ts'
+import {
+  type Freshness,
+  type Key,
+  keyFromText,
+  type KeyRange,
+  NotExact,
+  prefixRange,
+  type Revision,
+  singleKey,
+} from '@watchglass/base'
 import {
   type Continuation,
   type HiddenTokens,
@@ -14,8 +20,15 @@ import {
   startKey,
 } from './continuation.ts'
 import { FieldSelector, resolveFields } from './selectors/field-selector.ts'
-import { goQuote } from '../go/text.ts'
-import type { Schema } from '../codec/schema/schema.ts'
+import { goQuote } from '@watchglass/go'
+import {
+  type MediaType,
+  type NotAcceptable,
+  type Offer,
+  type Preference,
+  type Schema,
+  streamed,
+} from '@watchglass/codec'
 import type { LabelSelector } from './selectors/label-selector.ts'
 import {
   exactMatch,
@@ -36,13 +49,6 @@ import {
   verbNotSupported,
   notAcceptable,
 } from './status.ts'
-import {
-  type MediaType,
-  type NotAcceptable,
-  type Offer,
-  type Preference,
-  streamed,
-} from '../codec/negotiate/negotiate.ts'
 import type { ResourceRoute } from './request/routes.ts'
 
 /** The range and the selectors of lists and watches. */

@@ -1,13 +1,9 @@
 /** The contents that a planned read asks for, and what it gets: a snapshot of the mirror, or pages
  *  of etcd itself. */
 
-import type { Elsewhere, Freshness, Reader } from '../base/freshness.ts'
-import type { Soon } from '../base/soon.ts'
+import type { Elsewhere, Freshness, Key, KeyRange, Reader, Revision, Soon } from '@watchglass/base'
 import type { PassReason } from './decide.ts'
-import type { Key, KeyRange } from '../base/keys.ts'
-import type { Revision } from '../base/revision.ts'
-import type { KeyValue } from '../store/event.ts'
-import type { Snapshot } from '../store/snapshot.ts'
+import type { KeyValue, Snapshot } from '@watchglass/store'
 
 export interface ReadRequest {
   readonly keyspace: Key

@@ -3,7 +3,7 @@
  *  done for it then. */
 
 import { LRUCache } from 'lru-cache'
-import type { Offer } from '../codec/negotiate/negotiate.ts'
+import type { Offer } from '@watchglass/codec'
 import { decide, type DecidedExchange, type Decision, type DecisionPolicy } from './decide.ts'
 import type { GetPlan } from './read-plan.ts'
 import type { Reported } from './request/reported.ts'

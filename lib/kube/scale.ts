@@ -1,12 +1,17 @@
 /** The body of the subresource `scale`: small, and made for each request. */
 
-import { ByteWriter } from '../wire/byte-writer.ts'
-import { type MediaType, notAList } from '../codec/negotiate/negotiate.ts'
-import { NotExact } from '../codec/not-exact.ts'
-import { encodedJson } from '../codec/output/object-body.ts'
-import type { ObjectEncoder, OutputForm } from '../codec/output/object-encoder.ts'
-import { noReplicas, scaleOf, renderedScale } from '../codec/output/scale.ts'
-import type { KeyValue } from '../store/event.ts'
+import { ByteWriter, NotExact } from '@watchglass/base'
+import {
+  encodedJson,
+  type MediaType,
+  noReplicas,
+  notAList,
+  type ObjectEncoder,
+  type OutputForm,
+  renderedScale,
+  scaleOf,
+} from '@watchglass/codec'
+import type { KeyValue } from '@watchglass/store'
 import type { Resource } from './resources/resource.ts'
 import { notAcceptable, StatusError } from './status.ts'
 

@@ -4,9 +4,8 @@
  *  Code in this folder refuses a request by throwing a `StatusError`. Failures of the layers below
  *  are turned into a Status by one total table. */
 
-import type { NotExact } from '../codec/not-exact.ts'
-import { CacheError, type ErrorCode } from '../base/errors.ts'
-import { goJsonString, goQuote } from '../go/text.ts'
+import { CacheError, type ErrorCode, type NotExact } from '@watchglass/base'
+import { goJsonString, goQuote } from '@watchglass/go'
 
 /** One cause of a refusal: mostly one for each wrong field. */
 export interface StatusCause {

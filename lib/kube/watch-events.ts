@@ -1,8 +1,7 @@
 /** Turns a change into the event of a watch: ADDED, MODIFIED, DELETED, or nothing. */
 
-import { NotExact } from '../codec/not-exact.ts'
-import type { Revision } from '../base/revision.ts'
-import type { Event, KeyValue } from '../store/event.ts'
+import { NotExact, type Revision } from '@watchglass/base'
+import type { Event, KeyValue } from '@watchglass/store'
 import type { Filter } from './selectors/filter.ts'
 
 export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED'

@@ -1,7 +1,7 @@
 /** Keeps the nodes of a tree within their bounds: splits an over-full child, and joins a child that
  *  is too small with a neighbour. It makes new nodes and never changes old ones. */
 
-import type { Key } from '../base/keys.ts'
+import type { Key } from '@watchglass/base'
 import {
   createInner,
   createLeaf,

@@ -1,8 +1,7 @@
 /** Bulk load: a tree from entries that come in key order, in O(n) and in as many steps as the
  *  caller likes. */
 
-import { CacheError } from '../base/errors.ts'
-import { type Key, textFromKey } from '../base/keys.ts'
+import { CacheError, type Key, textFromKey } from '@watchglass/base'
 import { BTree } from './btree.ts'
 import {
   createInner,

@@ -2,7 +2,7 @@
  *  the change are copied, all others are shared. A node that becomes over-full or too small is
  *  fixed by its parent, and the root by the edit (btree-balance.ts). */
 
-import type { Key } from '../base/keys.ts'
+import type { Key } from '@watchglass/base'
 import { splitRoot, withJoinedChild, withSplitChild } from './btree-balance.ts'
 import {
   childIndex,

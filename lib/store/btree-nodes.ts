@@ -24,7 +24,7 @@
  *  heads with their copies. Nodes that survive in the history are copied twice by the garbage
  *  collector, which is half of the time of a change (bench/store). */
 
-import type { Key } from '../base/keys.ts'
+import type { Key } from '@watchglass/base'
 import type { SegmentHolder } from './segments.ts'
 
 /** Most entries of a leaf. With more a change copies more, with less a scan of many keys waits for

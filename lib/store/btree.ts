@@ -3,8 +3,7 @@
  *  Every inner node knows how many entries lie below it, so that counting a range takes O(log
  *  n). */
 
-import { assert } from '../base/assert.ts'
-import { isEmptyRange, type Key, type KeyRange } from '../base/keys.ts'
+import { assert, isEmptyRange, type Key, type KeyRange } from '@watchglass/base'
 import {
   childIndex,
   childIndexBefore,

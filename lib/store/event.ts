@@ -1,8 +1,7 @@
 /** The values of the store: entries, events and batches. They are immutable once the store has
  *  them, except for the place of the bytes of a value and of a key. */
 
-import type { Key } from '../base/keys.ts'
-import type { Revision } from '../base/revision.ts'
+import type { Key, Revision } from '@watchglass/base'
 
 /** The lease of an entry without a lease. Lease ids use all 63 bits, hence bigint. */
 export const noLease = 0n
@@ -48,7 +47,7 @@ export class KeyValue {
   }
 
   /** The memory that this entry keeps and `move` moves: not the value where an entry keeps only its
-   *  difference from another (lib/door/engine/packed-entry.ts). */
+   *  difference from another (lib/etcd-server/engine/packed-entry.ts). */
   get kept(): ValueWindow {
     return this
   }

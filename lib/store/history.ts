@@ -17,9 +17,7 @@
  *  know its readers: a reader is only a revision. An old step is dropped without reading it,
  *  because it is no longer in any processor cache. `Keyspace` checks the order. */
 
-import { assert } from '../base/assert.ts'
-import { CacheError } from '../base/errors.ts'
-import type { Revision } from '../base/revision.ts'
+import { assert, CacheError, type Revision } from '@watchglass/base'
 import { TreeEdit } from './btree-edit.ts'
 import type { BTree } from './btree.ts'
 import type { Batch, Event, KeyValue } from './event.ts'

@@ -11,8 +11,7 @@
  *  it one by one. Of a batch that arrives meanwhile, keys that are still to be read are left to the
  *  reading; changes of others are noted and made in the end. So no old snapshot is held. */
 
-import { type Key, keyAfter, minKey } from '../base/keys.ts'
-import { notedEffort } from '../base/slice.ts'
+import { type Key, keyAfter, minKey, notedEffort } from '@watchglass/base'
 import { BTreeBuilder } from './btree-builder.ts'
 import { TreeEdit } from './btree-edit.ts'
 import { BTree } from './btree.ts'

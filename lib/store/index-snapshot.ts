@@ -5,7 +5,7 @@
  *  contents by key, not by entry: a change that leaves the terms of an entry as they are, as most
  *  do, leaves the index as it is. */
 
-import { type Key, type KeyRange, keyFromText, prefixEnd } from '../base/keys.ts'
+import { type Key, keyFromText, type KeyRange, prefixEnd } from '@watchglass/base'
 import type { BTree, RangeOptions } from './btree.ts'
 import type { KeyValue } from './event.ts'
 

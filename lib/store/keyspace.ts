@@ -6,16 +6,20 @@
  *  hold snapshots and revisions, never locks. Time is passed in; the caller wakes those that wait
  *  for a revision. */
 
-import { CacheError } from '../base/errors.ts'
-import { type Key, textFromKey } from '../base/keys.ts'
-import { revision as checkedRevision, type Revision } from '../base/revision.ts'
+import {
+  CacheError,
+  type Key,
+  type Revision,
+  revision as checkedRevision,
+  textFromKey,
+} from '@watchglass/base'
 import { BTree } from './btree.ts'
 import { BTreeBuilder } from './btree-builder.ts'
 import { TreeEdit } from './btree-edit.ts'
 import type { Batch, Change, Event, KeyValue } from './event.ts'
 import { History, type HistoryBounds, Step } from './history.ts'
 import type { TermsOf } from './index-snapshot.ts'
-import { Indexes } from './index.ts'
+import { Indexes } from './indexes.ts'
 import { Snapshot } from './snapshot.ts'
 
 export class Keyspace {

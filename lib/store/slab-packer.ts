@@ -6,7 +6,7 @@
  *  written in between. So from time to time the live values of mostly dead slabs are moved to new
  *  slabs. */
 
-import { allKeys } from '../base/keys.ts'
+import { allKeys } from '@watchglass/base'
 import type { KeyValue } from './event.ts'
 import { slabBytes, SlabWriter } from './slab.ts'
 import type { Snapshot } from './snapshot.ts'

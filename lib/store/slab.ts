@@ -21,7 +21,7 @@ export function slabsAreShared(): boolean {
 }
 
 /** Slabs lie in memory that all threads of the process can read, from now on: the face threads have
- *  values in no other place (lib/threads). For the start of a process that has such threads. */
+ *  values in no other place (lib/workers). For the start of a process that has such threads. */
 export function shareSlabs(): void {
   areShared = true
   allocate = bytes => countShared(Buffer.from(new SharedArrayBuffer(bytes)))

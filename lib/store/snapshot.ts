@@ -2,7 +2,7 @@
  *  snapshot shares all unchanged nodes with its neighbours in the history, and stays readable as
  *  long as it is held, whatever happens to the keyspace. */
 
-import type { Revision } from '../base/revision.ts'
+import type { Revision } from '@watchglass/base'
 import type { Node } from './btree-nodes.ts'
 import { BTree } from './btree.ts'
 import type { KeyValue } from './event.ts'

@@ -7,10 +7,10 @@ import * as http2 from 'node:http2'
 import * as https from 'node:https'
 import { credentials } from '@grpc/grpc-js'
 import t, { type Test } from 'tap'
-import { identityOfCertificate } from '../../lib/http/auth/certificates.ts'
-import { GrpcServer } from '../../lib/door/listen/grpc-server.ts'
-import { startEtcdServer } from '../../lib/door/server.ts'
-import { systemClock } from '../../lib/ops/system.ts'
+import { identityOfCertificate } from '../../lib/cache/http/auth/certificates.ts'
+import { GrpcServer } from '../../lib/etcd-server/listen/grpc-server.ts'
+import { startEtcdServer } from '../../lib/etcd-server/server.ts'
+import { systemClock } from '../../lib/cache/ops/system.ts'
 import {
   attribute,
   certificateOf,

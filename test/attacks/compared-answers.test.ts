@@ -2,7 +2,7 @@
  *  whatever its size, and what is logged of it has a bound. */
 
 import t from 'tap'
-import { firstDifference } from '../../lib/front/evidence/difference.ts'
+import { firstDifference } from '../../lib/proxy/evidence/difference.ts'
 
 const differs = (ours: string | Buffer, theirs: string | Buffer): string | undefined =>
   firstDifference(Buffer.from(ours), Buffer.from(theirs))

@@ -7,8 +7,8 @@ import t, { type Test } from 'tap'
 import type { CallStatus } from '../../lib/etcd/grpc/call.ts'
 import { createRandom, randomInt } from '../../lib/base/random.ts'
 import { Connection } from '../../lib/etcd/grpc/connection.ts'
-import { flag, frameType } from '../../lib/wire/http2/frames.ts'
-import { pseudoField } from '../../lib/wire/http2/hpack/encoder.ts'
+import { flag, frameType } from '../../lib/etcd/http2/frames.ts'
+import { pseudoField } from '../../lib/etcd/http2/hpack/encoder.ts'
 import { frame, headerBlock } from '../support/attacks/raw-http2.ts'
 
 const nothing = Buffer.alloc(0)

@@ -4,13 +4,13 @@
 
 import t from 'tap'
 import { goParseInt, goParseUint } from '../../lib/go/text.ts'
-import { kubernetesEnvironment } from '../../lib/cluster/cel/environment.ts'
-import { freeValue } from '../../lib/cluster/cel/schema/data.ts'
-import { dynType } from '../../lib/cluster/cel/types.ts'
-import { runWorkMax } from '../../lib/cluster/cel/values/work.ts'
-import { RuleNode, runRules } from '../../lib/cluster/write/custom/cel/run-rules.ts'
+import { kubernetesEnvironment } from '../../lib/cel/environment.ts'
+import { freeValue } from '../../lib/cel/schema/data.ts'
+import { dynType } from '../../lib/cel/types.ts'
+import { runWorkMax } from '../../lib/cel/values/work.ts'
+import { RuleNode, runRules } from '../../lib/writes/custom/cel/run-rules.ts'
 import { atOnce } from '../../lib/base/slice.ts'
-import { JsonNumber, type JsonValue, parseTree } from '../../lib/codec/json/tree.ts'
+import { JsonNumber, type JsonValue, parseTree } from '../../lib/go/json/tree.ts'
 
 const environment = kubernetesEnvironment(36, {})
 const variables = new Map([['self', dynType]])

@@ -3,10 +3,10 @@
 
 import t from 'tap'
 import type { Client } from '../../lib/etcd/client.ts'
-import { MirrorSet } from '../../lib/mirror/mirror-set.ts'
-import { systemClock } from '../../lib/ops/system.ts'
-import { MirrorSide } from '../../lib/threads/mirror/mirror-side.ts'
-import { PoolThread } from '../../lib/threads/process/pool-thread.ts'
+import { MirrorSet } from '../../lib/cache/mirror/mirror-set.ts'
+import { systemClock } from '../../lib/cache/ops/system.ts'
+import { MirrorSide } from '../../lib/workers/mirror/mirror-side.ts'
+import { PoolThread } from '../../lib/workers/process/pool-thread.ts'
 import { silentLogger } from '../support/silent-logger.ts'
 import { createTestEngine } from '../support/etcd/test-engine.ts'
 

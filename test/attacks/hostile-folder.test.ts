@@ -22,7 +22,7 @@ import {
   encodeFrame,
   frameHeadBytes,
   headerBytes,
-} from '../../lib/door/journal/frames.ts'
+} from '../../lib/etcd-server/journal/frames.ts'
 import { type KeptEngine, openKept, stateOf } from '../support/etcd/data-folder.ts'
 
 async function put({ client }: KeptEngine, name: string, text: string, lease = 0n): Promise<void> {

@@ -2,9 +2,9 @@
  *  character takes hours for them. */
 
 import t from 'tap'
-import { ruleAllows } from '../../lib/cluster/rbac/policy.ts'
+import { ruleAllows } from '../../lib/writes/rbac/policy.ts'
 import { failureFromCancel } from '../../lib/etcd/grpc/failures.ts'
-import { areEqualButForAges } from '../../lib/front/evidence/ages.ts'
+import { areEqualButForAges } from '../../lib/proxy/evidence/ages.ts'
 import { canonicalQuantity, quantityNanos } from '../../lib/go/quantity.ts'
 import { parseShardSelector } from '../../lib/kube/selectors/shard-selector.ts'
 

@@ -5,8 +5,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { GrpcServer } from '../../lib/door/listen/grpc-server.ts'
-import { Server } from '../../lib/http/server/server.ts'
+import { GrpcServer } from '../../lib/etcd-server/listen/grpc-server.ts'
+import { Server } from '../../lib/cache/http/server/server.ts'
 import type { Address } from '../support/attacks/ask.ts'
 import {
   endHeaders,

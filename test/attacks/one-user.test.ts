@@ -4,7 +4,7 @@
 
 import type { Socket } from 'node:net'
 import t from 'tap'
-import { defaultFairnessLimits } from '../../lib/http/limits/fairness.ts'
+import { defaultFairnessLimits } from '../../lib/cache/http/limits/fairness.ts'
 import { type Door, maps, startDoor } from '../support/attacks/door.ts'
 import { ask, askOn, connect, openSession } from '../support/attacks/ask.ts'
 import { calm, staysCalm, worksAtOnce } from '../support/attacks/works.ts'

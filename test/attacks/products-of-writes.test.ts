@@ -5,19 +5,16 @@
 import t from 'tap'
 import { atOnce } from '../../lib/base/slice.ts'
 import { schemaOf } from '../../lib/codec/schema/schema.ts'
-import type { JsonObject } from '../../lib/codec/json/tree.ts'
+import type { JsonObject } from '../../lib/go/json/tree.ts'
 import type { StatusError } from '../../lib/kube/status.ts'
-import {
-  serverSideApply,
-  updateManagedFields,
-} from '../../lib/cluster/write/ownership/managed-fields.ts'
-import type { OwnershipContext } from '../../lib/cluster/write/ownership/ownership-context.ts'
-import { FieldSet } from '../../lib/cluster/write/ownership/sets/field-set.ts'
-import { memberElement } from '../../lib/cluster/write/ownership/sets/path-element.ts'
-import { applyPatch } from '../../lib/cluster/write/patches/apply-patch.ts'
-import type { WriteKind } from '../../lib/cluster/write/write-kind.ts'
+import { serverSideApply, updateManagedFields } from '../../lib/writes/ownership/managed-fields.ts'
+import type { OwnershipContext } from '../../lib/writes/ownership/ownership-context.ts'
+import { FieldSet } from '../../lib/writes/ownership/sets/field-set.ts'
+import { memberElement } from '../../lib/writes/ownership/sets/path-element.ts'
+import { applyPatch } from '../../lib/writes/patches/apply-patch.ts'
+import type { WriteKind } from '../../lib/writes/write-kind.ts'
 import { mapCalls } from '../support/attacks/map-calls.ts'
-import { treeOf } from '../lib/cluster/write/recorded/load.ts'
+import { treeOf } from '../writes/recorded/load.ts'
 
 const schema = schemaOf('1.36')
 const configMaps: WriteKind = {

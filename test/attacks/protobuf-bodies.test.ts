@@ -3,8 +3,8 @@
 
 import t from 'tap'
 import { Slice } from '../../lib/base/slice.ts'
-import { decodeBuiltIn } from '../../lib/cluster/write/decode/body.ts'
-import { hasMoreValues } from '../../lib/cluster/write/decode/protobuf-size.ts'
+import { decodeBuiltIn } from '../../lib/writes/decode/body.ts'
+import { hasMoreValues } from '../../lib/writes/decode/protobuf-size.ts'
 import { schemaOf } from '../../lib/codec/schema/schema.ts'
 import { SlowClock } from '../support/fake-clock.ts'
 

@@ -1,15 +1,15 @@
 /** Whoever makes no progress for a minute is cut off, on either side and in either direction,
  *  and everything is given back. An upstream that does not read a body is in
- *  test/lib/front/upstream/connection-pool.test.ts. */
+ *  test/proxy/upstream/connection-pool.test.ts. */
 
 import { once } from 'node:events'
 import { Duplex, PassThrough, type Readable } from 'node:stream'
 import t from 'tap'
-import type { RequestContext } from '../../lib/http/exchange/request-context.ts'
-import { Relay } from '../../lib/front/proxy/relay.ts'
-import { beginBody, readBody } from '../../lib/http/exchange/read-body.ts'
-import { passTunnel } from '../../lib/front/proxy/tunnel.ts'
-import type { ForwardRequest, TunnelSink, Upstream } from '../../lib/front/upstream/upstream.ts'
+import type { RequestContext } from '../../lib/cache/http/exchange/request-context.ts'
+import { Relay } from '../../lib/proxy/passing/relay.ts'
+import { beginBody, readBody } from '../../lib/cache/http/exchange/read-body.ts'
+import { passTunnel } from '../../lib/proxy/passing/tunnel.ts'
+import type { ForwardRequest, TunnelSink, Upstream } from '../../lib/proxy/upstream/upstream.ts'
 import { StatusError } from '../../lib/kube/status.ts'
 import { connect } from '../support/attacks/ask.ts'
 import { FakeClock, settle } from '../support/fake-clock.ts'

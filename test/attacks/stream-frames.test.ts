@@ -4,9 +4,9 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { openChannels } from '../../lib/cluster/streams/channels.ts'
-import { type ForwardTarget, runPortForward } from '../../lib/cluster/streams/port-forward.ts'
-import type { Exchange } from '../../lib/http/server/exchange.ts'
+import { openChannels } from '../../lib/simulator/streams/channels.ts'
+import { type ForwardTarget, runPortForward } from '../../lib/simulator/streams/port-forward.ts'
+import type { Exchange } from '../../lib/cache/http/server/exchange.ts'
 import { moment } from '../support/http/moment.ts'
 import { controlFrame, HeaderBlocks, openFrame } from '../support/http/spdy-client.ts'
 import {

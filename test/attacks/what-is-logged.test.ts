@@ -3,7 +3,7 @@
 
 import t from 'tap'
 import { jsonLine } from '../../lib/base/json-line.ts'
-import { createLogger } from '../../lib/commands/logger.ts'
+import { createLogger } from '../../lib/cli/commands/logger.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { ask } from '../support/attacks/ask.ts'
 import { delegatedTo, RulesServer } from '../support/http/rules-server.ts'

@@ -2,7 +2,7 @@
 
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import t from 'tap'
-import { type CommandName, commands } from '../../lib/commands/commands.ts'
+import { type CommandName, commands } from '../../lib/cli/commands/commands.ts'
 
 const textOf = (file: string): string => readFileSync(file, 'utf8')
 

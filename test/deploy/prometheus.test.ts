@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
 import { parse } from 'yaml'
-import { startEtcdServer } from '../../lib/door/server.ts'
+import { startEtcdServer } from '../../lib/etcd-server/server.ts'
 import {
   dashboardFile,
   dashboardJson,

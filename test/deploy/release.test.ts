@@ -16,7 +16,7 @@ t.test('what is committed, dated and not tagged may be published', async t => {
 
 t.test('each reason against a release says what to do', async t => {
   const rows = [
-    [{ status: ' M lib/cli.ts\n' }, /not committed: {2}M lib\/cli\.ts/],
+    [{ status: ' M lib/cli/cli.ts\n' }, /not committed: {2}M lib\/cli\/cli\.ts/],
     [{ version: '1.3.0' }, /no section "## \[1\.3\.0\]/],
     [{ changelog: ready.changelog.replace(' - 2026-11-24', '') }, /has no date: "\[1\.2\.0\]"/],
     [{ changelog: ready.changelog.replace('ed]\n', 'ed]\n\n- More.\n') }, /under Unreleased/],

@@ -6,7 +6,7 @@ import * as http from 'node:http'
 import t, { type Test } from 'tap'
 import { createRandom, type Random, randomInt, randomItem } from '../../lib/base/random.ts'
 import { GrpcClient } from '../../lib/etcd/grpc/client.ts'
-import { defaultLimits } from '../../lib/mirror/limits.ts'
+import { defaultLimits } from '../../lib/cache/mirror/limits.ts'
 import { startEtcd } from '../support/etcd/etcd-cluster.ts'
 import { findEtcd } from '../support/etcd/real-etcd.ts'
 import {
@@ -28,7 +28,7 @@ import {
 } from './reads/requests.ts'
 import { World } from './reads/world.ts'
 import { effort } from '../support/effort.ts'
-import { systemClock } from '../../lib/ops/system.ts'
+import { systemClock } from '../../lib/cache/ops/system.ts'
 import { moment } from '../support/http/moment.ts'
 
 const etcd = await findEtcd('3.5')

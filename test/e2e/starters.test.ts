@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { parse } from 'yaml'
 import { KubeConfig } from '@kubernetes/client-node'
-import { commands } from '../../lib/commands/commands.ts'
+import { commands } from '../../lib/cli/commands/commands.ts'
 
 interface Ended {
   readonly code: number | null

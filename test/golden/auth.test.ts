@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Identity } from '../../lib/kube/access-review.ts'
-import { systemClock } from '../../lib/ops/system.ts'
+import { systemClock } from '../../lib/cache/ops/system.ts'
 import { delegatedTo, RulesServer } from '../support/http/rules-server.ts'
 import { caughtUp, type Served, startServed } from '../support/http/served.ts'
 import { createGuard } from '../support/upstream/guard.ts'

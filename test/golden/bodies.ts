@@ -1,9 +1,9 @@
 /** Takes recorded bodies apart without changing a byte: the texts of list items, the messages of
  *  protobuf lists, the objects in watch frames. */
 
-import { WireReader } from '../../lib/wire/reader.ts'
+import { WireReader } from '../../lib/base/bytes/reader.ts'
 import { readEnvelope } from '../../lib/codec/transcode/envelope.ts'
-import { NotExact } from '../../lib/codec/not-exact.ts'
+import { NotExact } from '../../lib/base/not-exact.ts'
 
 /** One object of a body: its exact bytes, and how to find what it was made from. */
 export interface RecordedObject {

@@ -14,7 +14,7 @@ import {
   includedObject,
 } from '../../lib/codec/output/object-encoder.ts'
 import { schemaOf } from '../../lib/codec/schema/schema.ts'
-import { NotExact } from '../../lib/codec/not-exact.ts'
+import { NotExact } from '../../lib/base/not-exact.ts'
 import { jsonFromProtobuf } from '../../lib/codec/transcode/transcode.ts'
 import { builtInResources } from '../../lib/kube/resources/built-ins.ts'
 import { compileFilter } from '../../lib/kube/selectors/filter.ts'

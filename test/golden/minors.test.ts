@@ -1,6 +1,6 @@
 import t from 'tap'
 import { schemaOf } from '../../lib/codec/schema/schema.ts'
-import { defaultLimits } from '../../lib/mirror/limits.ts'
+import { defaultLimits } from '../../lib/cache/mirror/limits.ts'
 import { startServed } from '../support/http/served.ts'
 import { type Recorded, recordingOf } from './load.ts'
 import { HistoryWriter, readsOf, replayReads } from './replay.ts'

@@ -3,10 +3,10 @@
 
 import t from 'tap'
 import { keyFromText, textFromKey } from '../../lib/base/keys.ts'
-import { ByteWriter } from '../../lib/wire/byte-writer.ts'
+import { ByteWriter } from '../../lib/base/bytes/byte-writer.ts'
 import { customKindOf } from '../../lib/codec/served/custom/custom-definition.ts'
 import type { CustomKind } from '../../lib/codec/served/custom/custom.ts'
-import { NotExact } from '../../lib/codec/not-exact.ts'
+import { NotExact } from '../../lib/base/not-exact.ts'
 import {
   type ViewedKind,
   appendObject,

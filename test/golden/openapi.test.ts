@@ -10,7 +10,7 @@ import { schemaOf } from '../../lib/codec/schema/schema.ts'
 import { OpenApi } from '../../lib/kube/documents/openapi.ts'
 import { builtInResources } from '../../lib/kube/resources/built-ins.ts'
 import { Registry } from '../../lib/kube/resources/registry.ts'
-import { digests } from '../../lib/ops/digests.ts'
+import { digests } from '../../lib/cache/ops/digests.ts'
 import { allSteps } from '../support/steps.ts'
 
 const schema = schemaOf('1.36')

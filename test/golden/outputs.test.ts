@@ -1,5 +1,5 @@
 import t from 'tap'
-import { NotExact } from '../../lib/codec/not-exact.ts'
+import { NotExact } from '../../lib/base/not-exact.ts'
 import { jsonFromProtobuf } from '../../lib/codec/transcode/transcode.ts'
 import { type Exchange, bodyBytes, exchanges } from './load.ts'
 import { type Made, makeBody, remakeStatus } from './outputs.ts'

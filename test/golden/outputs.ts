@@ -21,7 +21,7 @@ import {
   negotiateError,
   renderingMismatch,
 } from '../../lib/codec/negotiate/negotiate.ts'
-import { NotExact } from '../../lib/codec/not-exact.ts'
+import { NotExact } from '../../lib/base/not-exact.ts'
 import {
   invalidIncludeObject,
   joined,

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { GrpcClient } from '../../lib/etcd/grpc/client.ts'
-import { defaultLimits } from '../../lib/mirror/limits.ts'
+import { defaultLimits } from '../../lib/cache/mirror/limits.ts'
 import { startEtcd } from '../support/etcd/etcd-cluster.ts'
 import { findEtcd } from '../support/etcd/real-etcd.ts'
 import { startTestDoor } from '../support/etcd/test-door.ts'

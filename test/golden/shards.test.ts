@@ -1,5 +1,5 @@
 import t from 'tap'
-import { defaultLimits } from '../../lib/mirror/limits.ts'
+import { defaultLimits } from '../../lib/cache/mirror/limits.ts'
 import { startServed } from '../support/http/served.ts'
 import { recordingOf } from './load.ts'
 import { HistoryWriter, readsOf, replayReads } from './replay.ts'

@@ -4,7 +4,7 @@
 
 import type { Test } from 'tap'
 import { allKeys, keyFromText, singleKey, textFromKey } from '../../lib/base/keys.ts'
-import { NotExact } from '../../lib/codec/not-exact.ts'
+import { NotExact } from '../../lib/base/not-exact.ts'
 import { jsonFromProtobuf } from '../../lib/codec/transcode/transcode.ts'
 import type { Revision } from '../../lib/base/revision.ts'
 import type { TestOptions } from '../support/http/service-options.ts'

@@ -12,7 +12,7 @@
  *  - epochs: what was served from one epoch is never followed by an older one; no epoch begins
  *    without a restore. */
 
-import type { ReadOutcome } from '../../lib/mirror/reads/read.ts'
+import type { ReadOutcome } from '../../lib/cache/mirror/reads/read.ts'
 import type { Freshness } from '../../lib/base/freshness.ts'
 import type { CacheError } from '../../lib/base/errors.ts'
 import type { Batch } from '../../lib/store/event.ts'

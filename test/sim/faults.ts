@@ -1,7 +1,7 @@
 /** The faults of a simulation, and how often they come: one profile for each world. */
 
 import { type Random, randomInt, randomItem } from '../../lib/base/random.ts'
-import type { Backup, Engine } from '../../lib/door/engine/engine.ts'
+import type { Backup, Engine } from '../../lib/etcd-server/engine/engine.ts'
 import type { FaultChances, FaultyNetwork, LinkFilter } from '../support/etcd/faulty-network.ts'
 import { CacheError } from '../../lib/base/errors.ts'
 import type { SimClock } from './sim-clock.ts'

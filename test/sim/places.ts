@@ -1,7 +1,7 @@
 /** The places at which clients of a simulated mirror read, and the bounds of all of them. */
 
-import { defaultLimits, type MirrorLimits } from '../../lib/mirror/limits.ts'
-import type { Mirrors } from '../../lib/mirror/mirrors.ts'
+import { defaultLimits, type MirrorLimits } from '../../lib/cache/mirror/limits.ts'
+import type { Mirrors } from '../../lib/cache/mirror/mirrors.ts'
 import type { HistoryBounds } from '../../lib/store/history.ts'
 import type { MirrorChecks, Position } from './checks.ts'
 import { keyspaceNames } from './keys.ts'

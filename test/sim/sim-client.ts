@@ -1,7 +1,7 @@
 /** A client of the simulated etcd that says when its connections are new: after each break of the
  *  network. */
 
-import { EngineClient, type EngineClientOptions } from '../../lib/door/engine/client.ts'
+import { EngineClient, type EngineClientOptions } from '../../lib/etcd-server/engine/client.ts'
 import type { FaultyNetwork } from '../support/etcd/faulty-network.ts'
 
 export class SimClient extends EngineClient {

@@ -5,11 +5,11 @@
 import type { CacheError } from '../../lib/base/errors.ts'
 import { keyFromText, prefixRange } from '../../lib/base/keys.ts'
 import { type Random, randomInt, randomItem } from '../../lib/base/random.ts'
-import type { Engine } from '../../lib/door/engine/engine.ts'
-import type { Network } from '../../lib/door/engine/network.ts'
-import type { Scheduler } from '../../lib/door/engine/scheduler.ts'
-import { AnsweredRevisions } from '../../lib/door/answers/answered-revisions.ts'
-import { WatchAnswers } from '../../lib/door/answers/watch-answers.ts'
+import type { Engine } from '../../lib/etcd-server/engine/engine.ts'
+import type { Network } from '../../lib/etcd-server/engine/network.ts'
+import type { Scheduler } from '../../lib/etcd-server/engine/scheduler.ts'
+import { AnsweredRevisions } from '../../lib/etcd-server/answers/answered-revisions.ts'
+import { WatchAnswers } from '../../lib/etcd-server/answers/watch-answers.ts'
 import type {
   WatchCreateMessage,
   WatchResponseMessage,
@@ -18,11 +18,11 @@ import type {
   Elsewhere,
   ElsewhereSink,
   ElsewhereWatch,
-} from '../../lib/door/engine/watches/watch-source.ts'
-import type { WatchStream } from '../../lib/door/engine/watches/watch-stream.ts'
-import { EtcdView } from '../../lib/door/view/etcd-view.ts'
-import type { Mirror } from '../../lib/mirror/mirror.ts'
-import type { MirrorSink } from '../../lib/mirror/mirrored-keyspace.ts'
+} from '../../lib/etcd-server/engine/watches/watch-source.ts'
+import type { WatchStream } from '../../lib/etcd-server/engine/watches/watch-stream.ts'
+import { EtcdView } from '../../lib/etcd-server/view/etcd-view.ts'
+import type { Mirror } from '../../lib/cache/mirror/mirror.ts'
+import type { MirrorSink } from '../../lib/cache/mirror/mirrored-keyspace.ts'
 import type { Client } from '../../lib/etcd/client.ts'
 import { SimFailure } from './checks.ts'
 import { keyspaceNames } from './keys.ts'

@@ -3,7 +3,7 @@
  *  after each. A restore forks the past into a new epoch. */
 
 import { allKeys, type Key } from '../../lib/base/keys.ts'
-import type { Engine } from '../../lib/door/engine/engine.ts'
+import type { Engine } from '../../lib/etcd-server/engine/engine.ts'
 import { nextRevision, revision } from '../../lib/base/revision.ts'
 import type { Batch, Event, KeyValue } from '../../lib/store/event.ts'
 import type { Snapshot } from '../../lib/store/snapshot.ts'

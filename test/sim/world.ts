@@ -7,7 +7,7 @@
 
 import { SeededScheduler } from '../support/etcd/seeded-scheduler.ts'
 import { createRandom, type Random, randomInt, randomItem } from '../../lib/base/random.ts'
-import { Engine } from '../../lib/door/engine/engine.ts'
+import { Engine } from '../../lib/etcd-server/engine/engine.ts'
 import { OwnRevision } from '../../lib/etcd/own-revision.ts'
 import { FaultyNetwork } from '../support/etcd/faulty-network.ts'
 import type { Snapshot } from '../../lib/store/snapshot.ts'

@@ -1,8 +1,8 @@
 /** Labels and selectable fields of objects that are stored as JSON: custom resources, and the few
  *  built-in kinds among them. */
 
-import { type JsonValue, JsonNumber, memberAt } from '../json/tree.ts'
-import { NotExact } from '../not-exact.ts'
+import { JsonNumber, type JsonValue, memberAt } from '@watchglass/go'
+import { NotExact } from '@watchglass/base'
 import type { StoredValue } from '../stored-value.ts'
 import { type JsonPath, JsonFieldReader } from './json-reader.ts'
 import type { SelectableField, SelectableKind, SelectableReader } from './selectable.ts'

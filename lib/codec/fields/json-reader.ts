@@ -5,11 +5,10 @@
  *  its brackets and quotes, and not checked: whether a text is what the API would serve is the
  *  business of custom.ts. Of equal keys the last wins. */
 
-import { canonicalNumber } from '../../go/json-number.ts'
+import { canonicalNumber, decodeString, inputOf } from '@watchglass/go'
 import { KeyTable } from '../json/key-table.ts'
 import { JsonMembers } from '../json/members.ts'
-import { decodeString, inputOf } from '../json/strings.ts'
-import { textFromBytes } from '../text.ts'
+import { textFromBytes } from '@watchglass/base'
 
 /** One member on the way to a value. */
 interface Branch {

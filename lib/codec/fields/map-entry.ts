@@ -1,7 +1,6 @@
 /** An entry of a protobuf map of texts: a message {1 key, 2 value}. */
 
-import { equalBytes, textFromBytes } from '../text.ts'
-import { WireReader, wireBytes } from '../../wire/reader.ts'
+import { equalBytes, textFromBytes, wireBytes, WireReader } from '@watchglass/base'
 
 /** Holds one entry at a time. A part that is absent is empty; what is malformed ends the entry. */
 export class MapEntry {

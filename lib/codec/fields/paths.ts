@@ -1,7 +1,7 @@
 /** Field paths, compiled against the wire schema into a tree of field numbers. The readers walk a
  *  message once, along that tree, and skip everything that is not on it. */
 
-import { CacheError } from '../../base/errors.ts'
+import { CacheError } from '@watchglass/base'
 import type { Field, MessageType } from '../schema/schema.ts'
 
 /** The message type of a name; undefined if there is none. The schema's own, but for tests. */

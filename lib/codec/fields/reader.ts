@@ -17,12 +17,10 @@
  *  What is stored is taken as it is: defaults on read are the business of selectable.ts and
  *  view.ts. */
 
-import { int64FromVarint, lowBits, varintEnd } from '../../wire/varint.ts'
-import { assert } from '../../base/assert.ts'
+import { assert, int64FromVarint, lowBits, textFromBytes, varintEnd } from '@watchglass/base'
 import { hasEnvelope } from '../transcode/envelope.ts'
 import { MapEntry } from './map-entry.ts'
 import { schemaOf } from '../schema/schema.ts'
-import { textFromBytes } from '../text.ts'
 import {
   type CompiledPaths,
   type PathNode,

@@ -2,7 +2,7 @@
  *  stored in. */
 
 import { readEnvelope } from '../transcode/envelope.ts'
-import { NotExact } from '../not-exact.ts'
+import { NotExact } from '@watchglass/base'
 import type { MessageType } from '../schema/schema.ts'
 import { formatOf } from '../served/object-view.ts'
 import { isNormalised, normaliseStored } from '../served/stored/normalise.ts'

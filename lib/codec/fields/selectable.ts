@@ -4,7 +4,7 @@
  *  scheduler name is selected by `default-scheduler`, a custom resource by the defaults of its
  *  schema. What is not asked for is not read. */
 
-import type { NotExact } from '../not-exact.ts'
+import type { NotExact } from '@watchglass/base'
 import type { Schema } from '../schema/schema.ts'
 import type { CustomKind } from '../served/custom/custom.ts'
 import type { LearnedObjects } from '../output-kind.ts'

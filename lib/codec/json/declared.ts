@@ -2,9 +2,7 @@
  *  their text must already be as Go writes it, members in the order of the types; then
  *  resourceVersion is put in where ObjectMeta declares it. */
 
-import type { ByteWriter } from '../../wire/byte-writer.ts'
-import { NotExact } from '../not-exact.ts'
-import { textFromBytes } from '../text.ts'
+import { type ByteWriter, NotExact, textFromBytes } from '@watchglass/base'
 import type { StoredValue } from '../stored-value.ts'
 import { JsonVerifier } from './verify.ts'
 import { appendSpliced } from './splice.ts'

@@ -1,7 +1,7 @@
 /** Looks object keys up by their bytes, so that a scanner makes no string for each key. */
 
-import { latin1FromBytes } from '../text.ts'
-import type { JsonInput } from './strings.ts'
+import { latin1FromBytes } from '@watchglass/base'
+import type { JsonInput } from '@watchglass/go'
 
 /** A key that shares its place with more others than this was chosen to: schemas have tens of
  *  thousands of keys, and so have the objects that are looked up. */

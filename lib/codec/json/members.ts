@@ -3,7 +3,7 @@
  *  quotes, and not checked. Stored JSON is compact and its names have no escapes, because Go wrote
  *  it; other text is stepped over as well, but a name with an escape in it is named nothing. */
 
-import { type JsonInput, inputOf, skipPlain, stringEnd } from './strings.ts'
+import { inputOf, type JsonInput, skipPlain, stringEnd } from '@watchglass/go'
 
 // Its own: see proven.ts.
 const quote = 0x22

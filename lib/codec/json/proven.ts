@@ -2,10 +2,14 @@
  *  nothing in it. The hot loop of the verifier: no recursion, no objects, state in locals. What no
  *  node describes is proven for its form only. */
 
-import { canonicalNumber } from '../../go/json-number.ts'
-import { isCanonicalTime } from '../../go/time.ts'
-import { textFromBytes } from '../text.ts'
-import { type JsonInput, canonicalStringEnd, compareStrings } from './strings.ts'
+import {
+  canonicalNumber,
+  canonicalStringEnd,
+  compareStrings,
+  isCanonicalTime,
+  type JsonInput,
+} from '@watchglass/go'
+import { textFromBytes } from '@watchglass/base'
 import { VerifyNode } from './verify-node.ts'
 
 /** Deeper text is not proven. */

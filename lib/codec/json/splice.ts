@@ -1,6 +1,6 @@
 /** Puts resourceVersion and apiVersion into JSON text at the places that the verifier found. */
 
-import type { ByteWriter } from '../../wire/byte-writer.ts'
+import type { ByteWriter } from '@watchglass/base'
 import type { JsonVerifier } from './verify.ts'
 
 /** Members to put in. Texts are plain ASCII without anything to escape. */

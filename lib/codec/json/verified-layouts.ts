@@ -16,8 +16,7 @@
 
 import { scalarEnd } from './proven.ts'
 import type { JsonVerifier } from './verify.ts'
-import { type JsonInput, canonicalStringEnd, inputOf } from './strings.ts'
-import { isCanonicalTime } from '../../go/time.ts'
+import { canonicalStringEnd, inputOf, isCanonicalTime, type JsonInput } from '@watchglass/go'
 
 /** The objects of a list mostly have one of a few layouts; with more, most comparisons would
  *  fail. */

@@ -2,7 +2,7 @@
  *  decides whether it would. */
 
 import { KeyTable } from './key-table.ts'
-import { goJsonString } from '../../go/text.ts'
+import { goJsonString } from '@watchglass/go'
 
 /** The forms of a scalar that Go's typed ObjectMeta leaves alone. */
 export type ScalarForm =

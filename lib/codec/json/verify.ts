@@ -13,7 +13,7 @@
 
 import { type MemberOrder, provenEnd } from './proven.ts'
 import type { VerifyNode } from './verify-node.ts'
-import { type JsonInput, canonicalStringEnd, compareStrings, inputOf } from './strings.ts'
+import { canonicalStringEnd, compareStrings, inputOf, type JsonInput } from '@watchglass/go'
 
 /** Options of a pass. */
 export interface VerifyOptions {

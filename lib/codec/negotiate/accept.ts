@@ -5,8 +5,7 @@
  *  clause of quality 0 is still tried, last), a parameter without a value does not exist, and a
  *  clause whose type has no `/` is dropped, except `*`. */
 
-import { sortUnstably } from '../../go/sort.ts'
-import { trimSpaces } from '../../go/text.ts'
+import { sortUnstably, trimSpaces } from '@watchglass/go'
 
 /** One clause of an Accept header: `type/subtype;name=value;q=0.5`. */
 export interface AcceptClause {

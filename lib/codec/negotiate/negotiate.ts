@@ -6,7 +6,7 @@
  *  it can honour with all its parameters; and an error is negotiated once more, without renderings.
  *  All three are here; the texts are the upstream's. */
 
-import { trimSpaces } from '../../go/text.ts'
+import { trimSpaces } from '@watchglass/go'
 import { type OutputKind, goTypeOf } from '../output-kind.ts'
 import { acceptClauses, acceptMaxLength } from './accept.ts'
 

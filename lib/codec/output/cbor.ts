@@ -6,9 +6,8 @@
  *  to JSON`): only the schema can tell, so it is passed in. The upstream's own order of names is
  *  random; clients must take any. */
 
-import { appendText, ByteWriter } from '../../wire/byte-writer.ts'
-import { JsonNumber, type JsonValue, parseTree } from '../json/tree.ts'
-import { NotExact } from '../not-exact.ts'
+import { appendText, ByteWriter, NotExact } from '@watchglass/base'
+import { JsonNumber, type JsonValue, parseTree } from '@watchglass/go'
 import type { Field, MessageType } from '../schema/schema.ts'
 
 /** The tag that says `this is CBOR`: 55799. */

@@ -1,11 +1,16 @@
 /** Cuts managed fields out of an object that has just been written: the two parts beside them are
  *  moved together, and nothing is encoded again. */
 
-import { appendVarint, type ByteWriter } from '../../wire/byte-writer.ts'
-import { WireReader } from '../../wire/reader.ts'
-import { varintEnd, varintLength, writeVarint } from '../../wire/varint.ts'
+import {
+  appendVarint,
+  type ByteWriter,
+  NotExact,
+  varintEnd,
+  varintLength,
+  WireReader,
+  writeVarint,
+} from '@watchglass/base'
 import { JsonMembers } from '../json/members.ts'
-import { NotExact } from '../not-exact.ts'
 import type { StoredValue } from '../stored-value.ts'
 import { readEnvelope } from '../transcode/envelope.ts'
 

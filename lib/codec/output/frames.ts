@@ -1,12 +1,11 @@
 /** The bytes of watch events: one line of JSON, or one length-prefixed protobuf message, or one
  *  CBOR item of a sequence. */
 
-import type { KeyValue } from '../../store/event.ts'
-import { appendVarint, ByteWriter } from '../../wire/byte-writer.ts'
+import type { KeyValue } from '@watchglass/store'
+import { appendVarint, ByteWriter, NotExact } from '@watchglass/base'
 import { cborFromJson, cborHead, cborText, selfDescribed } from './cbor.ts'
 import { type ObjectEncoder, type OutputForm, openRow } from './object-encoder.ts'
 import { type ViewVersion, partialHead } from './metadata.ts'
-import { NotExact } from '../not-exact.ts'
 import { hasZeroTimes, schemaOf } from '../schema/schema.ts'
 import { type LearnedOutput, apiVersionOf } from '../output-kind.ts'
 import { jsonFromProtobuf, protobufFromJson } from '../transcode/transcode.ts'

@@ -1,8 +1,8 @@
 /** A gate: it lets only those objects be shown whose rows were proven by comparison with the
  *  upstream. */
 
-import type { KeyValue } from '../../store/event.ts'
-import { NotExact } from '../not-exact.ts'
+import type { KeyValue } from '@watchglass/store'
+import { NotExact } from '@watchglass/base'
 
 /** Places of an object: by itself (a get, an event) or among the items of a list. */
 export type OutputPlace = 'alone' | 'item'

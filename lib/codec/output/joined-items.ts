@@ -7,10 +7,8 @@
  *  how many lie before them, so that one more or one less changes no other piece. Of a piece that
  *  has changed, what stays is copied from the one before. */
 
-import type { KeyValue } from '../../store/event.ts'
-import type { SegmentCache, SegmentHolder } from '../../store/segments.ts'
-import { ByteWriter } from '../../wire/byte-writer.ts'
-import { NotExact } from '../not-exact.ts'
+import type { KeyValue, SegmentCache, SegmentHolder } from '@watchglass/store'
+import { ByteWriter, NotExact } from '@watchglass/base'
 import {
   holderOf,
   type ItemEncoder,

@@ -2,9 +2,7 @@
  *  after the other, and what stands behind them. Never whole in memory, and made as it is asked
  *  for. */
 
-import type { Steps } from '../../base/slice.ts'
-import { appendVarint, ByteWriter } from '../../wire/byte-writer.ts'
-import { varintLength } from '../../wire/varint.ts'
+import { appendVarint, ByteWriter, NotExact, type Steps, varintLength } from '@watchglass/base'
 import { cborFromJson, cborHead, cborNull, cborText, selfDescribed } from './cbor.ts'
 import {
   ExpectedSize,
@@ -30,12 +28,10 @@ import {
 } from './list-meta.ts'
 import { cutJson, cutListItem } from './cut-fields.ts'
 import { itemsJoined } from './joined-items.ts'
-import { NotExact } from '../not-exact.ts'
 import { JsonIndenter } from './pretty.ts'
 import { type OutputKind, apiVersionOf } from '../output-kind.ts'
-import type { KeyValue } from '../../store/event.ts'
+import type { KeyValue, SegmentCache } from '@watchglass/store'
 import { agesHold, noteAges } from '../table/format.ts'
-import type { SegmentCache } from '../../store/segments.ts'
 import { yamlFromJson } from './yaml.ts'
 
 export interface ListRequest {

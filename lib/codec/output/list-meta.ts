@@ -1,8 +1,7 @@
 /** The fields of a list itself, as JSON. */
 
-import { appendJsonString } from '../json/strings.ts'
-import { ByteWriter } from '../../wire/byte-writer.ts'
-import { NotExact } from '../not-exact.ts'
+import { appendJsonString } from '@watchglass/go'
+import { ByteWriter, NotExact } from '@watchglass/base'
 import type { MediaType } from '../negotiate/negotiate.ts'
 import type { OutputKind, EmptyList } from '../output-kind.ts'
 

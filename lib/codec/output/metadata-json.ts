@@ -5,11 +5,10 @@
  *  write again. What it would leave out (empty values, members that it does not know) is left
  *  out. */
 
-import type { ByteWriter } from '../../wire/byte-writer.ts'
+import { type ByteWriter, GiveUp, NotExact } from '@watchglass/base'
 import { KeyTable } from '../json/key-table.ts'
 import { JsonMembers } from '../json/members.ts'
 import { type ViewVersion, partialHead } from './metadata.ts'
-import { GiveUp, NotExact } from '../not-exact.ts'
 import { schemaOf } from '../schema/schema.ts'
 import { encoderOf } from '../transcode/encode/encoders.ts'
 import { EncodeState } from '../transcode/encode/state.ts'

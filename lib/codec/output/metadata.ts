@@ -4,15 +4,19 @@
  *  which the store keeps beside it, is the protobuf form. The server takes metadata from its
  *  internal objects, into which some annotations do not find their way. */
 
-import { appendTextField, appendVarint, ByteWriter } from '../../wire/byte-writer.ts'
-import { NotExact } from '../not-exact.ts'
+import {
+  appendTextField,
+  appendVarint,
+  ByteWriter,
+  isAsciiText,
+  NotExact,
+  WireReader,
+} from '@watchglass/base'
 import { type Schema, perSchema } from '../schema/schema.ts'
 import { Decoders } from '../transcode/decode/decoders.ts'
 import { appendObject } from '../transcode/decode/objects.ts'
 import { metadataScope, viewAdditions } from '../served/view/additions.ts'
 import type { StoredValue } from '../stored-value.ts'
-import { isAsciiText } from '../text.ts'
-import { WireReader } from '../../wire/reader.ts'
 
 /** Options of a view of metadata: the parts to leave out. */
 export interface MetadataOptions {

@@ -1,20 +1,17 @@
 /** The body of an answer that is one object: what was asked for, a row about it, or a Status that
  *  says why not. */
 
-import { atOnce, type Steps } from '../../base/slice.ts'
-import { ByteWriter } from '../../wire/byte-writer.ts'
+import { atOnce, ByteWriter, NotExact, type Steps } from '@watchglass/base'
 import { cborFromJson, selfDescribed } from './cbor.ts'
 import type { ObjectEncoder, OutputForm } from './object-encoder.ts'
 import { listBody } from './list-body.ts'
 import type { MediaType } from '../negotiate/negotiate.ts'
-import { NotExact } from '../not-exact.ts'
 import { indentJson } from './pretty.ts'
 import { schemaOf } from '../schema/schema.ts'
 import { keptOfEntry, type Segment } from './segments.ts'
 import { protobufFromJson } from '../transcode/transcode.ts'
 import { yamlFromJson } from './yaml.ts'
-import type { KeyValue } from '../../store/event.ts'
-import type { SegmentCache } from '../../store/segments.ts'
+import type { KeyValue, SegmentCache } from '@watchglass/store'
 
 /** The body of a get. */
 export function objectBody(

@@ -1,8 +1,7 @@
 /** Writes the objects of a resource in every form: for lists, single answers and watches. Made once
  *  for a resource, and kept as long as it does not change. */
 
-import { type SliceClock, type Steps, inSlices } from '../../base/slice.ts'
-import { ByteWriter } from '../../wire/byte-writer.ts'
+import { ByteWriter, inSlices, NotExact, type SliceClock, type Steps } from '@watchglass/base'
 import { type CborType, cborFromJson } from './cbor.ts'
 import { copyWithoutManagedFields, cutJson, cutMessage } from './cut-fields.ts'
 import type { Gate } from './gate.ts'
@@ -11,7 +10,6 @@ import { appendEnvelope, findMetadata, hasEnvelope, readEnvelope } from '../tran
 import { appendPartialJson, appendPartialProtobuf, partialHead } from './metadata.ts'
 import { appendPartialFromJson, findJsonMetadata, protobufMetadata } from './metadata-json.ts'
 import type { MediaType, Rendering } from '../negotiate/negotiate.ts'
-import { NotExact } from '../not-exact.ts'
 import {
   type ViewedKind,
   appendObject,

@@ -5,7 +5,7 @@
  *  It works on any division of a document into pieces, so that a list need not be whole to be
  *  indented. */
 
-import { ByteWriter } from '../../wire/byte-writer.ts'
+import { ByteWriter } from '@watchglass/base'
 
 const quote = 0x22
 const backslash = 0x5c

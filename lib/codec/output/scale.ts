@@ -1,11 +1,9 @@
 /** The subresource `scale` of what can be scaled, made of the object as it is served. */
 
-import { isObject, memberAt, memberOf, textOf } from '../../base/untyped.ts'
-import { NotExact } from '../not-exact.ts'
+import { isObject, memberAt, memberOf, NotExact, textOf } from '@watchglass/base'
 import type { ScalePaths } from '../schema/rows.ts'
 import { type LabelSelector, selectorText, since } from '../table/format.ts'
-import { goJsonString } from '../../go/text.ts'
-import { millisecondsFromText } from '../../go/time.ts'
+import { goJsonString, millisecondsFromText } from '@watchglass/go'
 import type { MediaType } from '../negotiate/negotiate.ts'
 import type { Schema } from '../schema/schema.ts'
 import { type IncludedObject, type OutputForm } from './object-encoder.ts'

@@ -2,12 +2,9 @@
  *  for them, shared by every snapshot that shares the leaf, dropped under the budget of the store's
  *  cache. */
 
-import { atOnce, notedEffort, type Steps } from '../../base/slice.ts'
-import type { SegmentCache, SegmentHolder } from '../../store/segments.ts'
-import type { KeyValue } from '../../store/event.ts'
-import { ByteWriter } from '../../wire/byte-writer.ts'
+import { atOnce, ByteWriter, notedEffort, NotExact, type Steps } from '@watchglass/base'
+import type { KeyValue, SegmentCache, SegmentHolder } from '@watchglass/store'
 import type { ZippedRun } from './gzip.ts'
-import { NotExact } from '../not-exact.ts'
 
 /** The items of one leaf in one encoder, one after the other, each with whatever separates it from
  *  the one before it. */
@@ -226,7 +223,7 @@ const lastingMinBytes = 8 * 1024
 /** A copy of what was written, in memory that V8 does not count. It makes a full collection for
  *  each 64 MB that it counts, whatever there is already: 17 for a first list of a gigabyte, which
  *  took nearly half of its processor time. Whoever keeps the copies has V8 collect when they are
- *  dropped (`lib/ops/released-memory.ts`). */
+ *  dropped (`lib/cache/ops/released-memory.ts`). */
 export function lastingCopy(written: ByteWriter): Uint8Array {
   if (written.length < lastingMinBytes) return written.copy()
   const memory = Buffer.from(new SharedArrayBuffer(written.length))

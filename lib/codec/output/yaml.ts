@@ -4,9 +4,14 @@
  *  A list is written in pieces, an item at a time: its members sort as apiVersion, items, kind,
  *  metadata, so the list's own fields can follow its items. */
 
-import { quoteEscapes } from '../../go/text.ts'
-import { JsonNumber, type JsonObject, type JsonValue, parseTree } from '../json/tree.ts'
-import { GiveUp, NotExact, giveUp } from '../not-exact.ts'
+import {
+  JsonNumber,
+  type JsonObject,
+  type JsonValue,
+  parseTree,
+  quoteEscapes,
+} from '@watchglass/go'
+import { giveUp, GiveUp, NotExact } from '@watchglass/base'
 import { compareNames } from './yaml/order.ts'
 import { type ScalarStyle, scalarForm, special, yamlNumber } from './yaml/scalars.ts'
 

@@ -17,8 +17,7 @@
  *  Files are parsed when they are first asked for, so that a command that needs none pays
  *  nothing. */
 
-import { CacheError } from '../../base/errors.ts'
-import { readDataFile } from '../../base/data-file.ts'
+import { CacheError, readDataFile } from '@watchglass/base'
 import type {
   Behaviour,
   BuiltInResource,

@@ -2,14 +2,13 @@
  *  The result is always protobuf of the served kind, in its envelope, so that all outputs go on
  *  from there as they do from a stored value. */
 
-import { appendText, ByteWriter } from '../../wire/byte-writer.ts'
+import { appendText, ByteWriter, NotExact } from '@watchglass/base'
 import { downgradeAutoscaler } from './convert/autoscalers.ts'
 import { upgradeDefinition } from './convert/definitions.ts'
 import { appendServedEvent } from './convert/events.ts'
 import { messageWithStoredMetadata } from './convert/kept-metadata.ts'
 import { appendEnvelope, readEnvelope } from '../transcode/envelope.ts'
-import { type JsonObject, parseTree, textInOrder } from '../json/tree.ts'
-import { NotExact } from '../not-exact.ts'
+import { type JsonObject, parseTree, textInOrder } from '@watchglass/go'
 import type { Schema } from '../schema/schema.ts'
 import { appendProtobuf } from '../transcode/transcode.ts'
 import { appendView } from './view.ts'

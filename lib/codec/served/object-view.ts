@@ -2,14 +2,13 @@
  *  leads there. Whatever is in the way is `NotExact` with a reason, so that the layer above can
  *  pass the request on. */
 
-import type { ByteWriter } from '../../wire/byte-writer.ts'
+import { type ByteWriter, NotExact } from '@watchglass/base'
 import { convertStored, needsConversion } from './convert.ts'
 import type { CustomKind } from './custom/custom.ts'
 import type { LearnedObjects } from '../output-kind.ts'
 import { isNormalised, normaliseStored } from './stored/normalise.ts'
 import { hasEnvelope } from '../transcode/envelope.ts'
 import { appendDeclared } from '../json/declared.ts'
-import { NotExact } from '../not-exact.ts'
 import type { Schema } from '../schema/schema.ts'
 import { appendProtobufView } from './protobuf.ts'
 import { appendView } from './view.ts'
@@ -138,7 +137,7 @@ export function formatOf(value: StoredValue): 'protobuf' | 'json' | NotExact {
 }
 
 /** gzip, zlib, zstd and snappy frames, and those of API servers that the mirror cannot read
- *  (lib/mirror/plain-values.ts). */
+ *  (lib/cache/mirror/plain-values.ts). */
 function isCompressed(value: StoredValue): boolean {
   const { bytes, start, end } = value
   if (end - start < 4) return false

@@ -4,9 +4,16 @@
  *  survive that (FORMAT.md, section 3). Whether the server would change anything else is checked
  *  first. */
 
-import { ByteWriter, appendVarint } from '../../wire/byte-writer.ts'
+import {
+  appendVarint,
+  ByteWriter,
+  giveUp,
+  GiveUp,
+  NotExact,
+  wireBytes,
+  WireReader,
+} from '@watchglass/base'
 import { appendEnvelope } from '../transcode/envelope.ts'
-import { GiveUp, NotExact, giveUp } from '../not-exact.ts'
 import { type Field, type Kind, type MessageType, perSchema } from '../schema/schema.ts'
 import { DecodeState } from '../transcode/decode/state.ts'
 import { isCanonical } from './stored/canonical.ts'
@@ -15,7 +22,6 @@ import { numberOf } from './view/check-functions.ts'
 import { type CheckMessage, checkerOf } from './view/checkers.ts'
 import { type ViewOptions, storedKind } from './view.ts'
 import { type StoredValue } from '../stored-value.ts'
-import { WireReader, wireBytes } from '../../wire/reader.ts'
 
 /** Appends the protobuf object that the API serves: in its envelope, or the bare message for an
  *  item of a list. When that cannot be done exactly, nothing is appended, and the reason is

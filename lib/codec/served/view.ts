@@ -2,10 +2,8 @@
  *  defaults that the API server applies on every read, its fixups, and the served version's name
  *  where only the name differs. */
 
-import type { Steps } from '../../base/slice.ts'
-import type { ByteWriter } from '../../wire/byte-writer.ts'
+import { type ByteWriter, NotExact, type Steps } from '@watchglass/base'
 import { readEnvelope } from '../transcode/envelope.ts'
-import { NotExact } from '../not-exact.ts'
 import { type Kind, type Schema, perSchema } from '../schema/schema.ts'
 import type { StoredValue } from '../stored-value.ts'
 import { Decoders, type Variant } from '../transcode/decode/decoders.ts'

@@ -1,7 +1,7 @@
 /** Compiles patterns (pattern.ts) for the message types of the schema, defaults on read
  *  included. */
 
-import { CacheError } from '../../base/errors.ts'
+import { CacheError } from '@watchglass/base'
 import type { Field, MessageType } from '../schema/schema.ts'
 import type { Fields, Pattern, CompiledPattern, Slot, SlotMark } from './pattern.ts'
 import { pickFromJson } from './pick-json.ts'

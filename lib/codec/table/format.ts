@@ -1,7 +1,7 @@
 /** Texts that many cells share: ages, shortened lists, labels, selectors. Each is the same as
  *  kube-apiserver's. */
 
-import { giveUp } from '../not-exact.ts'
+import { giveUp } from '@watchglass/base'
 
 /** The texts of a server where there is nothing. */
 export const none = '<none>'

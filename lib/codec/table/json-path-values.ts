@@ -2,8 +2,7 @@
  *  slices, unions and filters. Objects of Go have no order, so what stands first in one is any of
  *  its members; here it is the first that is stored. */
 
-import { goParseInt } from '../../go/text.ts'
-import { compareUtf8, JsonNumber, type JsonValue } from '../json/tree.ts'
+import { compareUtf8, goParseInt, JsonNumber, type JsonValue } from '@watchglass/go'
 import type { Filter, Path, Slice, Step } from './json-path.ts'
 import type { RowBudget } from './row-budget.ts'
 

@@ -1,8 +1,7 @@
 /** JSONPath as Kubernetes' templates have it (k8s.io/client-go/util/jsonpath): columns of custom
  *  resources show what is there, and policies name fields so. */
 
-import { controlEscapes, goParseInt, goText, trimSpaces } from '../../go/text.ts'
-import { JsonNumber } from '../json/tree.ts'
+import { controlEscapes, goParseInt, goText, JsonNumber, trimSpaces } from '@watchglass/go'
 
 /** One step from values to values. */
 export type Step =

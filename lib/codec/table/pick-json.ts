@@ -1,7 +1,7 @@
 /** Reads the same objects as pick.ts from parsed JSON: for the few built-in kinds that are stored
  *  as JSON. */
 
-import { millisecondsFromText } from '../../go/time.ts'
+import { millisecondsFromText } from '@watchglass/go'
 import type { PickedObject, CompiledPattern, Slot } from './pattern.ts'
 
 /** The fields of an object that was parsed from JSON. */

@@ -6,7 +6,7 @@
  *  (bench/codec/outputs.ts). */
 
 import type { PickMessage, PickedObject, CompiledPattern, Slot } from './pattern.ts'
-import { NotExact } from '../not-exact.ts'
+import { NotExact } from '@watchglass/base'
 import { readings } from './readings.ts'
 
 /** Compiles the function for slots. An absent field has its value in `zero`. */

@@ -11,7 +11,7 @@ import {
   webhookConfigurations,
 } from './printers/access.ts'
 import { horizontalPodAutoscalers } from './printers/autoscaling.ts'
-import { textFromMilliseconds } from '../../go/time.ts'
+import { textFromMilliseconds } from '@watchglass/go'
 import {
   apiServices,
   deviceTaintRules,

@@ -5,8 +5,7 @@
  *  then of no use. Every position that comes out lies beyond the one that went in, so that loops
  *  end. */
 
-import { textFromBytes } from '../text.ts'
-import { int64FromVarint, varintEnd } from '../../wire/varint.ts'
+import { int64FromVarint, textFromBytes, varintEnd } from '@watchglass/base'
 
 type Pairs = readonly (readonly [name: string, value: string])[]
 

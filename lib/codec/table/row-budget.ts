@@ -3,8 +3,7 @@
  *  15,000 columns of a path that looks at 700,000 values are one definition and one object. What is
  *  beyond the budget is not exact. */
 
-import { noteEffort } from '../../base/slice.ts'
-import { giveUp } from '../not-exact.ts'
+import { giveUp, noteEffort } from '@watchglass/base'
 
 /** The values that are looked at, or made, for any object: 5 ms. Real tables look at some
  *  hundred. */

@@ -1,9 +1,8 @@
 /** A resource's Table: its columns, and rows for its objects. */
 
-import { appendJsonString } from '../json/strings.ts'
-import type { ByteWriter } from '../../wire/byte-writer.ts'
+import { appendJsonString } from '@watchglass/go'
+import { type ByteWriter, GiveUp, NotExact } from '@watchglass/base'
 import { readEnvelope } from '../transcode/envelope.ts'
-import { GiveUp, NotExact } from '../not-exact.ts'
 
 import { type ColumnDefinition, type Schema } from '../schema/schema.ts'
 import {

@@ -2,13 +2,16 @@
  *  a message Unknown {1 typeMeta {1 apiVersion, 2 kind}, 2 raw, 3 contentEncoding, 4 contentType}.
  *  Reads it without copying the object. */
 
-import { assert } from '../../base/assert.ts'
-import type { ByteWriter } from '../../wire/byte-writer.ts'
-import { NotExact } from '../not-exact.ts'
+import {
+  assert,
+  type ByteWriter,
+  NotExact,
+  textFromBytes,
+  wireBytes,
+  WireReader,
+  writeVarint,
+} from '@watchglass/base'
 import type { StoredValue } from '../stored-value.ts'
-import { textFromBytes } from '../text.ts'
-import { WireReader, wireBytes } from '../../wire/reader.ts'
-import { writeVarint } from '../../wire/varint.ts'
 
 /** The name of an object's type. */
 export interface KindName {

@@ -1,7 +1,7 @@
 /** Stored protobuf to JSON and back, from bytes to bytes, without a tree of objects between: the
  *  plain conversion, as Go's own encoders do it (FORMAT.md). What the API serves is `view`. */
 
-import { ByteWriter } from '../../wire/byte-writer.ts'
+import { ByteWriter, GiveUp, NotExact } from '@watchglass/base'
 import {
   type Envelope,
   type KindName,
@@ -9,12 +9,11 @@ import {
   readEnvelope,
   hasEnvelope,
 } from './envelope.ts'
-import { GiveUp, NotExact } from '../not-exact.ts'
 import { type Kind, type MessageType, type Schema, perSchema, schemaOf } from '../schema/schema.ts'
 import type { StoredValue } from '../stored-value.ts'
 import { encoderOf, rootText } from './encode/encoders.ts'
 import { EncodeState } from './encode/state.ts'
-import { jsonObject } from '../json/tape.ts'
+import { jsonObject } from '@watchglass/go'
 import { Decoders } from './decode/decoders.ts'
 import { appendObject } from './decode/objects.ts'
 

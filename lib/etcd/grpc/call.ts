@@ -1,7 +1,7 @@
 /** A gRPC call on a connection: messages there and back, and the status that ends it. */
 
-import { usualPayloadMaxBytes, windowFrame } from '../../wire/http2/frames.ts'
-import { MessageReader } from '../../wire/http2/message-reader.ts'
+import { usualPayloadMaxBytes, windowFrame } from '../http2/frames.ts'
+import { MessageReader } from '../http2/message-reader.ts'
 import { grpcStatus } from '../proto/failures.ts'
 
 /** The number of bytes that etcd may send before we have read them, for a stream and for the

@@ -4,8 +4,8 @@
 
 import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectSecurely, type SecureContext } from 'node:tls'
-import { CacheError } from '../../base/errors.ts'
-import { headerField, pseudoField } from '../../wire/http2/hpack/encoder.ts'
+import { CacheError } from '@watchglass/base'
+import { headerField, pseudoField } from '../http2/hpack/encoder.ts'
 import { grpcStatus } from '../proto/failures.ts'
 import type { Call, CallSink, CallStatus } from './call.ts'
 import { Connection } from './connection.ts'

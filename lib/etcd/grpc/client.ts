@@ -5,8 +5,7 @@
  *  elsewhere only when no connection could be made, for whoever sends a change twice may overwrite
  *  what came in between. */
 
-import { CacheError } from '../../base/errors.ts'
-import type { Revision } from '../../base/revision.ts'
+import { CacheError, type Revision } from '@watchglass/base'
 import type {
   Client,
   Lease,

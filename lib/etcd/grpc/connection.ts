@@ -2,7 +2,7 @@
  *  and each message costs more than to read it. bench/README.md has the figures. */
 
 import type { Socket } from 'node:net'
-import { BlockBuffer } from '../../wire/http2/block-buffer.ts'
+import { BlockBuffer } from '../http2/block-buffer.ts'
 import {
   cutPadding,
   dataBegun,
@@ -24,10 +24,10 @@ import {
   usualWindowBytes,
   uint32,
   windowFrame,
-} from '../../wire/http2/frames.ts'
-import { HeaderDecoder } from '../../wire/http2/hpack/decoder.ts'
-import { messagePrefix, prefixBytes } from '../../wire/http2/message-reader.ts'
-import { readSettings } from '../../wire/http2/settings.ts'
+} from '../http2/frames.ts'
+import { HeaderDecoder } from '../http2/hpack/decoder.ts'
+import { messagePrefix, prefixBytes } from '../http2/message-reader.ts'
+import { readSettings } from '../http2/settings.ts'
 import { grpcStatus } from '../proto/failures.ts'
 import {
   Call,
@@ -58,7 +58,7 @@ const lastStream = 2 ** 30
 const headersMaxBytes = 64 * 1024
 
 export interface CallRequest {
-  /** Headers as lib/wire/http2/hpack/encoder.ts writes them. */
+  /** Headers as lib/etcd/http2/hpack/encoder.ts writes them. */
   readonly block: string
   readonly message: Buffer
   /** Nothing follows the message. */

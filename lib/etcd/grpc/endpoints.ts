@@ -1,7 +1,7 @@
 /** The members of an etcd cluster as they were given to us, and which of them to try first. */
 
 import { createSecureContext, type SecureContext } from 'node:tls'
-import { CacheError } from '../../base/errors.ts'
+import { CacheError } from '@watchglass/base'
 import { Channel } from './channel.ts'
 
 /** The contents of PEM files. Without `ca`, the certificate authorities that Node knows are

@@ -1,8 +1,8 @@
 /** The meaning of the end of a gRPC call or stream. Failures that etcd names are in the table that
  *  the engine's server shares; the rest is told by the status code. */
 
-import { CacheError, type ErrorCode } from '../../base/errors.ts'
-import { errorCode } from '../../wire/http2/frames.ts'
+import { CacheError, type ErrorCode } from '@watchglass/base'
+import { errorCode } from '../http2/frames.ts'
 import { EtcdError, type FailureName, failureByText, grpcStatus } from '../proto/failures.ts'
 import type { CallStatus } from './call.ts'
 

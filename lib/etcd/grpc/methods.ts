@@ -1,7 +1,7 @@
 /** The calls of etcd's API that the client makes: where they go, and how their messages are written
  *  and read. */
 
-import { SlabWriter } from '../../store/slab.ts'
+import { SlabWriter } from '@watchglass/store'
 import {
   type AuthenticateMessage,
   type AuthenticateResponseMessage,

@@ -1,7 +1,7 @@
 /** The token that etcd gives for a user's name and password. It runs out: simple ones five minutes
  *  after their last use, others at a fixed time. The one at hand is used until etcd refuses it. */
 
-import { CacheError } from '../../base/errors.ts'
+import { CacheError } from '@watchglass/base'
 import type { Channel } from './channel.ts'
 import { isAuthNotEnabled } from './failures.ts'
 import { authenticateMethod } from './methods.ts'

@@ -1,7 +1,7 @@
 /** One watch: a stream of its own on the watch connection of one member. It is opened once; whoever
  *  asked for it decides where to go after it has ended. */
 
-import { CacheError } from '../../base/errors.ts'
+import { CacheError } from '@watchglass/base'
 import type { ResponseHeader, WatchRequest, WatchSink, WatchStream } from '../client.ts'
 import { type WatchResponseMessage, watchRequestCodec } from '../proto/watch-messages.ts'
 import { FragmentJoiner, changesFromEvents, headerFromMessage, messageFromWatch } from '../wire.ts'

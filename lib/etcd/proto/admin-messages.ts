@@ -1,5 +1,5 @@
 /** The messages of etcd's Lease, Maintenance and Auth services, as far as our client speaks them.
- *  Those that only a server speaks are in lib/door/engine/admin-messages.ts. */
+ *  Those that only a server speaks are in lib/etcd-server/engine/admin-messages.ts. */
 
 import {
   bigint,

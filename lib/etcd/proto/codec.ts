@@ -3,11 +3,14 @@
  *  often and in quantity (`KeyValue`, events) has code of its own in key-value.ts and enters the
  *  tables as a field like any other. */
 
-import type { Key } from '../../base/keys.ts'
-import { CacheError } from '../../base/errors.ts'
-import { ProtoReader } from '../../wire/key-reader.ts'
-import { wireBytes, wireVarint } from '../../wire/reader.ts'
-import { ProtoWriter } from '../../wire/back-writer.ts'
+import {
+  CacheError,
+  type Key,
+  ProtoReader,
+  ProtoWriter,
+  wireBytes,
+  wireVarint,
+} from '@watchglass/base'
 
 /** Reads and writes one kind of message. */
 export interface Codec<T> {

@@ -1,7 +1,7 @@
 /** etcd's failures, as they are on the wire: gRPC status and text, beside the code that they have
  *  here. Both ends use the table: the engine's server to answer, the client to understand. */
 
-import { CacheError, type ErrorCode, type ErrorDetails } from '../../base/errors.ts'
+import { CacheError, type ErrorCode, type ErrorDetails } from '@watchglass/base'
 
 /** The gRPC status codes that etcd uses. */
 export const grpcStatus = {

@@ -1,13 +1,18 @@
 /** The messages that come by the million, read and written by hand: entries, and the events that
  *  carry them. */
 
-import type { Key } from '../../base/keys.ts'
-import { knownRevision, type Revision, revision } from '../../base/revision.ts'
-import { KeyValue, noLease, type ValueWindow } from '../../store/event.ts'
+import {
+  type Key,
+  knownRevision,
+  type ProtoReader,
+  type ProtoWriter,
+  revision,
+  type Revision,
+  wireBytes as delimited,
+  wireVarint as varint,
+} from '@watchglass/base'
+import { KeyValue, noLease, type ValueWindow } from '@watchglass/store'
 import { type Codec, createCodec } from './codec.ts'
-import type { ProtoReader } from '../../wire/key-reader.ts'
-import { wireBytes as delimited, wireVarint as varint } from '../../wire/reader.ts'
-import type { ProtoWriter } from '../../wire/back-writer.ts'
 
 /** The place for the value that lies at `bytes` from `start` to `end`: there, or copied to
  *  somewhere else. */

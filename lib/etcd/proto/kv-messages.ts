@@ -1,9 +1,8 @@
 /** The messages of etcd's KV service. Field names follow etcd's; a range end is as on the wire: no
  *  bytes for one key, `\0` for no upper bound. */
 
-import { CacheError } from '../../base/errors.ts'
-import type { Key } from '../../base/keys.ts'
-import type { KeyValue } from '../../store/event.ts'
+import { CacheError, type Key } from '@watchglass/base'
+import type { KeyValue } from '@watchglass/store'
 import {
   bigint,
   biguint,

@@ -1,6 +1,6 @@
 /** The messages of etcd's Watch service. */
 
-import type { Key } from '../../base/keys.ts'
+import type { Key } from '@watchglass/base'
 import {
   bigint,
   bool,

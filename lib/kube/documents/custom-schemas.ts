@@ -5,7 +5,7 @@
  *  that less is said there: nothing about an object that preserves unknown fields, or about a value
  *  that may be null. */
 
-import { isObject, listOf, objectOf, type UntypedObject } from '../../base/untyped.ts'
+import { isObject, listOf, objectOf, type UntypedObject } from '@watchglass/base'
 import type { Resource } from '../resources/resource.ts'
 import { type OpenApiSchema, typeMeta, type TypeReferences } from './openapi-schema.ts'
 

@@ -6,11 +6,10 @@
  *  if it is another than the resource's own, but always for custom resources. A `Discovery` belongs
  *  to one registry; its documents are made when they are first asked for. */
 
-import { hasZeroTimes, type Schema, type Subresource } from '../../codec/schema/schema.ts'
+import { hasZeroTimes, type Schema, type Subresource } from '@watchglass/codec'
 import type { ApiService } from '../resources/api-services.ts'
-import { readDataFile } from '../../base/data-file.ts'
-import type { Digests } from '../../base/digests.ts'
-import { goJsonString } from '../../go/text.ts'
+import { type Digests, readDataFile } from '@watchglass/base'
+import { goJsonString } from '@watchglass/go'
 import type { Registry } from '../resources/registry.ts'
 import type { DiscoveryDocument } from '../request/routes.ts'
 import { groupVersionText, type Resource } from '../resources/resource.ts'

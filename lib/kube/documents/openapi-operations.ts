@@ -2,7 +2,7 @@
  *  words and under the names of kube-apiserver's installer. Both versions are written from this
  *  (openapi-paths.ts). */
 
-import type { Subresource } from '../../codec/schema/schema.ts'
+import type { Subresource } from '@watchglass/codec'
 import { groupVersionText, type Resource } from '../resources/resource.ts'
 
 export type Method = 'get' | 'put' | 'post' | 'delete' | 'options' | 'head' | 'patch'

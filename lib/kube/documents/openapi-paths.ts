@@ -4,7 +4,7 @@
  *  version 2, those that are the same all over are written once and named by a hash of their text.
  */
 
-import { goJsonString } from '../../go/text.ts'
+import { goJsonString } from '@watchglass/go'
 import type { OpenApiSchema } from './openapi-schema.ts'
 import type { SchemaSet } from './openapi-schemas.ts'
 import type { Operation, PathOperations, Shape } from './openapi-operations.ts'

@@ -2,12 +2,17 @@
  *  google/gnostic's OpenAPIv2.proto that such a document needs. Members for which a message has no
  *  field are left out, as upstream prunes its schemas before it writes them. */
 
-import type { Steps } from '../../base/slice.ts'
-import { appendVarint, ByteWriter } from '../../wire/byte-writer.ts'
-import { varintLength } from '../../wire/varint.ts'
-import { NotExact } from '../../codec/not-exact.ts'
-import { yamlFromJson } from '../../codec/output/yaml.ts'
-import { listOf, objectOf, type UntypedObject } from '../../base/untyped.ts'
+import {
+  appendVarint,
+  ByteWriter,
+  listOf,
+  NotExact,
+  objectOf,
+  type Steps,
+  type UntypedObject,
+  varintLength,
+} from '@watchglass/base'
+import { yamlFromJson } from '@watchglass/codec'
 
 /** Appends a field with a value; nothing if it is not of the type. */
 type Append = (out: ByteWriter, number: number, value: unknown) => void

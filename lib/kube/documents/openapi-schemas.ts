@@ -5,7 +5,7 @@
  *  The two versions differ: version 3 has defaults, and wraps a reference beside which something
  *  stands in `allOf`; version 2 has neither. */
 
-import { type Field, type MessageType, perSchema, type Schema } from '../../codec/schema/schema.ts'
+import { type Field, type MessageType, perSchema, type Schema } from '@watchglass/codec'
 import type { Resource } from '../resources/resource.ts'
 import { groupVersionText } from '../resources/resource.ts'
 import { customListSchema, customSchema } from './custom-schemas.ts'

@@ -5,8 +5,8 @@
  *  680 kB, 150 kB in the package, read when the first document is asked for. Those of 1.36 were
  *  recorded; of what other minors have, about 3 % is described otherwise there. */
 
-import { readDataFile } from '../../base/data-file.ts'
-import type { Period } from '../../codec/schema/schema.ts'
+import { readDataFile } from '@watchglass/base'
+import type { Period } from '@watchglass/codec'
 
 /** One text for all minors, or several, each for some. */
 export type Rows = string | readonly (Period & { readonly text: string })[]

@@ -2,9 +2,8 @@
  *  each group and version, and version 2, one for all. Kinds with descriptions, and all verbs with
  *  their parameters. */
 
-import type { Steps } from '../../base/slice.ts'
-import type { Digests } from '../../base/digests.ts'
-import { perSchema } from '../../codec/schema/schema.ts'
+import type { Digests, Steps } from '@watchglass/base'
+import { perSchema } from '@watchglass/codec'
 import { openApiProtobuf } from './openapi-protobuf.ts'
 import type { Registry } from '../resources/registry.ts'
 import { groupVersionText, type Resource } from '../resources/resource.ts'

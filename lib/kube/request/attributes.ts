@@ -6,7 +6,7 @@
  *  that selects one name has that name; the deprecated /watch/ paths have no selectors; a selector
  *  that cannot be parsed limits nothing. */
 
-import { goParseInt } from '../../go/text.ts'
+import { goParseInt } from '@watchglass/go'
 import {
   type FieldRequirement,
   type FieldSelector,
@@ -18,7 +18,7 @@ import {
   type LabelSelector,
   parseLabelSelector,
 } from '../selectors/label-selector.ts'
-import { schemaOf } from '../../codec/schema/schema.ts'
+import { schemaOf } from '@watchglass/codec'
 import { isCheapSelector } from '../selectors/selector-size.ts'
 import { invalidPathName, type Query, requestInfo, type RequestTarget } from './request.ts'
 

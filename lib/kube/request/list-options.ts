@@ -1,11 +1,11 @@
 /** Parses and checks the parameters of lists, gets and watches. Each mistake gets upstream's
  *  Status, and of several mistakes the one that upstream finds first is reported. */
 
-import type { Revision } from '../../base/revision.ts'
+import type { Revision } from '@watchglass/base'
 import { everyField, type FieldSelector, parseFieldSelector } from '../selectors/field-selector.ts'
-import { goParseInt, goJsonString, goParseUint, goQuote } from '../../go/text.ts'
+import { goJsonString, goParseInt, goParseUint, goQuote } from '@watchglass/go'
 import { everyLabel, type LabelSelector, parseLabelSelector } from '../selectors/label-selector.ts'
-import type { Schema } from '../../codec/schema/schema.ts'
+import type { Schema } from '@watchglass/codec'
 import type { Query } from './request.ts'
 import { badRequest, invalidOptions, type StatusCause, type StatusError } from '../status.ts'
 

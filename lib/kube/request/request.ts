@@ -5,7 +5,7 @@
  *  Upstream's authorization and routing use exactly these values, so a different reading of a path
  *  would be a security hole. */
 
-import { goParseDuration, goText } from '../../go/text.ts'
+import { goParseDuration, goText } from '@watchglass/go'
 import { badRequest } from '../status.ts'
 
 /** A parsed request target. */

@@ -7,8 +7,8 @@
  *  works. Configured resources are routed like built-in ones, because aggregated servers use the
  *  same library. */
 
-import { goQuote } from '../../go/text.ts'
-import type { Schema } from '../../codec/schema/schema.ts'
+import { goQuote } from '@watchglass/go'
+import type { Schema } from '@watchglass/codec'
 import type { Resource } from '../resources/resource.ts'
 import {
   badRequest,

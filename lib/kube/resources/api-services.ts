@@ -2,9 +2,16 @@
  *  are stored as JSON of apiregistration.k8s.io/v1. kube-apiserver also has one for each group and
  *  version that it serves itself. */
 
-import { CacheError } from '../../base/errors.ts'
-import type { KeyValue } from '../../store/event.ts'
-import { isObject, listOf, memberOf, numberOf, objectOf, textOf } from '../../base/untyped.ts'
+import {
+  CacheError,
+  isObject,
+  listOf,
+  memberOf,
+  numberOf,
+  objectOf,
+  textOf,
+} from '@watchglass/base'
+import type { KeyValue } from '@watchglass/store'
 
 export interface ApiService {
   readonly name: string

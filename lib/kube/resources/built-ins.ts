@@ -1,8 +1,7 @@
 /** The resources that kube-apiserver has built in, from the table of the schema. */
 
-import { goQuote } from '../../go/text.ts'
-import type { SelectableField } from '../../codec/fields/selectable.ts'
-import type { BuiltInResource, Schema } from '../../codec/schema/schema.ts'
+import { goQuote } from '@watchglass/go'
+import type { BuiltInResource, Schema, SelectableField } from '@watchglass/codec'
 import { defaultEtcdPrefix, type Resource } from './resource.ts'
 
 /** The built-in resources that are on by default, under an etcd prefix (`/registry`, without a

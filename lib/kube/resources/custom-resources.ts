@@ -4,17 +4,15 @@ import {
   readDefinition,
   type StoredDefinition,
   type StoredDefinitionVersion,
-} from '../../codec/served/custom/custom-definition.ts'
-import { NotExact } from '../../codec/not-exact.ts'
-import type { Subresource } from '../../codec/schema/schema.ts'
-import { CacheError } from '../../base/errors.ts'
-import type { KeyValue } from '../../store/event.ts'
+  type Subresource,
+} from '@watchglass/codec'
+import { CacheError, isObject, memberOf, NotExact, textOf, textsOf } from '@watchglass/base'
+import type { KeyValue } from '@watchglass/store'
 import type { CustomVersion, Resource, ResourceStorage } from './resource.ts'
 import { metadataFields, selectableFields } from './selectable-fields.ts'
 import { printerColumns } from './printer-columns.ts'
 import { declareAlike } from './same-declaration.ts'
 import { compareVersions } from './versions.ts'
-import { isObject, memberOf, textOf, textsOf } from '../../base/untyped.ts'
 
 /** The resources that one definition declares. */
 export interface CustomDefinition {

@@ -1,7 +1,7 @@
 /** The resources of a metrics server, `metrics.k8s.io`: usages of nodes and pods, which are
  *  measured when they are asked for and stored nowhere. `kubectl top` and autoscalers read them. */
 
-import { goQuote } from '../../go/text.ts'
+import { goQuote } from '@watchglass/go'
 import { type Resource, undefinedVersion } from './resource.ts'
 
 const group = 'metrics.k8s.io'

@@ -1,8 +1,8 @@
 /** Columns of Tables as they are declared: in CustomResourceDefinitions, whose oldest form spells
  *  `JSONPath`, and in configuration. */
 
-import type { CustomColumn } from '../../codec/output-kind.ts'
-import { listOf, numberOf, objectOf, textOf } from '../../base/untyped.ts'
+import type { CustomColumn } from '@watchglass/codec'
+import { listOf, numberOf, objectOf, textOf } from '@watchglass/base'
 
 /** The declared columns; undefined if there is no such declaration. */
 export function printerColumns(declared: unknown): CustomColumn[] | undefined {

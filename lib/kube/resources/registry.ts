@@ -2,8 +2,8 @@
  *  CustomResourceDefinition is added, changed or deleted, a new registry is made, so that a request
  *  sees one registry from its beginning to its end. */
 
-import { type Key, keyFromText, textFromKey } from '../../base/keys.ts'
-import type { Schema } from '../../codec/schema/schema.ts'
+import { type Key, keyFromText, textFromKey } from '@watchglass/base'
+import type { Schema } from '@watchglass/codec'
 import type { ApiService } from './api-services.ts'
 import type { CustomDefinition } from './custom-resources.ts'
 import { defaultEtcdPrefix, groupVersionText, type Resource } from './resource.ts'

@@ -1,8 +1,6 @@
 /** One resource in one version: built in, declared by a CustomResourceDefinition, or configured. */
 
-import type { SelectableField } from '../../codec/fields/selectable.ts'
-import type { Subresource } from '../../codec/schema/schema.ts'
-import type { CustomColumn, LearnedOutput } from '../../codec/output-kind.ts'
+import type { CustomColumn, LearnedOutput, SelectableField, Subresource } from '@watchglass/codec'
 
 /** The default of kube-apiserver's --etcd-prefix. */
 export const defaultEtcdPrefix = '/registry'

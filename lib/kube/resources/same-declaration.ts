@@ -4,8 +4,8 @@
  *  storage of their objects anew, and ends the watches of these, only when the spec or the accepted
  *  names are others, or when it is another definition of the same name. */
 
-import { JsonMembers } from '../../codec/json/members.ts'
-import type { KeyValue } from '../../store/event.ts'
+import { JsonMembers } from '@watchglass/codec'
+import type { KeyValue } from '@watchglass/store'
 
 /** Bytes of the parts that declare; a part that is missing is empty. */
 interface DeclaringParts {

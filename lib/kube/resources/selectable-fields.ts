@@ -2,8 +2,8 @@
  *  them when the definition is written. A definition that was written to etcd directly may declare
  *  anything: invalid fields are reported and ignored, the others work. */
 
-import type { SelectableField } from '../../codec/fields/selectable.ts'
-import { listOf, memberOf, objectOf, textOf } from '../../base/untyped.ts'
+import type { SelectableField } from '@watchglass/codec'
+import { listOf, memberOf, objectOf, textOf } from '@watchglass/base'
 
 /** Upstream's limit. */
 const selectableFieldsMax = 8

@@ -1,7 +1,7 @@
 /** Keyspaces whose objects affect how others are served: access rules, and declarations of
  *  resources. They are mirrored even if they are not served, and are never evicted. */
 
-import { type Key, keyFromText } from '../../base/keys.ts'
+import { type Key, keyFromText } from '@watchglass/base'
 
 const ruleResources = ['roles', 'rolebindings', 'clusterroles', 'clusterrolebindings']
 

@@ -2,8 +2,8 @@
  *  ever evaluated, and macros are off, so what is left is a small tree. Mistakes are told in the
  *  words of cel-go and of the ANTLR parser beneath it, as far as they are known. */
 
-import { CacheError } from '../../base/errors.ts'
-import { controlEscapes } from '../../go/text.ts'
+import { CacheError } from '@watchglass/base'
+import { controlEscapes } from '@watchglass/go'
 
 /** Kinds of expressions as cel-go numbers them. */
 export const expressionKinds = {

@@ -1,10 +1,9 @@
 /** Compiles the selectors of a list or watch: a function from a stored entry to yes, no, or
  *  `NotExact` if it cannot be told. */
 
-import type { SelectableField, SelectableReader } from '../../codec/fields/selectable.ts'
-import { NotExact } from '../../codec/not-exact.ts'
-import { type Key, textFromKey } from '../../base/keys.ts'
-import type { KeyValue } from '../../store/event.ts'
+import type { SelectableField, SelectableReader } from '@watchglass/codec'
+import { type Key, NotExact, textFromKey } from '@watchglass/base'
+import type { KeyValue } from '@watchglass/store'
 import type { FieldSelector } from './field-selector.ts'
 import { type LabelRequirement, type LabelSelector, meets } from './label-selector.ts'
 import type { Resource } from '../resources/resource.ts'

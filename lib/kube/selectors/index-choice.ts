@@ -3,12 +3,9 @@
  *  An index on a label or a field answers requirements of equality. Entries that cannot be read are
  *  found under every term, so that an index hides them no more than a scan does. */
 
-import type { SelectableField } from '../../codec/fields/selectable.ts'
-import type { KeyRange } from '../../base/keys.ts'
-import type { KeyValue } from '../../store/event.ts'
-import type { IndexSnapshot } from '../../store/index-snapshot.ts'
-import type { TermsOf } from '../../store/index-snapshot.ts'
-import type { Snapshot } from '../../store/snapshot.ts'
+import type { SelectableField } from '@watchglass/codec'
+import type { KeyRange } from '@watchglass/base'
+import type { IndexSnapshot, KeyValue, Snapshot, TermsOf } from '@watchglass/store'
 import { type FieldRequirement, FieldSelector } from './field-selector.ts'
 import type { MakeReader, Selection } from './filter.ts'
 import { type LabelRequirement, LabelSelector } from './label-selector.ts'

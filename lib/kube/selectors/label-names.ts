@@ -1,7 +1,7 @@
 /** Checks label keys and label values, with the error texts of k8s.io/apimachinery. */
 
-import type { Schema } from '../../codec/schema/schema.ts'
-import { goQuote } from '../../go/text.ts'
+import type { Schema } from '@watchglass/codec'
+import { goQuote } from '@watchglass/go'
 
 const partMaxBytes = 63
 const prefixMaxBytes = 253

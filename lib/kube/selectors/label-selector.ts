@@ -7,8 +7,8 @@
  *              | key ( "in" | "notin" ) "(" values ")"
  *  ``` */
 
-import { goParseInt } from '../../go/text.ts'
-import type { Schema } from '../../codec/schema/schema.ts'
+import { goParseInt } from '@watchglass/go'
+import type { Schema } from '@watchglass/codec'
 import {
   invalidLabelKey,
   invalidLabelValue,

@@ -5,12 +5,9 @@
  *  of a millisecond for a thousand: a client that makes up labels makes as much work as one that
  *  lists. So the names of the labels of a leaf are kept with it, as hashes. */
 
-import type { KeyRange } from '../../base/keys.ts'
-import type { SelectableReader } from '../../codec/fields/selectable.ts'
-import type { LeafSlice } from '../../store/btree.ts'
-import type { KeyValue } from '../../store/event.ts'
-import { SegmentCache } from '../../store/segments.ts'
-import type { Snapshot } from '../../store/snapshot.ts'
+import type { KeyRange } from '@watchglass/base'
+import type { SelectableReader } from '@watchglass/codec'
+import { type KeyValue, type LeafSlice, SegmentCache, type Snapshot } from '@watchglass/store'
 import { groupVersionText } from '../resources/resource.ts'
 import type { MakeReader, Selection } from './filter.ts'
 

@@ -12,14 +12,15 @@
  *
  *  Of namespaces there is one hash each, and those of other shards are stepped over whole. */
 
-import { inRange, type Key, type KeyRange, prefixEnd } from '../../base/keys.ts'
-import type { SelectableReader } from '../../codec/fields/selectable.ts'
-import { joinedRuns } from '../../codec/output/joined-items.ts'
-import type { Run } from '../../codec/output/segments.ts'
-import type { LeafSlice, TreePart } from '../../store/btree.ts'
-import type { KeyValue } from '../../store/event.ts'
-import { SegmentCache } from '../../store/segments.ts'
-import type { Snapshot } from '../../store/snapshot.ts'
+import { inRange, type Key, type KeyRange, prefixEnd } from '@watchglass/base'
+import { joinedRuns, type Run, type SelectableReader } from '@watchglass/codec'
+import {
+  type KeyValue,
+  type LeafSlice,
+  SegmentCache,
+  type Snapshot,
+  type TreePart,
+} from '@watchglass/store'
 import { type MakeReader, namespaceOfKey, type Selection, uidField } from './filter.ts'
 import { compareHashes, shardHash, type ShardHash } from './shard-hash.ts'
 import type { ShardSelector } from './shard-selector.ts'

@@ -1,10 +1,9 @@
 /** The entries that a selection may select, from wherever the fewest have to be looked at: an
  *  index, the leaves that have a label, or the shards. */
 
-import type { KeyRange } from '../../base/keys.ts'
-import type { Run } from '../../codec/output/segments.ts'
-import type { KeyValue } from '../../store/event.ts'
-import type { Snapshot } from '../../store/snapshot.ts'
+import type { KeyRange } from '@watchglass/base'
+import type { Run } from '@watchglass/codec'
+import type { KeyValue, Snapshot } from '@watchglass/store'
 import { compileFilter, type Filter, type MakeReader, type Selection } from './filter.ts'
 import { candidates } from './index-choice.ts'
 import { entriesToRead } from './leaf-labels.ts'

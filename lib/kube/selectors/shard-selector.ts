@@ -3,8 +3,8 @@
  *  is in one of the ranges. What is wrong with one is said in kube-apiserver's words, as a plain
  *  500. */
 
-import { CacheError } from '../../base/errors.ts'
-import { goQuote } from '../../go/text.ts'
+import { CacheError } from '@watchglass/base'
+import { goQuote } from '@watchglass/go'
 import { plainError } from '../status.ts'
 import { type Expression, expressionKinds, parseExpression } from './expression.ts'
 import { compareHashes, type ShardHash } from './shard-hash.ts'

@@ -2,7 +2,7 @@
  *  Objects are looked up by the very bytes that were stored, so that the oracle needs no codec of
  *  ours. */
 
-import { NotExact } from '../../../lib/codec/not-exact.ts'
+import { NotExact } from '../../../lib/base/not-exact.ts'
 import { protobufFromJson } from '../../../lib/codec/transcode/transcode.ts'
 import { type Random, randomInt, randomItem } from '../../../lib/base/random.ts'
 

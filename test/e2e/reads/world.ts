@@ -7,7 +7,7 @@ import { createRandom, type Random, randomInt, randomItem } from '../../../lib/b
 import { revision as toRevision } from '../../../lib/base/revision.ts'
 import type { Operation } from '../../../lib/etcd/client.ts'
 import { GrpcClient } from '../../../lib/etcd/grpc/client.ts'
-import { compactRevisionKey } from '../../../lib/mirror/feed/compaction.ts'
+import { compactRevisionKey } from '../../../lib/cache/mirror/feed/compaction.ts'
 import { type Message, RawEtcd } from '../../support/etcd/raw-etcd.ts'
 import { toyDefinition, toyDefinitionKey } from '../../support/toys.ts'
 import { kinds, type ModelKind, type ModelObject, randomObject } from './kinds.ts'

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { type Random, randomInt, randomItem } from '../../../lib/base/random.ts'
-import { systemClock } from '../../../lib/ops/system.ts'
+import { systemClock } from '../../../lib/cache/ops/system.ts'
 import { ask, type Served } from '../../support/http/served.ts'
 import { openWatch } from '../../support/watch/watch-client.ts'
 import { positionAfter, type Seen, type Stretch, type Told } from './checks.ts'

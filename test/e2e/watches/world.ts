@@ -3,7 +3,7 @@
 
 import { type Key, keyFromText, singleKey } from '../../../lib/base/keys.ts'
 import { type Random, randomInt, randomItem } from '../../../lib/base/random.ts'
-import { NotExact } from '../../../lib/codec/not-exact.ts'
+import { NotExact } from '../../../lib/base/not-exact.ts'
 import { protobufFromJson } from '../../../lib/codec/transcode/transcode.ts'
 import type { Client, Operation } from '../../../lib/etcd/client.ts'
 

@@ -7,7 +7,7 @@
 
 import { request } from 'node:https'
 import { parseArgs } from 'node:util'
-import { Service } from '../../../lib/compose/service.ts'
+import { Service } from '../../../lib/cli/compose/service.ts'
 import { GrpcClient } from '../../../lib/etcd/grpc/client.ts'
 import { serviceOptions } from '../../support/http/service-options.ts'
 

@@ -1,13 +1,13 @@
 /** Metadata in protobuf, by our own encoder: the recordings say whether it is right. */
 
 import { schemaOf } from '../../../lib/codec/schema/schema.ts'
-import { NotExact } from '../../../lib/codec/not-exact.ts'
+import { NotExact } from '../../../lib/base/not-exact.ts'
 import { listBody } from '../../../lib/codec/output/list-body.ts'
 import type { ListMeta } from '../../../lib/codec/output/list-meta.ts'
 import { joined, objectBody } from '../../../lib/codec/output/object-body.ts'
 import { ObjectEncoder, type OutputForm } from '../../../lib/codec/output/object-encoder.ts'
 import type { KeyValue } from '../../../lib/store/event.ts'
-import { aggregatedResource } from '../../../lib/front/aggregated/aggregated-resource.ts'
+import { aggregatedResource } from '../../../lib/proxy/aggregated/aggregated-resource.ts'
 import { group } from './wardle-objects.ts'
 import type { Target } from './wardle-target.ts'
 

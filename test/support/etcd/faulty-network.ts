@@ -7,8 +7,8 @@ import type { SeededLane, SeededScheduler } from './seeded-scheduler.ts'
 import type { Clock } from '../../../lib/base/clock.ts'
 import { CacheError } from '../../../lib/base/errors.ts'
 import { type Random, randomInt } from '../../../lib/base/random.ts'
-import type { Member } from '../../../lib/door/engine/member.ts'
-import type { Link, LinkEnds, Network } from '../../../lib/door/engine/network.ts'
+import type { Member } from '../../../lib/etcd-server/engine/member.ts'
+import type { Link, LinkEnds, Network } from '../../../lib/etcd-server/engine/network.ts'
 
 /** The chances of faults that come by themselves. All are 0 at first. */
 export interface FaultChances {

@@ -6,7 +6,7 @@ import { singleKey } from '../../../lib/base/keys.ts'
 import type { Revision } from '../../../lib/base/revision.ts'
 import type { Change } from '../../../lib/store/event.ts'
 import type { Client, Operation } from '../../../lib/etcd/client.ts'
-import type { RecordedChanges } from '../../../lib/commands/recordings/recording.ts'
+import type { RecordedChanges } from '../../../lib/cli/commands/recordings/recording.ts'
 
 /** Replays until the recording ends, and answers its last revision. Fails with `conflict` as soon
  *  as a revision comes out different: the store was not empty, somebody else writes to it, or

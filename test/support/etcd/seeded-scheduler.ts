@@ -2,7 +2,7 @@
  *  wants held back. */
 
 import type { Random } from '../../../lib/base/random.ts'
-import type { Lane, Scheduler } from '../../../lib/door/engine/scheduler.ts'
+import type { Lane, Scheduler } from '../../../lib/etcd-server/engine/scheduler.ts'
 import { Ring } from '../../../lib/store/ring.ts'
 
 /** Delivers what the seed says: each step, the first message of a lane chosen at random. The same

@@ -3,10 +3,10 @@
 
 import { SeededScheduler } from './seeded-scheduler.ts'
 import { createRandom } from '../../../lib/base/random.ts'
-import { EngineClient } from '../../../lib/door/engine/client.ts'
-import { Engine, type EngineOptions } from '../../../lib/door/engine/engine.ts'
+import { EngineClient } from '../../../lib/etcd-server/engine/client.ts'
+import { Engine, type EngineOptions } from '../../../lib/etcd-server/engine/engine.ts'
 import { FaultyNetwork } from './faulty-network.ts'
-import type { Member } from '../../../lib/door/engine/member.ts'
+import type { Member } from '../../../lib/etcd-server/engine/member.ts'
 import { FakeClock, settle } from '../fake-clock.ts'
 
 export interface SimEngineOptions extends Partial<EngineOptions> {

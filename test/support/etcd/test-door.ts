@@ -1,13 +1,13 @@
 /** A door in front of an etcd, in this process, with what it has counted. */
 
 import { GrpcClient } from '../../../lib/etcd/grpc/client.ts'
-import { type EtcdDoor, startEtcdDoor } from '../../../lib/door/etcd-door.ts'
+import { type EtcdDoor, startEtcdDoor } from '../../../lib/etcd-server/etcd-door.ts'
 import type { EtcdTls } from '../../../lib/etcd/connection-settings.ts'
-import type { EtcdListen } from '../../../lib/door/listen-settings.ts'
+import type { EtcdListen } from '../../../lib/etcd-server/listen-settings.ts'
 import type { Logger } from '../../../lib/base/logger.ts'
 import type { HistoryBounds } from '../../../lib/store/history.ts'
-import { Metrics } from '../../../lib/ops/metrics.ts'
-import { systemClock } from '../../../lib/ops/system.ts'
+import { Metrics } from '../../../lib/cache/ops/metrics.ts'
+import { systemClock } from '../../../lib/cache/ops/system.ts'
 import { silentLogger } from '../silent-logger.ts'
 import { type EtcdCluster, type EtcdOptions, startEtcd, type Teardown } from './etcd-cluster.ts'
 import { RawEtcd } from './raw-etcd.ts'

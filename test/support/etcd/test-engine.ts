@@ -3,11 +3,11 @@
 
 import { createRandom } from '../../../lib/base/random.ts'
 import type { Clock } from '../../../lib/base/clock.ts'
-import { EngineClient } from '../../../lib/door/engine/client.ts'
-import { Engine, type EngineOptions } from '../../../lib/door/engine/engine.ts'
-import { DirectNetwork, type Network } from '../../../lib/door/engine/network.ts'
-import { createDirectScheduler } from '../../../lib/door/engine/scheduler.ts'
-import { systemClock } from '../../../lib/ops/system.ts'
+import { EngineClient } from '../../../lib/etcd-server/engine/client.ts'
+import { Engine, type EngineOptions } from '../../../lib/etcd-server/engine/engine.ts'
+import { DirectNetwork, type Network } from '../../../lib/etcd-server/engine/network.ts'
+import { createDirectScheduler } from '../../../lib/etcd-server/engine/scheduler.ts'
+import { systemClock } from '../../../lib/cache/ops/system.ts'
 
 export interface TestEngine {
   readonly engine: Engine

@@ -1,4 +1,4 @@
-/** The stored form of the objects of a fresh cluster (lib/cluster/fresh/stored.json), made by
+/** The stored form of the objects of a fresh cluster (lib/simulator/fresh/stored.json), made by
  *  writes of the API from objects.json, which says where they come from:
  *
  *      node dist/test/support/fresh/write-stored-file.js */
@@ -6,7 +6,11 @@
 import type { Test } from 'tap'
 import { readFileSync } from 'node:fs'
 import { keyFromText, singleKey } from '../../../lib/base/keys.ts'
-import { fileSeconds, fileUid, type StoredRow } from '../../../lib/cluster/fresh/stored-objects.ts'
+import {
+  fileSeconds,
+  fileUid,
+  type StoredRow,
+} from '../../../lib/simulator/fresh/stored-objects.ts'
 import { minors, schemaOf } from '../../../lib/codec/schema/schema.ts'
 import type { Resource } from '../../../lib/kube/resources/resource.ts'
 import { ask, type Served, startServed } from '../http/served.ts'

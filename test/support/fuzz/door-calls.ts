@@ -4,7 +4,7 @@
 import { type Key, keyFromText } from '../../../lib/base/keys.ts'
 import type { Random } from '../../../lib/base/random.ts'
 import { leaseGrantCodec, leaseIdCodec } from '../../../lib/etcd/proto/admin-messages.ts'
-import { leaseTimeToLiveCodec } from '../../../lib/door/engine/admin-messages.ts'
+import { leaseTimeToLiveCodec } from '../../../lib/etcd-server/engine/admin-messages.ts'
 import {
   compactionCodec,
   type CompareMessage,

@@ -1,19 +1,19 @@
-/** Writes of odd objects through the whole of lib/cluster/write: whatever a client sends is stored
+/** Writes of odd objects through the whole of lib/writes: whatever a client sends is stored
  *  and can be read in every form, or is refused as the client's fault. */
 
 import { encode } from 'cborg'
 import { stringify } from 'yaml'
 import { createRandom, type Random, randomItem } from '../../../lib/base/random.ts'
-import { NotExact } from '../../../lib/codec/not-exact.ts'
+import { NotExact } from '../../../lib/base/not-exact.ts'
 import { protobufFromJson } from '../../../lib/codec/transcode/transcode.ts'
-import { textFromTree } from '../../../lib/codec/json/tree.ts'
-import { jsonFromCbor } from '../../../lib/cluster/write/decode/cbor-body.ts'
-import { DecodeError } from '../../../lib/cluster/write/decode/typed-decoder.ts'
-import { runWrite } from '../../../lib/cluster/write/operations/run-write.ts'
-import type { WriteSession } from '../../../lib/cluster/write/operations/session.ts'
+import { textFromTree } from '../../../lib/go/json/tree.ts'
+import { jsonFromCbor } from '../../../lib/writes/decode/cbor-body.ts'
+import { DecodeError } from '../../../lib/writes/decode/typed-decoder.ts'
+import { runWrite } from '../../../lib/writes/operations/run-write.ts'
+import type { WriteSession } from '../../../lib/writes/operations/session.ts'
 import { parseTarget } from '../../../lib/kube/request/request.ts'
 import { NotExactlyError, StatusError } from '../../../lib/kube/status.ts'
-import { ByteWriter } from '../../../lib/wire/byte-writer.ts'
+import { ByteWriter } from '../../../lib/base/bytes/byte-writer.ts'
 import { type Asking, MemoryStore, namespaceKey, writesOver } from '../kube/writes/memory-store.ts'
 import { shownAs } from '../kube/outputs.ts'
 import type { FuzzOptions } from './fuzz.ts'

@@ -6,19 +6,23 @@ import { stringify } from 'yaml'
 import { CacheError } from '../../../lib/base/errors.ts'
 import type { Random } from '../../../lib/base/random.ts'
 import { atOnce } from '../../../lib/base/slice.ts'
-import { kubernetesEnvironment } from '../../../lib/cluster/cel/environment.ts'
-import { freeValue } from '../../../lib/cluster/cel/schema/data.ts'
-import { dynType } from '../../../lib/cluster/cel/types.ts'
-import { appendRecord, decodePayload, encodePayload } from '../../../lib/door/journal/records.ts'
-import { jsonFromCbor } from '../../../lib/cluster/write/decode/cbor-body.ts'
-import { DecodeError } from '../../../lib/cluster/write/decode/typed-decoder.ts'
-import { parseYaml } from '../../../lib/cluster/write/decode/yaml-body.ts'
-import { parseTree } from '../../../lib/codec/json/tree.ts'
+import { kubernetesEnvironment } from '../../../lib/cel/environment.ts'
+import { freeValue } from '../../../lib/cel/schema/data.ts'
+import { dynType } from '../../../lib/cel/types.ts'
+import {
+  appendRecord,
+  decodePayload,
+  encodePayload,
+} from '../../../lib/etcd-server/journal/records.ts'
+import { jsonFromCbor } from '../../../lib/writes/decode/cbor-body.ts'
+import { DecodeError } from '../../../lib/writes/decode/typed-decoder.ts'
+import { parseYaml } from '../../../lib/writes/decode/yaml-body.ts'
+import { parseTree } from '../../../lib/go/json/tree.ts'
 import { parseShardSelector } from '../../../lib/kube/selectors/shard-selector.ts'
 import { revision } from '../../../lib/base/revision.ts'
 import { StatusError } from '../../../lib/kube/status.ts'
-import { EntryMaker } from '../../../lib/door/engine/entry-maker.ts'
-import { ByteWriter } from '../../../lib/wire/byte-writer.ts'
+import { EntryMaker } from '../../../lib/etcd-server/engine/entry-maker.ts'
+import { ByteWriter } from '../../../lib/base/bytes/byte-writer.ts'
 import type { Grammar } from './grammar.ts'
 
 const environment = kubernetesEnvironment(36, {})

@@ -3,10 +3,10 @@
 
 import { notedEffort } from '../../../lib/base/slice.ts'
 import type { Random } from '../../../lib/base/random.ts'
-import { NotExact } from '../../../lib/codec/not-exact.ts'
+import { NotExact } from '../../../lib/base/not-exact.ts'
 import { CustomKind } from '../../../lib/codec/served/custom/custom.ts'
 import { CustomPrinter } from '../../../lib/codec/table/printers/custom.ts'
-import { ByteWriter } from '../../../lib/wire/byte-writer.ts'
+import { ByteWriter } from '../../../lib/base/bytes/byte-writer.ts'
 
 type Schema = { readonly [name: string]: unknown }
 

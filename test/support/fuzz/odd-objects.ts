@@ -14,7 +14,7 @@ export interface Recorded {
 
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json }
 
-const file = 'test/lib/cluster/write/validation/answers.json.gz'
+const file = 'test/writes/validation/answers.json.gz'
 
 export function recordedObjects(): readonly Recorded[] {
   return JSON.parse(gunzipSync(readFileSync(file)).toString()) as readonly Recorded[]

@@ -1,9 +1,9 @@
 /** A service in which roles and bindings decide, for tests. */
 
-import type { ClusterAccessOptions } from '../../../lib/cluster/access/cluster-access.ts'
-import { StaticTokens } from '../../../lib/cluster/access/token-file.ts'
-import { Callers } from '../../../lib/http/auth/callers.ts'
-import { systemClock } from '../../../lib/ops/system.ts'
+import type { ClusterAccessOptions } from '../../../lib/simulator/access/cluster-access.ts'
+import { StaticTokens } from '../../../lib/simulator/access/token-file.ts'
+import { Callers } from '../../../lib/cache/http/auth/callers.ts'
+import { systemClock } from '../../../lib/cache/ops/system.ts'
 
 export const issuer = 'https://kubernetes.default.svc.cluster.local'
 

@@ -2,11 +2,11 @@
  *  them. */
 
 import { CacheError } from '../../../lib/base/errors.ts'
-import type { AuthorizationOptions } from '../../../lib/http/auth/authorization.ts'
-import { Callers } from '../../../lib/http/auth/callers.ts'
-import type { ReviewServer } from '../../../lib/http/auth/reviews.ts'
+import type { AuthorizationOptions } from '../../../lib/cache/http/auth/authorization.ts'
+import { Callers } from '../../../lib/cache/http/auth/callers.ts'
+import type { ReviewServer } from '../../../lib/cache/http/auth/reviews.ts'
 import type { Identity } from '../../../lib/kube/access-review.ts'
-import { systemClock } from '../../../lib/ops/system.ts'
+import { systemClock } from '../../../lib/cache/ops/system.ts'
 import { answerReview, bearer, type Users } from '../upstream/reviews.ts'
 import { basicUser, type Binding } from '../upstream/rules.ts'
 

@@ -2,7 +2,7 @@
 
 import { EventEmitter } from 'node:events'
 import { Readable } from 'node:stream'
-import type { Exchange, ResponseHeaders } from '../../../lib/http/server/exchange.ts'
+import type { Exchange, ResponseHeaders } from '../../../lib/cache/http/server/exchange.ts'
 
 export class ScriptedExchange extends EventEmitter implements Exchange {
   readonly version: Exchange['version']

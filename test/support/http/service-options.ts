@@ -1,6 +1,6 @@
 /** The options of a service as tests write them: one beside the other, most of them left out. */
 
-import type { WriteSideOptions } from '../../../lib/cluster/write-side.ts'
+import type { WriteSideOptions } from '../../../lib/simulator/write-side.ts'
 import type {
   AccessOptions,
   ListeningOptions,
@@ -10,7 +10,7 @@ import type {
   ServedOptions,
   ServiceOptions,
   WingOptions,
-} from '../../../lib/compose/service-options.ts'
+} from '../../../lib/cli/compose/service-options.ts'
 import { silentLogger } from '../silent-logger.ts'
 
 export type TestOptions = Partial<MirroredEtcds> &

@@ -4,9 +4,9 @@
 import type { Test } from 'tap'
 import type { Logger } from '../../../lib/base/logger.ts'
 import { createRandom } from '../../../lib/base/random.ts'
-import { actorNames } from '../../../lib/config/actor-names.ts'
-import { stageOf } from '../../../lib/cluster/stages/stage.ts'
-import { systemClock } from '../../../lib/ops/system.ts'
+import { actorNames } from '../../../lib/simulator/actors/actor-names.ts'
+import { stageOf } from '../../../lib/simulator/stages/stage.ts'
+import { systemClock } from '../../../lib/cache/ops/system.ts'
 import { patient } from '../patience.ts'
 import { ask, startServed } from './served.ts'
 

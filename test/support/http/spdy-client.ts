@@ -1,7 +1,7 @@
 /** The client's side of SPDY/3.1: its frames, and its blocks of headers. */
 
 import { constants, createDeflate } from 'node:zlib'
-import { dictionary } from '../../../lib/cluster/streams/spdy-headers.ts'
+import { dictionary } from '../../../lib/simulator/streams/spdy-headers.ts'
 
 /** Blocks of headers, which are one compressed stream. */
 export class HeaderBlocks {

@@ -2,9 +2,9 @@
  *  until it is stuck. */
 
 import { Duplex } from 'node:stream'
-import { HeldBytes } from '../../../lib/cluster/streams/held-bytes.ts'
-import type { StreamServices } from '../../../lib/cluster/streams/frame-loop.ts'
-import { type Tally, UserTally } from '../../../lib/http/limits/user-tally.ts'
+import { HeldBytes } from '../../../lib/simulator/streams/held-bytes.ts'
+import type { StreamServices } from '../../../lib/simulator/streams/frame-loop.ts'
+import { type Tally, UserTally } from '../../../lib/cache/http/limits/user-tally.ts'
 import { FakeClock } from '../fake-clock.ts'
 
 export class StreamWire extends Duplex {

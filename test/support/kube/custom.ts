@@ -1,9 +1,9 @@
 /** Custom resources for tests: definitions, objects, and what the API serves of them. */
 
 import { strict as assert } from 'node:assert'
-import { ByteWriter } from '../../../lib/wire/byte-writer.ts'
+import { ByteWriter } from '../../../lib/base/bytes/byte-writer.ts'
 import { type CustomDefinitionParts, CustomKind } from '../../../lib/codec/served/custom/custom.ts'
-import type { NotExact } from '../../../lib/codec/not-exact.ts'
+import type { NotExact } from '../../../lib/base/not-exact.ts'
 import { goJson } from './go-json.ts'
 
 const out = new ByteWriter()

@@ -2,7 +2,7 @@
  *  reading them. */
 
 import { readEnvelope } from '../../../lib/codec/transcode/envelope.ts'
-import { NotExact } from '../../../lib/codec/not-exact.ts'
+import { NotExact } from '../../../lib/base/not-exact.ts'
 import { type Field, type MessageType, schemaOf } from '../../../lib/codec/schema/schema.ts'
 import type { MakeReader } from '../../../lib/kube/selectors/filter.ts'
 import type { StoredValue } from '../../../lib/codec/stored-value.ts'

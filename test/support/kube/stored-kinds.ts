@@ -1,8 +1,8 @@
 /** Stored objects for tests, and what the API serves of them. */
 
 import { schemaOf } from '../../../lib/codec/schema/schema.ts'
-import { ByteWriter } from '../../../lib/wire/byte-writer.ts'
-import { NotExact } from '../../../lib/codec/not-exact.ts'
+import { ByteWriter } from '../../../lib/base/bytes/byte-writer.ts'
+import { NotExact } from '../../../lib/base/not-exact.ts'
 import { appendObject } from '../../../lib/codec/served/object-view.ts'
 import { protobufFromJson } from '../../../lib/codec/transcode/transcode.ts'
 

@@ -2,7 +2,7 @@
  *  ready. */
 
 import { parentPort, workerData } from 'node:worker_threads'
-import type { ThreadData } from '../../../lib/threads/process/thread-messages.ts'
+import type { ThreadData } from '../../../lib/workers/process/thread-messages.ts'
 
 const { program } = workerData as ThreadData
 for (const message of program as unknown[]) parentPort?.postMessage(message)

@@ -3,11 +3,11 @@
 import { createServer } from 'node:http'
 import type { ListenOptions } from 'node:net'
 import type { CacheError } from '../../../lib/base/errors.ts'
-import { noMetrics } from '../../../lib/mirror/metrics.ts'
-import { defaultLimits } from '../../../lib/mirror/limits.ts'
+import { noMetrics } from '../../../lib/cache/mirror/metrics.ts'
+import { defaultLimits } from '../../../lib/cache/mirror/limits.ts'
 import { allKeys } from '../../../lib/base/keys.ts'
-import { systemClock } from '../../../lib/ops/system.ts'
-import { FaceThread } from '../../../lib/threads/process/face-thread.ts'
+import { systemClock } from '../../../lib/cache/ops/system.ts'
+import { FaceThread } from '../../../lib/workers/process/face-thread.ts'
 import { historyBounds } from './mirror-builders.ts'
 
 const thread = FaceThread.here()!

@@ -64,10 +64,13 @@ async function prepare(): Promise<void> {
   for (const name of ['node_modules', 'package.json']) {
     if (existsSync(name)) symlinkSync(resolve(name), `${folder}/${name}`)
   }
-  const { compilerOptions } = JSON.parse(readFileSync('tsconfig.json', 'utf8')) as {
+  const { compilerOptions } = JSON.parse(readFileSync('tsconfig.base.json', 'utf8')) as {
     readonly compilerOptions: object
   }
-  const options = { ...compilerOptions, noEmit: true, tsBuildInfoFile: './.tsbuildinfo' }
+  // The links of npm lead to the sources, not to the copy.
+  const paths = { '@watchglass/*': ['./lib/*/index.ts', './lib/*.ts'] }
+  const own = { composite: false, incremental: true, noEmit: true, paths }
+  const options = { ...compilerOptions, ...own, tsBuildInfoFile: './.tsbuildinfo' }
   const config = { compilerOptions: options, include: ['lib', 'lib/**/*.json'] }
   writeFileSync(`${folder}/tsconfig.json`, JSON.stringify(config))
   if (!(await compiles())) throw new Error(`the sources do not compile in ${folder}`)

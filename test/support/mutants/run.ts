@@ -44,24 +44,18 @@ export interface Result {
 export const byCompiler = 'the compiler'
 
 /** The rooms with the rules. */
-const rooms = [
-  'cluster/write',
-  'cluster/pod-rules',
-  'cluster/admission',
-  'cluster/rbac',
-  'cluster/controllers',
-  'kube',
-  'codec',
-].map(room => join('dist/lib', room))
+const rooms = ['writes', 'simulator/pod-rules', 'simulator/controllers', 'kube', 'codec'].map(
+  room => join('dist/lib', room),
+)
 
 /** The folders in which nearly every line is a rule of Kubernetes: what a text table can say. */
 const rules =
-  /^dist\/lib\/(?:cluster\/(?:write\/(?:validation|warnings|strategies)|pod-rules)|codec\/(?:served\/(?:convert|stored)|table\/printers))\//
+  /^dist\/lib\/(?:writes\/(?:validation|warnings|strategies)|simulator\/pod-rules|codec\/(?:served\/(?:convert|stored)|table\/printers))\//
 
 /** The tests that are asked: of these rooms, of controllers and definitions in a service, and
  *  recordings. Tests of http and of processes were asked once, and noticed nothing more. */
 const asked =
-  /^dist\/test\/(?:lib\/(?:cluster|codec|kube|compose\/(?:controllers|definitions|applied-custom))\b|golden\/(?:admission|cases|cel-rules|drop|objects|openapi|outputs|shards|webhooks|write-replay)\.)/
+  /^dist\/test\/(?:(?:cel|writes|simulator|codec|kube|cli\/compose\/(?:controllers|definitions|applied-custom))\b|golden\/(?:admission|cases|cel-rules|drop|objects|openapi|outputs|shards|webhooks|write-replay)\.)/
 
 /** Tests that take longer are not asked: they would be, for each mutant that nothing else
  *  notices. */

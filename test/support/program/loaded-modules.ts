@@ -7,7 +7,7 @@ import { isMainThread } from 'node:worker_threads'
 
 const root = `file://${fileURLToPath(new URL('../../../', import.meta.url))}`
 
-/** The answer of the program: modules below dist/, such as `lib/cli.js`. */
+/** The answer of the program: modules below dist/, such as `lib/cli/cli.js`. */
 export interface LoadedModules {
   readonly loaded: readonly string[]
 }

@@ -2,7 +2,7 @@
  *  service does after a minute. */
 
 import type { Clock } from '../../../lib/base/clock.ts'
-import { systemClock } from '../../../lib/ops/system.ts'
+import { systemClock } from '../../../lib/cache/ops/system.ts'
 
 /** Timers are long from here on. */
 const longMs = 5_000

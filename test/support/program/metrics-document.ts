@@ -1,10 +1,10 @@
 /** deploy/METRICS.md: every metric with its labels and help, out of the registry of the program. */
 
-import { Metrics } from '../../../lib/ops/metrics.ts'
-import { ApiServerCounts } from '../../../lib/ops/metrics/apiserver/apiserver-counts.ts'
-import { families } from '../../../lib/ops/metrics/apiserver/families.ts'
-import { CertificateDates } from '../../../lib/ops/metrics/certificate-dates.ts'
-import { formerNames } from '../../../lib/ops/metrics/former-names.ts'
+import { Metrics } from '../../../lib/cache/ops/metrics.ts'
+import { ApiServerCounts } from '../../../lib/cache/ops/metrics/apiserver/apiserver-counts.ts'
+import { families } from '../../../lib/cache/ops/metrics/apiserver/families.ts'
+import { CertificateDates } from '../../../lib/cache/ops/metrics/certificate-dates.ts'
+import { formerNames } from '../../../lib/cache/ops/metrics/former-names.ts'
 
 /** The document with the metrics of now. */
 export async function metricsDocument(): Promise<string> {

@@ -1,8 +1,8 @@
 /** deploy/OPTIONS.md: the help of every command, made from the table that the program itself
  *  reads. */
 
-import { commands } from '../../../lib/commands/commands.ts'
-import { helpText } from '../../../lib/commands/help.ts'
+import { commands } from '../../../lib/cli/commands/commands.ts'
+import { helpText } from '../../../lib/cli/commands/help.ts'
 
 /** The document with the options of now. */
 export function optionsDocument(): string {

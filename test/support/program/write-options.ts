@@ -2,7 +2,7 @@
  *  deploy/grafana and the man page: `node dist/test/support/program/write-options.js`. */
 
 import { writeFileSync } from 'node:fs'
-import { manPage } from '../../../lib/commands/man.ts'
+import { manPage } from '../../../lib/cli/commands/man.ts'
 import { dashboardFile, dashboardJson, dashboards } from './dashboards/dashboards.ts'
 import { metricsDocument } from './metrics-document.ts'
 import { optionsDocument } from './options-document.ts'

@@ -15,6 +15,7 @@ import {
   readdirSync,
   rmSync,
   writeFileSync,
+  symlinkSync,
 } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -39,10 +40,15 @@ export function buildOneFile(arch: Architecture, folder: string): string {
   try {
     const lib = join(work, 'lib')
     cpSync('dist/lib', lib, { recursive: true })
+    linkPackages(work)
     showBundler(lib)
-    const main = bundle(join(lib, 'cli.js'), join(work, 'main.mjs'), 'esm')
+    const main = bundle(join(lib, 'cli/cli.js'), join(work, 'main.mjs'), 'esm')
     // A thread's text is evaluated, as a script and not as a module.
-    const thread = bundle(join(lib, 'commands/face-thread.js'), join(work, 'face-thread.js'), 'cjs')
+    const thread = bundle(
+      join(lib, 'cli/commands/face-thread.js'),
+      join(work, 'face-thread.js'),
+      'cjs',
+    )
     const config = join(work, 'config.json')
     const executable = nodeOfVersion(nodeVersion, arch)
     const asked = {
@@ -58,6 +64,15 @@ export function buildOneFile(arch: Architecture, folder: string): string {
     return output
   } finally {
     rmSync(work, { recursive: true, force: true })
+  }
+}
+
+/** The packages of the copy find each other by name. */
+function linkPackages(work: string): void {
+  const links = join(work, 'node_modules/@watchglass')
+  mkdirSync(links, { recursive: true })
+  for (const name of readdirSync(join(work, 'lib'))) {
+    symlinkSync(`../../lib/${name}`, join(links, name))
   }
 }
 
@@ -95,6 +110,7 @@ function dataFiles(lib: string): Record<string, string> {
   const files: Record<string, string> = {}
   for (const path of filesOf(lib, '.json')) {
     const name = basename(path)
+    if (name === 'package.json') continue
     if (files[name] !== undefined) throw new Error(`two data files have the name ${name}`)
     files[name] = path
   }

@@ -2,13 +2,13 @@
  *  its strategy, and then checked. */
 
 import { Slice } from '../../../lib/base/slice.ts'
-import { decodeBuiltIn } from '../../../lib/cluster/write/decode/body.ts'
-import type { FieldError } from '../../../lib/cluster/write/field-errors.ts'
-import { metadataOf } from '../../../lib/cluster/write/metadata.ts'
-import { strategyOf } from '../../../lib/cluster/write/strategies/strategy.ts'
-import { validateBuiltIn } from '../../../lib/cluster/write/validation/validate.ts'
-import type { WriteKind } from '../../../lib/cluster/write/write-kind.ts'
-import { type JsonObject, textFromTree } from '../../../lib/codec/json/tree.ts'
+import { decodeBuiltIn } from '../../../lib/writes/decode/body.ts'
+import type { FieldError } from '../../../lib/writes/field-errors.ts'
+import { metadataOf } from '../../../lib/writes/metadata.ts'
+import { strategyOf } from '../../../lib/writes/strategies/strategy.ts'
+import { validateBuiltIn } from '../../../lib/writes/validation/validate.ts'
+import type { WriteKind } from '../../../lib/writes/write-kind.ts'
+import { type JsonObject, textFromTree } from '../../../lib/go/json/tree.ts'
 import { type MessageType, schemaOf } from '../../../lib/codec/schema/schema.ts'
 import { SlowClock } from '../fake-clock.ts'
 

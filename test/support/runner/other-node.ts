@@ -4,7 +4,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { canSharePort } from '../../../lib/commands/plan/threads.ts'
+import { canSharePort } from '../../../lib/cli/commands/plan/threads.ts'
 
 /** The newest release of a version, such as 24 or 22.12: the path of its program, for this machine
  *  or another kind of processor. */

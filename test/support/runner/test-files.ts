@@ -8,7 +8,7 @@ import { dirname, join, normalize } from 'node:path'
 
 const processModules: ReadonlySet<string> = new Set(['node:child_process', 'node:worker_threads'])
 
-/** All test files as they are built, such as dist/test/lib/base/keys.test.js, in the order of their
+/** All test files as they are built, such as dist/test/base/keys.test.js, in the order of their
  *  names. Only those that have a source: dist may hold files of sources that are gone. */
 export function allTestFiles(): string[] {
   return readdirSync('test', { recursive: true, withFileTypes: true })

@@ -8,8 +8,8 @@ import { mutationsOf } from './mutations.ts'
 
 /** The quickest first. */
 const tests = [
-  'dist/test/lib/codec/schema/minors.test.js',
-  'dist/test/lib/cluster/admission/pod-resize.test.js',
+  'dist/test/codec/schema/minors.test.js',
+  'dist/test/writes/admission/pod-resize.test.js',
   'dist/test/golden/cases.test.js',
   'dist/test/golden/minors.test.js',
 ]

@@ -10,7 +10,7 @@ import {
 import {
   defaultIdentityHeaders,
   identityFromHeaders,
-} from '../../../lib/http/auth/identity-headers.ts'
+} from '../../../lib/cache/http/auth/identity-headers.ts'
 import { type Attributes, attributesOf } from '../../../lib/kube/request/attributes.ts'
 import { parseTarget } from '../../../lib/kube/request/request.ts'
 import { forbidden, forbiddenPath, statusJson, unauthorized } from '../../../lib/kube/status.ts'

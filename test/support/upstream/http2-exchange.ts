@@ -8,9 +8,14 @@ import {
   constants,
 } from 'node:http2'
 import type { Readable } from 'node:stream'
-import type { Exchange, OnFault, Peer, ResponseHeaders } from '../../../lib/http/server/exchange.ts'
-import { guarded } from '../../../lib/http/server/guarded.ts'
-import { peerOf } from '../../../lib/http/server/peer.ts'
+import type {
+  Exchange,
+  OnFault,
+  Peer,
+  ResponseHeaders,
+} from '../../../lib/cache/http/server/exchange.ts'
+import { guarded } from '../../../lib/cache/http/server/guarded.ts'
+import { peerOf } from '../../../lib/cache/http/server/peer.ts'
 
 const unknownPeer: Peer = {
   address: '',

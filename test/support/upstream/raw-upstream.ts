@@ -6,12 +6,12 @@ import type { IncomingHttpHeaders } from 'node:http'
 import * as net from 'node:net'
 import type { Test } from 'tap'
 import { Client } from 'undici'
-import { systemClock } from '../../../lib/ops/system.ts'
+import { systemClock } from '../../../lib/cache/ops/system.ts'
 import type { Clock } from '../../../lib/base/clock.ts'
-import { ConnectionPool } from '../../../lib/front/upstream/connection-pool.ts'
-import { UpstreamFailure } from '../../../lib/front/upstream/failure.ts'
-import { Forwarding, type SentRequest } from '../../../lib/front/upstream/forwarding.ts'
-import type { UpstreamServer } from '../../../lib/front/upstream/server.ts'
+import { ConnectionPool } from '../../../lib/proxy/upstream/connection-pool.ts'
+import { UpstreamFailure } from '../../../lib/proxy/upstream/failure.ts'
+import { Forwarding, type SentRequest } from '../../../lib/proxy/upstream/forwarding.ts'
+import type { UpstreamServer } from '../../../lib/proxy/upstream/server.ts'
 
 /** The answers of the server to what has come on a connection so far. */
 export type Script = (socket: net.Socket, text: string, connection: number) => void

@@ -1,7 +1,7 @@
 /** The objects that a recorded kube-apiserver has shown, as answers to the questions of the
  *  evidence: its own bytes of each item, put together to the list that is asked for. */
 
-import { NotExact } from '../../../lib/codec/not-exact.ts'
+import { NotExact } from '../../../lib/base/not-exact.ts'
 import { jsonFromProtobuf } from '../../../lib/codec/transcode/transcode.ts'
 import { bodyBytes, type Exchange, type Recording } from '../../golden/load.ts'
 import { ask } from '../http/served.ts'

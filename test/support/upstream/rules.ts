@@ -2,7 +2,7 @@
  *  are a value from the test, or the RBAC objects in etcd. */
 
 import { keyFromText, prefixRange } from '../../../lib/base/keys.ts'
-import { NotExact } from '../../../lib/codec/not-exact.ts'
+import { NotExact } from '../../../lib/base/not-exact.ts'
 import { jsonFromProtobuf } from '../../../lib/codec/transcode/transcode.ts'
 import type { Client } from '../../../lib/etcd/client.ts'
 import type { Identity } from '../../../lib/kube/access-review.ts'

@@ -1,6 +1,6 @@
 /** Makes the test upstream serve only some of its APIs. */
 
-import type { Service } from '../../../lib/compose/service.ts'
+import type { Service } from '../../../lib/cli/compose/service.ts'
 import { ask } from '../http/served.ts'
 import type { DirectAnswer, SeenRequest } from './answers.ts'
 

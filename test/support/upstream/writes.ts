@@ -4,9 +4,9 @@
 
 import { randomUUID } from 'node:crypto'
 import { keyFromText, prefixRange, singleKey } from '../../../lib/base/keys.ts'
-import { NotExact } from '../../../lib/codec/not-exact.ts'
+import { NotExact } from '../../../lib/base/not-exact.ts'
 import { jsonFromStored, protobufFromJson } from '../../../lib/codec/transcode/transcode.ts'
-import type { Service } from '../../../lib/compose/service.ts'
+import type { Service } from '../../../lib/cli/compose/service.ts'
 import type { Client } from '../../../lib/etcd/client.ts'
 import { parseTarget } from '../../../lib/kube/request/request.ts'
 import { groupVersionText } from '../../../lib/kube/resources/resource.ts'

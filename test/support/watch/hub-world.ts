@@ -6,9 +6,9 @@ import { type Revision, revision } from '../../../lib/base/revision.ts'
 import { type Change, type Event, KeyValue, noLease } from '../../../lib/store/event.ts'
 import type { HistoryBounds } from '../../../lib/store/history.ts'
 import { Keyspace } from '../../../lib/store/keyspace.ts'
-import type { Framed, RequiredTerms, AudienceSpec } from '../../../lib/watch/audience.ts'
-import { Hub } from '../../../lib/watch/hub.ts'
-import type { Watcher, WatcherSink } from '../../../lib/watch/watcher.ts'
+import type { Framed, RequiredTerms, AudienceSpec } from '../../../lib/store/watch/audience.ts'
+import { Hub } from '../../../lib/store/watch/hub.ts'
+import type { Watcher, WatcherSink } from '../../../lib/store/watch/watcher.ts'
 
 /** Keeps everything. */
 export const roomy: HistoryBounds = { maxBatches: 1_000, maxAgeMs: 1e9, maxBytes: 1e9 }

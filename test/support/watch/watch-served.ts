@@ -1,7 +1,7 @@
 /** Watches of a service in this process: config maps are written, and streams read. */
 
 import { keyFromText, singleKey } from '../../../lib/base/keys.ts'
-import { NotExact } from '../../../lib/codec/not-exact.ts'
+import { NotExact } from '../../../lib/base/not-exact.ts'
 import { protobufFromJson } from '../../../lib/codec/transcode/transcode.ts'
 import { caughtUp, type Served } from '../http/served.ts'
 import { openWatch, type WatchRequest, type WatchResponse } from './watch-client.ts'

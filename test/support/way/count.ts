@@ -5,7 +5,8 @@
 import { Session } from 'node:inspector/promises'
 import { fileURLToPath } from 'node:url'
 
-/** Functions that have run, as `lib/http/handler/handler.js answer 4711`: file, name, place. */
+/** Functions that have run, as `lib/cache/http/handler/handler.js answer 4711`: file, name,
+ *  place. */
 export type Ran = readonly string[]
 
 const session = new Session()

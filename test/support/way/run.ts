@@ -183,7 +183,7 @@ async function start(kind: string): Promise<Program> {
 }
 
 async function startOne(args: readonly string[]): Promise<Program> {
-  const cli = fileURLToPath(new URL('../../../lib/cli.js', import.meta.url))
+  const cli = fileURLToPath(new URL('../../../lib/cli/cli.js', import.meta.url))
   const count = `--import=${new URL('count.js', import.meta.url).href}`
   const child = spawn(
     process.execPath,

@@ -5,7 +5,7 @@
  *  truth, and dates) and when no character in it means something at its place. The rules for
  *  characters are libyaml's. */
 
-import { goFloat } from '../../../go/float.ts'
+import { goFloat } from '@watchglass/go'
 
 /** The styles of a text. */
 export type ScalarStyle = 'plain' | 'single' | 'double' | 'literal'

@@ -1,7 +1,7 @@
 /** Makers of objects for both conversions of a HorizontalPodAutoscaler: autoscalers.ts and
  *  upgrade-autoscaler.ts. */
 
-import { type JsonObject, type JsonValue, memberOf } from '../../json/tree.ts'
+import { type JsonObject, type JsonValue, memberOf } from '@watchglass/go'
 
 export type Members = Readonly<Record<string, JsonValue | undefined>>
 

@@ -3,15 +3,15 @@
  *  conditions as they are, and the behavior in the spelling of Go's internal type. */
 
 import {
+  itemsOf,
   JsonNumber,
   type JsonObject,
   type JsonValue,
-  itemsOf,
   memberAt,
   memberOf,
   textInOrder,
-} from '../../json/tree.ts'
-import { NotExact } from '../../not-exact.ts'
+} from '@watchglass/go'
+import { NotExact } from '@watchglass/base'
 import type { Schema } from '../../schema/schema.ts'
 import { asObject, convertParts, type Members, objectOf } from './autoscaler-members.ts'
 

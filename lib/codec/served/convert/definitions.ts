@@ -4,7 +4,7 @@
  *  v1beta1 hoists to the top what is the same in all versions; v1 has it in each. Values of any
  *  type (defaults, examples, enums) go through Go maps on the way, and come out sorted. */
 
-import { type JsonObject, type JsonValue, itemsOf, memberOf, sortTree } from '../../json/tree.ts'
+import { itemsOf, type JsonObject, type JsonValue, memberOf, sortTree } from '@watchglass/go'
 
 /** Changes the definition in place. It may be of v1 already; then only its values are put in
  *  order. */

@@ -1,10 +1,8 @@
 /** An Event of the core group as events.k8s.io/v1 serves it: the same messages under other
  *  numbers. */
 
-import { type ByteWriter, appendVarint } from '../../../wire/byte-writer.ts'
-import { NotExact } from '../../not-exact.ts'
+import { appendVarint, type ByteWriter, NotExact, WireReader } from '@watchglass/base'
 import type { StoredValue } from '../../stored-value.ts'
-import { WireReader } from '../../../wire/reader.ts'
 
 /** By number in core/v1.Event, the number in events.k8s.io/v1: message becomes note, involvedObject
  *  regarding, reportingComponent reportingController; source, both timestamps and count are

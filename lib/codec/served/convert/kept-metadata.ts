@@ -2,10 +2,8 @@
  *  that are there and zero, do not survive that way. Conversions and defaults change no more of it
  *  than labels and annotations. */
 
-import { WireReader, wireBytes } from '../../../wire/reader.ts'
-import { appendVarint, ByteWriter } from '../../../wire/byte-writer.ts'
+import { appendVarint, ByteWriter, NotExact, wireBytes, WireReader } from '@watchglass/base'
 import { findMetadata, readEnvelope } from '../../transcode/envelope.ts'
-import { NotExact } from '../../not-exact.ts'
 import type { StoredValue } from '../../stored-value.ts'
 
 /** The field numbers in ObjectMeta: one behind the other. */

@@ -9,8 +9,8 @@ import {
   type JsonValue,
   memberOf,
   parseTree,
-} from '../../json/tree.ts'
-import { NotExact, giveUp } from '../../not-exact.ts'
+} from '@watchglass/go'
+import { giveUp, NotExact } from '@watchglass/base'
 import type { Schema } from '../../schema/schema.ts'
 import { asObject, convertParts, isAbsent, type Members, objectOf } from './autoscaler-members.ts'
 import { ownAnnotations, prefix } from './autoscalers.ts'

@@ -2,7 +2,7 @@
  *  webhooks (a wing) keeps here what they have made, once for each stored object and version and as
  *  long as the object is held; whoever writes objects finds it. */
 
-import { NotExact } from '../../not-exact.ts'
+import { NotExact } from '@watchglass/base'
 import type { StoredValue } from '../../stored-value.ts'
 
 /** A version of a definition: what another revision of it makes is another thing. */

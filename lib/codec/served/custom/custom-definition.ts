@@ -3,16 +3,16 @@
  *  come out alike. */
 
 import { type ConvertedBy, type CustomDefinitionParts, CustomKind } from './custom.ts'
-import { NotExact } from '../../not-exact.ts'
-import type { StoredValue } from '../../stored-value.ts'
 import {
   isObject,
   listOf,
   memberOf,
+  NotExact,
   objectOf,
   textOf,
   type UntypedObject,
-} from '../../../base/untyped.ts'
+} from '@watchglass/base'
+import type { StoredValue } from '../../stored-value.ts'
 
 /** The contents of a definition. Strings that are missing are empty. */
 export interface StoredDefinition {

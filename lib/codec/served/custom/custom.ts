@@ -1,18 +1,22 @@
 /** The served form of a stored custom resource, which is JSON. */
 
-import { type ByteWriter, appendText } from '../../../wire/byte-writer.ts'
-import { noteEffort } from '../../../base/slice.ts'
+import {
+  appendText,
+  type ByteWriter,
+  equalBytes,
+  noteEffort,
+  NotExact,
+  textFromBytes,
+} from '@watchglass/base'
 import { VerifiedLayouts } from '../../json/verified-layouts.ts'
 import { JsonVerifier, type VerifyOptions } from '../../json/verify.ts'
 import { appendSpliced } from '../../json/splice.ts'
-import { type JsonObject, parseTree, textFromTree, treeBytesPerEffort } from '../../json/tree.ts'
-import { NotExact } from '../../not-exact.ts'
+import { type JsonObject, parseTree, textFromTree, treeBytesPerEffort } from '@watchglass/go'
 import { NeedsConversion } from './converted-objects.ts'
 import { applyDefaults, coerceEmbedded, dropNulls, prune } from '../structural/apply.ts'
 import { rootMetadataNode } from '../structural/object-meta-node.ts'
 import { normaliseObjectMeta } from '../structural/object-meta.ts'
 import { type StructuralNode, compileRoot, verifyNodeOf } from '../structural/schema.ts'
-import { equalBytes, textFromBytes } from '../../text.ts'
 import type { StoredValue } from '../../stored-value.ts'
 
 /** The part of a CustomResourceDefinition that decides how its objects are read. */

@@ -2,8 +2,13 @@
  *  read-defaults.json, and those that it has in words (special-defaults.ts). What a kube-apiserver
  *  wrote has them already; this is for what was written by others. */
 
-import { JsonNumber, type JsonObject, type JsonValue, memberOf } from '../../json/tree.ts'
-import { roundedToThousandths } from '../../../go/quantity.ts'
+import {
+  JsonNumber,
+  type JsonObject,
+  type JsonValue,
+  memberOf,
+  roundedToThousandths,
+} from '@watchglass/go'
 import { type Field, type MessageType, type ReadDefault, perSchema } from '../../schema/schema.ts'
 import { type MessagePlace, applySpecialDefaults } from './special-defaults.ts'
 import { membersOf } from './typed-json.ts'

@@ -5,9 +5,8 @@
  *  wrote. */
 
 import { appendEnvelope, readEnvelope } from '../../transcode/envelope.ts'
-import { ByteWriter } from '../../../wire/byte-writer.ts'
-import { GiveUp, NotExact, giveUp } from '../../not-exact.ts'
-import { type JsonObject, parseDocument } from '../../json/tree.ts'
+import { ByteWriter, giveUp, GiveUp, NotExact } from '@watchglass/base'
+import { type JsonObject, parseDocument } from '@watchglass/go'
 import { type MessageType, type Schema, perSchema } from '../../schema/schema.ts'
 import type { StoredValue } from '../../stored-value.ts'
 import { appendProtobuf, jsonFromProtobuf } from '../../transcode/transcode.ts'

@@ -2,9 +2,16 @@
  *  internal types change. What is not here (the addresses of services) is noticed by the checks of
  *  the view afterwards: then the object is not exact. */
 
-import { JsonNumber, type JsonObject, type JsonValue, memberAt, memberOf } from '../../json/tree.ts'
-import { quantityNanos, sumOfQuantities } from '../../../go/quantity.ts'
-import { giveUp } from '../../not-exact.ts'
+import {
+  JsonNumber,
+  type JsonObject,
+  type JsonValue,
+  memberAt,
+  memberOf,
+  quantityNanos,
+  sumOfQuantities,
+} from '@watchglass/go'
+import { giveUp } from '@watchglass/base'
 import { isLatestImage } from './image-reference.ts'
 import type { MessageType } from '../../schema/schema.ts'
 

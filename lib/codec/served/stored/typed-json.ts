@@ -7,14 +7,14 @@
  *  - a member that stands there twice: Go merges some of them
  *  - a number that is not whole where a whole one belongs, and a null in a list */
 
-import { goJsonString } from '../../../go/text.ts'
 import {
+  goJsonString,
   JsonNumber,
   type JsonObject,
   type JsonValue,
   type ParsedDocument,
-} from '../../json/tree.ts'
-import { giveUp } from '../../not-exact.ts'
+} from '@watchglass/go'
+import { giveUp } from '@watchglass/base'
 import { type Field, type MessageType, perSchema } from '../../schema/schema.ts'
 
 /** The JSON text that stands for itself: raw JSON inside an object. */

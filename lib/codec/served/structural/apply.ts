@@ -6,9 +6,8 @@
  *  pruning, and defaults are filled in last, so that a null that is not allowed becomes the
  *  default. */
 
-import { noteEffort } from '../../../base/slice.ts'
-import { JsonNumber, type JsonValue, copyTree, treeBytesPerEffort } from '../../json/tree.ts'
-import { GiveUp, giveUp, NotExact } from '../../not-exact.ts'
+import { giveUp, GiveUp, noteEffort, NotExact } from '@watchglass/base'
+import { copyTree, JsonNumber, type JsonValue, treeBytesPerEffort } from '@watchglass/go'
 import { normaliseObjectMeta } from './object-meta.ts'
 import { type StructuralNode, typeAndObjectMeta, unspecified } from './schema.ts'
 

@@ -2,9 +2,8 @@
  *  go, members have their type. The slow way beside object-meta-node.ts, for metadata that a
  *  kube-apiserver would not have stored so. */
 
-import { isCanonicalTime } from '../../../go/time.ts'
-import { JsonNumber, type JsonObject, type JsonValue } from '../../json/tree.ts'
-import { NotExact } from '../../not-exact.ts'
+import { isCanonicalTime, JsonNumber, type JsonObject, type JsonValue } from '@watchglass/go'
+import { NotExact } from '@watchglass/base'
 
 /** The value that the typed field has, or that we cannot tell; undefined where it is empty, and so
  *  left out. */

@@ -2,8 +2,8 @@
  *  it reads an object. Types, formats and validations are checked on writes, and mean nothing here;
  *  neither does int-or-string. */
 
-import { isObject } from '../../../base/untyped.ts'
-import { JsonNumber, type JsonValue, textFromTree, treeMaxDepth } from '../../json/tree.ts'
+import { isObject } from '@watchglass/base'
+import { JsonNumber, type JsonValue, textFromTree, treeMaxDepth } from '@watchglass/go'
 import { VerifyNode } from '../../json/verify-node.ts'
 import { embeddedMetadataNode } from './object-meta-node.ts'
 

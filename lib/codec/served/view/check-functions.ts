@@ -3,9 +3,8 @@
  *  further in is found when it is written. */
 
 import { minors, schemaOf } from '../../schema/schema.ts'
-import { giveUp } from '../../not-exact.ts'
+import { giveUp, wireBytes, WireReader, wireVarint } from '@watchglass/base'
 import { type DecodeState } from '../../transcode/decode/state.ts'
-import { WireReader, wireBytes, wireVarint } from '../../../wire/reader.ts'
 
 /** A window of the input; -1 where there is none. */
 export interface Window {

@@ -11,10 +11,9 @@ import { scalarMember, specialMember } from '../../transcode/decode/member-sourc
 import { isRecursive, runtime } from '../../transcode/decode/runtime.ts'
 import { scanSource, variablesSource } from '../../transcode/decode/scan-source.ts'
 import { lengthSource, tagOf, tagTestSource } from '../../transcode/decode/source.ts'
-import { canonicalQuantity, isPlainQuantity } from '../../../go/quantity.ts'
-import { giveUp } from '../../not-exact.ts'
+import { canonicalQuantity, isPlainQuantity } from '@watchglass/go'
+import { giveUp, wireBytes } from '@watchglass/base'
 import { type DecodeState } from '../../transcode/decode/state.ts'
-import { wireBytes } from '../../../wire/reader.ts'
 import { viewAdditions } from './additions.ts'
 import { textOf, windowOf } from './check-functions.ts'
 

@@ -5,7 +5,7 @@
 
 import type { Behaviour, MessageType } from '../../schema/schema.ts'
 import type { DecodeState } from '../../transcode/decode/state.ts'
-import { WireReader } from '../../../wire/reader.ts'
+import { WireReader } from '@watchglass/base'
 import {
   type Window,
   isSame,

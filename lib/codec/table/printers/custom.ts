@@ -6,19 +6,21 @@
 import { KeyTable } from '../../json/key-table.ts'
 import { JsonMembers } from '../../json/members.ts'
 import {
+  goFloat,
+  goJsonString,
+  goParseInt,
   JsonNumber,
   type JsonValue,
   memberOf,
+  millisecondsFromText,
   parseTree,
   textFromTree,
   treeMaxDepth,
-} from '../../json/tree.ts'
-import { GiveUp, giveUp, NotExact } from '../../not-exact.ts'
-import { goFloat } from '../../../go/float.ts'
+  zeroTime,
+} from '@watchglass/go'
+import { giveUp, GiveUp, NotExact } from '@watchglass/base'
 import type { CustomColumn } from '../../output-kind.ts'
 import type { StoredValue } from '../../stored-value.ts'
-import { goJsonString, goParseInt } from '../../../go/text.ts'
-import { millisecondsFromText, zeroTime } from '../../../go/time.ts'
 import { since } from '../format.ts'
 import { type Path, parseJsonPath } from '../json-path.ts'
 import { evaluateJsonPath, type PathValue } from '../json-path-values.ts'

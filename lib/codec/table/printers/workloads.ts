@@ -1,6 +1,6 @@
 /** Workloads: replica counts, jobs, their containers and selectors. */
 
-import { zeroTime } from '../../../go/time.ts'
+import { zeroTime } from '@watchglass/go'
 import {
   type Container,
   type LabelSelector,

@@ -8,7 +8,7 @@
  *  Every member is written with a comma before it; the first one's becomes the opening brace. */
 
 import type { Field, MessageType } from '../../schema/schema.ts'
-import { wireBytes } from '../../../wire/reader.ts'
+import { wireBytes } from '@watchglass/base'
 import { type MemberSource, scalarMember, specialMember, valueSource } from './member-source.ts'
 import { scanSource, variablesSource, wireOf } from './scan-source.ts'
 import { lengthSource, putSource, roomSource, tagOf, tagTestSource } from './source.ts'

@@ -6,9 +6,8 @@
  *  Compiling one takes some tenths of a millisecond, and a cluster uses few of the 1,200 types, so
  *  none is compiled before it is met. */
 
-import type { Steps } from '../../../base/slice.ts'
+import { type Steps, wireBytes } from '@watchglass/base'
 import type { Field, MessageType } from '../../schema/schema.ts'
-import { wireBytes } from '../../../wire/reader.ts'
 import {
   type DecoderContext,
   type Preset,

@@ -1,7 +1,7 @@
 /** Texts and bytes as Go's JSON encoder writes them (FORMAT.md, section 3). All are `WriteValue`s,
  *  and rely on the room that those are promised. */
 
-import { utf8Length } from '../../../go/text.ts'
+import { utf8Length } from '@watchglass/go'
 import type { DecodeState } from './state.ts'
 
 /** The escapes of bytes in a JSON text: 0 stays as it is, 1 is written as `\u00xx`, 2 belongs to a

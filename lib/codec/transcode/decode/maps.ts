@@ -4,7 +4,7 @@
 
 import { writeText } from './json-text.ts'
 import { readLength } from './numbers.ts'
-import { giveUp } from '../../not-exact.ts'
+import { giveUp } from '@watchglass/base'
 import { type DecodeState, type WriteValue, slackBytes } from './state.ts'
 
 /** A function that writes the map whose entries carry `tag`: from the first entry's tag to the last

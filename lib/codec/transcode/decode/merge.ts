@@ -3,10 +3,8 @@
  *  reading their bytes one after the other. So they are joined first, and the result is read like
  *  any other. */
 
-import { appendVarint, ByteWriter } from '../../../wire/byte-writer.ts'
+import { appendVarint, ByteWriter, giveUp, wireBytes, WireReader } from '@watchglass/base'
 import type { Field, MessageType } from '../../schema/schema.ts'
-import { WireReader, wireBytes } from '../../../wire/reader.ts'
-import { giveUp } from '../../not-exact.ts'
 import { maxDepth } from './state.ts'
 
 /** The same message with every single message field in one piece, at all levels. Takes time and

@@ -2,7 +2,7 @@
  *  field holds them all, is read too, as every decoder must. */
 
 import type { Field } from '../../schema/schema.ts'
-import { WireReader, wireBytes } from '../../../wire/reader.ts'
+import { wireBytes, WireReader } from '@watchglass/base'
 import { isNonZero64, skipVarint, writeInt32, writeInt64 } from './numbers.ts'
 import { type DecodeState, type WriteValue } from './state.ts'
 

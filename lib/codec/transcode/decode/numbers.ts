@@ -2,8 +2,7 @@
  *  Positions were checked against the end of the message when its fields were found, so the writers
  *  here need no end. */
 
-import { giveUp } from '../../not-exact.ts'
-import { lowBits, varintEnd } from '../../../wire/varint.ts'
+import { giveUp, lowBits, varintEnd } from '@watchglass/base'
 import type { DecodeState } from './state.ts'
 
 /** Reads a length and sets `out.at` to the position after it; gives up if that many bytes do not

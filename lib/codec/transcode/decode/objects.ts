@@ -1,8 +1,7 @@
 /** Writes one whole object as JSON by a compiled function, with what stands before its fields, and
  *  turns giving up into a result. */
 
-import type { ByteWriter } from '../../../wire/byte-writer.ts'
-import { GiveUp, NotExact } from '../../not-exact.ts'
+import { type ByteWriter, GiveUp, NotExact } from '@watchglass/base'
 import type { MessageType } from '../../schema/schema.ts'
 import { mergeRepeated } from './merge.ts'
 import { DecodeState, type WriteValue } from './state.ts'

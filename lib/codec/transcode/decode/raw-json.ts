@@ -4,8 +4,8 @@
  *  a text that is no JSON would break the object around it. */
 
 import { needsChange } from './json-text.ts'
-import { numberEnd } from '../../json/tape.ts'
-import { giveUp } from '../../not-exact.ts'
+import { numberEnd } from '@watchglass/go'
+import { giveUp } from '@watchglass/base'
 import { type DecodeState } from './state.ts'
 
 /** Writes the text from `start` to `end`, which must be one JSON value. */

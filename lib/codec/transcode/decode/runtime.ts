@@ -2,12 +2,11 @@
  *  schema. */
 
 import type { MessageType } from '../../schema/schema.ts'
-import { WireReader } from '../../../wire/reader.ts'
+import { giveUp, giveUpOnRepetition, WireReader } from '@watchglass/base'
 import { writeAscii, writeBase64, writeText } from './json-text.ts'
 import { seekTag, writeQuotedText } from './maps.ts'
 import * as numbers from './numbers.ts'
 import { writeIntOrString, writeJson, writeQuantity, writeRawExtension } from './specials.ts'
-import { giveUp, giveUpOnRepetition } from '../../not-exact.ts'
 import { type DecodeState, type WriteValue, maxDepth } from './state.ts'
 import { isZeroTime, writeMicroTime, writeTime } from './times.ts'
 

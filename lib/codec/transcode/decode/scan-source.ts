@@ -2,7 +2,7 @@
  *  with. */
 
 import type { Field, MessageType } from '../../schema/schema.ts'
-import { wireBytes, wireFixed64, wireVarint } from '../../../wire/reader.ts'
+import { wireBytes, wireFixed64, wireVarint } from '@watchglass/base'
 import { lengthSource, skipSource, tagOf } from './source.ts'
 
 /** Source that declares the variables of a scan, for every field where it begins and ends. */

@@ -3,9 +3,9 @@
 
 import { writeText } from './json-text.ts'
 import { isNonZero64, readLength, readLow, readSafe, skipVarint, writeSafe } from './numbers.ts'
-import { canonicalQuantity, isPlainQuantity } from '../../../go/quantity.ts'
+import { canonicalQuantity, isPlainQuantity } from '@watchglass/go'
 import { writeRawJson } from './raw-json.ts'
-import { giveUp } from '../../not-exact.ts'
+import { giveUp } from '@watchglass/base'
 import { type DecodeState } from './state.ts'
 
 /** Writes a quantity with its quotes, in canonical form. */

@@ -1,7 +1,7 @@
 /** The state that compiled functions of a conversion share: the input, the output, and how they
  *  give up. */
 
-import { ByteWriter } from '../../../wire/byte-writer.ts'
+import { ByteWriter } from '@watchglass/base'
 
 const noInput = new Uint8Array(0)
 const noInputView = new DataView(noInput.buffer)

@@ -2,9 +2,9 @@
  *  empty message, and the first second of year 1, are Go's zero time, which is `null`. */
 
 import { readLow, readSafe, skipVarint } from './numbers.ts'
-import { giveUp } from '../../not-exact.ts'
+import { giveUp } from '@watchglass/base'
 import type { DecodeState } from './state.ts'
-import { dateFromDays, zeroSeconds } from '../../../go/time.ts'
+import { dateFromDays, zeroSeconds } from '@watchglass/go'
 
 /** The first second of year 10000, which RFC 3339 cannot write. */
 const endSeconds = 253_402_300_800

@@ -4,7 +4,7 @@
 
 import { type EncodeValue, expectKind, isPresent } from './encode-values.ts'
 import type { EncodeState } from './state.ts'
-import { jsonObject } from '../../json/tape.ts'
+import { jsonObject } from '@watchglass/go'
 
 /** The places of an entry, tag included, and of its key in the output. */
 interface WrittenEntry {

@@ -2,9 +2,9 @@
  *  (FORMAT.md, section 2). Writers of length-delimited values write the bytes without the
  *  length. */
 
-import { canonicalQuantity } from '../../../go/quantity.ts'
-import type { EncodeState } from './state.ts'
 import {
+  canonicalQuantity,
+  hasMicros,
   jsonArray,
   jsonFalse,
   jsonNull,
@@ -12,9 +12,11 @@ import {
   jsonPlainText,
   jsonText,
   jsonTrue,
-} from '../../json/tape.ts'
-import { giveUp } from '../../not-exact.ts'
-import { hasMicros, momentFromText, zeroSeconds } from '../../../go/time.ts'
+  momentFromText,
+  zeroSeconds,
+} from '@watchglass/go'
+import type { EncodeState } from './state.ts'
+import { giveUp } from '@watchglass/base'
 
 /** Writes the value of a node; node -1 stands for a value that is not there. */
 export type EncodeValue = (state: EncodeState, node: number) => void

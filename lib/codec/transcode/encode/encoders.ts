@@ -5,7 +5,7 @@
  *  what is a pointer, a list, a map or bytes is written when it is there (FORMAT.md, section 3). */
 
 import type { Field, MessageType, Schema } from '../../schema/schema.ts'
-import { wireBytes, wireFixed64, wireVarint } from '../../../wire/reader.ts'
+import { giveUp, wireBytes, wireFixed64, wireVarint } from '@watchglass/base'
 import { createMapEncoder } from './encode-maps.ts'
 import {
   type EncodeValue,
@@ -15,16 +15,8 @@ import {
   windowEncoders,
 } from './encode-values.ts'
 import { EncodeState } from './state.ts'
-import {
-  jsonArray,
-  jsonFalse,
-  jsonObject,
-  jsonPlainText,
-  jsonText,
-  jsonTrue,
-} from '../../json/tape.ts'
+import { jsonArray, jsonFalse, jsonObject, jsonPlainText, jsonText, jsonTrue } from '@watchglass/go'
 import { tagOf } from '../decode/source.ts'
-import { giveUp } from '../../not-exact.ts'
 import { maxDepth } from '../decode/state.ts'
 
 /** The function that writes the fields of a message of this type from the object that a node is;

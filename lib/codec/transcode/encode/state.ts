@@ -1,10 +1,7 @@
 /** The state of a conversion from JSON to protobuf, and the values that it writes. */
 
-import { ByteWriter } from '../../../wire/byte-writer.ts'
-import { utf8Length } from '../../../go/text.ts'
-import { JsonTape, jsonNumber, jsonPlainText, jsonText } from '../../json/tape.ts'
-import { giveUp } from '../../not-exact.ts'
-import { bigVarint, varintLength, writeVarint } from '../../../wire/varint.ts'
+import { bigVarint, ByteWriter, giveUp, varintLength, writeVarint } from '@watchglass/base'
+import { jsonNumber, jsonPlainText, JsonTape, jsonText, utf8Length } from '@watchglass/go'
 
 /** A conversion under way: the input as a tape, the output, and where members were found. */
 export class EncodeState extends ByteWriter {

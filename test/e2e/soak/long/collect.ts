@@ -38,7 +38,7 @@ function leftWhenForced(): () => number {
   return () => {
     collect()
     // What is outside of the heap shows in the size of the process. V8 also counts what has
-    // addresses only (lib/ops/released-memory.ts).
+    // addresses only (lib/cache/ops/released-memory.ts).
     return process.memoryUsage().heapUsed
   }
 }

@@ -1,20 +1,20 @@
 /** A server of writes in memory that is asked as a kube-apiserver is, by method and path, with all
  *  plugins of admission: for episodes that were recorded from one. */
 
-import { keyPairProblem } from '../../../../lib/cluster/texts/key-pairs.ts'
-import { createAdmission } from '../../../../lib/cluster/admission/chain.ts'
-import { runWrite } from '../../../../lib/cluster/write/operations/run-write.ts'
+import { keyPairProblem } from '../../../../lib/go/x509/key-pairs.ts'
+import { createAdmission } from '../../../../lib/writes/admission/chain.ts'
+import { runWrite } from '../../../../lib/writes/operations/run-write.ts'
 import type {
   WriteClock,
   Written,
   WriteSession,
-} from '../../../../lib/cluster/write/operations/session.ts'
-import { NotExact } from '../../../../lib/codec/not-exact.ts'
-import { textFromTree } from '../../../../lib/codec/json/tree.ts'
+} from '../../../../lib/writes/operations/session.ts'
+import { NotExact } from '../../../../lib/base/not-exact.ts'
+import { textFromTree } from '../../../../lib/go/json/tree.ts'
 import { parseQuery, type Verb } from '../../../../lib/kube/request/request.ts'
 import { scaleBody } from '../../../../lib/kube/scale.ts'
 import { StatusError, statusJson } from '../../../../lib/kube/status.ts'
-import { successJson } from '../../../../lib/cluster/api/success.ts'
+import { successJson } from '../../../../lib/simulator/api/success.ts'
 import { MemoryStore, sessionsOver } from './memory-store.ts'
 import { StoredAccess } from './stored-access.ts'
 

@@ -16,11 +16,11 @@ import {
   type Admission,
   type WriteServices,
   WriteSession,
-} from '../../../../lib/cluster/write/operations/session.ts'
-import { createAdmission } from '../../../../lib/cluster/admission/chain.ts'
-import type { WriteStore } from '../../../../lib/cluster/write/store.ts'
+} from '../../../../lib/writes/operations/session.ts'
+import { createAdmission } from '../../../../lib/writes/admission/chain.ts'
+import type { WriteStore } from '../../../../lib/writes/store.ts'
 import type { Identity } from '../../../../lib/kube/access-review.ts'
-import { digests } from '../../../../lib/ops/digests.ts'
+import { digests } from '../../../../lib/cache/ops/digests.ts'
 import { KeyValue, noLease } from '../../../../lib/store/event.ts'
 
 export class MemoryStore implements WriteStore {

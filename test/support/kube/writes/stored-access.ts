@@ -7,7 +7,7 @@ import {
   bindingOf,
   type PolicyRule,
   rulesOf,
-} from '../../../../lib/cluster/rbac/policy.ts'
+} from '../../../../lib/writes/rbac/policy.ts'
 import {
   authorize,
   type Decision,
@@ -15,13 +15,13 @@ import {
   type Policy,
   referredRules,
   rulesFor,
-} from '../../../../lib/cluster/rbac/rbac.ts'
+} from '../../../../lib/writes/rbac/rbac.ts'
 import type {
   IssuedToken,
   ReviewedToken,
   TokenOrder,
   WriteAccess,
-} from '../../../../lib/cluster/write/write-access.ts'
+} from '../../../../lib/writes/write-access.ts'
 import { jsonFromStored } from '../../../../lib/codec/transcode/transcode.ts'
 import type { Identity } from '../../../../lib/kube/access-review.ts'
 import type { MemoryStore } from './memory-store.ts'

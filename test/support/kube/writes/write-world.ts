@@ -2,9 +2,9 @@
  *  what is answered and what is stored. */
 
 import type { Key } from '../../../../lib/base/keys.ts'
-import { runWrite } from '../../../../lib/cluster/write/operations/run-write.ts'
-import type { WriteAccess } from '../../../../lib/cluster/write/write-access.ts'
-import { textFromTree } from '../../../../lib/codec/json/tree.ts'
+import { runWrite } from '../../../../lib/writes/operations/run-write.ts'
+import type { WriteAccess } from '../../../../lib/writes/write-access.ts'
+import { textFromTree } from '../../../../lib/go/json/tree.ts'
 import { jsonFromStored, protobufFromJson } from '../../../../lib/codec/transcode/transcode.ts'
 import { type Verb, parseQuery } from '../../../../lib/kube/request/request.ts'
 import type { StatusError } from '../../../../lib/kube/status.ts'

@@ -1,0 +1,82 @@
+/** Authorizes a request before any byte of its response. */
+
+import { type Clock, type Soon, unreachable } from '@watchglass/base'
+import { attributesOf, type PassReason, unauthorized } from '@watchglass/kube'
+import type { RequestContext } from '../exchange/request-context.ts'
+import { bearerToken } from './caller.ts'
+import type { Gate, Verdict } from './gate.ts'
+
+/** True if the request may be answered here, at once if that is known. A reason if it passes;
+ *  undefined if it was refused. */
+export function admit(
+  context: RequestContext,
+  gate: Gate,
+  clock: Clock,
+): Soon<true | PassReason | undefined> {
+  const { exchange, target } = context
+  const verdict = gate.authorize(exchange, attributesOf(exchange.method, target))
+  if (!(verdict instanceof Promise)) return follow(verdict, context)
+  return verdict.then(decided => {
+    context.reviewMs = clock.monotonicMs() - context.startMs
+    return follow(decided, context)
+  })
+}
+
+/** For a path that needs no authorization. kube-apiserver asks first who it is, so that credentials
+ *  of nobody are refused here, too. Health is told to all others, also while the server of reviews
+ *  fails or takes long: whoever probes this process must not have it restarted for that. */
+export function admitPublic(
+  context: RequestContext,
+  gate: Gate,
+  clock: Clock,
+): Soon<true | PassReason | undefined> {
+  const { exchange, target } = context
+  const hasCredentials = bearerToken(exchange.headers.authorization) !== undefined
+  if (!hasCredentials && !exchange.peer.hasRefusedCertificate()) return true
+  const verdict = gate.authorize(exchange, attributesOf(exchange.method, target))
+  const decide = (one: Verdict | undefined): true | PassReason | undefined =>
+    one?.type === 'refuse' && one.status.code === unauthorized.code ? follow(one, context) : true
+  if (!(verdict instanceof Promise)) return decide(verdict)
+  return within(askedMaxMs, verdict, clock).then(decide)
+}
+
+/** The time that a probe waits at most; probes of Kubernetes have a second by default. */
+const askedMaxMs = 500
+
+/** Undefined if it is not known by then. */
+function within(ms: number, verdict: Promise<Verdict>, clock: Clock): Promise<Verdict | undefined> {
+  return new Promise(resolve => {
+    const cancel = clock.setTimer(ms, () => resolve(undefined))
+    void verdict.then(known => {
+      cancel()
+      resolve(known)
+    })
+  })
+}
+
+function follow(verdict: Verdict, context: RequestContext): true | PassReason | undefined {
+  switch (verdict.type) {
+    case 'granted':
+      context.grant = verdict.grant
+      context.authorizedBy = verdict.reason
+      context.exchange.accept()
+      return true
+    case 'refuse':
+      context.authorizedBy = verdict.reason
+      context.refusedUser = verdict.impersonated
+      context.reply.status(verdict.status)
+      return undefined
+    case 'pass':
+      return verdict.reason
+    default:
+      return unreachable(verdict)
+  }
+}
+
+/** The endpoints of health checks, which need no authorization, like upstream's own: the kubelet
+ *  probes them without a token. */
+export const healthPaths: readonly string[] = ['/healthz', '/livez', '/readyz']
+
+export function isPublic(path: string): boolean {
+  return healthPaths.includes(path)
+}

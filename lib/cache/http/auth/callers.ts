@@ -1,0 +1,160 @@
+/** Finds out who sent a request: by a client certificate, by the headers of a front proxy, or by
+ *  a token, which only the upstream can verify. The order is upstream's: what is verified here
+ *  comes before a token. */
+
+import type { X509Certificate } from 'node:crypto'
+import type { DetailedPeerCertificate } from 'node:tls'
+import type { Clock } from '@watchglass/base'
+import type { Identity } from '@watchglass/kube'
+import type { Exchange, Peer } from '../server/exchange.ts'
+import { type Caller, hashed, tokenCaller } from './caller.ts'
+import { commonNameOf, expiryOf, identityOfCertificate, leadsTo } from './certificates.ts'
+import {
+  defaultIdentityHeaders,
+  headersOfIdentity,
+  headersOfImpersonation,
+  identityFromHeaders,
+  type IdentityHeaderNames,
+  isImpersonationHeader,
+  isSaidByHeaders,
+} from './identity-headers.ts'
+
+/** The front proxies whose headers are believed. */
+export interface FrontProxies {
+  readonly authorities: readonly X509Certificate[]
+  /** Common names of their certificates; none means any. */
+  readonly allowedNames: readonly string[]
+  readonly headers: IdentityHeaderNames
+}
+
+/** Ways to tell the upstream about callers whom we have authenticated ourselves. */
+export type PassIdentity = 'headers' | 'impersonate'
+
+export interface CallersOptions {
+  readonly clock: Clock
+  /** The current authorities of users' certificates. Without one, certificates identify no user. */
+  readonly userAuthorities: () => readonly X509Certificate[]
+  /** The current front proxies; undefined: identity headers are never believed. */
+  readonly frontProxies: () => FrontProxies | undefined
+  /** The headers that tell the upstream who the user is; X-Remote-* if it is left out. */
+  readonly identityHeaders?: (() => IdentityHeaderNames) | undefined
+  /** Undefined: the upstream is not told about callers whom we have authenticated. */
+  readonly passIdentity: PassIdentity | undefined
+}
+
+interface Bearer {
+  readonly authorization: string | undefined
+  readonly caller: Caller | undefined
+}
+
+export class Callers {
+  readonly #options: CallersOptions
+  readonly #lastBearers = new WeakMap<Peer, Bearer>()
+  readonly #trust = new WeakMap<DetailedPeerCertificate, Map<readonly X509Certificate[], boolean>>()
+
+  constructor(options: CallersOptions) {
+    this.#options = options
+  }
+
+  /** Who sent the request; undefined if it has no credentials. */
+  callerOf(exchange: Exchange): Caller | undefined {
+    const certificate = exchange.peer.certificate()
+    const known = certificate === undefined ? undefined : this.#known(exchange, certificate)
+    if (known === undefined || certificate === undefined) return this.#bearer(exchange)
+    return this.#callerFrom(known, expiryOf(certificate))
+  }
+
+  /** The headers and credentials with which a request passes to the upstream. A request that
+   *  impersonates another user passes with its own credentials, never with an identity that we
+   *  have authenticated; but what a front proxy says is passed on as a front proxy's. */
+  passed(exchange: Exchange): Pick<Caller, 'headers' | 'as'> {
+    const caller = this.callerOf(exchange)
+    const { authorization } = exchange.headers
+    if (caller?.identity !== undefined && this.#maySpeakFor(exchange)) return caller
+    return { headers: authorization === undefined ? {} : { authorization }, as: 'caller' }
+  }
+
+  #maySpeakFor(exchange: Exchange): boolean {
+    if (!isImpersonating(exchange)) return true
+    const proxies = this.#options.frontProxies()
+    const certificate = exchange.peer.certificate()
+    if (this.#options.passIdentity !== 'headers' || proxies === undefined) return false
+    return certificate !== undefined && this.#isFrontProxy(certificate, proxies)
+  }
+
+  /** A connection mostly sends the same token again and again, and hashing it costs as much as
+   *  writing a small object. So the hash is kept as long as the connection. */
+  #bearer({ peer, headers: { authorization } }: Exchange): Caller | undefined {
+    const last = this.#lastBearers.get(peer)
+    if (last !== undefined && last.authorization === authorization) return last.caller
+    const caller = tokenCaller(authorization)
+    this.#lastBearers.set(peer, { authorization, caller })
+    return caller
+  }
+
+  #known(exchange: Exchange, certificate: DetailedPeerCertificate): Identity | undefined {
+    const { frontProxies, userAuthorities, passIdentity } = this.#options
+    const proxies = frontProxies()
+    if (proxies !== undefined && this.#isFrontProxy(certificate, proxies)) {
+      const identity = identityFromHeaders(exchange.rawHeaders, proxies.headers)
+      if (identity !== undefined) return identity
+    }
+    if (!this.#isTrusted(certificate, userAuthorities())) return undefined
+    const identity = identityOfCertificate(certificate)
+    if (identity === undefined || passIdentity === undefined) return identity
+    // The upstream would know somebody else.
+    return isSaidByHeaders(identity) ? identity : undefined
+  }
+
+  #isFrontProxy(certificate: DetailedPeerCertificate, proxies: FrontProxies): boolean {
+    const { authorities, allowedNames } = proxies
+    const isAllowed = allowedNames.length === 0 || allowedNames.includes(commonNameOf(certificate))
+    return isAllowed && this.#isTrusted(certificate, authorities)
+  }
+
+  /** Signatures are checked once for each connection, the certificate's validity every time. */
+  #isTrusted(
+    certificate: DetailedPeerCertificate,
+    authorities: readonly X509Certificate[],
+  ): boolean {
+    const nowMs = this.#options.clock.wallMs()
+    if (authorities.length === 0 || nowMs > expiryOf(certificate)) return false
+    const known = this.#trust.get(certificate) ?? new Map<readonly X509Certificate[], boolean>()
+    this.#trust.set(certificate, known)
+    const isTrusted = known.get(authorities) ?? leadsTo(certificate, authorities, nowMs)
+    known.set(authorities, isTrusted)
+    return isTrusted
+  }
+
+  #callerFrom(identity: Identity, expiresAtMs: number): Caller {
+    const { passIdentity, identityHeaders = () => defaultIdentityHeaders } = this.#options
+    const { user, uid, groups, extra } = identity
+    const key = hashed(['identity', JSON.stringify([user, uid, groups, extra])])
+    switch (passIdentity) {
+      case undefined:
+        return { key, identity, headers: {}, as: 'caller', expiresAtMs }
+      case 'headers':
+        return {
+          key,
+          identity,
+          headers: headersOfIdentity(identity, identityHeaders()),
+          as: 'front-proxy',
+          expiresAtMs,
+        }
+      case 'impersonate':
+        return {
+          key,
+          identity,
+          headers: headersOfImpersonation(identity),
+          as: 'ourselves',
+          expiresAtMs,
+        }
+    }
+  }
+}
+
+/** True if the request impersonates another user. */
+export function isImpersonating({ headers }: Exchange): boolean {
+  for (const name in headers) if (name.startsWith('im') && isImpersonationHeader(name)) return true
+  return false
+}

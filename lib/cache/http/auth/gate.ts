@@ -1,0 +1,24 @@
+/** Who may send which request: asked once for each, before any byte of its response. In front of an
+ *  upstream, or beside one, that is asked (`authorizer.ts`); where there is none a wing may decide
+ *  by the rules that are mirrored. */
+
+import type { Attributes, Identity, PassReason, Status } from '@watchglass/kube'
+import type { Grant, Senders } from '../exchange/grant.ts'
+import type { Exchange } from '../server/exchange.ts'
+
+export type Verdict =
+  | { readonly type: 'granted'; readonly grant: Grant; readonly reason?: string }
+  | { readonly type: 'pass'; readonly reason: PassReason }
+  | (Refused & { readonly type: 'refuse'; readonly status: Status })
+
+/** Facts about a refusal for the audit log. */
+interface Refused {
+  readonly reason?: string
+  /** The user in whose name it was asked. */
+  readonly impersonated?: Identity | undefined
+}
+
+export interface Gate extends Senders {
+  /** Returns at once if the decision is known. Never fails. */
+  authorize(exchange: Exchange, attributes: Attributes): Verdict | Promise<Verdict>
+}

@@ -1,0 +1,57 @@
+/** Faults on purpose, as requests meet them: what a wing that injects faults implements. */
+
+import type { Clock, Revision } from '@watchglass/base'
+import type { Attributes, Status } from '@watchglass/kube'
+import type { WatcherSink } from '@watchglass/store'
+import type { Exchange } from '../server/exchange.ts'
+
+/** A request as the rules of faults see it. */
+export interface FaultySubject {
+  readonly attributes: Attributes
+  readonly userAgent: string
+}
+
+/** Faults that can be switched on while the program runs. */
+export interface SwitchableFaults {
+  /** Undefined as long as there were no rules. */
+  readonly faults: Faults | undefined
+}
+
+export interface Faults {
+  /** There are rules. */
+  readonly isOn: boolean
+  /** The faults of a request; undefined if it meets none. */
+  chooseFor(subject: FaultySubject): RequestFaults | undefined
+}
+
+/** A rule, and how often it was met. */
+export interface FaultCount {
+  readonly rule: string
+  readonly met: number
+}
+
+/** The faults of one request. Whatever is asked for is met. */
+export interface RequestFaults {
+  /** The faults that the client has met so far. */
+  readonly met: readonly string[]
+  /** The exchange whose response goes wrong; the same one if it does not. */
+  exchange(whole: Exchange, clock: Clock): Exchange
+  /** Delay of the answer. */
+  delayMs(): number
+  /** The refusal in place of the answer. */
+  failure(): Status | undefined
+  /** Age of the contents. */
+  staleMs(): number | undefined
+  /** A watch has no bookmarks. */
+  dropsBookmarks(): boolean
+  /** Sink for the frames of a watch that ends too early; undefined if it does not. */
+  sink(watch: FaultyWatch): WatcherSink | undefined
+}
+
+/** The watch that a client has. */
+export interface FaultyWatch extends WatcherSink {
+  readonly isOpen: boolean
+  readonly watcher: { readonly position: Revision } | undefined
+  end(reason: 'fault'): void
+  expired(oldest: Revision, position?: Revision): void
+}

@@ -1,0 +1,30 @@
+/** Whose a request is, as limits and the audit log ask; lib/cache/http/auth answers. */
+
+import type { Identity } from '@watchglass/kube'
+import type { Exchange } from '../server/exchange.ts'
+
+/** The permission of a request. */
+export interface Grant {
+  /** The user whose limits it counts against: see `Senders.userOf`. */
+  user(): string
+  /** Asks the upstream for the user's name in the background. */
+  learnName(): void
+  /** The user, for the audit log; undefined if the upstream does not say. */
+  identity(): Promise<Identity | undefined>
+  /** The one who asks in the name of that user; undefined if it is the user. */
+  readonly impersonator?: Identity | undefined
+  /** Rechecks an open watch: `end` is called once when it must end. Call the returned function when
+   *  the watch has ended. */
+  watch(end: () => void): () => void
+}
+
+/** Who has sent requests that have no permission yet, or never get one here. */
+export interface Senders {
+  /** The user whose limits the request counts against: all of a user's tokens count as one once
+   *  their name is known. */
+  userOf(exchange: Exchange): string
+  /** Asks the upstream for the sender's name; undefined if there is nothing to ask. */
+  learnName(exchange: Exchange): Promise<unknown> | undefined
+  /** Undefined if the upstream does not know them. */
+  identityOfSender(exchange: Exchange): Promise<Identity | undefined>
+}

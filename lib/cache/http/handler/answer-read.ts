@@ -1,0 +1,330 @@
+/** Answers gets, lists and watches from the mirror. The steps of a read: negotiate, plan, wait for
+ *  contents that are fresh enough, walk them, write. All steps are called from here. */
+
+import { CacheError } from '@watchglass/base'
+import { type MediaType, negotiate, type NotAcceptable, type Offer } from '@watchglass/codec'
+import {
+  type ApiState,
+  type Contents,
+  type Conversions,
+  type DirectSource,
+  type ListPlan,
+  type PassReason,
+  planAsked,
+  type ReadPlan,
+  requestTimeoutMs,
+  type ResourceRoute,
+  shardParameter,
+  type WatchPlan,
+} from '@watchglass/kube'
+import { Snapshot } from '@watchglass/store'
+import { offerOf } from '../exchange/offers.ts'
+import { refuseLate, withDeadline } from '../exchange/deadline.ts'
+import type { RequestContext } from '../exchange/request-context.ts'
+import type { Answer, UpstreamSide } from '../exchange/upstream-side.ts'
+import { takeTurn } from '../limits/fair-share.ts'
+import { directList, directSnapshot } from '../read/direct-contents.ts'
+import { answerGet } from '../read/get.ts'
+import {
+  answerList,
+  beginList,
+  type ListAnswer,
+  type ListBeginning,
+  type ListServices,
+  sendList,
+} from '../read/list.ts'
+import { type ContentsServices, contentsFor, rangeOf, type Wanted } from '../read/planned-read.ts'
+import { answerForm } from '../exchange/answer-form.ts'
+import { answerWatch, refuseWatch, type WatchServices } from '../watch/answer-watch.ts'
+
+/** Services that reads are answered with. */
+export interface ReadServices extends ContentsServices, ListServices, WatchServices {
+  /** Shard selectors are obeyed, whatever an upstream does with them. */
+  readonly hasShards?: boolean | undefined
+  /** Objects may be had without their managed fields, whatever an upstream does. */
+  readonly hasDrop?: boolean | undefined
+  readonly hasCbor: boolean
+  /** Undefined where no conversion webhooks are called. */
+  readonly conversions?: Conversions | undefined
+  /** Called for each list, so that an index can be built for the next one. Resolves when one that
+   *  is being built will answer the list; undefined if none is. */
+  readonly onList: (
+    plan: ListPlan,
+    state: ApiState,
+    user: string | undefined,
+  ) => Promise<void> | undefined
+}
+
+/** Answers, at once if nothing has to be waited for. Refusals are thrown, unless they are the
+ *  upstream's to say. */
+export function answerRead(
+  context: RequestContext,
+  route: ResourceRoute,
+  services: ReadServices,
+): Answer {
+  const { upstream } = services
+  if (upstream === undefined) return answerPlanned(context, route, services)
+  const refused = (error: unknown): PassReason => {
+    const hasBegun = context.reply.code !== 0
+    const reason = hasBegun ? undefined : upstream.objectionToRefusal(route, error)
+    if (reason === undefined) throw error
+    return reason
+  }
+  try {
+    const answer = answerPlanned(context, route, services)
+    return answer instanceof Promise ? answer.catch(refused) : answer
+  } catch (error) {
+    return refused(error)
+  }
+}
+
+function answerPlanned(
+  context: RequestContext,
+  route: ResourceRoute,
+  services: ReadServices,
+): Answer {
+  const { known, reply, target, isWatch } = context
+  const { upstream, hasShards: hasOwnShards = false } = services
+  const { query } = target
+  const timeoutMs = isWatch || !known.hasTimeout ? undefined : requestTimeoutMs(query)
+  const features =
+    upstream === undefined
+      ? { hasShards: hasOwnShards, offer: reply.offer }
+      : featuresOf(context, route, services, upstream)
+  if (features === undefined) return 'unproven'
+  const { offer, hasShards } = features
+  reply.offer = offer
+  const negotiated = negotiate(reply.preference, offer)
+  // The router refuses before anything adds warnings.
+  const isRouterRefusal = 'refusal' in negotiated && negotiated.hasDetails
+  if (!isRouterRefusal) reply.warnings = route.resource.warnings
+  const asked = {
+    query,
+    isWatch,
+    preference: reply.preference,
+    offer,
+    encryption: services.tokenEncryption,
+    hasShards,
+  }
+  const mixed = upstream?.objectionToRead(route, asked)
+  if (mixed !== undefined) return mixed
+  const { plan, mediaType } =
+    known.plan === undefined || 'refusal' in negotiated
+      ? planAsked(route, asked, negotiated)
+      : { plan: known.plan, mediaType: negotiated }
+  if (plan.type === 'get') known.plan = plan
+  const objection = upstream?.objectionToPlan(route.resource, { plan, mediaType, query })
+  if (objection !== undefined) return objection
+  context.facts = {
+    ...context.facts,
+    verb: plan.type,
+    source: 'mirror',
+    hasLabelSelector: known.hasLabelSelector,
+    hasFieldSelector: known.hasFieldSelector,
+  }
+  return answerWanted(context, { plan, timeoutMs, mediaType }, services)
+}
+
+/** Later features that a read may use. */
+interface Features {
+  readonly hasShards: boolean
+  readonly offer: Offer
+}
+
+/** The features that are switched on here, and those that the upstream obeys; undefined while it is
+ *  not known whether it obeys one that is asked for. */
+function featuresOf(
+  { reply, target: { query } }: RequestContext,
+  route: ResourceRoute,
+  { hasShards = false, hasDrop = false, hasCbor }: ReadServices,
+  upstream: UpstreamSide,
+): Features | undefined {
+  const { offer, preference } = reply
+  const on = { hasShards, offer }
+  const mayShard = !hasShards && route.verb !== 'get' && query.text(shardParameter) !== ''
+  const mayDrop = !hasDrop && preference.accept?.includes('drop') === true
+  if (!mayShard && !mayDrop) return on
+  const plain = negotiate(preference, offer)
+  // A refusal is the same with all features.
+  if ('refusal' in plain) return on
+  const dropping = mayDrop ? offerOf(route, { hasCbor, hasDrop: true }) : offer
+  const isDropAsked = mayDrop && !areSame(plain, negotiate(preference, dropping))
+  const shards = mayShard ? upstream.obeys('shards', route.resource, plain) : hasShards
+  const drops = isDropAsked ? upstream.obeys('drop', route.resource, plain) : false
+  if (shards === undefined || drops === undefined) return undefined
+  return { hasShards: shards, offer: drops ? dropping : offer }
+}
+
+function areSame(plain: MediaType, other: MediaType | NotAcceptable): boolean {
+  if ('refusal' in other || other.drops !== undefined) return false
+  return other.encoding === plain.encoding && other.rendering === plain.rendering
+}
+
+interface WantedBy extends Wanted {
+  readonly mediaType: MediaType
+}
+
+/** Outcome of waiting for contents; undefined if there is nothing left to answer. */
+type Found = Contents | PassReason | 'timed out' | undefined
+
+/** Waits for contents, and notes for how long. */
+function answerWanted(context: RequestContext, wanted: WantedBy, services: ReadServices): Answer {
+  const expired = (error: unknown): undefined => {
+    const { plan, mediaType } = wanted
+    if (plan.type !== 'watch' || !isToldInStream(error)) throw error
+    refuseWatch(context, { plan, mediaType }, { failure: error, upstream: services.upstream })
+  }
+  let found: ReturnType<typeof contentsFor>
+  context.trace?.stage('freshness')
+  try {
+    found = contentsFor(context, wanted, services)
+  } catch (error) {
+    return expired(error)
+  }
+  if (!(found instanceof Promise)) return answerFound(context, wanted, found, services)
+  const { clock } = services
+  const startMs = clock.monotonicMs()
+  const noted = found.catch(expired).finally(() => {
+    context.etcdMs = clock.monotonicMs() - startMs
+  })
+  return noted.then(contents => answerFound(context, wanted, contents, services))
+}
+
+function isToldInStream(error: unknown): error is CacheError {
+  return (
+    error instanceof CacheError && (error.code === 'expired' || error.code === 'future_revision')
+  )
+}
+
+function answerFound(
+  context: RequestContext,
+  { plan, mediaType, timeoutMs }: WantedBy,
+  found: Found,
+  services: ReadServices,
+): Answer {
+  if (found === 'timed out') return refuseLate(context.reply)
+  if (found === undefined || typeof found === 'string') return found
+  context.trace?.stage('walk')
+  return found instanceof Snapshot
+    ? answerFrom(context, { plan, snapshot: found, mediaType }, services)
+    : answerDirectly(context, { plan, source: found, mediaType, timeoutMs }, services)
+}
+
+interface SnapshotAnswer<Plan> {
+  readonly plan: Plan
+  readonly snapshot: Snapshot
+  readonly mediaType: MediaType
+}
+
+/** Has a webhook convert the objects that are to be shown, if one has to, and answers. */
+function answerFrom(
+  context: RequestContext,
+  { plan, snapshot, mediaType }: SnapshotAnswer<ReadPlan>,
+  services: ReadServices,
+): Answer {
+  // With an upstream, every answer says who has made it.
+  if (services.upstream !== undefined) {
+    context.reply.origin = `mirror; revision=${snapshot.revision}`
+  }
+  const answer = { plan, snapshot, mediaType }
+  const { conversions } = services
+  if (conversions !== undefined && (plan.type !== 'watch' || plan.start.type === 'state')) {
+    const shown = snapshot.iterate(rangeOf(plan))
+    const converting = conversions.prepare(plan.resource, shown, context)
+    if (converting !== undefined) {
+      return converting.then(() =>
+        context.isOver ? undefined : answerPrepared(context, answer, services),
+      )
+    }
+  }
+  return answerPrepared(context, answer, services)
+}
+
+function answerPrepared(
+  context: RequestContext,
+  { plan, snapshot, mediaType }: SnapshotAnswer<ReadPlan>,
+  services: ReadServices,
+): Answer {
+  return plan.type === 'get'
+    ? answerGet(context, { plan, snapshot, mediaType }, services)
+    : answerInTurn(context, { plan, snapshot, mediaType }, services)
+}
+
+async function answerInTurn(
+  context: RequestContext,
+  { plan, snapshot: first, mediaType }: SnapshotAnswer<ListPlan | WatchPlan>,
+  services: ReadServices,
+): Promise<PassReason | undefined> {
+  const { clock } = services
+  const waitsFromMs = clock.monotonicMs()
+  const wanted = { plan, mediaType, timeoutMs: undefined }
+  const isIndexed = plan.type === 'list' && !(plan.labels.isEmpty && plan.fields.isEmpty)
+  const newer = isIndexed ? await indexedContents(context, { plan }, services) : 'none'
+  if (newer !== 'none' && !(newer instanceof Snapshot)) {
+    return answerFound(context, wanted, newer, services)
+  }
+  const snapshot = newer === 'none' ? first : newer
+  const turn = await takeTurn(context, services, { plan, snapshot })
+  context.turnMs = clock.monotonicMs() - waitsFromMs
+  try {
+    if (context.isOver) return undefined
+    const { pace } = turn
+    return plan.type === 'list'
+      ? await answerList(context, { plan, snapshot, mediaType, pace }, services)
+      : await answerWatch(context, { plan, snapshot, mediaType, pace }, services)
+  } finally {
+    turn.end()
+  }
+}
+
+/** Newer contents for a list that has waited for an index. None if it need not wait, or names its
+ *  revision. */
+async function indexedContents(
+  context: RequestContext,
+  { plan }: { readonly plan: ListPlan },
+  services: ReadServices,
+): Promise<Found | 'none'> {
+  const indexing = services.onList(plan, context.state, context.grant?.user())
+  if (indexing === undefined || plan.freshness.type === 'exact') return 'none'
+  await indexing
+  return context.isOver ? undefined : contentsFor(context, { plan, timeoutMs: undefined }, services)
+}
+
+interface DirectAnswer extends WantedBy {
+  readonly source: DirectSource
+}
+
+/** Answers from etcd itself, which only a server without an upstream does. */
+async function answerDirectly(
+  context: RequestContext,
+  { plan, source, mediaType, timeoutMs }: DirectAnswer,
+  services: ReadServices,
+): Promise<PassReason | undefined> {
+  const { reply } = context
+  const { clock, tokenEncryption } = services
+  const deadline = { clock, timeoutMs }
+  context.facts = { ...context.facts, source: 'etcd' }
+  const { makeReader } = context.state
+  if (plan.type !== 'list') {
+    const snapshot = await withDeadline(context, deadline, signal =>
+      directSnapshot({ plan, source, signal, makeReader, tokenEncryption }, rangeOf(plan)),
+    )
+    if (snapshot === 'timed out') return refuseLate(reply)
+    return answerFrom(context, { plan, snapshot, mediaType }, services)
+  }
+  const { resource } = plan
+  const form = answerForm(context, plan, mediaType, services)
+  await form.encoder.prepare(form.form, clock)
+  let list: ListAnswer | undefined
+  try {
+    const begun = await withDeadline(context, deadline, async (signal): Promise<ListBeginning> => {
+      const read = { plan, source, signal, makeReader, tokenEncryption }
+      list = { ...form, resource, mediaType, contents: await directList(read), pace: clock }
+      return beginList(context, list, services)
+    })
+    if (begun === 'timed out') return refuseLate(reply)
+    return list === undefined ? undefined : await sendList(context, list, begun, services)
+  } finally {
+    await list?.contents.end?.()
+  }
+}

@@ -1,0 +1,62 @@
+/** Parts that the API is built from. Each stage of a request takes the part of it that it needs. */
+
+import type { Tracer } from '@watchglass/base'
+import type { DocumentServices } from '../documents/documents.ts'
+import type { ReadServices } from './answer-read.ts'
+import type { ApiState, Reported, ResourceRoute } from '@watchglass/kube'
+import type { RequestContext, RequestFacts } from '../exchange/request-context.ts'
+import type { AuditLog } from '../audit/audit.ts'
+import type { Gate } from '../auth/gate.ts'
+import type { SwitchableFaults } from '../exchange/faults.ts'
+import type { OnFault } from '../server/exchange.ts'
+import type { SlowRequests } from './slow-requests.ts'
+
+export interface RequestMetrics {
+  request(facts: RequestFacts, code: number, tookMs: number): void
+}
+
+/** Counts requests as the metrics of kube-apiserver do. */
+export interface RequestReports {
+  /** Requests that do not last, while they are under way. */
+  readonly inFlight: {
+    began(isMutating: boolean, nowMs: number): void
+    ended(isMutating: boolean): void
+  }
+  answered(
+    request: Reported,
+    figures: { readonly code: number; readonly tookMs: number; readonly bytes: number },
+  ): void
+  /** A watch has begun, and is answered when it has ended. */
+  opened(request: Reported): void
+  closed(request: Reported): void
+}
+
+/** Does a write and answers it; refusals are thrown. */
+export type AnswerWrite = (
+  context: RequestContext,
+  route: ResourceRoute,
+  services: ReadServices & Pick<DocumentServices, 'hasCbor'>,
+) => Promise<undefined>
+
+export interface ApiOptions extends ReadServices, DocumentServices {
+  /** Whose state is the present one. */
+  readonly registry: { readonly state: ApiState }
+  /** Undefined: anyone who can connect may read everything. */
+  readonly authorizer?: Gate | undefined
+  /** Undefined: nothing goes wrong on purpose. */
+  readonly faults?: SwitchableFaults | undefined
+  /** Undefined: nothing is recorded. */
+  readonly audit?: AuditLog | undefined
+  /** Undefined where this server only reads. */
+  readonly answerWrite?: AnswerWrite | undefined
+  readonly requests: RequestMetrics
+  readonly slow: SlowRequests
+  /** Undefined: nothing is traced. */
+  readonly tracer?: Tracer | undefined
+  /** Undefined where the names of kube-apiserver are not asked for. */
+  readonly reports?: RequestReports | undefined
+  /** Reports a bug of this program: it is logged and counted. */
+  readonly onFault: OnFault
+  /** A fresh id for each request. */
+  readonly auditId: () => string
+}

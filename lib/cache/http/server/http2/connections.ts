@@ -1,0 +1,62 @@
+/** The connections over HTTP/2, and what they share. */
+
+import type { Socket } from 'node:net'
+import { Bag, type Clock } from '@watchglass/base'
+import { Corks } from '../bare/corks.ts'
+import { type ConnectionServices, Http2Connection } from './connection.ts'
+import { headerField } from '@watchglass/etcd'
+
+export class Http2Connections {
+  readonly #connections = new Bag<Http2Connection>()
+  readonly #services: ConnectionServices
+  #isDraining = false
+
+  constructor(services: Omit<ConnectionServices, 'corks' | 'dateField'>) {
+    const date = new DateField(services.clock)
+    this.#services = { ...services, corks: new Corks(), dateField: () => date.now() }
+  }
+
+  open(socket: Socket): void {
+    const { arrivals, limits } = this.#services
+    const streamsMax = limits.begin(arrivals.isCrowded)
+    const connection = new Http2Connection(socket, this.#services, streamsMax)
+    const leave = this.#connections.add(connection)
+    arrivals.add(connection, connection)
+    socket.once('close', () => {
+      leave()
+      arrivals.remove(connection)
+    })
+    if (this.#isDraining) connection.close()
+  }
+
+  /** Connections take no more requests, and end when those under way are over. */
+  drain(): void {
+    this.#isDraining = true
+    for (const connection of this.#connections) connection.close()
+  }
+
+  destroy(): void {
+    this.#isDraining = true
+    for (const connection of this.#connections) connection.destroy()
+  }
+}
+
+/** The line that says when a response was made. It changes once a second. */
+class DateField {
+  readonly #clock: Clock
+  #second = 0
+  #field = ''
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  now(): string {
+    const second = Math.floor(this.#clock.wallMs() / 1000)
+    if (second !== this.#second) {
+      this.#second = second
+      this.#field = headerField('date', new Date(second * 1000).toUTCString())
+    }
+    return this.#field
+  }
+}

@@ -1,0 +1,39 @@
+/** The mirrors as a service sees them. `MirrorSet` implements it with the mirrors themselves; a
+ *  face thread has its own implementation, which is fed by the thread that has the mirrors
+ *  (lib/workers). */
+
+import type { KeyRange, Revision } from '@watchglass/base'
+import type { RangePage } from './feed/page.ts'
+import type { KeyspaceDescription, MirroredKeyspace } from './mirrored-keyspace.ts'
+import type { DirectReadRequest } from './reads/direct-reads.ts'
+import type { ReadOptions, ReadOutcome } from './reads/read.ts'
+import type { KeyspaceStatus } from './status.ts'
+
+export interface Mirrors {
+  has(keyspace: string): boolean
+  /** Whether all of a range is followed, so that a keyspace may lie there. */
+  covers(range: KeyRange): boolean
+  /** Starts to mirror a keyspace. */
+  add(description: KeyspaceDescription): void
+  drop(keyspace: string): void
+  start(): void
+  stop(): Promise<void>
+  /** The contents of a keyspace, fresh as asked for: see `FreshnessGate`. */
+  read(keyspace: string, options: ReadOptions): ReadOutcome | Promise<ReadOutcome>
+  /** The keyspace with its history: see `Mirror.keyspace`. Fails with `not_found`. */
+  keyspace(name: string): MirroredKeyspace
+  /** The revision up to which nothing is missing in a keyspace. */
+  proven(name: string): Revision
+  /** Requests the progress of every etcd that holds one of these keyspaces. */
+  refresh(names: Iterable<string>): void
+  /** The compacted revision of the keyspace's etcd; 0 when none is known. */
+  compactRevision(name: string): Revision
+  /** True for a revision that only an old epoch of the keyspace's etcd had. */
+  isOfOldEpoch(name: string, revision: Revision): boolean
+  /** Reads the keyspace's etcd itself, within bounds: see `DirectReads`. */
+  readDirectly(name: string, request: DirectReadRequest): AsyncIterable<RangePage>
+  statuses(): KeyspaceStatus[]
+  /** Says why an etcd does not answer. Absent where no etcd is asked from here. */
+  readonly outage?: (() => string | undefined) | undefined
+  readonly waitingReads: number
+}

@@ -1,0 +1,195 @@
+/** Tries what options and files say, without asking any server. */
+
+import { constants } from 'node:fs'
+import { access } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { totalmem } from 'node:os'
+import { dirname } from 'node:path'
+import { CacheError } from '@watchglass/base'
+import { basisOf, recordedRange, schemaOf } from '@watchglass/codec'
+import { etcdPlanOf } from '../plan/etcd-plan.ts'
+import { faultsOf } from '../plan/faults.ts'
+import { readResources } from '../plan/resources-file.ts'
+import { endpointOf } from '../plan/tracing.ts'
+import { adminListenOf } from '../plan/upstream.ts'
+import { authPlanOf, rbacPlanOf } from '../plan/auth-plan.ts'
+import { commands } from '../commands.ts'
+import { etcdConnection } from '../plan/etcd-connection.ts'
+import { etcdListenOf } from '../plan/etcd-listen.ts'
+import { certificateFilesOf } from '../plan/files.ts'
+import { type ListenAddress, listenOf, parseAddress, tlsFilesOf } from '../plan/listen.ts'
+import { memoryBudgetOf } from '../plan/memory.ts'
+import { variableOf } from '../../options/option.ts'
+import type { OptionValues } from '../../options/option-values.ts'
+import { threadsOf } from '../plan/threads.ts'
+import { compareShare, compatibleMinors, upstreamConnection } from '../plan/upstream-settings.ts'
+import { readTokenEncryption } from '../plan/token-encryption.ts'
+import { CertificateDates, readTls, systemClock } from '@watchglass/cache'
+import { prefixOf } from '../plan/generated.ts'
+import { isWritable, minorOf, stopDelayOf } from '../plan/serve-plan.ts'
+import { admissionOf } from '../plan/admission-plugins.ts'
+import { simulationOf } from '../plan/simulation.ts'
+import { webhooksOf } from '../plan/webhooks.ts'
+import type { CheckList, Finding } from './check-list.ts'
+
+/** Each option that has a form to keep. */
+export async function checkOptions(list: CheckList, values: OptionValues): Promise<void> {
+  await list.try(`--listen ${values.text('listen')}`, () => {
+    if (values.text('listen') !== 'none') return bindTo(listenOf(values))
+    if (values.text('etcd-listen') === undefined) throw invalid('--listen none needs --etcd-listen')
+    return 'only etcd’s API is served'
+  })
+  await list.try(`--admin-listen ${values.text('admin-listen') ?? ''}`.trim(), () => {
+    const address = adminListenOf(values)
+    return address === undefined ? 'none of its own' : bindTo(address)
+  })
+  await checkEtcdListen(list, values)
+  const schema = (): ReturnType<typeof schemaOf> =>
+    schemaOf(minorOf(values.text('kubernetes-version') ?? ''))
+  const resourcesFile = values.text('resources')
+  const configured = (): ReturnType<typeof readResources> =>
+    resourcesFile === undefined ? [] : readResources(resourcesFile)
+  await list.try(`--kubernetes-version ${values.text('kubernetes-version')}`, () => {
+    const { minor } = schema()
+    if (basisOf(minor) === 'recorded') return 'compared with recordings of a server of it'
+    return `derived from Kubernetes' sources: there are recordings of ${recordedRange()}`
+  })
+  if (resourcesFile !== undefined) {
+    await list.try(`--resources ${resourcesFile}`, () => `${configured().length} resources`)
+  }
+  await list.try('--prefix, --etcd-for, --exclude, --cache-only and --never-cache', () => {
+    const prefix = prefixOf(values)
+    const plan = etcdPlanOf(values, { schema: schema(), prefix, configured: configured() })
+    const { others, excluded } = plan
+    return `keys below ${prefix}; ${others.size} other etcds, ${excluded.length} resources excluded`
+  })
+  await list.try('--writable, --read-only and --simulate', async () => {
+    const takesWrites = isWritable(values)
+    await simulationOf(values, takesWrites)
+    await admissionOf(values, takesWrites)
+    webhooksOf(values, takesWrites)
+    return takesWrites ? 'writes are done in etcd' : 'no writes of its own'
+  })
+  await list.try('--fault', async () => `${(await faultsOf(values))?.rules.length ?? 0} faults`)
+  await list.try('--threads', () => {
+    const count = threadsOf(values)
+    return count === 1 ? 'one thread does everything' : `${count} threads serve clients`
+  })
+  await list.try('--memory-budget', () => budget(memoryBudgetOf(values)))
+  await list.try('--shutdown-delay', () => `${stopDelayOf(values)} s`)
+  await list.try('--upstream and its options', () => {
+    const connection = upstreamConnection(values)
+    if (connection === undefined) return 'there is no upstream'
+    compareShare(values)
+    compatibleMinors(values)
+    return connection.urls.length === 1 ? 'one server' : `${connection.urls.length} servers`
+  })
+  await checkVariables(list)
+}
+
+/** The address of etcd's own API and its certificate. */
+async function checkEtcdListen(list: CheckList, values: OptionValues): Promise<void> {
+  const given = ['', '-cert', '-key', '-client-ca', '-allow'].some(
+    part => values.text(`etcd-listen${part}`) !== undefined,
+  )
+  if (!given) return
+  await list.try(`--etcd-listen ${values.text('etcd-listen') ?? ''}`.trim(), async () => {
+    const { address, tlsFiles } = etcdListenOf(values)!
+    if (tlsFiles !== undefined) await readTls(tlsFiles)
+    return bindTo(parseAddress('--etcd-listen', `http://${address}`))
+  })
+}
+
+/** Variables that look like ours, but that no option has. Kubernetes sets some for a service of our
+ *  name. */
+async function checkVariables(list: CheckList): Promise<void> {
+  const known = new Set(
+    Object.values(commands).flatMap(({ options }) => options.map(option => variableOf(option))),
+  )
+  for (const name of Object.keys(process.env)) {
+    const isOfService = /^WATCHGLASS_(?:SERVICE_|PORT)/.test(name)
+    if (!name.startsWith('WATCHGLASS_') || isOfService || known.has(name)) continue
+    await list.try(name, () => ({ warning: 'no option has this variable' }))
+  }
+}
+
+/** Files that options name: they can be read, and are what they should be. */
+export async function checkFiles(list: CheckList, values: OptionValues): Promise<void> {
+  await list.try('--tls-cert, --tls-key and --client-ca', async () => {
+    const files = tlsFilesOf(values)
+    if (files === undefined) return 'not given'
+    await readTls(files)
+    return 'a certificate and its key'
+  })
+  await list.try('--etcd-cacert, --etcd-cert and --etcd-key', () =>
+    etcdConnection(values).tls === undefined ? 'not given' : 'certificates and key',
+  )
+  await list.try('authentication options', () => {
+    if (values.text('listen') === 'none') return 'nothing is served'
+    if (rbacPlanOf(values) !== undefined) return 'consistent'
+    return authPlanOf(values, listenOf(values).host) === undefined ? 'off' : 'consistent'
+  })
+  const keyFile = values.text('continue-key-file')
+  if (keyFile !== undefined) {
+    await list.try(`--continue-key-file ${keyFile}`, () => {
+      readTokenEncryption(keyFile)
+      return 'keys'
+    })
+  }
+  if (values.text('otlp-endpoint') !== undefined) {
+    await list.try('--otlp-endpoint', () => endpointOf(values)?.href ?? '')
+  }
+  const auditLog = values.text('audit-log')
+  if (auditLog !== undefined && auditLog !== '-') {
+    await list.try(`--audit-log ${auditLog}`, () => writable(auditLog))
+  }
+  for (const { option, path } of certificateFilesOf(values)) {
+    await list.try(`--${option} ${path}`, () => dateOf(option, path))
+  }
+}
+
+async function dateOf(option: string, path: string): Promise<Finding> {
+  await access(path, constants.R_OK)
+  const endsMs = (await new CertificateDates([{ option, path }]).read()).get(option)
+  if (endsMs === undefined) throw invalid('there is no certificate in it')
+  const days = Math.floor((endsMs - systemClock.wallMs()) / 86_400_000)
+  const date = new Date(endsMs).toISOString().slice(0, 10)
+  if (days < 0) throw invalid(`it ended on ${date}`)
+  return days < soonDays ? { warning: `it ends on ${date}, in ${days} days` } : `ends on ${date}`
+}
+
+const soonDays = 14
+
+/** The file can be appended to, or made. */
+async function writable(path: string): Promise<string> {
+  try {
+    await access(path, constants.W_OK)
+    return 'can be appended to'
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    await access(dirname(path), constants.W_OK)
+    return 'will be made'
+  }
+}
+
+function budget(bytes: number | undefined): Finding {
+  if (bytes === undefined) return 'none'
+  const share = bytes / totalmem()
+  const text = `${Math.round(share * 100)} % of this machine's memory`
+  return share > 0.9 ? { warning: `${text}: the process needs more than its budget` } : text
+}
+
+function bindTo({ host, port }: ListenAddress): Promise<Finding> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRINUSE') resolve({ warning: 'the address is in use now' })
+      else reject(error)
+    })
+    server.listen({ host, port }, () => server.close(() => resolve('free')))
+  })
+}
+
+function invalid(message: string): CacheError {
+  return new CacheError('invalid_request', message)
+}

@@ -1,0 +1,76 @@
+/** `watchglass check`: tries what `serve` would use with the same options, and serves nothing. */
+
+import { CacheError, type Logger, sleep } from '@watchglass/base'
+import { startGuarded } from '../plan/access.ts'
+import { dataFolderOf } from '../plan/data-folder.ts'
+import { isEmbedded } from '../plan/etcd-connection.ts'
+import { listenOf } from '../plan/listen.ts'
+import { listed, type OptionValues } from '../../options/option-values.ts'
+import { systemClock } from '@watchglass/cache'
+import type { CommandContext } from '../context.ts'
+import { prefixOf } from '../plan/generated.ts'
+import { checkEtcd } from './check-etcd.ts'
+import { CheckList } from './check-list.ts'
+import { checkFiles, checkOptions } from './check-options.ts'
+import { checkUpstream } from './check-upstream.ts'
+
+export async function check({ values, signal }: CommandContext): Promise<number> {
+  const list = new CheckList(line => process.stdout.write(`${line}\n`))
+  await checkOptions(list, values)
+  await checkFiles(list, values)
+  if (listed(values, 'etcd').includes('embedded')) {
+    await list.try('--etcd embedded', () => {
+      isEmbedded(values)
+      const folder = dataFolderOf(values)?.folder
+      return {
+        warning: `${folder === undefined ? 'in memory only' : `in ${folder}`}: not for production`,
+      }
+    })
+  } else {
+    const mayWrite = values.switch('try-writes')
+    await checkEtcd(list, values, { prefix: validPrefix(values), mayWrite, signal })
+  }
+  for (const url of listed(values, 'upstream')) await checkUpstream(list, values, { url, signal })
+  // Who may use etcd's API is said by its own options.
+  if (values.text('listen') !== 'none') await checkAccess(list, values)
+  list.end()
+  return list.hasFailed ? 1 : 0
+}
+
+/** The prefix, or the usual one if the option is wrong, which has been said already. */
+function validPrefix(values: OptionValues): string {
+  try {
+    return prefixOf(values)
+  } catch {
+    return '/registry'
+  }
+}
+
+/** The time limit for reading the trusted authorities. */
+const accessMaxMs = 10_000
+
+/** Who may read, with the authorities that an API server publishes. */
+async function checkAccess(list: CheckList, values: OptionValues): Promise<void> {
+  await list.try(`--auth ${values.text('auth') ?? '(as usual)'}`, async () => {
+    const { host } = listenOf(values)
+    const said: string[] = []
+    const keep = (message: string): void => void said.push(message)
+    const logger: Logger = { debug() {}, info() {}, warn: keep, error: keep }
+    const known = new AbortController()
+    const starting = startGuarded(values, host, logger)
+    const guarded = await Promise.race([starting, late(known.signal)]).finally(() => known.abort())
+    await guarded.stop()
+    const [first] = said
+    if (first !== undefined) return { warning: first }
+    if (guarded.rbac !== undefined) return 'rbac: the roles and bindings in etcd decide'
+    return guarded.authorization === undefined
+      ? 'off: anyone who can connect can read everything'
+      : `${guarded.authorization.mode}: an API server decides for each caller`
+  })
+}
+
+/** Fails after a while, unless the signal is aborted before. */
+async function late(signal: AbortSignal): Promise<never> {
+  await sleep(systemClock, accessMaxMs, signal)
+  throw new CacheError('source_failed', `not known after ${accessMaxMs / 1000} s`)
+}

@@ -1,0 +1,54 @@
+/** The connection to etcd that the options ask for. Files are read once, here. */
+
+import { CacheError } from '@watchglass/base'
+import type { EtcdConnection, EtcdTls } from '@watchglass/etcd'
+import { listed, type OptionValues } from '../../options/option-values.ts'
+import { authoritiesOf, keyPairOf } from './files.ts'
+
+/** The connection that the options ask for, to the endpoints of `--etcd` or to others with the same
+ *  credentials. */
+export function etcdConnection(
+  values: OptionValues,
+  endpoints: readonly string[] = values.all('etcd'),
+): EtcdConnection {
+  return {
+    endpoints: endpoints.flatMap(text => text.split(',')).map(text => text.trim()),
+    tls: tlsFrom(values),
+    user: userFrom(values.text('etcd-user')),
+  }
+}
+
+function tlsFrom(values: OptionValues): EtcdTls | undefined {
+  const ca = authoritiesOf(values, 'etcd-cacert')
+  const own = keyPairOf(values, 'etcd-cert', 'etcd-key')
+  return ca === undefined && own === undefined ? undefined : { ca, ...own }
+}
+
+/** Errors leave the value out: it may be a password. */
+function userFrom(text: string | undefined): EtcdConnection['user'] {
+  if (text === undefined) return undefined
+  const colon = text.indexOf(':')
+  if (colon <= 0) {
+    throw new CacheError('invalid_request', '--etcd-user is not of the form NAME:PASSWORD')
+  }
+  return { name: text.slice(0, colon), password: text.slice(colon + 1) }
+}
+
+/** True if etcd is to be in this process. Fails if something else that was asked for does not go
+ *  with that. */
+export function isEmbedded(values: OptionValues): boolean {
+  const endpoints = listed(values, 'etcd')
+  if (endpoints.join() === 'embedded') {
+    if (values.text('upstream') === undefined) return true
+    throw invalid('--upstream needs --etcd: the etcd that this API server uses')
+  }
+  if (endpoints.includes('embedded')) throw invalid('--etcd embedded goes with no other endpoint')
+  for (const name of ['load', 'speed', 'generate', 'churn', 'data-dir', 'durability']) {
+    if (values.text(name) !== undefined) throw invalid(`--${name} is for --etcd embedded only`)
+  }
+  return false
+}
+
+function invalid(message: string): CacheError {
+  return new CacheError('invalid_request', message)
+}

@@ -1,0 +1,67 @@
+/** The upstream that the command line asks for. */
+
+import { CacheError, type Key, type Logger } from '@watchglass/base'
+import { keyPairOf } from './files.ts'
+import { type ListenAddress, parseAddress } from './listen.ts'
+import type { OptionValues } from '../../options/option-values.ts'
+import { compareShare, compatibleMinors, upstreamConnection } from './upstream-settings.ts'
+import type { UpstreamOptions, UpstreamTls } from '@watchglass/proxy'
+import { wings } from '../../compose/sides.ts'
+import { systemClock } from '@watchglass/cache'
+import type { EtcdPlan } from './etcd-plan.ts'
+
+/** The upstream; undefined without `--upstream`. */
+export async function upstreamFrom(
+  values: OptionValues,
+  logger: Logger,
+  isFrontProxy: boolean,
+): Promise<UpstreamOptions | undefined> {
+  const connection = upstreamConnection(values)
+  if (connection === undefined) return undefined
+  const { urls, tokenFile, answerMs } = connection
+  const { upstreamServers } = await wings.upstreamServers()
+  return {
+    servers: upstreamServers({
+      urls,
+      tokenFile,
+      answerMs,
+      readTls: () => tlsOf(values, isFrontProxy),
+      what: 'certificates for the upstream',
+      clock: systemClock,
+      logger,
+    }),
+    compatibleMinors: compatibleMinors(values),
+    compareShare: compareShare(values),
+    discoversResources: values.switch('discover-resources'),
+  }
+}
+
+/** The certificates that the files hold now. */
+function tlsOf(values: OptionValues, isFrontProxy: boolean): UpstreamTls {
+  const { ca, own } = upstreamConnection(values) ?? {}
+  const frontProxy = isFrontProxy
+    ? keyPairOf(values, 'front-proxy-cert', 'front-proxy-key')
+    : undefined
+  return { ca, own, frontProxy }
+}
+
+/** Whether a keyspace is kept and answered from. */
+export function keptOf({ cacheOnly, neverCache, excluded }: EtcdPlan): (keyspace: Key) => boolean {
+  const only = cacheOnly === undefined ? undefined : new Set<string>(cacheOnly)
+  const never = new Set<string>([...neverCache, ...excluded])
+  return keyspace => !never.has(keyspace) && (only === undefined || only.has(keyspace))
+}
+
+/** The address of our own paths; on a port of their own only where the upstream has them on the
+ *  main one, unless asked for. */
+export function adminListenOf(values: OptionValues): ListenAddress | undefined {
+  const fallback = values.all('upstream').length === 0 ? 'none' : 'http://127.0.0.1:8002'
+  const text = values.text('admin-listen') ?? fallback
+  if (text === 'none') return undefined
+  const address = parseAddress('--admin-listen', text)
+  if (address.protocol === 'http') return address
+  throw new CacheError(
+    'invalid_request',
+    '--admin-listen must be an http address: it has no certificate',
+  )
+}

@@ -1,0 +1,287 @@
+/** `watchglass serve`: an etcd or an embedded one, the mirror of it, and the API; runs until it is
+ *  asked to stop. */
+
+import { CacheError, sleep } from '@watchglass/base'
+import { etcdConnection, isEmbedded } from './plan/etcd-connection.ts'
+import type { Client, EtcdConnection } from '@watchglass/etcd'
+import { etcdListenOf } from './plan/etcd-listen.ts'
+import type { EtcdListen } from '@watchglass/etcd-server'
+import { dataFolderOf } from './plan/data-folder.ts'
+import { addressOf } from './plan/listen.ts'
+import type { OptionValues } from '../options/option-values.ts'
+import { threadsOf } from './plan/threads.ts'
+import { giveCollectorRoom } from './collector.ts'
+import { systemClock } from '@watchglass/cache'
+import type { CommandContext } from './context.ts'
+import { introduce } from './introduction.ts'
+import { type OpenClient, openEtcdClient } from './etcd-client.ts'
+import { loadRecording } from './recordings/load.ts'
+import { replayPlanOf, startReplay } from './recordings/replay-plan.ts'
+import type { ThreadsOptions } from '@watchglass/workers'
+import { faceThreadScript } from './program.ts'
+import type { ThreadOptions } from './thread-options.ts'
+import { type ServePlan, startPlan, stopDelayOf } from './plan/serve-plan.ts'
+import { prefixOf, seedOf } from './plan/generated.ts'
+import { progressOnStderr } from './progress.ts'
+import { wings } from '../compose/sides.ts'
+import { Service, type ServiceOptions } from '../compose/service.ts'
+import type { WingOptions } from '../compose/service-options.ts'
+import { adminListenOf } from './plan/upstream.ts'
+
+export async function serve(context: CommandContext): Promise<number> {
+  const { values } = context
+  const isOwnEtcd = isEmbedded(values)
+  const etcdListen = etcdListenOf(values)
+  if (values.text('listen') === 'none') {
+    if (etcdListen === undefined) throw invalid('--listen none needs --etcd-listen')
+    if (isOwnEtcd) await inEmbeddedEtcd(context, () => untilAborted(context.signal))
+    else await serveEtcdOnly(context, etcdListen)
+    return 0
+  }
+  const threads = await threadsFor(values)
+  const plan = await startPlan(context)
+  const takeRoomBack = giveCollectorRoom(threads !== undefined)
+  try {
+    if (isOwnEtcd) {
+      await inEmbeddedEtcd(context, etcd => serveApi(context, withWings(plan, { threads }), etcd))
+    } else {
+      const connection = etcdConnection(values)
+      await inEtcd(context, connection, etcd => {
+        const { onRenewed } = etcd
+        const door = etcdListen && { listen: etcdListen, connection, onRenewed }
+        return serveApi(context, withWings(plan, { threads, door }), etcd)
+      })
+    }
+  } finally {
+    takeRoomBack()
+    await plan.stop()
+  }
+  return 0
+}
+
+/** Serves an embedded cluster for as long as a task takes, and says nothing. */
+export async function whileServing<T>(
+  context: CommandContext,
+  task: (service: Service, address: string) => Promise<T>,
+): Promise<T> {
+  const threads = await threadsFor(context.values)
+  const plan = await startPlan(context)
+  const takeRoomBack = giveCollectorRoom(threads !== undefined)
+  try {
+    return await inEmbeddedEtcd(context, async ({ client }) => {
+      const { prefix, options } = withWings(plan, { threads })
+      const service = await Service.start({ ...options, etcd: { client, prefix } })
+      try {
+        return await task(service, addressOf(options.listening.listen, service.port))
+      } finally {
+        await service.stop()
+      }
+    })
+  } finally {
+    takeRoomBack()
+    await plan.stop()
+  }
+}
+
+/** The same plan with more wings. */
+function withWings(plan: ServePlan, more: Partial<WingOptions>): ServePlan {
+  return { ...plan, options: { ...plan.options, wings: { ...plan.options.wings, ...more } } }
+}
+
+/** Face threads, unless one thread does all. */
+async function threadsFor(values: OptionValues): Promise<ThreadsOptions | undefined> {
+  const count = threadsOf(values)
+  if (count === 1) return undefined
+  const { prepareThreads } = await wings.threads()
+  const options: ThreadOptions = { values: values.entries }
+  return prepareThreads({ count, script: faceThreadScript(), options })
+}
+
+/** The etcd that is mirrored. */
+interface MirroredEtcd {
+  readonly client: Client
+  /** For people. */
+  readonly name: string
+}
+
+/** Does a task with an etcd that is there. */
+async function inEtcd(
+  context: CommandContext,
+  connection: EtcdConnection,
+  task: (etcd: MirroredEtcd & OpenClient) => Promise<void>,
+): Promise<void> {
+  const etcd = await openEtcdClient(connection, context)
+  try {
+    await task({ ...etcd, name: connection.endpoints.join(', ') })
+  } finally {
+    await etcd.close()
+  }
+}
+
+/** Does a task with an etcd of our own, filled as it was asked for. */
+async function inEmbeddedEtcd<T>(
+  context: CommandContext,
+  task: (etcd: MirroredEtcd) => Promise<T>,
+): Promise<T> {
+  const { values, logger } = context
+  const listen = etcdListenOf(values)
+  const replay = replayPlanOf(values)
+  const loaded = replay === undefined ? values.text('load') : undefined
+  const dataFolder = dataFolderOf(values)
+  const generated = await generatedFor(context)
+  const { startEmbeddedEtcd } = await wings.embedded()
+  const embedded = await startEmbeddedEtcd({
+    listen,
+    load: loaded === undefined ? undefined : engine => loadRecording(engine, loaded, logger),
+    dataFolder,
+    fill: generated?.fill,
+    clock: systemClock,
+    logger,
+  })
+  const stops: (() => void)[] = []
+  try {
+    if (embedded.isRecovered) refuseChangesOfThePast(values)
+    if (replay !== undefined) {
+      stops.push(await startReplay(replay, embedded.createClient(), context))
+    }
+    stops.push(generated?.startChurn(embedded.createClient()) ?? (() => {}))
+    const place = dataFolder === undefined ? 'in memory' : `in ${dataFolder.folder}`
+    return await task({ client: embedded.createClient(), name: `embedded, ${place}` })
+  } finally {
+    // Whoever goes on writing would keep a process alive that could not listen.
+    for (const stop of stops) stop()
+    await embedded.close()
+  }
+}
+
+/** Serves etcd's own API and nothing else. */
+async function serveEtcdOnly(context: CommandContext, listen: EtcdListen): Promise<void> {
+  const { values, logger, signal } = context
+  const connection = etcdConnection(values)
+  const { startEtcdService } = await import('../compose/etcd-service.ts')
+  const etcd = await openEtcdClient(connection, context)
+  const takeRoomBack = giveCollectorRoom()
+  try {
+    const service = await startEtcdService({
+      client: etcd.client,
+      connection,
+      onRenewed: etcd.onRenewed,
+      listen,
+      adminListen: adminListenOf(values),
+      stopDelayMs: stopDelayOf(values) * 1000,
+      logger,
+    })
+    await untilAborted(signal)
+    await service.stop()
+  } finally {
+    takeRoomBack()
+    await etcd.close()
+  }
+  logger.info('stopped')
+}
+
+/** A cluster to fill the embedded etcd with. */
+interface Generated {
+  readonly fill: (client: Client) => Promise<void>
+  /** The answer stops the changes. */
+  readonly startChurn: (client: Client) => () => void
+}
+
+/** Undefined if none was asked for. */
+async function generatedFor(context: CommandContext): Promise<Generated | undefined> {
+  const { values, logger } = context
+  const plan = values.text('generate')
+  if (plan === undefined) {
+    if (values.text('churn') !== undefined) {
+      throw invalid('--churn changes generated objects: add --generate')
+    }
+    return undefined
+  }
+  const { clusterOf, fill, forgetStamps, rateOf, startChurnOf } = await wings.generator()
+  const rate = rateOf(values.text('churn'))
+  // What is only written once is not kept: a hundred thousand pods are 70 MB of plans.
+  let cluster: ReturnType<typeof clusterOf> | undefined
+  cluster = clusterOf({ plan, seed: seedOf(values), prefix: prefixOf(values) })
+  return {
+    fill: async client => {
+      if (cluster === undefined) return
+      await fill(client, cluster, { ...context, progress: progressOnStderr() })
+      if (rate !== undefined) return
+      cluster = undefined
+      forgetStamps()
+    },
+    startChurn: client =>
+      rate === undefined || cluster === undefined
+        ? () => {}
+        : startChurnOf({ client, cluster, rate, logger }),
+  }
+}
+
+/** Replays and churn go on from what they have made themselves. */
+function refuseChangesOfThePast(values: OptionValues): void {
+  for (const name of ['speed', 'churn']) {
+    if (values.text(name) === undefined) continue
+    throw invalid(
+      `--${name} begins with a cluster of its own, and ${values.text('data-dir')} has one already: leave --${name} out, or name an empty folder`,
+    )
+  }
+}
+
+async function serveApi(
+  context: CommandContext,
+  { etcd: { others: elsewhere }, prefix, options }: ServePlan,
+  etcd: MirroredEtcd,
+): Promise<void> {
+  const others = await Promise.all(
+    [...elsewhere].map(async ([endpoints, prefixes]) => ({
+      ...(await openEtcdClient(etcdConnection(context.values, [endpoints]), context)),
+      prefixes,
+    })),
+  )
+  try {
+    await serveMirrored(context, etcd, {
+      ...options,
+      etcd: { client: etcd.client, others, prefix },
+      operating: { ...options.operating, levelledLogger: context.logger },
+    })
+  } finally {
+    await Promise.all(others.map(other => other.close()))
+  }
+}
+
+async function serveMirrored(
+  { values, logger, signal, onSwitch }: CommandContext,
+  etcd: MirroredEtcd,
+  options: ServiceOptions,
+): Promise<void> {
+  const service = await Service.start(options)
+  const address = addressOf(options.listening.listen, service.port)
+  logger.info('listening', { address })
+  if (service.adminPort !== 0) {
+    logger.info('serving health and metrics', { port: service.adminPort })
+  }
+  onSwitch(() => service.readSwitch?.toggle())
+  void service.ready.then(() => {
+    if (!signal.aborted) introduce({ service, address, etcd: etcd.name, values, logger })
+  })
+  const refused = new AbortController()
+  let refusal: CacheError | undefined
+  void service.refused.then(failure => {
+    refusal = failure
+    refused.abort()
+  })
+  await untilAborted(AbortSignal.any([signal, refused.signal]))
+  await service.stop()
+  if (refusal !== undefined) throw refusal
+  logger.info('stopped')
+}
+
+/** A timer keeps the process alive as well as the listeners do, and no timer is longer than
+ *  this. */
+async function untilAborted(signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) await sleep(systemClock, 2 ** 31 - 1, signal)
+}
+
+function invalid(message: string): CacheError {
+  return new CacheError('invalid_request', message)
+}

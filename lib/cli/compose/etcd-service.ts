@@ -1,0 +1,70 @@
+/** A process that serves etcd's own API and nothing else (`--listen none`), with health, metrics
+ *  and the page for people on the admin listener. */
+
+import { sleep, version } from '@watchglass/base'
+import { schemaOf } from '@watchglass/codec'
+import { faultLogger, type Listen, Metrics, ServiceHealth, systemClock } from '@watchglass/cache'
+import { heldSlabBytes } from '@watchglass/store'
+import type { EtcdDoorOptions } from '@watchglass/etcd-server'
+import { listenForAdmin } from './service-parts.ts'
+import { wings } from './sides.ts'
+
+export interface EtcdServiceOptions extends Omit<EtcdDoorOptions, 'clock' | 'metrics'> {
+  /** Listener of health and metrics; none if it is left out. */
+  readonly adminListen: Listen | undefined
+  /** Time that it still serves after it was asked to stop. */
+  readonly stopDelayMs: number
+}
+
+export interface EtcdService {
+  stop(): Promise<void>
+}
+
+/** The time limit of calls under way when the process is asked to stop. */
+const drainMaxMs = 10_000
+
+/** Starts it. Fails with `invalid_request` for what cannot be listened on. */
+export async function startEtcdService(options: EtcdServiceOptions): Promise<EtcdService> {
+  const { logger, adminListen, stopDelayMs } = options
+  const metrics = new Metrics()
+  metrics.watchProcess()
+  metrics.showVersions(version)
+  metrics.watchSlabs(heldSlabBytes)
+  const { startEtcdDoor } = await wings.etcdDoor()
+  const door = await startEtcdDoor({ ...options, clock: systemClock, metrics })
+  const { mirrors, followers } = door
+  const health = new ServiceHealth(mirrors)
+  followers.add(health)
+  metrics.watchWaitingReads(() => mirrors.waitingReads)
+  metrics.watchKeyspaces(() => mirrors.statuses())
+  const admin = await listenForAdmin(
+    { adminListen },
+    {
+      schema: schemaOf(),
+      clock: systemClock,
+      health,
+      metrics,
+      page: door.page(health),
+      upstreamSide: undefined,
+      onFault: faultLogger(metrics.access, logger),
+    },
+  )?.catch(async (error: unknown) => {
+    await door.stop(0)
+    throw error
+  })
+  if (admin !== undefined) logger.info('serving health and metrics', { port: admin.port })
+  door.start()
+  void health.ready.then(() => {
+    const statuses = mirrors.statuses()
+    const keys = statuses.reduce((sum, { entries }) => sum + entries, 0)
+    logger.info('ready', { keys, revision: Math.min(...statuses.map(({ revision }) => revision)) })
+  })
+  return {
+    async stop() {
+      health.stop()
+      if (stopDelayMs > 0) await sleep(systemClock, stopDelayMs)
+      await door.stop(drainMaxMs)
+      admin?.close()
+    },
+  }
+}

@@ -1,0 +1,124 @@
+/** The options of a service: a group of options for each stage that reads them. */
+
+import type { Clock, Key, LevelledLogger, Logger, Tracer } from '@watchglass/base'
+import type { FaultsOptions, WriteSideOptions } from '@watchglass/simulator'
+import type { Schema } from '@watchglass/codec'
+import type { EtcdDoorOptions } from '@watchglass/etcd-server'
+import type { Client } from '@watchglass/etcd'
+import type {
+  AuditLog,
+  AuthorizationOptions,
+  CertificateFile,
+  Listen,
+  MirrorLimits,
+  OtherEtcd,
+  TlsFiles,
+} from '@watchglass/cache'
+import type { Resource, TokenEncryption } from '@watchglass/kube'
+import type { CopiesOptions, ThreadsOptions } from '@watchglass/workers'
+import type { UpstreamOptions } from '@watchglass/proxy'
+
+export interface ServiceOptions {
+  readonly etcd: MirroredEtcds
+  readonly listening: ListeningOptions
+  readonly served?: ServedOptions | undefined
+  readonly access?: AccessOptions | undefined
+  readonly operating?: OperatingOptions | undefined
+  readonly memory?: MemoryOptions | undefined
+  /** Undefined: nothing is traced. */
+  readonly tracer?: Tracer | undefined
+  readonly wings?: WingOptions | undefined
+  /** Metrics are also shown under the names of kube-apiserver. If it is left out: without an
+   *  upstream, whose own they would be. */
+  readonly hasApiServerMetrics?: boolean | undefined
+  readonly logger: Logger
+  /** Clock of ages in Tables and of all waiting; the real one by default. */
+  readonly clock?: Clock | undefined
+}
+
+/** The mirrored etcds, and the way to mirror them. */
+export interface MirroredEtcds {
+  /** Closed by the caller, after the service has stopped. */
+  readonly client: Client
+  /** etcds that keep what lies below some prefixes. Their clients stay the caller's, too. */
+  readonly others?: readonly OtherEtcd[] | undefined
+  /** `/registry` */
+  readonly prefix: string
+  readonly limits?: MirrorLimits | undefined
+}
+
+/** The listener of clients. */
+export interface ListeningOptions {
+  readonly listen: Listen
+  readonly tls?: TlsFiles | undefined
+  /** HOST:PORT that clients are told, if it is not where the service listens. */
+  readonly address?: string | undefined
+  /** Only requests for these names, localhost and addresses are answered, and none of web pages;
+   *  undefined: all are. */
+  readonly guardedHosts?: readonly string[] | undefined
+}
+
+/** The API's resources and their forms. */
+export interface ServedOptions {
+  /** The version of Kubernetes that is answered; the default one if it is left out. */
+  readonly schema?: Schema | undefined
+  /** Resources that nothing in etcd declares. */
+  readonly configured?: readonly Resource[] | undefined
+  /** etcd prefixes that are neither mirrored nor served. */
+  readonly excluded?: readonly string[] | undefined
+  /** Whether a resource is kept that is stored under a prefix; all are if it is left out. With an
+   *  upstream only. */
+  readonly isKept?: ((prefix: Key) => boolean) | undefined
+  /** CBOR is offered beside the other media types. */
+  readonly hasCbor?: boolean | undefined
+  /** Objects may be had without their managed fields. */
+  readonly hasDrop?: boolean | undefined
+  /** Lists and watches may be of shards. */
+  readonly hasShards?: boolean | undefined
+  /** Encrypts continue tokens. */
+  readonly tokenEncryption?: TokenEncryption | undefined
+}
+
+/** Who may read, and the record of who did. */
+export interface AccessOptions {
+  /** Undefined: anyone who can connect. */
+  readonly authorization?: AuthorizationOptions | undefined
+  /** Takes the record of what is answered here. Stays the caller's. */
+  readonly audit?: ((onLost: (lines: number) => void) => AuditLog) | undefined
+}
+
+/** The views and switches of operators. */
+export interface OperatingOptions {
+  /** Listener of our own paths, beside those of clients. */
+  readonly adminListen?: Listen | undefined
+  /** Whose level the admin listener can change; undefined: it cannot. */
+  readonly levelledLogger?: LevelledLogger | undefined
+  /** Files whose certificates the process uses, for metrics. */
+  readonly certificateFiles?: readonly CertificateFile[] | undefined
+  /** Time that it still serves after it was asked to stop; /readyz fails meanwhile, so that load
+   *  balancers take it out. */
+  readonly stopDelayMs?: number | undefined
+}
+
+export interface MemoryOptions {
+  /** For mirror, history and segments together; unbounded if it is left out. */
+  readonly budgetBytes?: number | undefined
+  /** Bound of encoded objects that are kept; a gigabyte if it is left out. */
+  readonly segmentsMaxBytes?: number | undefined
+}
+
+/** The wings that are asked for (`sides.ts`). */
+export interface WingOptions {
+  /** Writes are done here. Not with an upstream, which does them. */
+  readonly writes?: WriteSideOptions | undefined
+  /** Faults on purpose; undefined: nothing, and nothing can be switched on. */
+  readonly faults?: FaultsOptions | undefined
+  /** The API server that this stands in front of. */
+  readonly upstream?: UpstreamOptions | undefined
+  /** Threads that accept connections in place of this one. */
+  readonly threads?: ThreadsOptions | undefined
+  /** In such a thread: where its contents come from. */
+  readonly copies?: CopiesOptions | undefined
+  /** Listener of etcd's own API, and the etcd that its calls pass to. */
+  readonly door?: Pick<EtcdDoorOptions, 'listen' | 'connection' | 'onRenewed'> | undefined
+}

@@ -1,0 +1,237 @@
+/** Parts of a service that are made from its options. */
+
+import { type Clock, isLoopback, type Key, type Revision, version } from '@watchglass/base'
+import { type Schema, schemaOf, type Segment } from '@watchglass/codec'
+import {
+  ApiServerCounts,
+  type Authorizer,
+  CertificateDates,
+  compactNow,
+  createAdminHandler,
+  defaultHistory,
+  digests,
+  type FaultCounts,
+  type FaultSwitch,
+  type GroupResource,
+  type Health,
+  type KeyspaceFacts,
+  type KeyspaceSizes,
+  LiveRegistry,
+  type MemoryFigures,
+  MemoryKeeper,
+  type MemoryKeeperOptions,
+  Metrics,
+  type MetricsText,
+  type Mirrors,
+  type OnFault,
+  type OpenWatches,
+  type PageSource,
+  Server,
+  systemClock,
+  withHostGuard,
+} from '@watchglass/cache'
+import {
+  measuredResources,
+  mirroredKeyspaces,
+  specialKeyspaces,
+  versionBody,
+} from '@watchglass/kube'
+import { heldSlabBytes, type SegmentCache } from '@watchglass/store'
+import type { Client } from '@watchglass/etcd'
+import type { FaultType } from '@watchglass/simulator'
+import { ServiceFaults } from './faults.ts'
+import type {
+  MirroredEtcds,
+  OperatingOptions,
+  ServedOptions,
+  ServiceOptions,
+} from './service-options.ts'
+import { type Sides, wings } from './sides.ts'
+import type { RulesOfProcess, Threads } from '@watchglass/workers'
+import type { Front, UpstreamParts } from '@watchglass/proxy'
+
+/** With an upstream, what is excluded is known all the same: it passes. */
+export function createRegistry(
+  { etcd: { prefix }, wings: { upstream, writes } = {}, logger }: ServiceOptions,
+  served: ServedOptions,
+  serverAddress: string,
+): LiveRegistry {
+  const { schema = schemaOf(), configured = [], excluded = [], hasCbor } = served
+  const measured = writes?.simulation?.actors.has('nodes') === true ? measuredResources : []
+  return new LiveRegistry({
+    schema,
+    prefix,
+    configured: upstream === undefined ? [...configured, ...measured] : [],
+    excluded: upstream === undefined ? excluded : [],
+    isMirrored: mirroredKeyspaces({ ...served, prefix }),
+    history: defaultHistory,
+    serverAddress,
+    digests,
+    hasCbor,
+    logger,
+  })
+}
+
+/** The metrics, also under the names of kube-apiserver where these are asked for. */
+export function createMetrics({
+  hasApiServerMetrics,
+  wings: { upstream } = {},
+  clock = systemClock,
+}: ServiceOptions): Metrics {
+  const isAsked = hasApiServerMetrics ?? upstream === undefined
+  return new Metrics(isAsked ? new ApiServerCounts(() => clock.monotonicMs()) : undefined)
+}
+
+/** The resource of each keyspace, as kube-apiserver names what it stores: of several versions or
+ *  groups that share a keyspace, the stored one. */
+function resourcesByKeyspace(
+  registry: LiveRegistry,
+): (keyspace: string) => GroupResource | undefined {
+  let of: unknown = undefined
+  let names = new Map<string, GroupResource>()
+  return keyspace => {
+    const { state } = registry
+    if (of !== state) {
+      of = state
+      names = new Map(
+        state.registry.keyspaces().flatMap(({ prefix, resources }) => {
+          const [first] = resources
+          const stored = resources.find(one => one.group === one.storage?.group) ?? first
+          return stored === undefined ? [] : [[prefix, stored]]
+        }),
+      )
+    }
+    return names.get(keyspace)
+  }
+}
+
+export interface AdminParts {
+  readonly schema: Schema
+  readonly clock: Clock
+  readonly health: Health
+  readonly metrics: MetricsText
+  readonly upstreamSide: Front | undefined
+  readonly faults?: FaultSwitch | undefined
+  /** Undefined where there is no API to show. */
+  readonly page?: PageSource | undefined
+  readonly onFault: OnFault
+}
+
+/** Our own paths, where the main listener has the upstream's. */
+export function listenForAdmin(
+  { adminListen: listen, levelledLogger }: OperatingOptions,
+  { schema, health, metrics, upstreamSide, page, faults, clock, onFault }: AdminParts,
+): Promise<Server> | undefined {
+  if (listen === undefined) return undefined
+  const handler = createAdminHandler({
+    health,
+    metrics,
+    version: versionBody(schema),
+    readSwitch: upstreamSide?.readSwitch,
+    resources: upstreamSide && (() => upstreamSide.report.all()),
+    faults,
+    page,
+    log: levelledLogger,
+    onFault,
+  })
+  // Of loopback addresses a web page in a browser here could read and switch as well.
+  const guarded = isLoopback(listen.host) ? withHostGuard(handler) : handler
+  return Server.listen({ listen, handler: guarded, clock, onFault })
+}
+
+/** The faults on purpose; undefined where there are to be none. */
+export function createFaults(
+  { FaultControl: Loaded }: Sides,
+  { wings: { faults, copies } = {}, etcd: { client }, clock = systemClock, logger }: ServiceOptions,
+  { counts, threads }: { readonly counts: FaultCounts; readonly threads: Threads | undefined },
+): ServiceFaults | undefined {
+  if (faults === undefined) return undefined
+  const compact = copies === undefined ? (): Promise<Revision> => compactNow(client) : undefined
+  const passOn = threads && ((given: RulesOfProcess): Promise<void> => threads.passFaults(given))
+  const onMet = (type: FaultType): void => counts.met(type)
+  const options = { ...faults, compact, passOn, onMet, clock, logger }
+  return new ServiceFaults({
+    control: Loaded && new Loaded(options),
+    load: async () => new (await wings.faults()).FaultControl(options),
+  })
+}
+
+/** The keeper of the memory budget; undefined if there is no budget. Keyspaces that declare
+ *  resources or rules are never dropped. */
+export function createMemoryKeeper(
+  { memory: { budgetBytes } = {}, wings = {}, etcd: { prefix }, logger }: ServiceOptions,
+  parts: Omit<MemoryKeeperOptions, 'budgetBytes' | 'canDrop' | 'logger'>,
+): MemoryKeeper | undefined {
+  if (budgetBytes === undefined) return undefined
+  const isSpecial = specialKeyspaces(prefix)
+  const canDrop = (keyspace: Key): boolean => wings.upstream !== undefined && !isSpecial(keyspace)
+  return new MemoryKeeper({ ...parts, budgetBytes, canDrop, logger })
+}
+
+/** The served resources, without the keyspaces that were dropped for the memory budget. */
+export function withoutDropped(
+  { served = {}, memory, wings }: ServiceOptions,
+  dropped: ReadonlySet<Key>,
+): ServedOptions {
+  const { isKept = () => true } = served
+  if (memory?.budgetBytes === undefined || wings?.upstream === undefined) return served
+  return { ...served, isKept: keyspace => !dropped.has(keyspace) && isKept(keyspace) }
+}
+
+/** The part of a service that there is in front of an upstream; undefined without one. */
+export function createUpstreamSide(
+  { Front: Loaded }: Sides,
+  { wings: { upstream } = {}, etcd }: ServiceOptions,
+  { isKept, configured: declared = [] }: ServedOptions,
+  parts: Omit<UpstreamParts, 'isKept' | 'prefix' | 'declared' | 'clients'>,
+): Front | undefined {
+  if (upstream === undefined || Loaded === undefined) return undefined
+  const { prefix } = etcd
+  return new Loaded(upstream, { ...parts, isKept, prefix, declared, clients: clientsOf(etcd) })
+}
+
+/** The first etcd, and then the others. */
+export function clientsOf({ client, others = [] }: MirroredEtcds): Client[] {
+  return [client, ...others.map(other => other.client)]
+}
+
+interface Watched {
+  readonly registry: LiveRegistry
+  readonly segments: SegmentCache<Segment>
+  readonly sizes: KeyspaceSizes
+  readonly mirrors: Mirrors
+  readonly watches: OpenWatches
+  readonly upstreamSide: Front | undefined
+  readonly memory: { readonly figures: MemoryFigures } | undefined
+  readonly authorizer: Authorizer | undefined
+  readonly health: Health
+  readonly threads: Threads | undefined
+}
+
+/** Shows what there is. */
+export function watchAll(metrics: Metrics, shown: Watched, options: ServiceOptions): void {
+  const { segments, sizes, mirrors, watches, upstreamSide, memory, authorizer, health } = shown
+  const { threads } = shown
+  const keyspaces = (): readonly KeyspaceFacts[] =>
+    mirrors.statuses().map(status => ({ ...status, bytes: sizes.bytesOf(status.name as Key) }))
+  if (memory !== undefined) metrics.watchMemory(() => memory.figures)
+  // These are the main thread's, if there are several.
+  if (options.wings?.copies === undefined) {
+    metrics.watchProcess()
+    metrics.showVersions(version)
+    metrics.watchCertificates(new CertificateDates(options.operating?.certificateFiles ?? []))
+    metrics.watchReadiness(() => health.readyz.every(check => check.problem() === undefined))
+    metrics.watchKeyspaces(keyspaces)
+  }
+  const resourceOf = resourcesByKeyspace(shown.registry)
+  metrics.apiServer?.storage.show({
+    keyspaces: options.wings?.copies === undefined ? keyspaces : undefined,
+    resourceOf,
+  })
+  metrics.watchReviews(() => authorizer?.underWay ?? 0)
+  metrics.watchSegments(threads?.sharedSegments ?? segments)
+  metrics.watchSlabs(heldSlabBytes)
+  metrics.watchWatches(() => watches.figures)
+  metrics.watchWaitingReads(() => mirrors.waitingReads)
+  if (upstreamSide !== undefined) metrics.upstream.watch(() => upstreamSide.facts())
+}

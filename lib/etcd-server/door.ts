@@ -1,0 +1,70 @@
+/** etcd's API in front of an etcd: what a mirror can answer exactly is answered here, everything
+ *  else passes. */
+
+import type { SecureContextOptions } from 'node:tls'
+import type { Clock, Random } from '@watchglass/base'
+import type { AccessRules } from './access/access.ts'
+import { type CallMetrics, countCall } from './call-metrics.ts'
+import { Calls } from './calls.ts'
+import type { EtcdSessions } from './pass/etcd-sessions.ts'
+import { GrpcServer } from './listen/grpc-server.ts'
+import type { MirroredEtcd } from './answers/mirrored.ts'
+
+export interface DoorOptions {
+  /** Such as `127.0.0.1:2379`. */
+  readonly listen: string
+  readonly tls?: SecureContextOptions | undefined
+  /** Sessions with the etcd that calls pass to. Closed by the caller. */
+  readonly sessions: EtcdSessions
+  /** Mirror that answers here; everything passes if it is left out. */
+  readonly mirrored?: MirroredEtcd | undefined
+  /** Rights of each name of a certificate; everybody may do everything if it is left out. */
+  readonly rules?: AccessRules | undefined
+  readonly clock: Clock
+  readonly random: Random
+  readonly metrics: CallMetrics
+  /** Told of mistakes of ours. */
+  readonly onFault: (error: unknown) => void
+}
+
+/** A listening door. */
+export interface Door {
+  /** Address that it listens on, with the port that it got. */
+  readonly address: string
+  renewTls(tls: SecureContextOptions): void
+  /** Takes no more calls, waits for those under way, but not longer than this, and ends the
+   *  rest. */
+  close(drainMaxMs: number): Promise<void>
+}
+
+/** The interval at which a closing door looks whether all calls have ended. */
+const drainCheckMs = 20
+
+/** Opens a door. Fails with `invalid_request` when the address cannot be listened on. */
+export async function openDoor(options: DoorOptions): Promise<Door> {
+  const { listen, tls, clock, metrics } = options
+  const calls = new Calls(options)
+  const server = await GrpcServer.listen({
+    listen,
+    tls,
+    clock,
+    handle(call) {
+      countCall(call, metrics)
+      calls.take(call)
+    },
+  })
+  calls.start()
+  return {
+    address: server.address,
+    renewTls: renewed => server.renewTls(renewed),
+    async close(drainMaxMs) {
+      server.drain()
+      calls.stop()
+      const deadlineMs = clock.monotonicMs() + drainMaxMs
+      while (server.calls > 0 && clock.monotonicMs() < deadlineMs) {
+        await new Promise<void>(resolve => clock.setTimer(drainCheckMs, resolve))
+      }
+      await server.close()
+    },
+  }
+}

@@ -1,0 +1,53 @@
+/** The engine's side of state that lasts: what it decides goes to a journal before anybody sees
+ *  it, and what a journal kept is what it begins with. Files are not known here
+ *  (lib/etcd-server/journal). */
+
+import type { CacheError, Revision } from '@watchglass/base'
+import { type Change, type HistoryBounds, Keyspace } from '@watchglass/store'
+
+/** One thing that the engine has decided. */
+export type Decision =
+  | {
+      readonly type: 'batch'
+      readonly revision: Revision
+      readonly changes: readonly Change[]
+      /** The lease that has ended, and with it its keys; `noLease` for every other write. */
+      readonly endedLease: bigint
+    }
+  | { readonly type: 'compaction'; readonly revision: number }
+  /** A lease that was granted or kept alive: from now on it has its whole time. */
+  | { readonly type: 'lease'; readonly id: bigint; readonly ttlSeconds: number }
+  /** The end of a lease that had no keys. */
+  | { readonly type: 'lease-end'; readonly id: bigint }
+
+export interface Journal {
+  /** The reason why nothing can be written now; undefined while all is well. */
+  readonly refusal: CacheError | undefined
+  /** Takes a decision, and calls `written`, in order, once a restart would find it. */
+  append(decision: Decision, written: () => void): void
+}
+
+/** The state of an engine that has ended. */
+export interface RecoveredState {
+  readonly contents: Keyspace
+  readonly clusterId: bigint
+  readonly memberId: bigint
+  /** The term of the engine that has ended: the next one begins another. */
+  readonly raftTerm: bigint
+  readonly compactRevision: number
+  readonly oldestBatch: number
+  readonly leases: readonly RecoveredLease[]
+}
+
+export interface RecoveredLease {
+  readonly id: bigint
+  readonly ttlSeconds: number
+  readonly remainingMs: number
+}
+
+const unbounded: HistoryBounds = { maxBatches: Infinity, maxAgeMs: Infinity, maxBytes: Infinity }
+
+/** Contents for an engine: only the engine itself compacts them. */
+export function createContents(): Keyspace {
+  return new Keyspace(unbounded)
+}

@@ -1,0 +1,92 @@
+/** The sources of a stream's events: a member of the engine, or parts of a mirror; and etcd itself,
+ *  for what the mirror does not have. */
+
+import type { CacheError, KeyRange, Revision } from '@watchglass/base'
+import type { Batch } from '@watchglass/store'
+import type { HeaderMessage, WatchCreateMessage, WatchResponseMessage } from '@watchglass/etcd'
+
+/** Batches of some keys, in order. */
+export interface WatchSource {
+  /** Up to which revision batches are applied here. */
+  readonly revision: Revision
+  /** The newest revision that anybody was told of: a watcher of what comes next begins after it. */
+  readonly newest: Revision
+  readonly compactRevision: number
+  /** The first revision whose batch may still be there. */
+  readonly oldestBatch: number
+  /** There are batches to send; otherwise watchers wait, or are served elsewhere. */
+  readonly isServed: boolean
+  /** True if etcd's progress is sound: watchers may be taken over at that. */
+  readonly isProgressSound: boolean
+  /** Up to which start a watcher is in sync before anything has happened. */
+  readonly syncedStart: number
+  /** The applied batches from `from` on. */
+  batches(from: Revision): Iterable<Batch>
+  /** Finds out how far etcd is, so that progress can be told. */
+  refresh(): void
+}
+
+/** The owner of a stream. */
+export interface WatchHome {
+  readonly progressOvertakesEvents: boolean
+  /** A progress request that cannot be answered yet is answered as soon as it can; etcd drops
+   *  it. */
+  readonly answersProgressLater: boolean
+  header(revision: number): HeaderMessage
+  /** The revision in the header of what concerns no source. */
+  readonly revision: Revision
+  /** The source of all keys of a range, if there is one. */
+  sourceOf(range: KeyRange): WatchSource | undefined
+  /** Whether a header is of the history that the sources have. If it may not be, they look
+   *  again. */
+  isSameHistory(header: HeaderMessage | undefined): boolean
+  /** Whether the client may watch this. */
+  mayWatch(request: WatchCreateMessage): boolean
+  /** Serves watchers that no source can serve. */
+  readonly elsewhere: Elsewhere | undefined
+}
+
+/** etcd itself. */
+export interface Elsewhere {
+  /** Opens a stream with one watcher. Nothing is delivered before it returns. */
+  open(request: WatchCreateMessage, sink: ElsewhereSink): ElsewhereWatch
+}
+
+export interface ElsewhereWatch {
+  askProgress(): void
+  /** Holds back what comes, or lets it come again. */
+  pause(): void
+  resume(): void
+  /** Nothing is delivered after it. */
+  close(): void
+  /** Size of responses that have come and are held back. */
+  readonly heldBytes: number
+}
+
+export interface ElsewhereSink {
+  received(response: WatchResponseMessage): void
+  /** The stream is over. Comes once, and nothing after it. */
+  failed(failure: CacheError): void
+}
+
+/** The receiver of a stream's responses. */
+export interface WatchConnection {
+  /** Takes a response; false when it would rather have no more for now: `resume` is called then,
+   *  some time. */
+  send(response: WatchResponseMessage): boolean
+  /** Like `send`, for progress that may overtake what has been sent before it: an old bug, for
+   *  simulations. */
+  sendFirst(response: WatchResponseMessage): void
+  /** The stream takes requests again, after it has said that it takes none
+   *  (`WatchStream.takesRequests`). */
+  readOn?(): void
+  /** The stream has been ended from this side. Nothing comes after it. */
+  end(failure: CacheError): void
+}
+
+/** The room for watchers: of a stream, of its client and in all. */
+export interface WatcherRoom {
+  /** False if there is no room for one more. */
+  take(count: number): boolean
+  give(count: number): void
+}

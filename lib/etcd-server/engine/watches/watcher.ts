@@ -1,0 +1,84 @@
+/** One watcher of a stream: what it wants to see, and its position. */
+
+import { inRange, type Key, type KeyRange, type Revision, singleKey } from '@watchglass/base'
+import { rangeFromWire } from '../kv.ts'
+import {
+  type HeaderMessage,
+  type WatchCreateMessage,
+  type WatchEvent,
+  watchFilter,
+} from '@watchglass/etcd'
+import type { BatchEvents } from './batch-events.ts'
+import type { ElsewhereWatch, WatchSource } from './watch-source.ts'
+
+export interface Watcher {
+  readonly id: bigint
+  readonly request: WatchCreateMessage
+  readonly range: KeyRange
+  /** Source of its events; none if nothing has all of its keys. */
+  readonly source: WatchSource | undefined
+  readonly wantsPuts: boolean
+  readonly wantsDeletes: boolean
+  /** As it was asked for; 0 for now. */
+  readonly startRevision: number
+  /** No events have been sent since progress was told the last time. */
+  isProgressDue: boolean
+  /** The next revision that it has not seen; above the source's by more than one when its start
+   *  lies in the future. */
+  position: Revision
+  /** There are batches that it has not seen. */
+  isBehind: boolean
+  /** It has been told that its position is compacted. It keeps its id until it is canceled, and
+   *  keeps progress from being told. */
+  isCompacted: boolean
+  /** It is served by etcd itself for now. */
+  elsewhere: ElsewhereWatch | undefined
+  /** Up to here etcd has told it everything, when it is served by etcd; of the last time that it
+   *  was asked. */
+  provenElsewhere: number
+  /** Header of etcd's last response. */
+  headerElsewhere: HeaderMessage | undefined
+}
+
+/** A watcher that has seen nothing. */
+export function createWatcher(
+  request: WatchCreateMessage,
+  parts: Pick<Watcher, 'id' | 'range' | 'source' | 'startRevision' | 'position' | 'isBehind'>,
+): Watcher {
+  return {
+    ...parts,
+    request,
+    wantsPuts: !request.filters.includes(watchFilter.noPut),
+    wantsDeletes: !request.filters.includes(watchFilter.noDelete),
+    isProgressDue: request.progressNotify,
+    isCompacted: false,
+    elsewhere: undefined,
+    provenElsewhere: -1,
+    headerElsewhere: undefined,
+  }
+}
+
+/** The range of a watcher. No key means the smallest one. */
+export function watchedRange({ key, rangeEnd }: WatchCreateMessage): KeyRange {
+  const start = key === '' ? ('\0' as Key) : key
+  return rangeFromWire(start, rangeEnd) ?? singleKey(start)
+}
+
+/** The events of a batch that a watcher is told. */
+export function eventsFor(
+  watcher: Watcher,
+  batch: BatchEvents,
+  compactRevision: number,
+): WatchEvent[] {
+  const found: WatchEvent[] = []
+  const { events } = batch
+  for (let i = 0; i < events.length; i++) {
+    const { key, after } = events[i]!
+    const isWanted = after === undefined ? watcher.wantsDeletes : watcher.wantsPuts
+    if (!isWanted || !inRange(key, watcher.range)) continue
+    // What was there before can be read as long as the revision before has not been compacted.
+    const hasPrevious = watcher.request.previous && batch.revision - 1 >= compactRevision
+    found.push(hasPrevious ? batch.withPrevious(i) : batch.plain(i))
+  }
+  return found
+}

@@ -1,0 +1,206 @@
+/** Passes requests to the upstream and streams its responses back. Nothing is stored. */
+
+import type { Clock } from '@watchglass/base'
+import {
+  badRequest,
+  longSubresources,
+  type PassReason,
+  requestInfo,
+  type RequestTarget,
+  type TokenEncryption,
+  tooManyRequests,
+} from '@watchglass/kube'
+import {
+  answerHeaders,
+  isRemoteHeader,
+  requestHeaders,
+  requestTrailers,
+} from './forwarded-headers.ts'
+import { withDecryptedToken } from './decrypted-token.ts'
+import type { ProxyOptions } from './proxy-options.ts'
+import { Relay } from './relay.ts'
+import { beginBody, type Exchange, type PassedKind, type RequestContext } from '@watchglass/cache'
+import { holdPassed, nameForPass, type PassShares } from './pass-shares.ts'
+import type { Slots } from './slots.ts'
+import { isTunnel, passTunnel } from './tunnel.ts'
+import { defaultUpstreamTimeouts } from '../upstream/server.ts'
+import type { ForwardBody, ForwardRequest, Upstream } from '../upstream/upstream.ts'
+
+/** Reads that pass in large numbers when the mirror fails. They are limited, so that they do not
+ *  overload the upstream. */
+const limitedReasons: ReadonlySet<PassReason> = new Set<PassReason>([
+  'not-ready',
+  'suspect',
+  'progress-untrusted',
+  'revision-not-kept',
+])
+
+/** All of a body has come by then, of a request that does not run for long: kube-apiserver answers
+ *  after a minute at the latest, and its answer is awaited for no longer than this. */
+const bodyMaxMs = defaultUpstreamTimeouts.answerMs
+
+/** The services that pass a request. */
+export interface PassServices extends PassShares {
+  readonly clock: Clock
+  readonly proxy: ProxyOptions
+  readonly tokenEncryption?: TokenEncryption | undefined
+}
+
+/** Passes the request to the upstream. Resolves when the response has ended. */
+export async function passOn(
+  context: RequestContext,
+  services: PassServices,
+  reason: PassReason,
+): Promise<void> {
+  const { exchange, reply } = context
+  const { proxy, clock } = services
+  context.facts = { ...context.facts, source: 'upstream' }
+  reply.origin = `pass; reason=${reason}`
+  proxy.metrics.passed(reason)
+  const free = limitedReasons.has(reason) ? takeSlot(proxy.slots) : (): void => {}
+  let leave = (): void => {}
+  try {
+    if (exchange.takeover !== undefined && exchange.hasBody) {
+      throw badRequest('a request that upgrades its connection must not have a body')
+    }
+    const kind = kindOf(context)
+    let share = holdPassed(context, kind, services)
+    leave = share.leave
+    const naming = nameForPass(context, services)
+    if (naming !== undefined) {
+      await naming
+      // It has counted as the token's, and is the user's now.
+      leave()
+      share = holdPassed(context, kind, services)
+      leave = share.leave
+    }
+    const request = await requestOf(context, proxy, { ...services, user: share.user })
+    const passing = { upstream: proxy.upstream, clock }
+    if (kind === 'upgrade') await passTunnel(context, passing, request)
+    else await forward(context, passing, { request, onStarted: free })
+  } finally {
+    leave()
+    free()
+  }
+}
+
+function kindOf({ exchange, target }: RequestContext): PassedKind {
+  if (exchange.takeover !== undefined && isTunnel(exchange.headers.upgrade)) return 'upgrade'
+  return isLongRunning(exchange.method, target) ? 'long' : 'short'
+}
+
+function takeSlot(slots: Slots): () => void {
+  const free = slots.take()
+  if (free === undefined) {
+    throw tooManyRequests(`${slots.max} reads are with the upstream that the mirror lacks`, 1)
+  }
+  return free
+}
+
+async function requestOf(
+  context: RequestContext,
+  { passed, isIdentityHeader, upstream }: ProxyOptions,
+  { tokenEncryption, clock, user }: PassServices & { readonly user: string },
+): Promise<ForwardRequest> {
+  const { exchange, target, trace } = context
+  const { method, peer, rawHeaders, hasBody } = exchange
+  const credentials = passed?.(exchange)
+  const as = credentials?.as ?? 'caller'
+  const own = as === 'ourselves' ? await upstream.credentials() : {}
+  const isIdentity = (name: string): boolean =>
+    isRemoteHeader(name) || isIdentityHeader?.(name) === true
+  const headers = requestHeaders(
+    {
+      rawHeaders,
+      method,
+      hasBody,
+      host: exchange.headers.host ?? '',
+      address: peer.address,
+      isSecure: peer.isSecure,
+    },
+    {
+      isIdentityHeader: isIdentity,
+      // If we vouch for the user, the client's own credentials are dropped.
+      replaced: [
+        ...(credentials === undefined ? [] : ['authorization']),
+        ...(trace === undefined ? [] : ['traceparent']),
+      ],
+      added: {
+        ...credentials?.headers,
+        ...own,
+        ...(trace === undefined ? {} : { traceparent: trace.traceparent }),
+      },
+    },
+  )
+  const isLong = isLongRunning(method, target)
+  const endsAtMs = isLong ? Infinity : clock.monotonicMs() + bodyMaxMs
+  return {
+    method,
+    path: tokenEncryption === undefined ? target.raw : withDecryptedToken(context, tokenEncryption),
+    headers,
+    // Nothing of the upstream's is taken before there is something to send.
+    body: hasBody ? await bodyOf(exchange, isIdentity, { clock, endsAtMs }) : undefined,
+    user,
+    isLongRunning: isLong,
+    as,
+    isIdentified: as !== 'caller' || exchange.headers.authorization !== undefined,
+  }
+}
+
+async function bodyOf(
+  exchange: Exchange,
+  isIdentityHeader: (name: string) => boolean,
+  { clock, endsAtMs }: { readonly clock: Clock; readonly endsAtMs: number },
+): Promise<ForwardBody> {
+  const pieces = await beginBody(exchange, clock, endsAtMs)
+  return {
+    pieces: () => pieces,
+    trailers: () => requestTrailers(exchange.rawTrailers, exchange.rawHeaders, isIdentityHeader),
+  }
+}
+
+/** kube-apiserver's own rule for requests without a time limit. */
+function isLongRunning(method: string, { path, query }: RequestTarget): boolean {
+  const info = requestInfo(method, path)
+  if (info === undefined) return false
+  const isWatch = info.verb === 'watch' || (info.verb === 'get' && query.flag('watch'))
+  return isWatch || info.verb === 'proxy' || longSubresources.has(info.subresource)
+}
+
+interface Forwarded {
+  readonly request: ForwardRequest
+  /** The answer has begun. */
+  readonly onStarted: () => void
+}
+
+function forward(
+  { exchange, reply }: RequestContext,
+  { upstream, clock }: { readonly upstream: Upstream; readonly clock: Clock },
+  { request, onStarted }: Forwarded,
+): Promise<void> {
+  const { method } = request
+  const { canHaveTrailers } = exchange
+  return new Promise((resolve, reject) => {
+    let ignoreClose = (): void => {}
+    const relay = new Relay(exchange, clock, {
+      started(code, headers) {
+        onStarted()
+        // A request without credentials authenticates nobody, even if its path is open to everyone.
+        if (code !== 401 && request.isIdentified) exchange.accept()
+        const passed = answerHeaders(code, headers, { method, canHaveTrailers })
+        exchange.respond(code, reply.passed(code, passed))
+      },
+      over: failure => {
+        ignoreClose()
+        if (failure === undefined) resolve()
+        else reject(failure)
+      },
+    })
+    const control = upstream.forward(request, relay)
+    relay.control = control
+    ignoreClose = exchange.onClose(() => {
+      control.abort()
+      relay.over(undefined)
+    })
+  })
+}

@@ -1,0 +1,151 @@
+/** The gate of a cluster without an upstream: who sends a request, by certificate or token, and
+ *  whether RBAC lets them. Readers and writers pass here alike. */
+
+import { createHash } from 'node:crypto'
+import type { DetailedPeerCertificate } from 'node:tls'
+import {
+  bearerToken,
+  type Callers,
+  type Exchange,
+  type Gate,
+  type Grant,
+  type Verdict,
+  withAuthenticated,
+} from '@watchglass/cache'
+import {
+  type Attributes,
+  forbidden,
+  forbiddenPath,
+  type Identity,
+  serviceUnavailable,
+  StatusError,
+  unauthorized,
+} from '@watchglass/kube'
+import type { Decision } from '@watchglass/writes'
+import { Impersonation, wantedUser } from './impersonation.ts'
+
+export interface RbacGateOptions {
+  /** Finds users of certificates. */
+  readonly callers: Callers
+  /** The user of a token, without the group that all have; undefined if nobody has it. */
+  readonly userOfToken: (token: string) => Identity | undefined
+  readonly authorize: (user: Identity, attributes: Attributes) => Decision
+  /** The rules are mirrored. */
+  readonly isReady: () => boolean
+  /** The version has constrained impersonation. */
+  readonly isConstrained: () => boolean
+}
+
+const anonymous: Identity = {
+  user: 'system:anonymous',
+  uid: '',
+  groups: ['system:unauthenticated'],
+  extra: {},
+}
+
+const notReady = serviceUnavailable('access rules are not mirrored yet', 1)
+
+const credential = 'authentication.kubernetes.io/credential-id'
+
+export class RbacGate implements Gate {
+  readonly #options: RbacGateOptions
+  readonly #impersonation: Impersonation
+  readonly #certified = new WeakMap<DetailedPeerCertificate, Identity>()
+
+  constructor(options: RbacGateOptions) {
+    this.#options = options
+    this.#impersonation = new Impersonation(options.authorize)
+  }
+
+  authorize(exchange: Exchange, attributes: Attributes): Verdict {
+    const sender = this.#senderOf(exchange)
+    if (sender === undefined) return { type: 'refuse', status: unauthorized }
+    const { authorize, isReady, isConstrained } = this.#options
+    if (!isReady()) return { type: 'refuse', status: notReady }
+    try {
+      const wanted = wantedUser(exchange.rawHeaders)
+      const user =
+        wanted === undefined
+          ? sender
+          : this.#impersonation.impersonated({ sender, wanted, attributes }, isConstrained())
+      const { isAllowed, reason } = authorize(user, attributes)
+      const impersonator = wanted === undefined ? undefined : sender
+      if (isAllowed) return { type: 'granted', grant: new RbacGrant(user, impersonator), reason }
+      const { status } =
+        'path' in attributes
+          ? forbiddenPath(user.user, attributes.verb, attributes.path, reason)
+          : forbidden({ ...attributes, user: user.user, reason })
+      const impersonated = wanted === undefined ? undefined : user
+      return { type: 'refuse', status, reason, impersonated }
+    } catch (error) {
+      if (error instanceof StatusError) return { type: 'refuse', status: error.status }
+      throw error
+    }
+  }
+
+  userOf(exchange: Exchange): string {
+    return limitsUser(this.#senderOf(exchange) ?? anonymous)
+  }
+
+  learnName(): undefined {
+    return undefined
+  }
+
+  identityOfSender(exchange: Exchange): Promise<Identity | undefined> {
+    return Promise.resolve(this.#senderOf(exchange))
+  }
+
+  /** Undefined if the credentials are nobody's. A certificate counts before a token. */
+  #senderOf(exchange: Exchange): Identity | undefined {
+    const { peer, headers } = exchange
+    const certified = this.#userOfCertificate(exchange)
+    if (certified !== undefined) return certified
+    const token = bearerToken(headers.authorization)
+    if (token === undefined) return peer.hasRefusedCertificate() ? undefined : anonymous
+    const known = this.#options.userOfToken(token)
+    return known && { ...known, groups: withAuthenticated(known.user, known.groups) }
+  }
+
+  #userOfCertificate(exchange: Exchange): Identity | undefined {
+    const certificate = exchange.peer.certificate()
+    const identity = certificate && this.#options.callers.callerOf(exchange)?.identity
+    if (certificate === undefined || identity === undefined) return undefined
+    const known = this.#certified.get(certificate) ?? withCredential(identity, certificate)
+    this.#certified.set(certificate, known)
+    return known
+  }
+}
+
+function withCredential(identity: Identity, { raw }: { readonly raw: Uint8Array }): Identity {
+  const hash = createHash('sha256').update(raw).digest('hex')
+  return { ...identity, extra: { [credential]: [`X509SHA256=${hash}`] } }
+}
+
+function limitsUser({ user }: Identity): string {
+  return `user ${user}`
+}
+
+class RbacGrant implements Grant {
+  readonly impersonator: Identity | undefined
+  readonly #user: Identity
+
+  constructor(user: Identity, impersonator: Identity | undefined) {
+    this.#user = user
+    this.impersonator = impersonator
+  }
+
+  user(): string {
+    return limitsUser(this.#user)
+  }
+
+  learnName(): void {}
+
+  identity(): Promise<Identity> {
+    return Promise.resolve(this.#user)
+  }
+
+  /** kube-apiserver ends no watch whose user may not open it any more, either. */
+  watch(): () => void {
+    return () => {}
+  }
+}

@@ -1,0 +1,207 @@
+/** An exchange whose response goes wrong on purpose: it is cut off after some bytes, or it is sent
+ *  slowly. Everything else is the exchange's own. */
+
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Readable } from 'node:stream'
+import type { CancelTimer, Clock } from '@watchglass/base'
+import type { Exchange, Peer, ResponseHeaders, Takeover } from '@watchglass/cache'
+import type { ChosenFaults } from './chosen-faults.ts'
+
+/** A slow body is sent in so many pieces a second. */
+const piecesPerSecond = 10
+/** Whoever waits for longer would take the client for dead: after 30 s it may write more, which
+ *  then waits here. */
+const waitMaxPieces = 30 * piecesPerSecond
+
+/** The exchange that a request with these faults is answered on. */
+export function faultyExchange(exchange: Exchange, faults: ChosenFaults, clock: Clock): Exchange {
+  const isShaped = faults.find('reset') !== undefined || faults.find('slow') !== undefined
+  return isShaped ? new FaultyExchange(exchange, faults, clock) : exchange
+}
+
+class FaultyExchange implements Exchange {
+  readonly #inner: Exchange
+  readonly #faults: ChosenFaults
+  readonly #clock: Clock
+  /** Number of bytes to send before the response is cut off. */
+  #leftBytes: number
+  #isCut = false
+  /** The size of a piece of a slow body; undefined if it is not slow. */
+  readonly #pieceBytes: number | undefined
+  /** Bytes that wait to be sent slowly. */
+  #waiting: Uint8Array[] = []
+  #end: (() => void) | undefined
+  #onDrain: (() => void)[] = []
+  /** Number of pieces sent since somebody began to wait. */
+  #piecesWaited = 0
+  #cancel: CancelTimer | undefined
+
+  constructor(inner: Exchange, faults: ChosenFaults, clock: Clock) {
+    this.#inner = inner
+    this.#faults = faults
+    this.#clock = clock
+    this.#leftBytes = faults.find('reset')?.afterBytes ?? Infinity
+    const rate = faults.find('slow')?.bytesPerSecond
+    this.#pieceBytes = rate === undefined ? undefined : Math.max(1, rate / piecesPerSecond)
+    inner.onClose(() => this.#stop())
+  }
+
+  get version(): '1.1' | '2' {
+    return this.#inner.version
+  }
+
+  get method(): string {
+    return this.#inner.method
+  }
+
+  get target(): string {
+    return this.#inner.target
+  }
+
+  get headers(): IncomingHttpHeaders {
+    return this.#inner.headers
+  }
+
+  get rawHeaders(): readonly string[] {
+    return this.#inner.rawHeaders
+  }
+
+  get body(): Readable {
+    return this.#inner.body
+  }
+
+  get rawTrailers(): readonly string[] {
+    return this.#inner.rawTrailers
+  }
+
+  get hasBody(): boolean {
+    return this.#inner.hasBody
+  }
+
+  get takeover(): Takeover | undefined {
+    return this.#inner.takeover
+  }
+
+  get peer(): Peer {
+    return this.#inner.peer
+  }
+
+  get canHaveTrailers(): boolean {
+    return this.#inner.canHaveTrailers
+  }
+
+  get isClosed(): boolean {
+    return this.#inner.isClosed
+  }
+
+  get isFlushing(): boolean {
+    return this.#inner.isFlushing
+  }
+
+  accept(): void {
+    this.#inner.accept()
+  }
+
+  respond(status: number, headers: ResponseHeaders, length?: number): void {
+    this.#inner.respond(status, headers, length)
+  }
+
+  proceed(): void {
+    this.#inner.proceed()
+  }
+
+  flush(): void {
+    this.#inner.flush()
+  }
+
+  write(piece: Uint8Array): boolean {
+    if (this.#pieceBytes === undefined) return this.#pass(piece)
+    this.#faults.meet('slow')
+    this.#waiting.push(piece)
+    this.#cancel ??= this.#clock.setTimer(0, this.#sendPiece)
+    return false
+  }
+
+  onDrain(task: () => void): void {
+    if (this.#pieceBytes === undefined) {
+      this.#inner.onDrain(task)
+      return
+    }
+    this.#piecesWaited = 0
+    this.#onDrain.push(task)
+  }
+
+  end(piece?: Uint8Array, trailers?: ResponseHeaders): void {
+    this.endWith(piece === undefined ? [] : [piece], trailers)
+  }
+
+  endWith(pieces: readonly Uint8Array[], trailers?: ResponseHeaders): void {
+    for (const piece of pieces) this.write(piece)
+    const end = (): void => {
+      if (!this.#isCut) this.#inner.end(undefined, trailers)
+    }
+    if (this.#waiting.length === 0) end()
+    else this.#end = end
+  }
+
+  abort(): void {
+    this.#stop()
+    this.#inner.abort()
+  }
+
+  onClose(task: () => void): () => void {
+    return this.#inner.onClose(task)
+  }
+
+  /** Writes to the client, as far as the response goes. */
+  #pass(piece: Uint8Array): boolean {
+    if (this.#inner.isClosed || this.#isCut) return true
+    if (piece.length <= this.#leftBytes) {
+      this.#leftBytes -= piece.length
+      return this.#inner.write(piece)
+    }
+    this.#faults.meet('reset')
+    const first = piece.subarray(0, this.#leftBytes)
+    this.#isCut = true
+    const isFull = first.length > 0 && !this.#inner.write(first)
+    // What was written before should arrive: the client is to see a body that ends in its middle.
+    if (isFull) this.#inner.onDrain(() => this.abort())
+    else this.#cancel = this.#clock.setTimer(0, () => this.abort())
+    return true
+  }
+
+  readonly #sendPiece = (): void => {
+    this.#cancel = undefined
+    const [first] = this.#waiting
+    if (first === undefined) return
+    const length = Math.min(first.length, this.#pieceBytes ?? Infinity)
+    if (length === first.length) this.#waiting.shift()
+    else this.#waiting[0] = first.subarray(length)
+    const takesMore = this.#pass(first.subarray(0, length))
+    this.#piecesWaited++
+    if (this.#piecesWaited > waitMaxPieces) this.#letGoOn()
+    if (this.#waiting.length === 0) this.#drained()
+    else if (takesMore) {
+      this.#cancel ??= this.#clock.setTimer(1000 / piecesPerSecond, this.#sendPiece)
+    } else this.#inner.onDrain(this.#sendPiece)
+  }
+
+  #drained(): void {
+    this.#end?.()
+    this.#end = undefined
+    this.#letGoOn()
+  }
+
+  #letGoOn(): void {
+    const tasks = this.#onDrain
+    this.#onDrain = []
+    for (const task of tasks) task()
+  }
+
+  #stop(): void {
+    this.#cancel?.()
+    this.#cancel = undefined
+    this.#waiting = []
+    this.#end = undefined
+  }
+}

@@ -1,0 +1,39 @@
+/** The faults of one request, as the API lets them happen. */
+
+import type { Clock } from '@watchglass/base'
+import type { Exchange, FaultyWatch, RequestFaults } from '@watchglass/cache'
+import type { Status } from '@watchglass/kube'
+import type { WatcherSink } from '@watchglass/store'
+import { ChosenFaults } from './chosen-faults.ts'
+import { errorOfFault } from './fault-status.ts'
+import { faultyExchange } from './faulty-exchange.ts'
+import { faultySink } from './faulty-watch.ts'
+
+export class MetFaults extends ChosenFaults implements RequestFaults {
+  exchange(whole: Exchange, clock: Clock): Exchange {
+    return faultyExchange(whole, this, clock)
+  }
+
+  delayMs(): number {
+    const latency = this.take('latency')
+    if (latency === undefined) return 0
+    return latency.minMs + this.amountOf('latency') * (latency.maxMs - latency.minMs)
+  }
+
+  failure(): Status | undefined {
+    const error = this.take('error')
+    return error && errorOfFault(error)
+  }
+
+  staleMs(): number | undefined {
+    return this.take('stale')?.ageMs
+  }
+
+  dropsBookmarks(): boolean {
+    return this.take('no-bookmarks') !== undefined
+  }
+
+  sink(watch: FaultyWatch): WatcherSink | undefined {
+    return faultySink(watch, this)
+  }
+}

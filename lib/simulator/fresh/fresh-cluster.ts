@@ -1,0 +1,142 @@
+/** A cluster's first objects, made at start where they are missing. What kube-apiserver says of
+ *  itself is looked at every ten seconds, as it does, and its lease renewed. */
+
+import { type Clock, type Key, keyFromText, type Logger, repeat } from '@watchglass/base'
+import type { ApiState, Resource } from '@watchglass/kube'
+import { microTimeText } from '@watchglass/go'
+import type { ApiCluster } from '../controllers/api-cluster.ts'
+import type { ObjectPlace } from '../controllers/cluster.ts'
+import type { NamespaceBasics } from '../controllers/namespace-basics.ts'
+import type { Keyspace } from '@watchglass/store'
+import type { WriteStore } from '@watchglass/writes'
+import { type NewObject, ownObjects } from './own-objects.ts'
+import { storedObjects } from './stored-objects.ts'
+
+export interface FreshClusterOptions {
+  readonly state: () => ApiState
+  /** The API for whoever is the manager of what is written. */
+  readonly clusterOf: (manager: string) => ApiCluster
+  /** HOST:PORT where the server listens. */
+  readonly address: string
+  readonly uid: () => string
+  readonly store: WriteStore
+  readonly storeOf: (keyspace: Key) => Keyspace | undefined
+  /** Objects that each namespace has. */
+  readonly basics: NamespaceBasics
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly signal: AbortSignal
+}
+
+const server = 'kube-apiserver'
+
+const systemNamespaces = ['default', 'kube-node-lease', 'kube-public', 'kube-system']
+
+const lookEveryMs = 10_000
+
+export class FreshCluster {
+  readonly #options: FreshClusterOptions
+  readonly #holder: string
+  #stop: () => void = () => {}
+  #isFilled = false
+  /** First objects that may not be mirrored yet, by key: revisions at which they were there. */
+  readonly #unseen = new Map<Key, number>()
+
+  constructor(options: FreshClusterOptions) {
+    this.#options = options
+    this.#holder = options.uid()
+  }
+
+  /** Makes what is missing. */
+  async fill(): Promise<void> {
+    const { state, store, clock, uid, basics, signal } = this.#options
+    const { registry } = state()
+    const seconds = Math.floor(clock.wallMs() / 1000)
+    for (const { key, value } of storedObjects(registry.schema.minor, { uid, seconds })) {
+      const place = keyFromText(`${registry.etcdPrefix}/${key}`)
+      const change = { key: place, expected: 0, value, ttlSeconds: 0 }
+      const commit = await store.commit(change, signal)
+      const revision = commit.type === 'done' ? commit.revision : commit.current?.modRevision
+      this.#unseen.set(place, revision ?? 0)
+    }
+    const resources = resourcesByKind(registry.resources)
+    for (const object of this.#own()) await this.#make(object, resources)
+    for (const name of systemNamespaces) await basics.makeIn(name)
+    this.#isFilled = true
+  }
+
+  /** Clients that ask whether the server is ready find roles and namespaces then. */
+  missing(): string | undefined {
+    if (!this.#isFilled) return 'the first objects of the cluster are being made'
+    const { state, storeOf } = this.#options
+    const { registry } = state()
+    for (const [key, revision] of this.#unseen) {
+      const keyspace = registry.keyspaceOf(key)
+      const mirrored = keyspace === undefined ? undefined : storeOf(keyspace)
+      if ((mirrored?.latest().revision ?? revision) >= revision) this.#unseen.delete(key)
+    }
+    return this.#unseen.size === 0 ? undefined : 'the first objects are not all mirrored'
+  }
+
+  /** Looks after what the server says of itself from now on. */
+  keep(): void {
+    const { clock, logger } = this.#options
+    this.#stop = repeat(clock, lookEveryMs, () => {
+      this.#lookAfter().catch((error: unknown) => {
+        const reason = error instanceof Error ? error.message : String(error)
+        logger.debug('what the API server says of itself is not written', { reason })
+      })
+    })
+  }
+
+  stop(): void {
+    this.#stop()
+  }
+
+  async #lookAfter(): Promise<void> {
+    const resources = resourcesByKind(this.#options.state().registry.resources)
+    for (const object of this.#own()) {
+      const place = placeOf(object, resources)
+      const cluster = this.#options.clusterOf(server)
+      if (place === undefined) continue
+      if ((await cluster.stored(place)) === undefined) await this.#make(object, resources)
+      else if (object.kind === 'Lease') await cluster.patch(place, { spec: object['spec'] })
+    }
+  }
+
+  async #make(object: NewObject, resources: ResourcesByKind): Promise<void> {
+    const { clusterOf } = this.#options
+    const place = placeOf(object, resources)
+    if (place === undefined) return
+    const cluster = clusterOf(server)
+    // A Service that is there has its address: a second one could not be made at all.
+    if ((await cluster.stored(place)) !== undefined) return
+    await cluster.createIfMissing(place, object)
+  }
+
+  #own(): readonly NewObject[] {
+    const { address, clock } = this.#options
+    return ownObjects({ address, holder: this.#holder, now: microTimeText(clock.wallMs()) })
+  }
+}
+
+type ResourcesByKind = ReadonlyMap<string, Resource>
+
+function resourcesByKind(resources: readonly Resource[]): ResourcesByKind {
+  return new Map(
+    resources.map(resource => [
+      `${resource.group}/${resource.version} ${resource.kind}`.replace(/^\//, ''),
+      resource,
+    ]),
+  )
+}
+
+/** Undefined for what this minor does not serve. */
+function placeOf(
+  { apiVersion, kind, metadata }: NewObject,
+  resources: ResourcesByKind,
+): ObjectPlace | undefined {
+  const resource = resources.get(`${apiVersion} ${kind}`)
+  const { name, namespace = '' } = metadata
+  return resource && { resource, namespace, name }
+}

@@ -1,0 +1,18 @@
+/** Everything that other packages may import of this one. */
+
+export type { ClusterAccessOptions } from './access/cluster-access.ts'
+export { StaticTokens } from './access/token-file.ts'
+export type { Simulation } from './actors/actors.ts'
+export type { Authority } from './authority/authority.ts'
+export { FaultControl, type FaultsOptions } from './faults/fault-control.ts'
+export { Faults, type SharedFaults } from './faults/faults.ts'
+export type { FaultType } from './faults/rule.ts'
+export { Anonymizer } from './generate/anonymize.ts'
+export { PodRules } from './pod-rules/pod-rules.ts'
+export { KwokWriter } from './recordings/kwok-writer.ts'
+export type { HistoryStep } from './recordings/object-history.ts'
+export { TraceWriter } from './recordings/simkube-writer.ts'
+export type { Stage } from './stages/stage.ts'
+export type { OnAsked } from './timed-store.ts'
+export type { HttpsCallerOptions } from './webhooks/https-caller.ts'
+export type { ClusterBasics, WriteSide, WriteSideOptions, WriteSideParts } from './write-side.ts'

@@ -1,0 +1,96 @@
+/** The ranges from which Services have their addresses: those of the ServiceCIDR objects that are
+ *  stored. Without any, as in an etcd of which only a part is there, every address is in range. */
+
+import { isIPv4 } from 'node:net'
+import { type Key, NotExact } from '@watchglass/base'
+import { itemsOf, memberOf, parseTree } from '@watchglass/go'
+import { hasEnvelope, readEnvelope } from '@watchglass/codec'
+import type { KeyValue } from '@watchglass/store'
+import { eachField, type Window } from './stored-fields.ts'
+import { textOf } from '@watchglass/writes'
+
+/** IPv4 addresses, as numbers: the first one, and their count. */
+interface Range {
+  readonly first: number
+  readonly size: number
+}
+
+/** The range out of which addresses are drawn (write/generated-values.ts). */
+const drawn = numberOf('10.96.0.0')
+
+export class ServiceRanges {
+  readonly #keyspace: Key
+  readonly #contentsOf: (keyspace: Key) => Iterable<KeyValue> | undefined
+
+  constructor(keyspace: Key, contentsOf: (keyspace: Key) => Iterable<KeyValue> | undefined) {
+    this.#keyspace = keyspace
+    this.#contentsOf = contentsOf
+  }
+
+  /** The addresses of a network itself and of its broadcasts are no Service's. */
+  contains(address: string): boolean {
+    const ranges = this.#ranges()
+    if (ranges.length === 0 || !isIPv4(address)) return true
+    const number = numberOf(address)
+    return ranges.some(({ first, size }) => number > first && number < first + size - 1)
+  }
+
+  /** The same place in the range of this cluster, for an address that was drawn out of
+   *  10.96.0.0/12. The first one is the API server's own. */
+  placed(address: string): string {
+    const [range] = this.#ranges()
+    const places = (range?.size ?? 0) - 3
+    if (range === undefined || places < 1) return address
+    const place = (numberOf(address) - drawn - 2) % places
+    return textOfNumber(range.first + 2 + (place < 0 ? place + places : place))
+  }
+
+  #ranges(): readonly Range[] {
+    const texts = [...(this.#contentsOf(this.#keyspace) ?? [])].flatMap(rangesIn)
+    return texts.flatMap(text => {
+      const [address = '', bits = ''] = text.split('/')
+      if (!isIPv4(address)) return []
+      const size = 2 ** (32 - Number(bits))
+      return [{ first: Math.floor(numberOf(address) / size) * size, size }]
+    })
+  }
+}
+
+function numberOf(address: string): number {
+  return address.split('.').reduce((sum, part) => sum * 256 + Number(part), 0)
+}
+
+function textOfNumber(address: number): string {
+  return [24, 16, 8, 0].map(bits => Math.floor(address / 2 ** bits) % 256).join('.')
+}
+
+/** Numbers of fields: of a ServiceCIDR, of its metadata and of its spec. */
+const fields = { metadata: 1, spec: 2 }
+const deletionTimestampField = 9
+const cidrsField = 1
+
+/** None of one that is being deleted, and so not ready. */
+function rangesIn({ bytes, start, end }: KeyValue): readonly string[] {
+  if (!hasEnvelope(bytes, start, end)) {
+    const object = parseTree(bytes, start, end)
+    if (memberOf(memberOf(object, 'metadata'), 'deletionTimestamp') !== undefined) return []
+    return itemsOf(memberOf(memberOf(object, 'spec'), 'cidrs')).map(textOf)
+  }
+  const envelope = readEnvelope(bytes, start, end)
+  if (envelope instanceof NotExact) return []
+  const found: string[] = []
+  let isDeleting = false
+  eachField({ bytes, start: envelope.rawStart, end: envelope.rawEnd }, (field, part) => {
+    if (typeof part === 'number') return
+    eachField(part, (name, value) => {
+      if (field === fields.metadata && name === deletionTimestampField) isDeleting = true
+      if (field !== fields.spec || name !== cidrsField || typeof value === 'number') return
+      found.push(textIn(value))
+    })
+  })
+  return isDeleting ? [] : found
+}
+
+function textIn({ bytes, start, end }: Window): string {
+  return Buffer.from(bytes.subarray(start, end)).toString()
+}

@@ -1,0 +1,62 @@
+/** The connections that carry SPDY: one that was upgraded to it, or the messages of a WebSocket. */
+
+import type { Exchange } from '@watchglass/cache'
+import { type ClientEvents, ClientSide, type Upgraded } from './client-side.ts'
+import type { StreamServices } from './frame-loop.ts'
+import { acceptance, WebSocketServer } from './web-socket.ts'
+
+/** Bytes to the client, in frames of SPDY. */
+export interface Carrier {
+  readonly client: ClientSide
+  send(bytes: Buffer): void
+  /** Ends the connection when all that was sent is written. */
+  close(): void
+}
+
+/** The texts of a header that lists some. */
+export function listedIn({ headers }: Exchange, name: string): readonly string[] {
+  return String(headers[name] ?? '')
+    .split(',')
+    .map(one => one.trim())
+}
+
+/** The upgrade that is asked for, in lower case. */
+export function upgradeOf({ headers }: Exchange): string {
+  return (headers.upgrade ?? '').toLowerCase()
+}
+
+/** Agrees to a WebSocket. */
+export function webSocketOf(exchange: Exchange, protocol: string): Upgraded {
+  return upgraded(exchange, acceptance(String(exchange.headers['sec-websocket-key']), protocol))
+}
+
+/** Agrees to a WebSocket in whose messages SPDY is spoken. */
+export function tunnelOf(
+  agreed: Upgraded,
+  services: StreamServices,
+  { bytes, drained, over }: ClientEvents,
+): Carrier {
+  return new WebSocketServer(agreed, services, { message: bytes, drained, over })
+}
+
+/** Agrees to speak SPDY on the connection itself. */
+export function spdyOf(exchange: Exchange, protocol: string): Upgraded {
+  const head = [
+    'HTTP/1.1 101 Switching Protocols',
+    'Connection: Upgrade',
+    'Upgrade: SPDY/3.1',
+    `X-Stream-Protocol-Version: ${protocol}`,
+    '\r\n',
+  ]
+  return upgraded(exchange, head.join('\r\n'))
+}
+
+export function plainOf(agreed: Upgraded, { held }: StreamServices, events: ClientEvents): Carrier {
+  const client = new ClientSide(agreed, held, events)
+  return { client, send: bytes => client.write(bytes), close: () => client.end() }
+}
+
+function upgraded({ takeover }: Exchange, head: string): Upgraded {
+  if (takeover === undefined) throw new TypeError('there is no connection to take over')
+  return { socket: takeover.socket, head, early: takeover.take() }
+}

@@ -1,0 +1,392 @@
+/** The mirrors of a face thread: copies of the keyspaces, each with its own tree and history, made
+ *  of the records in the ring.
+ *
+ *  Reads are decided by the same gate as in the thread with the mirrors. What differs is where the
+ *  facts come from: etcd's revision is asked of that thread, progress comes through the ring, and
+ *  whatever clients of other threads have seen is not older here (`SeenRevisions`). */
+
+import {
+  CacheError,
+  type Clock,
+  type Freshness,
+  type KeyRange,
+  revision,
+  type Revision,
+  Slice,
+} from '@watchglass/base'
+import { OwnRevision } from '@watchglass/etcd'
+import {
+  coversRange,
+  type DirectReadRequest,
+  type KeyspaceDescription,
+  type KeyspaceStatus,
+  MirroredKeyspace,
+  type MirrorLimits,
+  type MirrorMetrics,
+  type Mirrors,
+  type MirrorSink,
+  type RangePage,
+  type ReadOptions,
+  type ReadOutcome,
+} from '@watchglass/cache'
+import type { HistoryBounds } from '@watchglass/store'
+import { CopyReader, type CopyTarget } from './copy-reader.ts'
+import type { ProgressFacts } from './encoder.ts'
+import type { MirrorLayout } from './facts.ts'
+import { type Ask, FaceFeed, FaceMirror } from './face-feed.ts'
+import type { Answer } from './messages.ts'
+import type { RemoteClients } from './remote-client.ts'
+import { RemoteReads } from './remote-reads.ts'
+import type { RingReader } from './ring.ts'
+import { SeenRevisions } from './seen-revisions.ts'
+import type { SlabShelf } from './slabs.ts'
+
+export interface FaceMirrorsOptions {
+  readonly layout: MirrorLayout
+  readonly seen: SharedArrayBuffer
+  readonly ownRevisions: readonly (SharedArrayBuffer | undefined)[]
+  readonly ring: RingReader
+  readonly shelf: SlabShelf
+  /** A record that was too long for the ring. */
+  readonly takeRecord: (id: number) => SharedArrayBuffer
+  readonly ask: Ask
+  readonly clients: RemoteClients
+  readonly clock: Clock
+  readonly limits: MirrorLimits
+  readonly metrics: MirrorMetrics
+  readonly sink: MirrorSink
+  /** Bounds of each keyspace's history. */
+  readonly history: HistoryBounds
+}
+
+interface Copy {
+  readonly keyspace: MirroredKeyspace
+  readonly feed: FaceFeed
+  /** The thread with the mirrors has told of it. */
+  isTold: boolean
+}
+
+export class FaceMirrors implements Mirrors, CopyTarget {
+  readonly #options: FaceMirrorsOptions
+  readonly #seen: SeenRevisions
+  readonly #mirrors: readonly FaceMirror[]
+  readonly #feeds: readonly FaceFeed[]
+  readonly #ranges: readonly KeyRange[]
+  readonly #copies = new Map<string, Copy>()
+  readonly #reader: CopyReader
+  readonly #reads: RemoteReads
+  readonly #clients: RemoteClients
+  /** Reads that wait for this thread to be told of an epoch. */
+  #onEpoch: (() => void)[] = []
+  #isReading = false
+  #isTaking = false
+  #isStopped = false
+
+  constructor(options: FaceMirrorsOptions) {
+    this.#options = options
+    const { layout, seen, ask, clock, limits, metrics } = options
+    this.#seen = new SeenRevisions(seen, layout)
+    const parts = { ask, clock, limits, metrics, drain: () => this.#drain() }
+    this.#mirrors = options.ownRevisions.map((memory, id) => {
+      return new FaceMirror({ ...parts, id, ownRevision: memory && new OwnRevision(memory) })
+    })
+    this.#feeds = layout
+      .flatMap((ranges, i) => ranges.map(() => this.#mirrors[i]!))
+      .map((mirror, id) => new FaceFeed(id, mirror, ask))
+    this.#ranges = layout.flat()
+    this.#reader = new CopyReader(options.ring.bytes, options, this)
+    this.#reads = new RemoteReads(ask)
+    this.#clients = options.clients
+  }
+
+  has(keyspace: string): boolean {
+    return this.#copies.has(keyspace)
+  }
+
+  covers(range: KeyRange): boolean {
+    return this.#ranges.some(one => coversRange(one, range))
+  }
+
+  /** Waits for a keyspace to be told of, unless it has been already. */
+  add({ name, range }: KeyspaceDescription): void {
+    if (this.#copies.has(name)) return
+    const feed = this.#feeds[this.#ranges.findIndex(one => coversRange(one, range))]
+    if (feed === undefined) {
+      throw new CacheError('invalid_request', `keyspace ${name} lies outside of what is mirrored`)
+    }
+    this.#create(name, feed)
+  }
+
+  /** Drops a copy. One that was told of stays until the thread with the mirrors drops it. */
+  drop(name: string): void {
+    const copy = this.#copies.get(name)
+    if (copy?.isTold === false) this.dropped(copy.keyspace)
+  }
+
+  start(): void {
+    void this.readRing()
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    for (const { gate } of this.#mirrors) gate.close()
+  }
+
+  /** At once if nothing has to be waited for: see `FreshnessGate.read`. */
+  read(name: string, options: ReadOptions): ReadOutcome | Promise<ReadOutcome> {
+    this.#drain()
+    const { feed, keyspace } = this.#copy(name)
+    const { mirror } = feed
+    const again = (): ReadOutcome | Promise<ReadOutcome> => this.read(name, options)
+    if (this.#isOver(mirror)) return this.#untilEpoch(mirror, options).then(again)
+    const shown = this.#seenAbove(keyspace, feed, options)
+    const { epoch } = mirror
+    // The ring may have told of a new epoch before the answer comes.
+    const isOfOldEpoch = (): boolean => epoch !== mirror.epoch || this.#isOver(mirror)
+    // It must not be older than what another thread has shown.
+    const raised: Freshness | undefined = shown && { type: 'not-older-than', revision: shown }
+    const wanted = raised === undefined ? options : { ...options, freshness: raised }
+    const answered = mirror.gate.read(keyspace, feed, wanted)
+    if (!(answered instanceof Promise)) return isOfOldEpoch() ? again() : answered
+    return answered.then(
+      outcome => (isOfOldEpoch() ? again() : outcome),
+      (error: unknown) => {
+        if (shown === undefined || !isAboutRevision(error)) throw error
+        // The read itself has not asked for what was shown, which may be of an epoch that is over.
+        if (epoch !== mirror.epoch) return again()
+        throw this.#behind()
+      },
+    )
+  }
+
+  keyspace(name: string): MirroredKeyspace {
+    return this.#copy(name).keyspace
+  }
+
+  proven(name: string): Revision {
+    const { keyspace, feed } = this.#copy(name)
+    return keyspace.proven(feed.progress)
+  }
+
+  refresh(names: Iterable<string>): void {
+    this.#options.ask({ type: 'refresh', keyspaces: [...names] })
+  }
+
+  compactRevision(name: string): Revision {
+    return this.#copy(name).feed.mirror.compactRevision
+  }
+
+  isOfOldEpoch(name: string, at: Revision): boolean {
+    const { witnessed, expiredThrough } = this.#copy(name).feed.mirror
+    return at > witnessed && at <= expiredThrough
+  }
+
+  readDirectly(name: string, request: DirectReadRequest): AsyncIterable<RangePage> {
+    return this.#reads.read(name, request)
+  }
+
+  statuses(): KeyspaceStatus[] {
+    const nowMs = this.#options.clock.monotonicMs()
+    return [...this.#copies.values()].map(({ keyspace, feed }) => {
+      const at = keyspace.proven(feed.progress)
+      return {
+        name: keyspace.name,
+        state: keyspace.state,
+        stateMs: nowMs - keyspace.stateSinceMs,
+        revision: at,
+        oldest: keyspace.store.oldest,
+        entries: keyspace.store.latest().size,
+        lagRevisions: Math.max(0, feed.mirror.witnessed - at),
+        lagMs: 0,
+        trust: feed.trust,
+        endpoint: undefined,
+        load: undefined,
+      }
+    })
+  }
+
+  get waitingReads(): number {
+    return this.#mirrors.reduce((sum, { gate }) => sum + gate.waiting, 0)
+  }
+
+  /** Takes an answer of the thread with the mirrors. */
+  answered(answer: Answer): void {
+    switch (answer.type) {
+      case 'wake':
+        void this.readRing()
+        return
+      case 'probed':
+        this.#drain()
+        this.#mirrors[answer.mirror]?.probed(answer)
+        return
+      case 'probe-failed':
+        this.#mirrors[answer.mirror]?.probeFailed(answer)
+        return
+      case 'page':
+      case 'read-failed':
+        this.#reads.answered(answer)
+        return
+      case 'called':
+      case 'call-failed':
+        this.#clients.answered(answer)
+    }
+  }
+
+  /** Reads the ring until it is empty, in slices, and asks to be woken then. */
+  async readRing(): Promise<void> {
+    if (this.#isReading) return
+    this.#isReading = true
+    const slice = new Slice(this.#options.clock)
+    while (!this.#isStopped) {
+      this.#readRecords(() => slice.isOver)
+      if (this.#options.ring.isEmpty && this.#options.ring.sleep()) break
+      if (slice.isOver) await slice.next('first')
+    }
+    this.#isReading = false
+  }
+
+  /** Reads what is in the ring now, within a slice. */
+  #drain(): void {
+    // A record may lead to a read.
+    if (this.#isTaking || this.#options.ring.isEmpty) return
+    const slice = new Slice(this.#options.clock)
+    this.#readRecords(() => slice.isOver)
+  }
+
+  #readRecords(isOver: () => boolean): void {
+    const { ring, ask } = this.#options
+    this.#isTaking = true
+    for (let record = ring.next(); record !== undefined; record = ring.next()) {
+      this.#reader.take(record.start)
+      if (ring.release()) ask({ type: 'room' })
+      if (isOver()) break
+    }
+    this.#isTaking = false
+    for (const feed of this.#feeds) if (feed.isAhead) feed.wakeReads()
+  }
+
+  declared(name: string, feed: number): MirroredKeyspace {
+    const copy = this.#copies.get(name) ?? this.#create(name, this.#feeds[feed]!)
+    copy.isTold = true
+    return copy.keyspace
+  }
+
+  dropped(keyspace: MirroredKeyspace): void {
+    if (this.#copies.get(keyspace.name)?.keyspace === keyspace) this.#copies.delete(keyspace.name)
+    keyspace.drop()
+    for (const feed of this.#feeds) feed.wakeReads()
+  }
+
+  showing({ name }: MirroredKeyspace, at: Revision): void {
+    const { feed } = this.#copy(name)
+    feed.isAhead = true
+    this.#seen.raise(feed.id, feed.mirror.epoch, at)
+  }
+
+  progressed(id: number, { revision: at, witnessed, trust }: ProgressFacts): void {
+    const feed = this.#feeds[id]!
+    const { mirror } = feed
+    mirror.witness(witnessed)
+    this.#seen.raise(id, mirror.epoch, at)
+    const isOtherTrust = trust !== feed.trust
+    feed.trust = trust
+    feed.isAhead = false
+    if (feed.progress.advance(at)) this.#options.sink.progressed(this.#namesOf(feed), at)
+    if (isOtherTrust) feed.wakeReads()
+  }
+
+  epochStarted(id: number, number: number, expiredThrough: Revision): void {
+    const mirror = this.#mirrors[id]!
+    const isFirst = mirror.epoch === 0
+    for (const { keyspace, feed } of this.#copies.values()) {
+      if (feed.mirror !== mirror || isFirst) continue
+      keyspace.enter('starting')
+      keyspace.clear('new epoch')
+    }
+    mirror.startEpoch(number, expiredThrough)
+    for (const feed of this.#feeds) if (feed.mirror === mirror) feed.startEpoch()
+    const waiting = this.#onEpoch
+    this.#onEpoch = []
+    for (const look of waiting) look()
+  }
+
+  compacted(mirror: number, at: Revision): void {
+    this.#mirrors[mirror]!.compactRevision = at
+  }
+
+  #create(name: string, feed: FaceFeed): Copy {
+    const { clock, sink, history } = this.#options
+    const description = { name, range: this.#ranges[feed.id]!, history }
+    const copy = { keyspace: new MirroredKeyspace(description, clock, sink), feed, isTold: false }
+    this.#copies.set(name, copy)
+    return copy
+  }
+
+  #copy(name: string): Copy {
+    const copy = this.#copies.get(name)
+    if (copy === undefined) throw new CacheError('not_found', `keyspace ${name} is not mirrored`)
+    return copy
+  }
+
+  *#namesOf(feed: FaceFeed): Iterable<string> {
+    for (const [name, copy] of this.#copies) if (copy.feed === feed) yield name
+  }
+
+  /** The newest that clients have seen in other threads, if this one is behind it and the read must
+   *  not be. */
+  #seenAbove(
+    keyspace: MirroredKeyspace,
+    feed: FaceFeed,
+    { freshness }: ReadOptions,
+  ): Revision | undefined {
+    if (freshness.type === 'exact' || freshness.type === 'consistent') return undefined
+    const shown = this.#seen.revision(feed.id, feed.mirror.epoch)
+    const wanted = freshness.type === 'any' ? revision(0) : freshness.revision
+    return shown <= wanted || shown <= keyspace.proven(feed.progress) ? undefined : shown
+  }
+
+  /** Another thread has shown a newer epoch: waits until this one has been told of it, for no
+   *  longer than a read may. */
+  #untilEpoch(mirror: FaceMirror, { reader }: ReadOptions): Promise<void> {
+    const { clock, limits } = this.#options
+    const signal = reader?.signal
+    return new Promise((resolve, reject) => {
+      let isOver = false
+      const finish = (end: () => void): void => {
+        if (isOver) return
+        isOver = true
+        cancel()
+        signal?.removeEventListener('abort', leave)
+        end()
+      }
+      const leave = (): void => {
+        finish(() => reject(new CacheError('closed', 'read was abandoned')))
+      }
+      const cancel = clock.setTimer(limits.readWaitMaxMs, () => {
+        finish(() => reject(this.#behind()))
+      })
+      const look = (): void => {
+        if (isOver) return
+        if (!this.#isOver(mirror)) finish(resolve)
+        else this.#onEpoch.push(look)
+      }
+      signal?.addEventListener('abort', leave, { once: true })
+      look()
+    })
+  }
+
+  /** The epoch of this thread's copies is over. */
+  #isOver(mirror: FaceMirror): boolean {
+    return mirror.epoch !== this.#seen.epoch(mirror.id)
+  }
+
+  #behind(): CacheError {
+    const { retryAfterMs } = this.#options.limits
+    return new CacheError('overloaded', 'this thread is behind another', { retryAfterMs })
+  }
+}
+
+function isAboutRevision(error: unknown): boolean {
+  if (!(error instanceof CacheError)) return false
+  return error.code === 'future_revision' || error.code === 'expired'
+}

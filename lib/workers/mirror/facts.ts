@@ -1,0 +1,58 @@
+/** The facts that face threads are told beside contents: the kinds of records, states and reasons
+ *  as numbers, and what a thread is told at its start. */
+
+import type { KeyRange } from '@watchglass/base'
+import type { KeyspaceState, ProgressTrust, ResetReason } from '@watchglass/cache'
+
+/** The first byte of a record. */
+export const recordKinds = {
+  /** A keyspace has a number from now on. */
+  keyspace: 1,
+  /** A keyspace is not mirrored any more. */
+  dropped: 2,
+  state: 3,
+  /** A keyspace has no contents. */
+  cleared: 4,
+  /** A part of a keyspace's contents at one revision. */
+  entries: 5,
+  /** These were all: they replace what was there. */
+  restored: 6,
+  /** All changes of one revision. */
+  batch: 7,
+  /** Nothing is missing in a feed's keyspaces up to a revision. */
+  progress: 8,
+  /** etcd has another history. */
+  epoch: 9,
+  compacted: 10,
+  /** Nothing names these slabs any more. */
+  retired: 11,
+  /** Values have another place in shared memory. */
+  moved: 13,
+  /** A record that is too long for the ring: it was sent another way. */
+  elsewhere: 12,
+} as const
+
+export const states: readonly KeyspaceState[] = [
+  'starting',
+  'catching-up',
+  'ready',
+  'cut-off',
+  'suspect',
+]
+
+export const reasons: readonly ResetReason[] = ['restored', 'distrusted', 'new epoch', 'dropped']
+
+export const trusts: readonly ProgressTrust[] = ['unknown', 'trusted', 'old version', 'unanswered']
+
+/** The mirrors that a face thread has copies of: the ranges of the feeds of each. Feeds are
+ *  numbered through. */
+export type MirrorLayout = readonly (readonly KeyRange[])[]
+
+/** Memory that all threads share. */
+export interface SharedMemory {
+  readonly layout: MirrorLayout
+  /** See `SeenRevisions`. */
+  readonly seen: SharedArrayBuffer
+  /** Revisions of each mirror whose etcd runs in this process: see `OwnRevision`. */
+  readonly ownRevisions: readonly (SharedArrayBuffer | undefined)[]
+}

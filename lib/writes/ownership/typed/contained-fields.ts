@@ -1,0 +1,80 @@
+/** The set of all fields that a value has: what an apply configuration owns. */
+
+import type { JsonObject, JsonValue } from '@watchglass/go'
+import { FieldSet } from '../sets/field-set.ts'
+import { type PathElement, memberElement } from '../sets/path-element.ts'
+import {
+  type FieldType,
+  type ListType,
+  type MapType,
+  deduced,
+  formOf,
+  itemElement,
+  memberType,
+  typeFor,
+} from '../types/field-type.ts'
+
+/** The value has been checked against the type. */
+export function fieldsOf(type: FieldType, value: JsonValue): FieldSet {
+  const fields = new FieldSet()
+  new Collector(fields).add(type, value)
+  return fields
+}
+
+class Collector {
+  readonly #fields: FieldSet
+  /** Path of the value that is looked at. */
+  readonly #path: PathElement[] = []
+
+  constructor(fields: FieldSet) {
+    this.#fields = fields
+  }
+
+  add(type: FieldType, value: JsonValue): void {
+    const narrowed = typeFor(type, value)
+    const { map, list } = narrowed
+    switch (formOf(narrowed)) {
+      case 'map':
+        if (map?.isAtomic === true) this.#fields.insert(this.#path)
+        else if (value instanceof Map) this.#members(map as MapType, value)
+        break
+      case 'list':
+        if (list?.isAtomic === true) this.#fields.insert(this.#path)
+        else if (Array.isArray(value)) this.#items(list as ListType, value)
+        break
+      case 'scalar':
+        this.#fields.insert(this.#path)
+        break
+      case undefined:
+    }
+  }
+
+  #members(map: MapType, object: JsonObject): void {
+    for (const [name, value] of object) {
+      this.#path.push(memberElement(name))
+      this.add(memberType(map, name) ?? deduced, value)
+      const isEmpty = value === null || (value instanceof Map && value.size === 0)
+      if (isEmpty || map.fields?.has(name) !== true) this.#fields.insert(this.#path)
+      this.#path.pop()
+    }
+  }
+
+  /** Items with the same keys are one field, and nothing is known of what is in them. */
+  #items(list: ListType, items: readonly JsonValue[]): void {
+    const elements: PathElement[] = []
+    const seen = new Set<string>()
+    const repeated = new Set<string>()
+    for (const item of items) {
+      const element = itemElement(list, item) as PathElement
+      elements.push(element)
+      if (seen.has(element.id)) repeated.add(element.id)
+      seen.add(element.id)
+    }
+    for (const [i, element] of elements.entries()) {
+      this.#path.push(element)
+      if (!repeated.has(element.id)) this.add(list.element, items[i] as JsonValue)
+      this.#fields.insert(this.#path)
+      this.#path.pop()
+    }
+  }
+}

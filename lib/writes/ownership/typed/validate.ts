@@ -1,0 +1,97 @@
+/** Whether a value fits its type: members are declared, scalars have their type, items of lists
+ *  have keys of their own. */
+
+import type { JsonObject, JsonValue } from '@watchglass/go'
+import { type PathElement, elementText, memberElement } from '../sets/path-element.ts'
+import {
+  type FieldType,
+  type ListType,
+  type MapType,
+  formOf,
+  itemElement,
+  memberType,
+  typeFor,
+} from '../types/field-type.ts'
+import { Problems, TypeProblems, scalarProblem, shapeProblem } from './problems.ts'
+
+/** Throws `TypeProblems` if the value does not fit. Objects that are stored may have items with
+ *  equal keys; what is applied may not. */
+export function checkType(
+  type: FieldType,
+  value: JsonValue,
+  { allowsDuplicates }: { readonly allowsDuplicates: boolean },
+): void {
+  const checker = new Checker(allowsDuplicates)
+  checker.check(type, value)
+  if (!checker.problems.isEmpty) throw new TypeProblems(checker.problems)
+}
+
+class Checker {
+  readonly problems: Problems = new Problems()
+  readonly #allowsDuplicates: boolean
+  /** Path of the checker. */
+  readonly #path: PathElement[] = []
+
+  constructor(allowsDuplicates: boolean) {
+    this.#allowsDuplicates = allowsDuplicates
+  }
+
+  check(type: FieldType, value: JsonValue): void {
+    if (this.problems.isTooLong) return
+    const narrowed = typeFor(type, value)
+    const { map, scalar, list } = narrowed
+    switch (formOf(narrowed)) {
+      case 'map':
+        if (value instanceof Map) this.#members(map as MapType, value)
+        else if (value !== null) this.#add(shapeProblem('map', value))
+        break
+      case 'scalar': {
+        const problem = scalar === undefined ? undefined : scalarProblem(scalar, value)
+        if (problem !== undefined) this.#add(problem)
+        break
+      }
+      case 'list':
+        if (Array.isArray(value)) this.#items(list as ListType, value)
+        else if (value !== null) this.#add(shapeProblem('list', value))
+        break
+      case undefined:
+        this.#add('schema error: invalid atom: inlined')
+    }
+  }
+
+  /** The first member that is not declared is the last one that is looked at. */
+  #members(map: MapType, object: JsonObject): void {
+    for (const [name, value] of object) {
+      const inner = memberType(map, name)
+      this.#path.push(memberElement(name))
+      if (inner === undefined) this.#add('field not declared in schema')
+      else this.check(inner, value)
+      this.#path.pop()
+      if (inner === undefined) return
+    }
+  }
+
+  #items(list: ListType, items: readonly JsonValue[]): void {
+    const seen = new Set<string>()
+    for (const [i, item] of items.entries()) {
+      const element = list.isAtomic
+        ? ({ kind: 'index', id: `i:${String(i)}`, index: i } as const)
+        : itemElement(list, item)
+      if (typeof element === 'string') {
+        this.#add(`element ${String(i)}: ${element}`)
+        return
+      }
+      if (seen.has(element.id) && !this.#allowsDuplicates && !this.problems.isTooLong) {
+        this.#add(`duplicate entries for key ${elementText(element)}`)
+      }
+      seen.add(element.id)
+      this.#path.push(element)
+      this.check(list.element, item)
+      this.#path.pop()
+    }
+  }
+
+  #add(message: string): void {
+    this.problems.add(this.#path, message)
+  }
+}

@@ -1,0 +1,162 @@
+/** ResourceClaims, their templates, and DeviceClasses: which devices somebody wants. */
+
+import type { JsonObject, JsonValue } from '@watchglass/go'
+import { dnsLabel, dnsSubdomain, labelValue, qualifiedName } from '../formats.ts'
+import { internalValue } from '../internal-types.ts'
+import type { KindRules } from '../kind-rules.ts'
+import { checkTemplateObjectMeta, isSame } from '../object-meta.ts'
+import type { Place, Rule } from '../place.ts'
+import { isExtended } from '../pods/resources.ts'
+import {
+  checkNames,
+  checkOpaque,
+  hasSameParameters,
+  type Requests,
+  requestsOf,
+} from './claim-parts.ts'
+import { checkDeviceExpression } from './device-expressions.ts'
+import { checkClaimStatus } from './device-statuses.ts'
+import { checkMemberName, checkSet } from './resource-slices.ts'
+
+export const deviceClaimRules: Readonly<Record<string, KindRules>> = {
+  'ResourceClaim.resource.k8s.io': {
+    isCheckedAsNew: true,
+    create: object => checkDevices(object.in('spec', 'devices')),
+    update: (object, old) =>
+      checkSameSpec(object, old, internalValue('ResourceClaimSpec', object.in('spec').value)),
+    subresources: { status: checkClaimStatus },
+  },
+  'ResourceClaimTemplate.resource.k8s.io': {
+    isCheckedAsNew: true,
+    create: checkTemplate,
+    update: (object, old) => {
+      checkTemplate(object)
+      checkSameSpec(object, old, shownTemplate(object.in('spec')))
+    },
+  },
+  'DeviceClass.resource.k8s.io': {
+    hasFreePrefix: true,
+    isCheckedAsNew: true,
+    create: object => checkClass(object.in('spec')),
+    update: object => checkClass(object.in('spec')),
+  },
+}
+
+function checkTemplate(object: Place): void {
+  checkTemplateObjectMeta(object.in('spec', 'metadata'))
+  checkDevices(object.in('spec', 'spec', 'devices'))
+}
+
+function checkSameSpec(object: Place, old: Place, shown: JsonValue): void {
+  const [spec, before] = [object.in('spec'), old.in('spec')]
+  const isKept =
+    isSame(spec.value, before.value) &&
+    hasSameParameters(spec.in('devices'), before.in('devices')) &&
+    hasSameParameters(spec.in('spec', 'devices'), before.in('spec', 'devices'))
+  if (!isKept) spec.invalid('field is immutable', shown)
+}
+
+function shownTemplate(spec: Place): JsonObject {
+  const claim = internalValue('ResourceClaimSpec', spec.in('spec').value)
+  return new Map([...(spec.in('metadata').object ?? []), ['Spec', claim]])
+}
+
+function checkClass(spec: Place): void {
+  checkSelectors(spec.in('selectors'))
+  checkList(spec.in('config'), checkOpaque)
+  const name = spec.in('extendedResourceName')
+  if (name.isSet && !isExtended(name.text)) {
+    name.invalid('must be a valid extended resource name', name.text)
+  }
+}
+
+function checkDevices(devices: Place): void {
+  const requests = requestsOf(devices)
+  checkSet(devices.in('requests'), 32, { key: 'name', check: checkRequest })
+  checkList(devices.in('constraints'), constraint => checkConstraint(constraint, requests))
+  checkList(devices.in('config'), config => {
+    checkNames(config.in('requests'), requests)
+    checkOpaque(config)
+  })
+}
+
+/** The lists of claims and classes have at most 32 items. */
+function checkList(list: Place, check: Rule): void {
+  if (list.size > 32) list.tooMany(32)
+  else for (const item of list.items) check(item)
+}
+
+function checkRequest(request: Place): void {
+  request.in('name').mustBe(dnsLabel)
+  const [exactly, first] = [request.in('exactly'), request.in('firstAvailable')]
+  const one = 'exactly one of `exactly` or `firstAvailable` is required'
+  if (!exactly.isSet && first.size === 0) request.required(one)
+  else if (exactly.isSet && first.size > 0) {
+    request.invalid(`${one}, but multiple fields are set`, null)
+  } else if (exactly.isSet) checkExactly(exactly)
+  else checkSet(first, 8, { key: 'name', check: checkAlternative })
+}
+
+function checkAlternative(request: Place): void {
+  request.in('name').mustBe(dnsLabel)
+  checkExactly(request)
+}
+
+function checkExactly(request: Place): void {
+  const [name, mode, count] = [
+    request.in('deviceClassName'),
+    request.in('allocationMode'),
+    request.in('count'),
+  ]
+  if (name.text === '') name.required()
+  else name.mustBe(dnsSubdomain)
+  checkSelectors(request.in('selectors'))
+  if (mode.text === 'All') {
+    const detail = "must not be specified when allocationMode is 'All'"
+    if (count.number !== 0) count.invalid(detail)
+  } else if (mode.text === 'ExactCount') {
+    if (count.number <= 0) count.invalid('must be greater than zero')
+  } else mode.notSupported(['All', 'ExactCount'], mode.text)
+  for (const toleration of request.in('tolerations').items) checkToleration(toleration)
+}
+
+function checkSelectors(selectors: Place): void {
+  checkList(selectors, selector => {
+    const cel = selector.in('cel')
+    if (!cel.isSet) cel.required()
+    else checkDeviceExpression(cel.in('expression'))
+  })
+}
+
+function checkToleration(toleration: Place): void {
+  const [key, operator, value, effect] = [
+    toleration.in('key'),
+    toleration.in('operator'),
+    toleration.in('value'),
+    toleration.in('effect'),
+  ]
+  if (key.text !== '') key.mustBe(qualifiedName)
+  if (operator.text === 'Exists') {
+    if (value.text !== '') value.invalid('must be empty for operator `Exists`')
+  } else if (operator.text === 'Equal') value.mustBe(labelValue)
+  else operator.oneOf(['Equal', 'Exists'], 'required')
+  effect.oneOf(['NoExecute', 'NoSchedule', 'None'], 'fine')
+}
+
+function checkConstraint(constraint: Place, requests: Requests): void {
+  checkNames(constraint.in('requests'), requests)
+  const match = constraint.in('matchAttribute')
+  const attribute = match.isSet ? match : constraint.in('distinctAttribute')
+  if (attribute.isSet) checkFullName(attribute)
+  else {
+    constraint.required(
+      'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set',
+    )
+  }
+}
+
+function checkFullName(name: Place): void {
+  checkMemberName(name, name.text)
+  if (name.text.includes('/')) return
+  name.invalid('a fully qualified name must be a domain and a name separated by a slash', name.text)
+}

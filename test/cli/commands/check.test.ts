@@ -1,0 +1,135 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t from 'tap'
+import { createRandom } from '../../../lib/base/random.ts'
+import { keyFromText } from '../../../lib/base/keys.ts'
+import { EngineClient } from '../../../lib/etcd-server/engine/client.ts'
+import { Engine } from '../../../lib/etcd-server/engine/engine.ts'
+import { DirectNetwork } from '../../../lib/etcd-server/engine/network.ts'
+import { createDirectScheduler } from '../../../lib/etcd-server/engine/scheduler.ts'
+import { startEtcdServer } from '../../../lib/etcd-server/server.ts'
+import { systemClock } from '../../../lib/cache/ops/system.ts'
+import { freePort } from '../../support/program/ports.ts'
+
+interface Checked {
+  readonly code: number | null
+  readonly lines: readonly string[]
+}
+
+/** Runs `watchglass check`. */
+async function check(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Checked> {
+  const child = spawn(process.execPath, ['.', 'check', ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, ...env },
+  })
+  let text = ''
+  child.stdout.setEncoding('utf8').on('data', (piece: string) => (text += piece))
+  const [code] = (await once(child, 'close')) as [number | null]
+  return { code, lines: text.trim().split('\n') }
+}
+
+t.test('check says of everything whether it works', async t => {
+  const scheduler = createDirectScheduler()
+  const engine = new Engine({ clock: systemClock, random: createRandom(1), scheduler })
+  const client = new EngineClient({ engine, network: new DirectNetwork(scheduler) })
+  const etcd = await startEtcdServer({ engine, listen: '127.0.0.1:0' })
+  t.teardown(async () => {
+    await etcd.close()
+    engine.close()
+  })
+  const put = { type: 'put', key: keyFromText('/registry/a'), value: Buffer.from('x') } as const
+  await client.txn({ compares: [], success: [put], failure: [] })
+  const listen = `http://127.0.0.1:${await freePort()}`
+  const nobody = `http://127.0.0.1:${await freePort()}`
+  const [good, bad] = await Promise.all([
+    check(['--etcd', `http://${etcd.address}`, '--listen', listen]),
+    check(
+      [
+        `--etcd ${nobody} --upstream ${nobody} --auth none --listen ${listen}`,
+        '--prefix registry --audit-log /nowhere/audit.log --memory-budget 1',
+        '--upstream-ca test/support/certs/ca.pem --continue-key-file package.json',
+        '--etcd-listen 127.0.0.1:0 --etcd-listen-cert test/support/certs/server.pem',
+        '--etcd-listen-key LICENSE --simulate nodes',
+      ]
+        .join(' ')
+        .split(' '),
+      { WATCHGLASS_UPSTRAEM: 'x', WATCHGLASS_SERVICE_HOST: '10.0.0.1' },
+    ),
+  ])
+  t.equal(good.code, 0)
+  for (const line of [
+    `ok    --listen ${listen}: free`,
+    'ok    --kubernetes-version 1.36: compared with recordings of a server of it',
+    `ok    etcd http://${etcd.address}: 3.5.30`,
+    `ok    etcd http://${etcd.address}: read /registry/: 1 keys at revision 2`,
+    `ok    etcd http://${etcd.address}: watch /registry/: opened, and progress is answered`,
+    'ok    --auth (as usual): off: anyone who can connect can read everything',
+    '0 failed, 0 warned',
+  ]) {
+    t.ok(good.lines.includes(line), `${line}\nof\n${good.lines.join('\n')}`)
+  }
+  t.equal(bad.code, 1)
+  for (const line of [
+    /^FAIL {2}--prefix, .*"registry" must begin with a slash/,
+    /^FAIL {2}--audit-log \/nowhere\/audit\.log: ENOENT/,
+    /^FAIL {2}--memory-budget: .* is not a size such as 4GiB/,
+    /^FAIL {2}--continue-key-file package\.json: /,
+    /^FAIL {2}etcd http:\S+: cannot be reached: connect ECONNREFUSED/,
+    /^FAIL {2}upstream http:\S+: the upstream cannot be reached: connect ECONNREFUSED/,
+    /^FAIL {2}--etcd-listen 127\.0\.0\.1:0: --etcd-listen-key LICENSE has no key \(PEM\)$/,
+    /^FAIL {2}--writable, --read-only and --simulate: --simulate needs a server that takes writes/,
+    /^ok {4}--upstream-ca test\/support\/certs\/ca\.pem: ends on 2\d\d\d-/,
+    /^warn {2}WATCHGLASS_UPSTRAEM: no option has this variable$/,
+    /^8 failed, 1 warned: serve would not work$/,
+  ]) {
+    t.ok(
+      bad.lines.some(text => line.test(text)),
+      `${line}\nin\n${bad.lines.join('\n')}`,
+    )
+  }
+  t.notOk(
+    bad.lines.some(text => text.includes('SERVICE_HOST')),
+    'Kubernetes sets that',
+  )
+})
+
+t.test('check of a read replica, which listens to clients of etcd only', async t => {
+  const { lines } = await check(['--listen', 'none', '--etcd-listen', '127.0.0.1:0'])
+  t.strictSame(
+    lines.filter(line => line.startsWith('FAIL')),
+    [],
+  )
+})
+
+t.test('check asks an aggregated server, which has neither a core group nor reviews', async t => {
+  const resource = { resource: 'things', verbs: ['list', 'watch'] }
+  const groups = ['open.example.com', 'half.example.com', 'closed.example.com'].map(name => ({
+    metadata: { name },
+    versions: [{ version: 'v1', resources: [resource] }],
+  }))
+  const answers: Record<string, object> = {
+    '/version': { gitVersion: 'v1.2.3' },
+    '/apis': { kind: 'APIGroupDiscoveryList', items: groups },
+    '/apis/open.example.com/v1/things?limit=1': { items: [] },
+    // As a server answers that has the right but not the object, only less.
+    '/apis/open.example.com/v1/things/asked-for-no-object': {},
+    '/apis/half.example.com/v1/things?limit=1': { items: [] },
+  }
+  const server = createServer((request, response) => {
+    const answer = answers[request.url ?? '']
+    response.writeHead(answer !== undefined ? 200 : request.url === '/api' ? 404 : 403)
+    response.end(JSON.stringify(answer ?? {}))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { lines } = await check(['--upstream', url, '--etcd', url, '--auth', 'none'])
+  const text =
+    '2 of 3 resources; these pass always: things.closed.example.com; ' +
+    'gets of these pass always, as we may list and not get them: things.half.example.com'
+  t.ok(lines.includes(`ok    upstream ${url}: v1.2.3`), lines.join('\n'))
+  t.ok(lines.includes(`warn  upstream ${url}: what we may get and list: ${text}`), lines.join('\n'))
+})
