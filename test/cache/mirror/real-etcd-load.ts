@@ -284,6 +284,7 @@ class LaggingClient {
       return stream
     }
     client.status = signal => inner.status(signal)
+    Object.defineProperty(client, 'connections', { get: () => inner.connections })
     client.close = () => inner.close()
     this.client = client
   }
