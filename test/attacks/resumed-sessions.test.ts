@@ -9,7 +9,7 @@ import * as tls from 'node:tls'
 import t, { type Test } from 'tap'
 import { GrpcServer } from '../../lib/etcd-server/listen/grpc-server.ts'
 import { authoritiesOf } from '../../lib/cache/http/server/authorities.ts'
-import { identityOfCertificate, leadsTo } from '../../lib/cache/http/auth/certificates.ts'
+import { identityOfCertificate, trustedUntil } from '../../lib/cache/http/auth/certificates.ts'
 import type { Exchange } from '../../lib/cache/http/server/exchange.ts'
 import { sendWhole } from '../../lib/cache/http/server/respond.ts'
 import { Server } from '../../lib/cache/http/server/server.ts'
@@ -50,7 +50,7 @@ function whoIs({ peer }: Exchange): string {
   const certificate = peer.certificate()
   const authorities = authoritiesOf(pem('ca.pem').toString())
   if (certificate === undefined) return 'nobody'
-  if (!leadsTo(certificate, authorities, systemClock.wallMs())) return 'stranger'
+  if (!trustedUntil(certificate, authorities, systemClock.wallMs())) return 'stranger'
   return identityOfCertificate(certificate)?.user ?? 'nobody'
 }
 

@@ -67,17 +67,40 @@ export function certificateOf(subject: Buffer, signer: Signer = authority): Buff
   return signedBy(signer, subject)
 }
 
-/** The certificate of an authority that the one of tests has signed, and that authority. */
-export function intermediate(): { readonly certificate: Buffer; readonly signer: Signer } {
+/** An authority, and its certificate. */
+export interface Authority {
+  readonly certificate: Buffer
+  readonly signer: Signer
+}
+
+const isAuthority = der(0x04, der(0x30, der(0x01, Buffer.from([0xff]))))
+const constraints = der(0x30, der(0x06, Buffer.from('551d13', 'hex')), isAuthority)
+
+/** An authority that the one of tests has signed. */
+export function intermediate(): Authority {
   const name = nameOf(attribute('CN', 'watchglass test intermediate'))
-  const isAuthority = der(0x04, der(0x30, der(0x01, Buffer.from([0xff]))))
-  const constraints = der(0x30, der(0x06, Buffer.from('551d13', 'hex')), isAuthority)
-  const certificate = signedBy(authority, name, der(0xa3, der(0x30, constraints)))
+  const certificate = signedBy(authority, name, { extensions: constraints })
   return { certificate, signer: { name, key: clientKey } }
 }
 
-/** With extensions it is of version 3. */
-function signedBy({ name, key }: Signer, subject: Buffer, extensions?: Buffer): Buffer {
+/** An authority of its own, which ends at a time such as 21000101000000Z. */
+export function authorityUntil(ends: string): Authority {
+  const name = nameOf(attribute('CN', 'watchglass test authority that ends'))
+  const signer = { name, key: clientKey }
+  return { certificate: signedBy(signer, name, { extensions: constraints, ends }), signer }
+}
+
+interface Signed {
+  /** With extensions it is of version 3. */
+  readonly extensions?: Buffer
+  readonly ends?: string
+}
+
+function signedBy(
+  { name, key }: Signer,
+  subject: Buffer,
+  { extensions, ends = '21200101000000Z' }: Signed = {},
+): Buffer {
   const publicKey = createPublicKey(clientKey).export({ type: 'spki', format: 'der' })
   const version3 = der(0xa0, der(0x02, Buffer.from([2])))
   const signed = der(
@@ -86,10 +109,10 @@ function signedBy({ name, key }: Signer, subject: Buffer, extensions?: Buffer): 
     der(0x02, Buffer.from([1])),
     ecdsaWithSha256,
     name,
-    der(0x30, time('20200101000000Z'), time('21200101000000Z')),
+    der(0x30, time('20200101000000Z'), time(ends)),
     subject,
     publicKey,
-    ...(extensions === undefined ? [] : [extensions]),
+    ...(extensions === undefined ? [] : [der(0xa3, der(0x30, extensions))]),
   )
   const signature = sign('sha256', signed, createPrivateKey(key))
   return der(0x30, signed, ecdsaWithSha256, der(0x03, Buffer.from([0]), signature))

@@ -8,7 +8,7 @@ import type { Clock } from '@watchglass/base'
 import type { Identity } from '@watchglass/kube'
 import type { Exchange, Peer } from '../server/exchange.ts'
 import { type Caller, hashed, tokenCaller } from './caller.ts'
-import { commonNameOf, expiryOf, identityOfCertificate, leadsTo } from './certificates.ts'
+import { commonNameOf, identityOfCertificate, trustedUntil } from './certificates.ts'
 import {
   defaultIdentityHeaders,
   headersOfIdentity,
@@ -42,6 +42,12 @@ export interface CallersOptions {
   readonly passIdentity: PassIdentity | undefined
 }
 
+/** A caller whom we have authenticated, and until when. */
+interface Known {
+  readonly identity: Identity
+  readonly expiresAtMs: number
+}
+
 interface Bearer {
   readonly authorization: string | undefined
   readonly caller: Caller | undefined
@@ -50,7 +56,8 @@ interface Bearer {
 export class Callers {
   readonly #options: CallersOptions
   readonly #lastBearers = new WeakMap<Peer, Bearer>()
-  readonly #trust = new WeakMap<DetailedPeerCertificate, Map<readonly X509Certificate[], boolean>>()
+  /** The times until which authorities vouch for certificates; -Infinity for those of others. */
+  readonly #trust = new WeakMap<DetailedPeerCertificate, Map<readonly X509Certificate[], number>>()
 
   constructor(options: CallersOptions) {
     this.#options = options
@@ -60,8 +67,7 @@ export class Callers {
   callerOf(exchange: Exchange): Caller | undefined {
     const certificate = exchange.peer.certificate()
     const known = certificate === undefined ? undefined : this.#known(exchange, certificate)
-    if (known === undefined || certificate === undefined) return this.#bearer(exchange)
-    return this.#callerFrom(known, expiryOf(certificate))
+    return known === undefined ? this.#bearer(exchange) : this.#callerFrom(known)
   }
 
   /** The headers and credentials with which a request passes to the upstream. A request that
@@ -92,41 +98,49 @@ export class Callers {
     return caller
   }
 
-  #known(exchange: Exchange, certificate: DetailedPeerCertificate): Identity | undefined {
+  #known(exchange: Exchange, certificate: DetailedPeerCertificate): Known | undefined {
     const { frontProxies, userAuthorities, passIdentity } = this.#options
     const proxies = frontProxies()
     if (proxies !== undefined && this.#isFrontProxy(certificate, proxies)) {
       const identity = identityFromHeaders(exchange.rawHeaders, proxies.headers)
-      if (identity !== undefined) return identity
+      const expiresAtMs = this.#trustedUntil(certificate, proxies.authorities)
+      if (identity !== undefined) return { identity, expiresAtMs }
     }
-    if (!this.#isTrusted(certificate, userAuthorities())) return undefined
+    const expiresAtMs = this.#trustedUntil(certificate, userAuthorities())
+    if (expiresAtMs < this.#options.clock.wallMs()) return undefined
     const identity = identityOfCertificate(certificate)
-    if (identity === undefined || passIdentity === undefined) return identity
-    // The upstream would know somebody else.
-    return isSaidByHeaders(identity) ? identity : undefined
+    if (identity === undefined) return undefined
+    // Otherwise the upstream would know somebody else.
+    const isSaid = passIdentity === undefined || isSaidByHeaders(identity)
+    return isSaid ? { identity, expiresAtMs } : undefined
   }
 
   #isFrontProxy(certificate: DetailedPeerCertificate, proxies: FrontProxies): boolean {
     const { authorities, allowedNames } = proxies
     const isAllowed = allowedNames.length === 0 || allowedNames.includes(commonNameOf(certificate))
-    return isAllowed && this.#isTrusted(certificate, authorities)
+    return isAllowed && this.#trustedUntil(certificate, authorities) >= this.#options.clock.wallMs()
   }
 
-  /** Signatures are checked once for each connection, the certificate's validity every time. */
-  #isTrusted(
+  /** Signatures are checked once for each connection, and once more when the first of a chain has
+   *  ended: another may have begun. */
+  #trustedUntil(
     certificate: DetailedPeerCertificate,
     authorities: readonly X509Certificate[],
-  ): boolean {
+  ): number {
     const nowMs = this.#options.clock.wallMs()
-    if (authorities.length === 0 || nowMs > expiryOf(certificate)) return false
-    const known = this.#trust.get(certificate) ?? new Map<readonly X509Certificate[], boolean>()
+    if (authorities.length === 0) return Number.NEGATIVE_INFINITY
+    const known = this.#trust.get(certificate) ?? new Map<readonly X509Certificate[], number>()
     this.#trust.set(certificate, known)
-    const isTrusted = known.get(authorities) ?? leadsTo(certificate, authorities, nowMs)
-    known.set(authorities, isTrusted)
-    return isTrusted
+    const before = known.get(authorities)
+    if (before !== undefined && (before === Number.NEGATIVE_INFINITY || nowMs <= before)) {
+      return before
+    }
+    const untilMs = trustedUntil(certificate, authorities, nowMs) ?? Number.NEGATIVE_INFINITY
+    known.set(authorities, untilMs)
+    return untilMs
   }
 
-  #callerFrom(identity: Identity, expiresAtMs: number): Caller {
+  #callerFrom({ identity, expiresAtMs }: Known): Caller {
     const { passIdentity, identityHeaders = () => defaultIdentityHeaders } = this.#options
     const { user, uid, groups, extra } = identity
     const key = hashed(['identity', JSON.stringify([user, uid, groups, extra])])

@@ -12,24 +12,26 @@ import { type Subject, subjectOf } from './subject.ts'
 /** The longest chain that is followed. */
 const chainMax = 8
 
-/** True if one of the authorities has signed the certificate, directly or through the
- *  intermediates that came with it, and all of them are valid at that time. TLS has verified the
+/** The time until which one of the authorities vouches for the certificate, directly or through the
+ *  intermediates that came with it, on the wall clock: that of the first of them all to end, as
+ *  upstream asks anew with each request. Undefined: nobody does now. TLS has verified the
  *  connection before; this only tells the authorities apart. */
-export function leadsTo(
+export function trustedUntil(
   certificate: DetailedPeerCertificate,
   authorities: readonly X509Certificate[],
   nowMs: number,
-): boolean {
+): number | undefined {
   const chain = chainOf(certificate)
+  let untilMs = Number.POSITIVE_INFINITY
   for (const [i, one] of chain.entries()) {
-    if (!isValidAt(one, nowMs)) return false
-    if (authorities.some(authority => isValidAt(authority, nowMs) && vouches(authority, one))) {
-      return true
-    }
+    if (!isValidAt(one, nowMs)) return undefined
+    untilMs = Math.min(untilMs, endOf(one))
+    const signers = authorities.filter(each => isValidAt(each, nowMs) && vouches(each, one))
+    if (signers.length > 0) return Math.min(untilMs, Math.max(...signers.map(endOf)))
     const next = chain[i + 1]
-    if (next === undefined || !vouches(next, one)) return false
+    if (next === undefined || !vouches(next, one)) return undefined
   }
-  return false
+  return undefined
 }
 
 function vouches(authority: X509Certificate, certificate: X509Certificate): boolean {
@@ -39,7 +41,11 @@ function vouches(authority: X509Certificate, certificate: X509Certificate): bool
 }
 
 function isValidAt(certificate: X509Certificate, nowMs: number): boolean {
-  return Date.parse(certificate.validFrom) <= nowMs && nowMs <= Date.parse(certificate.validTo)
+  return Date.parse(certificate.validFrom) <= nowMs && nowMs <= endOf(certificate)
+}
+
+function endOf({ validTo }: X509Certificate): number {
+  return Date.parse(validTo)
 }
 
 function chainOf(leaf: DetailedPeerCertificate): X509Certificate[] {
@@ -52,11 +58,6 @@ function chainOf(leaf: DetailedPeerCertificate): X509Certificate[] {
     next = next.issuerCertificate
   }
   return chain
-}
-
-/** When it expires, on the wall clock. */
-export function expiryOf({ valid_to }: DetailedPeerCertificate): number {
-  return Date.parse(valid_to)
 }
 
 /** The common name; empty if it has none, or its subject cannot be read. */

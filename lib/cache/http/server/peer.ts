@@ -1,7 +1,7 @@
 /** The other end of a connection: its address and its certificate. */
 
 import type { Socket } from 'node:net'
-import { type DetailedPeerCertificate, type PeerCertificate, TLSSocket } from 'node:tls'
+import { type DetailedPeerCertificate, TLSSocket } from 'node:tls'
 import type { Peer } from './exchange.ts'
 
 const peers = new WeakMap<Socket, Peer>()
@@ -24,15 +24,20 @@ function createPeer(socket: Socket): Peer {
     isSecure: isTls(socket),
     certificate() {
       if (!isTls(socket) || !socket.authorized) return undefined
-      certificate ??= socket.getPeerCertificate(true)
-      return certificate.raw === undefined ? undefined : certificate
+      return (certificate ??= shownBy(socket))
     },
     hasRefusedCertificate() {
       if (!isTls(socket) || socket.authorized) return false
-      hasStrange ??= (socket.getPeerCertificate() as Partial<PeerCertificate>).raw !== undefined
-      return hasStrange
+      return (hasStrange ??= shownBy(socket) !== undefined)
     },
   }
+}
+
+/** The certificate that a client has shown; undefined if there is none, or the connection is gone:
+ *  Node has null for it then. */
+function shownBy(socket: TLSSocket): DetailedPeerCertificate | undefined {
+  const shown = socket.getPeerCertificate(true) as DetailedPeerCertificate | null
+  return shown?.raw === undefined ? undefined : shown
 }
 
 /** True also for the proxy object that an HTTP/2 session returns as its socket. */

@@ -5,7 +5,7 @@ import type { DetailedPeerCertificate } from 'node:tls'
 import { X509Certificate } from 'node:crypto'
 import t from 'tap'
 import { expiryOfToken, tokenCaller } from '../../../../lib/cache/http/auth/caller.ts'
-import { leadsTo } from '../../../../lib/cache/http/auth/certificates.ts'
+import { trustedUntil } from '../../../../lib/cache/http/auth/certificates.ts'
 import { authoritiesOf } from '../../../../lib/cache/http/server/authorities.ts'
 import {
   defaultIdentityHeaders,
@@ -107,12 +107,12 @@ t.test('a certificate leads to who signed it, and to nobody of the same name', a
   const users = authoritiesOf(file('ca.pem'))
   const proxies = authoritiesOf(file('proxies-ca.pem'))
   const now = Date.parse('2030-01-01')
-  t.ok(leadsTo(peer('client.pem'), users, now))
-  t.notOk(leadsTo(peer('client.pem'), proxies, now))
-  t.ok(leadsTo(peer('front-proxy.pem'), proxies, now))
-  t.notOk(leadsTo(peer('front-proxy.pem'), users, now))
-  t.notOk(leadsTo(peer('false-proxy.pem'), proxies, now), 'the authority has the same name')
-  t.notOk(leadsTo(peer('false-proxy.pem', peer('proxies-ca.pem')), proxies, now))
-  t.notOk(leadsTo(peer('client.pem', peer('proxies-ca.pem')), proxies, now))
-  t.notOk(leadsTo(peer('client.pem'), users, Date.parse('2200-01-01')), 'it has ended')
+  t.ok(trustedUntil(peer('client.pem'), users, now))
+  t.notOk(trustedUntil(peer('client.pem'), proxies, now))
+  t.ok(trustedUntil(peer('front-proxy.pem'), proxies, now))
+  t.notOk(trustedUntil(peer('front-proxy.pem'), users, now))
+  t.notOk(trustedUntil(peer('false-proxy.pem'), proxies, now), 'the authority has the same name')
+  t.notOk(trustedUntil(peer('false-proxy.pem', peer('proxies-ca.pem')), proxies, now))
+  t.notOk(trustedUntil(peer('client.pem', peer('proxies-ca.pem')), proxies, now))
+  t.notOk(trustedUntil(peer('client.pem'), users, Date.parse('2200-01-01')), 'it has ended')
 })
