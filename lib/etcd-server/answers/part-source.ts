@@ -44,6 +44,10 @@ export class PartSource implements WatchSource {
     return this.part.isServed
   }
 
+  get isCutOff(): boolean {
+    return this.part.isCutOff
+  }
+
   get isProgressSound(): boolean {
     return this.part.isProgressSound
   }

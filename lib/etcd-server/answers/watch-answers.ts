@@ -184,7 +184,8 @@ class Home implements WatchHome {
     return this.#options.etcd.header(revision)
   }
 
-  /** A new leader has a new term, too: the next linearizable read tells the one from the other. */
+  /** A new leader has a new term, too. The next linearizable read tells the one from the other, by
+   *  the newest changes that are known; until then the mirror's header keeps the old term. */
   isSameHistory(header: HeaderMessage | undefined): boolean {
     const { etcd } = this.#options
     const { clusterId, raftTerm } = etcd.header(0)

@@ -20,6 +20,7 @@ export interface WatchedMember {
 
 export class MemberWatches implements WatchHome, WatchSource {
   readonly isServed = true
+  readonly isCutOff = false
   readonly isProgressSound = true
   readonly answersProgressLater = false
   readonly elsewhere = undefined

@@ -27,6 +27,8 @@ export class Epochs {
   /** The member that spoke last. */
   #memberId = 0n
   #raftTerm = 0n
+  /** The newest term in which etcd is known to have the history of this epoch. */
+  #agreedTerm = 0n
   #header: Omit<ResponseHeader, 'revision'> | undefined = undefined
   #witnessed: Revision = revision(0)
   #expiredThrough: Revision = revision(0)
@@ -40,9 +42,15 @@ export class Epochs {
     return this.#clusterId
   }
 
-  /** Header of this epoch's etcd, but for the revision. */
+  /** Header of this epoch's etcd, but for the revision. Its term is one in which etcd has been
+   *  found to have this history: whoever compares it with another header must not take a restored
+   *  etcd, which has a later term, for the same. */
   get header(): Omit<ResponseHeader, 'revision'> {
-    const [clusterId, memberId, raftTerm] = [this.#clusterId ?? 0n, this.#memberId, this.#raftTerm]
+    const [clusterId, memberId, raftTerm] = [
+      this.#clusterId ?? 0n,
+      this.#memberId,
+      this.#agreedTerm,
+    ]
     const known = this.#header
     const isSame =
       known?.clusterId === clusterId && known.memberId === memberId && known.raftTerm === raftTerm
@@ -73,7 +81,20 @@ export class Epochs {
     if (header.revision < mark.revision || header.raftTerm < mark.raftTerm) return 'went back'
     this.witness(header)
     if (header.raftTerm > this.#raftTerm) this.#raftTerm = header.raftTerm
+    if (this.#agreedTerm === 0n) this.#agreedTerm = header.raftTerm
     return 'same'
+  }
+
+  /** True for a term in which etcd is not known to have this history: a restored etcd may have it,
+   *  or a new leader. */
+  isNewTerm({ raftTerm }: ResponseHeader): boolean {
+    return this.#agreedTerm !== 0n && raftTerm > this.#agreedTerm
+  }
+
+  /** Notes that etcd was found to have this history after it had answered `header`, if the epoch is
+   *  still that of `mark`. */
+  agreed(mark: EpochMark, { raftTerm }: ResponseHeader): void {
+    if (mark.epoch === this.#number && raftTerm > this.#agreedTerm) this.#agreedTerm = raftTerm
   }
 
   isOtherCluster(header: ResponseHeader): boolean {
@@ -96,5 +117,6 @@ export class Epochs {
     this.#memberId = header.memberId
     this.#witnessed = header.revision
     this.#raftTerm = header.raftTerm
+    this.#agreedTerm = header.raftTerm
   }
 }

@@ -6,7 +6,8 @@
  *
  *  Only the probe begins epochs: an answer from another cluster, one that goes back and is
  *  confirmed by a second, or one that contradicts a landmark, begins a new epoch. Landmarks are
- *  asked for whenever there is a new connection: only then may another etcd answer. */
+ *  asked for whenever there is a new connection, since only then may another etcd answer, and
+ *  whenever etcd has a new term: until they agree, nobody is shown that term as this history's. */
 
 import {
   Backoff,
@@ -238,8 +239,10 @@ export class RevisionProbe {
     const verdict = epochs.judge(mark, first)
     if (verdict === 'same') {
       metrics.probe('answered', reads, clock.monotonicMs() - startMs)
-      if (this.#agreedAt === this.#reasons || (await this.isOurHistory())) return first.revision
-      return undefined
+      if (epochs.isNewTerm(first)) this.#doubts++
+      if (this.#agreedAt !== this.#reasons && !(await this.isOurHistory())) return undefined
+      epochs.agreed(mark, first)
+      return first.revision
     }
     metrics.probe('went-back', reads, clock.monotonicMs() - startMs)
     if (verdict === 'went back') {

@@ -16,6 +16,8 @@ export interface WatchSource {
   readonly oldestBatch: number
   /** There are batches to send; otherwise watchers wait, or are served elsewhere. */
   readonly isServed: boolean
+  /** Nothing new comes for now. Whether etcd itself still has this history is not known. */
+  readonly isCutOff: boolean
   /** True if etcd's progress is sound: watchers may be taken over at that. */
   readonly isProgressSound: boolean
   /** Up to which start a watcher is in sync before anything has happened. */

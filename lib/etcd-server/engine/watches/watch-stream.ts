@@ -452,6 +452,8 @@ export class WatchStream {
   #takeOver(watcher: Watcher): void {
     const { source, position, isCompacted } = watcher
     if (source?.isServed !== true || isCompacted || !this.#elsewhere.isAtRest(watcher)) return
+    // etcd has served it since: it may have been restored meanwhile, in the term that it had.
+    if (source.isCutOff) return
     if (position < source.compactRevision || position < source.oldestBatch) return
     if (!this.#parts.home.isSameHistory(watcher.headerElsewhere)) {
       this.end(anotherHistory())

@@ -144,3 +144,23 @@ t.test('an etcd that was not restored is asked for a few keys, and goes on', asy
   t.ok(etcd.ranges.length - asked <= 12, `${etcd.ranges.length - asked} ranges`)
   t.match(contentsOf(await read(mirror, 'a')).entries, ['/r/a/1=changed meanwhile'])
 })
+
+t.test('a later term is another history as long as the newest changes do not agree', async t => {
+  const fixture = await beforeRestore()
+  const { etcd, mirror, counts, clock } = fixture
+  const header = mirror.header
+  etcd.raftTerm++
+  await probed(fixture)
+  t.equal(counts.get('newEpoch'), undefined, 'another leader has the same changes')
+  t.equal(mirror.header.raftTerm, header.raftTerm + 1n)
+  restorePast(etcd, 20, { '/r/b/other': 'x' })
+  await probed(fixture)
+  await clock.advance(300)
+  t.equal(counts.get('newEpoch'), 1, 'although no stream has ended')
+  t.equal(mirror.header.raftTerm, etcd.raftTerm)
+})
+
+async function probed({ mirror, clock }: MirrorFixture): Promise<void> {
+  mirror.probe.ask({ isSettled: false, delayed: () => {}, probed: () => {} })
+  await clock.advance(50)
+}
