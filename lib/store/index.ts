@@ -14,6 +14,7 @@ export {
 export type { HistoryBounds } from './history.ts'
 export { IndexSnapshot, type TermsOf } from './index-snapshot.ts'
 export { Keyspace } from './keyspace.ts'
+export type { PreparedBatch } from './prepared-batch.ts'
 export { Ring } from './ring.ts'
 export { SegmentCache, type SegmentHolder } from './segments.ts'
 export { packSlabs } from './slab-packer.ts'

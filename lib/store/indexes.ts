@@ -28,10 +28,17 @@ interface IndexState {
 const entryBytes = 120
 
 const noTrees: IndexTrees = new Map()
+const none: readonly IndexState[] = []
 
 export class Indexes {
   readonly #states = new Map<string, IndexState>()
   #trees: IndexTrees = noTrees
+  #edition = 0
+
+  /** Rises with every change of an index but those of `take`. */
+  get edition(): number {
+    return this.#edition
+  }
 
   /** The complete indexes as of the last batch. */
   get trees(): IndexTrees {
@@ -61,6 +68,7 @@ export class Indexes {
     if (this.#states.has(name)) {
       throw new CacheError('invalid_request', `there is an index ${name} already`)
     }
+    this.#edition++
     this.#states.set(name, {
       termsOf,
       building: new IndexBuilding(termsOf),
@@ -71,6 +79,7 @@ export class Indexes {
 
   /** Drops an index. False if there was none of that name. */
   drop(name: string): boolean {
+    this.#edition++
     const isKnown = this.#states.delete(name)
     if (this.#trees.has(name)) this.#publish()
     return isKnown
@@ -78,6 +87,7 @@ export class Indexes {
 
   /** Starts again, for new contents. */
   reset(): void {
+    this.#edition++
     for (const state of this.#states.values()) {
       state.building = new IndexBuilding(state.termsOf)
       state.tree = BTree.empty()
@@ -95,6 +105,7 @@ export class Indexes {
       const { building } = state
       if (building === undefined) continue
       if (rest === 0) break
+      this.#edition++
       rest -= building.read(contents, rest, entry => (state.bytes += weightOf(entry.key)))
       const tree = building.make(maxEntries)
       if (tree === undefined) continue
@@ -106,16 +117,24 @@ export class Indexes {
     return isChanged
   }
 
-  /** Applies the events of one batch. If `termsOf` throws, nothing has changed. */
-  apply(events: readonly Event[]): void {
-    if (this.#states.size === 0) return
-    const all: [IndexState, TermChanges[]][] = []
-    for (const state of this.#states.values()) {
-      const changes = changesOf(state, events)
-      if (changes.length > 0) all.push([state, changes])
+  /** Begins to apply the events of one batch. Nothing has changed before `take`. */
+  edit(): IndexesEdit {
+    const states = this.#states.size === 0 ? none : [...this.#states.values()]
+    return new IndexesEdit(states, this.#edition)
+  }
+
+  /** Takes over all changes of a batch. The edition is that in which it was begun. */
+  take({ changed }: IndexesEdit): void {
+    let isChanged = false
+    for (const { state, tree, bytes, changes } of changed) {
+      state.bytes += bytes
+      if (tree === undefined) for (const one of changes) state.building?.changed(one)
+      else {
+        state.tree = tree.tree()
+        isChanged = true
+      }
     }
-    for (const [state, changes] of all) change(state, changes)
-    if (all.some(([{ building }]) => building === undefined)) this.#publish()
+    if (isChanged) this.#publish()
   }
 
   #publish(): void {
@@ -131,37 +150,71 @@ function weightOf(place: Key): number {
   return entryBytes + place.length
 }
 
-/** The changes that one batch makes to an index. */
-function changesOf({ termsOf, building }: IndexState, events: readonly Event[]): TermChanges[] {
-  const changes: TermChanges[] = []
-  for (const { key, before, after } of events) {
-    if (building?.hasRead(key) === false) continue
-    const old = before === undefined ? [] : termsOf(before)
-    const current = after === undefined ? [] : termsOf(after)
-    if (isSame(old, current)) continue
-    changes.push({
-      gone: old.filter(term => !current.includes(term)).map(term => indexKey(term, key)),
-      added: current.filter(term => !old.includes(term)).map(term => new IndexEntry(term, key)),
-    })
-  }
-  return changes
+/** What a batch makes of one index. */
+interface IndexEdit {
+  readonly state: IndexState
+  /** The index with the changes; undefined while it is being built. */
+  readonly tree: TreeEdit<IndexEntry> | undefined
+  /** The changes for one that is being built. */
+  readonly changes: TermChanges[]
+  bytes: number
 }
 
-function change(state: IndexState, changes: readonly TermChanges[]): void {
-  const { building } = state
-  const edit = building === undefined ? new TreeEdit(state.tree) : undefined
-  for (const one of changes) {
-    for (const place of one.gone) {
-      edit?.delete(place)
-      state.bytes -= weightOf(place)
-    }
-    for (const entry of one.added) {
-      edit?.put(entry)
-      state.bytes += weightOf(entry.key)
-    }
-    building?.changed(one)
+/** What a batch makes of all indexes of a keyspace, event by event, beside what readers see. */
+export class IndexesEdit {
+  readonly edition: number
+  readonly #states: readonly IndexState[]
+  /** Those that are changed. */
+  readonly changed: IndexEdit[] = []
+
+  constructor(states: readonly IndexState[], edition: number) {
+    this.edition = edition
+    this.#states = states
   }
-  if (edit !== undefined) state.tree = edit.tree()
+
+  add(event: Event): void {
+    for (const state of this.#states) {
+      const changes = changesOf(state, event)
+      if (changes !== undefined) change(this.#editOf(state), changes)
+    }
+  }
+
+  #editOf(state: IndexState): IndexEdit {
+    const known = this.changed.find(edit => edit.state === state)
+    if (known !== undefined) return known
+    const tree = state.building === undefined ? new TreeEdit(state.tree) : undefined
+    const edit = { state, tree, changes: [], bytes: 0 }
+    this.changed.push(edit)
+    return edit
+  }
+}
+
+/** What one event changes of an index. */
+function changesOf(
+  { termsOf, building }: IndexState,
+  { key, before, after }: Event,
+): TermChanges | undefined {
+  if (building?.hasRead(key) === false) return undefined
+  const old = before === undefined ? [] : termsOf(before)
+  const current = after === undefined ? [] : termsOf(after)
+  if (isSame(old, current)) return undefined
+  return {
+    gone: old.filter(term => !current.includes(term)).map(term => indexKey(term, key)),
+    added: current.filter(term => !old.includes(term)).map(term => new IndexEntry(term, key)),
+  }
+}
+
+function change(edit: IndexEdit, changes: TermChanges): void {
+  const { tree } = edit
+  for (const place of changes.gone) {
+    tree?.delete(place)
+    edit.bytes -= weightOf(place)
+  }
+  for (const entry of changes.added) {
+    tree?.put(entry)
+    edit.bytes += weightOf(entry.key)
+  }
+  if (tree === undefined) edit.changes.push(changes)
 }
 
 function isSame(a: readonly string[], b: readonly string[]): boolean {

@@ -6,20 +6,14 @@
  *  hold snapshots and revisions, never locks. Time is passed in; the caller wakes those that wait
  *  for a revision. */
 
-import {
-  CacheError,
-  type Key,
-  type Revision,
-  revision as checkedRevision,
-  textFromKey,
-} from '@watchglass/base'
+import { CacheError, type Revision, revision as checkedRevision } from '@watchglass/base'
 import { BTree } from './btree.ts'
 import { BTreeBuilder } from './btree-builder.ts'
-import { TreeEdit } from './btree-edit.ts'
-import type { Batch, Change, Event, KeyValue } from './event.ts'
+import type { Batch, Change, KeyValue } from './event.ts'
 import { History, type HistoryBounds, Step } from './history.ts'
 import type { TermsOf } from './index-snapshot.ts'
 import { Indexes } from './indexes.ts'
+import { PreparedBatch } from './prepared-batch.ts'
 import { Snapshot } from './snapshot.ts'
 
 export class Keyspace {
@@ -71,13 +65,28 @@ export class Keyspace {
    *  entry of another revision, two changes of one key (etcd makes none), no changes at all (that
    *  is `advance`). O(log n) for each change. */
   apply(revision: Revision, changes: readonly Change[], nowMs: number): Batch {
+    return this.publish(this.prepare(revision, changes), nowMs)
+  }
+
+  /** Begins what `apply` does, for many changes: the caller has it worked on in slices
+   *  (`PreparedBatch.step`). Readers see nothing of it before `publish`. */
+  prepare(revision: Revision, changes: readonly Change[]): PreparedBatch {
     this.#checkFollows(revision, changes)
-    const edit = new TreeEdit<KeyValue>(this.#latest)
-    const events = changes.map(change => applyChange(edit, change, revision))
-    this.#indexes.apply(events)
-    this.#latest = this.#snapshotOf(revision, edit)
+    return new PreparedBatch({ revision, changes }, this.#latest, this.#indexes.edit())
+  }
+
+  /** Completes a batch and makes it the latest. Contents or indexes may have been replaced since it
+   *  was begun: then it is made again, at once. */
+  publish(prepared: PreparedBatch, nowMs: number): Batch {
+    const { revision, changes } = prepared
+    if (!prepared.isOf(this.#latest, this.#indexes.edition)) {
+      return this.apply(revision, changes, nowMs)
+    }
+    const { tree, events, bytes } = prepared.finish()
+    this.#indexes.take(prepared.indexes)
+    this.#latest = this.#snapshotOf(revision, tree)
     const step = new Step(this.#latest, events, nowMs)
-    this.#history.append(step, this.#latest)
+    this.#history.append(step, this.#latest, bytes)
     this.#history.trim(nowMs)
     return step
   }
@@ -212,46 +221,7 @@ export class Keyspace {
     if (changes.length === 0) {
       throw new CacheError('conflict', `batch revision ${revision} changes nothing`)
     }
-    if (changes.length === 1) return
-    const keys = new Set<Key>()
-    for (const change of changes) {
-      const key = keyOf(change)
-      if (keys.has(key)) {
-        throw new CacheError(
-          'conflict',
-          `batch revision ${revision} changes key ${textFromKey(key)} twice`,
-        )
-      }
-      keys.add(key)
-    }
   }
-}
-
-function applyChange(edit: TreeEdit<KeyValue>, change: Change, revision: Revision): Event {
-  if (change.type === 'put') {
-    const { entry } = change
-    if (entry.modRevision !== revision) {
-      throw new CacheError(
-        'conflict',
-        `key ${textFromKey(entry.key)} of batch revision ${revision} has revision ${entry.modRevision}`,
-      )
-    }
-    const before = edit.put(entry)
-    if (before !== undefined) entry.shareKey(before.key)
-    return { key: entry.key, before, after: entry }
-  }
-  const before = edit.delete(change.key)
-  if (before === undefined) {
-    throw new CacheError(
-      'conflict',
-      `batch revision ${revision} deletes key ${textFromKey(change.key)}, which is not there`,
-    )
-  }
-  return { key: before.key, before, after: undefined }
-}
-
-function keyOf(change: Change): Key {
-  return change.type === 'put' ? change.entry.key : change.key
 }
 
 function treeFromEntries(entries: Iterable<KeyValue>): BTree<KeyValue> {

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { CacheError, type ErrorCode } from '../../lib/base/errors.ts'
-import { allKeys } from '../../lib/base/keys.ts'
+import { allKeys, keyFromText } from '../../lib/base/keys.ts'
 import { type Revision, revision } from '../../lib/base/revision.ts'
 import type { Batch, KeyValue } from '../../lib/store/event.ts'
 import type { HistoryBounds } from '../../lib/store/history.ts'
@@ -21,6 +21,48 @@ t.test('a batch tells what was there before and what is there now', async t => {
   const batch = keyspace.apply(revision(6), [putOf('a', 6), deleteOf('b'), putOf('c', 6)], 123)
   t.same(batch.events.map(describe), ['a: a@5 -> a@6', 'b: b@5 -> -', 'c: - -> c@6'])
   t.equal(batch.appliedAtMs, 123)
+})
+
+t.test('a batch can be made in steps, and is seen when it is published', async t => {
+  const keyspace = keyspaceOf(['a', 'b', 'c'], 5)
+  const prepared = keyspace.prepare(revision(6), [deleteOf('a'), deleteOf('b'), putOf('d', 6)])
+  t.equal(prepared.step(2), true, 'one change is left')
+  t.equal(keyspace.revision, 5)
+  t.same(contents(keyspace.latest().range(allKeys)), ['a@5', 'b@5', 'c@5'])
+  t.equal(prepared.step(2), false)
+  t.same(contents(keyspace.latest().range(allKeys)), ['a@5', 'b@5', 'c@5'])
+  const batch = keyspace.publish(prepared, 123)
+  t.same(batch.events.map(describe), ['a: a@5 -> -', 'b: b@5 -> -', 'd: - -> d@6'])
+  t.same(contents(keyspace.latest().range(allKeys)), ['c@5', 'd@6'])
+  t.equal(keyspace.revision, 6)
+})
+
+t.test('a batch in the making is made again where contents were replaced meanwhile', async t => {
+  const keyspace = keyspaceOf(['a', 'b'], 5)
+  const prepared = keyspace.prepare(revision(9), [putOf('a', 9), putOf('c', 9)])
+  prepared.step(1)
+  keyspace.restore([entryAt('b', 7)], revision(7))
+  keyspace.publish(prepared, 0)
+  t.same(contents(keyspace.latest().range(allKeys)), ['a@9', 'b@7', 'c@9'])
+})
+
+t.test('a batch in the making is refused where its revision has passed', async t => {
+  const keyspace = keyspaceOf(['a'], 5)
+  const prepared = keyspace.prepare(revision(6), [putOf('a', 6)])
+  keyspace.advance(revision(6), 0)
+  t.throws(() => keyspace.publish(prepared, 0), { code: 'conflict' })
+  t.same(contents(keyspace.latest().range(allKeys)), ['a@5'])
+})
+
+t.test('an index that is added, or built on, while a batch is made has it, too', async t => {
+  const keyspace = keyspaceOf(['a', 'b'], 5)
+  const changes = [putOf('a', 6), putOf('c', 6)]
+  const before = keyspace.prepare(revision(6), changes)
+  before.step(1)
+  keyspace.addIndex('keys', ({ key }) => [key])
+  while (keyspace.buildIndexes(1));
+  keyspace.publish(before, 0)
+  t.equal(keyspace.latest().index('keys')?.count(keyFromText('c'), allKeys), 1)
 })
 
 t.test('progress advances the revision and changes nothing', async t => {

@@ -10,6 +10,7 @@ import {
   type HistoryBounds,
   Keyspace,
   type KeyValue,
+  type PreparedBatch,
 } from '@watchglass/store'
 import { isServed, type KeyspaceEvent, type KeyspaceState, transition } from './state.ts'
 
@@ -148,16 +149,25 @@ export class MirroredKeyspace {
     this.#wakeWaiters()
   }
 
-  /** Applies the changes of one revision to this keyspace, unless its contents include them
-   *  already. Fails with `conflict` if they do not fit the contents. */
-  apply(revision: Revision, changes: readonly Change[]): void {
+  /** Begins to apply the changes of one revision, in slices of the caller. Nothing is to be done
+   *  where `apply` would not apply them. Fails as that does. */
+  prepare(revision: Revision, changes: readonly Change[]): PreparedBatch | undefined {
+    if (this.isJoining || !this.#isRestored || revision <= this.store.revision) return undefined
+    return this.store.prepare(revision, changes)
+  }
+
+  /** Applies the changes of one revision to this keyspace, as they were prepared, unless its
+   *  contents include them already. Fails with `conflict` if they do not fit the contents. */
+  apply(revision: Revision, changes: readonly Change[], prepared?: PreparedBatch): void {
     if (this.#joining !== undefined) {
       this.#joining.push({ revision, changes })
       this.#joiningChanges += changes.length
       return
     }
     if (!this.#isRestored || revision <= this.store.revision) return
-    this.#sink.applied(this.name, this.store.apply(revision, changes, this.#clock.monotonicMs()))
+    const nowMs = this.#clock.monotonicMs()
+    const made = prepared ?? this.store.prepare(revision, changes)
+    this.#sink.applied(this.name, this.store.publish(made, nowMs))
   }
 
   /** Starts to keep the stream's changes, for `finishJoining`. Returns an id of this join. */

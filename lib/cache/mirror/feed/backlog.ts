@@ -1,17 +1,19 @@
 /** The deliveries of a watch stream, taken in order, for a few milliseconds in each turn of the
  *  event loop. A member that has much to tell sends megabytes at once, and each change goes to all
- *  its watchers: applied as it is read, that would hold the loop for 50 ms.
+ *  its watchers: applied as it is read, that would hold the loop for 50 ms. One of them may be a
+ *  transaction that changed everything: it is taken in steps.
  *
  *  What comes at the usual rate is taken as it comes, without a turn's delay. The rest waits, and
  *  the stream is held meanwhile. */
 
-import type { Clock } from '@watchglass/base'
+import type { Clock, Steps } from '@watchglass/base'
 
 export interface BacklogOptions<T> {
   readonly clock: Pick<Clock, 'monotonicMs' | 'yield'>
   /** For so long items are taken in one turn. */
   readonly sliceMaxMs: number
-  readonly take: (item: T) => void
+  /** Takes an item, or returns the steps that this takes: the next item comes after the last. */
+  readonly take: (item: T) => Steps<void> | undefined
   /** Called when items begin to wait, and when none waits any more. */
   readonly hold: (isHeld: boolean) => void
 }
@@ -21,6 +23,8 @@ export class Backlog<T> {
   #items: T[] = []
   /** Number of items taken. */
   #taken = 0
+  /** What is left to do for the last one. */
+  #steps: Steps<void> | undefined = undefined
   /** Items were taken in this turn already. */
   #isTurn = false
   #endMs = 0
@@ -33,11 +37,9 @@ export class Backlog<T> {
 
   /** Takes the item now, or in a later turn. */
   add(item: T): void {
-    if (this.#items.length === 0 && !this.#isPaused && this.#hasTime()) this.#options.take(item)
-    else {
-      this.#items.push(item)
-      this.#hold(true)
-    }
+    if (this.#hasWork || this.#isPaused || !this.#hasTime()) this.#items.push(item)
+    else this.#take(item)
+    if (this.#hasWork) this.#hold(true)
   }
 
   /** Takes nothing until `resume`. */
@@ -47,14 +49,33 @@ export class Backlog<T> {
 
   resume(): void {
     this.#isPaused = false
-    if (this.#items.length > 0 && !this.#isTurn) this.#nextTurn()
+    if (this.#hasWork && !this.#isTurn) this.#nextTurn()
   }
 
   /** Nothing that waits is taken any more. */
   clear(): void {
     this.#items = []
     this.#taken = 0
+    this.#steps = undefined
     this.#hold(false)
+  }
+
+  get #hasWork(): boolean {
+    return this.#steps !== undefined || this.#taken < this.#items.length
+  }
+
+  /** Any step may clear what waits. */
+  #take(item: T): void {
+    this.#steps = this.#options.take(item)
+    this.#goOn()
+  }
+
+  #goOn(): void {
+    const steps = this.#steps
+    if (steps === undefined) return
+    do {
+      if (steps.next().done === true && this.#steps === steps) this.#steps = undefined
+    } while (this.#steps === steps && this.#hasTime())
   }
 
   #hasTime(): boolean {
@@ -70,12 +91,11 @@ export class Backlog<T> {
   readonly #nextTurn = (): void => {
     this.#isTurn = false
     if (this.#isPaused) return
-    while (this.#taken < this.#items.length && this.#hasTime()) {
-      // The last one may clear what waits.
-      this.#options.take(this.#items[this.#taken++]!)
+    while (this.#hasWork && this.#hasTime()) {
+      if (this.#steps === undefined) this.#take(this.#items[this.#taken++]!)
+      else this.#goOn()
     }
-    if (this.#taken < this.#items.length) return
-    this.clear()
+    if (!this.#hasWork) this.clear()
   }
 
   #hold(isHeld: boolean): void {

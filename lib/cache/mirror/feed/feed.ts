@@ -17,6 +17,7 @@
 
 import {
   assert,
+  atOnce,
   Backoff,
   CacheError,
   type KeyRange,
@@ -25,9 +26,10 @@ import {
   revision,
   type Revision,
   sleep,
+  type Steps,
 } from '@watchglass/base'
 import type { ResponseHeader, RevisionChanges } from '@watchglass/etcd'
-import type { Change } from '@watchglass/store'
+import type { Change, PreparedBatch } from '@watchglass/store'
 import { type LoadReport, loadKeyspaces } from './bootstrap.ts'
 import type { FeedContext } from './feed-context.ts'
 import { Joins } from './join.ts'
@@ -38,6 +40,9 @@ import { atOnceMaxBytes, type PlainRoom, type PlainValues } from '../plain-value
 import { Progress } from './progress.ts'
 import { FeedStream, type ProgressTrust, type StreamEnd, type StreamTarget } from './stream.ts'
 
+/** Changes of a revision that are applied before the clock is asked. */
+const changesAtOnce = 64
+
 /** When the same failure is logged again. */
 const saidAgainMs = 30_000
 
@@ -46,6 +51,8 @@ export class Feed implements StreamTarget {
   readonly progress: Progress = new Progress(revision(0))
   readonly #context: FeedContext
   readonly #keyspaces = new Map<string, MirroredKeyspace>()
+  /** Number of keyspaces that were added. */
+  #added = 0
   readonly #joins: Joins
   readonly #reconnects: Backoff
   #stream: FeedStream | undefined = undefined
@@ -126,6 +133,7 @@ export class Feed implements StreamTarget {
 
   /** Adds a keyspace: the next bootstrap loads it, or, after the first bootstrap, it is joined. */
   add(keyspace: MirroredKeyspace): void {
+    this.#added++
     this.#keyspaces.set(keyspace.name, keyspace)
     if (this.isRestored) this.#joins.add(keyspace)
   }
@@ -198,10 +206,10 @@ export class Feed implements StreamTarget {
     this.#stream?.end({ reason: 'violation' })
   }
 
-  apply({ revision, changes }: RevisionChanges): Violation | undefined {
+  *apply({ revision, changes }: RevisionChanges): Steps<Violation | undefined> {
     assert(revision > this.progress.revision, 'progress is never above what is applied')
     try {
-      this.#distribute(revision, changes)
+      yield* this.#distribute(revision, changes)
     } catch (error) {
       if (!(error instanceof CacheError)) throw error
       this.#context.logger.error('a change from etcd does not fit what is mirrored', {
@@ -237,12 +245,38 @@ export class Feed implements StreamTarget {
     for (const waiter of this.progress.takeWaiting()) waiter.reached()
   }
 
-  #distribute(revision: Revision, changes: readonly Change[]): void {
-    const { keyspaceOf, metrics, plain } = this.#context
+  /** Nothing of a revision is shown before all of it can be: in one step, at the end. */
+  *#distribute(revision: Revision, changes: readonly Change[]): Steps<void> {
+    const added = this.#added
+    let { parts, unmatched } = yield* this.#partsOf(changes)
+    const prepared = new Map<string, PreparedBatch>()
+    for (const [name, part] of parts) {
+      const one = this.#keyspaces.get(name)?.prepare(revision, part)
+      if (one === undefined) continue
+      prepared.set(name, one)
+      while (one.step(changesAtOnce)) yield
+    }
+    if (added !== this.#added) {
+      // A keyspace that came meanwhile may have a part in it.
+      prepared.clear()
+      ;({ parts, unmatched } = atOnce(this.#partsOf(changes)))
+    }
+    this.#context.metrics.events(changes.length - unmatched, unmatched)
+    for (const [name, part] of parts) {
+      this.#keyspaces.get(name)?.apply(revision, part, prepared.get(name))
+    }
+  }
+
+  /** The changes of each keyspace, and the number of those that belong to none. */
+  *#partsOf(
+    changes: readonly Change[],
+  ): Steps<{ readonly parts: Map<string, Change[]>; readonly unmatched: number }> {
+    const { keyspaceOf, plain } = this.#context
     const parts = new Map<string, Change[]>()
     const room = { bytes: atOnceMaxBytes }
     let unmatched = 0
-    for (const sent of changes) {
+    for (const [i, sent] of changes.entries()) {
+      if (i % changesAtOnce === changesAtOnce - 1) yield
       const change = plain === undefined ? sent : madePlain(sent, plain, room)
       const name = keyspaceOf(change.type === 'put' ? change.entry.key : change.key)
       if (name === undefined || !this.#keyspaces.has(name)) {
@@ -253,8 +287,7 @@ export class Feed implements StreamTarget {
       if (part === undefined) parts.set(name, [change])
       else part.push(change)
     }
-    metrics.events(changes.length - unmatched, unmatched)
-    for (const [name, part] of parts) this.#keyspaces.get(name)?.apply(revision, part)
+    return { parts, unmatched }
   }
 
   /** Reads everything at one revision; true if it succeeded. */

@@ -9,6 +9,7 @@ import {
   nextRevision,
   type Revision,
   sleep,
+  type Steps,
 } from '@watchglass/base'
 import type {
   Client,
@@ -41,9 +42,10 @@ export type StreamEnd =
 
 /** The receiver of a stream's deliveries. */
 export interface StreamTarget {
-  /** Applies a batch that passed the order check. One that does not fit the contents is a
-   *  violation. */
-  apply(batch: RevisionChanges): Violation | undefined
+  /** Applies a batch that passed the order check, in the steps that it returns, if it has not been
+   *  already. One that does not fit the contents is a violation. Nothing comes in between; the
+   *  steps are left where they are when the stream ends. */
+  apply(batch: RevisionChanges): Steps<Violation | undefined> | undefined
   /** Every event up to `revision` has been delivered. */
   prove(revision: Revision): void
   /** etcd broke a guarantee: nothing that it delivered is trusted any more. The stream ends right
@@ -218,24 +220,24 @@ export class FeedStream implements WatchSink {
     this.#backlog.add({ type: 'ended', failure })
   }
 
-  #take(delivered: Delivered): void {
-    if (this.#isOver) return
+  #take(delivered: Delivered): Steps<void> | undefined {
+    if (this.#isOver) return undefined
     switch (delivered.type) {
       case 'batch':
-        this.#apply(delivered.batch, delivered.header)
-        break
+        return this.#apply(delivered.batch, delivered.header)
       case 'progress':
         this.#marked(delivered.header)
-        break
+        return undefined
       case 'ended': {
         const { failure } = delivered
         const isCompacted = failure.code === 'expired'
         this.end(isCompacted ? { reason: 'compacted' } : { reason: 'failed', failure })
+        return undefined
       }
     }
   }
 
-  #apply(batch: RevisionChanges, header: ResponseHeader): void {
+  *#apply(batch: RevisionChanges, header: ResponseHeader): Steps<void> {
     const { progress, target } = this.#options
     const { revision } = batch
     if (this.#startRevision !== undefined && revision >= this.#startRevision) {
@@ -244,8 +246,11 @@ export class FeedStream implements WatchSink {
         return
       }
     }
-    const violation =
-      this.#order.checkBatch(batch, header, progress.revision) ?? target.apply(batch)
+    let violation = this.#order.checkBatch(batch, header, progress.revision)
+    if (violation === undefined) {
+      const steps = target.apply(batch)
+      if (steps !== undefined) violation = yield* steps
+    }
     if (violation !== undefined) this.#violated(violation)
   }
 

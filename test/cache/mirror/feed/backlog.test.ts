@@ -3,7 +3,10 @@ import { Backlog } from '../../../../lib/cache/mirror/feed/backlog.ts'
 import { settle } from '../../../support/fake-clock.ts'
 
 /** A backlog on a clock that its items move, and whose turns a test ends. */
-function world(eachMs: number): {
+function world(
+  eachMs: number,
+  steps = 1,
+): {
   backlog: Backlog<number>
   taken: number[]
   held: boolean[]
@@ -20,9 +23,12 @@ function world(eachMs: number): {
   const backlog = new Backlog<number>({
     clock,
     sliceMaxMs: 3,
-    take: item => {
-      nowMs += eachMs
-      taken.push(item)
+    *take(item) {
+      for (let i = 0; i < steps; i++) {
+        nowMs += eachMs
+        taken.push(item)
+        if (i < steps - 1) yield
+      }
     },
     hold: isHeld => held.push(isHeld),
   })
@@ -63,6 +69,30 @@ t.test(
     t.equal(taken.length, 9, 'the turn has time left')
   },
 )
+
+t.test('an item that takes long is taken in steps, and others wait behind it', async t => {
+  const { backlog, taken, held, nextTurn } = world(1, 5)
+  backlog.add(0)
+  t.strictSame(taken, [0, 0, 0], 'for 3 ms')
+  t.strictSame(held, [true])
+  backlog.add(1)
+  await nextTurn()
+  t.strictSame(taken, [0, 0, 0, 0, 0, 1])
+  await nextTurn()
+  t.strictSame(taken, [0, 0, 0, 0, 0, 1, 1, 1, 1])
+  await nextTurn()
+  t.strictSame(taken, [0, 0, 0, 0, 0, 1, 1, 1, 1, 1])
+  t.strictSame(held, [true, false])
+})
+
+t.test('no step is taken after what waits was cleared', async t => {
+  const { backlog, taken, held, nextTurn } = world(1, 5)
+  backlog.add(0)
+  backlog.clear()
+  await nextTurn()
+  t.strictSame(taken, [0, 0, 0])
+  t.strictSame(held, [true, false])
+})
 
 t.test('nothing is taken after what waits was cleared', async t => {
   const { backlog, taken, held, nextTurn } = world(5)

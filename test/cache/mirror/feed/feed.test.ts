@@ -3,12 +3,14 @@ import { CacheError } from '../../../../lib/base/errors.ts'
 import type { LogFields } from '../../../../lib/base/logger.ts'
 import { revision } from '../../../../lib/base/revision.ts'
 import type { RangeRequest } from '../../../../lib/etcd/client.ts'
+import { putOf } from '../../../support/store/store-builders.ts'
 import { silentLogger } from '../../../support/silent-logger.ts'
 import { TinyEtcd, changesAt } from '../../../support/etcd/tiny-etcd.ts'
 import {
   contentsOf,
   createFixture,
   createReadyFixture,
+  keyspaceNamed,
   read,
   watchOutcome,
 } from '../../../support/mirror/mirror-builders.ts'
@@ -78,6 +80,38 @@ t.test('all changes of a revision are seen together', async t => {
   t.same(contentsOf(await read(mirror, 'a', any)).entries, ['/r/a/1=x', '/r/a/2=z'])
   t.same(contentsOf(await read(mirror, 'b', any)).entries, ['/r/b/1=y'])
   t.same(sink.told.slice(-2), ['applied a@2', 'applied b@2'])
+})
+
+t.test('a large transaction is applied in steps, and seen together at the end', async t => {
+  const { mirror, sink } = await createReadyFixture()
+  const [feed] = mirror.feeds
+  const keys = Array.from({ length: 1000 }, (_, i) => `/r/${i % 2 === 0 ? 'a' : 'b'}/${i}`)
+  const changes = keys.map(key => putOf(key, 3))
+  let steps = 0
+  for (const apply = feed!.apply({ revision: revision(3), changes }); ; steps++) {
+    if (apply.next().done === true) break
+    t.same(
+      sink.told.filter(text => text.startsWith('applied')),
+      [],
+    )
+    t.same(contentsOf(await read(mirror, 'a', any)).entries, [])
+  }
+  t.ok(steps > 1000 / 64, 'each is short')
+  t.equal(contentsOf(await read(mirror, 'a', any)).entries.length, 500)
+  t.equal(contentsOf(await read(mirror, 'b', any)).entries.length, 500)
+  t.same(sink.told.slice(-2), ['applied a@3', 'applied b@3'])
+})
+
+t.test('a keyspace that is added while a transaction is applied has its part', async t => {
+  const { mirror, clock } = await createReadyFixture()
+  const [feed] = mirror.feeds
+  const changes = Array.from({ length: 1000 }, (_, i) => putOf(`/r/a/${i}`, 3))
+  const apply = feed!.apply({ revision: revision(3), changes: [...changes, putOf('/r/c/1', 3)] })
+  apply.next()
+  mirror.add(keyspaceNamed('c'))
+  while (apply.next().done !== true);
+  await clock.advance(0)
+  t.same(contentsOf(await read(mirror, 'c', any)).entries, ['/r/c/1=/r/c/1@3'])
 })
 
 t.test('a stream that fails is opened again from the revision after the last change', async t => {
