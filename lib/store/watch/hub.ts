@@ -86,7 +86,7 @@ export class Hub {
   }
 
   /** Publishes a batch, which is in the history already, to the live watchers that it may concern:
-   *  at once, or by and by if it has many events. */
+   *  at once, or by and by if it has many events, or concerns many audiences. */
   publish(batch: Batch): void {
     if (batch.events.length > lookAheadEvents) {
       this.#survey(batch)
@@ -94,7 +94,13 @@ export class Hub {
     }
     const concerned = this.#interest.concerned(batch.events)
     const isShared = isAnyTwice([...concerned.values()])
+    let offered = 0
     for (const [audience, indexes] of concerned) {
+      offered += indexes.length
+      if (offered > offeredAtOnce) {
+        this.#defer(audience, batch, indexes)
+        continue
+      }
       const isAlone = !isShared && audience.watchers.size === 1
       this.#deliver(audience, batch, { indexes, need: isAlone ? 'alone' : 'together' })
     }
@@ -168,6 +174,15 @@ export class Hub {
     }
   }
 
+  /** Leaves a batch to the slices of `run`. */
+  #defer({ watchers }: Audience<Watcher>, batch: Batch, indexes: readonly number[]): void {
+    for (const watcher of watchers) {
+      if (!watcher.stand(batch)) continue
+      watcher.go(batch, indexes)
+      this.resume(watcher)
+    }
+  }
+
   /** Writes a batch to the live watchers of one audience. It is encoded for the first of them;
    *  lagging ones reach it when they catch up. */
   #deliver(audience: Audience<Watcher>, batch: Batch, concerned: Concerned): void {
@@ -191,6 +206,10 @@ function isAnyTwice(lists: readonly (readonly number[])[]): boolean {
   const count = lists.reduce((sum, indexes) => sum + indexes.length, 0)
   return lists.length > 1 && new Set(lists.flat()).size < count
 }
+
+/** How often events of a batch are offered to audiences in one step: each may look at a hundred
+ *  conditions of a selector. Clients of a cluster ask alike, and are far fewer audiences. */
+const offeredAtOnce = 256
 
 /** Events that are looked up before the clock is asked. */
 const surveyEvents = 64

@@ -190,6 +190,35 @@ t.test('catching up is done in slices, in turns', async t => {
   }
 })
 
+t.test('an event is offered to few audiences in one step, however many there are', async t => {
+  const world = new World()
+  let offered = 0
+  const counted: AudienceSpec['frameOf'] = (event, at) => {
+    offered++
+    return frameOf(event, at)
+  }
+  const sinks = Array.from({ length: 2_000 }, (_, i) => {
+    const sink = new CountingSink()
+    world.watch(sink, { id: String(i), frameOf: counted })
+    return sink
+  })
+  world.hub.run(never)
+  world.apply(1, put('a', 'one', 1), put('b', 'one', 1))
+  t.ok(offered > 0 && offered <= 256, `${offered} at once`)
+  const before = offered
+  world.apply(2, put('a', 'two', 2))
+  t.ok(offered - before <= 256, `${offered - before} at once`)
+  for (let at = offered; offered < 2_000 * 3; at = offered) {
+    world.hub.run(after(1))
+    t.ok(offered - at <= 3)
+    if (offered === at) break
+  }
+  for (const { frames } of sinks) {
+    if (frames.join() !== 'a@1=one,b@1=one,a@2=two') t.fail(frames.join())
+  }
+  t.equal(offered, 2_000 * 3, 'each event once for each audience')
+})
+
 t.test('nobody waits for those who have far to go', async t => {
   const world = new World()
   for (let at = 1; at <= 300; at++) world.apply(at, put('a', String(at), at))
