@@ -68,6 +68,8 @@ function definitionOf(version: object, text: object = {}): object {
     kind: 'CustomResourceDefinition',
     metadata: { name: 'widgets.example.com' },
     spec: {
+      // Of the older form, which API servers store, the default is true: nothing is filled in then.
+      preserveUnknownFields: false,
       group: 'example.com',
       scope: 'Namespaced',
       names: { plural: 'widgets', singular: 'widget', kind: 'Widget', listKind: 'WidgetList' },
@@ -164,9 +166,26 @@ t.test('defaults of items that were stored before are counted', async t => {
   t.equal(made.status, 413, 'nor are there as many in one that is written')
   t.match(made.body, tooMany)
   const path = `${widgets}/a`
-  const patched = await cluster.ask({ method: 'PATCH', path, body: { spec: { more: 1 } } })
-  t.equal(patched.status, 500)
-  t.match(patched.body, tooMany)
+  const apply = { 'content-type': 'application/apply-patch+yaml' }
+  for (const [method, to, headers] of [
+    ['PATCH', path, {}],
+    ['PUT', path, {}],
+    ['PATCH', `${path}?fieldManager=me`, apply],
+  ] as const) {
+    const body = widget('a', { more: 1 })
+    const { status, body: text } = await cluster.ask({ method, path: to, headers, body })
+    t.equal(status, 413, `${method} of it is refused`)
+    t.match(text, /make more than 1572864 bytes of it: delete it, or change the definition/)
+  }
+  for (const of of [path, widgets]) {
+    for (const rendering of ['PartialObjectMetadata', 'PartialObjectMetadataList']) {
+      if ((of === path) !== (rendering === 'PartialObjectMetadata')) continue
+      const accept = `application/json;as=${rendering};v=v1;g=meta.k8s.io`
+      const { status, body } = await cluster.ask({ path: of, headers: { accept } })
+      t.equal(status, 200, `${rendering} shows no defaults`)
+      t.match(body, /"name":"a"/)
+    }
+  }
   t.equal((await cluster.ask({ method: 'DELETE', path })).status, 200, 'it can be deleted')
   t.equal((await cluster.ask({ path })).status, 404)
 })
@@ -195,18 +214,19 @@ t.test('before an upstream, for who may read one namespace', async t => {
     },
   }
   const columns = columnsOf(300, () => '.spec.more[*]', 'string')
+  const text = { default: 'x'.repeat(100_000) }
   const door = await startDoor(t, {
     mirrorsAll: true,
     users: [['alice', identity('alice')]],
     bindings: [alice],
-    objects: [[crds, { ...definitionOf(columns), ...accepted }]],
+    objects: [[crds, { ...definitionOf(columns, text), ...accepted }]],
   })
   const cluster = new Cluster(door)
   const small = widget('small', { more: [1] })
   const made = await cluster.askUntilNot(404, { method: 'POST', path: widgets, body: small })
   t.equal(made.status, 201)
   const metadata = { name: 'large', namespace: 'default', uid: 'u', generation: 1 }
-  const large = widget('large', { more: many(20_000, i => i) })
+  const large = widget('large', { more: many(20_000, i => i), list: many(60, () => ({})) })
   const value = Buffer.from(JSON.stringify({ ...large, metadata }))
   const key = keyFromText('/registry/example.com/widgets/default/large')
   await door.etcd.txn({ compares: [], success: [{ type: 'put', key, value }], failure: [] })
@@ -218,6 +238,8 @@ t.test('before an upstream, for who may read one namespace', async t => {
     if (String(got['x-watchglass']).startsWith('mirror')) break
     await new Promise(resolve => setTimeout(resolve, 20))
   }
-  const { headers: got } = await read('large', asTable)
-  t.match(got['x-watchglass'], /^pass/, 'the Table of the large one passes')
+  for (const accept of ['application/json', asTable]) {
+    const { headers: got } = await read('large', accept)
+    t.match(got['x-watchglass'], /^pass/, `${accept} of the large one passes`)
+  }
 })

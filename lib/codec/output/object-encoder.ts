@@ -246,7 +246,7 @@ export class ObjectEncoder {
   #metadataProtobuf(object: StoredValue, revision: number): StoredValue | NotExact {
     if (!this.#isMetadataFromWhole) return this.#findMetadata(object)
     if (this.#isTyped) return this.#filledMetadata(object)
-    const whole = this.#wholeObject(object, revision)
+    const whole = this.#wholeObject(object, revision, 'metadata')
     if (whole instanceof NotExact) return whole
     const metadata = findJsonMetadata(whole)
     return metadata instanceof NotExact ? metadata : protobufMetadata(metadata)
@@ -258,7 +258,7 @@ export class ObjectEncoder {
     { form: output, revision }: ObjectOptions,
   ): NotExact | undefined {
     if (this.#isMetadataFromWhole) {
-      const whole = this.#wholeObject(object, revision)
+      const whole = this.#wholeObject(object, revision, 'metadata')
       return whole instanceof NotExact
         ? whole
         : this.#appendWholePartial(out, whole, options(revision, output))
@@ -349,9 +349,9 @@ export class ObjectEncoder {
 
   /** An object as it is served, as what is stored need not be what the server makes of it. Valid
    *  until the next call. */
-  #wholeObject(object: StoredValue, revision: number): StoredValue | NotExact {
+  #wholeObject(object: StoredValue, revision: number, part?: 'metadata'): StoredValue | NotExact {
     served.clear()
-    const problem = appendObject(served, object, this.#served, alone(revision))
+    const problem = appendObject(served, object, this.#served, { ...alone(revision), part })
     return problem ?? { bytes: served.bytes, start: 0, end: served.length }
   }
 }

@@ -33,6 +33,8 @@ export interface ObjectOptions {
   readonly resourceVersion: string
   /** An item of a list: those of kinds that Go has a type for carry neither kind nor apiVersion. */
   readonly isItem: boolean
+  /** The part that is used of it, where that is not all. */
+  readonly part?: 'metadata' | undefined
 }
 
 /** A stored value in the form that has one for every output: protobuf of the served kind. Undefined
@@ -87,7 +89,8 @@ export function appendObject(
   }
   if (custom === undefined) return appendDeclared(out, value, { ...options, ...kind })
   const version = apiVersion.slice(apiVersion.indexOf('/') + 1)
-  return custom.append(out, value, { version, resourceVersion: options.resourceVersion })
+  const { resourceVersion, part } = options
+  return custom.append(out, value, { version, resourceVersion, part })
 }
 
 /** Appends the protobuf object that the API serves: in its envelope, or the bare message for an

@@ -22,6 +22,7 @@ import {
   invalidPathName,
   notExactly,
   type Resource,
+  type StatusError,
   type Verb,
 } from '@watchglass/kube'
 import type { NumbersInUse, ServiceAllocator } from '../strategies/row.ts'
@@ -30,6 +31,7 @@ import type { WriteAccess } from '../write-access.ts'
 import { metadataOf, setMeta } from '../metadata.ts'
 import { storedBytes } from '../stored-form.ts'
 import { writeKindOf } from '../write-kinds.ts'
+import { tooLarge } from '../refusals.ts'
 import type { WriteKind } from '../write-kind.ts'
 import type { WriteStore } from '../store.ts'
 
@@ -287,7 +289,7 @@ export class WriteSession implements SessionOptions {
     if (problem === undefined) return writtenTree(this.resource)
     const { bytes, start, end } = entry
     const tree = problem instanceof TooManyDefaults ? parseTree(bytes, start, end) : undefined
-    if (!(tree instanceof Map)) throw notExactly(this.resource, problem)
+    if (!(tree instanceof Map)) throw unreadable(this.resource, problem)
     setMeta(tree, 'resourceVersion', String(entry.modRevision))
     return tree
   }
@@ -330,7 +332,7 @@ const textMaxLength = 10_000
 /** A stored object as a tree, as an encoder serves it. */
 export function treeOf(encoder: ObjectEncoder, resource: Resource, entry: KeyValue): JsonObject {
   const problem = write(encoder, entry)
-  if (problem !== undefined) throw notExactly(resource, problem)
+  if (problem !== undefined) throw unreadable(resource, problem)
   return writtenTree(resource)
 }
 
@@ -343,9 +345,16 @@ function writtenTree(resource: Resource): JsonObject {
 /** The same in plain values, without the tree, for those that only read it. */
 export function plainOf(encoder: ObjectEncoder, resource: Resource, entry: KeyValue): unknown {
   const problem = write(encoder, entry)
-  if (problem !== undefined) throw notExactly(resource, problem)
+  if (problem !== undefined) throw unreadable(resource, problem)
   const { buffer, byteOffset } = scratch.bytes
   return JSON.parse(Buffer.from(buffer, byteOffset, scratch.length).toString())
+}
+
+/** Why a stored object cannot be changed. What defaults make too large could not be stored. */
+function unreadable(resource: Resource, problem: NotExact): StatusError {
+  return problem instanceof TooManyDefaults
+    ? tooLarge(`${problem.reason}: delete it, or change the definition`)
+    : notExactly(resource, problem)
 }
 
 function write(encoder: ObjectEncoder, entry: KeyValue): NotExact | undefined {

@@ -47,6 +47,9 @@ export interface CustomViewOptions {
   readonly version: string
   /** Becomes `metadata.resourceVersion`; digits. */
   readonly resourceVersion: string
+  /** The part that is used of the object, where that is not all: metadata gets no defaults, so it
+   *  is shown of objects that have too many, too. */
+  readonly part?: 'metadata' | undefined
 }
 
 /** The reader of one CustomResourceDefinition's objects. */
@@ -86,14 +89,14 @@ export class CustomKind {
   append(out: ByteWriter, value: StoredValue, options: CustomViewOptions): NotExact | undefined {
     const served = this.#served(options.version)
     if (served === undefined) return new NotExact(`no version ${options.version} is defined`)
-    const { resourceVersion } = options
+    const { resourceVersion, part } = options
     const isMade = this.#converted(value, served) !== undefined
     if (resourceVersion !== '' && !isMade && this.#isUnchanged(value, served)) {
       const apiVersion = this.#likely === served ? undefined : served.apiVersion
       appendSpliced(out, this.#verifier, { resourceVersion, apiVersion })
       return undefined
     }
-    const tree = this.#readTree(value, served)
+    const tree = this.#readTree(value, served, part)
     if (tree instanceof NotExact) return tree
     const metadata = tree.get('metadata') as JsonObject
     if (resourceVersion === '') metadata.delete('resourceVersion')
@@ -174,7 +177,7 @@ export class CustomKind {
   }
 
   /** The object as a tree, changed as the server changes it. */
-  #readTree(value: StoredValue, served: Version): JsonObject | NotExact {
+  #readTree(value: StoredValue, served: Version, part?: 'metadata'): JsonObject | NotExact {
     const made = this.#converted(value, served)
     const { bytes, start, end } = made ?? value
     const tree = parseTree(bytes, start, end)
@@ -191,7 +194,7 @@ export class CustomKind {
     if (stored instanceof NotExact) return stored
     const problem = decode(tree, stored.root)
     if (problem !== undefined) return problem
-    if (stored.root !== undefined) {
+    if (stored.root !== undefined && part === undefined) {
       const tooMany = withoutMeta(tree, stored.root, applyDefaults)
       if (tooMany !== undefined) return tooMany
     }
