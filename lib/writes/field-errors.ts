@@ -81,7 +81,7 @@ function goInteger(source: string): string | undefined {
   return goParseInt(source).error === undefined ? source : undefined
 }
 
-export function invalid(field: string, value: BadValue, detail: string): FieldError {
+export function invalid(field: string, value: BadValue | undefined, detail: string): FieldError {
   return make('FieldValueInvalid', field, { value, detail })
 }
 
@@ -98,7 +98,7 @@ export function forbidden(field: string, detail: string): FieldError {
   return make('FieldValueForbidden', field, { detail })
 }
 
-export function duplicate(field: string, value: BadValue): FieldError {
+export function duplicate(field: string, value: BadValue | undefined): FieldError {
   return make('FieldValueDuplicate', field, { value })
 }
 

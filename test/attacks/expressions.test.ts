@@ -9,6 +9,7 @@ import { freeValue } from '../../lib/cel/schema/data.ts'
 import { dynType } from '../../lib/cel/types.ts'
 import { runWorkMax } from '../../lib/cel/values/work.ts'
 import { RuleNode, runRules } from '../../lib/writes/custom/cel/run-rules.ts'
+import type { Correlated } from '../../lib/writes/custom/schema-check.ts'
 import { atOnce } from '../../lib/base/slice.ts'
 import { JsonNumber, type JsonValue, parseTree } from '../../lib/go/json/tree.ts'
 
@@ -152,3 +153,43 @@ t.test(
     t.same(goParseInt('-9223372036854775808'), { value: -(2n ** 63n) })
   },
 )
+
+/** A list of numbers with rules for each of them. */
+function ruled(rule: string, rules: number, items: number): [RuleNode, JsonValue] {
+  const given = Array.from({ length: rules }, () => ({ rule }))
+  const one = { type: 'integer', 'x-kubernetes-validations': given }
+  const node = RuleNode.of({ type: 'array', items: one })
+  if (node === undefined) throw new Error('no rule')
+  return [node, Array.from({ length: items }, (_, i) => new JsonNumber(String(i)))]
+}
+
+t.test('rules that cost nothing run as often as others', async t => {
+  const { errors } = atOnce(runRules(...ruled('true', 500, 10_000), undefined))
+  t.equal(errors.length, 1)
+  t.match(errors[0]?.message, /running out of cost budget/)
+})
+
+t.test('errors of rules are counted', async t => {
+  const run = (): unknown => atOnce(runRules(...ruled('false', 500, 10_000), undefined))
+  t.throws(run, { status: { code: 413 }, message: /the errors of the object are too long/ })
+})
+
+t.test('comparing values that lie in each other with those of before is counted', async t => {
+  let schema: object = { type: 'string' }
+  let value: JsonValue = 'x'.repeat(1_000_000)
+  for (let i = 0; i < 100; i++) {
+    const rules = { 'x-kubernetes-validations': [{ rule: 'false' }] }
+    schema = { type: 'object', properties: { a: schema }, ...rules }
+    value = new Map([['a', value]])
+  }
+  const node = RuleNode.of(schema)
+  if (node === undefined) throw new Error('no rule')
+  const correlated = (old: JsonValue): Correlated => ({
+    old,
+    member: name => (old instanceof Map ? correlated(old.get(name) ?? null) : undefined),
+    item: () => undefined,
+  })
+  const { errors, warnings } = atOnce(runRules(node, value, correlated(value)))
+  t.match(errors.at(-1)?.message, /running out of cost budget/)
+  t.ok(warnings.length < 100)
+})

@@ -18,6 +18,7 @@ import {
   valueOf,
 } from '@watchglass/cel'
 import { duplicate, type FieldError, forbidden, invalid, required } from '../../field-errors.ts'
+import { errorsMaxLength, tooLarge } from '../../refusals.ts'
 import type { Correlated } from '../schema-check.ts'
 import { type CompiledRule, compileRule, type Rule, rulesIn } from './rule.ts'
 
@@ -27,7 +28,12 @@ const objectCostMax = 10_000_000
 const objectWorkMax = 5 * runWorkMax
 /** A rule that took so much is a step of its own: 15 ms. */
 const stepWork = 100_000
+/** Work of a run that costs nothing, as that of the rule "false" does: each item of a list may have
+ *  a run of each of ten thousand rules. */
+const runWork = 5
 const messageMax = 5 * 1024
+/** Characters of a text that is made of a value, in the time of one unit of work. */
+const charactersOfWork = 8
 
 /** The rules of a schema and of what lies in it. */
 export class RuleNode {
@@ -157,15 +163,6 @@ interface At {
   readonly ratchet: Ratchet | undefined
 }
 
-function isUnchanged(ratchet: Ratchet | undefined): boolean {
-  if (ratchet === undefined) return false
-  if (ratchet.correlated !== undefined) {
-    ratchet.isUnchanged ??= textFromTree(ratchet.now) === textFromTree(ratchet.correlated.old)
-    return ratchet.isUnchanged
-  }
-  return ratchet.parent?.correlated !== undefined && isUnchanged(ratchet.parent)
-}
-
 /** The comparison of a member or an item. */
 function inside(
   ratchet: Ratchet | undefined,
@@ -180,6 +177,7 @@ function inside(
 export class RuleRun {
   #budget = objectCostMax
   #workLeft = objectWorkMax
+  #charactersLeft = errorsMaxLength
   readonly errors: FieldError[] = []
   readonly warnings: string[] = []
 
@@ -283,10 +281,30 @@ export class RuleRun {
       return false
     }
     const error = errorOf(rule, { path, node, value, message })
-    if (!usesOldSelf && isUnchanged(at.ratchet)) {
+    this.#count(error)
+    if (!usesOldSelf && this.#isUnchanged(at.ratchet)) {
       this.warnings.push(`${error.field}: ${error.message}`)
     } else this.errors.push(error)
     return true
+  }
+
+  #isUnchanged(ratchet: Ratchet | undefined): boolean {
+    if (ratchet === undefined) return false
+    const { now, correlated, parent } = ratchet
+    if (correlated === undefined) {
+      return parent?.correlated !== undefined && this.#isUnchanged(parent)
+    }
+    if (ratchet.isUnchanged !== undefined) return ratchet.isUnchanged
+    const text = textFromTree(now)
+    // Values lie in each other, and each may be compared.
+    this.#workLeft -= text.length / charactersOfWork
+    ratchet.isUnchanged = text === textFromTree(correlated.old)
+    return ratchet.isUnchanged
+  }
+
+  #count({ field, message }: FieldError): void {
+    this.#charactersLeft -= field.length + message.length
+    if (this.#charactersLeft < 0) throw tooLarge('the errors of the object are too long')
   }
 
   /** An error of the rule itself. Returns false where no more rules may run. */
@@ -314,14 +332,17 @@ export class RuleRun {
 
   /** Takes what a run has cost; returns false where that is more than is left. */
   #mayTake({ cost, work }: Outcome): boolean {
-    if (cost > this.#budget || work > this.#workLeft) return false
+    const taken = work + runWork
+    if (cost > this.#budget || taken > this.#workLeft) return false
     this.#budget -= cost
-    this.#workLeft -= work
+    this.#workLeft -= taken
     return true
   }
 
   #push(path: string, node: RuleNode, detail: string): void {
-    this.errors.push(invalid(path, node.type, detail))
+    const error = invalid(path, node.type, detail)
+    this.#count(error)
+    this.errors.push(error)
   }
 
   /** The message of a broken rule; undefined where its expression costs too much. */
@@ -390,13 +411,9 @@ function errorOf(
   },
 ): FieldError {
   const { path, node, value, message } = given
-  const isShown = node.type !== 'object' && node.type !== 'array'
+  const shown = node.type === 'object' || node.type === 'array' ? undefined : value
   if (rule.reason === 'FieldValueForbidden') return forbidden(path, message)
   if (rule.reason === 'FieldValueRequired') return required(path, message)
-  if (rule.reason === 'FieldValueDuplicate') {
-    const error = duplicate(path, value)
-    return isShown ? error : { ...error, message: 'Duplicate value' }
-  }
-  const error = invalid(path, value, message)
-  return isShown ? error : { ...error, message: `Invalid value: ${message}` }
+  if (rule.reason === 'FieldValueDuplicate') return duplicate(path, shown)
+  return invalid(path, shown, message)
 }
