@@ -82,6 +82,33 @@ export function watchTests(test: Define): void {
     }
   })
 
+  test('a transaction that deletes thousands of keys arrives as one revision, before the next', async (t, client) => {
+    const name = (i: number): string => `crowd/${'x'.repeat(100)}/${String(i).padStart(4, '0')}`
+    for (let i = 0; i < 3000; i += 100) {
+      const puts = Array.from({ length: 100 }, (_, k) => ({
+        type: 'put' as const,
+        key: keyFromText(name(i + k)),
+        value: Buffer.from('1'),
+      }))
+      await client.txn(always(...puts))
+    }
+    const sink = new WatchRecorder()
+    const stream = client.watch({ range: under('crowd/') }, sink)
+    await sink.untilCreated()
+    const { header } = await client.txn(always({ type: 'delete', range: under('crowd/') }))
+    const next = await put(client, 'crowd/next', '2')
+    await sink.until(({ batches }) => batches.length === 2)
+    t.strictSame(
+      sink.batches.map(batch => batch.revision),
+      [header.revision, next],
+    )
+    t.strictSame(sink.changes, [
+      ...Array.from({ length: 3000 }, (_, i) => `delete ${name(i)}`),
+      'put crowd/next 2',
+    ])
+    stream.cancel()
+  })
+
   test('a progress request is answered with a revision that nothing is missing below', async (t, client) => {
     const sink = new WatchRecorder()
     const stream = client.watch({ range: under('progress/') }, sink)

@@ -1,12 +1,21 @@
 import t from 'tap'
-import { keyAfter, keyFromText, minKey, singleKey, type KeyRange } from '../../lib/base/keys.ts'
+import {
+  allKeys,
+  keyAfter,
+  keyFromText,
+  minKey,
+  singleKey,
+  type KeyRange,
+} from '../../lib/base/keys.ts'
 import { revision } from '../../lib/base/revision.ts'
 import type { WatchEvent } from '../../lib/etcd/proto/key-value.ts'
+import { piecesOf, watchResponseCodec } from '../../lib/etcd/proto/watch-messages.ts'
 import {
   FragmentJoiner,
   changesFromEvents,
   headerFromMessage,
   keysFromRange,
+  messageFromWatch,
 } from '../../lib/etcd/wire.ts'
 import { watchResponse } from '../support/etcd/watch-response.ts'
 
@@ -47,6 +56,38 @@ t.test('events become the changes of one revision each', async t => {
   )
   t.strictSame(changesFromEvents([]), [])
 })
+
+t.test(
+  'a watch is not asked for in fragments, which etcd makes in the square of events',
+  async t => {
+    const { request } = messageFromWatch({ range: allKeys })
+    t.match(request, { type: 'create', value: { fragment: false } })
+  },
+)
+
+t.test(
+  'a large response is read in pieces of which all but the first have only events',
+  async t => {
+    const events = Array.from({ length: 10_000 }, (_, i) => event(`key-${i}-${'x'.repeat(20)}`, 3))
+    const header = { clusterId: 1n, memberId: 2n, raftTerm: 3n, revision: 9 }
+    const bytes = watchResponseCodec.encode(watchResponse({ header, events }))
+    const pieces = piecesOf(bytes)
+    t.ok(pieces.length > 4)
+    t.ok(pieces.every(piece => piece.length < 100_000))
+    t.same(Buffer.concat(pieces), bytes)
+    const read = pieces.map(piece => watchResponseCodec.decode(piece))
+    t.strictSame(
+      read.flatMap(part => part.events.map(({ key }) => key)),
+      events.map(({ key }) => key),
+    )
+    t.equal(read[0]?.header?.revision, 9)
+    t.ok(read.slice(1).every(part => part.header === undefined))
+    const late = Buffer.concat([bytes, watchResponseCodec.encode(watchResponse({ watchId: 1n }))])
+    t.strictSame(piecesOf(late), [late], 'another order of fields')
+    const cut = bytes.subarray(0, -1)
+    t.strictSame(piecesOf(cut), [cut], 'the codec says what is wrong')
+  },
+)
 
 t.test('fragments are joined, and nothing may come in between', async t => {
   const joiner = new FragmentJoiner()

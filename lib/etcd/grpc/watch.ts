@@ -1,9 +1,10 @@
 /** One watch: a stream of its own on the watch connection of one member. It is opened once; whoever
  *  asked for it decides where to go after it has ended. */
 
+import { setImmediate } from 'node:timers/promises'
 import { CacheError } from '@watchglass/base'
 import type { ResponseHeader, WatchRequest, WatchSink, WatchStream } from '../client.ts'
-import { type WatchResponseMessage, watchRequestCodec } from '../proto/watch-messages.ts'
+import { piecesOf, type WatchResponseMessage, watchRequestCodec } from '../proto/watch-messages.ts'
 import { FragmentJoiner, changesFromEvents, headerFromMessage, messageFromWatch } from '../wire.ts'
 import type { Call } from './call.ts'
 import type { Endpoint } from './endpoints.ts'
@@ -31,6 +32,8 @@ export class GrpcWatchStream implements WatchStream {
   #joiner = new FragmentJoiner()
   #stream: Call | undefined
   #isHeld = false
+  /** A response is being read, in turns. */
+  #isReading = false
   #isCreated = false
   #isOver = false
 
@@ -57,7 +60,7 @@ export class GrpcWatchStream implements WatchStream {
 
   hold(isHeld: boolean): void {
     this.#isHeld = isHeld
-    this.#stream?.hold(isHeld)
+    if (!this.#isReading) this.#stream?.hold(isHeld)
   }
 
   cancel(): void {
@@ -96,12 +99,40 @@ export class GrpcWatchStream implements WatchStream {
     stream.hold(this.#isHeld)
   }
 
-  /** Sink calls are outside the `try`: what the sink throws is a bug of its own, not of etcd's. */
   #receive(bytes: Buffer, renew: () => boolean): void {
+    const pieces = piecesOf(bytes)
+    if (pieces.length > 1) void this.#readInTurns(pieces, renew)
+    else this.#read(() => this.#method.response.decode(bytes), renew)
+  }
+
+  /** Reads the pieces of a large response in several turns of the event loop, and nothing that
+   *  comes after it meanwhile. */
+  async #readInTurns(pieces: readonly Buffer[], renew: () => boolean): Promise<void> {
+    const stream = this.#stream
+    this.#isReading = true
+    stream?.hold(true)
+    let head: WatchResponseMessage | undefined
+    for (const [i, piece] of pieces.entries()) {
+      if (i > 0) await setImmediate()
+      if (this.#stream !== stream) return
+      this.#read(() => {
+        const part = this.#method.response.decode(piece)
+        head ??= part
+        const isLast = i === pieces.length - 1
+        return { ...head, events: part.events, fragment: !isLast || head.fragment }
+      }, renew)
+    }
+    if (this.#stream !== stream) return
+    this.#isReading = false
+    stream?.hold(this.#isHeld)
+  }
+
+  /** Sink calls are outside the `try`: what the sink throws is a bug of its own, not of etcd's. */
+  #read(decode: () => WatchResponseMessage, renew: () => boolean): void {
     let response: WatchResponseMessage | undefined
     let header: ResponseHeader
     try {
-      response = this.#joiner.join(this.#method.response.decode(bytes))
+      response = this.#joiner.join(decode())
       if (response === undefined) return
       header = headerFromMessage(response.header)
     } catch (error) {
@@ -152,6 +183,7 @@ export class GrpcWatchStream implements WatchStream {
   #dropStream(): void {
     const stream = this.#stream
     this.#stream = undefined
+    this.#isReading = false
     stream?.cancel()
   }
 }

@@ -1,6 +1,6 @@
 /** The messages of etcd's Watch service. */
 
-import type { Key } from '@watchglass/base'
+import { type Key, WireReader } from '@watchglass/base'
 import {
   bigint,
   bool,
@@ -80,6 +80,33 @@ export interface WatchResponseMessage {
   readonly events: readonly WatchEvent[]
 }
 
+const eventsField = 11
+/** Bytes of events that are read at once: at most some two thousand deletions. */
+const pieceBytes = 64 * 1024
+
+/** The pieces of a watch response of which each can be read for itself: all but the first have
+ *  nothing but events. etcd sends the events last; a response of another kind stays whole, and one
+ *  that is malformed, too. */
+export function piecesOf(response: Buffer): readonly Buffer[] {
+  if (response.length <= 2 * pieceBytes) return [response]
+  const pieces: Buffer[] = []
+  const reader = new WireReader()
+  reader.reset(response, 0, response.length)
+  let start = 0
+  let hasEvents = false
+  for (let at = 0; reader.nextField(); at = reader.at) {
+    const isEvent = reader.field === eventsField
+    if (hasEvents && !isEvent) return [response]
+    if (hasEvents && at - start >= pieceBytes) {
+      pieces.push(response.subarray(start, at))
+      start = at
+    }
+    hasEvents = isEvent
+    reader.skip()
+  }
+  return reader.isMalformed ? [response] : [...pieces, response.subarray(start)]
+}
+
 /** The codec of watch responses whose events are read by `events`. */
 export function createWatchResponseCodec(events: Codec<WatchEvent>): Codec<WatchResponseMessage> {
   return message<WatchResponseMessage>({
@@ -90,7 +117,7 @@ export function createWatchResponseCodec(events: Codec<WatchEvent>): Codec<Watch
     compactRevision: int(5),
     cancelReason: text(6),
     fragment: bool(7),
-    events: repeated(11, events),
+    events: repeated(eventsField, events),
   })
 }
 
