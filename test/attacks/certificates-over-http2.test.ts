@@ -1,11 +1,11 @@
 /** Whom the streams of one connection are of: the certificate is the connection's, everything else
  *  is each stream's own, and neither outlasts who has vouched for it. */
 
-import { X509Certificate } from 'node:crypto'
+import type { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import * as http2 from 'node:http2'
-import { connect, createServer, TLSSocket } from 'node:tls'
+import { connect, createServer, type TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
 import { Callers, type CallersOptions } from '../../lib/cache/http/auth/callers.ts'
 import { defaultIdentityHeaders } from '../../lib/cache/http/auth/identity-headers.ts'

@@ -207,7 +207,7 @@ function isAnyTwice(lists: readonly (readonly number[])[]): boolean {
   return lists.length > 1 && new Set(lists.flat()).size < count
 }
 
-/** How often events of a batch are offered to audiences in one step: each may look at a hundred
+/** Events that are offered to audiences in one step: each may be compared with the hundred
  *  conditions of a selector. Clients of a cluster ask alike, and are far fewer audiences. */
 const offeredAtOnce = 256
 

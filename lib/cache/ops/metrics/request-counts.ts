@@ -1,6 +1,7 @@
 /** Metrics of the requests to the API. */
 
 import { BucketTally, CountTally } from '../tally.ts'
+import { codeLabel } from './code-label.ts'
 
 /** From 0.1 ms, for a small get, to the minute after which a request is refused. */
 const requestBuckets = [
@@ -23,7 +24,7 @@ export interface RequestLabels {
 export class RequestCounts {
   readonly counts: CountTally = new CountTally({
     name: 'watchglass_requests_total',
-    help: 'Requests by what they asked for, status code, who answered (mirror, etcd, own, upstream, refused), and which selectors they had.',
+    help: 'Requests by what they asked for, status code (of unknown ones the class), who answered (mirror, etcd, own, upstream, refused), and which selectors they had.',
     labelNames: [
       'verb',
       'group',
@@ -48,7 +49,7 @@ export class RequestCounts {
     const { verb, group, version, resource, source } = labels
     const hasLabels = String(labels.hasLabelSelector)
     const hasFields = String(labels.hasFieldSelector)
-    const values = [verb, group, version, resource, String(code), source, hasLabels, hasFields]
+    const values = [verb, group, version, resource, codeLabel(code), source, hasLabels, hasFields]
     this.counts.add(values)
     this.seconds.observe([verb, resource], tookMs / 1000)
   }

@@ -3,6 +3,7 @@
  *  shown. */
 
 import { type Buckets, seriesMax } from '../../tally.ts'
+import { codeLabel } from '../code-label.ts'
 import { bucketsOf, familyText, type Series } from './exposition.ts'
 import { InFlight } from './in-flight.ts'
 
@@ -29,7 +30,7 @@ export interface AnswerFigures {
 
 interface RequestSeries {
   readonly labels: RequestLabels
-  readonly codes: Map<number, number>
+  readonly codes: Map<string, number>
   readonly seconds: Buckets
   /** Undefined for anything but gets and lists, and watches, which kube-apiserver measures as the
    *  lists at whose routes they are. */
@@ -57,7 +58,8 @@ export class RequestSeriesTable {
   /** A request has ended. */
   answered(labels: RequestLabels, { code, tookMs, bytes }: AnswerFigures): void {
     const { codes, seconds, sizes } = this.#of(labels)
-    codes.set(code, (codes.get(code) ?? 0) + 1)
+    const label = codeLabel(code)
+    codes.set(label, (codes.get(label) ?? 0) + 1)
     seconds.observe(tookMs / 1000)
     sizes?.observe(bytes)
   }
@@ -79,7 +81,7 @@ export class RequestSeriesTable {
       familyText(
         'apiserver_request_total',
         each(({ labels, codes }) =>
-          [...codes].map(([code, count]) => [[...withDryRun(labels), String(code)], count]),
+          [...codes].map(([code, count]) => [[...withDryRun(labels), code], count]),
         ),
       ),
       familyText(
