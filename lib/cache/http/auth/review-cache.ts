@@ -21,7 +21,7 @@
 
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '@watchglass/base'
-import { type ReviewPause, Unreviewed } from './review-pause.ts'
+import { lateAfterMs, type ReviewPause, Unreviewed } from './review-pause.ts'
 import { ReviewQueue } from './review-queue.ts'
 
 /** The upstream's answer to an access review. */
@@ -134,7 +134,7 @@ export class ReviewCache<T = AccessAnswer> {
     const asked = this.#asked.get(key)
     const isCurrent = asked?.generation === this.generationOf(namespace)
     const answer = (isCurrent ? asked?.answer : undefined) ?? this.#ask(key, ask, options)
-    return canWait ? answer : answer.catch((error: unknown) => this.#lastOf(key, error))
+    return canWait || this.#lasting(key) === undefined ? answer : this.#answerOrLast(key, answer)
   }
 
   /** For how long an answer may be used without another question; 0 if there is none. */
@@ -177,10 +177,24 @@ export class ReviewCache<T = AccessAnswer> {
     return kept?.generation === this.generationOf(kept?.namespace ?? '') ? kept : undefined
   }
 
-  #lastOf(key: string, error: unknown): T {
-    const answer = error instanceof Unreviewed ? this.#lasting(key) : undefined
-    if (answer === undefined) throw error
-    return answer
+  /** The answer, or the one that has expired as soon as it turns out that there is none now. */
+  async #answerOrLast(key: string, answer: Promise<T>): Promise<T> {
+    let stop: (() => void) | undefined
+    const last = new Promise<T>(resolve => {
+      stop = this.#options.lasting?.pause.onUnanswered(() => {
+        const lasting = this.#lasting(key)
+        if (lasting !== undefined) resolve(lasting)
+      })
+    })
+    try {
+      return await Promise.race([answer, last])
+    } catch (error) {
+      const lasting = error instanceof Unreviewed ? this.#lasting(key) : undefined
+      if (lasting === undefined) throw error
+      return lasting
+    } finally {
+      stop?.()
+    }
   }
 
   /** Rules have changed, those of a namespace or of all: no answer from before is used again
@@ -233,8 +247,12 @@ export class ReviewCache<T = AccessAnswer> {
   }
 
   async #sent(ask: AskReview<T>, limit: (ms: number) => void): Promise<T> {
-    const pause = this.#options.lasting?.pause
+    const { clock, lasting } = this.#options
+    const pause = lasting?.pause
     pause?.begin()
+    const late = (): void =>
+      pause?.unanswered(new Unreviewed(`no answer to an access review within ${lateAfterMs} ms`))
+    const cancel = pause && clock.setTimer(lateAfterMs, late)
     try {
       const answer = await ask(limit)
       pause?.answered()
@@ -243,6 +261,8 @@ export class ReviewCache<T = AccessAnswer> {
       if (error instanceof Unreviewed) pause?.unanswered(error)
       else pause?.answered()
       throw error
+    } finally {
+      cancel?.()
     }
   }
 

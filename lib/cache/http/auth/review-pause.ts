@@ -18,6 +18,10 @@ export interface ReviewPauseOptions {
   readonly logger: Logger
 }
 
+/** A review that takes longer counts as one without an answer, until it has one: whoever may use a
+ *  former yes does not wait for as long as a review may take. */
+export const lateAfterMs = 1_000
+
 const pauses = { firstMs: 500, maxMs: 8_000 }
 /** A server that asks to be left alone for longer is asked after this time all the same. */
 const retryAfterMaxMs = 30_000
@@ -33,6 +37,8 @@ export class ReviewPause {
   #failedAtMs = Number.NEGATIVE_INFINITY
   /** A review is under way that finds out. */
   #isTried = false
+  /** Those who wait for an answer, and have a former one. */
+  readonly #waiting = new Set<() => void>()
 
   constructor(options: ReviewPauseOptions) {
     this.#clock = options.clock
@@ -55,6 +61,13 @@ export class ReviewPause {
     return this.#untilMs === 0 || (!this.#isTried && this.leftMs === 0)
   }
 
+  /** Calls `use` when a review, whosever it is, has no answer, until the returned function is
+   *  called. */
+  onUnanswered(use: () => void): () => void {
+    this.#waiting.add(use)
+    return () => void this.#waiting.delete(use)
+  }
+
   /** A review is asked. */
   begin(): void {
     if (this.#untilMs > 0 && this.leftMs === 0) this.#isTried = true
@@ -72,6 +85,7 @@ export class ReviewPause {
     this.#isTried = false
     this.#failedAtMs = this.#clock.monotonicMs()
     this.#outage.failed(message)
+    for (const use of this.#waiting) use()
     // Of several that were under way at once, the first one counts.
     if (this.leftMs > 0) return
     const afterMs = Math.min(retryAfterMaxMs, details.retryAfterMs ?? 0)

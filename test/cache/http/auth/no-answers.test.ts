@@ -143,6 +143,28 @@ t.test('Retry-After is obeyed', async t => {
   t.equal(rules.paths.length - before, 1)
 })
 
+t.test('nobody with a former yes waits for an upstream that hangs', async t => {
+  const { clock, rules, verdict, prolonged } = await setUp()
+  t.equal(await verdict('ann', 'other'), 'granted')
+  let open = (): void => {}
+  rules.gate = new Promise(resolve => (open = resolve))
+  await clock.advance(10_000)
+  const first = verdict()
+  await clock.advance(500)
+  const second = verdict('ann', 'other')
+  await clock.advance(500)
+  t.same(await Promise.all([first, second]), ['granted', 'granted'], 'when one review is late')
+  const before = rules.paths.length
+  t.equal(await verdict(), 'granted', 'at once')
+  t.equal(rules.paths.length, before)
+  t.equal(prolonged(), 3)
+  // They have answers after all.
+  open()
+  rules.bindings = []
+  await clock.advance(20_000)
+  t.equal(await verdict(), 'pass')
+})
+
 t.test('a rule that changes ends it at once', async t => {
   const { clock, rules, verdict, authorizer } = await setUp()
   rules.code = 429
