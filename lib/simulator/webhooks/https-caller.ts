@@ -22,29 +22,47 @@ const callsMax = 256
 /** Bytes of their bodies: what a webhook does not read waits for it, encrypted. */
 const bodiesMaxBytes = 256 * 1024 * 1024
 
+/** Calls under way, and their bytes. */
+interface Load {
+  calls: number
+  bytes: number
+}
+
 /** Creates it. Each call has a connection of its own. */
 export function createHttpsCaller(options: HttpsCallerOptions): HookCaller {
-  let [calls, bytes] = [0, 0]
+  const all: Load = { calls: 0, bytes: 0 }
+  const byHost = new Map<string, Load>()
   return {
     async post(call, signal) {
       const { url, authority } = targetOf(call, options)
       const length = lengthOf(call.body)
-      if (calls >= callsMax || bytes + length > bodiesMaxBytes) {
-        throw failed('too many calls of webhooks are under way')
+      const own = byHost.get(url.host) ?? { calls: 0, bytes: 0 }
+      if (!fits(own, all, length)) throw failed('too many calls of webhooks are under way')
+      byHost.set(url.host, own)
+      for (const load of [own, all]) {
+        load.calls++
+        load.bytes += length
       }
-      calls++
-      bytes += length
       try {
         return await send(url, authority, call, signal)
       } catch (error) {
         // Certificates that are none are refused at once.
         throw error instanceof CallFailure ? error : failed(`Post "${url.href}": ${String(error)}`)
       } finally {
-        calls--
-        bytes -= length
+        for (const load of [own, all]) {
+          load.calls--
+          load.bytes -= length
+        }
+        if (own.calls === 0) byHost.delete(url.host)
       }
     },
   }
+}
+
+/** True if a host may have one more call: it takes no more than it leaves free for others. One that
+ *  hangs has half of all, a second one a quarter. */
+function fits(own: Load, all: Load, length: number): boolean {
+  return own.calls < callsMax - all.calls && own.bytes + length <= bodiesMaxBytes - all.bytes
 }
 
 function lengthOf(pieces: readonly Buffer[]): number {

@@ -21,6 +21,7 @@ import {
   notExactly,
   plainError,
   type Resource,
+  type StatusError,
 } from '@watchglass/kube'
 import type { KeyValue } from '@watchglass/store'
 import { textOf as treeText } from '../../metadata.ts'
@@ -37,6 +38,9 @@ const bytesMax = 256 * 1024
  *  would otherwise be bounded by nothing. */
 const growthMax = 4
 const growthBytes = 64 * 1024
+/** The message of a refusal. The answer of a webhook is in it, and a thousand wrong labels are a
+ *  thousand complaints, which each reader would get. */
+const messageMaxLength = 16 * 1024
 
 export interface ConversionParts {
   readonly state: () => ApiState
@@ -118,10 +122,10 @@ export class ObjectConversions implements Conversions {
       if (problem !== undefined) throw new UnusableConversion(`${words} failed: ${problem}`)
       return convertedIn(reply.body, request)
     } catch (error) {
-      if (error instanceof UnusableConversion) throw plainError(error.message)
+      if (error instanceof UnusableConversion) throw refused(error.message)
       if (!(error instanceof CallFailure)) throw error
       const reason = error.message.replace(/^failed to call webhook: /, '')
-      throw plainError(`${words} failed: ${reason}`)
+      throw refused(`${words} failed: ${reason}`)
     }
   }
 
@@ -186,6 +190,11 @@ export class ObjectConversions implements Conversions {
 /** True if objects of the resource may have to be converted by a webhook. */
 export function isConverted({ storage, custom }: Resource): boolean {
   return storage?.conversion === 'webhook' && custom?.definition !== undefined
+}
+
+function refused(message: string): StatusError {
+  const isLong = message.length > messageMaxLength
+  return plainError(isLong ? `${message.slice(0, messageMaxLength)} ...` : message)
 }
 
 interface Definition {

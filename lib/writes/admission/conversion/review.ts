@@ -8,9 +8,10 @@ import {
   type JsonValue,
   memberAt,
   memberOf,
+  parseDocument,
   textInOrder,
 } from '@watchglass/go'
-import { boundedDocument } from '../../decode/documents.ts'
+import { valuesMax } from '../../decode/documents.ts'
 import { metaText, textOf } from '../../metadata.ts'
 import type { FieldError } from '../../field-errors.ts'
 import { checkAnnotations, checkLabels } from '../../validation/object-meta.ts'
@@ -88,7 +89,9 @@ function objectsIn(
   failed: string,
 ): readonly JsonValue[] {
   const fail = (problem: string): UnusableConversion => new UnusableConversion(failed + problem)
-  const review = boundedDocument(body)?.value
+  const document = parseDocument(body, 0, body.length, valuesMax)
+  if (document === 'too large') throw fail(`the answer has more than ${valuesMax} names and values`)
+  const review = document?.value
   if (!(review instanceof Map)) {
     throw fail(
       `couldn't get version/kind; json parse error: json: cannot unmarshal string into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`,
