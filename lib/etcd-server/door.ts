@@ -3,6 +3,7 @@
 
 import type { SecureContextOptions } from 'node:tls'
 import type { Clock, Random } from '@watchglass/base'
+import type { OpenFiles } from '@watchglass/cache'
 import type { AccessRules } from './access/access.ts'
 import { type CallMetrics, countCall } from './call-metrics.ts'
 import { Calls } from './calls.ts'
@@ -23,6 +24,7 @@ export interface DoorOptions {
   readonly clock: Clock
   readonly random: Random
   readonly metrics: CallMetrics
+  readonly openFiles?: OpenFiles | undefined
   /** Told of mistakes of ours. */
   readonly onFault: (error: unknown) => void
 }
@@ -42,12 +44,13 @@ const drainCheckMs = 20
 
 /** Opens a door. Fails with `invalid_request` when the address cannot be listened on. */
 export async function openDoor(options: DoorOptions): Promise<Door> {
-  const { listen, tls, clock, metrics } = options
+  const { listen, tls, clock, metrics, openFiles } = options
   const calls = new Calls(options)
   const server = await GrpcServer.listen({
     listen,
     tls,
     clock,
+    openFiles,
     handle(call) {
       countCall(call, metrics)
       calls.take(call)

@@ -11,7 +11,7 @@ import { DirectNetwork } from './engine/network.ts'
 import { createDirectScheduler } from './engine/scheduler.ts'
 import type { DataFolder } from './journal/data-folder.ts'
 import type { EtcdServer } from './server.ts'
-import { followTls, readTls, systemRandom } from '@watchglass/cache'
+import { followTls, OpenFiles, openFilesMax, readTls, systemRandom } from '@watchglass/cache'
 
 export interface EmbeddedEtcdOptions {
   /** Listener of etcd's own API; none if it is left out. */
@@ -117,7 +117,12 @@ async function serveEngine(
 ): Promise<EtcdServer> {
   const { startEtcdServer } = await import('./server.ts')
   const tls = files && (await readTls(files))
-  const server = await startEtcdServer({ engine, listen: address, tls })
+  const server = await startEtcdServer({
+    engine,
+    listen: address,
+    tls,
+    openFiles: new OpenFiles({ max: openFilesMax(), callers: 'clients', clock, logger }),
+  })
   const stopFollowing = followTls({
     files,
     what: 'certificates of --etcd-listen',

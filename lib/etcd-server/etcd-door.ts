@@ -14,6 +14,8 @@ import {
   type Health,
   type Metrics,
   type MirrorSet,
+  OpenFiles,
+  openFilesMax,
   type PageSource,
   readTls,
   SlabKeeper,
@@ -74,6 +76,7 @@ export async function startEtcdDoor(options: EtcdDoorOptions): Promise<EtcdDoor>
     clock,
     random: systemRandom,
     metrics: metrics.etcdDoor,
+    openFiles: new OpenFiles({ max: openFilesMax(), callers: 'clients', clock, logger }),
     onFault: faultLogger(
       metrics.access,
       logger,

@@ -4,6 +4,7 @@
 
 import type { SecureContextOptions } from 'node:tls'
 import { CacheError } from '@watchglass/base'
+import type { OpenFiles } from '@watchglass/cache'
 import { Admin } from './engine/admin.ts'
 import type { Engine } from './engine/engine.ts'
 import type { Member } from './engine/member.ts'
@@ -31,6 +32,7 @@ export interface EtcdServerOptions {
   readonly listen: string
   /** Plain if it is left out. */
   readonly tls?: SecureContextOptions | undefined
+  readonly openFiles?: OpenFiles | undefined
 }
 
 /** A listening server. */
@@ -66,6 +68,7 @@ export async function startEtcdServer(options: EtcdServerOptions): Promise<EtcdS
     listen: options.listen,
     tls: options.tls,
     clock,
+    openFiles: options.openFiles,
     handle: call => {
       const handler = handlers.get(call.path)
       if (handler === undefined) call.finish(unimplemented(call.path))

@@ -8,10 +8,12 @@ import { type GrpcCall, untakenMaxMs } from '../../lib/etcd-server/listen/grpc-c
 import { GrpcServer, type GrpcServerOptions } from '../../lib/etcd-server/listen/grpc-server.ts'
 import { MessageReader } from '../../lib/etcd/http2/message-reader.ts'
 import { PingStrikes } from '../../lib/etcd-server/listen/ping-strikes.ts'
+import { OpenFiles } from '../../lib/cache/http/server/open-files.ts'
 import { systemClock } from '../../lib/cache/ops/system.ts'
 import { bareCall, framed } from '../support/etcd/bare-grpc.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { isCollected } from '../support/program/collector.ts'
+import { silentLogger } from '../support/silent-logger.ts'
 
 const pem = (name: string): Buffer => readFileSync(`test/support/certs/${name}`)
 
@@ -219,4 +221,20 @@ t.test('of a connection that has ended nothing stays', async t => {
   session.close()
   await once(session, 'close')
   t.ok(await isCollected(last!))
+})
+
+t.test('connections that come when only the kept files are left are closed', async t => {
+  let said = 0
+  const logger = { ...silentLogger, error: () => void said++ }
+  const clock = new FakeClock()
+  const openFiles = new OpenFiles({ max: 0, callers: 'clients', clock, logger })
+  const tls = { key: pem('server.key'), cert: pem('server.pem') }
+  for (const options of [{ openFiles }, { openFiles, tls }]) {
+    const server = await listen(t, options)
+    const scheme = options.tls === undefined ? 'http' : 'https'
+    const session = connect(t, `${scheme}://${server.address}`, { rejectUnauthorized: false })
+    await new Promise<void>(resolve => session.once('close', () => resolve()))
+    t.equal(server.calls, 0)
+  }
+  t.equal(said, 1, 'the log has one line')
 })

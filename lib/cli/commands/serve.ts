@@ -11,7 +11,7 @@ import { addressOf } from './plan/listen.ts'
 import type { OptionValues } from '../options/option-values.ts'
 import { threadsOf } from './plan/threads.ts'
 import { giveCollectorRoom } from './collector.ts'
-import { systemClock } from '@watchglass/cache'
+import { openFilesMax, systemClock } from '@watchglass/cache'
 import type { CommandContext } from './context.ts'
 import { introduce } from './introduction.ts'
 import { type OpenClient, openEtcdClient } from './etcd-client.ts'
@@ -30,6 +30,7 @@ import { adminListenOf } from './plan/upstream.ts'
 
 export async function serve(context: CommandContext): Promise<number> {
   const { values } = context
+  requireOpenFiles()
   const isOwnEtcd = isEmbedded(values)
   const etcdListen = etcdListenOf(values)
   if (values.text('listen') === 'none') {
@@ -57,6 +58,18 @@ export async function serve(context: CommandContext): Promise<number> {
     await plan.stop()
   }
   return 0
+}
+
+/** Connections and threads of a process that serves nobody are some sixty open files. */
+const openFilesMin = 128
+
+function requireOpenFiles(): void {
+  const max = openFilesMax()
+  if (max >= openFilesMin) return
+  throw new CacheError(
+    'overloaded',
+    `the process may open ${max} files, and needs ${openFilesMin} at least and one for each client: raise the limit (ulimit -n, LimitNOFILE= of systemd, nofile of containers)`,
+  )
 }
 
 /** Serves an embedded cluster for as long as a task takes, and says nothing. */

@@ -42,6 +42,7 @@ export async function startEtcdService(options: EtcdServiceOptions): Promise<Etc
     {
       schema: schemaOf(),
       clock: systemClock,
+      logger,
       health,
       metrics,
       page: door.page(health),

@@ -1,6 +1,13 @@
 /** Parts of a service that are made from its options. */
 
-import { type Clock, isLoopback, type Key, type Revision, version } from '@watchglass/base'
+import {
+  type Clock,
+  isLoopback,
+  type Key,
+  type Logger,
+  type Revision,
+  version,
+} from '@watchglass/base'
 import { type Schema, schemaOf, type Segment } from '@watchglass/codec'
 import {
   ApiServerCounts,
@@ -24,6 +31,8 @@ import {
   type MetricsText,
   type Mirrors,
   type OnFault,
+  OpenFiles,
+  openFilesMax,
   type OpenWatches,
   type PageSource,
   Server,
@@ -108,6 +117,7 @@ function resourcesByKeyspace(
 export interface AdminParts {
   readonly schema: Schema
   readonly clock: Clock
+  readonly logger: Logger
   readonly health: Health
   readonly metrics: MetricsText
   readonly upstreamSide: Front | undefined
@@ -120,7 +130,7 @@ export interface AdminParts {
 /** Our own paths, where the main listener has the upstream's. */
 export function listenForAdmin(
   { adminListen: listen, levelledLogger }: OperatingOptions,
-  { schema, health, metrics, upstreamSide, page, faults, clock, onFault }: AdminParts,
+  { schema, health, metrics, upstreamSide, page, faults, clock, logger, onFault }: AdminParts,
 ): Promise<Server> | undefined {
   if (listen === undefined) return undefined
   const handler = createAdminHandler({
@@ -136,7 +146,8 @@ export function listenForAdmin(
   })
   // Of loopback addresses a web page in a browser here could read and switch as well.
   const guarded = isLoopback(listen.host) ? withHostGuard(handler) : handler
-  return Server.listen({ listen, handler: guarded, clock, onFault })
+  const openFiles = new OpenFiles({ max: openFilesMax(), callers: 'operators', clock, logger })
+  return Server.listen({ listen, handler: guarded, clock, onFault, openFiles })
 }
 
 /** The faults on purpose; undefined where there are to be none. */

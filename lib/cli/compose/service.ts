@@ -9,6 +9,8 @@ import {
   lookAt,
   type Metrics,
   type OnFault,
+  OpenFiles,
+  openFilesMax,
   readTls,
   Server,
   storeIn,
@@ -57,6 +59,7 @@ export class Service {
     // A process that cannot start must not be kept alive by its listeners.
     const admin = await listenForAdmin(operating, {
       ...parts,
+      logger: options.logger,
       schema: parts.registry.state.registry.schema,
       metrics: metricsText(parts, wings),
     })?.catch((error: unknown) => {
@@ -254,6 +257,7 @@ async function listenHere(options: ServiceOptions, sides: Sides): Promise<Assemb
     onFault: error => onFault(error),
     tls,
     clock,
+    openFiles: new OpenFiles({ max: openFilesMax(), callers: 'clients', clock, logger }),
     // An upstream takes them, and so do made-up pods.
     takesUpgrades:
       options.wings?.upstream !== undefined || options.wings?.writes?.simulation !== undefined,

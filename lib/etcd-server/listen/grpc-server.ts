@@ -6,7 +6,7 @@ import * as http2 from 'node:http2'
 import type { Socket } from 'node:net'
 import type { SecureContextOptions, TLSSocket } from 'node:tls'
 import { CacheError, type Clock, IdleTimer, Rounds } from '@watchglass/base'
-import { commonNameOf, ResetCharges } from '@watchglass/cache'
+import { commonNameOf, type OpenFiles, ResetCharges } from '@watchglass/cache'
 import { IdleFrames } from './idle-frames.ts'
 import { type CallHome, GrpcCall, tooMuch, windowBytes } from './grpc-call.ts'
 import { Held, Holdings } from './holdings.ts'
@@ -22,6 +22,8 @@ export interface GrpcServerOptions {
   /** Answers a call. */
   readonly handle: (call: GrpcCall) => void
   readonly clock: Clock
+  /** Closes clients that come when few files are left. */
+  readonly openFiles?: OpenFiles | undefined
 }
 
 /** etcd sets no bound. A client of etcd has a stream for each set of metadata, so that this is
@@ -96,6 +98,7 @@ export class GrpcServer {
     this.#server.maxConnections = connectionsMax
     this.#server.on('session', session => this.#accept(session))
     this.#server.on('connection', (socket: Socket) => {
+      if (given.openFiles?.admit(socket) === false) return
       socket.setKeepAlive(true, probeAfterMs)
       this.#sockets.add(socket)
       socket.once('close', () => this.#sockets.delete(socket))

@@ -9,6 +9,7 @@ import type { Duplex } from 'node:stream'
 import type { SecureContextOptions, TlsOptions } from 'node:tls'
 import { Bag, CacheError, type Clock, unreachable } from '@watchglass/base'
 import type { Exchange, Handler, OnFault } from './exchange.ts'
+import type { OpenFiles } from './open-files.ts'
 import { onFirstBytes } from './first-bytes.ts'
 import { guarded } from './guarded.ts'
 import { closesFlood, Http1Exchange, type Http1Services } from './h1.ts'
@@ -38,6 +39,8 @@ export interface ServerOptions {
   /** With `https`. A `ca` makes the server ask for client certificates. */
   readonly tls?: SecureContextOptions | undefined
   readonly clock: Clock
+  /** Closes clients that come when few files are left. */
+  readonly openFiles?: OpenFiles | undefined
   /** Requests for an upgrade are handed over with their connection. Without it they are answered
    *  like any other request. */
   readonly takesUpgrades?: boolean | undefined
@@ -91,6 +94,7 @@ export class Server {
   readonly #exchanges = new Bag<Exchange>()
   readonly #stalled: StalledClients
   readonly #arrivals: Arrivals
+  readonly #openFiles: OpenFiles | undefined
   readonly #times: Times
   #onIdle: (() => void) | undefined
   #isLeaving = false
@@ -101,6 +105,7 @@ export class Server {
     const { listen, handler, tls, clock, takesUpgrades = false } = options
     this.#handler = handler
     this.#services = { clock, onFault: options.onFault }
+    this.#openFiles = options.openFiles
     this.#times = {
       idleTimeoutMs: options.idleTimeoutMs ?? idleTimeoutMs,
       headersTimeoutMs: options.headersTimeoutMs ?? headersTimeoutMs,
@@ -239,6 +244,7 @@ export class Server {
     const begins = server.listeners('connection')
     server.removeAllListeners('connection')
     server.on('connection', (socket: net.Socket) => {
+      if (this.#openFiles?.admit(socket) === false) return
       onFirstBytes(socket, this.#times.headersTimeoutMs, () => {
         this.#arrivals.handshake(socket.remoteAddress ?? '', () => {
           if (!socket.destroyed) call(begins, server, socket)
@@ -261,6 +267,7 @@ export class Server {
     const listeners = http1.listeners('connection')
     http1.removeAllListeners('connection')
     return http1.on('connection', (socket: net.Socket) => {
+      if (this.#openFiles?.admit(socket) === false) return
       this.#track(socket)
       onFirstBytes(socket, this.#times.headersTimeoutMs, start => {
         if (start.subarray(0, 4).toString('latin1') === 'PRI ') {
