@@ -22,22 +22,33 @@ const simpleNameMaxBytes = 128
 
 /** The YAML of a JSON document. */
 export function yamlFromJson(json: Uint8Array): Uint8Array | NotExact {
-  return write(json, tree => new YamlWriter().document(tree))
+  return write(json, (writer, tree) => writer.document(tree))
 }
 
 /** The YAML of one item of a list that is a member of a document: `- ` and what follows. */
 export function yamlItemFromJson(json: Uint8Array): Uint8Array | NotExact {
-  return write(json, tree => new YamlWriter().item(tree))
+  return write(json, (writer, tree) => writer.item(tree))
 }
 
-function write(json: Uint8Array, render: (tree: JsonValue) => string): Uint8Array | NotExact {
+/** The most characters of YAML: each line of what nests deep is indented by a thousand spaces, so
+ *  that 1.5 MB of numbers in lists would make 600 MB. */
+function yamlMaxLength(json: Uint8Array): number {
+  return Math.min(8 * 1024 * 1024 + 8 * json.length, 256 * 1024 * 1024)
+}
+
+function write(
+  json: Uint8Array,
+  render: (writer: YamlWriter, tree: JsonValue) => string,
+): Uint8Array | NotExact {
+  const maxLength = yamlMaxLength(json)
+  if (json.length > maxLength) return new NotExact(tooLongForYaml)
   const text = Buffer.from(json.buffer, json.byteOffset, json.length).toString()
   if (refused.test(text)) return refusedText
   if (misread.test(text)) return misreadText
   const tree = parseTree(json, 0, json.length)
   if (tree === undefined) return new NotExact('value is not JSON, or nested too deep')
   try {
-    return Buffer.from(render(tree))
+    return Buffer.from(render(new YamlWriter(maxLength), tree))
   } catch (error) {
     if (error instanceof GiveUp) return new NotExact(error.reason)
     throw error
@@ -59,6 +70,8 @@ const misreadText = new NotExact('a text has a character that YAML reads as anot
 /** go-yaml cannot read a name whose `:` is more than 1,024 characters away; this is below that. */
 const nameMaxLength = 1000
 
+const tooLongForYaml = 'its YAML is too long'
+
 /** Follows libyaml's emitter, which decides about line breaks by where it is and what it wrote
  *  last. */
 class YamlWriter {
@@ -68,6 +81,11 @@ class YamlWriter {
   #isSpace = true
   /** Only indentation and `-`, `?`, `:` stand on this line. */
   #isIndentation = true
+  readonly #maxLength: number
+
+  constructor(maxLength: number) {
+    this.#maxLength = maxLength
+  }
 
   document(tree: JsonValue): string {
     this.#node(tree, -2, 'top')
@@ -158,6 +176,7 @@ class YamlWriter {
     const isTaken = this.#column > indent || (this.#column === indent && !this.#isSpace)
     if (!this.#isIndentation || isTaken) this.#break()
     if (this.#column < indent) this.#write(' '.repeat(indent - this.#column))
+    if (this.#text.length > this.#maxLength) giveUp(tooLongForYaml)
     this.#isSpace = true
     this.#isIndentation = true
   }

@@ -127,9 +127,14 @@ function withNormal(
   return problem
 }
 
+/** The most bytes of a stored value that is shown. etcd takes 1.5 MiB unless it is told otherwise,
+ *  and the text of a value, six times as long at most, must be one string. */
+const valueMaxBytes = 16 * 1024 * 1024
+
 /** The format of a stored value, by its first bytes. */
 export function formatOf(value: StoredValue): 'protobuf' | 'json' | NotExact {
   const { bytes, start, end } = value
+  if (end - start > valueMaxBytes) return tooLarge
   if (hasEnvelope(bytes, start, end)) return 'protobuf'
   const first = start < end ? bytes[start] : undefined
   if (first === 0x7b) return 'json'
@@ -138,6 +143,8 @@ export function formatOf(value: StoredValue): 'protobuf' | 'json' | NotExact {
   if (isCompressed(value)) return new NotExact('value is compressed')
   return new NotExact('value is neither protobuf nor JSON')
 }
+
+const tooLarge = new NotExact(`value has more than ${valueMaxBytes} bytes`)
 
 /** gzip, zlib, zstd and snappy frames, and those of API servers that the mirror cannot read
  *  (lib/cache/mirror/plain-values.ts). */

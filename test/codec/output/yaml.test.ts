@@ -353,3 +353,10 @@ t.test('lines are folded where libyaml folds them', async t => {
     if (made !== written) t.equal(made, written)
   }
 })
+
+t.test('what nests deep is written as long as its indentation is bounded', async t => {
+  const nested = (items: number): string =>
+    `{"a":${'['.repeat(400)}${Array.from({ length: items }, () => '1').join()}${']'.repeat(400)}}`
+  t.match(yamlText(nested(200_000)), 'not exact: its YAML is too long')
+  t.equal(yamlText(nested(100)).split('\n').length, 102)
+})

@@ -174,3 +174,14 @@ t.test('the format of a value is told by its first bytes', async t => {
     t.equal(found instanceof NotExact ? found.reason : found, expected, hex)
   }
 })
+
+t.test(
+  'a value of more than 16 MiB is not shown, as its text may be longer than a string',
+  async t => {
+    const text = (length: number): string =>
+      `${head}"metadata":{"name":"a","uid":"u"},"spec":"${'x'.repeat(length)}"}`
+    const max = 16 * 1024 * 1024
+    t.match(declared(text(max)), 'value has more than 16777216 bytes')
+    t.ok(declared(text(max - 1000)).length > max - 1000)
+  },
+)
