@@ -24,16 +24,8 @@ import { textOf } from '../metadata.ts'
 import type { FieldValidation } from '../write-options.ts'
 import type { WriteKind } from '../write-kind.ts'
 import { completeTree } from './complete-tree.ts'
-import {
-  jsonBody,
-  type Named,
-  namedIn,
-  summaryOf,
-  tooManyValues,
-  unnamed,
-  valuesMax,
-} from './documents.ts'
-import { hasMoreValues } from './protobuf-size.ts'
+import { jsonBody, type Named, namedIn, summaryOf, unnamed } from './documents.ts'
+import { requireFewValues } from './protobuf-size.ts'
 import { DecodeError, type Decoded, decodeTyped } from './typed-decoder.ts'
 import { parseYaml } from './yaml-body.ts'
 
@@ -221,10 +213,8 @@ export async function documentOf(
 function protobufDocument(kind: WriteKind, body: Uint8Array): ParsedDocument {
   const envelope = readEnvelope(body, 0, body.length)
   if (!(envelope instanceof NotExact)) {
-    const { apiVersion, kind: name, rawStart: start, rawEnd: end } = envelope
-    const type = kind.schema.findKind(apiVersion, name)?.type ?? kind.type
-    const isTooLarge = type && hasMoreValues(type, { bytes: body, start, end }, valuesMax)
-    if (isTooLarge === true) throw tooManyValues()
+    const type = kind.schema.findKind(envelope.apiVersion, envelope.kind)?.type ?? kind.type
+    if (type !== undefined) requireFewValues(body, envelope, type)
   }
   const json = jsonFromProtobuf(body, 0, body.length, kind.schema)
   if (envelope instanceof NotExact || json instanceof NotExact) {

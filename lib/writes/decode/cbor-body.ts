@@ -5,6 +5,7 @@
 
 import { textFromBytes } from '@watchglass/base'
 import { JsonNumber, type JsonObject, type JsonValue, textFromTree } from '@watchglass/go'
+import { tooManyValues, valuesMax } from './documents.ts'
 import { DecodeError } from './typed-decoder.ts'
 
 /** As the API server's decoder has it. */
@@ -12,7 +13,8 @@ const depthMax = 64
 
 const [tagSelf, tagTime, tagBase64Url, tagBase64, tagBase16] = [55_799, 0, 21, 22, 23]
 
-/** Throws `DecodeError`. */
+/** Throws `DecodeError`, and refuses a body of too many names and values before anything is made of
+ *  the others. */
 export function jsonFromCbor(bytes: Uint8Array): Buffer {
   return Buffer.from(textFromTree(new CborReader(bytes).document()))
 }
@@ -21,6 +23,7 @@ class CborReader {
   readonly #bytes: Uint8Array
   readonly #view: DataView
   #at = 0
+  #count = 0
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes
@@ -37,6 +40,7 @@ class CborReader {
 
   #value(depth: number): JsonValue {
     if (depth > depthMax) throw malformed(`exceeded max nested level ${depthMax}`)
+    if (++this.#count > valuesMax) throw tooManyValues()
     const head = this.#take(1)[0]!
     const [major, detail] = [head >> 5, head & 0x1f]
     if (major === 7) return this.#simple(detail)

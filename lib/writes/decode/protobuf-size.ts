@@ -3,9 +3,19 @@
 
 import type { MessageType } from '@watchglass/codec'
 import { wireBytes, WireReader } from '@watchglass/base'
+import { tooManyValues, valuesMax } from './documents.ts'
 
 /** Deeper messages are refused by whoever decodes them. */
 const depthMax = 500
+
+/** Refuses a body whose message has more values than a write may have. */
+export function requireFewValues(
+  bytes: Uint8Array,
+  { rawStart: start, rawEnd: end }: { readonly rawStart: number; readonly rawEnd: number },
+  type: MessageType,
+): void {
+  if (hasMoreValues(type, { bytes, start, end }, valuesMax)) throw tooManyValues()
+}
 
 /** True if the message has more values than `most`, those included that are written though they are
  *  not there. Malformed parts count up to where they are wrong. */

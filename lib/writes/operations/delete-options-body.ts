@@ -6,6 +6,7 @@ import { jsonFromEnvelope, type MessageType, readEnvelope } from '@watchglass/co
 import { badRequest } from '@watchglass/kube'
 import { bodyFormOf, parseBody } from '../decode/body.ts'
 import { jsonBody, unnamed } from '../decode/documents.ts'
+import { requireFewValues } from '../decode/protobuf-size.ts'
 import { DecodeError, decodeTyped } from '../decode/typed-decoder.ts'
 import {
   type DeleteOptions,
@@ -56,6 +57,7 @@ function protobufOptions(body: Uint8Array, type: MessageType): ParsedDocument {
   if (envelope.kind !== '' && envelope.kind !== 'DeleteOptions') {
     throw new DecodeError('decoded object cannot be converted to DeleteOptions')
   }
+  requireFewValues(body, envelope, type)
   const json = jsonFromEnvelope(body, envelope, type)
   if (json instanceof NotExact) throw new DecodeError(json.reason)
   return jsonBody(json)
