@@ -148,8 +148,9 @@ export class Front implements Follower {
     this.#features = featuresOf({ knowledge, evidence }, parts)
     servers.onAnswersAgain(() => {
       knowledge.upstreamIsBack()
-      evidence.look()
+      evidence.upstreamIsBack()
     })
+    servers.questions.onAnswersAgain(() => evidence.upstreamIsBack())
     const isExcluded = ({ storage }: Resource): boolean =>
       storage !== undefined && !isKept(keyFromText(storage.prefix))
     this.report = reportOf({ knowledge, evidence, aggregated, isExcluded, versions }, parts)

@@ -138,6 +138,18 @@ export class Evidence {
     this.#evidents.reopen()
   }
 
+  /** The upstream has answers again: what had none is compared now, and not after the pauses that
+   *  have grown meanwhile. */
+  upstreamIsBack(): void {
+    for (const form of this.#busy) {
+      if (form.failures === 0) continue
+      form.failures = 0
+      form.dueMs = 0
+    }
+    this.look()
+    this.#runIn(0)
+  }
+
   get figures(): EvidenceFigures {
     const forms = { unproven: 0, proven: 0, closed: 0 }
     for (const { forms: all } of this.#evidents.all()) {

@@ -53,6 +53,7 @@ export class OwnQuestions implements Questions {
   readonly #options: OwnQuestionsOptions
   readonly #standings: ReadonlyMap<UpstreamServer, Standing>
   readonly #outage: Outage
+  #onAnswersAgain = (): void => {}
   readonly #counts: QuestionCounts = { answered: 0, busy: 0, failed: 0, withheld: 0 }
 
   constructor(options: OwnQuestionsOptions) {
@@ -71,6 +72,11 @@ export class OwnQuestions implements Questions {
 
   get counts(): Readonly<QuestionCounts> {
     return { ...this.#counts }
+  }
+
+  /** Calls the listener when a server that was left alone has answered. */
+  onAnswersAgain(listener: () => void): void {
+    this.#onAnswersAgain = listener
   }
 
   /** A health check has found the server well. */
@@ -164,8 +170,10 @@ export class OwnQuestions implements Questions {
   }
 
   #answered(standing: Standing): void {
+    const wasLeft = standing.left !== undefined
     standing.backoff.reset()
     standing.left = undefined
+    if (wasLeft) this.#onAnswersAgain()
     if ([...this.#standings.values()].every(({ left }) => left === undefined)) {
       this.#outage.answered()
     }

@@ -54,6 +54,24 @@ function asking(outcomes: Outcome[], headers: UpstreamAnswer['headers'] = {}): A
 
 const request = { method: 'GET', path: '/x', headers: {}, signal: new AbortController().signal }
 
+t.test('it is told once that a server that was left alone answers again', async t => {
+  const outcomes: Outcome[] = [200]
+  const { clock, ask, questions } = asking(outcomes)
+  let told = 0
+  questions.onAnswersAgain(() => told++)
+  await ask()
+  t.equal(told, 0)
+  for (const outcome of [429, 'gone'] as const) {
+    outcomes[0] = outcome
+    await ask()
+    await clock.advance(30_000)
+    outcomes[0] = 200
+    await ask()
+    await ask()
+  }
+  t.equal(told, 2)
+})
+
 t.test('a server that is busy for 30 s is asked a few times, however often we want to', async t => {
   const outcomes: Outcome[] = [200]
   const { clock, ask, seen, said, questions } = asking(outcomes)
