@@ -15,9 +15,10 @@ import type { Cluster } from '../../lib/simulator/controllers/cluster.ts'
 import { Dependents } from '../../lib/simulator/controllers/dependents.ts'
 import { GarbageCollector } from '../../lib/simulator/controllers/garbage-collector.ts'
 import { aggregatedRules } from '../../lib/simulator/controllers/role-aggregation.ts'
+import { NamespaceEmptier } from '../../lib/simulator/controllers/namespace-emptier.ts'
 import { VolumeProtection } from '../../lib/simulator/controllers/volume-protection.ts'
 import { mapCalls } from '../support/attacks/map-calls.ts'
-import { FakeClock } from '../support/fake-clock.ts'
+import { FakeClock, SlowClock } from '../support/fake-clock.ts'
 import { treeOf } from '../writes/recorded/load.ts'
 
 function entry(key: string, object: object): KeyValue {
@@ -49,6 +50,39 @@ function clusterOf(objects: ReadonlyMap<string, KeyValue>) {
   }
   return { cluster, read }
 }
+
+t.test('a namespace names some of the finalizers that hold it, in turns', async t => {
+  const finalizersOf = (i: number): string[] =>
+    Array.from({ length: 100 }, (_, at) => `example.com/${i}-${at}-`.padEnd(200, 'x'))
+  const deletionTimestamp = '2026-11-27T00:00:00Z'
+  const objects = new Map(
+    Array.from({ length: 300 }, (_, i) => {
+      const metadata = { uid: `${i}`, deletionTimestamp, finalizers: finalizersOf(i) }
+      return [`/pods/n/${i}`, entry(`/pods/n/${i}`, { metadata })]
+    }),
+  )
+  const patches: string[] = []
+  const cluster: Cluster = {
+    ...clusterOf(objects).cluster,
+    namespacedResources: () => [{ resource: 'pods', group: '' } as Resource],
+    patch: async (_, patch) => void patches.push(JSON.stringify(patch)),
+  }
+  const clock = new SlowClock()
+  const emptier = new NamespaceEmptier({
+    cluster,
+    clock,
+    keyspace: keyFromText('/namespaces/'),
+    lookAt: () => {},
+    objectOf: async () =>
+      treeOf({ metadata: { deletionTimestamp }, spec: { finalizers: ['kubernetes'] } }),
+    now: () => deletionTimestamp,
+  })
+  await emptier.work(keyFromText('/namespaces/n'))
+  t.equal(patches.length, 1)
+  t.ok(patches[0]!.length < 512 * 1024, `${patches[0]!.length} characters`)
+  t.match(patches[0], /and 29000 others/)
+  t.ok(clock.yields > 100, `gave way ${clock.yields} times`)
+})
 
 t.test('an owner that an object names a thousand times is read once', async t => {
   const ownerReferences = Array.from({ length: 1_000 }, (_, i) => ({

@@ -82,6 +82,7 @@ export class Controllers {
     this.#garbage = new GarbageCollector(cluster, clock, key => collect.add(key))
     this.#emptier = new NamespaceEmptier({
       cluster,
+      clock,
       keyspace: namespaces,
       lookAt: key => empty.add(key),
       objectOf,

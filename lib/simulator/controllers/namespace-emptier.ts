@@ -1,7 +1,7 @@
 /** Empties namespaces that are being deleted, and lets them go: deletes what is in them, says in
  *  their conditions what remains, and takes the finalizer `kubernetes` away when nothing does. */
 
-import type { Key } from '@watchglass/base'
+import { type Key, Slice, type SliceClock } from '@watchglass/base'
 import { itemsOf, type JsonObject, memberOf } from '@watchglass/go'
 import type { Event, KeyValue } from '@watchglass/store'
 import type { Cluster, ObjectPlace } from './cluster.ts'
@@ -11,9 +11,13 @@ const finalizer = 'kubernetes'
 
 /** So many deletes are under way at once. */
 const togetherMax = 16
+/** So many finalizers are named in a condition: contents may have any number of different ones, and
+ *  a namespace that is too large to be stored would never say what holds it. */
+const namedMax = 1_000
 
 export interface NamespaceEmptierOptions {
   readonly cluster: Cluster
+  readonly clock: SliceClock
   /** The prefix of namespaces' keys. */
   readonly keyspace: Key
   /** The namespace is to be passed to `work` soon. */
@@ -83,7 +87,8 @@ export class NamespaceEmptier {
   }
 
   async #remaining(namespace: string): Promise<Remaining> {
-    const { cluster } = this.#options
+    const { cluster, clock } = this.#options
+    const slice = new Slice(clock)
     const resources: string[] = []
     const finalizers = new Map<string, number>()
     for (const resource of cluster.namespacedResources()) {
@@ -91,14 +96,19 @@ export class NamespaceEmptier {
       if (entries.length === 0) continue
       const name = `${resource.resource}.${resource.group}`
       resources.push(`${name} has ${String(entries.length)} resource instances`)
-      for (const one of entries.flatMap(entry => factsOf(entry)?.finalizers ?? [])) {
-        finalizers.set(one, (finalizers.get(one) ?? 0) + 1)
+      for (const entry of entries) {
+        for (const one of factsOf(entry)?.finalizers ?? []) {
+          finalizers.set(one, (finalizers.get(one) ?? 0) + 1)
+        }
+        await slice.giveWay()
       }
     }
-    const held = [...finalizers].map(
-      ([name, count]) => `${name} in ${String(count)} resource instances`,
-    )
-    return { resources: resources.sort(), finalizers: held.sort() }
+    const held = [...finalizers]
+      .slice(0, namedMax)
+      .map(([name, count]) => `${name} in ${String(count)} resource instances`)
+      .sort()
+    if (finalizers.size > namedMax) held.push(`and ${finalizers.size - namedMax} others`)
+    return { resources: resources.sort(), finalizers: held }
   }
 
   async #tellConditions(

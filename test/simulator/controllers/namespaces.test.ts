@@ -1,6 +1,7 @@
 /** The controllers of namespaces, over a cluster that is a map. */
 
 import t from 'tap'
+import { FakeClock } from '../../support/fake-clock.ts'
 import { type Key, keyFromText, textFromKey } from '../../../lib/base/keys.ts'
 import type { Revision } from '../../../lib/base/revision.ts'
 import type { Cluster, ObjectPlace } from '../../../lib/simulator/controllers/cluster.ts'
@@ -35,6 +36,7 @@ class World implements Cluster {
   now = '2026-01-01T00:00:00Z'
   readonly emptier: NamespaceEmptier = new NamespaceEmptier({
     cluster: this,
+    clock: new FakeClock(),
     keyspace: namespaces,
     lookAt: found => this.looks.push(textFromKey(found)),
     objectOf: async ({ name }) => this.#treeAt(`/registry/namespaces/${name}`),
