@@ -150,7 +150,7 @@ function weightOf(place: Key): number {
   return entryBytes + place.length
 }
 
-/** What a batch makes of one index. */
+/** One index, with the changes of a batch. */
 interface IndexEdit {
   readonly state: IndexState
   /** The index with the changes; undefined while it is being built. */
@@ -160,7 +160,8 @@ interface IndexEdit {
   bytes: number
 }
 
-/** What a batch makes of all indexes of a keyspace, event by event, beside what readers see. */
+/** All indexes of a keyspace with the changes of a batch, which are made event by event beside what
+ *  readers see. */
 export class IndexesEdit {
   readonly edition: number
   readonly #states: readonly IndexState[]
@@ -189,7 +190,7 @@ export class IndexesEdit {
   }
 }
 
-/** What one event changes of an index. */
+/** The changes that one event makes to an index. */
 function changesOf(
   { termsOf, building }: IndexState,
   { key, before, after }: Event,

@@ -23,7 +23,7 @@ export class Backlog<T> {
   #items: T[] = []
   /** Number of items taken. */
   #taken = 0
-  /** What is left to do for the last one. */
+  /** The rest of the last one. */
   #steps: Steps<void> | undefined = undefined
   /** Items were taken in this turn already. */
   #isTurn = false
