@@ -1,14 +1,11 @@
 /** Frames that an etcd, or whoever stands before it, sends on a connection
  *  (lib/etcd/grpc/connection.ts): each could be answered, or kept, without end. */
 
-import { once } from 'node:events'
-import { type AddressInfo, connect, createServer } from 'node:net'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import type { CallStatus } from '../../lib/etcd/grpc/call.ts'
 import { createRandom, randomInt } from '../../lib/base/random.ts'
-import { Connection } from '../../lib/etcd/grpc/connection.ts'
 import { flag, frameType } from '../../lib/etcd/http2/frames.ts'
-import { pseudoField } from '../../lib/etcd/http2/hpack/encoder.ts'
+import { outcomeOf } from '../support/attacks/etcd-answer.ts'
 import { frame, headerBlock } from '../support/attacks/raw-http2.ts'
 
 const nothing = Buffer.alloc(0)
@@ -23,51 +20,6 @@ const end = frame(
   1,
   headerBlock([['grpc-status', '0']]),
 )
-
-interface Outcome {
-  readonly messages: readonly string[]
-  readonly status: CallStatus
-}
-
-/** The outcome of a call to which a server sends these bytes, if it has no deadline. */
-async function outcomeOf(t: Test, bytes: Buffer, deadlineMs = Infinity): Promise<Outcome> {
-  const server = createServer(socket => {
-    socket.on('error', () => undefined)
-    socket.write(settings)
-    // The call has the word of its path.
-    socket.on('data', (asked: Buffer) => {
-      if (!asked.includes('question')) return
-      if (deadlineMs === Infinity) socket.end(bytes)
-      else socket.write(bytes)
-    })
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
-  const connection = await new Promise<Connection>(resolve => {
-    const made: Connection = new Connection(socket, {
-      nowMs: () => 0,
-      onReady: () => resolve(made),
-      onEnd: () => undefined,
-      onClosed: () => undefined,
-    })
-  })
-  const block = pseudoField(':path', '/question')
-  const messages: string[] = []
-  return new Promise(resolve => {
-    connection.open(
-      { block, message: nothing, isShort: true, deadlineMs },
-      {
-        message: got => messages.push(got.toString('hex')),
-        ended: status => {
-          connection.destroy('the test is over')
-          resolve({ messages, status })
-        },
-      },
-    )
-  })
-}
 
 function repeated(bytes: Buffer, times: number): Buffer {
   return Buffer.concat(Array.from({ length: times }, () => bytes))
@@ -86,9 +38,9 @@ const isWell = { messages: ['0102030405'], status: { code: 0, details: '' } }
 for (const [name, odd] of Object.entries(aside)) {
   t.test(`${name} beside an answer are borne with, and a flood of them is not`, async t => {
     const few = Buffer.concat([repeated(odd, 200), head, data(message), end])
-    t.strictSame(await outcomeOf(t, few), isWell)
+    t.strictSame(await outcomeOf(few), isWell)
     const many = Buffer.concat([repeated(odd, 2000), head, data(message), end])
-    t.match(await outcomeOf(t, many), {
+    t.match(await outcomeOf(many), {
       messages: [],
       status: { code: 14, details: 'too much beside its answers' },
     })
@@ -103,11 +55,11 @@ t.test('a message in pieces is read, and one of nothing is not', async t => {
     }
     return Buffer.concat([...pieces, end])
   }
-  t.strictSame(await outcomeOf(t, crumbs(2, 1)), isWell)
-  t.strictSame(await outcomeOf(t, crumbs(1, 0)), isWell)
-  t.match(await outcomeOf(t, crumbs(5, 2000)), { messages: [], status: { code: 14 } })
+  t.strictSame(await outcomeOf(crumbs(2, 1)), isWell)
+  t.strictSame(await outcomeOf(crumbs(1, 0)), isWell)
+  t.match(await outcomeOf(crumbs(5, 2000)), { messages: [], status: { code: 14 } })
   const two = Buffer.concat([head, data(Buffer.concat([message, message])), end])
-  t.same((await outcomeOf(t, two)).messages.length, 2)
+  t.same((await outcomeOf(two)).messages.length, 2)
 })
 
 t.test('frames that were changed by chance end the call, and nothing else', async t => {
@@ -126,14 +78,14 @@ t.test('frames that were changed by chance end the call, and nothing else', asyn
     frame(frameType.headers, flag.endStream, 1, trailers.subarray(0, 20)),
     frame(frameType.continuation, flag.endHeaders, 1, trailers.subarray(20)),
   ])
-  t.strictSame((await outcomeOf(t, sound)).messages, isWell.messages)
+  t.strictSame((await outcomeOf(sound)).messages, isWell.messages)
   let wrong = 0
   for (let i = 0; i < 400; i++) {
     const changed = Buffer.from(sound)
     for (let changes = randomInt(random, 1, 4); changes > 0; changes--) {
       changed[randomInt(random, 0, changed.length - 1)] = randomInt(random, 0, 255)
     }
-    const { status } = await outcomeOf(t, changed)
+    const { status } = await outcomeOf(changed)
     t.type(status.code, 'number')
     if (status.code !== 0) wrong++
   }
@@ -217,7 +169,7 @@ t.test('what breaks the rules ends the call, or the connection, and says so', as
     nothing: [nothing, { code: 14, details: 'Connection dropped' }],
   }
   for (const [name, [bytes, status]] of Object.entries(odd)) {
-    t.match((await outcomeOf(t, bytes)).status, status, name)
+    t.match((await outcomeOf(bytes)).status, status, name)
   }
-  t.match((await outcomeOf(t, head, 0)).status, { code: 4 }, 'nothing in time')
+  t.match((await outcomeOf(head, 0)).status, { code: 4 }, 'nothing in time')
 })

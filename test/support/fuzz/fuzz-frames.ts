@@ -1,5 +1,5 @@
 /** Connections of frames that no library sends: over HTTP/2 at both listeners, over WebSockets and
- *  SPDY at streams to pods. Each connection ends, nothing of it is held afterwards, and others are
+ *  SPDY at streams to pods, and in answers of an etcd to our client. Each connection ends, nothing of it is held afterwards, and others are
  *  answered. */
 
 import { createServer, type Server as NetServer, type AddressInfo } from 'node:net'
@@ -14,7 +14,8 @@ import { sendWhole } from '../../../lib/cache/http/server/respond.ts'
 import { Server } from '../../../lib/cache/http/server/server.ts'
 import { systemClock } from '../../../lib/cache/ops/system.ts'
 import { type Address, ask } from '../attacks/ask.ts'
-import { openRaw } from '../attacks/raw-http2.ts'
+import { outcomeOf } from '../attacks/etcd-answer.ts'
+import { frame, frameTypes, headerBlock, openRaw } from '../attacks/raw-http2.ts'
 import { moment } from '../http/moment.ts'
 import { HeaderBlocks } from '../http/spdy-client.ts'
 import { streamServices, StreamWire } from '../http/stream-wire.ts'
@@ -32,6 +33,13 @@ export interface FramesReport {
 }
 
 const framesOfConnection = 40
+/** A response of etcd to a call that has one. */
+const etcdAnswer: readonly Buffer[] = [
+  frame(frameTypes.headers, 4, 1, headerBlock([[':status', '200']])),
+  frame(frameTypes.data, 0, 1, Buffer.of(0, 0, 0, 0, 3)),
+  frame(frameTypes.data, 0, 1, Buffer.of(1, 2, 3)),
+  frame(frameTypes.headers, 5, 1, headerBlock([['grpc-status', '0']])),
+]
 const heldMaxBytes = 16 * 1024 ** 2
 
 /** Sends a connection of frames. A text tells what must not be. */
@@ -74,6 +82,7 @@ export async function fuzzFrames(
     random => attackHttp2(random, api),
     random => attackHttp2(random, etcd),
     random => attackStream(random, target),
+    attackEtcdClient,
   ]
   let sent = 0
   for (; sent < requests; sent++) {
@@ -84,6 +93,19 @@ export async function fuzzFrames(
   const { status } = await ask(api, '2', { path: '/' })
   if (status !== 200) findings.push(`a plain request is answered with ${status}`)
   return { sent, begun, findings }
+}
+
+/** An etcd answers a call of our client: mostly as it should, with odd frames in between. The call
+ *  ends, whatever comes. */
+async function attackEtcdClient(random: Random): Promise<string | undefined> {
+  const frames = etcdAnswer.flatMap(sound => {
+    const odd = random.next() < 0.3 ? [oddHttp2Frame(random, 1)] : []
+    return random.next() < 0.9 ? [...odd, sound] : odd
+  })
+  const whole = Buffer.concat(frames)
+  const bytes = random.next() < 0.7 ? whole : createGrammar(random).changed(whole)
+  const { status } = await outcomeOf(bytes)
+  return Number.isInteger(status.code) ? undefined : `a call ends with code ${status.code}`
 }
 
 /** A program behind a port that sends back what it gets. */

@@ -14,7 +14,7 @@ const tool = new ToolOptions(`npm run fuzz -- [OPTION...]
                 certificates, CBOR, YAML, selectors, expressions and records of data
                 folders; door: calls of etcd's API through
                 its listener; frames: connections of frames of HTTP/2, WebSockets
-                and SPDY (requests)
+                and SPDY, and of answers of etcd (requests)
   --requests N  so many requests (100000)
   --seed N      1 by default`)
 const { values } = tool.read({
