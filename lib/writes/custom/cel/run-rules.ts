@@ -30,7 +30,7 @@ const objectWorkMax = 5 * runWorkMax
 const stepWork = 100_000
 /** Work of a run that costs nothing, as that of the rule "false" does: each item of a list may have
  *  a run of each of ten thousand rules. */
-const runWork = 5
+const runWork = 1
 const messageMax = 5 * 1024
 /** Characters of a text that is made of a value, in the time of one unit of work. */
 const charactersOfWork = 8
