@@ -19,7 +19,7 @@ const etcd = await findEtcd('3.5')
 const { skip } = etcd
 
 const certificate = (name: string): string =>
-  fileURLToPath(new URL(`../../../../test/support/certs/${name}`, import.meta.url))
+  fileURLToPath(new URL(`../../../test/support/certs/${name}`, import.meta.url))
 const pem = (name: string): Buffer => readFileSync(certificate(name))
 
 t.test('our client keeps the contract, over TLS with a certificate to etcd', { skip }, async t => {

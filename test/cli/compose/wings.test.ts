@@ -18,6 +18,9 @@ import { lacksThreads } from '../../support/runner/other-node.ts'
 
 const attached = ['proxy', 'workers', 'etcd-server', 'cel', 'writes', 'simulator']
 
+/** The words that `--simulate` takes: the table of options has them. */
+const namesOfActors = 'lib/simulator/actors/actor-names.js'
+
 const engine = new Engine({
   clock: systemClock,
   random: createRandom(1),
@@ -34,7 +37,7 @@ t.teardown(async () => {
   engine.close()
 })
 
-/** The modules of wings that the program has loaded once it serves. */
+/** The modules of attached packages that the program has loaded once it serves. */
 async function loadedBy(
   t: Test,
   args: readonly string[],
@@ -52,7 +55,9 @@ async function loadedBy(
   const modules = await answer
   t.ok(modules.includes('lib/cli/cli.js') && modules.includes('lib/cache/mirror/mirror-set.js'))
   await program.stop()
-  return modules.filter(name => attached.includes(name.split('/')[1] ?? ''))
+  return modules.filter(
+    name => attached.includes(name.split('/')[1] ?? '') && name !== namesOfActors,
+  )
 }
 
 function packagesOf(modules: readonly string[]): string[] {

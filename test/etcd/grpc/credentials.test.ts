@@ -14,7 +14,7 @@ const oldEtcd = await findEtcd('3.4')
 const etcdctl = await findEtcdctl()
 
 const certificate = (name: string): string =>
-  fileURLToPath(new URL(`../../../../../test/support/certs/${name}`, import.meta.url))
+  fileURLToPath(new URL(`../../../../test/support/certs/${name}`, import.meta.url))
 const pem = (name: string): Buffer => readFileSync(certificate(name))
 const server = {
   ca: certificate('ca.pem'),
