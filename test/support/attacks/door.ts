@@ -220,11 +220,18 @@ async function answersFromMirror(door: Door, { headers: who, certificate }: Prob
   throw new Error('the program does not answer from the mirror')
 }
 
+/** Said while the etcd of the test does not answer. It runs in the process of the attack, which on a
+ *  busy machine leaves it no time for seconds. */
+const silentEtcd =
+  'etcd gives no answer: reads that must be new are refused, or pass to the upstream'
+
 /** The program is still there, ends when it is asked to, and has met no mistake of ours. */
 async function endsInOrder(door: Door): Promise<void> {
   const hasEnded = door.hasEnded()
   const code = await door.stop()
-  const mistakes = door.log.filter(({ level }) => level === 'error')
+  const mistakes = door.log.filter(
+    ({ level, message }) => level === 'error' && message !== silentEtcd,
+  )
   if (!hasEnded && code === 0 && mistakes.length === 0) return
   const how = hasEnded ? 'has ended by itself' : `ends with code ${code}`
   throw new Error(`the program ${how}; it has logged ${JSON.stringify(mistakes)}`)
