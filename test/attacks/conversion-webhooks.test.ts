@@ -304,12 +304,12 @@ async function isWell(t: Test, world: World, plural: string, name = 'a'): Promis
   })
 }
 
-t.test('answers that bring no object are a Status for who wanted one', async t => {
-  const world = await World.start(t)
-  const { webhook } = world
-  const plural = 'refused'
-  await world.define(plural)
-  for (const [what, answer] of Object.entries(refused)) {
+for (const [what, answer] of Object.entries(refused)) {
+  t.test(`${what}: a Status for who wanted the object`, async t => {
+    const world = await World.start(t)
+    const { webhook } = world
+    const plural = 'refused'
+    await world.define(plural)
     webhook.answer = answer
     const ways = await allWays(world, plural, 'a')
     for (const [way, { status, body }] of Object.entries(ways)) {
@@ -321,9 +321,9 @@ t.test('answers that bring no object are a Status for who wanted one', async t =
       t.ok(body.length < 64 * 1024, `${what}: ${way}: a Status of ${body.length} bytes`)
     }
     await isWell(t, world, plural)
-  }
-  t.equal(webhook.open, 0)
-})
+    while (webhook.open > 0) await moment()
+  })
+}
 
 t.test('answers with an object change what they may, and no more', async t => {
   const world = await World.start(t)
