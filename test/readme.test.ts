@@ -122,17 +122,6 @@ t.test('figures have a file, or the commit at which they were measured', async t
   }
 })
 
-t.test('tests that CONTRIBUTING.md names exist, as do the files that show a bug', async t => {
-  const rows = textOf('CONTRIBUTING.md').matchAll(
-    /`npm test -- dist\/(test\/[\w./-]+)\.js` *\| ([^|]*?) … *\|/g,
-  )
-  const shown = [...rows]
-  t.ok(shown.length > 20)
-  for (const [, file = '', name = ''] of shown) {
-    t.ok(textOf(`${file}.ts`).includes(name), `${file}: ${name}`)
-  }
-})
-
 t.test('README.md is short enough to be read', async t => {
   const lines = textOf('README.md').trimEnd().split('\n').length
   t.ok(lines <= 180, `README.md has ${lines} lines, of 180 at most`)

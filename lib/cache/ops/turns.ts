@@ -12,7 +12,8 @@ import type { Place } from '@watchglass/base'
 
 /** The time within one turn of the loop in which slices may begin. With a last slice of 3 ms the
  *  loop is held for 4 ms, and what arrives begins in it for 4
- *  (lib/cache/http/server/arrivals.ts). A consistent get waits for two turns, so short ones count more than many slices in each. */
+ *  (lib/cache/http/server/arrivals.ts). A consistent get waits for two turns, so short ones count
+ *  more than many slices in each. */
 const turnMs = 1
 
 /** The number of beginners in a turn that need not wait, such as lists that have all waited for
