@@ -220,8 +220,8 @@ async function answersFromMirror(door: Door, { headers: who, certificate }: Prob
   throw new Error('the program does not answer from the mirror')
 }
 
-/** An error that is logged while the etcd of the test does not answer. It runs in the process of the
- *  attack, which on a busy machine leaves it no time for seconds. */
+/** An error that is logged while the etcd of the test does not answer. It runs in the process of
+ *  the attack, which on a busy machine leaves it no time for seconds. */
 const silentEtcd =
   'etcd gives no answer: reads that must be new are refused, or pass to the upstream'
 
