@@ -25,6 +25,9 @@ export interface ServiceHealthOptions {
   readonly serverChecks?: () => ServerChecks | undefined
 }
 
+/** The name of the check that fails while etcd gives no answers. */
+const etcdCheck = 'etcd'
+
 /** The checks of /livez and /readyz. */
 export class ServiceHealth implements Follower {
   /** Resolves when everything is mirrored for the first time. */
@@ -42,7 +45,7 @@ export class ServiceHealth implements Follower {
     this.#mirrors = mirrors
     this.#options = options
     const problem = mirrors.outage?.bind(mirrors)
-    const etcd = problem && { name: 'etcd', problem }
+    const etcd = problem && { name: etcdCheck, problem }
     this.own = [etcd, ...own].filter(check => check !== undefined)
     this.ready = new Promise(resolve => (this.#onReady = resolve))
     // In the words of kube-apiserver.
@@ -73,16 +76,21 @@ export class ServiceHealth implements Follower {
   #before(names: readonly string[] | undefined, checks: ServerChecks | undefined): HealthCheck[] {
     const { missing = () => undefined, others = [] } = this.#options
     const mirrored = (): string | undefined => problemOf(this.#mirrors)
+    const more = [...this.own, ...others]
+    const outage = more.find(({ name }) => name === etcdCheck)?.problem
     const ping: HealthCheck = { name: 'ping', problem: () => undefined }
     const own =
       names === undefined || checks === undefined
         ? [ping, { name: 'mirror', problem: () => mirrored() ?? missing() }]
         : names.map(name => {
             if (name === 'ping') return ping
-            return { name, problem: checks.mirrored.includes(name) ? mirrored : missing }
+            const synced = (): string | undefined => mirrored() ?? outage?.()
+            return { name, problem: checks.mirrored.includes(name) ? synced : missing }
           })
-    const more = [...this.own, ...others]
-    return [...own, ...more.filter(({ name }) => names?.includes(name) !== true)]
+    // Under kube-apiserver's names, the checks of what is mirrored speak for etcd, too.
+    const isTold = (name: string): boolean => names?.includes(name) === true
+    const told = names === undefined ? more : more.filter(({ name }) => name !== etcdCheck)
+    return [...own, ...told.filter(({ name }) => !isTold(name))]
   }
 
   /** Everything is mirrored. */
