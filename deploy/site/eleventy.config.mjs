@@ -1,6 +1,7 @@
 /** The site: `npm run docs` writes it to .cache/site, as plain pages that also work from a folder,
  *  without a server. The build fails when a link leads nowhere, or when a document of deploy/ has no
- *  page. */
+ *  page. Eleventy was chosen in November 2026: 117 packages and 23 MB, plain HTML that opens from a folder, and a search of ours
+ *  in 50 lines. VitePress (125 packages, 102 MB) and Astro Starlight (264, 183 MB) need a server to be looked at. */
 
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { posix } from 'node:path'
