@@ -7,7 +7,7 @@ import {
   type GateFeed,
   type MirrorLimits,
   type MirrorMetrics,
-  Outage,
+  EtcdOutage,
   Progress,
   type ProgressTrust,
   type RevisionAsker,
@@ -81,7 +81,7 @@ export class FaceMirror {
   witnessed: Revision = revision(0)
   compactRevision: Revision = revision(0)
   /** As the reads of this thread find it: the main thread tells of it. */
-  readonly #outage: Outage
+  readonly #outage: EtcdOutage
   readonly #ask: Ask
   readonly #clock: Clock
   readonly #ownRevision: OwnRevision | undefined
@@ -102,7 +102,7 @@ export class FaceMirror {
     this.#drain = drain
     const number = (): number => this.epoch
     const expiredThrough = (): Revision => this.expiredThrough
-    const outage = (this.#outage = new Outage(clock, silentLogger))
+    const outage = (this.#outage = new EtcdOutage(clock, silentLogger))
     this.gate = new FreshnessGate({
       clock,
       limits,

@@ -1,6 +1,6 @@
-/** Whether etcd answers, and since when not and why: it may refuse calls, or take no connection,
- *  while a watch that is open lives on. Told to people after some seconds: a single question is
- *  lost now and then. */
+/** The answers of etcd, or since when it gives none and why: it may refuse calls, or take no
+ *  connection, while a watch that is open lives on. An outage is told after some seconds, since a
+ *  single question is lost now and then. */
 
 import type { CacheError, Clock, Logger } from '@watchglass/base'
 
@@ -15,7 +15,7 @@ interface Failing {
   readonly sinceMs: number
 }
 
-export class Outage {
+export class EtcdOutage {
   readonly #clock: Clock
   readonly #logger: Logger
   #failing: Failing | undefined = undefined

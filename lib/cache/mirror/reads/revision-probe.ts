@@ -35,7 +35,7 @@ import type { Landmarks } from '../feed/landmarks.ts'
 import type { MirrorLimits } from '../limits.ts'
 import type { MirrorMetrics } from '../metrics.ts'
 import { DeadlineList, Perishable } from './deadlines.ts'
-import { Outage } from './outage.ts'
+import { EtcdOutage } from './outage.ts'
 
 export interface RevisionAsker {
   /** It does not wait any more. */
@@ -91,7 +91,7 @@ export class RevisionProbe {
   /** A probe is about to take those who wait, or waits itself after a failure. */
   #isDue = false
   #begunMs = 0
-  readonly #outage: Outage
+  readonly #outage: EtcdOutage
   /** When etcd has last answered or failed. */
   #heardMs = 0
   #isBeating = false
@@ -106,7 +106,7 @@ export class RevisionProbe {
   constructor(options: RevisionProbeOptions) {
     this.#options = options
     this.#own = options.client.ownRevision
-    this.#outage = new Outage(options.clock, options.logger)
+    this.#outage = new EtcdOutage(options.clock, options.logger)
     this.#request = { range: singleKey(options.key), countOnly: true }
     this.#backoff = new Backoff(options.limits.probeBackoff, options.random)
     this.#calls = new DeadlineList(options.clock, options.limits.probeTimeoutMs, call => {
@@ -124,7 +124,7 @@ export class RevisionProbe {
   }
 
   /** Whether etcd answers. */
-  get outage(): Outage {
+  get outage(): EtcdOutage {
     return this.#outage
   }
 
