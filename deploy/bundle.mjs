@@ -37,7 +37,7 @@ const { dependencies, optionalDependencies } = JSON.parse(readFileSync('package.
 
 rmSync(program, { recursive: true, force: true })
 await build({
-  entryPoints: [`${modules}/cli/cli.js`, `${modules}/cli/commands/face-thread.js`],
+  entryPoints: [`${modules}/cli/cli.js`, `${modules}/cli/commands/worker.js`],
   outdir: program,
   // All in one folder, so that the program finds the script of its threads, and the tables.
   entryNames: '[name]',

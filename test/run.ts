@@ -24,7 +24,7 @@ import { ToolOptions } from './support/runner/tool-options.ts'
 /** The suites that depend on Node's own HTTP, TLS and streams. */
 const wire = /^dist\/test\/(?:cache\/http|proxy|store\/watch|e2e)\//
 
-/** The tests that start face threads in their own process. */
+/** The tests that start workers in their own process. */
 const threads = /^dist\/test\/workers\/pool\.test/
 
 const tool = new ToolOptions(`npm test -- [OPTION | FILE...]

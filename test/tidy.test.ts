@@ -295,7 +295,7 @@ t.test(
   'code of an attached package is a type for the program, or loaded when it is asked for',
   async t => {
     // A worker runs nothing else.
-    const ofWorkers = 'lib/cli/commands/face-thread.ts'
+    const ofWorkers = 'lib/cli/commands/worker.ts'
     const strays = sources
       .filter(file => file.startsWith('lib/cli/') && file !== ofWorkers)
       .flatMap(file => {

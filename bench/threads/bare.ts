@@ -1,7 +1,7 @@
 /** A bare server with one thread or several, with nothing of ours: the control that says how much
  *  two threads are worth on this machine. It answers each path with the bytes with which a measured
  *  program answered it, and `/flood?bytes=N` with frames of that size as fast as they are taken.
- *  Several threads are workers, each with a socket of its own on one port: as face threads
+ *  Several threads are workers, each with a socket of its own on one port: as workers
  *  have. */
 
 import { fork } from 'node:child_process'

@@ -1,4 +1,4 @@
-/** One face thread against several: processor time for each answer, and how many answers there are
+/** One worker against several: processor time for each answer, and how many answers there are
  *  in a second. Subjects take turns, and every figure is a ratio within a round, because machines
  *  are noisy. */
 

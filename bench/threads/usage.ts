@@ -9,7 +9,7 @@ export interface Usage {
   readonly all: number
   /** Time of the main thread, which serves when there are no others. */
   readonly main: number
-  /** Time of the face threads: as many as there are, those that took most. */
+  /** Time of the workers: as many as there are, those that took most. */
   readonly faces: number
   /** Time of V8's own threads, which collect garbage and compile. */
   readonly rest: number

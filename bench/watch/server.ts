@@ -2,7 +2,7 @@
  *  `server.js ENDPOINT`. */
 
 import { silentLogger } from '../../test/support/silent-logger.ts'
-import { Service } from '../../lib/cli/compose/service.ts'
+import { KubeService } from '../../lib/cli/compose/kube-service.ts'
 import { GrpcClient } from '../../lib/etcd/grpc/client.ts'
 import { giveCollectorRoom } from '../../lib/cli/commands/collector.ts'
 import { certificate } from '../list/certificate.ts'
@@ -12,7 +12,7 @@ import type { UsageOrder } from './orders.ts'
 
 // As `serve` does.
 giveCollectorRoom()
-const service = await Service.start({
+const service = await KubeService.start({
   etcd: { client: new GrpcClient({ endpoints: [process.argv[2] ?? ''] }), prefix: '/registry' },
   listening: {
     listen: { protocol: 'https', host: '127.0.0.1', port: 0 },

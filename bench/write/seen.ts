@@ -5,7 +5,7 @@ import * as http from 'node:http'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createRandom } from '../../lib/base/random.ts'
-import { Service } from '../../lib/cli/compose/service.ts'
+import { KubeService } from '../../lib/cli/compose/kube-service.ts'
 import { EngineClient } from '../../lib/etcd-server/engine/client.ts'
 import { Engine } from '../../lib/etcd-server/engine/engine.ts'
 import { DirectNetwork } from '../../lib/etcd-server/engine/network.ts'
@@ -25,7 +25,7 @@ export async function measureSeen(
 ): Promise<{ readonly table: BenchTable; readonly floor: Floor }> {
   const scheduler = createDirectScheduler()
   const engine = new Engine({ clock: systemClock, random: createRandom(1), scheduler })
-  const service = await Service.start({
+  const service = await KubeService.start({
     etcd: {
       client: new EngineClient({ engine, network: new DirectNetwork(scheduler) }),
       prefix: '/registry',

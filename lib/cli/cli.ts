@@ -9,7 +9,7 @@ import type { CommandContext } from './commands/context.ts'
 import { createStderrLogger } from './commands/logger.ts'
 import { runnerOf } from './commands/run.ts'
 import { helpText } from './commands/help.ts'
-import { type Invocation, load } from './commands/load.ts'
+import { type CommandLine, load } from './commands/command-line.ts'
 
 // Node's warnings about its own future tell an operator nothing, and are no JSON lines.
 process.noDeprecation ??= true
@@ -35,7 +35,7 @@ async function run({
   command,
   values,
   operands,
-}: Extract<Invocation, { kind: 'run' }>): Promise<number> {
+}: Extract<CommandLine, { kind: 'run' }>): Promise<number> {
   const runner = await runnerOf(command)
   const logger = createStderrLogger(values)
   const stop = new AbortController()

@@ -20,7 +20,7 @@ export function slabsAreShared(): boolean {
   return areShared
 }
 
-/** Slabs lie in memory that all threads of the process can read, from now on: the face threads have
+/** Slabs lie in memory that all threads of the process can read, from now on: the workers have
  *  values in no other place (lib/workers). For the start of a process that has such threads. */
 export function shareSlabs(): void {
   areShared = true

@@ -2,13 +2,13 @@
 
 export { ownSegmentsMaxBytes } from './encodings/shared-segments.ts'
 export type { PageFigures } from './mirror/page-figures.ts'
-export { FaceThread } from './process/face-thread.ts'
+export { WorkerThread } from './process/worker-thread.ts'
 export {
   copiesOf,
   type CopiesOptions,
-  type Front,
+  type ClientListener,
   type RulesOfProcess,
-  type ThreadProgram,
-  Threads,
-  type ThreadsOptions,
-} from './threads.ts'
+  type WorkerProgram,
+  Workers,
+  type WorkersOptions,
+} from './workers.ts'

@@ -1,4 +1,4 @@
-/** Face threads that have gone wrong, and send what cannot be: the main thread ends such a thread,
+/** Workers that have gone wrong, and send what cannot be: the main thread ends such a thread,
  *  and goes on. */
 
 import t from 'tap'
@@ -6,7 +6,7 @@ import type { Client } from '../../lib/etcd/client.ts'
 import { MirrorSet } from '../../lib/cache/mirror/mirror-set.ts'
 import { systemClock } from '../../lib/cache/ops/system.ts'
 import { MirrorSide } from '../../lib/workers/mirror/mirror-side.ts'
-import { PoolThread } from '../../lib/workers/process/pool-thread.ts'
+import { PoolWorker } from '../../lib/workers/process/pool-worker.ts'
 import { silentLogger } from '../support/silent-logger.ts'
 import { createTestEngine } from '../support/etcd/test-engine.ts'
 
@@ -57,7 +57,7 @@ function outcomeOf(messages: readonly unknown[]): Promise<string> {
     readWaitMaxMs: 3000,
   })
   return new Promise(resolve => {
-    const thread = new PoolThread(1, 0, {
+    const thread = new PoolWorker(1, 0, {
       count: 1,
       mirrorSide,
       script,

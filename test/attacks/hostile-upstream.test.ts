@@ -9,7 +9,7 @@ import { EngineClient } from '../../lib/etcd-server/engine/client.ts'
 import { Engine } from '../../lib/etcd-server/engine/engine.ts'
 import { DirectNetwork } from '../../lib/etcd-server/engine/network.ts'
 import { createDirectScheduler } from '../../lib/etcd-server/engine/scheduler.ts'
-import type { Service } from '../../lib/cli/compose/service.ts'
+import type { KubeService } from '../../lib/cli/compose/kube-service.ts'
 import { systemClock } from '../../lib/cache/ops/system.ts'
 import { moment } from '../support/http/moment.ts'
 import { ask } from '../support/http/served.ts'
@@ -23,7 +23,7 @@ const mebibyte = 1024 * 1024
 type Answer = (response: http.ServerResponse, path: string) => void
 
 interface Hostile {
-  readonly service: Service
+  readonly service: KubeService
   /** Paths that were asked for, by how often. */
   readonly asked: Map<string, number>
   /** Bytes that were taken of the longest answer. */

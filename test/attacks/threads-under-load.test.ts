@@ -1,4 +1,4 @@
-/** Several face threads under attack: a thread that has all it can do, clients that read nothing on
+/** Several workers under attack: a thread that has all it can do, clients that read nothing on
  *  all of them, and more changes than a ring holds leave the process, its other clients and its
  *  bounds as they were. */
 

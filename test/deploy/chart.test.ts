@@ -5,7 +5,7 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse, parseAllDocuments } from 'yaml'
-import { load } from '../../lib/cli/commands/load.ts'
+import { load } from '../../lib/cli/commands/command-line.ts'
 import { renderChart } from '../support/release/chart.ts'
 
 const folder = 'deploy/helm/watchglass'

@@ -28,7 +28,7 @@ export interface SimWatcher {
   position: Position | undefined
 }
 
-/** A place at which clients read: the mirror itself, or a face thread with copies of it. */
+/** A place at which clients read: the mirror itself, or a worker with copies of it. */
 export interface Place {
   readonly mirrors: Mirrors
   readonly thread: SimThread | undefined

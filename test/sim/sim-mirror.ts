@@ -35,7 +35,7 @@ export interface SimMirrorOptions {
   readonly truth: Truth
   readonly stats: Stats
   readonly scheduler: SeededScheduler
-  /** Face threads that have copies of it. */
+  /** Workers that have copies of it. */
   readonly threads: number
   /** Follows keyspace `b` with a stream of its own, as when something between is excluded. */
   readonly isSplit: boolean

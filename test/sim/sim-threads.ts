@@ -1,4 +1,4 @@
-/** Face threads in the simulation: the real feeders, rings and copies, with messages that the
+/** Workers in the simulation: the real feeders, rings and copies, with messages that the
  *  scheduler delivers when the seed says so. They stall, fall so far behind that their ring is
  *  full, and are killed and started again. */
 
@@ -9,9 +9,9 @@ import type { MirrorSet } from '../../lib/cache/mirror/mirror-set.ts'
 import type { MirrorMetrics } from '../../lib/cache/mirror/metrics.ts'
 import type { MirrorSink } from '../../lib/cache/mirror/mirrored-keyspace.ts'
 import type { HistoryBounds } from '../../lib/store/history.ts'
-import { FaceMirrors } from '../../lib/workers/mirror/face-mirrors.ts'
-import { MirrorSide, type FedThread } from '../../lib/workers/mirror/mirror-side.ts'
-import type { Answer, Question } from '../../lib/workers/mirror/messages.ts'
+import { WorkerMirrors } from '../../lib/workers/mirror/worker-mirrors.ts'
+import { MirrorSide, type FedWorker } from '../../lib/workers/mirror/mirror-side.ts'
+import type { AnswerMessage, QuestionMessage } from '../../lib/workers/mirror/messages.ts'
 import { RemoteClients } from '../../lib/workers/mirror/remote-client.ts'
 import { createRingMemory, RingReader, RingWriter } from '../../lib/workers/mirror/ring.ts'
 import { SlabShelf } from '../../lib/workers/mirror/slabs.ts'
@@ -86,8 +86,8 @@ export class SimThreads {
 }
 
 export class SimThread {
-  readonly mirrors: FaceMirrors
-  readonly #fed: FedThread
+  readonly mirrors: WorkerMirrors
+  readonly #fed: FedWorker
   /** Answers on their way to the thread, and questions on their way back. */
   readonly #lanes: readonly [SeededLane, SeededLane]
   #isStalled = false
@@ -103,13 +103,13 @@ export class SimThread {
     this.#lanes = [down, up]
     const shelf = new SlabShelf(() => {})
     const long = new Map<number, SharedArrayBuffer>()
-    const send = (answer: Answer): void => down.post(() => this.mirrors.answered(answer))
+    const send = (answer: AnswerMessage): void => down.post(() => this.mirrors.answered(answer))
     const sink = sinkOf(this)
-    const ask = (question: Question): void => {
+    const ask = (question: QuestionMessage): void => {
       if (question.type === 'room') stats.count('ring was full')
       up.post(() => this.#fed.ask(question))
     }
-    this.mirrors = new FaceMirrors({
+    this.mirrors = new WorkerMirrors({
       layout: mirrorSide.layout,
       seen: mirrorSide.seen,
       ownRevisions: mirrorSide.ownRevisions,

@@ -18,7 +18,7 @@ interface Regression {
   readonly seed: number
   readonly profile: string
   readonly events: number
-  /** Face threads. */
+  /** Workers. */
   readonly threads?: number
   /** With clients of etcd's own API. */
   readonly door?: boolean

@@ -32,7 +32,7 @@ export interface WorldOptions {
   /** The version that etcd gives. */
   readonly version?: string | undefined
   readonly isCheckingVersions?: boolean | undefined
-  /** Face threads of each mirror; none if it is left out. */
+  /** Workers of each mirror; none if it is left out. */
   readonly threads?: number | undefined
   /** One mirror has a door of etcd's API, with clients that watch. */
   readonly hasDoor?: boolean | undefined

@@ -54,7 +54,7 @@ export interface MemoryKeeperOptions {
    *  it. */
   readonly canDrop: (keyspace: Key) => boolean
   readonly drop: (keyspace: Key) => void
-  /** Face threads, each with a tree and a history of its own. */
+  /** Workers, each with a tree and a history of its own. */
   readonly copies?: CopiesOfMirror | undefined
   readonly clock: Clock
   readonly logger: Logger

@@ -1,5 +1,5 @@
 /** The mirrors as a service sees them. `MirrorSet` implements it with the mirrors themselves; a
- *  face thread has its own implementation, which is fed by the thread that has the mirrors
+ *  worker has its own implementation, which is fed by the thread that has the mirrors
  *  (lib/workers). */
 
 import type { KeyRange, Revision } from '@watchglass/base'

@@ -6,7 +6,7 @@ import { actorNames } from '@watchglass/simulator/actors/actor-names'
 import { authOptions } from './auth-options.ts'
 import { etcdCredentialOptions, etcdOption } from '../options/etcd.ts'
 import { etcdListenOptions } from '../options/etcd-listen.ts'
-import type { Command, Option } from '../options/option.ts'
+import type { CommandRow, Option } from '../options/option.ts'
 import {
   dataFolderOptions,
   faultOptions,
@@ -289,7 +289,7 @@ const recordingOptions: readonly Option[] = [
   },
 ]
 
-export const commands: Readonly<Record<CommandName, Command>> = {
+export const commands: Readonly<Record<CommandName, CommandRow>> = {
   check: {
     operands: '',
     summary: 'Tries what serve would use, a line each: options, files, endpoints, permissions.',

@@ -3,7 +3,7 @@
 
 import { CacheError } from '@watchglass/base'
 import { commands } from './commands.ts'
-import type { Command, Option } from '../options/option.ts'
+import type { CommandRow, Option } from '../options/option.ts'
 import type { CommandContext } from './context.ts'
 
 export async function completion({ operands: [name, ...rest] }: CommandContext): Promise<number> {
@@ -34,7 +34,7 @@ export function completionScript(shell: Shell): string {
   }
 }
 
-const table: readonly (readonly [string, Command])[] = Object.entries(commands)
+const table: readonly (readonly [string, CommandRow])[] = Object.entries(commands)
 
 const names = table.map(([name]) => name).join(' ')
 
@@ -50,7 +50,7 @@ const helpSummary = 'Lists the options of a command.'
 const versionSummary = 'Prints the version.'
 
 /** The operands of a command that are a list of words. */
-function wordsOf({ operands }: Command): readonly string[] {
+function wordsOf({ operands }: CommandRow): readonly string[] {
   return /^[a-z]+(?:\|[a-z]+)+$/.test(operands) ? operands.split('|') : []
 }
 

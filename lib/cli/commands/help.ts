@@ -1,11 +1,11 @@
 /** `--help` as text, made from the table of commands. */
 
 import { commands } from './commands.ts'
-import { type Command, type Option, variableOf } from '../options/option.ts'
+import { type CommandRow, type Option, variableOf } from '../options/option.ts'
 
 const width = 100
 
-const table: Readonly<Record<string, Command>> = commands
+const table: Readonly<Record<string, CommandRow>> = commands
 
 /** The help of one command, or of the program when `name` is `undefined`. */
 export function helpText(name: string | undefined): string {
@@ -26,7 +26,7 @@ function programHelp(): string {
   ].join('\n')
 }
 
-function commandHelp(name: string, command: Command): string {
+function commandHelp(name: string, command: CommandRow): string {
   const usage = [
     'watchglass',
     name,

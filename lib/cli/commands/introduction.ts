@@ -2,14 +2,14 @@
  *  show there. */
 
 import { type Logger, textFromKey } from '@watchglass/base'
-import type { Service } from '../compose/service.ts'
+import type { KubeService } from '../compose/kube-service.ts'
 import { addressOf } from './plan/listen.ts'
 import type { OptionValues } from '../options/option-values.ts'
 import { isWritable } from './plan/serve-plan.ts'
 import { adminListenOf } from './plan/upstream.ts'
 
 export interface Introduction {
-  readonly service: Service
+  readonly service: KubeService
   readonly address: string
   /** For people. */
   readonly etcd: string
@@ -53,7 +53,7 @@ function runsDeployments(values: OptionValues): boolean {
 export interface ToTry {
   readonly address: string
   readonly isGuarded: boolean
-  /** It has what an API server has; an aggregated one has no namespaces. */
+  /** True for the API of an API server; that of an aggregated one has no namespaces. */
   readonly isApiServer: boolean
   readonly hasPods: boolean
   readonly takesWrites: boolean
@@ -103,7 +103,11 @@ function writeCommands({ runsDeployments }: ToTry, kubectl: string): string[] {
 }
 
 /** The address of the page for people; undefined where it is not served. */
-function pageAddress(service: Service, address: string, values: OptionValues): string | undefined {
+function pageAddress(
+  service: KubeService,
+  address: string,
+  values: OptionValues,
+): string | undefined {
   const { adminPort } = service
   const admin = adminListenOf(values)
   if (admin !== undefined && adminPort !== 0) return `${addressOf(admin, adminPort)}/`
@@ -138,7 +142,7 @@ const commonGroups = [
 ]
 
 /** The number of objects of each resource, the most first, but for those that every cluster has. */
-function holdings(service: Service): Holding[] {
+function holdings(service: KubeService): Holding[] {
   const entries = service.entries()
   const { registry } = service.registry.state
   return registry

@@ -58,7 +58,7 @@ export function boundedWriter(
   }
 }
 
-export interface LogOptions {
+export interface LoggerOptions {
   readonly write: (line: string) => void
   readonly clock: Clock
   /** Messages below it are left out; it can be changed. */
@@ -67,7 +67,12 @@ export interface LogOptions {
 }
 
 /** A logger that writes a line for each message. */
-export function createLogger({ write, clock, level: first, format }: LogOptions): LevelledLogger {
+export function createLogger({
+  write,
+  clock,
+  level: first,
+  format,
+}: LoggerOptions): LevelledLogger {
   const line = format === 'json' ? json : textLine
   let lowest = first
   const at =

@@ -3,7 +3,7 @@
 
 import { CacheError, version } from '@watchglass/base'
 import { commands } from './commands.ts'
-import { type Command, type Option, variableOf } from '../options/option.ts'
+import { type CommandRow, type Option, variableOf } from '../options/option.ts'
 import type { CommandContext } from './context.ts'
 
 export async function man({ operands }: CommandContext): Promise<number> {
@@ -16,7 +16,7 @@ export async function man({ operands }: CommandContext): Promise<number> {
 
 /** watchglass(1). */
 export function manPage(): string {
-  const table: readonly (readonly [string, Command])[] = Object.entries(commands)
+  const table: readonly (readonly [string, CommandRow])[] = Object.entries(commands)
   return [
     `.TH WATCHGLASS 1 "" "Watchglass ${version}" "User Commands"`,
     '.SH NAME',

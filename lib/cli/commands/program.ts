@@ -5,10 +5,10 @@ import { resolve } from 'node:path'
 import { isSea } from 'node:sea'
 import { assetText } from '@watchglass/base'
 
-/** The script of a face thread: its file, or its text in the one executable file. */
-export function faceThreadScript(): URL | string {
-  if (isSea()) return assetText('face-thread.js')
-  return new URL('./face-thread.js', import.meta.url)
+/** The script of a worker: its file, or its text in the one executable file. */
+export function workerScript(): URL | string {
+  if (isSea()) return assetText('worker.js')
+  return new URL('./worker.js', import.meta.url)
 }
 
 /** The command line that runs this program again, before its arguments. */

@@ -101,7 +101,8 @@ function createWriter(
     : RecordingWriter.create(path, nowMs, access)
 }
 
-/** Whoever records is told at once that nothing will come. What is lost later is waited for. */
+/** Fails at once if no member of etcd answers at the start. A member that is lost later is waited
+ *  for. */
 async function checkReachable(client: GrpcClient, signal: AbortSignal): Promise<void> {
   const patience = AbortSignal.timeout(reachMs)
   const statuses = await client.status(AbortSignal.any([signal, patience]))

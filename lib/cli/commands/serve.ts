@@ -17,14 +17,14 @@ import { introduce } from './introduction.ts'
 import { type OpenClient, openEtcdClient } from './etcd-client.ts'
 import { loadRecording } from './recordings/load.ts'
 import { replayPlanOf, startReplay } from './recordings/replay-plan.ts'
-import type { ThreadsOptions } from '@watchglass/workers'
-import { faceThreadScript } from './program.ts'
-import type { ThreadOptions } from './thread-options.ts'
+import type { WorkersOptions } from '@watchglass/workers'
+import { workerScript } from './program.ts'
+import type { WorkerOptions } from './worker-options.ts'
 import { type ServePlan, startPlan, stopDelayOf } from './plan/serve-plan.ts'
 import { prefixOf, seedOf } from './plan/generated.ts'
 import { progressOnStderr } from './progress.ts'
 import { wings } from '../compose/sides.ts'
-import { Service, type ServiceOptions } from '../compose/service.ts'
+import { KubeService, type ServiceOptions } from '../compose/kube-service.ts'
 import type { WingOptions } from '../compose/service-options.ts'
 import { adminListenOf } from './plan/upstream.ts'
 
@@ -39,18 +39,18 @@ export async function serve(context: CommandContext): Promise<number> {
     else await serveEtcdOnly(context, etcdListen)
     return 0
   }
-  const threads = await threadsFor(values)
+  const workers = await workersFor(values)
   const plan = await startPlan(context)
-  const takeRoomBack = giveCollectorRoom(threads !== undefined)
+  const takeRoomBack = giveCollectorRoom(workers !== undefined)
   try {
     if (isOwnEtcd) {
-      await inEmbeddedEtcd(context, etcd => serveApi(context, withWings(plan, { threads }), etcd))
+      await inEmbeddedEtcd(context, etcd => serveApi(context, withWings(plan, { workers }), etcd))
     } else {
       const connection = etcdConnection(values)
       await inEtcd(context, connection, etcd => {
         const { onRenewed } = etcd
         const door = etcdListen && { listen: etcdListen, connection, onRenewed }
-        return serveApi(context, withWings(plan, { threads, door }), etcd)
+        return serveApi(context, withWings(plan, { workers, door }), etcd)
       })
     }
   } finally {
@@ -75,15 +75,15 @@ function requireOpenFiles(): void {
 /** Serves an embedded cluster for as long as a task takes, and says nothing. */
 export async function whileServing<T>(
   context: CommandContext,
-  task: (service: Service, address: string) => Promise<T>,
+  task: (service: KubeService, address: string) => Promise<T>,
 ): Promise<T> {
-  const threads = await threadsFor(context.values)
+  const workers = await workersFor(context.values)
   const plan = await startPlan(context)
-  const takeRoomBack = giveCollectorRoom(threads !== undefined)
+  const takeRoomBack = giveCollectorRoom(workers !== undefined)
   try {
     return await inEmbeddedEtcd(context, async ({ client }) => {
-      const { prefix, options } = withWings(plan, { threads })
-      const service = await Service.start({ ...options, etcd: { client, prefix } })
+      const { prefix, options } = withWings(plan, { workers })
+      const service = await KubeService.start({ ...options, etcd: { client, prefix } })
       try {
         return await task(service, addressOf(options.listening.listen, service.port))
       } finally {
@@ -96,18 +96,18 @@ export async function whileServing<T>(
   }
 }
 
-/** The same plan with more wings. */
+/** A plan with more wings. */
 function withWings(plan: ServePlan, more: Partial<WingOptions>): ServePlan {
   return { ...plan, options: { ...plan.options, wings: { ...plan.options.wings, ...more } } }
 }
 
-/** Face threads, unless one thread does all. */
-async function threadsFor(values: OptionValues): Promise<ThreadsOptions | undefined> {
+/** Workers, unless one thread does all. */
+async function workersFor(values: OptionValues): Promise<WorkersOptions | undefined> {
   const count = threadsOf(values)
   if (count === 1) return undefined
-  const { prepareThreads } = await wings.threads()
-  const options: ThreadOptions = { values: values.entries }
-  return prepareThreads({ count, script: faceThreadScript(), options })
+  const { prepareWorkers } = await wings.workers()
+  const options: WorkerOptions = { values: values.entries }
+  return prepareWorkers({ count, script: workerScript(), options })
 }
 
 /** The etcd that is mirrored. */
@@ -267,7 +267,7 @@ async function serveMirrored(
   etcd: MirroredEtcd,
   options: ServiceOptions,
 ): Promise<void> {
-  const service = await Service.start(options)
+  const service = await KubeService.start(options)
   const address = addressOf(options.listening.listen, service.port)
   logger.info('listening', { address })
   if (service.adminPort !== 0) {

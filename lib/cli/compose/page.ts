@@ -36,11 +36,11 @@ export interface PageParts {
   /** The metrics of the whole process. */
   readonly all: MetricsText
   readonly faults: Pick<FaultSwitch, 'counts'> | undefined
-  /** Face threads, if they serve clients. */
-  readonly threads: PageThreads | undefined
+  /** Workers, if they serve clients. */
+  readonly workers: PageWorkers | undefined
 }
 
-export interface PageThreads {
+export interface PageWorkers {
   readonly figures: readonly PageFigures[]
   onTraffic(traffic: () => Promise<Traffic>): void
 }
@@ -48,7 +48,7 @@ export interface PageThreads {
 /** The page, and what has to be started for its plots. */
 export function createPage(
   parts: PageParts,
-  { copies, threads }: Pick<WingOptions, 'copies' | 'threads'>,
+  { copies, workers }: Pick<WingOptions, 'copies' | 'workers'>,
 ): {
   readonly page: PageSource
   readonly recent: Recent
@@ -57,19 +57,19 @@ export function createPage(
   const recent = new Recent({ clock, look: () => lookAtAll(parts) })
   const ofProcess = async (): Promise<Traffic> => ({
     recent: recentFigures(recent),
-    slow: [...parts.slow.kept, ...(parts.threads?.figures ?? []).flatMap(({ slow }) => slow)],
+    slow: [...parts.slow.kept, ...(parts.workers?.figures ?? []).flatMap(({ slow }) => slow)],
     clients: clientsOfAll([
       watches.clients(),
-      ...(parts.threads?.figures ?? []).map(({ clients }) => clients),
+      ...(parts.workers?.figures ?? []).map(({ clients }) => clients),
     ]),
   })
-  parts.threads?.onTraffic(ofProcess)
+  parts.workers?.onTraffic(ofProcess)
   const page: PageSource = {
     version,
     nowMs: () => clock.wallMs(),
     startedMs: clock.wallMs(),
     metrics: () => parts.all.text(),
-    threads: copies?.count ?? threads?.count ?? 1,
+    threads: copies?.count ?? workers?.count ?? 1,
     faults: () => parts.faults?.counts ?? [],
     checks: health.readyz,
     nameOf: keyspaceNames(() => registry.state),
@@ -102,17 +102,17 @@ function recentFigures(recent: Recent): RecentFigures {
 /** The counts of all threads. What comes from etcd, the main thread alone counts. */
 function lookAtAll(parts: PageParts): Look {
   const here = lookAt(parts)
-  const threads = (parts.threads?.figures ?? []).map(({ look }) => look)
+  const others = (parts.workers?.figures ?? []).map(({ look }) => look)
   const buckets = new Map(here.buckets)
-  for (const [name, { bounds, counts }] of threads.flatMap(look => [...look.buckets])) {
+  for (const [name, { bounds, counts }] of others.flatMap(look => [...look.buckets])) {
     const known = buckets.get(name)?.counts
     buckets.set(name, { bounds, counts: counts.map((count, i) => count + (known?.[i] ?? 0)) })
   }
   const requests = new Map(here.requests)
-  for (const [source, count] of threads.flatMap(look => [...look.requests])) {
+  for (const [source, count] of others.flatMap(look => [...look.requests])) {
     requests.set(source, (requests.get(source) ?? 0) + count)
   }
-  const sent = [here, ...threads].map(({ events }) => events.get(toWatches) ?? 0)
+  const sent = [here, ...others].map(({ events }) => events.get(toWatches) ?? 0)
   const events = new Map(here.events).set(
     toWatches,
     sent.reduce((sum, count) => sum + count, 0),

@@ -15,7 +15,7 @@ import type {
   TlsFiles,
 } from '@watchglass/cache'
 import type { Resource, TokenEncryption } from '@watchglass/kube'
-import type { CopiesOptions, ThreadsOptions } from '@watchglass/workers'
+import type { CopiesOptions, WorkersOptions } from '@watchglass/workers'
 import type { UpstreamOptions } from '@watchglass/proxy'
 
 export interface ServiceOptions {
@@ -79,7 +79,7 @@ export interface ServedOptions {
   readonly tokenEncryption?: TokenEncryption | undefined
 }
 
-/** Who may read, and the record of who did. */
+/** The callers who may read, and the record of those who did. */
 export interface AccessOptions {
   /** Undefined: anyone who can connect. */
   readonly authorization?: AuthorizationOptions | undefined
@@ -91,7 +91,7 @@ export interface AccessOptions {
 export interface OperatingOptions {
   /** Listener of our own paths, beside those of clients. */
   readonly adminListen?: Listen | undefined
-  /** Whose level the admin listener can change; undefined: it cannot. */
+  /** The logger whose level the admin listener can change; undefined: it changes none. */
   readonly levelledLogger?: LevelledLogger | undefined
   /** Files whose certificates the process uses, for metrics. */
   readonly certificateFiles?: readonly CertificateFile[] | undefined
@@ -115,8 +115,8 @@ export interface WingOptions {
   readonly faults?: FaultsOptions | undefined
   /** The API server that this stands in front of. */
   readonly upstream?: UpstreamOptions | undefined
-  /** Threads that accept connections in place of this one. */
-  readonly threads?: ThreadsOptions | undefined
+  /** Workers that accept connections in place of this one. */
+  readonly workers?: WorkersOptions | undefined
   /** In such a thread: where its contents come from. */
   readonly copies?: CopiesOptions | undefined
   /** Listener of etcd's own API, and the etcd that its calls pass to. */

@@ -56,7 +56,7 @@ import type {
   ServiceOptions,
 } from './service-options.ts'
 import { type Sides, wings } from './sides.ts'
-import type { RulesOfProcess, Threads } from '@watchglass/workers'
+import type { RulesOfProcess, Workers } from '@watchglass/workers'
 import type { Front, UpstreamParts } from '@watchglass/proxy'
 
 /** With an upstream, what is excluded is known all the same: it passes. */
@@ -154,11 +154,11 @@ export function listenForAdmin(
 export function createFaults(
   { FaultControl: Loaded }: Sides,
   { wings: { faults, copies } = {}, etcd: { client }, clock = systemClock, logger }: ServiceOptions,
-  { counts, threads }: { readonly counts: FaultCounts; readonly threads: Threads | undefined },
+  { counts, workers }: { readonly counts: FaultCounts; readonly workers: Workers | undefined },
 ): ServiceFaults | undefined {
   if (faults === undefined) return undefined
   const compact = copies === undefined ? (): Promise<Revision> => compactNow(client) : undefined
-  const passOn = threads && ((given: RulesOfProcess): Promise<void> => threads.passFaults(given))
+  const passOn = workers && ((given: RulesOfProcess): Promise<void> => workers.passFaults(given))
   const onMet = (type: FaultType): void => counts.met(type)
   const options = { ...faults, compact, passOn, onMet, clock, logger }
   return new ServiceFaults({
@@ -216,13 +216,13 @@ interface Watched {
   readonly memory: { readonly figures: MemoryFigures } | undefined
   readonly authorizer: Authorizer | undefined
   readonly health: Health
-  readonly threads: Threads | undefined
+  readonly workers: Workers | undefined
 }
 
 /** Shows what there is. */
 export function watchAll(metrics: Metrics, shown: Watched, options: ServiceOptions): void {
   const { segments, sizes, mirrors, watches, upstreamSide, memory, authorizer, health } = shown
-  const { threads } = shown
+  const { workers } = shown
   const keyspaces = (): readonly KeyspaceFacts[] =>
     mirrors.statuses().map(status => ({ ...status, bytes: sizes.bytesOf(status.name as Key) }))
   if (memory !== undefined) metrics.watchMemory(() => memory.figures)
@@ -240,7 +240,7 @@ export function watchAll(metrics: Metrics, shown: Watched, options: ServiceOptio
     resourceOf,
   })
   metrics.watchReviews(() => authorizer?.underWay ?? 0)
-  metrics.watchSegments(threads?.sharedSegments ?? segments)
+  metrics.watchSegments(workers?.sharedSegments ?? segments)
   metrics.watchSlabs(heldSlabBytes)
   metrics.watchWatches(() => watches.figures)
   metrics.watchWaitingReads(() => mirrors.waitingReads)

@@ -21,7 +21,7 @@ import type * as embedded from '@watchglass/etcd-server/embedded'
 import type * as upstreamSide from '@watchglass/proxy/front'
 import type * as upstreamServers from '@watchglass/proxy/upstream/connect'
 import type * as upstreamFailure from '@watchglass/proxy/upstream/failure'
-import type * as threads from '@watchglass/workers/threads'
+import type * as workers from '@watchglass/workers/workers'
 import type { WingOptions } from './service-options.ts'
 
 /** Loads a part of a wing. */
@@ -53,7 +53,7 @@ export const wings = {
   upstreamFailure: (): Promise<typeof upstreamFailure> =>
     import('@watchglass/proxy/upstream/failure'),
   // threads
-  threads: (): Promise<typeof threads> => import('@watchglass/workers/threads'),
+  workers: (): Promise<typeof workers> => import('@watchglass/workers/workers'),
   // door
   etcdDoor: (): Promise<typeof etcdDoor> => import('@watchglass/etcd-server/etcd-door'),
   embedded: (): Promise<typeof embedded> => import('@watchglass/etcd-server/embedded'),
@@ -62,24 +62,24 @@ export const wings = {
 /** The wings that a service with some options has; undefined where it does not have one. */
 export interface Sides {
   readonly createWriteSide: typeof writeSide.createWriteSide | undefined
-  readonly Threads: typeof threads.Threads | undefined
+  readonly Workers: typeof workers.Workers | undefined
   readonly Front: typeof upstreamSide.Front | undefined
   /** Undefined as long as there are no rules (`faults.ts`). */
   readonly FaultControl: typeof faultControl.FaultControl | undefined
 }
 
 export async function loadSides(asked: WingOptions = {}): Promise<Sides> {
-  const { writes, threads, upstream, faults } = asked
+  const { writes, workers, upstream, faults } = asked
   const hasRules = faults !== undefined && faults.rules.length > 0
   const [cluster, front, several, rules] = await Promise.all([
     writes === undefined ? undefined : wings.writeSide(),
     upstream === undefined ? undefined : wings.upstreamSide(),
-    threads === undefined ? undefined : wings.threads(),
+    workers === undefined ? undefined : wings.workers(),
     hasRules ? wings.faults() : undefined,
   ])
   return {
     createWriteSide: cluster?.createWriteSide,
-    Threads: several?.Threads,
+    Workers: several?.Workers,
     Front: front?.Front,
     FaultControl: rules?.FaultControl,
   }

@@ -18,7 +18,7 @@ export class OptionValues {
     return this.#values.get(name) ?? []
   }
 
-  /** The same with other values of one option. */
+  /** A copy with other values of one option. */
   with(name: string, values: readonly string[]): OptionValues {
     return new OptionValues(new Map([...this.#values, [name, values]]))
   }

@@ -1,6 +1,6 @@
 /** The types of the table in commands.ts: a command and an option. */
 
-export interface Command {
+export interface CommandRow {
   /** The arguments after the command's name, beside options. */
   readonly operands: string
   /** The operands are another command with options of its own: ours end where it begins. */

@@ -11,12 +11,12 @@ export interface FaultsOptions {
   /** As they are written (`rule.ts`). */
   readonly rules: readonly string[]
   readonly seed: number
-  /** In a face thread: see `Faults`. */
+  /** In a worker: see `Faults`. */
   readonly memory?: SharedArrayBuffer | undefined
 }
 
 export interface FaultControlOptions extends FaultsOptions {
-  /** Compacts etcd at the newest revision; undefined in a face thread. */
+  /** Compacts etcd at the newest revision; undefined in a worker. */
   readonly compact: (() => Promise<Revision>) | undefined
   /** Resolves when all other threads have the new rules. */
   readonly passOn?: ((faults: Faults) => Promise<void>) | undefined

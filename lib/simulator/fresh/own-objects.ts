@@ -35,7 +35,7 @@ const serviceAddress = '10.96.0.1'
 const leaseSeconds = 3600
 
 export function ownObjects(facts: OwnFacts): readonly NewObject[] {
-  // Zero is a port that is not chosen yet, as face threads have it.
+  // Zero is a port that is not chosen yet, as workers have it.
   const port = Number(/:(\d+)$/.exec(facts.address)?.[1] ?? 0) || 443
   return [
     {

@@ -1,7 +1,7 @@
 /** In the main thread: which encoded leaves are kept, under one budget for all threads.
  *
  *  ```
- *  face thread            main thread                 other face threads
+ *  worker            main thread                 other workers
  *  encodes, finds it  ──▶ made ─▶ a slot         ──▶  kept: found from now on
  *                     ◀── placed
  *  finds it no more   ◀── dropped, in order after  ──▶ found no more
@@ -26,11 +26,11 @@ export interface LedgerOptions {
   readonly slots: number
   /** Periods without use after which a segment is dropped. */
   readonly periodsKept: number
-  /** So many bytes are not held here any more. */
+  /** Called with the bytes that are no longer held here. */
   readonly onReleased: (bytes: number) => void
 }
 
-/** A face thread that is told. */
+/** A worker that is told. */
 export type TellShelf = (message: ToShelf) => void
 
 interface Entry {

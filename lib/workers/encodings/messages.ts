@@ -10,7 +10,7 @@ export type ToLedger = {
   readonly segments: readonly { readonly id: number; readonly memory: SharedArrayBuffer }[]
 }
 
-/** To a face thread. */
+/** To a worker. */
 export type ToShelf =
   /** Others have encoded leaves; they are kept in these slots. */
   | {

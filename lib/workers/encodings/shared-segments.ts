@@ -1,4 +1,4 @@
-/** Encoded objects that all face threads share: the side of the main thread, and that of a face
+/** Encoded objects that all workers share: the side of the main thread, and that of a face
  *  thread. */
 
 import { type Clock, repeat } from '@watchglass/base'
@@ -7,7 +7,7 @@ import type { ToLedger, ToShelf } from './messages.ts'
 import { createPlaceOf } from './shared-segment.ts'
 import { SegmentShelf } from './shelf.ts'
 import { SegmentUsage } from './usage.ts'
-import type { FaceThread, ThreadWork } from '../process/face-thread.ts'
+import type { WorkerThread, SharedWork } from '../process/worker-thread.ts'
 import { ReleasedMemory, segmentsMaxBytes } from '@watchglass/cache'
 
 /** Whole lists and pages are shared. The rest is for what each thread keeps for itself: single
@@ -21,7 +21,7 @@ const periodsKept = 300
  *  which takes a millisecond. */
 const slots = 32_768
 
-/** The shared memory that a face thread is given at its start. */
+/** The shared memory that a worker is given at its start. */
 export interface SharedUsage {
   readonly memory: SharedArrayBuffer
   readonly maxBytes: number
@@ -51,20 +51,23 @@ export class SharedSegmentsOfProcess {
   }
 
   /** A thread has begun. */
-  attach(tell: (news: unknown) => void): ThreadWork {
+  attach(tell: (news: unknown) => void): SharedWork {
     const tellShelf = (message: ToShelf): void => tell(message)
     const detach = this.ledger.attach(tellShelf)
     return { take: news => this.ledger.take(news as ToLedger, tellShelf), end: detach }
   }
 }
 
-/** The bytes that a face thread may keep for itself. */
+/** The bytes that a worker may keep for itself. */
 export function ownSegmentsMaxBytes(count: number, shares: boolean): number {
   return Math.floor((segmentsMaxBytes * (shares ? 1 - sharedShare : 1)) / count)
 }
 
-/** In a face thread. */
-export function shareSegments(thread: FaceThread, { memory, maxBytes }: SharedUsage): SegmentShelf {
+/** In a worker. */
+export function shareSegments(
+  thread: WorkerThread,
+  { memory, maxBytes }: SharedUsage,
+): SegmentShelf {
   const released = new ReleasedMemory()
   const shelf = new SegmentShelf({
     placeOf: createPlaceOf(bytes => thread.slabOf(bytes)),

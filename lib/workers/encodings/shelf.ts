@@ -1,4 +1,4 @@
-/** In a face thread: the encoded leaves that all threads share.
+/** In a worker: the encoded leaves that all threads share.
  *
  *  What this thread encodes is there at once, and told to the main thread, which passes it on
  *  (ledger.ts). Once all messages have come, the shelves of all threads hold what the ledger holds.
@@ -16,7 +16,7 @@ export interface ShelfOptions {
   readonly tell: (message: ToLedger) => void
   /** Calls the task a little later. */
   readonly soon: (task: () => void) => void
-  /** So many bytes are not held here any more. */
+  /** Called with the bytes that are no longer held here. */
   readonly onReleased: (bytes: number) => void
 }
 

@@ -9,7 +9,7 @@ import {
   type TallyName,
   tallyNames,
 } from '@watchglass/cache'
-import { createTallyMemory, forgetThread, SharedTally } from './shared-tally.ts'
+import { createTallyMemory, forgetWorker, SharedTally } from './shared-tally.ts'
 
 /** Can be sent to threads. */
 export interface ProcessLimits {
@@ -28,7 +28,7 @@ export function createLimits(threads: number, random: Random): ProcessLimits {
   }
 }
 
-/** In a thread, before any request. Threads are numbered from 0 on. */
+/** In a thread, before any request. Workers are numbered from 0 on. */
 export function joinLimits({ salt, seed, tallies }: ProcessLimits, thread: number): CreateTally {
   adoptSalt(salt)
   return (name, perUser, max) => {
@@ -39,5 +39,5 @@ export function joinLimits({ salt, seed, tallies }: ProcessLimits, thread: numbe
 
 /** A thread has died: what it had taken is free. */
 export function giveBack({ tallies }: ProcessLimits, thread: number): void {
-  for (const name of tallyNames) forgetThread(tallies[name], thread)
+  for (const name of tallyNames) forgetWorker(tallies[name], thread)
 }

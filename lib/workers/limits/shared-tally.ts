@@ -28,7 +28,7 @@ export function createTallyMemory(threads: number): SharedArrayBuffer {
 }
 
 /** A thread has died. */
-export function forgetThread(memory: SharedArrayBuffer, thread: number): void {
+export function forgetWorker(memory: SharedArrayBuffer, thread: number): void {
   const words = new Uint32Array(memory)
   const start = thread * wordsOfThread
   for (let at = start; at < start + wordsOfThread; at++) Atomics.store(words, at, 0)

@@ -1,4 +1,4 @@
-/** The questions of a face thread that still wait: in the main thread, which sleeps between
+/** The questions of a worker that still wait: in the main thread, which sleeps between
  *  questions. So little code is run for each, and no closure or shape is made: what V8 has to look
  *  up is not in the processor's caches. */
 
@@ -11,7 +11,7 @@ import {
 } from '@watchglass/cache'
 
 /** The thread that asks. */
-export interface AskingThread {
+export interface AskingWorker {
   /** etcd had this revision after the question had come. */
   probed(asked: AskedRevision, revision: Revision): void
   /** A probe has failed; or it `isOver`, because no read waits for so long. */
@@ -31,9 +31,9 @@ export abstract class Asking extends Perishable {
 export class AskedRevision extends Asking implements RevisionAsker {
   readonly mirror: number
   readonly id: number
-  readonly #thread: AskingThread
+  readonly #thread: AskingWorker
 
-  constructor(thread: AskingThread, mirror: number, id: number) {
+  constructor(thread: AskingWorker, mirror: number, id: number) {
     super()
     this.#thread = thread
     this.mirror = mirror
@@ -57,10 +57,10 @@ export class AskedRevision extends Asking implements RevisionAsker {
 export class AwaitedRevision extends Asking implements ProgressWaiter {
   readonly awaited: Revision
   readonly sequence = 0
-  readonly #thread: AskingThread
+  readonly #thread: AskingWorker
   readonly #progress: Progress
 
-  constructor(thread: AskingThread, progress: Progress, awaited: Revision) {
+  constructor(thread: AskingWorker, progress: Progress, awaited: Revision) {
     super()
     this.#thread = thread
     this.#progress = progress

@@ -1,17 +1,17 @@
-/** Calls of etcd for a face thread, in the main thread. */
+/** Calls of etcd for a worker, in the main thread. */
 
 import { CacheError } from '@watchglass/base'
 import type { Client, OperationResult, RangeResponse } from '@watchglass/etcd'
 import type { KeyValue } from '@watchglass/store'
 import { EntryWriter } from './entries.ts'
 import {
-  type Answer,
+  type AnswerMessage,
   type CallMessage,
   type EntriesMessage,
   messageOfFailure,
-  type OperationMessage,
-  type RangeMessage,
-  type ResultMessage,
+  type RemoteOperation,
+  type RemoteRange,
+  type RemoteResult,
 } from './messages.ts'
 import { RecordWriter } from './record.ts'
 
@@ -20,10 +20,10 @@ const callsMax = 2_000
 
 export class Calls {
   readonly #clients: readonly Client[]
-  readonly #send: (answer: Answer) => void
+  readonly #send: (answer: AnswerMessage) => void
   readonly #underWay = new Map<number, AbortController>()
 
-  constructor(clients: readonly Client[], send: (answer: Answer) => void) {
+  constructor(clients: readonly Client[], send: (answer: AnswerMessage) => void) {
     this.#clients = clients
     this.#send = send
   }
@@ -55,7 +55,7 @@ export class Calls {
     for (const call of this.#underWay.values()) call.abort()
   }
 
-  async #call(number: number, call: CallMessage, signal: AbortSignal): Promise<ResultMessage> {
+  async #call(number: number, call: CallMessage, signal: AbortSignal): Promise<RemoteResult> {
     const client = this.#clients[number]
     if (client === undefined) throw new CacheError('invalid_request', `no etcd ${number}`)
     if (call.method === 'range') {
@@ -77,11 +77,11 @@ export function messageOfEntries(entries: readonly KeyValue[]): EntriesMessage {
   return { bytes: new Uint8Array(writer.record.bytes), count: entries.length }
 }
 
-function messageOfRange({ entries, ...rest }: RangeResponse): RangeMessage {
+function messageOfRange({ entries, ...rest }: RangeResponse): RemoteRange {
   return { ...rest, entries: messageOfEntries(entries) }
 }
 
-function messageOfOperation(result: OperationResult): OperationMessage {
+function messageOfOperation(result: OperationResult): RemoteOperation {
   return result.type === 'range'
     ? { type: 'range', response: messageOfRange(result.response) }
     : result

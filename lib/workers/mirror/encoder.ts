@@ -1,4 +1,4 @@
-/** Writes the records for face threads. What several threads are told is written once: the record
+/** Writes the records for workers. What several threads are told is written once: the record
  *  of the last batches and of the last part of a snapshot are kept until the next ones. */
 
 import type { Revision } from '@watchglass/base'

@@ -1,4 +1,4 @@
-/** The facts that face threads are told beside contents: the kinds of records, states and reasons
+/** The facts that workers are told beside contents: the kinds of records, states and reasons
  *  as numbers, and what a thread is told at its start. */
 
 import type { KeyRange } from '@watchglass/base'
@@ -15,7 +15,7 @@ export const recordKinds = {
   cleared: 4,
   /** A part of a keyspace's contents at one revision. */
   entries: 5,
-  /** These were all: they replace what was there. */
+  /** The last entries of the contents have come: they replace the earlier contents. */
   restored: 6,
   /** All changes of one revision. */
   batch: 7,
@@ -44,7 +44,7 @@ export const reasons: readonly ResetReason[] = ['restored', 'distrusted', 'new e
 
 export const trusts: readonly ProgressTrust[] = ['unknown', 'trusted', 'old version', 'unanswered']
 
-/** The mirrors that a face thread has copies of: the ranges of the feeds of each. Feeds are
+/** The mirrors that a worker has copies of: the ranges of the feeds of each. Feeds are
  *  numbered through. */
 export type MirrorLayout = readonly (readonly KeyRange[])[]
 

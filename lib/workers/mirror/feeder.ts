@@ -1,4 +1,4 @@
-/** Keeps one face thread's copy of the mirrors equal to them.
+/** Keeps one worker's copy of the mirrors equal to them.
  *
  *  Nothing is queued beside the ring. The feeder remembers what the thread has been told, and tells
  *  it what has changed since: of a keyspace that is a revision in the history, as for a watcher.
@@ -20,8 +20,8 @@ import type { Encoded, Encoder, ProgressFacts } from './encoder.ts'
 import type { RingWriter } from './ring.ts'
 import type { SlabNames } from './slabs.ts'
 
-/** The way to a face thread. */
-export interface ThreadLink {
+/** The way to a worker. */
+export interface RingLink {
   readonly ring: RingWriter
   sendSlab(id: number, memory: SharedArrayBuffer): void
   /** Sends a record that is too long for the ring. */
@@ -38,7 +38,7 @@ export interface NumberedFeed {
 }
 
 export interface FeederOptions {
-  readonly link: ThreadLink
+  readonly link: RingLink
   readonly encoder: Encoder
   readonly names: SlabNames
   readonly mirrors: readonly Mirror[]
@@ -53,10 +53,10 @@ interface Told {
   state: KeyspaceState
   /** Which contents it has, or is being given. */
   contents: number
-  /** It has the contents at this revision; undefined while it has none, or is being given
-   *  others. */
+  /** The revision of the contents that the worker has; undefined while it has none, or is being
+   *  given others. */
   position: Revision | undefined
-  /** It has some contents. */
+  /** The worker has some contents. */
   hasContents: boolean
   snapshot: SnapshotWalk | undefined
   /** Entries whose values have another place than it knows. */

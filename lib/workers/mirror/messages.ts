@@ -1,4 +1,4 @@
-/** The questions of a face thread to the thread with the mirrors, and the answers. Records in the
+/** The questions of a worker to the thread with the mirrors, and the answers. Records in the
  *  ring are for what all threads must know; messages are for what one asks. */
 
 import { CacheError, type ErrorCode, type KeyRange, type Revision } from '@watchglass/base'
@@ -13,7 +13,7 @@ import type {
 import type { RangePage } from '@watchglass/cache'
 
 /** To the thread with the mirrors. */
-export type Question =
+export type QuestionMessage =
   /** etcd's current revision is needed, for reads that wait. */
   | { readonly type: 'probe'; readonly mirror: number; readonly id: number }
   /** A read waits for a revision of a feed. */
@@ -43,8 +43,8 @@ export type Question =
   | { readonly type: 'abandon-call'; readonly id: number }
 
 /** From the thread with the mirrors. */
-export type Answer =
-  /** There are records in the ring. */
+export type AnswerMessage =
+  /** Records lie in the ring. */
   | { readonly type: 'wake' }
   | {
       readonly type: 'probed'
@@ -59,13 +59,13 @@ export type Answer =
       readonly mirror: number
       readonly id: number
       readonly failure: FailureMessage | undefined
-      /** There is none: no read waits for so long. */
+      /** The main thread has given up: no read waits for so long. */
       readonly isOver: boolean
     }
   /** A page of a read; undefined after the last one. */
   | { readonly type: 'page'; readonly id: number; readonly page: PageMessage | undefined }
   | { readonly type: 'read-failed'; readonly id: number; readonly failure: FailureMessage }
-  | { readonly type: 'called'; readonly id: number; readonly result: ResultMessage }
+  | { readonly type: 'called'; readonly id: number; readonly result: RemoteResult }
   | { readonly type: 'call-failed'; readonly id: number; readonly failure: FailureMessage }
 
 export type CallMessage =
@@ -73,21 +73,21 @@ export type CallMessage =
   | { readonly method: 'txn'; readonly request: TxnRequest }
   | { readonly method: 'grantLease'; readonly ttlSeconds: number; readonly id: bigint }
 
-export type ResultMessage =
-  | { readonly method: 'range'; readonly response: RangeMessage }
+export type RemoteResult =
+  | { readonly method: 'range'; readonly response: RemoteRange }
   | { readonly method: 'grantLease'; readonly lease: Lease }
   | {
       readonly method: 'txn'
       readonly response: Omit<TxnResponse, 'results'> & {
-        readonly results: readonly OperationMessage[]
+        readonly results: readonly RemoteOperation[]
       }
     }
 
-export type OperationMessage =
+export type RemoteOperation =
   | Exclude<OperationResult, { type: 'range' }>
-  | { readonly type: 'range'; readonly response: RangeMessage }
+  | { readonly type: 'range'; readonly response: RemoteRange }
 
-export interface RangeMessage extends Omit<RangeResponse, 'entries'> {
+export interface RemoteRange extends Omit<RangeResponse, 'entries'> {
   readonly entries: EntriesMessage
 }
 

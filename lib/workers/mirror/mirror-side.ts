@@ -1,4 +1,4 @@
-/** The side of the mirrors: feeds the face threads, and answers what they ask. It never waits for a
+/** The side of the mirrors: feeds the workers, and answers what they ask. It never waits for a
  *  thread. */
 
 import { CacheError, type Clock, type Revision, Slice } from '@watchglass/base'
@@ -11,12 +11,17 @@ import {
   type RangePage,
 } from '@watchglass/cache'
 import type { KeyValue } from '@watchglass/store'
-import { AskedRevision, type Asking, type AskingThread, AwaitedRevision } from './asking.ts'
+import { AskedRevision, type Asking, type AskingWorker, AwaitedRevision } from './asking.ts'
 import { Calls, messageOfEntries } from './calls.ts'
 import { Encoder } from './encoder.ts'
 import type { MirrorLayout } from './facts.ts'
-import { Feeder, type NumberedFeed, type ThreadLink } from './feeder.ts'
-import { type Answer, messageOfFailure, type PageMessage, type Question } from './messages.ts'
+import { Feeder, type NumberedFeed, type RingLink } from './feeder.ts'
+import {
+  type AnswerMessage,
+  messageOfFailure,
+  type PageMessage,
+  type QuestionMessage,
+} from './messages.ts'
 import { createSeenRevisions, SeenRevisions } from './seen-revisions.ts'
 import { SlabNames } from './slabs.ts'
 
@@ -32,13 +37,13 @@ export interface MirrorSideOptions {
 }
 
 /** The way to a thread and back. */
-export interface FaceLink extends ThreadLink {
-  send(answer: Answer): void
+export interface WorkerLink extends RingLink {
+  send(answer: AnswerMessage): void
 }
 
 /** A thread that is fed. */
-export interface FedThread {
-  ask(question: Question): void
+export interface FedWorker {
+  ask(question: QuestionMessage): void
   /** The thread has ended. */
   end(): void
 }
@@ -75,7 +80,7 @@ export class MirrorSide {
   }
 
   /** Feeds a thread from now on. */
-  attach(link: FaceLink): FedThread {
+  attach(link: WorkerLink): FedWorker {
     const feeder = new Feeder({
       link,
       encoder: this.#encoder,
@@ -154,24 +159,24 @@ export class MirrorSide {
   }
 }
 
-interface ThreadOptions extends MirrorSideOptions {
-  readonly link: FaceLink
+interface WorkerOptions extends MirrorSideOptions {
+  readonly link: WorkerLink
   readonly feeder: Feeder
   readonly all: readonly Mirror[]
   readonly feeds: readonly NumberedFeed[]
 }
 
-class Thread implements AskingThread {
+class Thread implements AskingWorker {
   readonly feeder: Feeder
-  readonly #link: FaceLink
-  readonly #options: ThreadOptions
+  readonly #link: WorkerLink
+  readonly #options: WorkerOptions
   readonly #asking: DeadlineList<Asking>
   readonly #reads = new Map<number, DirectRead>()
   readonly #calls: Calls
   #isFeeding = false
   #isEnded = false
 
-  constructor(options: ThreadOptions) {
+  constructor(options: WorkerOptions) {
     this.feeder = options.feeder
     this.#link = options.link
     this.#options = options
@@ -204,7 +209,7 @@ class Thread implements AskingThread {
     this.#calls.end()
   }
 
-  take(question: Question): void {
+  take(question: QuestionMessage): void {
     if (this.#isEnded) return
     switch (question.type) {
       case 'probe':
@@ -306,7 +311,7 @@ class DirectRead {
   readonly #pages: () => AsyncIterator<RangePage>
   #open: AsyncIterator<RangePage> | undefined = undefined
 
-  constructor(mirrors: MirrorSet, question: Extract<Question, { type: 'read' }>) {
+  constructor(mirrors: MirrorSet, question: Extract<QuestionMessage, { type: 'read' }>) {
     const { signal } = this.#abandoned
     this.#pages = () =>
       mirrors.readDirectly(question.keyspace, { ...question, signal })[Symbol.asyncIterator]()

@@ -1,4 +1,4 @@
-/** The figures that a face thread tells the main thread for the page. */
+/** The figures that a worker tells the main thread for the page. */
 
 import type { Look, SlowRequest, WatchingClient } from '@watchglass/cache'
 

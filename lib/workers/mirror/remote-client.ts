@@ -1,19 +1,19 @@
-/** etcd for a face thread: ranges, transactions and their leases, which the main thread passes on
+/** etcd for a worker: ranges, transactions and their leases, which the main thread passes on
  *  with its own connection. Everything else that a client can do is the main thread's alone. */
 
 import { CacheError } from '@watchglass/base'
 import type { Client, OperationResult, RangeResponse, TxnResponse } from '@watchglass/etcd'
-import type { Ask } from './face-feed.ts'
+import type { Ask } from './worker-feed.ts'
 import {
-  type Answer,
+  type AnswerMessage,
   type CallMessage,
   failureOfMessage,
-  type RangeMessage,
-  type ResultMessage,
+  type RemoteRange,
+  type RemoteResult,
 } from './messages.ts'
 import { entriesOfMessage } from './remote-reads.ts'
 
-type CallAnswer = Extract<Answer, { type: 'called' | 'call-failed' }>
+type CallAnswer = Extract<AnswerMessage, { type: 'called' | 'call-failed' }>
 
 export class RemoteClients {
   readonly #ask: Ask
@@ -57,7 +57,7 @@ export class RemoteClients {
     waiting?.(answer)
   }
 
-  #call(client: number, call: CallMessage, signal?: AbortSignal): Promise<ResultMessage> {
+  #call(client: number, call: CallMessage, signal?: AbortSignal): Promise<RemoteResult> {
     const id = ++this.#lastId
     return new Promise((resolve, reject) => {
       if (signal?.aborted === true) {
@@ -80,13 +80,13 @@ export class RemoteClients {
   }
 }
 
-function rangeOfMessage({ entries, ...rest }: RangeMessage): RangeResponse {
+function rangeOfMessage({ entries, ...rest }: RemoteRange): RangeResponse {
   return { ...rest, entries: entriesOfMessage(entries) }
 }
 
 function txnOfMessage({
   response: { results, ...rest },
-}: Extract<ResultMessage, { method: 'txn' }>): TxnResponse {
+}: Extract<RemoteResult, { method: 'txn' }>): TxnResponse {
   return {
     ...rest,
     results: results.map((result): OperationResult =>

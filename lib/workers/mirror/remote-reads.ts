@@ -1,16 +1,16 @@
-/** Reads of etcd itself by a face thread: the thread with the mirrors reads the pages, one at a
+/** Reads of etcd itself by a worker: the thread with the mirrors reads the pages, one at a
  *  time. */
 
 import { CacheError } from '@watchglass/base'
 import type { DirectReadRequest, RangePage } from '@watchglass/cache'
 import type { KeyValue } from '@watchglass/store'
 import { EntryReader } from './entries.ts'
-import type { Ask } from './face-feed.ts'
-import { type Answer, type EntriesMessage, failureOfMessage } from './messages.ts'
+import type { Ask } from './worker-feed.ts'
+import { type AnswerMessage, type EntriesMessage, failureOfMessage } from './messages.ts'
 import { RecordReader } from './record.ts'
 import { SlabShelf } from './slabs.ts'
 
-type PageAnswer = Extract<Answer, { type: 'page' | 'read-failed' }>
+type PageAnswer = Extract<AnswerMessage, { type: 'page' | 'read-failed' }>
 
 export class RemoteReads {
   readonly #ask: Ask

@@ -41,7 +41,7 @@ export class SlabNames {
   }
 }
 
-/** In a face thread: the slabs by their numbers. */
+/** In a worker: the slabs by their numbers. */
 export class SlabShelf {
   readonly #slabs = new Map<number, Buffer>()
   readonly #ids = new WeakMap<Uint8Array, number>()

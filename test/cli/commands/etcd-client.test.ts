@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { openEtcdClient } from '../../../lib/cli/commands/etcd-client.ts'
 import { etcdConnection } from '../../../lib/cli/commands/plan/etcd-connection.ts'
-import { load } from '../../../lib/cli/commands/load.ts'
+import { load } from '../../../lib/cli/commands/command-line.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { silentLogger } from '../../support/silent-logger.ts'
 

@@ -4,7 +4,10 @@ import t, { type Test } from 'tap'
 import { allKeys, textFromKey } from '../../../lib/base/keys.ts'
 import type { Clock } from '../../../lib/base/clock.ts'
 import type { Client } from '../../../lib/etcd/client.ts'
-import { parseSpeed, Replay } from '../../../lib/cli/commands/recordings/replay.ts'
+import {
+  parseSpeed,
+  RecordingReplay,
+} from '../../../lib/cli/commands/recordings/recording-replay.ts'
 import { systemClock } from '../../../lib/cache/ops/system.ts'
 import { createTestEngine } from '../../support/etcd/test-engine.ts'
 
@@ -77,7 +80,7 @@ t.test(
     const client = createTestEngine(t).client
     const clock = new HurriedClock()
     const moved: number[] = []
-    const replay = new Replay({
+    const replay = new RecordingReplay({
       path: recording(t),
       speed: parseSpeed('2x'),
       isLooped: false,
@@ -106,7 +109,7 @@ t.test('what there is at first is written in transactions that etcd takes', asyn
   const lines = ['/a', '/b', '/c'].map(key => line(10, key, { created: 4, value }))
   writeFileSync(path, `${lines.join('\n')}\n`)
   const client = createTestEngine(t).client
-  const replay = new Replay({
+  const replay = new RecordingReplay({
     path,
     speed: parseSpeed('max'),
     isLooped: false,
@@ -124,7 +127,7 @@ t.test('a loop begins each round with what there was at first', async t => {
   const client = createTestEngine(t).client
   const stop = new AbortController()
   const rounds: string[][] = []
-  const replay = new Replay({
+  const replay = new RecordingReplay({
     path: recording(t, false).toString(),
     speed: parseSpeed('max'),
     isLooped: true,
@@ -144,7 +147,7 @@ t.test('a loop begins each round with what there was at first', async t => {
 })
 
 t.test('a recording without times has no speed of its own', async t => {
-  const replay = new Replay({
+  const replay = new RecordingReplay({
     path: recording(t, false),
     speed: parseSpeed('1x'),
     isLooped: false,

@@ -4,7 +4,7 @@
 import { silentLogger } from '../../support/silent-logger.ts'
 import { singleKey } from '../../../lib/base/keys.ts'
 import { createRandom } from '../../../lib/base/random.ts'
-import { Service } from '../../../lib/cli/compose/service.ts'
+import { KubeService } from '../../../lib/cli/compose/kube-service.ts'
 import type { Operation } from '../../../lib/etcd/client.ts'
 import { EngineClient } from '../../../lib/etcd-server/engine/client.ts'
 import { Engine } from '../../../lib/etcd-server/engine/engine.ts'
@@ -35,7 +35,7 @@ const cluster = new Cluster({
   prefix: '/registry',
 })
 for (const change of cluster.objects()) await write([change])
-const service = await Service.start({
+const service = await KubeService.start({
   etcd: { client: new EngineClient({ engine, network }), prefix: '/registry' },
   listening: { listen: { protocol: 'http', host: '127.0.0.1', port: 0 } },
   logger: silentLogger,

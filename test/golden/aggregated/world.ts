@@ -4,7 +4,7 @@
 import type { Test } from 'tap'
 import { createRandom } from '../../../lib/base/random.ts'
 import { serviceOptions } from '../../support/http/service-options.ts'
-import { Service } from '../../../lib/cli/compose/service.ts'
+import { KubeService } from '../../../lib/cli/compose/kube-service.ts'
 import { EngineClient } from '../../../lib/etcd-server/engine/client.ts'
 import { Engine } from '../../../lib/etcd-server/engine/engine.ts'
 import { DirectNetwork } from '../../../lib/etcd-server/engine/network.ts'
@@ -22,7 +22,7 @@ import { moment } from '../../support/http/moment.ts'
 import { patient } from '../../support/patience.ts'
 
 export interface World {
-  readonly service: Service
+  readonly service: KubeService
   readonly server: WardleServer
   readonly writer: RecordedWriter
   readonly clock: Served['clock']
@@ -61,7 +61,7 @@ export async function startWorld(
   }
   const timeouts = defaultUpstreamTimeouts
   const url = new URL(server.url)
-  const service = await Service.start(
+  const service = await KubeService.start(
     serviceOptions({
       client: new EngineClient({ engine, network }),
       clock,

@@ -7,7 +7,7 @@
 
 import { request } from 'node:https'
 import { parseArgs } from 'node:util'
-import { Service } from '../../../lib/cli/compose/service.ts'
+import { KubeService } from '../../../lib/cli/compose/kube-service.ts'
 import { GrpcClient } from '../../../lib/etcd/grpc/client.ts'
 import { serviceOptions } from '../../support/http/service-options.ts'
 
@@ -17,7 +17,7 @@ const { values } = parseArgs({
 })
 const port = Number(values['secure-port'])
 const client = new GrpcClient({ endpoints: String(values['etcd-servers']).split(',') })
-const service = await Service.start(
+const service = await KubeService.start(
   serviceOptions({
     client,
     isWritable: true,

@@ -5,7 +5,7 @@
 import t, { type Test } from 'tap'
 import { createRandom } from '../../../lib/base/random.ts'
 import { schemaOf } from '../../../lib/codec/schema/schema.ts'
-import type { Service } from '../../../lib/cli/compose/service.ts'
+import type { KubeService } from '../../../lib/cli/compose/kube-service.ts'
 import { EngineClient } from '../../../lib/etcd-server/engine/client.ts'
 import { Engine } from '../../../lib/etcd-server/engine/engine.ts'
 import { DirectNetwork } from '../../../lib/etcd-server/engine/network.ts'
@@ -38,7 +38,7 @@ const reads = recording
   .filter(({ accept }) => !accept.includes('yaml') && !accept.includes('v1beta1'))
 
 interface Mixed {
-  readonly service: Service
+  readonly service: KubeService
   readonly older: TestUpstream
   readonly newer: TestUpstream
   /** Behind the address: each connection leads to the next one. */

@@ -7,7 +7,7 @@ import * as http2 from 'node:http2'
 import type { Test } from 'tap'
 import type { Clock } from '../../../lib/base/clock.ts'
 import { createRandom } from '../../../lib/base/random.ts'
-import { Service } from '../../../lib/cli/compose/service.ts'
+import { KubeService } from '../../../lib/cli/compose/kube-service.ts'
 import type { Client } from '../../../lib/etcd/client.ts'
 import { EngineClient } from '../../../lib/etcd-server/engine/client.ts'
 import { Engine } from '../../../lib/etcd-server/engine/engine.ts'
@@ -19,7 +19,7 @@ import { serviceOptions, type TestOptions } from './service-options.ts'
 
 export interface Served {
   readonly client: Client
-  readonly service: Service
+  readonly service: KubeService
   /** The wall clock of the service stands still where the test says; it is the real one
    *  otherwise. */
   readonly clock: Clock & { stoppedAtMs: number | undefined }
@@ -37,7 +37,7 @@ export async function startServed(t: Test, options: TestOptions = {}): Promise<S
     wallMs: () => clock.stoppedAtMs ?? systemClock.wallMs(),
   }
   const own = { client: new EngineClient({ engine, network }), clock }
-  const service = await Service.start(serviceOptions({ ...own, ...options }))
+  const service = await KubeService.start(serviceOptions({ ...own, ...options }))
   t.teardown(async () => {
     await service.stop()
     engine.close()

@@ -37,7 +37,7 @@ export function serviceOptions(
   const { adminListen, levelledLogger, certificateFiles, stopDelayMs } = options
   const { isWritable, hasControllers, simulation, basics, generated, access, admission, webhooks } =
     options
-  const { faults, upstream, threads, copies, door } = options
+  const { faults, upstream, workers, copies, door } = options
   const writes = { hasControllers, simulation, basics, generated, access, admission, webhooks }
   return {
     etcd: { client, others, prefix, limits },
@@ -50,7 +50,7 @@ export function serviceOptions(
       writes: isWritable === true ? writes : undefined,
       faults,
       upstream,
-      threads,
+      workers,
       copies,
       door,
     },

@@ -6,9 +6,9 @@ import { defaultLimits } from '../../../lib/cache/mirror/limits.ts'
 import { noMetrics } from '../../../lib/cache/mirror/metrics.ts'
 import type { Mirror } from '../../../lib/cache/mirror/mirror.ts'
 import { MirrorSet } from '../../../lib/cache/mirror/mirror-set.ts'
-import { FaceMirrors } from '../../../lib/workers/mirror/face-mirrors.ts'
-import { type FedThread, MirrorSide } from '../../../lib/workers/mirror/mirror-side.ts'
-import type { Answer } from '../../../lib/workers/mirror/messages.ts'
+import { WorkerMirrors } from '../../../lib/workers/mirror/worker-mirrors.ts'
+import { type FedWorker, MirrorSide } from '../../../lib/workers/mirror/mirror-side.ts'
+import type { AnswerMessage } from '../../../lib/workers/mirror/messages.ts'
 import { RemoteClients } from '../../../lib/workers/mirror/remote-client.ts'
 import { createRingMemory, RingReader, RingWriter } from '../../../lib/workers/mirror/ring.ts'
 import { SlabShelf } from '../../../lib/workers/mirror/slabs.ts'
@@ -16,10 +16,10 @@ import { historyBounds, RecordingSink } from './mirror-builders.ts'
 
 export interface CopiesFixture {
   readonly mirrorSide: MirrorSide
-  readonly copies: FaceMirrors
-  readonly fed: FedThread
+  readonly copies: WorkerMirrors
+  readonly fed: FedWorker
   /** Answers that the thread was told, beside records. */
-  readonly answers: readonly Answer[]
+  readonly answers: readonly AnswerMessage[]
 }
 
 export async function createCopies(
@@ -37,9 +37,9 @@ export async function createCopies(
   })
   const memory = createRingMemory(65_536)
   const shelf = new SlabShelf(() => {})
-  const answers: Answer[] = []
-  const ask = (question: Parameters<FedThread['ask']>[0]): void => fed.ask(question)
-  const copies = new FaceMirrors({
+  const answers: AnswerMessage[] = []
+  const ask = (question: Parameters<FedWorker['ask']>[0]): void => fed.ask(question)
+  const copies = new WorkerMirrors({
     layout: mirrorSide.layout,
     seen: mirrorSide.seen,
     ownRevisions: mirrorSide.ownRevisions,
@@ -54,7 +54,7 @@ export async function createCopies(
     sink: new RecordingSink(),
     history: historyBounds,
   })
-  const fed: FedThread = mirrorSide.attach({
+  const fed: FedWorker = mirrorSide.attach({
     ring: new RingWriter(memory),
     sendSlab: (id, slab) => shelf.add(id, slab),
     sendRecord: () => {},

@@ -2,9 +2,9 @@
  *  ready. */
 
 import { parentPort, workerData } from 'node:worker_threads'
-import type { ThreadData } from '../../../lib/workers/process/thread-messages.ts'
+import type { WorkerData } from '../../../lib/workers/process/worker-messages.ts'
 
-const { program } = workerData as ThreadData
+const { program } = workerData as WorkerData
 for (const message of program as unknown[]) parentPort?.postMessage(message)
 parentPort?.postMessage({ type: 'ready' })
 parentPort?.on('message', () => {})

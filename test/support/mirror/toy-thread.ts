@@ -1,4 +1,4 @@
-/** A face thread that says what it has of keyspace `/r/a/`, and dies when it is asked to. */
+/** A worker that says what it has of keyspace `/r/a/`, and dies when it is asked to. */
 
 import { createServer } from 'node:http'
 import type { ListenOptions } from 'node:net'
@@ -7,10 +7,10 @@ import { noMetrics } from '../../../lib/cache/mirror/metrics.ts'
 import { defaultLimits } from '../../../lib/cache/mirror/limits.ts'
 import { allKeys } from '../../../lib/base/keys.ts'
 import { systemClock } from '../../../lib/cache/ops/system.ts'
-import { FaceThread } from '../../../lib/workers/process/face-thread.ts'
+import { WorkerThread } from '../../../lib/workers/process/worker-thread.ts'
 import { historyBounds } from './mirror-builders.ts'
 
-const thread = FaceThread.here()!
+const thread = WorkerThread.here()!
 const { number, port } = thread.data
 let isReady = false
 let isPassing = false

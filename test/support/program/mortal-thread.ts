@@ -1,14 +1,14 @@
-/** Imported into every thread of the program: a face thread dies when the test says so, and the
+/** Imported into every thread of the program: a worker dies when the test says so, and the
  *  test is told of each that begins. */
 
 import { BroadcastChannel, isMainThread, threadId } from 'node:worker_threads'
 
-/** The test's message: the face thread that is to die. */
+/** The test's message: the worker that is to die. */
 export interface DeathMessage {
   readonly dies: number
 }
 
-/** The message to the test: a face thread has begun. */
+/** The message to the test: a worker has begun. */
 export interface BirthMessage {
   readonly born: number
 }

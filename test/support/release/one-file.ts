@@ -44,11 +44,7 @@ export function buildOneFile(arch: Architecture, folder: string): string {
     showBundler(lib)
     const main = bundle(join(lib, 'cli/cli.js'), join(work, 'main.mjs'), 'esm')
     // A thread's text is evaluated, as a script and not as a module.
-    const thread = bundle(
-      join(lib, 'cli/commands/face-thread.js'),
-      join(work, 'face-thread.js'),
-      'cjs',
-    )
+    const thread = bundle(join(lib, 'cli/commands/worker.js'), join(work, 'worker.js'), 'cjs')
     const config = join(work, 'config.json')
     const executable = nodeOfVersion(nodeVersion, arch)
     const asked = {
@@ -57,7 +53,7 @@ export function buildOneFile(arch: Architecture, folder: string): string {
       executable,
       output,
       disableExperimentalSEAWarning: true,
-      assets: { ...dataFiles(lib), 'package.json': manifest(work), 'face-thread.js': thread },
+      assets: { ...dataFiles(lib), 'package.json': manifest(work), 'worker.js': thread },
     }
     writeFileSync(config, JSON.stringify(asked))
     execFileSync(nodeOfVersion(nodeVersion), ['--build-sea', config], { stdio: 'pipe' })

@@ -37,10 +37,10 @@ export function nodeOfVersion(version: string, arch: string = process.arch): str
   return program
 }
 
-/** The oldest Node that can run several face threads. */
+/** The oldest Node that can run several workers. */
 const oldestForThreads = '22.12'
 
-/** This Node can run several face threads. */
+/** This Node can run several workers. */
 export const hasThreads: boolean = canSharePort({
   platform: process.platform,
   node: process.versions.node,
@@ -55,12 +55,12 @@ export function nodeFor(args: readonly string[]): string {
   return named.some(count => count !== '1') ? nodeForThreads() : process.execPath
 }
 
-/** The path of a Node that can run several face threads. */
+/** The path of a Node that can run several workers. */
 export function nodeForThreads(): string {
   return hasThreads ? process.execPath : nodeOfVersion(oldestForThreads)
 }
 
-/** Why a test of several face threads cannot run here; false if it can. */
+/** Why a test of several workers cannot run here; false if it can. */
 export function lacksThreads(): string | false {
   if (process.platform !== 'linux') return 'several face threads need Linux'
   try {

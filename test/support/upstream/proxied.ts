@@ -3,7 +3,7 @@
 import { silentLogger } from '../silent-logger.ts'
 import type { Test } from 'tap'
 import { createRandom } from '../../../lib/base/random.ts'
-import { Service } from '../../../lib/cli/compose/service.ts'
+import { KubeService } from '../../../lib/cli/compose/kube-service.ts'
 import type { AuthorizationOptions } from '../../../lib/cache/http/auth/authorization.ts'
 import { Callers, type CallersOptions } from '../../../lib/cache/http/auth/callers.ts'
 import type { Client } from '../../../lib/etcd/client.ts'
@@ -58,7 +58,7 @@ export interface FrontAccess {
 export interface Proxied {
   readonly client: Client
   readonly upstream: TestUpstream
-  readonly service: Service
+  readonly service: KubeService
   readonly port: number
   /** Asks the service. */
   readonly get: (path: string, headers?: Record<string, string>) => Promise<HttpAnswer>
@@ -99,7 +99,7 @@ export function startFront(
   client: Client,
   upstream: Pick<TestUpstream, 'url'>,
   options: ProxiedOptions = {},
-): Promise<Service> {
+): Promise<KubeService> {
   const { service, timeouts, tls, otherUrls = [], token, access, compatibleMinors } = options
   const all = { ...defaultUpstreamTimeouts, ...timeouts }
   const urls = [...otherUrls, upstream.url]
@@ -111,7 +111,7 @@ export function startFront(
     token,
   })
   const callers = access && new Callers({ ...tokensOnly, ...access.callers })
-  return Service.start(
+  return KubeService.start(
     serviceOptions({
       client,
       logger: silentLogger,

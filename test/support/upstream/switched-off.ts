@@ -1,6 +1,6 @@
 /** Makes the test upstream serve only some of its APIs. */
 
-import type { Service } from '../../../lib/cli/compose/service.ts'
+import type { KubeService } from '../../../lib/cli/compose/kube-service.ts'
 import { ask } from '../http/served.ts'
 import type { DirectAnswer, SeenRequest } from './answers.ts'
 
@@ -18,7 +18,7 @@ interface Group {
 
 /** Discovery without what is not served. */
 export async function filteredDiscovery(
-  service: Service,
+  service: KubeService,
   { url, headers }: SeenRequest,
   switchedOff: ReadonlySet<string>,
 ): Promise<DirectAnswer> {

@@ -13,7 +13,7 @@ import * as http2 from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { PeerCertificate, TLSSocket } from 'node:tls'
-import { Service } from '../../../lib/cli/compose/service.ts'
+import { KubeService } from '../../../lib/cli/compose/kube-service.ts'
 import type { Client } from '../../../lib/etcd/client.ts'
 import { Http1Exchange } from '../../../lib/cache/http/server/h1.ts'
 import { systemClock } from '../../../lib/cache/ops/system.ts'
@@ -44,7 +44,7 @@ export interface UpstreamOptions {
 const http1Options = { keepAliveTimeout: 60_000, maxHeaderSize: headersMaxBytes }
 
 export class TestUpstream {
-  readonly service: Service
+  readonly service: KubeService
   readonly seen: SeenRequest[] = []
   /** Bytes on the wire, by the other end's port, of connections that are closed. */
   readonly #sentBytes = new Map<number, number>()
@@ -62,7 +62,7 @@ export class TestUpstream {
   #forgetting: NodeJS.Timeout | undefined = undefined
   #port = 0
 
-  private constructor(service: Service, options: UpstreamOptions) {
+  private constructor(service: KubeService, options: UpstreamOptions) {
     const { tls = false, before, client } = options
     this.service = service
     this.before = before
@@ -83,7 +83,7 @@ export class TestUpstream {
 
   static async start(options: UpstreamOptions): Promise<TestUpstream> {
     const { client } = options
-    const service = await Service.start(serviceOptions({ client, ...options.service }))
+    const service = await KubeService.start(serviceOptions({ client, ...options.service }))
     const upstream = new TestUpstream(service, options)
     await upstream.listen(0)
     return upstream

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { keyFromText, prefixRange, singleKey } from '../../../lib/base/keys.ts'
 import { NotExact } from '../../../lib/base/not-exact.ts'
 import { jsonFromStored, protobufFromJson } from '../../../lib/codec/transcode/transcode.ts'
-import type { Service } from '../../../lib/cli/compose/service.ts'
+import type { KubeService } from '../../../lib/cli/compose/kube-service.ts'
 import type { Client } from '../../../lib/etcd/client.ts'
 import { parseTarget } from '../../../lib/kube/request/request.ts'
 import { groupVersionText } from '../../../lib/kube/resources/resource.ts'
@@ -36,9 +36,9 @@ interface Current {
 
 export class Writer {
   readonly #client: Client
-  readonly #service: Service
+  readonly #service: KubeService
 
-  constructor(client: Client, service: Service) {
+  constructor(client: Client, service: KubeService) {
     this.#client = client
     this.#service = service
   }

@@ -5,7 +5,7 @@ import t from 'tap'
 import fc from 'fast-check'
 import {
   createTallyMemory,
-  forgetThread,
+  forgetWorker,
   SharedTally,
 } from '../../../lib/workers/limits/shared-tally.ts'
 import { UserTally } from '../../../lib/cache/http/limits/user-tally.ts'
@@ -43,7 +43,7 @@ t.test('what a dead thread held is given back', async t => {
   tallies[1]!.add('ann', 3)
   tallies[2]!.add('bob', 1)
   t.equal(tallies[0]!.add('ann', 1), 'user')
-  forgetThread(memory, 1)
+  forgetWorker(memory, 1)
   t.equal(tallies[0]!.add('ann', 3), undefined)
   t.equal(tallies[0]!.add('eve', 1), 'all', 'what others hold stays')
 })

@@ -2,7 +2,7 @@
  *  upstream.
  *
  *  ```
- *  face thread   cache ─▶ RemoteReviews ──message──▶ ReviewDesk ─▶ cache ─▶ queue ─▶ upstream   main thread
+ *  worker   cache ─▶ RemoteReviews ──message──▶ ReviewDesk ─▶ cache ─▶ queue ─▶ upstream   main thread
  *  ```
  *
  *  An answer comes with the time for which it may still be kept, so that two caches do not keep
@@ -14,7 +14,7 @@ import type { Identity } from '@watchglass/kube'
 import type { ReviewCache, AccessAnswer } from './review-cache.ts'
 import type { AccessQuestion, AskedReviews, IdentityQuestion } from './reviews.ts'
 
-/** Questions of a face thread. */
+/** Questions of a worker. */
 export type DeskQuestion =
   | { readonly type: 'access'; readonly question: AccessQuestion }
   | { readonly type: 'identity'; readonly question: IdentityQuestion }
@@ -63,7 +63,7 @@ export class ReviewDesk {
   }
 }
 
-/** In a face thread. */
+/** In a worker. */
 export class RemoteReviews implements AskedReviews {
   readonly #ask: (question: DeskQuestion) => Promise<DeskAnswer>
 

@@ -49,7 +49,7 @@ function validPrefix(values: OptionValues): string {
 /** The time limit for reading the trusted authorities. */
 const accessMaxMs = 10_000
 
-/** Who may read, with the authorities that an API server publishes. */
+/** Checks access control, with the authorities that an API server publishes. */
 async function checkAccess(list: CheckList, values: OptionValues): Promise<void> {
   await list.try(`--auth ${values.text('auth') ?? '(as usual)'}`, async () => {
     const { host } = listenOf(values)

@@ -91,7 +91,8 @@ async function beApiServer(context: CommandContext): Promise<number> {
   return serve({ ...context, values, operands: [] })
 }
 
-/** It has no etcd: the API server has one. */
+/** The stand-in for the etcd of envtest: healthy, and nothing else, since the API server brings
+ *  its own. */
 async function beEtcd({ operands, signal }: CommandContext): Promise<number> {
   if (helpWanted(operands)) return sayFlags(etcdFlags)
   const { host, port } = clientAddress(parseFlags(operands))

@@ -174,7 +174,7 @@ function readTokens(
 }
 
 /** The parts of access control that the rest of the service needs. */
-export interface Access {
+export interface AccessControl {
   readonly authorization: AuthorizationOptions
   /** The authorities of client certificates, of users and of front proxies: PEM. */
   readonly authorities: () => readonly string[]
@@ -192,7 +192,7 @@ export interface AccessParts {
 }
 
 /** Reads the trusted authorities, and connects to the API server that reviews access. */
-export async function startAccess(plan: AuthPlan, parts: AccessParts): Promise<Access> {
+export async function startAccess(plan: AuthPlan, parts: AccessParts): Promise<AccessControl> {
   const { clock, logger, canPass, upstream } = parts
   const own =
     plan.reviewServer === undefined ? undefined : await reviewServerOf(plan.reviewServer, parts)

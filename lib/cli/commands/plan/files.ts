@@ -44,7 +44,7 @@ export function fileOf(values: OptionValues, name: string): Buffer | undefined {
   return path === undefined ? undefined : contentsOf(path, name)
 }
 
-/** The same of an option that may be given more than once. */
+/** The contents of each file that an option names which may be given more than once. */
 export function filesOf(values: OptionValues, name: string): readonly Buffer[] {
   return values.all(name).map(path => contentsOf(path, name))
 }
@@ -57,7 +57,7 @@ function contentsOf(path: string, option: string): Buffer {
   }
 }
 
-/** The same of a file with certificates of authorities. */
+/** The certificates (PEM) in the file that an option names; undefined if the option is not given. */
 export function authoritiesOf(values: OptionValues, name: string): Buffer | undefined {
   const pem = fileOf(values, name)
   if (pem === undefined) return undefined

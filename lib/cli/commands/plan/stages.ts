@@ -7,7 +7,7 @@ import { wings } from '../../compose/sides.ts'
 import { documentsIn, yamlFilesIn } from '../yaml-files.ts'
 
 /** The objects that count: lifecycles, and answers of made-up pods. */
-export interface Declared {
+export interface DeclaredStages {
   readonly stages: readonly Stage[]
   /** Undefined if there are none. */
   readonly podRules: PodRules | undefined
@@ -15,7 +15,7 @@ export interface Declared {
 
 /** The objects of kwok in files of YAML or JSON, or in those of folders. Others in them are left
  *  alone: kwok keeps what it needs for them beside its stages. */
-export async function declaredIn(paths: readonly string[]): Promise<Declared> {
+export async function declaredIn(paths: readonly string[]): Promise<DeclaredStages> {
   if (paths.length === 0) return { stages: [], podRules: undefined }
   const [{ stageOf, stageApiVersion }, { PodRules }] = await Promise.all([
     wings.stages(),

@@ -35,7 +35,8 @@ export function readTokenEncryption(file: string): TokenEncryption {
   return createTokenEncryption(text)
 }
 
-/** The same, from the file's text. Error messages never quote the text: it is secret. */
+/** Encryption with the keys in the text of a file. Error messages never quote the text: it is
+ *  secret. */
 export function createTokenEncryption(text: string): TokenEncryption {
   const lines = text.split('\n').map(line => line.replace(/#.*/, '').trim())
   const keys = lines.flatMap((line, i) => (line === '' ? [] : [keyOf(line, i + 1)]))

@@ -5,8 +5,8 @@ import type { HttpsCallerOptions } from '@watchglass/simulator'
 import { listenOf } from './listen.ts'
 import type { OptionValues } from '../../options/option-values.ts'
 
-/** Whoever may write names hosts that the server then calls. Where only this machine may write, any
- *  host is called; elsewhere, those that the operator names. */
+/** The hosts that webhooks may be at. A client that may write names hosts which the server then
+ *  calls: any host where only this machine may write, elsewhere those that the operator names. */
 export function webhooksOf(values: OptionValues, isWritable: boolean): HttpsCallerOptions {
   const [services, named] = [values.all('webhook-service'), values.all('webhook-host')]
   if (!isWritable && services.length + named.length > 0) {

@@ -4,7 +4,7 @@ import { CacheError } from '@watchglass/base'
 import { schemaOf } from '@watchglass/codec'
 import type { OptionValues } from '../../options/option-values.ts'
 import type { Client } from '@watchglass/etcd'
-import { parseSpeed, Replay, type ReplaySpeed } from './replay.ts'
+import { parseSpeed, RecordingReplay, type ReplaySpeed } from './recording-replay.ts'
 import { wings } from '../../compose/sides.ts'
 import { systemClock } from '@watchglass/cache'
 import type { CommandContext } from '../context.ts'
@@ -36,7 +36,7 @@ export async function startReplay(
 ): Promise<() => void> {
   const { moveTimes } = await wings.movedTimes()
   const stopping = new AbortController()
-  const replay = new Replay({
+  const replay = new RecordingReplay({
     ...plan,
     client,
     clock: systemClock,

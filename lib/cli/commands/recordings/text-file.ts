@@ -50,8 +50,8 @@ export class TextFile {
   }
 }
 
-/** Who may read a file: its owner alone, since the values of Secrets are in it, or whoever the
- *  system lets. */
+/** The readers of a file: its owner alone, since the values of Secrets are in it, or everybody whom
+ *  the system lets. */
 export type FileAccess = 'private' | 'shared'
 
 /** Opens a file to write from its beginning. A private one is made anew, so that nobody has the old

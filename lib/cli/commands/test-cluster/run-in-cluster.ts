@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto'
 import { CacheError } from '@watchglass/base'
 import { wings } from '../../compose/sides.ts'
-import type { Service } from '../../compose/service.ts'
+import type { KubeService } from '../../compose/kube-service.ts'
 import { commands } from '../commands.ts'
 import { OptionValues } from '../../options/option-values.ts'
 import { systemClock } from '@watchglass/cache'
@@ -14,7 +14,7 @@ import { Applier } from './apply.ts'
 import { Child, codeOfSignal } from './child.ts'
 import { type ClusterFolder, createFolder, removeFolder, writeClientFiles } from './folder.ts'
 import { type Manifest, manifestsIn } from './manifests.ts'
-import { Progress } from './progress.ts'
+import { RunProgress } from './run-progress.ts'
 import { freePort } from './free-port.ts'
 
 const host = '127.0.0.1'
@@ -49,7 +49,7 @@ export async function runInCluster(context: CommandContext): Promise<number> {
   const remove = (): void => removeFolder(folder)
   const isKept = values.switch('keep')
   if (!isKept) process.on('exit', remove)
-  const progress = new Progress(process.stderr)
+  const progress = new RunProgress(process.stderr)
   try {
     progress.say('a cluster starts')
     const serving = {
@@ -98,7 +98,7 @@ async function serveValues(values: OptionValues, folder: ClusterFolder): Promise
   const usual = commands.serve.options.flatMap(({ name, fallback }): [string, string[]][] =>
     fallback === undefined ? [] : [[name, [fallback]]],
   )
-  // Threads share a port that is known before.
+  // Workers share a port that is known before.
   const port = values.text('threads') === '1' ? 0 : await freePort(host)
   return new OptionValues(
     new Map<string, readonly string[]>([
@@ -119,15 +119,16 @@ interface ApplyingTo {
   readonly authority: string
   readonly token: string
   readonly signal: AbortSignal
-  readonly progress: Progress
+  readonly progress: RunProgress
 }
 
 async function applyAll(
   manifests: readonly Manifest[],
-  service: Service,
+  service: KubeService,
   { progress, ...server }: ApplyingTo,
 ): Promise<void> {
-  const registry = (): Service['registry']['state']['registry'] => service.registry.state.registry
+  const registry = (): KubeService['registry']['state']['registry'] =>
+    service.registry.state.registry
   const applier = new Applier({ ...server, registry, clock: systemClock })
   try {
     for (const [i, manifest] of manifests.entries()) {
@@ -145,7 +146,7 @@ async function applyAll(
 /** As pods have it, and clients outside of them. */
 function environmentOf(
   { kubeconfig, account }: ClusterFolder,
-  { port }: Service,
+  { port }: KubeService,
 ): NodeJS.ProcessEnv {
   return {
     ...process.env,

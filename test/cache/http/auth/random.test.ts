@@ -6,7 +6,7 @@ import { createRandom, type Random, randomInt, randomItem } from '../../../../li
 import { keyFromText } from '../../../../lib/base/keys.ts'
 import { NotExact } from '../../../../lib/base/not-exact.ts'
 import { protobufFromJson } from '../../../../lib/codec/transcode/transcode.ts'
-import type { Service } from '../../../../lib/cli/compose/service.ts'
+import type { KubeService } from '../../../../lib/cli/compose/kube-service.ts'
 import type { Client } from '../../../../lib/etcd/client.ts'
 import { attributesOf } from '../../../../lib/kube/request/attributes.ts'
 import { parseTarget } from '../../../../lib/kube/request/request.ts'
@@ -151,7 +151,9 @@ interface Item {
   readonly metadata: { readonly name: string; readonly namespace: string }
 }
 
-function asking(agent: http.Agent): (service: Service, question: Question) => Promise<Answered> {
+function asking(
+  agent: http.Agent,
+): (service: KubeService, question: Question) => Promise<Answered> {
   return async ({ port }, { user, path }) => {
     const headers = { authorization: `Bearer ${user}-token` }
     const { status, headers: got, body } = await ask(port, { path, headers }, agent)

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { authPlanOf } from '../../../../lib/cli/commands/plan/auth-plan.ts'
-import { load } from '../../../../lib/cli/commands/load.ts'
+import { load } from '../../../../lib/cli/commands/command-line.ts'
 import type { OptionValues } from '../../../../lib/cli/options/option-values.ts'
 import { memoryBudgetOf } from '../../../../lib/cli/commands/plan/memory.ts'
 

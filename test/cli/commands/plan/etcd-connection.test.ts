@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import type { Command } from '../../../../lib/cli/options/option.ts'
+import type { CommandRow } from '../../../../lib/cli/options/option.ts'
 import { etcdConnection } from '../../../../lib/cli/commands/plan/etcd-connection.ts'
 import type { EtcdConnection } from '../../../../lib/etcd/connection-settings.ts'
 import { etcdCredentialOptions, etcdOption } from '../../../../lib/cli/options/etcd.ts'
-import { load } from '../../../../lib/cli/commands/load.ts'
+import { load } from '../../../../lib/cli/commands/command-line.ts'
 
-const known: Record<string, Command> = {
+const known: Record<string, CommandRow> = {
   record: { operands: '', summary: '', options: [etcdOption, ...etcdCredentialOptions] },
 }
 

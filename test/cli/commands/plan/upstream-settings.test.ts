@@ -1,6 +1,6 @@
 import t from 'tap'
 import { adminListenOf } from '../../../../lib/cli/commands/plan/upstream.ts'
-import { load } from '../../../../lib/cli/commands/load.ts'
+import { load } from '../../../../lib/cli/commands/command-line.ts'
 import {
   compareShare,
   compatibleMinors,

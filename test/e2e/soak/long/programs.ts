@@ -1,7 +1,7 @@
 /** The programs under test, each a process of its own over one etcd:
  *
- *      writable   takes writes, serves etcd's API too, two face threads
- *      proxy      in front of the writable one: access reviews, evidence, comparisons, two face threads; collects garbage when V8 wants to
+ *      writable   takes writes, serves etcd's API too, two workers
+ *      proxy      in front of the writable one: access reviews, evidence, comparisons, two workers; collects garbage when V8 wants to
  *      faulty     fails on purpose, and compacts etcd
  *
  *  A leak is what is never free again. But what is free does not go back to the system at once,

@@ -8,7 +8,7 @@ import type { TriedStore, WatchLog } from './tried-store.ts'
 
 export interface StorePromise {
   readonly name: string
-  /** It is tried with writes. */
+  /** The attempt writes to etcd. */
   readonly needsWrites: boolean
   /** The consequence where it is not kept. */
   readonly otherwise: string

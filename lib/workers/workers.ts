@@ -1,4 +1,4 @@
-/** Face threads: what the main thread has in the place of a listener, and what a face thread has in
+/** Workers: what the main thread has in the place of a listener, and what a worker has in
  *  the place of mirrors. */
 
 import { type Clock, type HealthCheck, type Logger, sleep } from '@watchglass/base'
@@ -29,14 +29,14 @@ import type { Client } from '@watchglass/etcd'
 import { createLimits, giveBack, joinLimits, type ProcessLimits } from './limits/process-limits.ts'
 import { sumOfMetrics } from './process/sum-of-metrics.ts'
 import { shareSlabs } from '@watchglass/store'
-import type { FaceMirrorsOptions } from './mirror/face-mirrors.ts'
+import type { WorkerMirrorsOptions } from './mirror/worker-mirrors.ts'
 import { MirrorSide } from './mirror/mirror-side.ts'
-import type { FaceThread } from './process/face-thread.ts'
+import type { WorkerThread } from './process/worker-thread.ts'
 import { sharePort } from './process/listening.ts'
-import { ThreadPool } from './process/pool.ts'
-import type { DroppedFigure } from './process/thread-messages.ts'
+import { WorkerPool } from './process/worker-pool.ts'
+import type { DroppedFigure } from './process/worker-messages.ts'
 
-export interface ThreadsOptions {
+export interface WorkersOptions {
   readonly count: number
   /** Program of a thread, and the options that it is given. */
   readonly script: URL | string
@@ -58,8 +58,8 @@ export interface RulesOfProcess {
   readonly takers: number
 }
 
-/** The program of a face thread, with its options and limits. */
-export interface ThreadProgram {
+/** The program of a worker, with its options and limits. */
+export interface WorkerProgram {
   readonly options: unknown
   readonly shared: ProcessLimits
   /** Undefined where each thread keeps what it encodes for itself. */
@@ -68,22 +68,22 @@ export interface ThreadProgram {
   readonly faults: SharedRules | undefined
 }
 
-/** The questions of a face thread to the main thread. */
-type ThreadQuestion =
+/** The questions of a worker to the main thread. */
+type WorkerQuestion =
   | { readonly type: 'metrics' }
   | { readonly type: 'traffic' }
   | { readonly type: 'review'; readonly question: DeskQuestion }
 
-/** For a process with face threads: to be called before the first value is stored. */
-export function prepareThreads(options: ThreadsOptions): ThreadsOptions {
+/** For a process with workers: to be called before the first value is stored. */
+export function prepareWorkers(options: WorkersOptions): WorkersOptions {
   shareSlabs()
   return options
 }
 
-/** In a face thread: where its contents come from, and what else it knows of the process. */
+/** In a worker: where its contents come from, and what else it knows of the process. */
 export interface CopiesOptions {
   readonly createMirrors: (
-    parts: Pick<FaceMirrorsOptions, 'clock' | 'limits' | 'metrics' | 'sink' | 'history'>,
+    parts: Pick<WorkerMirrorsOptions, 'clock' | 'limits' | 'metrics' | 'sink' | 'history'>,
   ) => Mirrors
   /** Number of threads. */
   readonly count: number
@@ -103,14 +103,14 @@ export interface CopiesOptions {
   readonly checks: readonly HealthCheck[]
 }
 
-/** The options of a face thread that make it one of this process. */
+/** The options of a worker that make it one of this process. */
 export function copiesOf(
-  thread: FaceThread,
+  thread: WorkerThread,
   parts: Pick<CopiesOptions, 'fits' | 'checks'>,
 ): CopiesOptions {
   const { number, count } = thread.data
-  const program = thread.data.program as ThreadProgram
-  const ask = (question: ThreadQuestion): Promise<unknown> => thread.ask(question)
+  const program = thread.data.program as WorkerProgram
+  const ask = (question: WorkerQuestion): Promise<unknown> => thread.ask(question)
   return {
     count,
     createTally: joinLimits(program.shared, number - 1),
@@ -124,7 +124,7 @@ export function copiesOf(
 }
 
 /** The side that accepts connections: a listener, or threads that each have one. */
-export interface Front {
+export interface ClientListener {
   readonly port: number
   /** Requests under way. */
   readonly exchanges: number
@@ -134,14 +134,14 @@ export interface Front {
   close(): void
 }
 
-export interface ThreadsParts {
+export interface WorkersParts {
   readonly mirrors: MirrorSet
   readonly clients: readonly Client[]
   readonly keyspaceOf: KeyspaceOf
   readonly clock: Clock
   readonly logger: Logger
   readonly metrics: Metrics
-  /** Threads encode objects in the same way, and share them. */
+  /** Workers encode objects in the same way, and share them. */
   readonly sharesSegments: boolean
 }
 
@@ -156,20 +156,20 @@ export interface ProcessParts {
   readonly faults: Pick<RulesOfProcess, 'shared'> | undefined
 }
 
-export class Threads implements Front {
+export class Workers implements ClientListener {
   readonly mirrorSide: MirrorSide
   readonly #limits: ProcessLimits
-  readonly #options: ThreadsOptions
-  readonly #parts: ThreadsParts
+  readonly #options: WorkersOptions
+  readonly #parts: WorkersParts
   readonly #segments: SharedSegmentsOfProcess | undefined
   #stopSegments: () => void = () => {}
-  #pool: ThreadPool | undefined = undefined
+  #pool: WorkerPool | undefined = undefined
   #onStarted: () => void = () => {}
   #traffic: () => Promise<Traffic> = () => Promise.reject(new Error('nothing is shown yet'))
   /** Resolves when every thread has everything that is mirrored. */
   readonly ready: Promise<void>
 
-  constructor(options: ThreadsOptions, parts: ThreadsParts) {
+  constructor(options: WorkersOptions, parts: WorkersParts) {
     const { mirrors, clients, keyspaceOf, clock, sharesSegments } = parts
     this.#segments = sharesSegments ? new SharedSegmentsOfProcess() : undefined
     this.#options = options
@@ -201,12 +201,12 @@ export class Threads implements Front {
   async start({ host, port }: Listen, { checks, desk, faults }: ProcessParts): Promise<void> {
     const { clock, logger } = this.#parts
     const { count, script, options } = this.#options
-    const program = (): ThreadProgram => {
+    const program = (): WorkerProgram => {
       const segments = this.#segments?.usage
       return { options, shared: this.#limits, segments, faults: faults?.shared }
     }
     this.#stopSegments = this.#segments?.start(clock) ?? this.#stopSegments
-    this.#pool = await ThreadPool.start({
+    this.#pool = await WorkerPool.start({
       count,
       script,
       program,
@@ -215,7 +215,7 @@ export class Threads implements Front {
       clock,
       random: systemRandom,
       logger,
-      answer: question => this.#answer(question as ThreadQuestion, desk),
+      answer: question => this.#answer(question as WorkerQuestion, desk),
       attach: this.#segments && (tell => this.#segments!.attach(tell)),
       onDeath: number => giveBack(this.#limits, number - 1),
       problems: () =>
@@ -226,7 +226,7 @@ export class Threads implements Front {
 
   /** Memory of threads for the mirror's contents, and for things that can be made again: counted in
    *  the memory budget. */
-  readonly kept: KeptByThreads
+  readonly kept: KeptByWorkers
 
   /** The process is ready as long as one thread accepts connections. */
   readonly check: HealthCheck = {
@@ -239,7 +239,7 @@ export class Threads implements Front {
     return this.#pool?.port ?? 0
   }
 
-  /** They are counted by the threads. */
+  /** Requests are counted by the workers. */
   get exchanges(): number {
     return 0
   }
@@ -280,7 +280,7 @@ export class Threads implements Front {
     while (faults.takers <= pool.listening && clock.monotonicMs() < untilMs) await sleep(clock, 2)
   }
 
-  async #answer(question: ThreadQuestion, desk: ReviewDesk | undefined): Promise<unknown> {
+  async #answer(question: WorkerQuestion, desk: ReviewDesk | undefined): Promise<unknown> {
     if (question.type === 'metrics') return this.allMetrics()
     if (question.type === 'traffic') return this.#traffic()
     const answer = await desk?.answer(question.question)
@@ -301,7 +301,7 @@ export class Threads implements Front {
     await this.#pool?.stop()
   }
 
-  /** Threads end their requests by themselves, and none lasts longer than they allow. */
+  /** Workers end their requests by themselves, and none lasts longer than they allow. */
   close(): void {}
 
   /** Segments that all threads keep together. */
@@ -340,4 +340,4 @@ export class Threads implements Front {
   }
 }
 
-type KeptByThreads = Required<Pick<MemoryKeeperOptions, 'segments' | 'indexes' | 'copies'>>
+type KeptByWorkers = Required<Pick<MemoryKeeperOptions, 'segments' | 'indexes' | 'copies'>>

@@ -66,11 +66,11 @@ import {
 } from './service-parts.ts'
 import type { ServiceOptions, WingOptions } from './service-options.ts'
 import type { Sides } from './sides.ts'
-import type { Threads } from '@watchglass/workers'
+import type { Workers } from '@watchglass/workers'
 import type { Front } from '@watchglass/proxy'
 
 /** The parts of a service. */
-export interface ServiceParts {
+export interface KubeServiceParts {
   readonly clock: Clock
   readonly metrics: Metrics
   readonly registry: LiveRegistry
@@ -92,14 +92,14 @@ export interface ServiceParts {
   readonly segmentKeeper: SegmentKeeper
   readonly indexes: IndexKeeper
   readonly sizes: KeyspaceSizes
-  readonly threads: Threads | undefined
+  readonly workers: Workers | undefined
   readonly handler: Handler
   readonly onFault: OnFault
 }
 
 /** Builds everything, from the registry and the mirror up. Nothing is started: what follows the
  *  mirror is added to the list of followers as it is made. */
-export function assemble(options: ServiceOptions, address: string, sides: Sides): ServiceParts {
+export function assemble(options: ServiceOptions, address: string, sides: Sides): KubeServiceParts {
   const { wings = {}, logger, clock = systemClock } = options
   const { client, prefix } = options.etcd
   const { copies } = wings
@@ -108,7 +108,7 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
   const kept = withoutDropped(options, dropped)
   const registry = createRegistry(options, kept, address)
   const followers = new Followers()
-  const { mirrors, threads } = mirrorsOf(options, { metrics, followers, registry, sides })
+  const { mirrors, workers } = mirrorsOf(options, { metrics, followers, registry, sides })
   const storeOf = (keyspace: Key): Keyspace | undefined => storeIn(mirrors, keyspace)
   const sized = sizedOf(options, { storeOf, clock })
   const { segments, sizes } = sized
@@ -124,7 +124,7 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
   const forUpstream = { ...common, metrics: metrics.upstream }
   const upstreamSide = createUpstreamSide(sides, options, kept, forUpstream)
   const memory = createMemoryKeeper(options, {
-    ...(threads?.kept ?? { segments, indexes }),
+    ...(workers?.kept ?? { segments, indexes }),
     sizes,
     clock,
     keyspaces: () => keyspacesOf(mirrors),
@@ -135,7 +135,7 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
       registry.mirroredChanged()
     },
   })
-  const own = [...(upstreamSide?.checks ?? []), memory?.healthCheck, threads?.check]
+  const own = [...(upstreamSide?.checks ?? []), memory?.healthCheck, workers?.check]
   const health = healthOf(mirrors, { own, copies, writeSide: () => writeSide })
   const onFault = faultLogger(metrics.access, logger)
   const storage = metrics.apiServer?.storage
@@ -149,24 +149,24 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
     onAnyChange(keyspace => registry.changed(keyspace)),
     hubs,
     storage && new KeyspaceChanges(storage),
-    // The values of a face thread are in slabs of the main thread.
-    copies === undefined ? slabsOf({ mirrors, threads, clock, logger }) : undefined,
+    // The values of a worker are in slabs of the main thread.
+    copies === undefined ? slabsOf({ mirrors, workers, clock, logger }) : undefined,
     indexes,
     warmUpOf(options, { registry, storeOf, clock, health, onFault }),
     sizes,
     upstreamSide,
     health,
     ...(writeSide?.followers ?? []),
-    threads?.mirrorSide,
+    workers?.mirrorSide,
   )
   registry.onRedefined(keyspaces => indexes.forget(keyspaces))
   registry.onRedefined(keyspaces => endWatches(watches, keyspaces, logger))
   void health.ready.then(() => memory?.started())
-  live.faults = createFaults(sides, options, { counts: metrics.faults, threads })
+  live.faults = createFaults(sides, options, { counts: metrics.faults, workers })
   const gate = authorizer ?? writeSide?.gate
-  const shown = { watches, health, upstreamSide, threads, authorizer, gate }
+  const shown = { watches, health, upstreamSide, workers, authorizer, gate }
   const shared = { ...common, ...shown, ...live, metrics, slow: new SlowRequests(clock, logger) }
-  const page = createPage({ ...shared, all: metricsText({ metrics, threads }, wings) }, wings)
+  const page = createPage({ ...shared, all: metricsText({ metrics, workers }, wings) }, wings)
   const parts = { ...shared, ...page, ...sized, indexes, memory, writeSide, onFault }
   watchAll(metrics, parts, options)
   return { ...parts, handler: handlerOf(options, parts) }
@@ -190,7 +190,7 @@ function healthOf(
   return new ServiceHealth(mirrors, {
     own,
     others: copies?.checks,
-    // Face threads begin when everything is there.
+    // Workers begin when everything is there.
     missing: copies === undefined ? () => writeSide()?.missing() : undefined,
     serverChecks: () => writeSide()?.checks,
   })
@@ -198,11 +198,11 @@ function healthOf(
 
 function slabsOf({
   mirrors,
-  threads,
+  workers,
   ...common
-}: Pick<ServiceParts, 'mirrors' | 'threads' | 'clock'> & { readonly logger: Logger }): SlabKeeper {
+}: Pick<KubeServiceParts, 'mirrors' | 'workers' | 'clock'> & { readonly logger: Logger }): SlabKeeper {
   const latest = (): Iterable<Snapshot> => snapshotsIn(mirrors)
-  const onMoved = (entry: KeyValue): void => threads?.mirrorSide.moved(entry)
+  const onMoved = (entry: KeyValue): void => workers?.mirrorSide.moved(entry)
   return new SlabKeeper({ ...common, latest, onMoved })
 }
 
@@ -218,13 +218,13 @@ function writeSideOf(
   return writes && createWriteSide?.(writes, { ...parts, onAsked })
 }
 
-/** None in front of face threads: they write the lists. */
+/** None in front of workers: they write the lists. */
 function warmUpOf(
   { wings, served }: ServiceOptions,
-  parts: Pick<ServiceParts, 'registry' | 'health' | 'onFault'> &
+  parts: Pick<KubeServiceParts, 'registry' | 'health' | 'onFault'> &
     Pick<WarmUpOptions, 'storeOf' | 'clock'>,
 ): WarmUp | undefined {
-  if (wings?.threads !== undefined) return undefined
+  if (wings?.workers !== undefined) return undefined
   const { registry, health, storeOf, clock, onFault } = parts
   const { ready } = health
   const { hasDrop, hasShards } = served ?? {}
@@ -236,11 +236,11 @@ function warmUpOf(
 function sizedOf(
   { memory, wings }: ServiceOptions,
   parts: Pick<KeyspaceSizesOptions, 'storeOf' | 'clock'>,
-): Pick<ServiceParts, 'segments' | 'segmentKeeper' | 'sizes'> {
+): Pick<KubeServiceParts, 'segments' | 'segmentKeeper' | 'sizes'> {
   const released = new ReleasedMemory()
   const maxBytes = memory?.segmentsMaxBytes ?? segmentsMaxBytes
   const segments = new SegmentCache<Segment>(maxBytes, bytes => released.add(bytes))
-  const sizes = new KeyspaceSizes({ ...parts, trees: 1 + (wings?.threads?.count ?? 0) })
+  const sizes = new KeyspaceSizes({ ...parts, trees: 1 + (wings?.workers?.count ?? 0) })
   const segmentKeeper = new SegmentKeeper(segments, parts.clock, () => sizes.totalBytes)
   return { segments, segmentKeeper, sizes }
 }
@@ -252,21 +252,21 @@ interface MirrorsParts {
   readonly sides: Sides
 }
 
-/** The mirrors; in a face thread copies of them; in front of face threads also what feeds these. */
+/** The mirrors; in a worker copies of them; in front of workers also what feeds these. */
 function mirrorsOf(
   options: ServiceOptions,
   { metrics, followers: sink, registry, sides }: MirrorsParts,
-): { readonly mirrors: Mirrors; readonly threads: Threads | undefined } {
+): { readonly mirrors: Mirrors; readonly workers: Workers | undefined } {
   const { etcd, served = {}, wings = {}, clock = systemClock, logger } = options
   const { client, others, prefix, limits = defaultLimits } = etcd
   const common = { clock, limits, metrics: metrics.mirror, sink }
   if (wings.copies !== undefined) {
     return {
       mirrors: wings.copies.createMirrors({ ...common, history: defaultHistory }),
-      threads: undefined,
+      workers: undefined,
     }
   }
-  let threads: Threads | undefined = undefined
+  let workers: Workers | undefined = undefined
   const { configured = [], excluded } = served
   const elsewhere = configured.flatMap(({ storage }) => storage?.prefix ?? [])
   const mirrors = createMirrors(
@@ -278,11 +278,11 @@ function mirrorsOf(
       keyspaceOf: registry.keyspaceOf,
       plain: new PlainValues(),
       compactRevisionKey,
-      onFactsChanged: () => threads?.mirrorSide.factsChanged(),
+      onFactsChanged: () => workers?.mirrorSide.factsChanged(),
     },
   )
-  if (wings.threads !== undefined && sides.Threads !== undefined) {
-    threads = new sides.Threads(wings.threads, {
+  if (wings.workers !== undefined && sides.Workers !== undefined) {
+    workers = new sides.Workers(wings.workers, {
       mirrors,
       keyspaceOf: registry.keyspaceOf,
       clients: clientsOf(etcd),
@@ -293,10 +293,10 @@ function mirrorsOf(
       sharesSegments: wings.upstream === undefined,
     })
   }
-  return { mirrors, threads }
+  return { mirrors, workers }
 }
 
-function handlerOf(options: ServiceOptions, parts: Omit<ServiceParts, 'handler'>): Handler {
+function handlerOf(options: ServiceOptions, parts: Omit<KubeServiceParts, 'handler'>): Handler {
   const { clock, mirrors, registry, gate, watches, health, upstreamSide, metrics } = parts
   const { indexes, segments, onFault, page } = parts
   const {
@@ -349,10 +349,10 @@ function handlerOf(options: ServiceOptions, parts: Omit<ServiceParts, 'handler'>
 
 /** The metrics of the whole process, in whichever thread they are asked for. */
 export function metricsText(
-  { metrics, threads }: Pick<ServiceParts, 'metrics' | 'threads'>,
+  { metrics, workers }: Pick<KubeServiceParts, 'metrics' | 'workers'>,
   { copies }: WingOptions = {},
 ): MetricsText {
   const { contentType } = metrics
-  const text = copies?.allMetrics ?? (() => threads?.allMetrics() ?? metrics.text())
+  const text = copies?.allMetrics ?? (() => workers?.allMetrics() ?? metrics.text())
   return { contentType, text }
 }

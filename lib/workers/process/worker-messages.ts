@@ -1,13 +1,13 @@
-/** The messages between the main thread and a face thread, beside records and what reads ask
+/** The messages between the main thread and a worker, beside records and what reads ask
  *  (../messages.ts). */
 
 import type { MessagePort } from 'node:worker_threads'
 import type { Key, LogFields } from '@watchglass/base'
 import type { SharedMemory } from '../mirror/facts.ts'
-import type { Answer, FailureMessage, Question } from '../mirror/messages.ts'
+import type { AnswerMessage, FailureMessage, QuestionMessage } from '../mirror/messages.ts'
 
-/** The data of a face thread at its start. */
-export interface ThreadData extends SharedMemory {
+/** The data of a worker at its start. */
+export interface WorkerData extends SharedMemory {
   /** From 1 on. */
   readonly number: number
   readonly count: number
@@ -27,7 +27,7 @@ export interface SlabMessage {
   readonly memory: SharedArrayBuffer
 }
 
-export interface ThreadFigures {
+export interface WorkerFigures {
   /** Size of kept encoded objects. */
   readonly segmentBytes: number
   readonly indexBytes: number
@@ -41,20 +41,20 @@ export interface ThreadFigures {
 export type DroppedFigure = 'segmentBytes' | 'indexBytes'
 
 export type ToMain =
-  | Question
+  | QuestionMessage
   | {
       readonly type: 'log'
       readonly level: 'debug' | 'info' | 'warn' | 'error'
       readonly message: string
       readonly fields: LogFields
     }
-  /** It accepts connections. */
+  /** The worker accepts connections. */
   | { readonly type: 'listening'; readonly port: number }
   | { readonly type: 'failed'; readonly failure: string; readonly isInvalid: boolean }
-  /** It has everything that is mirrored. */
+  /** The worker has everything that is mirrored. */
   | { readonly type: 'ready' }
   /** After so many orders to drop something. */
-  | { readonly type: 'figures'; readonly figures: ThreadFigures; readonly drops: number }
+  | { readonly type: 'figures'; readonly figures: WorkerFigures; readonly drops: number }
   /** News of work that the program shares between its threads. */
   | { readonly type: 'work'; readonly news: unknown }
   /** Something that the main thread alone knows. */
@@ -64,21 +64,21 @@ export type ToMain =
   | { readonly type: 'stopped' }
 
 /** The messages that are no questions to the mirrors. */
-export type Report = Exclude<ToMain, Question>
+export type Report = Exclude<ToMain, QuestionMessage>
 
-export function isQuestion(message: ToMain): message is Question {
+export function isQuestion(message: ToMain): message is QuestionMessage {
   return questions.has(message.type)
 }
 
-export function isAnswer(message: ToFace): message is Answer {
+export function isAnswer(message: ToWorker): message is AnswerMessage {
   return answers.has(message.type)
 }
 
 /** The messages that are no answers of the mirrors. */
-export type Order = Exclude<ToFace, Answer>
+export type Order = Exclude<ToWorker, AnswerMessage>
 
-export type ToFace =
-  | Answer
+export type ToWorker =
+  | AnswerMessage
   | { readonly type: 'give-metrics'; readonly id: number }
   /** News of work that the program shares between its threads. */
   | { readonly type: 'work'; readonly news: unknown }
@@ -89,7 +89,7 @@ export type ToFace =
   /** Encoded objects or indexes are dropped until so many bytes are left. */
   | { readonly type: 'drop'; readonly figure: DroppedFigure; readonly bytes: number }
   | { readonly type: 'trim-history'; readonly keyspace: Key; readonly bytes: number }
-  /** So much more memory may be taken. */
+  /** The memory that the worker may take beside what it has. */
   | { readonly type: 'room-for'; readonly bytes: number }
   /** All reads pass to the upstream, or not. */
   | { readonly type: 'pass-through'; readonly isOn: boolean }
@@ -104,7 +104,7 @@ export type ToFace =
   | { readonly type: 'leave' }
   | { readonly type: 'stop' }
 
-const questions: ReadonlySet<string> = new Set<Question['type']>([
+const questions: ReadonlySet<string> = new Set<QuestionMessage['type']>([
   'probe',
   'need',
   'refresh',
@@ -116,7 +116,7 @@ const questions: ReadonlySet<string> = new Set<Question['type']>([
   'abandon-call',
 ])
 
-const answers: ReadonlySet<string> = new Set<Answer['type']>([
+const answers: ReadonlySet<string> = new Set<AnswerMessage['type']>([
   'wake',
   'probed',
   'probe-failed',

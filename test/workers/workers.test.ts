@@ -1,4 +1,4 @@
-/** The program with two face threads: what holds for the process, and not for each thread. */
+/** The program with two workers: what holds for the process, and not for each thread. */
 
 import { once } from 'node:events'
 import { createServer, get, type IncomingMessage } from 'node:http'

@@ -1,8 +1,8 @@
-/** A face thread from inside: what it was given, and the way to the main thread. */
+/** A worker from inside: what it was given, and the way to the main thread. */
 
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import type { CacheError, Logger } from '@watchglass/base'
-import { FaceMirrors, type FaceMirrorsOptions } from '../mirror/face-mirrors.ts'
+import { WorkerMirrors, type WorkerMirrorsOptions } from '../mirror/worker-mirrors.ts'
 import { failureOfMessage } from '../mirror/messages.ts'
 import { RemoteClients } from '../mirror/remote-client.ts'
 import { RingReader } from '../mirror/ring.ts'
@@ -11,18 +11,18 @@ import {
   isAnswer,
   type Order,
   type SlabMessage,
-  type ThreadData,
-  type ToFace,
+  type WorkerData,
+  type ToWorker,
   type ToMain,
-} from './thread-messages.ts'
+} from './worker-messages.ts'
 
-type Parts = Pick<FaceMirrorsOptions, 'clock' | 'limits' | 'metrics' | 'sink' | 'history'>
+type Parts = Pick<WorkerMirrorsOptions, 'clock' | 'limits' | 'metrics' | 'sink' | 'history'>
 
-/** The main thread's orders to a face thread. */
-export type FaceOrder = Exclude<Order, { type: 'answer' | 'no-answer' | 'work' }>
+/** The main thread's orders to a worker. */
+export type WorkerOrder = Exclude<Order, { type: 'answer' | 'no-answer' | 'work' }>
 
 /** Work that the program shares between its threads, as the main thread sees it in one thread. */
-export interface ThreadWork {
+export interface SharedWork {
   take(news: unknown): void
   /** The thread has ended. */
   end(): void
@@ -33,26 +33,26 @@ interface Asked {
   readonly reject: (failure: CacheError) => void
 }
 
-export class FaceThread {
-  readonly data: ThreadData
+export class WorkerThread {
+  readonly data: WorkerData
   readonly #port: MessagePort
   readonly #records = new Map<number, SharedArrayBuffer>()
   /** The etcds, by way of the main thread. */
   readonly clients: RemoteClients = new RemoteClients(question => this.tell(question))
-  #mirrors: FaceMirrors | undefined = undefined
+  #mirrors: WorkerMirrors | undefined = undefined
   #shelf: SlabShelf | undefined = undefined
   #onWork: (news: unknown) => void = () => {}
   #lastAsked = 0
   readonly #asked = new Map<number, Asked>()
 
-  private constructor(data: ThreadData, port: MessagePort) {
+  private constructor(data: WorkerData, port: MessagePort) {
     this.data = data
     this.#port = port
   }
 
   /** This thread; undefined in the main one. */
-  static here(): FaceThread | undefined {
-    return parentPort === null ? undefined : new FaceThread(workerData as ThreadData, parentPort)
+  static here(): WorkerThread | undefined {
+    return parentPort === null ? undefined : new WorkerThread(workerData as WorkerData, parentPort)
   }
 
   tell(message: ToMain): void {
@@ -60,8 +60,8 @@ export class FaceThread {
   }
 
   /** Calls `task` with each order of the main thread. */
-  onOrder(task: (order: FaceOrder) => void): void {
-    this.#port.on('message', (message: ToFace) => {
+  onOrder(task: (order: WorkerOrder) => void): void {
+    this.#port.on('message', (message: ToWorker) => {
       if (isAnswer(message)) this.#mirrors?.answered(message)
       else if (message.type === 'answer') this.#take(message.id)?.resolve(message.answer)
       else if (message.type === 'no-answer') {
@@ -106,11 +106,11 @@ export class FaceThread {
   }
 
   /** Copies of the mirrors. */
-  createMirrors(parts: Parts): FaceMirrors {
+  createMirrors(parts: Parts): WorkerMirrors {
     const { layout, seen, ownRevisions, ring } = this.data
     const shelf = new SlabShelf(() => this.#receiveSlabs(shelf))
     this.#shelf = shelf
-    this.#mirrors = new FaceMirrors({
+    this.#mirrors = new WorkerMirrors({
       ...parts,
       layout,
       seen,

@@ -20,9 +20,9 @@ import {
 import type { Evidence, ReadSwitch, UpstreamKnowledge } from '@watchglass/proxy'
 import type { EtcdDoor } from '@watchglass/etcd-server'
 import { listenForAdmin } from './service-parts.ts'
-import type { Front, PageFigures } from '@watchglass/workers'
+import type { ClientListener, PageFigures } from '@watchglass/workers'
 import type { ServiceOptions } from './service-options.ts'
-import { assemble, metricsText, type ServiceParts } from './assemble.ts'
+import { assemble, metricsText, type KubeServiceParts } from './assemble.ts'
 import { loadSides, type Sides, wings as wingCode } from './sides.ts'
 import type { ServiceFaults } from './faults.ts'
 
@@ -31,13 +31,13 @@ const drainMaxMs = 10_000
 
 export type { ServiceOptions } from './service-options.ts'
 
-export class Service {
-  readonly #parts: ServiceParts
+export class KubeService {
+  readonly #parts: KubeServiceParts
   readonly #servers: ServiceServers
   readonly #stopDelayMs: number
   #stopped: Promise<void> | undefined
 
-  private constructor(parts: ServiceParts, servers: ServiceServers, stopDelayMs = 0) {
+  private constructor(parts: KubeServiceParts, servers: ServiceServers, stopDelayMs = 0) {
     this.#parts = parts
     this.#servers = servers
     this.#stopDelayMs = stopDelayMs
@@ -49,12 +49,12 @@ export class Service {
   }
 
   /** Starts to mirror and to listen. Reads wait until what they need is mirrored. */
-  static async start(options: ServiceOptions): Promise<Service> {
+  static async start(options: ServiceOptions): Promise<KubeService> {
     const { listening, operating = {}, wings } = options
     const sides = await loadSides(wings)
-    const { parts, front, stopTls } = await (wings?.threads === undefined
+    const { parts, front, stopTls } = await (wings?.workers === undefined
       ? listenHere(options, sides)
-      : prepareThreads(options, sides))
+      : prepareWorkers(options, sides))
     parts.metrics.watchExchanges(() => front.exchanges)
     // A process that cannot start must not be kept alive by its listeners.
     const admin = await listenForAdmin(operating, {
@@ -79,14 +79,14 @@ export class Service {
     parts.segmentKeeper.start()
     parts.sizes.start()
     parts.faults?.start()
-    parts.upstreamSide?.readSwitch.onChange(isOn => parts.threads?.passThrough(isOn))
+    parts.upstreamSide?.readSwitch.onChange(isOn => parts.workers?.passThrough(isOn))
     parts.recent.start()
     const servers = { front, admin, etcdDoor, stopTls }
-    const service = new Service(parts, servers, operating.stopDelayMs)
+    const service = new KubeService(parts, servers, operating.stopDelayMs)
     try {
       await parts.writeSide?.start()
       void parts.health.ready.then(() => parts.writeSide?.mirrored())
-      await parts.threads?.start(listening.listen, {
+      await parts.workers?.start(listening.listen, {
         checks: () => parts.health.own,
         desk: parts.authorizer?.desk,
         faults: parts.faults,
@@ -150,7 +150,7 @@ export class Service {
 
   /** Resolves when everything is mirrored for the first time. */
   get ready(): Promise<void> {
-    return this.#parts.health.ready.then(() => this.#parts.threads?.ready)
+    return this.#parts.health.ready.then(() => this.#parts.workers?.ready)
   }
 
   /** Resolves when the service cannot do its work: the data does not fit into the memory budget. */
@@ -176,11 +176,11 @@ export class Service {
 
   /** Number of open watches. */
   get openWatches(): number {
-    return this.#parts.threads?.openWatches ?? this.#parts.watches.size
+    return this.#parts.workers?.openWatches ?? this.#parts.watches.size
   }
 
   /** Encoded objects and indexes that are kept, which can be made again. */
-  get kept(): Pick<ServiceParts, 'segments' | 'indexes'> {
+  get kept(): Pick<KubeServiceParts, 'segments' | 'indexes'> {
     return this.#parts
   }
 
@@ -278,22 +278,22 @@ async function listenHere(options: ServiceOptions, sides: Sides): Promise<Assemb
 }
 
 /** Other threads listen. */
-async function prepareThreads(options: ServiceOptions, sides: Sides): Promise<Assembled> {
+async function prepareWorkers(options: ServiceOptions, sides: Sides): Promise<Assembled> {
   const { listen, address = `${listen.host}:${listen.port}` } = options.listening
   const parts = assemble(options, address, sides)
-  const { threads } = parts
-  if (threads === undefined) throw new CacheError('invalid_request', 'no threads are asked for')
-  return { parts, front: threads, stopTls: () => {} }
+  const { workers } = parts
+  if (workers === undefined) throw new CacheError('invalid_request', 'no threads are asked for')
+  return { parts, front: workers, stopTls: () => {} }
 }
 
 interface Assembled {
-  readonly parts: ServiceParts
-  readonly front: Front
+  readonly parts: KubeServiceParts
+  readonly front: ClientListener
   readonly stopTls: CancelTimer
 }
 
 interface ServiceServers {
-  readonly front: Front
+  readonly front: ClientListener
   readonly stopTls: CancelTimer
   readonly admin: Server | undefined
   readonly etcdDoor: EtcdDoor | undefined

@@ -1,21 +1,21 @@
-/** A face thread, as the main thread sees it. */
+/** A worker, as the main thread sees it. */
 
 import { MessageChannel, Worker } from 'node:worker_threads'
 import { CacheError, type Clock, type Logger } from '@watchglass/base'
-import type { FedThread, MirrorSide } from '../mirror/mirror-side.ts'
+import type { FedWorker, MirrorSide } from '../mirror/mirror-side.ts'
 import { createRingMemory, RingWriter } from '../mirror/ring.ts'
-import type { ThreadWork } from './face-thread.ts'
-import { OrderedFigures } from './thread-figures.ts'
+import type { SharedWork } from './worker-thread.ts'
+import { OrderedFigures } from './ordered-figures.ts'
 import {
   type DroppedFigure,
   isQuestion,
   type Report,
   type SlabMessage,
-  type ThreadData,
-  type ThreadFigures,
-  type ToFace,
+  type WorkerData,
+  type WorkerFigures,
+  type ToWorker,
   type ToMain,
-} from './thread-messages.ts'
+} from './worker-messages.ts'
 
 /** Changes of some thousand objects, and a second or two of a busy cluster: a thread that is
  *  further behind is told of the newest state from the history, or gets a snapshot. */
@@ -28,9 +28,9 @@ const ringBytes = 4 * 1024 * 1024
 const youngMaxMegabytes = 96
 
 /** The reports that concern all threads. */
-export type ThreadNews = Extract<Report, { type: 'ready' | 'metrics' | 'ask' }>
+export type WorkerNews = Extract<Report, { type: 'ready' | 'metrics' | 'ask' }>
 
-export interface PoolThreadOptions {
+export interface PoolWorkerOptions {
   /** Number of all threads. */
   readonly count: number
   readonly mirrorSide: MirrorSide
@@ -40,21 +40,21 @@ export interface PoolThreadOptions {
   readonly clock: Clock
   readonly logger: Logger
   /** A thread begins: what it takes part in, beside the mirrors. */
-  readonly attach?: ((tell: (news: unknown) => void) => ThreadWork) | undefined
-  readonly onMessage: (message: ThreadNews) => void
+  readonly attach?: ((tell: (news: unknown) => void) => SharedWork) | undefined
+  readonly onMessage: (message: WorkerNews) => void
   readonly onEnd: (reason: string) => void
 }
 
-export class PoolThread {
+export class PoolWorker {
   readonly listening: Promise<number>
   isListening = false
   isReady = false
   readonly #figures = new OrderedFigures()
   readonly #worker: Worker
   readonly #ring: RingWriter
-  readonly #fed: FedThread
-  readonly #work: ThreadWork | undefined
-  readonly #options: PoolThreadOptions
+  readonly #fed: FedWorker
+  readonly #work: SharedWork | undefined
+  readonly #options: PoolWorkerOptions
   readonly #number: number
   readonly #ended: Promise<void>
   #reason = 'it has ended by itself'
@@ -64,7 +64,7 @@ export class PoolThread {
   #onListening: (port: number) => void = () => {}
   #onFailure: (failure: Error) => void = () => {}
 
-  constructor(number: number, port: number, options: PoolThreadOptions) {
+  constructor(number: number, port: number, options: PoolWorkerOptions) {
     const { mirrorSide, count, script, program, clock } = options
     this.#number = number
     this.#options = options
@@ -73,7 +73,7 @@ export class PoolThread {
     this.#ring = new RingWriter(ring)
     const slabs = new MessageChannel()
     const { layout, seen, ownRevisions } = mirrorSide
-    const data: ThreadData = {
+    const data: WorkerData = {
       layout,
       seen,
       ownRevisions,
@@ -123,11 +123,11 @@ export class PoolThread {
     this.listening.catch(() => {})
   }
 
-  tell(message: ToFace): void {
+  tell(message: ToWorker): void {
     this.#worker.postMessage(message)
   }
 
-  get figures(): ThreadFigures {
+  get figures(): WorkerFigures {
     return this.#figures.current
   }
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { OrderedFigures } from '../../lib/workers/process/thread-figures.ts'
+import { OrderedFigures } from '../../lib/workers/process/ordered-figures.ts'
 
 const said = { segmentBytes: 100, indexBytes: 50, openWatches: 3 }
 

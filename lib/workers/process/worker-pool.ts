@@ -1,12 +1,12 @@
-/** The face threads of a process: started, fed, started again when one dies, and stopped. */
+/** The workers of a process: started, fed, started again when one dies, and stopped. */
 
 import { Backoff, CacheError, type CancelTimer, type Random, sleep } from '@watchglass/base'
 import { messageOfFailure } from '../mirror/messages.ts'
 import type { SharedPort } from './listening.ts'
-import { PoolThread, type PoolThreadOptions, type ThreadNews } from './pool-thread.ts'
-import type { DroppedFigure, ThreadFigures, ToFace } from './thread-messages.ts'
+import { PoolWorker, type PoolWorkerOptions, type WorkerNews } from './pool-worker.ts'
+import type { DroppedFigure, WorkerFigures, ToWorker } from './worker-messages.ts'
 
-export interface PoolOptions extends Omit<PoolThreadOptions, 'onMessage' | 'onEnd'> {
+export interface WorkerPoolOptions extends Omit<PoolWorkerOptions, 'onMessage' | 'onEnd'> {
   readonly port: SharedPort
   readonly random: Random
   /** Answers what threads ask. */
@@ -24,9 +24,9 @@ const checkEveryMs = 1_000
 const metricsMaxMs = 2_000
 const restarts = { firstMs: 100, maxMs: 10_000 }
 
-export class ThreadPool {
-  readonly #options: PoolOptions
-  readonly #threads = new Map<number, PoolThread>()
+export class WorkerPool {
+  readonly #options: WorkerPoolOptions
+  readonly #threads = new Map<number, PoolWorker>()
   readonly #backoff: Backoff
   #isStopping = false
   #isPassing = false
@@ -39,15 +39,15 @@ export class ThreadPool {
   readonly ready: Promise<void>
   #port = 0
 
-  private constructor(options: PoolOptions) {
+  private constructor(options: WorkerPoolOptions) {
     this.#options = options
     this.#backoff = new Backoff(restarts, options.random)
     this.ready = new Promise(resolve => (this.#onReady = resolve))
   }
 
   /** Starts all, and resolves when all listen. */
-  static async start(options: PoolOptions): Promise<ThreadPool> {
-    const pool = new ThreadPool(options)
+  static async start(options: WorkerPoolOptions): Promise<WorkerPool> {
+    const pool = new WorkerPool(options)
     const numbers = Array.from({ length: options.count }, (_, i) => i + 1)
     try {
       await Promise.all(numbers.map(number => pool.#start(number)))
@@ -69,7 +69,7 @@ export class ThreadPool {
     return [...this.#threads.values()].filter(({ isListening }) => isListening).length
   }
 
-  get figures(): ThreadFigures {
+  get figures(): WorkerFigures {
     const all = [...this.#threads.values()].map(({ figures }) => figures)
     return {
       segmentBytes: all.reduce((sum, { segmentBytes }) => sum + segmentBytes, 0),
@@ -89,11 +89,11 @@ export class ThreadPool {
     this.tell({ type: 'pass-through', isOn })
   }
 
-  tell(message: ToFace): void {
+  tell(message: ToWorker): void {
     for (const thread of this.#threads.values()) thread.tell(message)
   }
 
-  /** Threads drop until so many bytes are left in all of them: each the same share of what it
+  /** Workers drop until so many bytes are left in all of them: each the same share of what it
    *  has. */
   dropTo(figure: DroppedFigure, bytes: number): void {
     const share = bytes / this.figures[figure]
@@ -137,8 +137,8 @@ export class ThreadPool {
     await this.#untilListening(await this.#create(number), number)
   }
 
-  async #create(number: number): Promise<PoolThread> {
-    const thread: PoolThread = new PoolThread(number, await this.#options.port.next(), {
+  async #create(number: number): Promise<PoolWorker> {
+    const thread: PoolWorker = new PoolWorker(number, await this.#options.port.next(), {
       ...this.#options,
       onMessage: message => this.#take(number, thread, message),
       onEnd: reason => this.#ended(number, thread, reason),
@@ -153,14 +153,14 @@ export class ThreadPool {
     return thread
   }
 
-  async #untilListening(thread: PoolThread, number: number): Promise<void> {
+  async #untilListening(thread: PoolWorker, number: number): Promise<void> {
     const { port, logger } = this.#options
     this.#port = await thread.listening
     port.taken(this.#port)
     logger.debug('a face thread listens', { thread: number })
   }
 
-  #take(number: number, thread: PoolThread, message: ThreadNews): void {
+  #take(number: number, thread: PoolWorker, message: WorkerNews): void {
     switch (message.type) {
       case 'ready':
         this.#backoff.reset()
@@ -174,7 +174,7 @@ export class ThreadPool {
     }
   }
 
-  async #answer(thread: PoolThread, id: number, question: unknown): Promise<void> {
+  async #answer(thread: PoolWorker, id: number, question: unknown): Promise<void> {
     try {
       const answer = await this.#options.answer(question)
       thread.tell({ type: 'answer', id, answer })
@@ -185,7 +185,7 @@ export class ThreadPool {
   }
 
   /** Another takes the place of a thread that has died. */
-  #ended(number: number, thread: PoolThread, reason: string): void {
+  #ended(number: number, thread: PoolWorker, reason: string): void {
     if (this.#threads.get(number) === thread) this.#threads.delete(number)
     this.#options.onDeath(number)
     if (this.#isStopping) return
@@ -202,7 +202,7 @@ export class ThreadPool {
   async #startAgain(number: number): Promise<void> {
     await sleep(this.#options.clock, this.#backoff.nextMs())
     if (this.#isStopping) return
-    let thread: PoolThread | undefined
+    let thread: PoolWorker | undefined
     try {
       thread = await this.#create(number)
       await this.#untilListening(thread, number)

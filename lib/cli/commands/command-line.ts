@@ -5,12 +5,12 @@ import { parseArgs } from 'node:util'
 import { CacheError } from '@watchglass/base'
 import { commands } from './commands.ts'
 import { nearest } from './nearest.ts'
-import { type Command, variableOf } from '../options/option.ts'
+import { type CommandRow, variableOf } from '../options/option.ts'
 import { OptionValues } from '../options/option-values.ts'
 
 /** The meaning of a command line: run a command, show help (of one command or of all), or show the
  *  version. */
-export type Invocation =
+export type CommandLine =
   | { readonly kind: 'help'; readonly command: string | undefined }
   | { readonly kind: 'version' }
   | {
@@ -24,8 +24,8 @@ export type Invocation =
 export function load(
   args: readonly string[],
   env: NodeJS.ProcessEnv,
-  known: Readonly<Record<string, Command>> = commands,
-): Invocation {
+  known: Readonly<Record<string, CommandRow>> = commands,
+): CommandLine {
   const [first, ...rest] = args
   if (first === undefined) throw invalid('no command given', undefined)
   if (first === '--help' || first === '-h' || first === 'help') {
@@ -51,7 +51,7 @@ export function load(
  *  an option nor the value of one. */
 function splitCommand(
   args: readonly string[],
-  { options }: Command,
+  { options }: CommandRow,
 ): readonly [own: readonly string[], theirs: readonly string[]] {
   for (let i = 0; i < args.length; i++) {
     const arg = args[i] ?? ''
@@ -65,7 +65,7 @@ function splitCommand(
 
 interface Source {
   readonly name: string
-  readonly command: Command
+  readonly command: CommandRow
   readonly args: readonly string[]
   readonly env: NodeJS.ProcessEnv
 }
@@ -152,7 +152,7 @@ function parseStrictly(
 
 function knownCommand(
   name: string | undefined,
-  known: Readonly<Record<string, Command>>,
+  known: Readonly<Record<string, CommandRow>>,
 ): string | undefined {
   if (name === undefined) return undefined
   if (!Object.hasOwn(known, name)) {

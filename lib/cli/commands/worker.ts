@@ -1,24 +1,29 @@
-/** A face thread: serves clients from copies of what the main thread mirrors. The main thread
+/** A worker: serves clients from copies of what the main thread mirrors. The main thread
  *  starts this file. */
 
 import { CacheError, type HealthCheck, type Logger, repeat } from '@watchglass/base'
 import type { EtcdPlan } from './plan/etcd-plan.ts'
-import { Service } from '../compose/service.ts'
+import { KubeService } from '../compose/kube-service.ts'
 import type { MirroredEtcds, ServiceOptions } from '../compose/service-options.ts'
-import { copiesOf, FaceThread, ownSegmentsMaxBytes, type ThreadProgram } from '@watchglass/workers'
+import {
+  copiesOf,
+  WorkerThread,
+  ownSegmentsMaxBytes,
+  type WorkerProgram,
+} from '@watchglass/workers'
 import { OptionValues } from '../options/option-values.ts'
 import { systemClock } from '@watchglass/cache'
 import type { FaultsOptions } from '@watchglass/simulator'
-import type { ThreadOptions } from './thread-options.ts'
+import type { WorkerOptions } from './worker-options.ts'
 import { type ServePlan, startPlan } from './plan/serve-plan.ts'
 
 const figuresEveryMs = 1_000
 /** The rounds between two looks that are for people: such a look goes through every watch. */
 const shownEach = 5
 
-async function run(thread: FaceThread): Promise<void> {
-  const { options } = thread.data.program as ThreadProgram
-  const values = new OptionValues(new Map((options as ThreadOptions).values))
+async function run(thread: WorkerThread): Promise<void> {
+  const { options } = thread.data.program as WorkerProgram
+  const values = new OptionValues(new Map((options as WorkerOptions).values))
   const startup = new StartupLogger(thread.logger)
   const plan = await startPlan({ values, logger: startup.logger })
   startup.isStarting = false
@@ -26,7 +31,7 @@ async function run(thread: FaceThread): Promise<void> {
   let roomBytes = Infinity
   let drops = 0
   const fits = (bytes: number): boolean => bytes <= roomBytes
-  const service = await Service.start(optionsOf(thread, plan, { checks: checks.all, fits }))
+  const service = await KubeService.start(optionsOf(thread, plan, { checks: checks.all, fits }))
   thread.onOrder(order => {
     switch (order.type) {
       case 'give-metrics':
@@ -69,12 +74,12 @@ async function run(thread: FaceThread): Promise<void> {
 
 /** The main thread's plan, for a thread that has copies of the contents. */
 function optionsOf(
-  thread: FaceThread,
+  thread: WorkerThread,
   { etcd, prefix, options }: ServePlan,
   forCopies: Parameters<typeof copiesOf>[1],
 ): ServiceOptions {
   const { count, port, program } = thread.data
-  const { faults, segments } = program as ThreadProgram
+  const { faults, segments } = program as WorkerProgram
   const { listening: asked, wings = {} } = options
   return {
     ...options,
@@ -98,7 +103,7 @@ function optionsOf(
 }
 
 /** The other etcds, in the order of the main thread. */
-function othersOf(thread: FaceThread, { others }: EtcdPlan): MirroredEtcds['others'] {
+function othersOf(thread: WorkerThread, { others }: EtcdPlan): MirroredEtcds['others'] {
   return [...others.values()].map((prefixes, i) => ({
     client: thread.clients.client(i + 1),
     prefixes,
@@ -106,12 +111,12 @@ function othersOf(thread: FaceThread, { others }: EtcdPlan): MirroredEtcds['othe
 }
 
 /** The rules of the main thread, which may have replaced those of the command line. */
-function faultsOf(shared: ThreadProgram['faults']): Pick<FaultsOptions, 'rules' | 'memory'> {
+function faultsOf(shared: WorkerProgram['faults']): Pick<FaultsOptions, 'rules' | 'memory'> {
   return { rules: shared?.texts ?? [], memory: shared?.memory }
 }
 
 /** `drops`: how many orders to drop something were followed. */
-function tellFigures(thread: FaceThread, service: Service, drops: () => number): void {
+function tellFigures(thread: WorkerThread, service: KubeService, drops: () => number): void {
   let told = 0
   repeat(systemClock, figuresEveryMs, () => {
     const { openWatches, kept } = service
@@ -123,8 +128,8 @@ function tellFigures(thread: FaceThread, service: Service, drops: () => number):
 }
 
 async function stop(
-  thread: FaceThread,
-  service: Service,
+  thread: WorkerThread,
+  service: KubeService,
   stopPlan: () => Promise<void>,
 ): Promise<void> {
   await service.stop()
@@ -148,7 +153,7 @@ class RemoteChecks {
   }
 }
 
-/** The logger of a face thread at its start: the main thread has said already what the options lead
+/** The logger of a worker at its start: the main thread has said already what the options lead
  *  to. */
 class StartupLogger {
   isStarting = true
@@ -168,7 +173,7 @@ class StartupLogger {
   }
 }
 
-const thread = FaceThread.here()
+const thread = WorkerThread.here()
 if (thread === undefined) throw new Error('this is a thread of watchglass serve')
 run(thread).catch((error: unknown) => {
   const { code, message } = CacheError.from(error, 'closed')

@@ -1,21 +1,21 @@
 /** The sizes of a thread's caches: as it has said last, and as it was told to keep since then. */
 
-import type { DroppedFigure, ThreadFigures } from './thread-messages.ts'
+import type { DroppedFigure, WorkerFigures } from './worker-messages.ts'
 
 const noOrder: Readonly<Record<DroppedFigure, number>> = {
   segmentBytes: Infinity,
   indexBytes: Infinity,
 }
 
-/** Threads say once a second what they keep. An order to drop counts as followed from the start:
+/** Workers say once a second what they keep. An order to drop counts as followed from the start:
  *  whoever gave it would take what the thread has said before it for a refusal, and drop what is
  *  worth more. */
 export class OrderedFigures {
-  #said: ThreadFigures = { segmentBytes: 0, indexBytes: 0, openWatches: 0 }
+  #said: WorkerFigures = { segmentBytes: 0, indexBytes: 0, openWatches: 0 }
   #most = noOrder
   #orders = 0
 
-  get current(): ThreadFigures {
+  get current(): WorkerFigures {
     const { segmentBytes, indexBytes } = this.#said
     return {
       ...this.#said,
@@ -31,7 +31,7 @@ export class OrderedFigures {
   }
 
   /** Notes a thread's figures after it has followed so many orders. */
-  said(figures: ThreadFigures, orders: number): void {
+  said(figures: WorkerFigures, orders: number): void {
     this.#said = { ...this.#said, ...figures }
     if (orders === this.#orders) this.#most = noOrder
   }

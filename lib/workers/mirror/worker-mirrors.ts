@@ -1,4 +1,4 @@
-/** The mirrors of a face thread: copies of the keyspaces, each with its own tree and history, made
+/** The mirrors of a worker: copies of the keyspaces, each with its own tree and history, made
  *  of the records in the ring.
  *
  *  Reads are decided by the same gate as in the thread with the mirrors. What differs is where the
@@ -33,15 +33,15 @@ import type { HistoryBounds } from '@watchglass/store'
 import { CopyReader, type CopyTarget } from './copy-reader.ts'
 import type { ProgressFacts } from './encoder.ts'
 import type { MirrorLayout } from './facts.ts'
-import { type Ask, FaceFeed, FaceMirror } from './face-feed.ts'
-import type { Answer } from './messages.ts'
+import { type Ask, WorkerFeed, WorkerMirror } from './worker-feed.ts'
+import type { AnswerMessage } from './messages.ts'
 import type { RemoteClients } from './remote-client.ts'
 import { RemoteReads } from './remote-reads.ts'
 import type { RingReader } from './ring.ts'
 import { SeenRevisions } from './seen-revisions.ts'
 import type { SlabShelf } from './slabs.ts'
 
-export interface FaceMirrorsOptions {
+export interface WorkerMirrorsOptions {
   readonly layout: MirrorLayout
   readonly seen: SharedArrayBuffer
   readonly ownRevisions: readonly (SharedArrayBuffer | undefined)[]
@@ -61,16 +61,16 @@ export interface FaceMirrorsOptions {
 
 interface Copy {
   readonly keyspace: MirroredKeyspace
-  readonly feed: FaceFeed
+  readonly feed: WorkerFeed
   /** The thread with the mirrors has told of it. */
   isTold: boolean
 }
 
-export class FaceMirrors implements Mirrors, CopyTarget {
-  readonly #options: FaceMirrorsOptions
+export class WorkerMirrors implements Mirrors, CopyTarget {
+  readonly #options: WorkerMirrorsOptions
   readonly #seen: SeenRevisions
-  readonly #mirrors: readonly FaceMirror[]
-  readonly #feeds: readonly FaceFeed[]
+  readonly #mirrors: readonly WorkerMirror[]
+  readonly #feeds: readonly WorkerFeed[]
   readonly #ranges: readonly KeyRange[]
   readonly #copies = new Map<string, Copy>()
   readonly #reader: CopyReader
@@ -82,17 +82,17 @@ export class FaceMirrors implements Mirrors, CopyTarget {
   #isTaking = false
   #isStopped = false
 
-  constructor(options: FaceMirrorsOptions) {
+  constructor(options: WorkerMirrorsOptions) {
     this.#options = options
     const { layout, seen, ask, clock, limits, metrics } = options
     this.#seen = new SeenRevisions(seen, layout)
     const parts = { ask, clock, limits, metrics, drain: () => this.#drain() }
     this.#mirrors = options.ownRevisions.map((memory, id) => {
-      return new FaceMirror({ ...parts, id, ownRevision: memory && new OwnRevision(memory) })
+      return new WorkerMirror({ ...parts, id, ownRevision: memory && new OwnRevision(memory) })
     })
     this.#feeds = layout
       .flatMap((ranges, i) => ranges.map(() => this.#mirrors[i]!))
-      .map((mirror, id) => new FaceFeed(id, mirror, ask))
+      .map((mirror, id) => new WorkerFeed(id, mirror, ask))
     this.#ranges = layout.flat()
     this.#reader = new CopyReader(options.ring.bytes, options, this)
     this.#reads = new RemoteReads(ask)
@@ -210,7 +210,7 @@ export class FaceMirrors implements Mirrors, CopyTarget {
   }
 
   /** Takes an answer of the thread with the mirrors. */
-  answered(answer: Answer): void {
+  answered(answer: AnswerMessage): void {
     switch (answer.type) {
       case 'wake':
         void this.readRing()
@@ -314,7 +314,7 @@ export class FaceMirrors implements Mirrors, CopyTarget {
     this.#mirrors[mirror]!.compactRevision = at
   }
 
-  #create(name: string, feed: FaceFeed): Copy {
+  #create(name: string, feed: WorkerFeed): Copy {
     const { clock, sink, history } = this.#options
     const description = { name, range: this.#ranges[feed.id]!, history }
     const copy = { keyspace: new MirroredKeyspace(description, clock, sink), feed, isTold: false }
@@ -328,7 +328,7 @@ export class FaceMirrors implements Mirrors, CopyTarget {
     return copy
   }
 
-  *#namesOf(feed: FaceFeed): Iterable<string> {
+  *#namesOf(feed: WorkerFeed): Iterable<string> {
     for (const [name, copy] of this.#copies) if (copy.feed === feed) yield name
   }
 
@@ -336,7 +336,7 @@ export class FaceMirrors implements Mirrors, CopyTarget {
    *  not be. */
   #seenAbove(
     keyspace: MirroredKeyspace,
-    feed: FaceFeed,
+    feed: WorkerFeed,
     { freshness }: ReadOptions,
   ): Revision | undefined {
     if (freshness.type === 'exact' || freshness.type === 'consistent') return undefined
@@ -347,7 +347,7 @@ export class FaceMirrors implements Mirrors, CopyTarget {
 
   /** Another thread has shown a newer epoch: waits until this one has been told of it, for no
    *  longer than a read may. */
-  #untilEpoch(mirror: FaceMirror, { reader }: ReadOptions): Promise<void> {
+  #untilEpoch(mirror: WorkerMirror, { reader }: ReadOptions): Promise<void> {
     const { clock, limits } = this.#options
     const signal = reader?.signal
     return new Promise((resolve, reject) => {
@@ -376,7 +376,7 @@ export class FaceMirrors implements Mirrors, CopyTarget {
   }
 
   /** The epoch of this thread's copies is over. */
-  #isOver(mirror: FaceMirror): boolean {
+  #isOver(mirror: WorkerMirror): boolean {
     return mirror.epoch !== this.#seen.epoch(mirror.id)
   }
 

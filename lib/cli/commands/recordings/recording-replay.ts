@@ -34,7 +34,7 @@ export interface ReplayOptions {
 const operationsMax = 100
 const operationsMaxBytes = 1024 * 1024
 
-export class Replay {
+export class RecordingReplay {
   readonly #options: ReplayOptions
   /** Entries at the beginning, while a loop may need them again. */
   readonly #base = new Map<Key, KeyValue>()

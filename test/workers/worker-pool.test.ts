@@ -14,7 +14,7 @@ import { systemClock, systemRandom } from '../../lib/cache/ops/system.ts'
 import { shareSlabs } from '../../lib/store/slab.ts'
 import { MirrorSide } from '../../lib/workers/mirror/mirror-side.ts'
 import { sharePort } from '../../lib/workers/process/listening.ts'
-import { ThreadPool } from '../../lib/workers/process/pool.ts'
+import { WorkerPool } from '../../lib/workers/process/worker-pool.ts'
 import { createTestEngine } from '../support/etcd/test-engine.ts'
 import { silentLogger } from '../support/silent-logger.ts'
 import { historyBounds } from '../support/mirror/mirror-builders.ts'
@@ -70,7 +70,7 @@ t.test('threads serve one port from one memory; one that dies is replaced', { sk
   })
   mirrors.start()
   const dead: number[] = []
-  const pool = await ThreadPool.start({
+  const pool = await WorkerPool.start({
     count: 2,
     mirrorSide,
     port: await sharePort('127.0.0.1', 0),
@@ -146,7 +146,7 @@ t.test('a thread that the system does not give is asked for again', async t => {
     readWaitMaxMs: 3000,
   })
   let begun = 0
-  const pool = await ThreadPool.start({
+  const pool = await WorkerPool.start({
     count: 1,
     mirrorSide,
     port: await sharePort('127.0.0.1', 0),

@@ -1,4 +1,4 @@
-/** The copies of a mirror and of its feeds in a face thread, as far as reads need them. */
+/** The copies of a mirror and of its feeds in a worker, as far as reads need them. */
 
 import { type Clock, revision, type Revision, silentLogger } from '@watchglass/base'
 import type { OwnRevision } from '@watchglass/etcd'
@@ -12,14 +12,14 @@ import {
   type ProgressTrust,
   type RevisionAsker,
 } from '@watchglass/cache'
-import { type Answer, failureOfMessage, type Question } from './messages.ts'
+import { type AnswerMessage, failureOfMessage, type QuestionMessage } from './messages.ts'
 
-export type Ask = (question: Question) => void
+export type Ask = (question: QuestionMessage) => void
 
 /** A feed: how far it is, and how trustworthy. */
-export class FaceFeed implements GateFeed {
+export class WorkerFeed implements GateFeed {
   readonly id: number
-  readonly mirror: FaceMirror
+  readonly mirror: WorkerMirror
   readonly progress: Progress = new Progress(revision(0))
   trust: ProgressTrust = 'unknown'
   /** A keyspace has newer contents than progress says: reads of it may wait for no more. */
@@ -27,7 +27,7 @@ export class FaceFeed implements GateFeed {
   readonly #ask: Ask
   #needed: Revision = revision(0)
 
-  constructor(id: number, mirror: FaceMirror, ask: Ask) {
+  constructor(id: number, mirror: WorkerMirror, ask: Ask) {
     this.id = id
     this.mirror = mirror
     this.#ask = ask
@@ -53,7 +53,7 @@ export class FaceFeed implements GateFeed {
   }
 }
 
-export interface FaceMirrorOptions {
+export interface WorkerMirrorOptions {
   readonly id: number
   readonly ask: Ask
   readonly clock: Clock
@@ -73,7 +73,7 @@ interface Probe {
 
 /** One mirror: its epoch, and its gate. Reads that ask for etcd's revision share the questions,
  *  never one that was put before they came. */
-export class FaceMirror {
+export class WorkerMirror {
   readonly id: number
   readonly gate: FreshnessGate
   epoch = 0
@@ -91,9 +91,9 @@ export class FaceMirror {
   #next: Probe | undefined = undefined
   #underWay: number | undefined = undefined
   /** Answers of an epoch that the ring has not told of yet. */
-  #early: Extract<Answer, { type: 'probed' }>[] = []
+  #early: Extract<AnswerMessage, { type: 'probed' }>[] = []
 
-  constructor(options: FaceMirrorOptions) {
+  constructor(options: WorkerMirrorOptions) {
     const { id, ask, clock, limits, metrics, ownRevision, drain } = options
     this.id = id
     this.#ask = ask
@@ -138,7 +138,7 @@ export class FaceMirror {
     if (revision > this.witnessed) this.witnessed = revision
   }
 
-  probed(answer: Extract<Answer, { type: 'probed' }>): void {
+  probed(answer: Extract<AnswerMessage, { type: 'probed' }>): void {
     if (answer.epoch > this.epoch) {
       this.#early.push(answer)
       return
@@ -155,7 +155,7 @@ export class FaceMirror {
     if (answer.epoch === this.epoch) this.witness(revision(answer.revision))
   }
 
-  probeFailed({ id, failure, isOver }: Extract<Answer, { type: 'probe-failed' }>): void {
+  probeFailed({ id, failure, isOver }: Extract<AnswerMessage, { type: 'probe-failed' }>): void {
     if (failure !== undefined) this.#outage.failed(failureOfMessage(failure))
     for (const asker of this.#probes.get(id)?.askers ?? []) {
       if (!asker.isSettled) asker.delayed()

@@ -2,10 +2,10 @@ import t from 'tap'
 import { CacheError } from '../../../lib/base/errors.ts'
 import { commands } from '../../../lib/cli/commands/commands.ts'
 import { helpText } from '../../../lib/cli/commands/help.ts'
-import { type Invocation, load } from '../../../lib/cli/commands/load.ts'
-import type { Command } from '../../../lib/cli/options/option.ts'
+import { type CommandLine, load } from '../../../lib/cli/commands/command-line.ts'
+import type { CommandRow } from '../../../lib/cli/options/option.ts'
 
-const sample: Readonly<Record<string, Command>> = {
+const sample: Readonly<Record<string, CommandRow>> = {
   fetch: {
     operands: '',
     summary: 'Fetches things.',
@@ -17,7 +17,7 @@ const sample: Readonly<Record<string, Command>> = {
   },
 }
 
-function run(args: string[], env: NodeJS.ProcessEnv = {}): Extract<Invocation, { kind: 'run' }> {
+function run(args: string[], env: NodeJS.ProcessEnv = {}): Extract<CommandLine, { kind: 'run' }> {
   const invocation = load(args, env, sample)
   if (invocation.kind !== 'run') throw new Error(`expected a run, got ${invocation.kind}`)
   return invocation
@@ -108,7 +108,7 @@ t.test('a failure of the command line is one that the program expects', async t 
 })
 
 t.test('help names every command and option, within 100 columns', async t => {
-  const table: Readonly<Record<string, Command>> = commands
+  const table: Readonly<Record<string, CommandRow>> = commands
   for (const name of [undefined, ...Object.keys(commands)]) {
     const text = helpText(name)
     t.ok(text.endsWith('\n'))
@@ -129,7 +129,7 @@ t.test('options end where the command of an operand begins', async t => {
     { name: 'size', value: 'N', help: 'How large.' },
     { name: 'keep', help: 'Keeps it.' },
   ]
-  const known: Readonly<Record<string, Command>> = {
+  const known: Readonly<Record<string, CommandRow>> = {
     run: { operands: '-- COMMAND', takesCommand: true, summary: 'Runs it.', options },
   }
   const operandsOf = (...args: string[]): unknown => {

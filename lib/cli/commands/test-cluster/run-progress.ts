@@ -1,6 +1,6 @@
 /** The progress of `run`, on one line of a terminal; nothing anywhere else. */
 
-export class Progress {
+export class RunProgress {
   readonly #stream: NodeJS.WriteStream
   readonly #isShown: boolean
 
