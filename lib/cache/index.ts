@@ -89,7 +89,7 @@ export { OpenWatches, type WatchingClient } from './http/watch/open-watches.ts'
 export { type Follower, Followers, onAnyChange } from './keepers/followers.ts'
 export { IndexKeeper } from './keepers/index-keeper.ts'
 export { KeyspaceChanges } from './keepers/keyspace-changes.ts'
-export { KeyspaceSizes, type KeyspaceSizesOptions } from './keepers/keyspace-sizes.ts'
+export { KeyspaceSizes } from './keepers/keyspace-sizes.ts'
 export { LiveRegistry } from './keepers/live-registry.ts'
 export {
   type Droppable,
@@ -99,13 +99,9 @@ export {
 } from './keepers/memory-keeper.ts'
 export { MirrorReads } from './keepers/mirror-reads.ts'
 export { SegmentKeeper, segmentsMaxBytes } from './keepers/segment-keeper.ts'
-export {
-  type ServerChecks,
-  ServiceHealth,
-  type ServiceHealthOptions,
-} from './keepers/service-health.ts'
+export { type ServerChecks, ServiceHealth } from './keepers/service-health.ts'
 export { SlabKeeper } from './keepers/slab-keeper.ts'
-export { WarmUp, type WarmUpOptions } from './keepers/warm-up.ts'
+export { WarmUp } from './keepers/warm-up.ts'
 export { WatchHubs } from './keepers/watch-hubs.ts'
 export { compactNow } from './mirror/compact-now.ts'
 export {
@@ -158,9 +154,8 @@ export { faultLogger } from './ops/fault-logger.ts'
 export { makeFolder } from './ops/make-folder.ts'
 export { Metrics } from './ops/metrics.ts'
 export { ApiServerCounts } from './ops/metrics/apiserver/apiserver-counts.ts'
-export { type GroupResource, StorageSeriesTable } from './ops/metrics/apiserver/storage-series.ts'
+export type { GroupResource } from './ops/metrics/apiserver/storage-series.ts'
 export { CertificateDates, type CertificateFile } from './ops/metrics/certificate-dates.ts'
-export { FaultCounts } from './ops/metrics/fault-counts.ts'
 export type { KeyspaceFacts } from './ops/metrics/keyspace-gauges.ts'
 export { lookAt, toWatches } from './ops/metrics/look.ts'
 export type { UpstreamFacts } from './ops/metrics/upstream-counts.ts'

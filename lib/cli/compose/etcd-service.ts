@@ -6,7 +6,7 @@ import { schemaOf } from '@watchglass/codec'
 import { faultLogger, type Listen, Metrics, ServiceHealth, systemClock } from '@watchglass/cache'
 import { heldSlabBytes } from '@watchglass/store'
 import type { EtcdDoorOptions } from '@watchglass/etcd-server'
-import { listenForAdmin } from './service-parts.ts'
+import { drainMaxMs, listenForAdmin } from './listeners.ts'
 import { wings } from './sides.ts'
 
 export interface EtcdServiceOptions extends Omit<EtcdDoorOptions, 'clock' | 'metrics'> {
@@ -19,9 +19,6 @@ export interface EtcdServiceOptions extends Omit<EtcdDoorOptions, 'clock' | 'met
 export interface EtcdService {
   stop(): Promise<void>
 }
-
-/** The time limit of calls under way when the process is asked to stop. */
-const drainMaxMs = 10_000
 
 /** Starts it. Fails with `invalid_request` for what cannot be listened on. */
 export async function startEtcdService(options: EtcdServiceOptions): Promise<EtcdService> {

@@ -1,45 +1,30 @@
-/** One running service: a client of etcd, the mirror, and the API over HTTP; built from the bottom
- *  up, and stopped the other way round. */
+/** One running service: a client of etcd, the mirror, and the API over HTTP, made of the parts of
+ *  `kube-service-table.ts`. */
 
-import { CacheError, type CancelTimer, type Key, sleep } from '@watchglass/base'
-import {
-  followTls,
-  type Handler,
-  type LiveRegistry,
-  lookAt,
-  type Metrics,
-  type OnFault,
-  OpenFiles,
-  openFilesMax,
-  readTls,
-  Server,
-  storeIn,
-  systemClock,
-  withHostGuard,
-} from '@watchglass/cache'
+import { type CacheError, type Key, sleep } from '@watchglass/base'
+import { type Handler, type LiveRegistry, lookAt, storeIn } from '@watchglass/cache'
 import type { Evidence, ReadSwitch, UpstreamKnowledge } from '@watchglass/proxy'
-import type { EtcdDoor } from '@watchglass/etcd-server'
-import { listenForAdmin } from './service-parts.ts'
-import type { ClientListener, PageFigures } from '@watchglass/workers'
-import type { ServiceOptions } from './service-options.ts'
-import { assemble, metricsText, type KubeServiceParts } from './assemble.ts'
-import { loadSides, type Sides, wings as wingCode } from './sides.ts'
+import type { PageFigures } from '@watchglass/workers'
+import { Composition } from './composition.ts'
 import type { ServiceFaults } from './faults.ts'
-
-/** The time limit of requests in flight when the service is asked to stop. */
-const drainMaxMs = 10_000
+import type { KubeServiceParts } from './kube-service-parts.ts'
+import { kubeServiceTable } from './kube-service-table.ts'
+import type { ServiceOptions } from './service-options.ts'
 
 export type { ServiceOptions } from './service-options.ts'
 
 export class KubeService {
+  readonly #composition: Composition<KubeServiceParts, ServiceOptions>
   readonly #parts: KubeServiceParts
-  readonly #servers: ServiceServers
   readonly #stopDelayMs: number
   #stopped: Promise<void> | undefined
 
-  private constructor(parts: KubeServiceParts, servers: ServiceServers, stopDelayMs = 0) {
-    this.#parts = parts
-    this.#servers = servers
+  private constructor(
+    composition: Composition<KubeServiceParts, ServiceOptions>,
+    stopDelayMs: number,
+  ) {
+    this.#composition = composition
+    this.#parts = composition.parts
     this.#stopDelayMs = stopDelayMs
   }
 
@@ -50,62 +35,19 @@ export class KubeService {
 
   /** Starts to mirror and to listen. Reads wait until what they need is mirrored. */
   static async start(options: ServiceOptions): Promise<KubeService> {
-    const { listening, operating = {}, wings } = options
-    const sides = await loadSides(wings)
-    const { parts, front, stopTls } = await (wings?.workers === undefined
-      ? listenHere(options, sides)
-      : prepareWorkers(options, sides))
-    parts.metrics.watchExchanges(() => front.exchanges)
-    // A process that cannot start must not be kept alive by its listeners.
-    const admin = await listenForAdmin(operating, {
-      ...parts,
-      logger: options.logger,
-      schema: parts.registry.state.registry.schema,
-      metrics: metricsText(parts, wings),
-    })?.catch((error: unknown) => {
-      front.close()
-      throw error
-    })
-    const etcdDoor = await openEtcdDoor(options, parts.metrics).catch((error: unknown) => {
-      front.close()
-      admin?.close()
-      throw error
-    })
-    parts.registry.start(parts.mirrors)
-    parts.mirrors.start()
-    etcdDoor?.start()
-    parts.upstreamSide?.start()
-    parts.memory?.start()
-    parts.segmentKeeper.start()
-    parts.sizes.start()
-    parts.faults?.start()
-    parts.upstreamSide?.readSwitch.onChange(isOn => parts.workers?.passThrough(isOn))
-    parts.recent.start()
-    const servers = { front, admin, etcdDoor, stopTls }
-    const service = new KubeService(parts, servers, operating.stopDelayMs)
-    try {
-      await parts.writeSide?.start()
-      void parts.health.ready.then(() => parts.writeSide?.mirrored())
-      await parts.workers?.start(listening.listen, {
-        checks: () => parts.health.own,
-        desk: parts.authorizer?.desk,
-        faults: parts.faults,
-      })
-    } catch (error) {
-      await service.stop()
-      throw error
-    }
-    return service
+    const composition = await Composition.make(kubeServiceTable, options)
+    await composition.start()
+    return new KubeService(composition, options.operating?.stopDelayMs ?? 0)
   }
 
   /** Port that it listens on. */
   get port(): number {
-    return this.#servers.front.port
+    return this.#parts.front.port
   }
 
   /** Port of our own paths; 0 if they have none. */
   get adminPort(): number {
-    return this.#servers.admin?.port ?? 0
+    return this.#parts.admin?.port ?? 0
   }
 
   /** The page for people is at `/` of the main listener, too. */
@@ -202,7 +144,7 @@ export class KubeService {
   /** /readyz fails from now on, and answers tell clients to connect anew. */
   leave(): void {
     this.#parts.health.stop()
-    this.#servers.front.leave()
+    this.#parts.front.leave()
   }
 
   /** Stops: /readyz fails at once; after the delay no new requests are accepted; requests in flight
@@ -213,88 +155,8 @@ export class KubeService {
   }
 
   async #stop(): Promise<void> {
-    const { clock, watches, authorizer, memory, writeSide, faults, recent } = this.#parts
-    const { segmentKeeper, sizes } = this.#parts
-    const { front, admin, etcdDoor, stopTls } = this.#servers
-    stopTls()
     this.leave()
-    if (this.#stopDelayMs > 0) await sleep(clock, this.#stopDelayMs)
-    const cancel = clock.setTimer(drainMaxMs, () => front.close())
-    const drained = front.drain()
-    watches.stop()
-    const keepers = [memory, segmentKeeper, sizes]
-    const released = writeSide?.stop()
-    for (const part of [authorizer, ...keepers, faults, recent]) part?.stop()
-    await Promise.all([drained, etcdDoor?.stop(drainMaxMs)])
-    cancel()
-    admin?.close()
-    await released
-    await this.#parts.upstreamSide?.stop()
-    await this.#parts.mirrors.stop()
+    if (this.#stopDelayMs > 0) await sleep(this.#parts.clock, this.#stopDelayMs)
+    await this.#composition.stop()
   }
-}
-
-/** etcd's own API beside ours; undefined where it is not asked for. */
-async function openEtcdDoor(
-  { wings: { door } = {}, etcd: { client }, logger, clock = systemClock }: ServiceOptions,
-  metrics: Metrics,
-): Promise<EtcdDoor | undefined> {
-  if (door === undefined) return undefined
-  const { startEtcdDoor } = await wingCode.etcdDoor()
-  return startEtcdDoor({ ...door, client, clock, metrics, logger })
-}
-
-/** Listens in this thread. */
-async function listenHere(options: ServiceOptions, sides: Sides): Promise<Assembled> {
-  const { listening, logger, clock = systemClock } = options
-  const { listen, tls: files, address, guardedHosts } = listening
-  const tls = files === undefined ? undefined : await readTls(files)
-  // The API tells clients its address, which is known only once the system has chosen the port.
-  let onFault: OnFault = () => {}
-  const server = await Server.listen({
-    listen,
-    handler: exchange => exchange.abort(),
-    onFault: error => onFault(error),
-    tls,
-    clock,
-    openFiles: new OpenFiles({ max: openFilesMax(), callers: 'clients', clock, logger }),
-    // An upstream takes them, and so do made-up pods.
-    takesUpgrades:
-      options.wings?.upstream !== undefined || options.wings?.writes?.simulation !== undefined,
-  })
-  const parts = assemble(options, address ?? `${listen.host}:${server.port}`, sides)
-  server.handler =
-    guardedHosts === undefined ? parts.handler : withHostGuard(parts.handler, guardedHosts)
-  onFault = parts.onFault
-  const stopTls = followTls({
-    files,
-    what: 'certificates of --listen',
-    current: tls,
-    clock,
-    logger,
-    onChange: renewed => server.replaceTls(renewed),
-  })
-  return { parts, front: server, stopTls }
-}
-
-/** Other threads listen. */
-async function prepareWorkers(options: ServiceOptions, sides: Sides): Promise<Assembled> {
-  const { listen, address = `${listen.host}:${listen.port}` } = options.listening
-  const parts = assemble(options, address, sides)
-  const { workers } = parts
-  if (workers === undefined) throw new CacheError('invalid_request', 'no threads are asked for')
-  return { parts, front: workers, stopTls: () => {} }
-}
-
-interface Assembled {
-  readonly parts: KubeServiceParts
-  readonly front: ClientListener
-  readonly stopTls: CancelTimer
-}
-
-interface ServiceServers {
-  readonly front: ClientListener
-  readonly stopTls: CancelTimer
-  readonly admin: Server | undefined
-  readonly etcdDoor: EtcdDoor | undefined
 }

@@ -1,60 +1,48 @@
 /** The parts that the page for people is made from. */
 
-import { type Clock, version } from '@watchglass/base'
+import { version } from '@watchglass/base'
 import {
-  type FaultSwitch,
-  type Health,
   type LiveRegistry,
   type Look,
   lookAt,
-  type Metrics,
-  type MetricsText,
-  type Mirrors,
-  type OpenWatches,
   type PageSource,
   Recent,
   type RecentFigures,
-  type SlowRequests,
   toWatches,
   type Traffic,
   type WatchingClient,
 } from '@watchglass/cache'
 import { keyspaceNames } from '@watchglass/kube'
+import type { KubeServiceParts } from './kube-service-parts.ts'
 import type { WingOptions } from './service-options.ts'
-import type { PageFigures } from '@watchglass/workers'
-import type { Front } from '@watchglass/proxy'
 
-export interface PageParts {
-  readonly clock: Clock
-  readonly metrics: Metrics
-  readonly health: Health
-  readonly registry: Pick<LiveRegistry, 'state'>
-  readonly watches: Pick<OpenWatches, 'clients' | 'outbox'>
-  readonly slow: Pick<SlowRequests, 'kept'>
-  readonly upstreamSide: Front | undefined
-  readonly mirrors: Pick<Mirrors, 'statuses'>
-  /** The metrics of the whole process. */
-  readonly all: MetricsText
-  readonly faults: Pick<FaultSwitch, 'counts'> | undefined
-  /** Workers, if they serve clients. */
-  readonly workers: PageWorkers | undefined
+/** The parts whose counts the plots show. */
+type LookedAt = Pick<KubeServiceParts, 'metrics' | 'watches' | 'mirrors' | 'workers'>
+
+type PageParts = Pick<
+  KubeServiceParts,
+  | 'clock'
+  | 'recent'
+  | 'health'
+  | 'registry'
+  | 'watches'
+  | 'slow'
+  | 'upstreamSide'
+  | 'allMetrics'
+  | 'faults'
+  | 'workers'
+>
+
+/** The counts of the last minutes, for the plots. */
+export function createRecent({
+  clock,
+  ...parts
+}: LookedAt & Pick<KubeServiceParts, 'clock'>): Recent {
+  return new Recent({ clock, look: () => lookAtAll(parts) })
 }
 
-export interface PageWorkers {
-  readonly figures: readonly PageFigures[]
-  onTraffic(traffic: () => Promise<Traffic>): void
-}
-
-/** The page, and what has to be started for its plots. */
-export function createPage(
-  parts: PageParts,
-  { copies, workers }: Pick<WingOptions, 'copies' | 'workers'>,
-): {
-  readonly page: PageSource
-  readonly recent: Recent
-} {
-  const { clock, health, registry, watches, upstreamSide } = parts
-  const recent = new Recent({ clock, look: () => lookAtAll(parts) })
+export function createPage(parts: PageParts, { copies, workers }: WingOptions = {}): PageSource {
+  const { clock, health, registry, watches, upstreamSide, recent } = parts
   const ofProcess = async (): Promise<Traffic> => ({
     recent: recentFigures(recent),
     slow: [...parts.slow.kept, ...(parts.workers?.figures ?? []).flatMap(({ slow }) => slow)],
@@ -64,11 +52,11 @@ export function createPage(
     ]),
   })
   parts.workers?.onTraffic(ofProcess)
-  const page: PageSource = {
+  return {
     version,
     nowMs: () => clock.wallMs(),
     startedMs: clock.wallMs(),
-    metrics: () => parts.all.text(),
+    metrics: () => parts.allMetrics.text(),
     threads: copies?.count ?? workers?.count ?? 1,
     faults: () => parts.faults?.counts ?? [],
     checks: health.readyz,
@@ -80,10 +68,9 @@ export function createPage(
     isSwitchedOff: upstreamSide && (() => upstreamSide.readSwitch.isSwitchedOff),
     traffic: copies?.traffic ?? ofProcess,
   }
-  return { page, recent }
 }
 
-function answeredAs({ discovery }: PageParts['registry']['state']): string {
+function answeredAs({ discovery }: LiveRegistry['state']): string {
   return (JSON.parse(discovery.version()) as { readonly gitVersion: string }).gitVersion
 }
 
@@ -100,7 +87,7 @@ function recentFigures(recent: Recent): RecentFigures {
 }
 
 /** The counts of all threads. What comes from etcd, the main thread alone counts. */
-function lookAtAll(parts: PageParts): Look {
+function lookAtAll(parts: LookedAt): Look {
   const here = lookAt(parts)
   const others = (parts.workers?.figures ?? []).map(({ look }) => look)
   const buckets = new Map(here.buckets)

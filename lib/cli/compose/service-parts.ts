@@ -1,24 +1,14 @@
 /** Parts of a service that are made from its options. */
 
-import {
-  type Clock,
-  isLoopback,
-  type Key,
-  type Logger,
-  type Revision,
-  version,
-} from '@watchglass/base'
-import { type Schema, schemaOf, type Segment } from '@watchglass/codec'
+import { type Clock, type Key, type Revision, version } from '@watchglass/base'
+import { schemaOf, type Segment } from '@watchglass/codec'
 import {
   ApiServerCounts,
   type Authorizer,
   CertificateDates,
   compactNow,
-  createAdminHandler,
   defaultHistory,
   digests,
-  type FaultCounts,
-  type FaultSwitch,
   type GroupResource,
   type Health,
   type KeyspaceFacts,
@@ -28,33 +18,16 @@ import {
   MemoryKeeper,
   type MemoryKeeperOptions,
   Metrics,
-  type MetricsText,
   type Mirrors,
-  type OnFault,
-  OpenFiles,
-  openFilesMax,
   type OpenWatches,
-  type PageSource,
-  Server,
   systemClock,
-  withHostGuard,
 } from '@watchglass/cache'
-import {
-  measuredResources,
-  mirroredKeyspaces,
-  specialKeyspaces,
-  versionBody,
-} from '@watchglass/kube'
+import { measuredResources, mirroredKeyspaces, specialKeyspaces } from '@watchglass/kube'
 import { heldSlabBytes, type SegmentCache } from '@watchglass/store'
 import type { Client } from '@watchglass/etcd'
 import type { FaultType } from '@watchglass/simulator'
 import { ServiceFaults } from './faults.ts'
-import type {
-  MirroredEtcds,
-  OperatingOptions,
-  ServedOptions,
-  ServiceOptions,
-} from './service-options.ts'
+import type { MirroredEtcds, ServedOptions, ServiceOptions } from './service-options.ts'
 import { type Sides, wings } from './sides.ts'
 import type { RulesOfProcess, Workers } from '@watchglass/workers'
 import type { Front, UpstreamParts } from '@watchglass/proxy'
@@ -114,57 +87,27 @@ function resourcesByKeyspace(
   }
 }
 
-export interface AdminParts {
-  readonly schema: Schema
-  readonly clock: Clock
-  readonly logger: Logger
-  readonly health: Health
-  readonly metrics: MetricsText
-  readonly upstreamSide: Front | undefined
-  readonly faults?: FaultSwitch | undefined
-  /** Undefined where there is no API to show. */
-  readonly page?: PageSource | undefined
-  readonly onFault: OnFault
-}
-
-/** Our own paths, where the main listener has the upstream's. */
-export function listenForAdmin(
-  { adminListen: listen, levelledLogger }: OperatingOptions,
-  { schema, health, metrics, upstreamSide, page, faults, clock, logger, onFault }: AdminParts,
-): Promise<Server> | undefined {
-  if (listen === undefined) return undefined
-  const handler = createAdminHandler({
-    health,
-    metrics,
-    version: versionBody(schema),
-    readSwitch: upstreamSide?.readSwitch,
-    resources: upstreamSide && (() => upstreamSide.report.all()),
-    faults,
-    page,
-    log: levelledLogger,
-    onFault,
-  })
-  // Of loopback addresses a web page in a browser here could read and switch as well.
-  const guarded = isLoopback(listen.host) ? withHostGuard(handler) : handler
-  const openFiles = new OpenFiles({ max: openFilesMax(), callers: 'operators', clock, logger })
-  return Server.listen({ listen, handler: guarded, clock, onFault, openFiles })
-}
-
 /** The faults on purpose; undefined where there are to be none. */
 export function createFaults(
-  { FaultControl: Loaded }: Sides,
-  { wings: { faults, copies } = {}, etcd: { client }, clock = systemClock, logger }: ServiceOptions,
-  { counts, workers }: { readonly counts: FaultCounts; readonly workers: Workers | undefined },
+  { wings: { faults, copies } = {}, etcd: { client }, logger }: ServiceOptions,
+  { code, clock, metrics, workers }: FaultParts,
 ): ServiceFaults | undefined {
   if (faults === undefined) return undefined
   const compact = copies === undefined ? (): Promise<Revision> => compactNow(client) : undefined
   const passOn = workers && ((given: RulesOfProcess): Promise<void> => workers.passFaults(given))
-  const onMet = (type: FaultType): void => counts.met(type)
+  const onMet = (type: FaultType): void => metrics.faults.met(type)
   const options = { ...faults, compact, passOn, onMet, clock, logger }
   return new ServiceFaults({
-    control: Loaded && new Loaded(options),
+    control: code.FaultControl && new code.FaultControl(options),
     load: async () => new (await wings.faults()).FaultControl(options),
   })
+}
+
+interface FaultParts {
+  readonly code: Sides
+  readonly clock: Clock
+  readonly metrics: Metrics
+  readonly workers: Workers | undefined
 }
 
 /** The keeper of the memory budget; undefined if there is no budget. Keyspaces that declare
@@ -219,7 +162,7 @@ interface Watched {
   readonly workers: Workers | undefined
 }
 
-/** Shows what there is. */
+/** Shows the parts in the metrics. */
 export function watchAll(metrics: Metrics, shown: Watched, options: ServiceOptions): void {
   const { segments, sizes, mirrors, watches, upstreamSide, memory, authorizer, health } = shown
   const { workers } = shown

@@ -57,7 +57,7 @@ function contentsOf(path: string, option: string): Buffer {
   }
 }
 
-/** The certificates (PEM) in the file that an option names; undefined if the option is not given. */
+/** The authorities (PEM) in the file that an option names; undefined if it is not given. */
 export function authoritiesOf(values: OptionValues, name: string): Buffer | undefined {
   const pem = fileOf(values, name)
   if (pem === undefined) return undefined

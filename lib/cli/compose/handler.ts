@@ -1,0 +1,82 @@
+/** The handler of a service, made of its parts. */
+
+import {
+  createAuditIds,
+  createHandler,
+  Fairness,
+  type Handler,
+  MirrorReads,
+} from '@watchglass/cache'
+import type { KubeServiceParts } from './kube-service-parts.ts'
+import type { ServiceOptions } from './service-options.ts'
+
+type HandlerParts = Pick<
+  KubeServiceParts,
+  | 'clock'
+  | 'mirrors'
+  | 'registry'
+  | 'gate'
+  | 'watches'
+  | 'health'
+  | 'upstreamSide'
+  | 'writeSide'
+  | 'metrics'
+  | 'allMetrics'
+  | 'indexes'
+  | 'segments'
+  | 'faults'
+  | 'slow'
+  | 'page'
+  | 'onFault'
+>
+
+export function createServiceHandler(options: ServiceOptions, parts: HandlerParts): Handler {
+  const { clock, mirrors, registry, gate, watches, health, upstreamSide, metrics } = parts
+  const { indexes, segments, onFault, page } = parts
+  const {
+    served: { tokenEncryption, hasCbor = false, hasShards, hasDrop } = {},
+    access,
+    logger,
+  } = options
+  const { copies } = options.wings ?? {}
+  const fairness = new Fairness({
+    clock,
+    metrics: metrics.access,
+    createTally: copies?.createTally,
+  })
+  const common = { clock, logger, tokenEncryption, segments, hasCbor, fairness, authorizer: gate }
+  const auditId = createAuditIds()
+  return createHandler({
+    ...common,
+    registry,
+    reads: new MirrorReads({
+      mirrors,
+      clock,
+      hasUpstream: upstreamSide !== undefined,
+      reports: metrics.apiServer?.storage,
+    }),
+    faults: parts.faults,
+    upstream: upstreamSide?.sideFor({ ...common, auditId }),
+    watches,
+    sharedSegments: copies?.segments,
+    hasShards,
+    hasDrop,
+    audit: access?.audit?.(lines => metrics.access.auditLost(lines)),
+    onList: (plan, { makeReader }, user) => indexes.asked(plan, { user, makeReader }),
+    answerWrite: parts.writeSide?.answerWrite,
+    conversions: parts.writeSide?.conversions,
+    documents: parts.writeSide?.documents,
+    health,
+    requests: metrics.requests,
+    slow: parts.slow,
+    tracer: options.tracer,
+    reports: metrics.apiServer?.requests,
+    metrics: parts.allMetrics,
+    page:
+      upstreamSide === undefined
+        ? { source: page, shows: gate === undefined ? 'all' : 'objects' }
+        : undefined,
+    onFault,
+    auditId,
+  })
+}

@@ -1,0 +1,529 @@
+/** The parts of a service, from the code that it loads up to the front where clients come in: a row
+ *  for each, with what it needs. The order in which parts come and go follows
+ *  (`composition.ts`).
+ *
+ *  A part that an earlier one must hear of says so itself: it answers the `LateCall` of that one,
+ *  is told of changes by `following`, or seen in the metrics by `shown`. */
+
+import { assert, type Key, textFromKey } from '@watchglass/base'
+import {
+  compactRevisionKey,
+  createAuthorizer,
+  createMirrors,
+  defaultHistory,
+  defaultLimits,
+  faultLogger,
+  Followers,
+  followTls,
+  IndexKeeper,
+  KeyspaceChanges,
+  KeyspaceSizes,
+  keyspacesOf,
+  onAnyChange,
+  OpenWatches,
+  PlainValues,
+  ReleasedMemory,
+  RuleChanges,
+  SegmentKeeper,
+  segmentsMaxBytes,
+  ServiceHealth,
+  SlabKeeper,
+  SlowRequests,
+  snapshotsIn,
+  storeIn,
+  systemClock,
+  systemRandom,
+  WarmUp,
+  WatchHubs,
+} from '@watchglass/cache'
+import type { Segment } from '@watchglass/codec'
+import { type Keyspace, SegmentCache } from '@watchglass/store'
+import { LateCall, partOf, type PartTable } from './composition.ts'
+import { createServiceHandler } from './handler.ts'
+import { drainMaxMs, listenForAdmin, listenForClients, openEtcdDoor } from './listeners.ts'
+import { createPage, createRecent } from './page.ts'
+import {
+  clientsOf,
+  createFaults,
+  createMemoryKeeper,
+  createMetrics,
+  createRegistry,
+  createUpstreamSide,
+  watchAll,
+  withoutDropped,
+} from './service-parts.ts'
+import type { ServiceOptions } from './service-options.ts'
+import type { KubeServiceParts } from './kube-service-parts.ts'
+import { loadSides } from './sides.ts'
+
+const part = partOf<KubeServiceParts, ServiceOptions>()
+
+export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
+  clock: part({ needs: [], make: (_, { clock = systemClock }) => clock }),
+  code: part({ needs: [], make: (_, { wings }) => loadSides(wings) }),
+  metrics: part({ needs: [], make: (_, options) => createMetrics(options) }),
+  onFault: part({
+    needs: ['metrics'],
+    make: ({ metrics }, { logger }) => faultLogger(metrics.access, logger),
+  }),
+  clientPort: part({
+    // Code first: between this and the handler nothing is waited for, so no client comes too early.
+    needs: ['clock', 'code', 'onFault'],
+    make: (parts, options) =>
+      options.wings?.workers === undefined ? listenForClients(options, parts) : undefined,
+    stop: clientPort => clientPort?.server.close(),
+  }),
+  renewals: part({
+    needs: ['clientPort', 'clock'],
+    make: ({ clientPort, clock }, { listening: { tls }, logger }) =>
+      followTls({
+        files: tls,
+        what: 'certificates of --listen',
+        current: clientPort?.tls,
+        clock,
+        logger,
+        onChange: renewed => clientPort?.server.replaceTls(renewed),
+      }),
+    stop: cancel => cancel(),
+  }),
+  address: part({
+    needs: ['clientPort'],
+    make: ({ clientPort }, { listening: { address, listen } }) =>
+      address ?? `${listen.host}:${clientPort?.server.port ?? listen.port}`,
+  }),
+  dropped: part({ needs: [], make: () => new Set<Key>() }),
+  served: part({
+    needs: ['dropped'],
+    make: ({ dropped }, options) => withoutDropped(options, dropped),
+  }),
+  registry: part({
+    needs: ['served', 'address'],
+    make: ({ served, address }, options) => createRegistry(options, served, address),
+  }),
+  followers: part({ needs: [], make: () => new Followers() }),
+  factsChanged: part({ needs: [], make: () => new LateCall<[], void>(() => {}) }),
+  mirrorSet: part({
+    needs: ['clock', 'metrics', 'followers', 'registry', 'factsChanged'],
+    make({ clock, metrics, followers, registry, factsChanged }, { etcd, served, wings, logger }) {
+      if (wings?.copies !== undefined) return undefined
+      const { client, others, prefix, limits = defaultLimits } = etcd
+      const { configured = [], excluded } = served ?? {}
+      const elsewhere = configured.flatMap(({ storage }) => storage?.prefix ?? [])
+      return createMirrors(
+        { client, others, excluded, prefixes: [`${prefix}/`, ...elsewhere] },
+        {
+          clock,
+          limits,
+          metrics: metrics.mirror,
+          sink: followers,
+          random: systemRandom,
+          logger,
+          keyspaceOf: registry.keyspaceOf,
+          plain: new PlainValues(),
+          compactRevisionKey,
+          onFactsChanged: factsChanged.call,
+        },
+      )
+    },
+  }),
+  mirrors: part({
+    needs: ['mirrorSet', 'clock', 'metrics', 'followers', 'registry'],
+    make({ mirrorSet, clock, metrics, followers }, { etcd: { limits = defaultLimits }, wings }) {
+      if (mirrorSet !== undefined) return mirrorSet
+      assert(wings?.copies !== undefined, 'a service has mirrors, or copies of them')
+      const common = { clock, limits, metrics: metrics.mirror, sink: followers }
+      return wings.copies.createMirrors({ ...common, history: defaultHistory })
+    },
+    start(mirrors, { registry }) {
+      registry.start(mirrors)
+      mirrors.start()
+    },
+    stop: mirrors => mirrors.stop(),
+  }),
+  workers: part({
+    needs: ['code', 'clock', 'metrics', 'registry', 'mirrorSet', 'factsChanged'],
+    make({ code, mirrorSet, registry, factsChanged, ...parts }, { etcd, wings = {}, logger }) {
+      if (wings.workers === undefined || code.Workers === undefined) return undefined
+      if (mirrorSet === undefined) return undefined
+      const workers = new code.Workers(wings.workers, {
+        ...parts,
+        mirrors: mirrorSet,
+        keyspaceOf: registry.keyspaceOf,
+        clients: clientsOf(etcd),
+        logger,
+        // What an upstream shows changes how objects are written, in each thread at its own time.
+        sharesSegments: wings.upstream === undefined,
+      })
+      factsChanged.answerWith(() => workers.mirrorSide.factsChanged())
+      return workers
+    },
+  }),
+  storeOf: part({
+    needs: ['mirrors'],
+    make:
+      ({ mirrors }) =>
+      (keyspace: Key): Keyspace | undefined =>
+        storeIn(mirrors, keyspace),
+  }),
+  segments: part({
+    needs: [],
+    make(_, { memory }) {
+      const released = new ReleasedMemory()
+      const maxBytes = memory?.segmentsMaxBytes ?? segmentsMaxBytes
+      return new SegmentCache<Segment>(maxBytes, bytes => released.add(bytes))
+    },
+  }),
+  sizes: part({
+    needs: ['storeOf', 'clock'],
+    make: (parts, { wings }) =>
+      new KeyspaceSizes({ ...parts, trees: 1 + (wings?.workers?.count ?? 0) }),
+    start: sizes => sizes.start(),
+    stop: sizes => sizes.stop(),
+  }),
+  segmentKeeper: part({
+    needs: ['segments', 'sizes', 'clock'],
+    make: ({ segments, sizes, clock }) =>
+      new SegmentKeeper(segments, clock, () => sizes.totalBytes),
+    start: keeper => keeper.start(),
+    stop: keeper => keeper.stop(),
+  }),
+  fits: part({
+    needs: [],
+    make: (_, { wings }) =>
+      new LateCall<[number], boolean>(bytes => wings?.copies?.fits(bytes) ?? true),
+  }),
+  indexes: part({
+    needs: ['storeOf', 'clock', 'fits', 'registry'],
+    make({ storeOf, clock, fits, registry }) {
+      const indexes = new IndexKeeper({ storeOf, clock, fits: fits.call })
+      registry.onRedefined(keyspaces => indexes.forget(keyspaces))
+      return indexes
+    },
+  }),
+  hubs: part({
+    needs: ['mirrors', 'clock'],
+    make: ({ mirrors, clock }) => new WatchHubs(mirrors, clock),
+  }),
+  watches: part({
+    needs: ['hubs', 'clock', 'metrics', 'registry'],
+    make({ hubs, clock, metrics, registry }, { logger }) {
+      const reports = metrics.apiServer?.watches
+      const watches = new OpenWatches({ source: hubs, clock, random: systemRandom, reports })
+      registry.onRedefined(keyspaces => {
+        const count = watches.endAll(keyspaces)
+        const fields = { watches: count, keyspaces: keyspaces.map(textFromKey).join(' ') }
+        if (count > 0)
+          logger.info('watches end: their resources are defined in another way', fields)
+      })
+      return watches
+    },
+  }),
+  authorizer: part({
+    needs: ['clock', 'metrics'],
+    make: ({ clock, metrics }, { access, wings, logger }) =>
+      createAuthorizer(access?.authorization, {
+        clock,
+        random: systemRandom,
+        metrics: metrics.access,
+        logger,
+        askDesk: wings?.copies?.askDesk,
+      }),
+    stop: authorizer => authorizer?.stop(),
+  }),
+  upstreamSide: part({
+    needs: ['code', 'served', 'clock', 'metrics', 'registry', 'mirrors', 'hubs', 'workers'],
+    make: ({ code, served, clock, metrics, registry, mirrors, hubs }, options) =>
+      createUpstreamSide(code, options, served, {
+        clock,
+        logger: options.logger,
+        metrics: metrics.upstream,
+        registry,
+        mirrors,
+        resumeHeld: keyspace => hubs.resumeHeld(keyspace),
+      }),
+    start(upstreamSide, { workers }) {
+      upstreamSide?.start()
+      upstreamSide?.readSwitch.onChange(isOn => workers?.passThrough(isOn))
+    },
+    stop: upstreamSide => upstreamSide?.stop(),
+  }),
+  memory: part({
+    needs: [
+      'segments',
+      'indexes',
+      'workers',
+      'sizes',
+      'clock',
+      'mirrors',
+      'storeOf',
+      'dropped',
+      'watches',
+      'registry',
+      'fits',
+    ],
+    make({ workers, mirrors, dropped, watches, registry, fits, ...parts }, options) {
+      const memory = createMemoryKeeper(options, {
+        ...parts,
+        ...workers?.kept,
+        keyspaces: () => keyspacesOf(mirrors),
+        drop(keyspace) {
+          dropped.add(keyspace)
+          watches.endAll([keyspace])
+          registry.mirroredChanged()
+        },
+      })
+      if (memory !== undefined) fits.answerWith(bytes => memory.fits(bytes))
+      return memory
+    },
+    start: memory => memory?.start(),
+    stop: memory => memory?.stop(),
+  }),
+  faults: part({
+    needs: ['code', 'clock', 'metrics', 'workers'],
+    make: (parts, options) => createFaults(options, parts),
+    start: faults => faults?.start(),
+    stop: faults => faults?.stop(),
+  }),
+  writeSide: part({
+    needs: ['code', 'clock', 'metrics', 'registry', 'address', 'storeOf', 'hubs', 'faults'],
+    make({ code, metrics, hubs, faults, ...parts }, { etcd: { client, prefix }, wings, logger }) {
+      const { registry } = parts
+      const storage = metrics.apiServer?.storage
+      const { writes } = wings ?? {}
+      if (writes === undefined) return undefined
+      return code.createWriteSide?.(writes, {
+        ...parts,
+        client,
+        prefix,
+        logger,
+        resumeHeld: keyspace => hubs.resumeHeld(keyspace),
+        faults: () => faults?.faults,
+        onAsked:
+          storage &&
+          ((asked, key, tookMs) => storage.asked(asked, registry.keyspaceOf(key), tookMs)),
+      })
+    },
+  }),
+  gate: part({
+    needs: ['authorizer', 'writeSide'],
+    make: ({ authorizer, writeSide }) => authorizer ?? writeSide?.gate,
+  }),
+  health: part({
+    needs: ['mirrors', 'upstreamSide', 'memory', 'workers', 'writeSide'],
+    make({ mirrors, upstreamSide, memory, workers, writeSide }, { wings }) {
+      const health = new ServiceHealth(mirrors, {
+        own: [...(upstreamSide?.checks ?? []), memory?.healthCheck, workers?.check],
+        others: wings?.copies?.checks,
+        // Workers begin when everything is there.
+        missing: wings?.copies === undefined ? () => writeSide?.missing() : undefined,
+        serverChecks: () => writeSide?.checks,
+      })
+      void health.ready.then(() => memory?.started())
+      return health
+    },
+  }),
+  slabs: part({
+    needs: ['mirrors', 'workers', 'clock'],
+    make({ mirrors, workers, clock }, { wings, logger }) {
+      // The values of a worker are in slabs of the main thread.
+      if (wings?.copies !== undefined) return undefined
+      return new SlabKeeper({
+        clock,
+        logger,
+        latest: () => snapshotsIn(mirrors),
+        onMoved: entry => workers?.mirrorSide.moved(entry),
+      })
+    },
+  }),
+  warmUp: part({
+    needs: ['registry', 'storeOf', 'clock', 'health', 'onFault'],
+    make(
+      { registry, health: { ready }, ...parts },
+      { wings, served: { hasDrop, hasShards } = {} },
+    ) {
+      // Workers write the lists, if there are some.
+      if (wings?.workers !== undefined) return undefined
+      return new WarmUp({ state: () => registry.state, ready, hasDrop, hasShards, ...parts })
+    },
+  }),
+  following: part({
+    needs: [
+      'followers',
+      'authorizer',
+      'registry',
+      'hubs',
+      'metrics',
+      'slabs',
+      'indexes',
+      'warmUp',
+      'sizes',
+      'upstreamSide',
+      'health',
+      'writeSide',
+      'workers',
+    ],
+    // In the order in which they are told of a change.
+    make({ followers, ...parts }, { etcd: { prefix } }) {
+      const { authorizer, registry, metrics, writeSide, workers } = parts
+      const storage = metrics.apiServer?.storage
+      followers.add(
+        authorizer && new RuleChanges(prefix, authorizer),
+        onAnyChange(keyspace => registry.changed(keyspace)),
+        parts.hubs,
+        storage && new KeyspaceChanges(storage),
+        parts.slabs,
+        parts.indexes,
+        parts.warmUp,
+        parts.sizes,
+        parts.upstreamSide,
+        parts.health,
+        ...(writeSide?.followers ?? []),
+        workers?.mirrorSide,
+      )
+    },
+  }),
+  slow: part({
+    needs: ['clock'],
+    make: ({ clock }, { logger }) => new SlowRequests(clock, logger),
+  }),
+  recent: part({
+    needs: ['clock', 'metrics', 'watches', 'mirrors', 'workers'],
+    make: parts => createRecent(parts),
+    start: recent => recent.start(),
+    stop: recent => recent.stop(),
+  }),
+  allMetrics: part({
+    needs: ['metrics', 'workers'],
+    make: ({ metrics, workers }, { wings }) => ({
+      contentType: metrics.contentType,
+      text: wings?.copies?.allMetrics ?? (() => workers?.allMetrics() ?? metrics.text()),
+    }),
+  }),
+  page: part({
+    needs: [
+      'clock',
+      'recent',
+      'health',
+      'registry',
+      'watches',
+      'slow',
+      'upstreamSide',
+      'allMetrics',
+      'faults',
+      'workers',
+    ],
+    make: (parts, { wings }) => createPage(parts, wings),
+  }),
+  shown: part({
+    needs: [
+      'metrics',
+      'registry',
+      'segments',
+      'sizes',
+      'mirrors',
+      'watches',
+      'upstreamSide',
+      'memory',
+      'authorizer',
+      'health',
+      'workers',
+    ],
+    make: ({ metrics, ...parts }, options) => watchAll(metrics, parts, options),
+  }),
+  handler: part({
+    needs: [
+      'clientPort',
+      'clock',
+      'mirrors',
+      'registry',
+      'gate',
+      'watches',
+      'health',
+      'upstreamSide',
+      'writeSide',
+      'metrics',
+      'allMetrics',
+      'indexes',
+      'segments',
+      'faults',
+      'slow',
+      'page',
+      'onFault',
+    ],
+    make: ({ clientPort, ...parts }, options) => {
+      const handler = createServiceHandler(options, parts)
+      clientPort?.serve(handler)
+      return handler
+    },
+  }),
+  admin: part({
+    // The handler first: the port of clients is open, and this waits for another one.
+    needs: [
+      'handler',
+      'clock',
+      'registry',
+      'health',
+      'allMetrics',
+      'upstreamSide',
+      'page',
+      'faults',
+      'onFault',
+    ],
+    make: ({ registry, allMetrics, ...parts }, { operating = {}, logger }) =>
+      listenForAdmin(operating, {
+        ...parts,
+        schema: registry.state.registry.schema,
+        metrics: allMetrics,
+        logger,
+      }),
+    stop: admin => admin?.close(),
+  }),
+  etcdDoor: part({
+    // Operators look on until the last call is over.
+    needs: ['admin', 'clock', 'metrics'],
+    make: (parts, options) => openEtcdDoor(options, parts),
+    start: door => door?.start(),
+    stop: door => door?.stop(drainMaxMs),
+  }),
+  controllers: part({
+    // A row of its own: another process may go on in their place while the last requests end here.
+    needs: ['writeSide', 'health'],
+    make: () => {},
+    async start(_, { writeSide, health }) {
+      await writeSide?.start()
+      void health.ready.then(() => writeSide?.mirrored())
+    },
+    stop: (_, { writeSide }) => writeSide?.stop(),
+  }),
+  front: part({
+    // Operators look on until the last request is over.
+    needs: [
+      'handler',
+      'clientPort',
+      'workers',
+      'admin',
+      'metrics',
+      'watches',
+      'clock',
+      'health',
+      'authorizer',
+      'faults',
+    ],
+    make({ clientPort, workers, metrics }) {
+      const front = workers ?? clientPort?.server
+      assert(front !== undefined, 'clients come in here or in workers')
+      metrics.watchExchanges(() => front.exchanges)
+      return front
+    },
+    start: (_, { workers, health, authorizer, faults }, { listening: { listen } }) =>
+      workers?.start(listen, { checks: () => health.own, desk: authorizer?.desk, faults }),
+    async stop(front, { watches, clock }) {
+      const cancel = clock.setTimer(drainMaxMs, () => front.close())
+      const drained = front.drain()
+      // An open watch would last as long as its client.
+      watches.stop()
+      await drained
+      cancel()
+    },
+  }),
+}

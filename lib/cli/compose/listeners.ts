@@ -1,0 +1,108 @@
+/** The listeners of a service: that of clients, that of operators, and that of etcd's own API. */
+
+import { type Clock, isLoopback, type Logger } from '@watchglass/base'
+import {
+  createAdminHandler,
+  type FaultSwitch,
+  type Handler,
+  type Health,
+  type Metrics,
+  type MetricsText,
+  type OnFault,
+  OpenFiles,
+  openFilesMax,
+  type PageSource,
+  readTls,
+  Server,
+  withHostGuard,
+} from '@watchglass/cache'
+import type { Schema } from '@watchglass/codec'
+import type { EtcdDoor } from '@watchglass/etcd-server'
+import { versionBody } from '@watchglass/kube'
+import type { Front } from '@watchglass/proxy'
+import type { OperatingOptions, ServiceOptions } from './service-options.ts'
+import { wings } from './sides.ts'
+
+/** The time limit of requests and calls under way when a process is asked to stop. */
+export const drainMaxMs = 10_000
+
+/** The listener of clients, in this thread. */
+export interface ClientPort {
+  readonly server: Server
+  /** The certificate that it began with. */
+  readonly tls: Awaited<ReturnType<typeof readTls>> | undefined
+  /** Before, whoever connects is cut off: the API tells clients its address, which is known only
+   *  once the system has chosen the port. */
+  serve(handler: Handler): void
+}
+
+export async function listenForClients(
+  { listening, wings: { upstream, writes } = {}, logger }: ServiceOptions,
+  { clock, onFault }: { readonly clock: Clock; readonly onFault: OnFault },
+): Promise<ClientPort> {
+  const { listen, tls: files, guardedHosts } = listening
+  const tls = files === undefined ? undefined : await readTls(files)
+  const server = await Server.listen({
+    listen,
+    handler: exchange => exchange.abort(),
+    onFault,
+    tls,
+    clock,
+    openFiles: new OpenFiles({ max: openFilesMax(), callers: 'clients', clock, logger }),
+    // An upstream takes them, and so do made-up pods.
+    takesUpgrades: upstream !== undefined || writes?.simulation !== undefined,
+  })
+  return {
+    server,
+    tls,
+    serve(handler) {
+      server.handler = guardedHosts === undefined ? handler : withHostGuard(handler, guardedHosts)
+    },
+  }
+}
+
+export interface AdminParts {
+  readonly schema: Schema
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly health: Health
+  readonly metrics: MetricsText
+  readonly upstreamSide: Front | undefined
+  readonly faults?: FaultSwitch | undefined
+  /** Undefined where there is no API to show. */
+  readonly page?: PageSource | undefined
+  readonly onFault: OnFault
+}
+
+/** Our own paths, where the main listener has the upstream's. */
+export function listenForAdmin(
+  { adminListen: listen, levelledLogger }: OperatingOptions,
+  { schema, health, metrics, upstreamSide, page, faults, clock, logger, onFault }: AdminParts,
+): Promise<Server> | undefined {
+  if (listen === undefined) return undefined
+  const handler = createAdminHandler({
+    health,
+    metrics,
+    version: versionBody(schema),
+    readSwitch: upstreamSide?.readSwitch,
+    resources: upstreamSide && (() => upstreamSide.report.all()),
+    faults,
+    page,
+    log: levelledLogger,
+    onFault,
+  })
+  // Of loopback addresses a web page in a browser here could read and switch as well.
+  const guarded = isLoopback(listen.host) ? withHostGuard(handler) : handler
+  const openFiles = new OpenFiles({ max: openFilesMax(), callers: 'operators', clock, logger })
+  return Server.listen({ listen, handler: guarded, clock, onFault, openFiles })
+}
+
+/** etcd's own API beside ours; undefined where it is not asked for. */
+export async function openEtcdDoor(
+  { wings: { door } = {}, etcd: { client }, logger }: ServiceOptions,
+  { clock, metrics }: { readonly clock: Clock; readonly metrics: Metrics },
+): Promise<EtcdDoor | undefined> {
+  if (door === undefined) return undefined
+  const { startEtcdDoor } = await wings.etcdDoor()
+  return startEtcdDoor({ ...door, client, clock, metrics, logger })
+}
