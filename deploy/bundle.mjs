@@ -3,7 +3,7 @@
  *  here, too. */
 
 import { build } from 'esbuild'
-import { mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
+import { mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { relative } from 'node:path'
 
 const modules = 'dist/lib'
@@ -54,3 +54,20 @@ await build({
   logLevel: 'warning',
   plugins: [tables],
 })
+
+/** The scripts of the page, each in one piece: the page is one document, whose policy names the hash of its script. */
+const page = `${modules}/cache/http/page`
+const { outputFiles } = await build({
+  entryPoints: ['figures', 'objects'].map(name => `${page}/browser/${name}.js`),
+  outdir: page,
+  bundle: true,
+  write: false,
+  minify: true,
+  target: 'es2023',
+  format: 'iife',
+  charset: 'utf8',
+  legalComments: 'none',
+  logLevel: 'warning',
+})
+const [figures, objects] = outputFiles.map(({ text }) => text)
+writeFileSync(`${page}/scripts.json`, JSON.stringify({ figures, objects }))

@@ -500,8 +500,11 @@ t.test('every file of lib/ is imported by another, or is the program', async t =
   const entrances = [...packages].flatMap(([name, { exports }]) =>
     Object.values(exports).map(({ types }) => join('lib', name, types)),
   )
+  const page = 'lib/cache/http/page'
+  const scripts = JSON.parse(readFileSync(`dist/${page}/scripts.json`, 'utf8')) as object
   const imported = new Set([
     ...entrances,
+    ...Object.keys(scripts).map(name => `${page}/browser/${name}.ts`),
     ...[...sources, ...tests].flatMap(file =>
       [...importsOf(file), ...startedBy(file)].map(target =>
         normalize(join(dirname(file), target)),

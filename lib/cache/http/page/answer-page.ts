@@ -29,16 +29,15 @@ function policyOf(shows: Shows): string {
   ].join('; ')
 }
 
-const policies: Readonly<Record<Shows, string>> = {
-  figures: policyOf('figures'),
-  objects: policyOf('objects'),
-  all: policyOf('all'),
-}
+/** The policy of each page, made when it is first asked for. */
+const policies = new Map<Shows, string>()
 
 function headersOf(shows: Shows): Record<string, string> {
+  const policy = policies.get(shows) ?? policyOf(shows)
+  policies.set(shows, policy)
   return {
     'content-type': pageType,
-    'content-security-policy': policies[shows],
+    'content-security-policy': policy,
     'cache-control': 'no-store',
     'referrer-policy': 'no-referrer',
     'x-content-type-options': 'nosniff',

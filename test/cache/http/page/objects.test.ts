@@ -1,43 +1,30 @@
 import { createHash } from 'node:crypto'
-import { runInNewContext } from 'node:vm'
 import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
-import { objectsTexts } from '../../../../lib/cache/http/page/objects-texts.ts'
+import {
+  hashOf,
+  kindsOf,
+  pathOf,
+  placeOf,
+  revisionBefore,
+  selectorValue,
+} from '../../../../lib/cache/http/page/browser/addresses.ts'
+import { type Cell, compareCells } from '../../../../lib/cache/http/page/browser/cells.ts'
+import {
+  changesBetween,
+  withoutManagedFields,
+} from '../../../../lib/cache/http/page/browser/changes.ts'
 import { rbacOf } from '../../../support/http/rbac.ts'
 import { ask, type HttpAnswer, startServed } from '../../../support/http/served.ts'
 import { startProxied } from '../../../support/upstream/proxied.ts'
 
-type Place = { readonly kind: string; readonly namespace: string; readonly name: string }
-interface Kind {
-  readonly group: string
-  readonly version: string
-  readonly resource: string
-  readonly isNamespaced: boolean
-}
-interface Texts {
-  compareCells(a: unknown, b: unknown): number
-  changesBetween(before: object, after: object): object[]
-  withoutManagedFields(yaml: string): string
-  selectorValue(text: string): string
-  revisionBefore(revision: string): string | undefined
-  placeOf(hash: string): Place | undefined
-  hashOf(kind: string, namespace?: string, name?: string): string
-  pathOf(kind: Kind, namespace?: string): string
-  kindsOf(document: object): ReadonlyMap<string, Kind>
-}
-
-/** The functions of the script, run as the browser runs them. */
-const names =
-  'compareCells, changesBetween, withoutManagedFields, selectorValue, revisionBefore, placeOf, hashOf, pathOf, kindsOf'
-const texts = runInNewContext(`'use strict';${objectsTexts};({ ${names} })`) as Texts
-
-/** Without the prototypes of the other context. */
+/** A value without members that are undefined. */
 function plain<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T
 }
 
 t.test('rows are sorted by what their cells amount to', t => {
-  const sorted = (cells: unknown[]): unknown[] => cells.toSorted((a, b) => texts.compareCells(a, b))
+  const sorted = (cells: Cell[]): Cell[] => cells.toSorted((a, b) => compareCells(a, b))
   t.strictSame(sorted([10, 9, 100]), [9, 10, 100])
   t.strictSame(sorted(['10d', '2d1h', '90m', '5s']), ['5s', '90m', '2d1h', '10d'])
   t.strictSame(sorted(['web-10', 'web-9', 'amber']), ['amber', 'web-9', 'web-10'])
@@ -56,12 +43,12 @@ t.test('changes name the place, by name where items have one', t => {
     metadata: { resourceVersion: '2', managedFields: [{ manager: 'b' }], finalizers: [] },
     status: { conditions: [status('True'), { type: 'Initialized', status: 'True' }] },
   }
-  t.strictSame(plain(texts.changesBetween(before, after)), [
+  t.strictSame(plain(changesBetween(before, after)), [
     { path: '.metadata.finalizers', after: '[]' },
     { path: '.status.conditions[type=Ready].status', before: '"False"', after: '"True"' },
     { path: '.metadata.labels["a/b"]', before: '"1"' },
   ])
-  t.strictSame(plain(texts.changesBetween(before, before)), [])
+  t.strictSame(plain(changesBetween(before, before)), [])
   t.end()
 })
 
@@ -78,29 +65,60 @@ t.test('YAML is shown without its managedFields', t => {
     '  managedFields: 1',
   ]
   const kept = yaml.filter((_, i) => i < 3 || i > 5)
-  t.equal(texts.withoutManagedFields(yaml.join('\n')), kept.join('\n'))
+  t.equal(withoutManagedFields(yaml.join('\n')), kept.join('\n'))
   t.end()
 })
 
 t.test('addresses lead to the objects that they name, whatever these are called', t => {
   for (const name of ['a', 'system:a/b', '../x', '%2e', '<b>', 'ä?#&']) {
-    const place = plain(texts.placeOf(texts.hashOf('roles.rbac', 'ns', name)))
+    const place = plain(placeOf(hashOf('roles.rbac', 'ns', name)))
     t.strictSame(place, { kind: 'roles.rbac', namespace: 'ns', name })
   }
-  t.strictSame(plain(texts.placeOf(texts.hashOf('nodes', '', 'n'))), {
+  t.strictSame(plain(placeOf(hashOf('nodes', '', 'n'))), {
     kind: 'nodes',
     namespace: '',
     name: 'n',
   })
-  t.equal(texts.placeOf('#resources'), undefined)
-  t.strictSame(plain(texts.placeOf('#/%')), { kind: '', namespace: '', name: '' })
-  t.equal(texts.selectorValue('a=b,c\\d'), 'a\\=b\\,c\\\\d')
-  t.equal(texts.revisionBefore('9007199254740993'), '9007199254740992')
-  t.equal(texts.revisionBefore('x'), undefined)
+  t.equal(placeOf('#resources'), undefined)
+  t.strictSame(plain(placeOf('#/%')), { kind: '', namespace: '', name: '' })
+  t.equal(selectorValue('a=b,c\\d'), 'a\\=b\\,c\\\\d')
+  t.equal(revisionBefore('9007199254740993'), '9007199254740992')
+  t.equal(revisionBefore('x'), undefined)
   const pods = { group: '', version: 'v1', resource: 'pods', isNamespaced: true }
-  t.equal(texts.pathOf(pods, 'a b'), '/api/v1/namespaces/a%20b/pods')
+  t.equal(pathOf(pods, 'a b'), '/api/v1/namespaces/a%20b/pods')
   const nodes = { ...pods, group: 'g.x', resource: 'nodes', isNamespaced: false }
-  t.equal(texts.pathOf(nodes, 'a'), '/apis/g.x/v1/nodes')
+  t.equal(pathOf(nodes, 'a'), '/apis/g.x/v1/nodes')
+  t.end()
+})
+
+t.test('kinds of discovery that can be listed are shown in the preferred version', t => {
+  const pods = {
+    resource: 'pods',
+    responseKind: { kind: 'Pod' },
+    scope: 'Namespaced',
+    verbs: ['list'],
+  }
+  const reviews = { resource: 'reviews', scope: 'Cluster', verbs: ['create'] }
+  const jobs = {
+    resource: 'jobs',
+    responseKind: { kind: 'Job' },
+    scope: 'Namespaced',
+    verbs: ['list'],
+  }
+  const kinds = kindsOf({
+    items: [
+      { metadata: {}, versions: [{ version: 'v1', resources: [pods, reviews] }] },
+      {
+        metadata: { name: 'batch' },
+        versions: [
+          { version: 'v1', resources: [jobs] },
+          { version: 'v1beta1', resources: [jobs] },
+        ],
+      },
+    ],
+  })
+  t.strictSame([...kinds.keys()], ['pods', 'jobs.batch'])
+  t.match(kinds.get('jobs.batch'), { group: 'batch', version: 'v1', kind: 'Job' })
   t.end()
 })
 
