@@ -29,7 +29,7 @@ export class CelType {
   readonly kind: TypeKind
   readonly name: string
   readonly params: readonly CelType[]
-  /** Those of an object, by their escaped names. */
+  /** The fields of an object, by their escaped names. */
   readonly fields: ReadonlyMap<string, CelType> | undefined
   /** Types in it and itself. */
   readonly size: number

@@ -117,7 +117,7 @@ export function notSupported(
   return make('FieldValueNotSupported', field, { value: shown, detail: supported(values) })
 }
 
-/** The same for a text whose type has no name in Go. */
+/** An unsupported text of Go's plain type `string`. */
 export function textNotSupported(
   field: string,
   text: string,

@@ -1,7 +1,7 @@
 /** Generated values of new objects: uids, endings of generated names, addresses and ports of
  *  Services. */
 
-import type { ServiceAllocator } from './strategies/row.ts'
+import type { ServiceAllocator } from './kinds/kind.ts'
 
 export interface GeneratedValues {
   /** A fresh uid. */

@@ -1,5 +1,5 @@
-/** Who may do what, as writes ask: reviews, and grants of roles. Undefined in a service that
- *  authorizes nothing. */
+/** Authorization and tokens, as writes ask for them: reviews, and grants of roles. Undefined in a
+ *  service that authorizes nothing. */
 
 import type { Attributes, Identity } from '@watchglass/kube'
 import type { PolicyRule, RoleReference } from './rbac/policy.ts'
@@ -11,8 +11,8 @@ export interface WriteAccess {
   rulesFor(user: Identity, namespace: string): HeldRules
   /** The rules of the role that a binding in a namespace names; undefined if there is none. */
   roleRules(role: RoleReference, namespace: string): readonly PolicyRule[] | undefined
-  /** Whose a token is.
-   *  @param audiences whom it should be for; whoever this server is, if there are none */
+  /** The user that a token is of.
+   *  @param audiences of the token; the audiences of this server, if empty */
   reviewToken(token: string, audiences: readonly string[]): ReviewedToken
   /** The audiences of tokens that ask for none. */
   readonly audiences: readonly string[]

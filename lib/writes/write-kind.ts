@@ -33,7 +33,7 @@ export interface WriteDefinition {
   readonly schema: unknown
   /** spec.preserveUnknownFields: nothing is pruned. */
   readonly preservesUnknownFields: boolean
-  /** It has the subresource `status`. */
+  /** The resource has the subresource `status`. */
   readonly hasStatus: boolean
   readonly scale: ScalePaths | undefined
 }

@@ -149,7 +149,7 @@ export function deleteOptionsFromQuery(query: Query): DeleteOptions {
   })
 }
 
-/** The same options as a body would have them. */
+/** The options of a query as a body would have them. */
 function treeFromQuery(query: Query): JsonObject {
   const tree: JsonObject = new Map()
   const grace = query.first('gracePeriodSeconds')

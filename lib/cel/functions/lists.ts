@@ -148,7 +148,7 @@ function insert(map: Value, key: Value, value?: Value): Value {
 
 const insertWork = 4
 
-/** The same, into a map that nobody else has. */
+/** Adds an entry, or all entries of a map, to a map that nobody else has. */
 export function insertInto(map: EntryMap, key: Value, value: Value | undefined): void {
   const entries: (readonly [Value, Value])[] = []
   if (value !== undefined) entries.push([key, value])

@@ -19,14 +19,14 @@ import { ofChars, spendWork } from '../values/work.ts'
 import { isEmbedded, withTypeMeta } from './declared.ts'
 import { escapedName, fieldNamed } from './names.ts'
 
-/** How values of one schema are read. */
+/** The form in which values of one schema are read. */
 export interface Shape {
   readonly kind: string
   readonly format: string
   readonly isNullable: boolean
   /** The fields that expressions can name; undefined where it is a map or free. */
   readonly fields: ReadonlyMap<string, Field> | undefined
-  /** Those of a map, or the items of a list. */
+  /** The values of a map, or the items of a list. */
   readonly item: Shape | undefined
   readonly listType: string
   readonly keys: readonly string[]

@@ -24,9 +24,9 @@ const requestMax = 3 * 1024 * 1024
 export interface Declared {
   readonly kind: 'list' | 'map' | 'object' | 'scalar'
   readonly scalar: CelType
-  /** Of an object, by their escaped names. */
+  /** The fields of an object, by their escaped names. */
   readonly fields: ReadonlyMap<string, Declared>
-  /** Of a list or a map. */
+  /** The items of a list, or the values of a map. */
   readonly item: Declared | undefined
   /** Items, entries or characters. */
   readonly max: number
@@ -43,7 +43,7 @@ function scalar(type: CelType, minSize: number, max = 0): Declared {
 const nonNegative = (value: unknown): number | undefined =>
   typeof value === 'number' ? Math.max(0, value) : undefined
 
-/** What a schema declares; undefined if it cannot be seen in expressions. */
+/** The declaration of a schema; undefined if it cannot be seen in expressions. */
 export function declaredBy(schema: unknown, isResource: boolean): Declared | undefined {
   if (!isObject(schema)) return undefined
   if (schema['x-kubernetes-int-or-string'] === true) {
@@ -187,7 +187,7 @@ export function sizesIn(root: Declared): SizeAt {
 
 const keyDeclared: Declared = scalar(stringType, 2)
 
-/** How often a value of this size may stand in one request. */
+/** The greatest number of values of this size in one request. */
 export function cardinalityMax({ minSize }: Declared): number {
   return Math.floor(requestMax / (minSize + 1))
 }

@@ -16,7 +16,7 @@ export interface AdmissionPlugin {
 /** The second round of mutations, for hooks and policies that want to see what later ones have
  *  changed. */
 class Reinvocation {
-  /** It is the second round. */
+  /** True in the second round. */
   isSecond = false
   /** An object was changed: there is to be a second round. */
   isNeeded = false
@@ -35,11 +35,11 @@ class Reinvocation {
 
 /** The hooks, or the policies, of one plugin. */
 class Round {
-  /** The object as they left it. */
+  /** The object as these hooks left it. */
   output = ''
-  /** Those that were asked, and want to be again if something changes. */
+  /** Hooks that were asked, and want to be asked again if something changes. */
   readonly previous: Set<string> = new Set()
-  /** Those that are asked again. */
+  /** Hooks that are asked again. */
   readonly required: Set<string> = new Set()
 
   requirePrevious(): void {

@@ -17,7 +17,7 @@ import { failed, SchemaResult, type SchemaError } from './schema-result.ts'
 /** The value as it was; undefined where there was none to compare with. */
 export interface Correlated {
   readonly old: JsonValue
-  /** Those of the members and items. */
+  /** The old values of a member and of an item. */
   readonly member: (name: string) => Correlated | undefined
   readonly item: (i: number) => Correlated | undefined
 }

@@ -9,18 +9,14 @@ import {
   readEnvelope,
 } from '@watchglass/codec'
 import {
-  goParseInt,
   goQuote,
-  itemsOf,
   type JsonObject,
   memberOf,
   type ParsedDocument,
   textFromTree,
 } from '@watchglass/go'
-import { completeAutoscaler } from '../strategies/autoscalers.ts'
-import { completeService } from '../strategies/services.ts'
+import { kindNamed } from '../kinds/index.ts'
 import { badRequest, groupVersionText, StatusError } from '@watchglass/kube'
-import { textOf } from '../metadata.ts'
 import type { FieldValidation } from '../write-options.ts'
 import type { WriteKind } from '../write-kind.ts'
 import { completeTree } from './complete-tree.ts'
@@ -121,34 +117,6 @@ export async function decodeBuiltIn(
   }
 }
 
-/** DaemonSets count their templates in an annotation, which is a number of Go's internal type. */
-function checkTemplateGeneration(object: JsonObject): void {
-  const annotations = memberOf(object.get('metadata'), 'annotations')
-  const generation = memberOf(annotations, 'deprecated.daemonset.template.generation')
-  if (generation === undefined) return
-  const { error } = goParseInt(textOf(generation))
-  if (error !== undefined) throw new DecodeError(error)
-}
-
-const rollbackTo = 'deprecated.deployment.rollback.to'
-
-/** Deployments of old versions name a revision to go back to, which newer ones have as an
- *  annotation, and Go as a number. */
-function readRollback(object: JsonObject): void {
-  const annotations = memberOf(object.get('metadata'), 'annotations')
-  const text = textOf(memberOf(annotations, rollbackTo))
-  if (!(annotations instanceof Map)) return
-  if (text === '') {
-    annotations.delete(rollbackTo)
-    return
-  }
-  const { value, error } = goParseInt(text)
-  if (error !== undefined) {
-    throw new DecodeError(`failed to parse annotation[${rollbackTo}]=${text} as int64: ${error}`)
-  }
-  annotations.set(rollbackTo, String(value))
-}
-
 /** Warnings of strict decoding, under a directive: warnings, or a refusal made by `refuse`. */
 export function judged(
   strictErrors: readonly string[],
@@ -170,27 +138,15 @@ export function completeBuiltIn(
   object.set('apiVersion', apiVersion)
   object.set('kind', kind)
   applyDecodeDefaults(object, type, `${apiVersion} ${kind}`)
-  if (kind === 'Service' && apiVersion === 'v1') completeService(object)
-  if (kind === 'DaemonSet') checkTemplateGeneration(object)
-  if (kind === 'Deployment') readRollback(object)
-  if (kind === 'StatefulSet') nameClaims(object)
-  const isAutoscaler = kind === 'HorizontalPodAutoscaler'
-  const complete = isAutoscaler ? completeAutoscaler(object, written) : completeTree(object, type)
+  const known = kindNamed(kind, written.group)
+  known?.complete?.(object)
+  const complete = known?.ordered?.(object, written) ?? completeTree(object, type)
   const managedFields = memberOf(object.get('metadata'), 'managedFields')
   const metadata = complete.get('metadata')
   if (Array.isArray(managedFields) && managedFields.length === 0 && metadata instanceof Map) {
     metadata.set('managedFields', managedFields)
   }
   return complete
-}
-
-/** Go fills in the kind of the templates of claims. */
-function nameClaims(object: JsonObject): void {
-  for (const claim of itemsOf(memberOf(object.get('spec'), 'volumeClaimTemplates'))) {
-    if (!(claim instanceof Map)) continue
-    claim.set('kind', 'PersistentVolumeClaim')
-    claim.set('apiVersion', 'v1')
-  }
 }
 
 /** The document of a body; syntax errors of JSON are told as what looks for its kind first tells

@@ -25,7 +25,7 @@ export function jsonBody(body: Uint8Array): ParsedDocument {
   throw new DecodeError(syntaxError(body))
 }
 
-/** The same; undefined if it is malformed. */
+/** The JSON text of a body; undefined if it is malformed. */
 export function boundedDocument(body: Uint8Array): ParsedDocument | undefined {
   const document = parseDocument(body, 0, body.length, valuesMax)
   if (document !== 'too large') return document

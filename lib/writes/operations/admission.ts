@@ -10,7 +10,7 @@ import type { AdmissionRequest, WriteSession } from './session.ts'
 /** Refuses an object that is otherwise ready to be stored. */
 export type Validate = (object: JsonObject, old: JsonObject | undefined) => Promise<void>
 
-/** Who has the last word before an object is stored: nobody for what the server itself writes. */
+/** The last check before an object is stored; what the server itself writes has none. */
 export interface Admitted {
   readonly isDryRun: boolean
   readonly validate?: Validate | undefined

@@ -22,7 +22,8 @@ import {
   textOf,
 } from '../metadata.ts'
 import { conflict } from '../refusals.ts'
-import { strategyOf } from '../strategies/strategy.ts'
+import { kindServedAs } from '../kinds/index.ts'
+import { strategyOf } from './strategy.ts'
 import type { DeleteOptions } from '../write-options.ts'
 import { groupOfObject, type WriteKind } from '../write-kind.ts'
 import type { ValidateDelete } from './admission.ts'
@@ -73,16 +74,13 @@ export async function deleteObject(
   }
 }
 
-/** Only Jobs orphan their pods by default. */
 export function warningsOfDelete(
   { group, resource }: WriteKind,
   { propagationPolicy, orphanDependents }: DeleteOptions,
 ): string[] {
-  const isUnsaid = propagationPolicy === undefined && orphanDependents === undefined
-  if (group !== 'batch' || resource !== 'jobs' || !isUnsaid) return []
-  return [
-    'child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning',
-  ]
+  if (propagationPolicy !== undefined || orphanDependents !== undefined) return []
+  const warning = kindServedAs(resource, group)?.warningOfDelete
+  return warning === undefined ? [] : [warning]
 }
 
 /** Checks that the object is the one that the request is about. */
@@ -125,10 +123,10 @@ function isNamespace({ group, resource }: WriteKind): boolean {
 }
 
 type DeletePlan =
-  /** It is being deleted already: nothing changes. */
+  /** The object is being deleted already: nothing changes. */
   | { readonly type: 'pending' }
   | { readonly type: 'now' }
-  /** It is marked; `isLast`: and goes after that. */
+  /** The object is marked; `isLast`: and goes after that. */
   | { readonly type: 'marked'; readonly object: JsonObject; readonly isLast: boolean }
 
 /** The plan of a delete. Does not change `live`. */

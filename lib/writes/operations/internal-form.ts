@@ -3,7 +3,10 @@
 
 import type { JsonObject } from '@watchglass/go'
 import type { KeyValue } from '@watchglass/store'
-import { internalAutoscaler, isOldAutoscaler } from '../strategies/autoscalers.ts'
+import {
+  internalAutoscaler,
+  isOldAutoscaler,
+} from '../kinds/autoscaling/horizontal-pod-autoscaler/old-version.ts'
 import type { Admitted } from './admission.ts'
 import type { WriteSession } from './session.ts'
 import { inVersion } from './ownership.ts'

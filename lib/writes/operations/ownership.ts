@@ -12,7 +12,7 @@ import {
   internalAutoscaler,
   internalAutoscalers,
   isOldAutoscaler,
-} from '../strategies/autoscalers.ts'
+} from '../kinds/autoscaling/horizontal-pod-autoscaler/old-version.ts'
 import { managerOf, type WriteOptions } from '../write-options.ts'
 import { writeKindOf } from '../write-kinds.ts'
 import { entryOf, treeOf, type WriteSession } from './session.ts'

@@ -13,7 +13,7 @@ import { parseYaml } from '../decode/yaml-body.ts'
 import { metaText } from '../metadata.ts'
 import { applyPatch, type PatchType } from '../patches/apply-patch.ts'
 import { conflict } from '../refusals.ts'
-import { strategyOf } from '../strategies/strategy.ts'
+import { strategyOf } from './strategy.ts'
 import { parseWriteOptions, type WriteOptions } from '../write-options.ts'
 import { admissionOf } from './admission.ts'
 import { decodeCustomHead } from './custom-body.ts'
@@ -65,7 +65,7 @@ function mayCreate({ kind, subresource }: WriteSession): boolean {
 interface PatchMaker {
   readonly make: (live: JsonObject | undefined) => Promise<JsonObject>
   readonly options: WriteOptions
-  /** It may create the object, too. */
+  /** An apply may create the object, too. */
   readonly isApply: boolean
 }
 

@@ -25,7 +25,7 @@ import {
   type StatusError,
   type Verb,
 } from '@watchglass/kube'
-import type { NumbersInUse, ServiceAllocator } from '../strategies/row.ts'
+import type { NumbersInUse, ServiceAllocator } from '../kinds/kind.ts'
 import type { GeneratedValues } from '../generated-values.ts'
 import type { WriteAccess } from '../write-access.ts'
 import { metadataOf, setMeta } from '../metadata.ts'
@@ -53,7 +53,7 @@ export interface AdmissionRequest {
   readonly options: JsonObject | undefined
 }
 
-/** Whoever admits writes (`cluster/admission`). */
+/** The admission of writes (`admission/`). */
 export interface Admission {
   /** Changes the object, or refuses it by throwing. */
   mutate(request: AdmissionRequest): Promise<void>
@@ -163,12 +163,12 @@ export class WriteSession implements SessionOptions {
     return new WriteSession({ ...this.#options, namespace, name }, this.services)
   }
 
-  /** The same write, of an object of another kind. */
+  /** This write, of an object of another kind. */
   as(kind: WriteKind): WriteSession {
     return new WriteSession({ ...this.#options, kind }, this.services)
   }
 
-  /** The same write, in another version of the resource. */
+  /** This write, in another version of the resource. */
   in(resource: Resource): WriteSession {
     const { warnings } = this
     return new WriteSession(
@@ -281,9 +281,9 @@ export class WriteSession implements SessionOptions {
     return treeOf(this.encoder, this.resource, entry)
   }
 
-  /** The same for whoever deletes it: an object of which its definition's defaults would make too
-   *  much is gone all the same, and so is the definition after it. What is stored of such a one is
-   *  enough for that. */
+  /** The object for a delete. One of which its definition's defaults would make too much can be
+   *  deleted all the same, and so can the definition after it: what is stored is enough
+   *  for that. */
   treeToDelete(entry: KeyValue): JsonObject {
     const problem = write(this.encoder, entry)
     if (problem === undefined) return writtenTree(this.resource)
@@ -299,7 +299,7 @@ export class WriteSession implements SessionOptions {
     return storedBytes(this.resource, this.kind, object)
   }
 
-  /** The same, where a webhook may have to convert the object first. */
+  /** The bytes to store of an object that a webhook may have to convert first. */
   async stored(object: JsonObject): Promise<Uint8Array> {
     const { conversions, resource, kind } = this
     const storage = resource.storage
@@ -342,7 +342,7 @@ function writtenTree(resource: Resource): JsonObject {
   return tree
 }
 
-/** The same in plain values, without the tree, for those that only read it. */
+/** The object in plain values, without a tree, for readers. */
 export function plainOf(encoder: ObjectEncoder, resource: Resource, entry: KeyValue): unknown {
   const problem = write(encoder, entry)
   if (problem !== undefined) throw unreadable(resource, problem)

@@ -20,7 +20,7 @@ import {
   setMeta,
 } from '../metadata.ts'
 import { alreadyExists, conflict, modifiedReason } from '../refusals.ts'
-import { type Strategy, strategyOf } from '../strategies/strategy.ts'
+import { type Strategy, strategyOf } from './strategy.ts'
 import type { Admitted } from './admission.ts'
 import { checkNamespace } from './checks.ts'
 import { removeStored } from './remove.ts'
@@ -83,9 +83,8 @@ function takenName(
   return alreadyExists(session.resource, metaText(object, 'name'), { isBeingDeleted, isGenerated })
 }
 
-/** Events are kept for an hour. */
 function ttlOf({ kind }: WriteSession): number {
-  return kind.resource === 'events' ? 3600 : 0
+  return strategyOf(kind, '').ttlSeconds ?? 0
 }
 
 interface Prepared {

@@ -4,9 +4,7 @@ import type { JsonObject } from '@watchglass/go'
 import { customRulesOf, type Findings } from '../custom/custom-rules.ts'
 import { invalidObject } from '../field-errors.ts'
 import { metaText, textOf } from '../metadata.ts'
-import { definitionWarnings } from '../custom/definition/warnings.ts'
 import { finalizerWarnings } from '../custom/finalizer-warnings.ts'
-import { ofSecret } from '../warnings/secrets.ts'
 import { warningsAbout } from '../warnings/warnings.ts'
 import { claimErrors } from './claim-permissions.ts'
 import { validateBuiltIn } from '../validation/validate.ts'
@@ -46,14 +44,11 @@ async function check(
     const of = kind.definition === undefined ? writtenAs(kind) : saidToBe(object)
     throw invalidObject(of, metaText(object, 'name'), all)
   }
-  if (kind.kind === 'CustomResourceDefinition' && kind.type !== undefined) {
-    session.warn(definitionWarnings(object, old))
-  } else if (kind.definition !== undefined && subresource === '') {
+  if (kind.definition === undefined) {
+    const { keyPairProblem } = session.services
+    session.warn(warningsAbout(kind, { object, old, subresource, keyPairProblem }))
+  } else if (subresource === '') {
     session.warn(finalizerWarnings(object, old))
-  } else if (kind.definition === undefined) {
-    const of = subresource === '' ? kind.kind : `${kind.kind}/${subresource}`
-    session.warn(warningsAbout(kind.group, of, object, old))
-    if (of === 'Secret' && kind.group === '') session.warn(ofSecret(object, session))
   }
 }
 

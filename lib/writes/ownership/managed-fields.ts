@@ -99,7 +99,7 @@ export function withoutNewTimestamps(live: JsonObject, updated: JsonObject): Jso
   return areEqual(withManagedFields(live, before), quiet) ? quiet : updated
 }
 
-/** Who applies on behalf of the client that also applies by itself. */
+/** The manager under which kubectl applies on the server; it also applies by itself. */
 const kubectl = 'kubectl'
 
 /** Owns what an object without managers had when it was first applied to. */

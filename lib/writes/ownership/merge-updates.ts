@@ -1,6 +1,6 @@
-/** Who owns what after a write, and what an apply makes of an object: the core of server-side
- *  apply. Managers own fields in the version in which they wrote; objects are converted to
- *  compare them there. */
+/** The owners of fields after a write, and what an apply makes of an object: the core of
+ *  server-side apply (KEP 555). Managers own fields in the version in which they wrote; objects are
+ *  converted to compare them there. */
 
 import type { Steps } from '@watchglass/base'
 import type { JsonObject } from '@watchglass/go'

@@ -1,6 +1,8 @@
 /** Fields that a write through a resource or a subresource cannot change: the server sets them
  *  back, so nobody comes to own them by that write. */
 
+import { kindServedAs } from '../kinds/index.ts'
+import type { BuiltInKind } from '../kinds/kind.ts'
 import { FieldSet } from './sets/field-set.ts'
 import { memberElement } from './sets/path-element.ts'
 
@@ -18,8 +20,7 @@ export interface WriteTarget {
 
 export function withoutResetFields(written: WriteTarget): FieldFilter {
   if (written.hasCustomStatus !== undefined) return customFilter(written)
-  const name = written.group === '' ? written.resource : `${written.resource}.${written.group}`
-  const reset = resetBuiltIn(name, written.subresource)
+  const reset = resetBuiltIn(written)
   return reset === undefined ? fields => fields : fields => fields.recursiveDifference(reset)
 }
 
@@ -33,68 +34,34 @@ function customFilter({ apiVersion, subresource, hasCustomStatus }: WriteTarget)
     reset === undefined || of !== apiVersion ? fields : fields.recursiveDifference(reset)
 }
 
-function resetBuiltIn(name: string, subresource: string): FieldSet | undefined {
-  const special = resetBySubresource[`${name}/${subresource}`]
-  if (special !== undefined) return special
-  const hasStatus = resetMetadata.has(name) || withStatus.has(name)
-  if (!hasStatus) return undefined
-  if (subresource === '') return status
-  if (subresource !== 'status') return undefined
-  return resetMetadata.has(name) ? metadataAndSpec : spec
+function resetBuiltIn({ group, resource, subresource }: WriteTarget): FieldSet | undefined {
+  const kind = kindServedAs(resource, group)
+  const paths = kind && pathsReset(kind, subresource)
+  if (paths === undefined) return undefined
+  let set = sets.get(paths)
+  if (set === undefined) sets.set(paths, (set = fieldsAt(paths)))
+  return set
 }
 
-function fields(...paths: readonly string[]): FieldSet {
+/** Made once for each list of paths. */
+const sets = new WeakMap<readonly string[], FieldSet>()
+
+function pathsReset(kind: BuiltInKind, subresource: string): readonly string[] | undefined {
+  const named = subresource === '' ? kind.resets : kind.subresources?.[subresource]?.resets
+  if (named !== undefined) return named
+  if (kind.hasStatus !== true) return undefined
+  if (subresource === '') return ofWhole
+  if (subresource !== 'status') return undefined
+  return kind.keepsMetadata === true ? ofGuardedStatus : ofStatus
+}
+
+const ofWhole = ['status']
+const ofStatus = ['spec']
+const ofGuardedStatus = ['metadata', 'spec']
+
+function fieldsAt(paths: readonly string[]): FieldSet {
   return FieldSet.of(...paths.map(path => path.split('.').map(memberElement)))
 }
 
-const status = fields('status')
-const spec = fields('spec')
-const metadataAndSpec = fields('metadata', 'spec')
-
-/** Resources whose status resets `spec`. */
-const withStatus: ReadonlySet<string> = new Set([
-  'customresourcedefinitions.apiextensions.k8s.io',
-  'cronjobs.batch',
-  'daemonsets.apps',
-  'deployments.apps',
-  'horizontalpodautoscalers.autoscaling',
-  'ingresses.networking.k8s.io',
-  'jobs.batch',
-  'namespaces',
-  'nodes',
-  'persistentvolumeclaims',
-  'persistentvolumes',
-  'poddisruptionbudgets.policy',
-  'pods',
-  'replicasets.apps',
-  'replicationcontrollers',
-  'resourcequotas',
-  'services',
-  'statefulsets.apps',
-])
-
-/** Resources whose status resets `metadata` too. */
-const resetMetadata: ReadonlySet<string> = new Set([
-  'apiservices.apiregistration.k8s.io',
-  'devicetaintrules.resource.k8s.io',
-  'flowschemas.flowcontrol.apiserver.k8s.io',
-  'podgroups.scheduling.k8s.io',
-  'prioritylevelconfigurations.flowcontrol.apiserver.k8s.io',
-  'resourceclaims.resource.k8s.io',
-  'resourcepoolstatusrequests.resource.k8s.io',
-  'servicecidrs.networking.k8s.io',
-  'storageversionmigrations.storagemigration.k8s.io',
-  'storageversions.internal.apiserver.k8s.io',
-  'validatingadmissionpolicies.admissionregistration.k8s.io',
-  'volumeattachments.storage.k8s.io',
-])
-
-const resetBySubresource: Readonly<Record<string, FieldSet>> = {
-  'certificatesigningrequests.certificates.k8s.io/': fields('spec', 'status'),
-  'certificatesigningrequests.certificates.k8s.io/status': fields('spec', 'status.conditions'),
-  'certificatesigningrequests.certificates.k8s.io/approval': fields('spec', 'status.certificate'),
-  'deployments.apps/status': fields('spec', 'metadata.labels'),
-  'namespaces/finalize': status,
-  'podcertificaterequests.certificates.k8s.io/status': spec,
-  'pods/status': fields('spec', 'metadata.deletionTimestamp', 'metadata.ownerReferences'),
-}
+const status = fieldsAt(ofWhole)
+const metadataAndSpec = fieldsAt(ofGuardedStatus)

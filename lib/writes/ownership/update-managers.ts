@@ -15,7 +15,7 @@ import { FieldSet } from './sets/field-set.ts'
 import { memberElement } from './sets/path-element.ts'
 import type { TypedObject } from './versioned-objects.ts'
 
-/** Who writes, and when. */
+/** The manager of a write, and its time. */
 export interface Writer {
   readonly name: string
   readonly subresource: string

@@ -29,7 +29,7 @@ export class PatchFailure extends Error {}
 /** Thrown where a value is not the one that the patch asks for. */
 export class TestFailure extends PatchFailure {}
 
-/** There is nothing at a path: in the words of the library that kube-apiserver uses. */
+/** The refusal of a path at which there is nothing, in the words of evanphx/json-patch. */
 function missing(operation: string, what: string): PatchFailure {
   return new PatchFailure(`${operation} operation does not apply: ${what}: missing value`)
 }

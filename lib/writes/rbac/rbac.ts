@@ -14,7 +14,7 @@ import {
 /** The roles and bindings of now. */
 export interface Policy {
   readonly clusterRoleBindings: readonly Binding[]
-  /** Those in a namespace. */
+  /** The RoleBindings in a namespace. */
   roleBindings(namespace: string): readonly Binding[]
   /** The rules of a role; undefined if there is none. A ClusterRole is in no namespace. */
   rules(

@@ -76,7 +76,7 @@ export const dnsLabel: Format = text => [
     : [subdomainRule.matches(text) ? 'must not contain dots' : labelRule.message]),
 ]
 export const dnsSubdomain: Format = text => [...tooLong(text, 253), ...subdomainRule(text)]
-/** The same; its limit is said in bytes. */
+/** A DNS subdomain, whose limit is said in bytes. */
 export const dnsSubdomainInBytes: Format = text => [
   ...tooLong(text, 253, 'bytes'),
   ...subdomainRule(text),

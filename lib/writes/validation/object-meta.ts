@@ -69,7 +69,7 @@ export function checkNewMeta(object: Place, isNamespaced = true): void {
   checkFinalizerDomains(object.in('metadata'))
 }
 
-/** The same where finalizers need no domain. */
+/** Metadata of an object whose name is a DNS subdomain, and whose finalizers need no domain. */
 export function checkFreeMeta(object: Place, isNamespaced = true): void {
   checkObjectMeta(object.in('metadata'), { isNamespaced, name: dnsSubdomain })
 }

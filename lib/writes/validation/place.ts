@@ -62,12 +62,12 @@ export class Place {
     return new Place(value, path, this.errors, parent)
   }
 
-  /** The same value under another path, or the same path with another value. */
+  /** A place with this value under another path, or with another value under this path. */
   as(path: string, value: JsonValue | undefined = this.value): Place {
     return new Place(value, path, this.errors)
   }
 
-  /** The same place with errors of its own. */
+  /** This place with errors of its own. */
   with(errors: FieldError[]): Place {
     return new Place(this.value, this.path, errors)
   }
@@ -173,7 +173,7 @@ export class Place {
     this.#push({ reason: 'FieldValueInvalid', field, message: `Invalid value: ${detail}` })
   }
 
-  /** The same for a text whose type has a name in Go. */
+  /** An invalid text whose type has a name in Go. */
   invalidName(detail: string, text: string = this.text): void {
     this.invalid(detail, new NamedText(text))
   }
@@ -238,7 +238,7 @@ export class Place {
     if (this.#isOther(values, whenEmpty)) this.notSupported(values, this.text)
   }
 
-  /** The same for a text whose type has no name in Go. */
+  /** Checks like `oneOf` a text of Go's plain type `string`. */
   textOneOf(values: readonly string[], whenEmpty: 'required' | 'unsupported' | 'fine'): void {
     if (!this.#isOther(values, whenEmpty)) return
     this.#push(textNotSupported(this.path, this.text, values))

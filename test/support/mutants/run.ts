@@ -50,7 +50,7 @@ const rooms = ['writes', 'simulator/pod-rules', 'simulator/controllers', 'kube',
 
 /** The folders in which nearly every line is a rule of Kubernetes: what a text table can say. */
 const rules =
-  /^dist\/lib\/(?:writes\/(?:validation|warnings|strategies)|simulator\/pod-rules|codec\/(?:served\/(?:convert|stored)|table\/printers))\//
+  /^dist\/lib\/(?:writes\/(?:kinds|validation|warnings)|simulator\/pod-rules|codec\/(?:served\/(?:convert|stored)|table\/printers))\//
 
 /** The tests that are asked: of these rooms, of controllers and definitions in a service, and
  *  recordings. Tests of http and of processes were asked once, and noticed nothing more. */

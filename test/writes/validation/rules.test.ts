@@ -51,13 +51,16 @@ t.test('each function that says what is wrong has rows that name it', async t =>
   const named = new Map(
     tables.map(({ name, rows }) => [name.slice(0, -5), new Set(rows.map(({ rule }) => rule))]),
   )
-  const missing = readdirSync('lib/writes/validation', { recursive: true, encoding: 'utf8' })
-    .filter(file => file.endsWith('.ts') && file !== 'place.ts')
-    .flatMap(file =>
-      rulesOf(readFileSync(`lib/writes/validation/${file}`, 'utf8'))
-        .filter(rule => named.get(file.slice(0, -3))?.has(rule) !== true)
-        .map(rule => `${file}: ${rule}`),
-    )
+  const filesIn = (room: string): string[] =>
+    readdirSync(`lib/writes/${room}`, { recursive: true, encoding: 'utf8' })
+      .filter(file => file.endsWith('.ts') && file !== 'place.ts')
+      .map(file => `${room}/${file}`)
+  const missing = [...filesIn('validation'), ...filesIn('kinds')].flatMap(file => {
+    const rows = named.get(file.replace(/^validation\//, '').slice(0, -3))
+    return rulesOf(readFileSync(`lib/writes/${file}`, 'utf8'))
+      .filter(rule => rows?.has(rule) !== true)
+      .map(rule => `${file}: ${rule}`)
+  })
   t.strictSame(missing, [])
 })
 

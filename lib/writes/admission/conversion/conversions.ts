@@ -129,7 +129,7 @@ export class ObjectConversions implements Conversions {
     }
   }
 
-  /** Those of the objects that are stored in another version, and not converted yet. */
+  /** The objects that are stored in another version, and not converted yet. */
   #missing(resource: Resource, entries: Iterable<KeyValue>): KeyValue[] {
     const { converted } = this.#parts
     const form = convertedForm(resource)

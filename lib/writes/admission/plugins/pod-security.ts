@@ -3,8 +3,10 @@
 
 import { goQuote, type JsonObject, memberAt } from '@watchglass/go'
 import { invalidObject } from '../../field-errors.ts'
+import { kindServedAs } from '../../kinds/index.ts'
 import { isEqual, metaText } from '../../metadata.ts'
 import type { WriteSession } from '../../operations/session.ts'
+import type { WriteKind } from '../../write-kind.ts'
 import { labelsOf, nameIn, partOf, partsOf } from '../pod-parts.ts'
 import type { AdmissionPlugin, Attributes } from '../plugin.ts'
 import { type CheckedPod, detailsOf, type Violation, violationsOf } from '../pod-security/checks.ts'
@@ -17,7 +19,7 @@ export const podSecurity: AdmissionPlugin = {
     const { session, operation, object } = attributes
     if (operation === 'DELETE' || object === undefined) return undefined
     const { group, resource } = session.kind
-    const place = podPlaces.get(`${group}/${resource}`)
+    const place = podPlaceIn(session.kind)
     if (group === '' && resource === 'namespaces') {
       return session.subresource === '' ? checkNamespace(attributes, object) : undefined
     }
@@ -28,18 +30,10 @@ export const podSecurity: AdmissionPlugin = {
   },
 }
 
-/** The place of the pod in what makes pods. */
-const podPlaces: ReadonlyMap<string, readonly string[]> = new Map([
-  ['/pods', []],
-  ['/podtemplates', ['template']],
-  ['/replicationcontrollers', ['spec', 'template']],
-  ['apps/daemonsets', ['spec', 'template']],
-  ['apps/deployments', ['spec', 'template']],
-  ['apps/replicasets', ['spec', 'template']],
-  ['apps/statefulsets', ['spec', 'template']],
-  ['batch/jobs', ['spec', 'template']],
-  ['batch/cronjobs', ['spec', 'jobTemplate', 'spec', 'template']],
-])
+/** The place of the pod in what makes pods; empty in a pod. */
+function podPlaceIn({ group, resource }: WriteKind): readonly string[] | undefined {
+  return kindServedAs(resource, group)?.podSpec?.slice(0, -1)
+}
 
 /** Subresources through which a pod becomes no other one. */
 const harmlessSubresources = [

@@ -486,7 +486,7 @@ function windowsHostProcess({ spec }: CheckedPod): Violation | undefined {
 
 const seLinuxTypes = ['', 'container_t', 'container_init_t', 'container_kvm_t']
 
-/** Those of the baseline first; of each level by id. */
+/** The checks of the baseline first; of each level by id. */
 const checks: readonly Check[] = [
   { id: 'appArmorProfile', level: 'baseline', versions: [[0, appArmorProfile]] },
   { id: 'capabilities_baseline', level: 'baseline', versions: [[0, baselineCapabilitiesOnly]] },

@@ -3,7 +3,7 @@
 import { itemsOf, type JsonObject, memberOf } from '@watchglass/go'
 import { numberOf, textOf } from '../../metadata.ts'
 import { isSet, partOf, partsOf } from '../pod-parts.ts'
-import { qualityOf } from '../../strategies/pods.ts'
+import { qualityOf } from '../../kinds/shared/quality-of-service.ts'
 
 export interface ScopeSelector {
   readonly scope: string

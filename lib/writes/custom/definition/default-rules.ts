@@ -34,7 +34,7 @@ interface Level {
   readonly rules: RuleNode | undefined
   /** The schema of the resource that it lies in. */
   readonly resource: unknown
-  /** It describes the apiVersion, kind or metadata of that resource. */
+  /** The schema describes the apiVersion, kind or metadata of that resource. */
   readonly isInsideMeta: boolean
   /** A resource that has nothing but a value at this level. */
   readonly around: (value: JsonValue) => JsonObject

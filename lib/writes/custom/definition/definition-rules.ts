@@ -8,7 +8,6 @@ import { NamedText } from '../../field-errors.ts'
 import { downgradeDefinition } from './downgrade-definition.ts'
 import { dns1035Label, dnsSubdomain } from '../../validation/formats.ts'
 import { internalValue } from '../../validation/internal-types.ts'
-import type { KindRules } from '../../validation/kind-rules.ts'
 import {
   checkImmutable,
   checkObjectMeta,
@@ -23,34 +22,32 @@ import { checkColumn, checkScale, checkSelectableFields } from './path-rules.ts'
 import { checkSchema, rootContext } from './schema-rules.ts'
 import { structuralErrors, unsupportedKeyword } from './structural-rules.ts'
 
-export const definitionRules: Readonly<Record<string, KindRules>> = {
-  'CustomResourceDefinition.apiextensions.k8s.io': {
-    hasOwnMetadata: true,
-    create: place => {
-      const object = downgraded(place)
-      const [spec, metadata] = [object.in('spec'), object.in('metadata')]
-      const expected = `${spec.in('names', 'plural').text}.${spec.in('group').text}`
-      checkObjectMeta(metadata, {
-        isNamespaced: false,
-        name: text => [
-          ...dnsSubdomain(text),
-          ...(text === expected ? [] : ['must be spec.names.plural+"."+spec.group']),
-        ],
-      })
-      checkDefinition(object)
-    },
-    update: (place, before) => {
-      const [object, old] = [downgraded(place), downgraded(before)]
-      checkOwnMetaUpdate(object, old)
-      checkDefinition(object, old)
-    },
-    subresources: {
-      status: (place, before) => {
-        checkOwnMetaUpdate(place, before)
-        checkNames(place.in('status', 'acceptedNames'))
-      },
-    },
-  },
+/** The rules of a new definition. */
+export function checkNewDefinition(place: Place): void {
+  const object = downgraded(place)
+  const [spec, metadata] = [object.in('spec'), object.in('metadata')]
+  const expected = `${spec.in('names', 'plural').text}.${spec.in('group').text}`
+  checkObjectMeta(metadata, {
+    isNamespaced: false,
+    name: text => [
+      ...dnsSubdomain(text),
+      ...(text === expected ? [] : ['must be spec.names.plural+"."+spec.group']),
+    ],
+  })
+  checkDefinition(object)
+}
+
+/** The rules of a changed definition. */
+export function checkChangedDefinition(place: Place, before: Place): void {
+  const [object, old] = [downgraded(place), downgraded(before)]
+  checkOwnMetaUpdate(object, old)
+  checkDefinition(object, old)
+}
+
+/** The rules of a definition whose status changes. */
+export function checkDefinitionStatus(place: Place, before: Place): void {
+  checkOwnMetaUpdate(place, before)
+  checkNames(place.in('status', 'acceptedNames'))
 }
 
 function downgraded(place: Place): Place {

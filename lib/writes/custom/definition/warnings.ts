@@ -1,30 +1,24 @@
 /** Warnings about definitions that are stored nevertheless. */
 
 import { isObject } from '@watchglass/base'
-import {
-  goQuote,
-  itemsOf,
-  type JsonObject,
-  type JsonValue,
-  memberOf,
-  textFromTree,
-} from '@watchglass/go'
+import { goQuote, itemsOf, type JsonValue, memberOf, textFromTree } from '@watchglass/go'
+import type { Place } from '../../validation/place.ts'
 import { isKnownFormat } from '../text-formats.ts'
 
-export function definitionWarnings(object: JsonObject, old: JsonObject | undefined): string[] {
-  const known = new Set(old === undefined ? [] : unknownFormats(old))
+export function ofDefinition(object: Place, old: Place | undefined): string[] {
+  const known = new Set(unknownFormats(old))
   const formats = unknownFormats(object).filter(format => !known.has(format))
   return formats.map(format => `unrecognized format ${goQuote(format)}`)
 }
 
-function schemasOf(object: JsonObject): unknown[] {
-  return itemsOf(memberOf(object.get('spec'), 'versions')).map((version): unknown => {
+function schemasOf(object: Place | undefined): unknown[] {
+  return itemsOf(memberOf(object?.in('spec').value, 'versions')).map((version): unknown => {
     const schema: JsonValue = memberOf(memberOf(version, 'schema'), 'openAPIV3Schema') ?? null
     return JSON.parse(textFromTree(schema))
   })
 }
 
-function unknownFormats(object: JsonObject): string[] {
+function unknownFormats(object: Place | undefined): string[] {
   return schemasOf(object).flatMap(schema => formatsIn(schema))
 }
 

@@ -29,7 +29,7 @@ export class FieldSet {
     return FieldSet.ofAll(paths)
   }
 
-  /** The same of paths that are too many for arguments. */
+  /** A set of paths that may be too many for arguments. */
   static ofAll(paths: readonly Path[]): FieldSet {
     const set = new FieldSet()
     for (const path of paths) set.insert(path)

@@ -1,7 +1,7 @@
 /** The containers of a pod. */
 
 import { dnsLabel, portName, portNumber } from '../formats.ts'
-import { portProtocols } from '../kinds/services.ts'
+import { portProtocols } from '../../kinds/shared/port-protocols.ts'
 import type { Place } from '../place.ts'
 import { checkEnvironment, checkEnvironmentSources } from './environment.ts'
 import { checkDescending, checkNoBacksteps } from './paths.ts'
@@ -17,7 +17,7 @@ export interface PodContext {
   readonly gracePeriod: GracePeriod
   readonly os: string
   readonly restartPolicy: string
-  /** It shares the users of its node. */
+  /** The pod shares the users of its node. */
   readonly isHostUsers: boolean
 }
 

@@ -47,7 +47,7 @@ export interface PodKind {
   /** The name of the pod; empty in a template. */
   readonly podName: string
   readonly isPod: boolean
-  /** It is one of a file on its node. */
+  /** The pod comes from a file on its node (a mirror of a static pod). */
   readonly isStatic?: boolean
 }
 

@@ -1,7 +1,7 @@
 /** The calls of the kubelet in containers: probes, and the hooks at the start and at the end. */
 
 import { httpHeaderName } from '../formats.ts'
-import { checkPortOrName } from '../kinds/services.ts'
+import { checkPortOrName } from '../../kinds/core/service.ts'
 import type { Place } from '../place.ts'
 
 /** The grace period of the pod, if it has one. */

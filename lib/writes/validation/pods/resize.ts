@@ -2,7 +2,7 @@
  *  (KEP-1287). */
 
 import type { JsonObject } from '@watchglass/go'
-import { qualityOf } from '../../strategies/pods.ts'
+import { qualityOf } from '../../kinds/shared/quality-of-service.ts'
 import { isSame } from '../object-meta.ts'
 import type { Place } from '../place.ts'
 import { mirrorAnnotation } from './pod-annotations.ts'

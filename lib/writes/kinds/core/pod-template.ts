@@ -1,0 +1,17 @@
+/** PodTemplates. */
+
+import { checkTemplate } from '../../validation/pods/pod-spec.ts'
+import { ofTemplate } from '../../warnings/templates.ts'
+import { type BuiltInKind, kind } from '../kind.ts'
+
+export const podTemplate: BuiltInKind = kind({
+  group: '',
+  kind: 'PodTemplate',
+  plural: 'podtemplates',
+  returnsDeleted: true,
+  counted: ['template'],
+  podSpec: ['template', 'spec'],
+  validateCreate: object => checkTemplate(object.in('template')),
+  validateUpdate: object => checkTemplate(object.in('template')),
+  warn: (object, old) => ofTemplate(object, old),
+})
