@@ -2,192 +2,17 @@
  *  that adding an option is adding a row. Each option has an environment variable: that of
  *  `--etcd-user` is `WATCHGLASS_ETCD_USER`. */
 
-import { actorNames } from '@watchglass/simulator/actors/actor-names'
-import { authOptions } from './auth-options.ts'
+import { authOptions } from '../options/access.ts'
+import { clusterOptions, embeddedOptions } from '../options/cluster.ts'
 import { etcdCredentialOptions, etcdOption } from '../options/etcd.ts'
 import { etcdListenOptions } from '../options/etcd-listen.ts'
+import { listeningOptions, shutdownDelayOption } from '../options/listening.ts'
+import { logOptions } from '../options/log.ts'
+import { mirroredOptions } from '../options/mirrored.ts'
 import type { CommandRow, Option } from '../options/option.ts'
-import {
-  dataFolderOptions,
-  faultOptions,
-  memoryOption,
-  threadsOption,
-} from '../options/serve-options.ts'
-import { metricsNamesOption, otlpOption, upstreamOptions } from './upstream-options.ts'
-
-/** The options of generated clusters. */
-const clusterOptions: readonly Option[] = [
-  {
-    name: 'prefix',
-    value: 'PATH',
-    fallback: '/registry',
-    help: "The prefix of all keys in etcd, as kube-apiserver's --etcd-prefix.",
-  },
-  {
-    name: 'churn',
-    value: 'N/s',
-    help: 'Keeps changing generated objects at this rate: leases, statuses, evictions, rollouts.',
-  },
-  {
-    name: 'seed',
-    value: 'N',
-    fallback: '1',
-    help: 'The same seed generates the same objects, and draws the same times.',
-  },
-]
-
-const logOptions: readonly Option[] = [
-  {
-    name: 'log-level',
-    value: 'LEVEL',
-    fallback: 'info',
-    choices: ['debug', 'info', 'warn', 'error'],
-    help: 'The lowest level to log: debug, info, warn or error. JSON lines on standard error, plain text on a terminal.',
-  },
-]
-
-/** The options of `serve` for its listeners, and for access. */
-const serveOptions: readonly Option[] = [
-  {
-    name: 'listen',
-    value: 'URL',
-    fallback: 'http://127.0.0.1:8001',
-    help: 'The address to serve on: http or https, both with HTTP/1.1 and HTTP/2. Port 0 picks a free port; none serves only --etcd-listen.',
-  },
-  {
-    name: 'tls-cert',
-    value: 'FILE',
-    help: 'The server certificate (PEM) for an https listener. Read again when it changes. Needs --tls-key.',
-  },
-  {
-    name: 'tls-key',
-    value: 'FILE',
-    help: 'The key (PEM) of --tls-cert.',
-  },
-  {
-    name: 'client-ca',
-    value: 'FILE',
-    help: 'Certificate authorities (PEM) for client certificates. Clients are then asked for a certificate.',
-  },
-  {
-    name: 'allowed-host',
-    value: 'NAME',
-    many: true,
-    help: 'Further names of an unauthenticated server on a loopback address, beside localhost and addresses: requests for other names are refused, because a web page may have sent them.',
-  },
-  {
-    name: 'continue-key-file',
-    value: 'FILE',
-    help: 'Encrypts continue tokens. The file has one key of 32 bytes (base64) a line: the first encrypts, all decrypt.',
-  },
-  {
-    name: 'etcd-for',
-    value: 'RESOURCE=URL',
-    many: true,
-    help: 'Another etcd that holds a resource, reached with the same credentials: events=http://10.0.0.2:2379. Separate several endpoints with commas.',
-  },
-  {
-    name: 'exclude',
-    value: 'RESOURCE',
-    many: true,
-    help: 'A resource that is neither mirrored nor served, such as secrets or widgets.example.com. Separate several with commas.',
-  },
-  {
-    name: 'resources',
-    value: 'FILE',
-    help: 'A YAML list of resources that are declared nowhere in etcd, such as those of an aggregated API server.',
-  },
-  {
-    name: 'kubernetes-version',
-    value: 'MINOR',
-    fallback: '1.36',
-    help: 'The version of Kubernetes to answer as, 1.32 to 1.37. With --upstream, the upstream says which. Writes follow the rules of 1.36 in all of them.',
-  },
-  {
-    name: 'cbor',
-    help: 'Offers CBOR beside JSON, YAML and Kubernetes protobuf. In kube-apiserver this is a feature gate that is off by default.',
-  },
-  {
-    name: 'serve-shards',
-    help: 'Obeys shardSelector of lists and watches (KEP-5866). In kube-apiserver this is a feature gate that is off by default up to 1.37, and the parameter is then ignored. With --upstream, it is obeyed even where the upstream ignores it; without this option, answers are those of the upstream.',
-  },
-  {
-    name: 'serve-drop',
-    help: 'Leaves managed fields out where the Accept header says drop=metadata.managedFields (KEP-5958). In kube-apiserver this is a feature gate that is off by default, from 1.38 on; the parameter is then ignored. With --upstream, it is obeyed even where the upstream ignores it; without this option, answers are those of the upstream.',
-  },
-  {
-    name: 'writable',
-    help: 'Takes writes and does them in etcd as kube-apiserver would. On for the embedded etcd; for a given --etcd it must be asked for, since nothing guards it. Not with --upstream, which does the writes.',
-  },
-  {
-    name: 'read-only',
-    help: 'Refuses writes to the embedded etcd, too.',
-  },
-  {
-    name: 'simulate',
-    value: 'ACTORS',
-    words: ['all', ...actorNames],
-    help: 'Made-up controllers: all, or any of nodes (pods are placed and run, leases are renewed), deployments (with replica sets and replication controllers), statefulsets, daemonsets, jobs, cronjobs, services (their endpoints), volumes (claims are bound), budgets (their status) and autoscalers, with commas. They write Events of what they do. Of several processes on one etcd, one runs them. Times are drawn from --seed. Needs a server that takes writes.',
-  },
-  {
-    name: 'stages',
-    value: 'FILE|FOLDER',
-    many: true,
-    help: "Lifecycles of one's own: kwok's Stage objects in files of YAML or JSON. They say what goes on with the objects of their kinds, in place of --simulate; watchglass stages prints those that do the same. Stage objects in etcd count, too, with --simulate or --stages. With --simulate nodes, kwok's Logs, Attach, Exec, PortForward and ResourceUsage in these files, and those of the whole cluster, say what made-up pods answer. Needs a server that takes writes.",
-  },
-  {
-    name: 'enable-admission-plugins',
-    value: 'NAMES',
-    help: "Admission plugins to switch on, with commas, by kube-apiserver's names. What a kube-apiserver has on and this server knows is on without it; ServiceAccount where namespaces have accounts.",
-  },
-  {
-    name: 'disable-admission-plugins',
-    value: 'NAMES',
-    help: "Admission plugins to switch off, with commas, by kube-apiserver's names.",
-  },
-  {
-    name: 'webhook-service',
-    value: 'NAMESPACE/NAME=URL',
-    many: true,
-    help: 'Where a Service is that the webhooks of configurations name: https://HOST:PORT. No Service is reached otherwise. Its certificate is to be for NAME.NAMESPACE.svc.',
-  },
-  {
-    name: 'webhook-host',
-    value: 'HOST[:PORT]',
-    many: true,
-    help: 'Hosts that URLs of webhooks may name. A server that listens on a loopback address calls any host without it, any other server none: whoever may write could have it call whom they cannot reach.',
-  },
-  {
-    name: 'shutdown-delay',
-    value: 'SECONDS',
-    fallback: '0',
-    help: 'How long to keep serving after SIGTERM or SIGINT while /readyz already fails, so that load balancers stop sending requests.',
-  },
-]
-
-/** The options of `--etcd embedded`. */
-const embeddedOptions: readonly Option[] = [
-  ...dataFolderOptions,
-  {
-    name: 'generate',
-    value: 'KIND=COUNT[,KIND=COUNT...]',
-    help: 'Fills the embedded etcd with a generated cluster, such as pods=1000. See the command generate.',
-  },
-  {
-    name: 'load',
-    value: 'FILE',
-    help: 'Fills the embedded etcd with a history that the command record wrote, a recording of kwokctl, objects in YAML, or a trace of SimKube (version 2): which of them, the contents tell. A file that ends in .gz is uncompressed.',
-  },
-  {
-    name: 'speed',
-    value: 'SPEED',
-    help: 'Replays the changes of --load instead of loading them at once: 1x, 10x (of the recorded speed), 100/s (revisions) or max. Times in objects are moved to now.',
-  },
-  {
-    name: 'loop',
-    help: 'Begins the replay again when it is over, from what there was at first.',
-  },
-]
+import { faultOptions, memoryOption, threadsOption } from '../options/process.ts'
+import { metricsNamesOption, otlpOption, upstreamOptions } from '../options/upstream.ts'
+import { writeOptions } from '../options/writes.ts'
 
 /** The options of `serve`, which `check` has too. */
 const allServeOptions: readonly Option[] = [
@@ -199,7 +24,10 @@ const allServeOptions: readonly Option[] = [
     help: 'The endpoints of etcd, separated by commas; or embedded, an etcd in this process: for trying, tests and load tests.',
   },
   ...etcdCredentialOptions,
-  ...serveOptions,
+  ...listeningOptions,
+  ...mirroredOptions,
+  ...writeOptions,
+  shutdownDelayOption,
   ...upstreamOptions,
   metricsNamesOption,
   otlpOption,

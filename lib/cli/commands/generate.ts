@@ -2,7 +2,8 @@
  *  to. */
 
 import { CacheError, sleep } from '@watchglass/base'
-import { prefixOf, seedOf } from './plan/generated.ts'
+import { prefixOption, seedOption } from '../options/cluster.ts'
+import { valueOf } from '../options/rules.ts'
 import { progressOnStderr } from './progress.ts'
 import { wings } from '../compose/sides.ts'
 import { etcdConnection } from './plan/etcd-connection.ts'
@@ -20,7 +21,11 @@ export async function generate(context: CommandContext): Promise<number> {
     )
   }
   const { clusterOf, fill, rateOf, startChurnOf } = await wings.generator()
-  const cluster = clusterOf({ plan, seed: seedOf(values), prefix: prefixOf(values) })
+  const cluster = clusterOf({
+    plan,
+    seed: valueOf(values, seedOption),
+    prefix: valueOf(values, prefixOption),
+  })
   const rate = rateOf(values.text('churn'))
   const client = new GrpcClient(etcdConnection(values))
   try {

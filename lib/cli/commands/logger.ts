@@ -2,28 +2,21 @@
  *  people on a terminal. */
 
 import {
-  CacheError,
   type Clock,
-  findLogLevel,
   jsonLine,
   type LevelledLogger,
   type LogFields,
   type LogLevel,
   logLevels,
 } from '@watchglass/base'
+import { logLevelOption } from '../options/log.ts'
+import { valueOf } from '../options/rules.ts'
 import type { OptionValues } from '../options/option-values.ts'
 import { systemClock } from '@watchglass/cache'
 
 /** A logger of the level that the options name: lines for people on a terminal, JSON elsewhere. */
 export function createStderrLogger(values: OptionValues): LevelledLogger {
-  const name = values.text('log-level') ?? 'info'
-  const level = findLogLevel(name)
-  if (level === undefined) {
-    throw new CacheError(
-      'invalid_request',
-      `--log-level "${name}" is not debug, info, warn or error`,
-    )
-  }
+  const level = valueOf(values, logLevelOption)
   const { stderr } = process
   const logger = createLogger({
     write: boundedWriter(stderr, lines =>

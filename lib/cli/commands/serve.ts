@@ -20,13 +20,16 @@ import { replayPlanOf, startReplay } from './recordings/replay-plan.ts'
 import type { WorkersOptions } from '@watchglass/workers'
 import { workerScript } from './program.ts'
 import type { WorkerOptions } from './worker-options.ts'
-import { type ServePlan, startPlan, stopDelayOf } from './plan/serve-plan.ts'
-import { prefixOf, seedOf } from './plan/generated.ts'
+import { type ServePlan, startPlan } from './plan/serve-plan.ts'
 import { progressOnStderr } from './progress.ts'
 import { wings } from '../compose/sides.ts'
 import { KubeService, type ServiceOptions } from '../compose/kube-service.ts'
 import type { WingOptions } from '../compose/service-options.ts'
 import { adminListenOf } from './plan/upstream.ts'
+import { churnOption, prefixOption, seedOption } from '../options/cluster.ts'
+import { invalid } from '../options/invalid.ts'
+import { listenOption, shutdownDelayOption } from '../options/listening.ts'
+import { checkRules, valueOf } from '../options/rules.ts'
 
 export async function serve(context: CommandContext): Promise<number> {
   const { values } = context
@@ -34,9 +37,9 @@ export async function serve(context: CommandContext): Promise<number> {
   const isOwnEtcd = isEmbedded(values)
   const etcdListen = etcdListenOf(values)
   if (values.text('listen') === 'none') {
-    if (etcdListen === undefined) throw invalid('--listen none needs --etcd-listen')
+    checkRules(values, [listenOption])
     if (isOwnEtcd) await inEmbeddedEtcd(context, () => untilAborted(context.signal))
-    else await serveEtcdOnly(context, etcdListen)
+    else if (etcdListen !== undefined) await serveEtcdOnly(context, etcdListen)
     return 0
   }
   const workers = await workersFor(values)
@@ -181,7 +184,7 @@ async function serveEtcdOnly(context: CommandContext, listen: EtcdListen): Promi
       onRenewed: etcd.onRenewed,
       listen,
       adminListen: adminListenOf(values),
-      stopDelayMs: stopDelayOf(values) * 1000,
+      stopDelayMs: valueOf(values, shutdownDelayOption) * 1000,
       logger,
     })
     await untilAborted(signal)
@@ -204,17 +207,17 @@ interface Generated {
 async function generatedFor(context: CommandContext): Promise<Generated | undefined> {
   const { values, logger } = context
   const plan = values.text('generate')
-  if (plan === undefined) {
-    if (values.text('churn') !== undefined) {
-      throw invalid('--churn changes generated objects: add --generate')
-    }
-    return undefined
-  }
+  checkRules(values, [churnOption])
+  if (plan === undefined) return undefined
   const { clusterOf, fill, forgetStamps, rateOf, startChurnOf } = await wings.generator()
   const rate = rateOf(values.text('churn'))
   // What is only written once is not kept: a hundred thousand pods are 70 MB of plans.
   let cluster: ReturnType<typeof clusterOf> | undefined
-  cluster = clusterOf({ plan, seed: seedOf(values), prefix: prefixOf(values) })
+  cluster = clusterOf({
+    plan,
+    seed: valueOf(values, seedOption),
+    prefix: valueOf(values, prefixOption),
+  })
   return {
     fill: async client => {
       if (cluster === undefined) return
@@ -293,8 +296,4 @@ async function serveMirrored(
  *  this. */
 async function untilAborted(signal: AbortSignal): Promise<void> {
   while (!signal.aborted) await sleep(systemClock, 2 ** 31 - 1, signal)
-}
-
-function invalid(message: string): CacheError {
-  return new CacheError('invalid_request', message)
 }

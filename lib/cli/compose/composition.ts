@@ -112,7 +112,8 @@ export class Composition<Parts, Given> {
           : Promise.allSettled(before).then(() => this.#stopOne(name)),
       )
     }
-    const results = await Promise.allSettled(ends.values())
+    const ended = [...ends.values()].filter(end => end !== undefined)
+    const results = await Promise.allSettled(ended)
     const failed = results.find(result => result.status === 'rejected')
     if (failed !== undefined) throw failed.reason
   }

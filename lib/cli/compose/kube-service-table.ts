@@ -212,8 +212,8 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
       registry.onRedefined(keyspaces => {
         const count = watches.endAll(keyspaces)
         const fields = { watches: count, keyspaces: keyspaces.map(textFromKey).join(' ') }
-        if (count > 0)
-          logger.info('watches end: their resources are defined in another way', fields)
+        if (count === 0) return
+        logger.info('watches end: their resources are defined in another way', fields)
       })
       return watches
     },

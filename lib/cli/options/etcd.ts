@@ -1,6 +1,16 @@
 /** The options of every command that connects to etcd, and what they become. */
 
-import type { Option } from './option.ts'
+import type { Condition, Option, OptionRule } from './option.ts'
+import { listed } from './option-values.ts'
+
+/** The etcd is one in this process. */
+export const isOwnEtcd: Condition = {
+  text: '--etcd embedded',
+  holds: values => listed(values, 'etcd').join() === 'embedded',
+}
+
+/** The rule of the options of an etcd in this process. */
+export const onlyEmbedded: OptionRule = { that: isOwnEtcd, says: 'is for --etcd embedded only' }
 
 /** The endpoints of etcd. A command that accepts more than addresses has its own row. */
 export const etcdOption: Option = {

@@ -1,4 +1,6 @@
-/** The types of the table in commands.ts: a command and an option. */
+/** The types of the table in commands.ts: a command, an option, and the rules of an option. */
+
+import type { OptionValues } from './option-values.ts'
 
 export interface CommandRow {
   /** The arguments after the command's name, beside options. */
@@ -23,6 +25,42 @@ export interface Option {
   readonly many?: boolean
   /** One or two sentences: what it does, its unit, its bounds. */
   readonly help: string
+  /** Refuses the option where one of these does not hold. Checked before `excludes`. */
+  readonly needs?: readonly OptionRule[]
+  /** Refuses the option where one of these holds. */
+  readonly excludes?: readonly OptionRule[]
+}
+
+/** An option whose values are more than texts. */
+export interface ParsedOption<Value> extends Option {
+  /** The value that a text stands for; undefined if it is none, which `wrong` says. */
+  readonly parse: (text: string) => Value | undefined
+  /** The end of `--NAME "TEXT" ...`. */
+  readonly wrong: string
+}
+
+/** An option that always has a value. */
+export interface DefaultedOption<Value> extends ParsedOption<Value> {
+  readonly fallback: string
+}
+
+/** A statement about the values of a command line. */
+export interface Condition {
+  /** The condition as it would be typed: `--auth rbac`. */
+  readonly text: string
+  readonly holds: (values: OptionValues) => boolean
+}
+
+/** A condition on an option. The error is `--NAME needs TEXT: BECAUSE`, or `--NAME goes without
+ *  TEXT: BECAUSE`. */
+export interface OptionRule {
+  readonly that: Condition
+  readonly because?: string
+  /** The rule is about these values of the option, and the error begins with them: `--auth rbac`.
+   *  Otherwise it is about the option, whatever its value. */
+  readonly of?: Condition
+  /** The error after its beginning, where another sentence says it better. */
+  readonly says?: string
 }
 
 /** The environment variable of an option. */

@@ -5,7 +5,6 @@ import { access } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { totalmem } from 'node:os'
 import { dirname } from 'node:path'
-import { CacheError } from '@watchglass/base'
 import { basisOf, recordedRange, schemaOf } from '@watchglass/codec'
 import { etcdPlanOf } from '../plan/etcd-plan.ts'
 import { faultsOf } from '../plan/faults.ts'
@@ -17,26 +16,36 @@ import { commands } from '../commands.ts'
 import { etcdConnection } from '../plan/etcd-connection.ts'
 import { etcdListenOf } from '../plan/etcd-listen.ts'
 import { certificateFilesOf } from '../plan/files.ts'
-import { type ListenAddress, listenOf, parseAddress, tlsFilesOf } from '../plan/listen.ts'
-import { memoryBudgetOf } from '../plan/memory.ts'
+import { tlsFilesOf } from '../plan/listen.ts'
 import { variableOf } from '../../options/option.ts'
 import type { OptionValues } from '../../options/option-values.ts'
 import { threadsOf } from '../plan/threads.ts'
-import { compareShare, compatibleMinors, upstreamConnection } from '../plan/upstream-settings.ts'
+import { upstreamConnection } from '../plan/upstream-settings.ts'
 import { readTokenEncryption } from '../plan/token-encryption.ts'
 import { CertificateDates, readTls, systemClock } from '@watchglass/cache'
-import { prefixOf } from '../plan/generated.ts'
-import { isWritable, minorOf, stopDelayOf } from '../plan/serve-plan.ts'
+import { isWritable } from '../plan/serve-plan.ts'
 import { admissionOf } from '../plan/admission-plugins.ts'
 import { simulationOf } from '../plan/simulation.ts'
 import { webhooksOf } from '../plan/webhooks.ts'
 import type { CheckList, Finding } from './check-list.ts'
+import { prefixOption } from '../../options/cluster.ts'
+import { invalid } from '../../options/invalid.ts'
+import {
+  addressIn,
+  type ListenAddress,
+  listenOption,
+  shutdownDelayOption,
+} from '../../options/listening.ts'
+import { kubernetesVersionOption } from '../../options/mirrored.ts'
+import { memoryOption } from '../../options/process.ts'
+import { checkRules, listedValuesOf, valueOf } from '../../options/rules.ts'
+import { compareOption, compatibleWithOption } from '../../options/upstream.ts'
 
 /** Each option that has a form to keep. */
 export async function checkOptions(list: CheckList, values: OptionValues): Promise<void> {
   await list.try(`--listen ${values.text('listen')}`, () => {
-    if (values.text('listen') !== 'none') return bindTo(listenOf(values))
-    if (values.text('etcd-listen') === undefined) throw invalid('--listen none needs --etcd-listen')
+    if (values.text('listen') !== 'none') return bindTo(valueOf(values, listenOption))
+    checkRules(values, [listenOption])
     return 'only etcd’s API is served'
   })
   await list.try(`--admin-listen ${values.text('admin-listen') ?? ''}`.trim(), () => {
@@ -45,7 +54,7 @@ export async function checkOptions(list: CheckList, values: OptionValues): Promi
   })
   await checkEtcdListen(list, values)
   const schema = (): ReturnType<typeof schemaOf> =>
-    schemaOf(minorOf(values.text('kubernetes-version') ?? ''))
+    schemaOf(valueOf(values, kubernetesVersionOption))
   const resourcesFile = values.text('resources')
   const configured = (): ReturnType<typeof readResources> =>
     resourcesFile === undefined ? [] : readResources(resourcesFile)
@@ -58,30 +67,30 @@ export async function checkOptions(list: CheckList, values: OptionValues): Promi
     await list.try(`--resources ${resourcesFile}`, () => `${configured().length} resources`)
   }
   await list.try('--prefix, --etcd-for, --exclude, --cache-only and --never-cache', () => {
-    const prefix = prefixOf(values)
+    const prefix = valueOf(values, prefixOption)
     const plan = etcdPlanOf(values, { schema: schema(), prefix, configured: configured() })
     const { others, excluded } = plan
     return `keys below ${prefix}; ${others.size} other etcds, ${excluded.length} resources excluded`
   })
   await list.try('--writable, --read-only and --simulate', async () => {
-    const takesWrites = isWritable(values)
-    await simulationOf(values, takesWrites)
-    await admissionOf(values, takesWrites)
-    webhooksOf(values, takesWrites)
-    return takesWrites ? 'writes are done in etcd' : 'no writes of its own'
+    const isTaken = isWritable(values)
+    await simulationOf(values)
+    await admissionOf(values)
+    webhooksOf(values)
+    return isTaken ? 'writes are done in etcd' : 'no writes of its own'
   })
   await list.try('--fault', async () => `${(await faultsOf(values))?.rules.length ?? 0} faults`)
   await list.try('--threads', () => {
     const count = threadsOf(values)
     return count === 1 ? 'one thread does everything' : `${count} threads serve clients`
   })
-  await list.try('--memory-budget', () => budget(memoryBudgetOf(values)))
-  await list.try('--shutdown-delay', () => `${stopDelayOf(values)} s`)
+  await list.try('--memory-budget', () => budget(valueOf(values, memoryOption)))
+  await list.try('--shutdown-delay', () => `${valueOf(values, shutdownDelayOption)} s`)
   await list.try('--upstream and its options', () => {
     const connection = upstreamConnection(values)
     if (connection === undefined) return 'there is no upstream'
-    compareShare(values)
-    compatibleMinors(values)
+    valueOf(values, compareOption)
+    listedValuesOf(values, compatibleWithOption)
     return connection.urls.length === 1 ? 'one server' : `${connection.urls.length} servers`
   })
   await checkVariables(list)
@@ -96,7 +105,7 @@ async function checkEtcdListen(list: CheckList, values: OptionValues): Promise<v
   await list.try(`--etcd-listen ${values.text('etcd-listen') ?? ''}`.trim(), async () => {
     const { address, tlsFiles } = etcdListenOf(values)!
     if (tlsFiles !== undefined) await readTls(tlsFiles)
-    return bindTo(parseAddress('--etcd-listen', `http://${address}`))
+    return bindTo(addressIn(`http://${address}`)!)
   })
 }
 
@@ -127,7 +136,9 @@ export async function checkFiles(list: CheckList, values: OptionValues): Promise
   await list.try('authentication options', () => {
     if (values.text('listen') === 'none') return 'nothing is served'
     if (rbacPlanOf(values) !== undefined) return 'consistent'
-    return authPlanOf(values, listenOf(values).host) === undefined ? 'off' : 'consistent'
+    return authPlanOf(values, valueOf(values, listenOption).host) === undefined
+      ? 'off'
+      : 'consistent'
   })
   const keyFile = values.text('continue-key-file')
   if (keyFile !== undefined) {
@@ -188,8 +199,4 @@ function bindTo({ host, port }: ListenAddress): Promise<Finding> {
     })
     server.listen({ host, port }, () => server.close(() => resolve('free')))
   })
-}
-
-function invalid(message: string): CacheError {
-  return new CacheError('invalid_request', message)
 }

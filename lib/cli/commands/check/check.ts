@@ -4,11 +4,12 @@ import { CacheError, type Logger, sleep } from '@watchglass/base'
 import { startGuarded } from '../plan/access.ts'
 import { dataFolderOf } from '../plan/data-folder.ts'
 import { isEmbedded } from '../plan/etcd-connection.ts'
-import { listenOf } from '../plan/listen.ts'
 import { listed, type OptionValues } from '../../options/option-values.ts'
 import { systemClock } from '@watchglass/cache'
 import type { CommandContext } from '../context.ts'
-import { prefixOf } from '../plan/generated.ts'
+import { prefixOption } from '../../options/cluster.ts'
+import { listenOption } from '../../options/listening.ts'
+import { valueOf } from '../../options/rules.ts'
 import { checkEtcd } from './check-etcd.ts'
 import { CheckList } from './check-list.ts'
 import { checkFiles, checkOptions } from './check-options.ts'
@@ -40,7 +41,7 @@ export async function check({ values, signal }: CommandContext): Promise<number>
 /** The prefix, or the usual one if the option is wrong, which has been said already. */
 function validPrefix(values: OptionValues): string {
   try {
-    return prefixOf(values)
+    return valueOf(values, prefixOption)
   } catch {
     return '/registry'
   }
@@ -52,7 +53,7 @@ const accessMaxMs = 10_000
 /** Checks access control, with the authorities that an API server publishes. */
 async function checkAccess(list: CheckList, values: OptionValues): Promise<void> {
   await list.try(`--auth ${values.text('auth') ?? '(as usual)'}`, async () => {
-    const { host } = listenOf(values)
+    const { host } = valueOf(values, listenOption)
     const said: string[] = []
     const keep = (message: string): void => void said.push(message)
     const logger: Logger = { debug() {}, info() {}, warn: keep, error: keep }

@@ -15,6 +15,7 @@ import type { CommandContext } from '../context.ts'
 import { makeFolder } from '@watchglass/cache'
 import { ownCommand } from '../program.ts'
 import { serve } from '../serve.ts'
+import { invalid } from '../../options/invalid.ts'
 
 export async function envtest(context: CommandContext): Promise<number> {
   const { values, operands } = context
@@ -118,8 +119,4 @@ function helpWanted(operands: readonly string[]): boolean {
 function sayFlags(names: readonly string[]): number {
   process.stdout.write(names.map(name => `      --${name}\n`).join(''))
   return 0
-}
-
-function invalid(message: string): CacheError {
-  return new CacheError('invalid_request', message)
 }

@@ -1,6 +1,6 @@
 /** The flags of kube-apiserver that controller-runtime's envtest passes, and their meaning here. */
 
-import { CacheError } from '@watchglass/base'
+import { invalid } from '../../options/invalid.ts'
 
 /** Flags by name, as they were given. */
 export type GivenFlags = ReadonlyMap<string, readonly string[]>
@@ -104,8 +104,4 @@ export function clientAddress(flags: GivenFlags): { readonly host: string; reado
   if (!URL.canParse(text)) throw invalid(`--listen-client-urls "${text}" is not a URL`)
   const { hostname, port } = new URL(text)
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port === '' ? 2379 : port) }
-}
-
-function invalid(message: string): CacheError {
-  return new CacheError('invalid_request', message)
 }

@@ -1,9 +1,13 @@
 /** The connection to etcd that the options ask for. Files are read once, here. */
 
-import { CacheError } from '@watchglass/base'
 import type { EtcdConnection, EtcdTls } from '@watchglass/etcd'
 import { listed, type OptionValues } from '../../options/option-values.ts'
 import { authoritiesOf, keyPairOf } from './files.ts'
+import { churnOption, embeddedOptions } from '../../options/cluster.ts'
+import { isOwnEtcd } from '../../options/etcd.ts'
+import { invalid } from '../../options/invalid.ts'
+import { checkRules } from '../../options/rules.ts'
+import { upstreamOption } from '../../options/upstream.ts'
 
 /** The connection that the options ask for, to the endpoints of `--etcd` or to others with the same
  *  credentials. */
@@ -29,7 +33,7 @@ function userFrom(text: string | undefined): EtcdConnection['user'] {
   if (text === undefined) return undefined
   const colon = text.indexOf(':')
   if (colon <= 0) {
-    throw new CacheError('invalid_request', '--etcd-user is not of the form NAME:PASSWORD')
+    throw invalid('--etcd-user is not of the form NAME:PASSWORD')
   }
   return { name: text.slice(0, colon), password: text.slice(colon + 1) }
 }
@@ -37,18 +41,13 @@ function userFrom(text: string | undefined): EtcdConnection['user'] {
 /** True if etcd is to be in this process. Fails if something else that was asked for does not go
  *  with that. */
 export function isEmbedded(values: OptionValues): boolean {
-  const endpoints = listed(values, 'etcd')
-  if (endpoints.join() === 'embedded') {
-    if (values.text('upstream') === undefined) return true
-    throw invalid('--upstream needs --etcd: the etcd that this API server uses')
+  if (isOwnEtcd.holds(values)) {
+    checkRules(values, [upstreamOption])
+    return true
   }
-  if (endpoints.includes('embedded')) throw invalid('--etcd embedded goes with no other endpoint')
-  for (const name of ['load', 'speed', 'generate', 'churn', 'data-dir', 'durability']) {
-    if (values.text(name) !== undefined) throw invalid(`--${name} is for --etcd embedded only`)
+  if (listed(values, 'etcd').includes('embedded')) {
+    throw invalid('--etcd embedded goes with no other endpoint')
   }
+  checkRules(values, [...embeddedOptions, churnOption])
   return false
-}
-
-function invalid(message: string): CacheError {
-  return new CacheError('invalid_request', message)
 }

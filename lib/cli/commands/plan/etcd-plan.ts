@@ -1,10 +1,12 @@
 /** Which etcd has which resources (`--etcd-for`), and which resources are not mirrored
  *  (`--exclude`). */
 
-import { CacheError } from '@watchglass/base'
 import { listed, type OptionValues } from '../../options/option-values.ts'
 import { builtInResources, type Resource } from '@watchglass/kube'
 import type { Schema } from '@watchglass/codec'
+import { invalid } from '../../options/invalid.ts'
+import { etcdForOption } from '../../options/mirrored.ts'
+import { valuesOf } from '../../options/rules.ts'
 
 export interface EtcdPlan {
   /** Endpoints, as given, and the etcd prefixes that are kept there. */
@@ -33,11 +35,7 @@ export function etcdPlanOf(
 ): EtcdPlan {
   const known = [...builtInResources(schema, prefix), ...configured]
   const others = new Map<string, string[]>()
-  for (const text of values.all('etcd-for')) {
-    const [, resource, endpoints] = /^([^=]+)=(.+)$/.exec(text) ?? []
-    if (resource === undefined || endpoints === undefined) {
-      throw invalid(`--etcd-for "${text}" is not RESOURCE=URL, such as events=http://10.0.0.2:2379`)
-    }
+  for (const { resource, endpoints } of valuesOf(values, etcdForOption)) {
     const prefixes = others.get(endpoints) ?? []
     prefixes.push(storagePrefix('--etcd-for', resource, { prefix, known }))
     others.set(endpoints, prefixes)
@@ -74,8 +72,4 @@ function storagePrefix(
   throw invalid(
     `${option} "${name}" is not a known resource; name a custom resource as widgets.example.com`,
   )
-}
-
-function invalid(message: string): CacheError {
-  return new CacheError('invalid_request', message)
 }

@@ -2,19 +2,16 @@
 
 import { schemaOf } from '@watchglass/codec'
 import type { Resource } from '@watchglass/kube'
-import { CacheError, type Logger } from '@watchglass/base'
-import { rbacPlanOf } from './auth-plan.ts'
+import type { Logger } from '@watchglass/base'
 import { certificateFilesOf, fileOf } from './files.ts'
-import { listenOf, tlsFilesOf } from './listen.ts'
-import { memoryBudgetOf } from './memory.ts'
+import { tlsFilesOf } from './listen.ts'
 import { faultsOf } from './faults.ts'
-import { listed, type OptionValues } from '../../options/option-values.ts'
+import type { OptionValues } from '../../options/option-values.ts'
 import { readTokenEncryption } from './token-encryption.ts'
 import { readTls, systemClock } from '@watchglass/cache'
 import { startGuarded } from './access.ts'
 import { auditFile } from './audit-log.ts'
 import { type EtcdPlan, etcdPlanOf } from './etcd-plan.ts'
-import { prefixOf } from './generated.ts'
 import { admissionOf } from './admission-plugins.ts'
 import { simulationOf } from './simulation.ts'
 import { webhooksOf } from './webhooks.ts'
@@ -23,6 +20,14 @@ import { type ServiceOptions } from '../../compose/kube-service.ts'
 import { wings } from '../../compose/sides.ts'
 import { tracingOf } from './tracing.ts'
 import { adminListenOf, keptOf } from './upstream.ts'
+import { rbacOption } from '../../options/access.ts'
+import { prefixOption } from '../../options/cluster.ts'
+import { isOwnEtcd } from '../../options/etcd.ts'
+import { listenOption, shutdownDelayOption } from '../../options/listening.ts'
+import { kubernetesVersionOption } from '../../options/mirrored.ts'
+import { memoryOption } from '../../options/process.ts'
+import { checkRules, valueOf } from '../../options/rules.ts'
+import { takesWrites, writableOption } from '../../options/writes.ts'
 
 /** The plan of a service. */
 export interface ServePlan {
@@ -42,11 +47,11 @@ export async function startPlan({
   readonly values: OptionValues
   readonly logger: Logger
 }): Promise<ServePlan> {
-  const listen = listenOf(values)
-  const prefix = prefixOf(values)
+  const listen = valueOf(values, listenOption)
+  const prefix = valueOf(values, prefixOption)
   const resourcesFile = values.text('resources')
   const configured = resourcesFile === undefined ? [] : await resourcesOf(resourcesFile)
-  const schema = schemaOf(minorOf(values.text('kubernetes-version') ?? ''))
+  const schema = schemaOf(valueOf(values, kubernetesVersionOption))
   const etcd = etcdPlanOf(values, { schema, prefix, configured })
   const keyFile = values.text('continue-key-file')
   const auditLog = values.text('audit-log')
@@ -54,7 +59,7 @@ export async function startPlan({
   const operating = {
     adminListen: adminListenOf(values),
     certificateFiles: certificateFilesOf(values),
-    stopDelayMs: stopDelayOf(values) * 1000,
+    stopDelayMs: valueOf(values, shutdownDelayOption) * 1000,
   }
   const served = {
     schema,
@@ -66,14 +71,12 @@ export async function startPlan({
     hasShards: values.switch('serve-shards'),
     tokenEncryption: keyFile === undefined ? undefined : readTokenEncryption(keyFile),
   }
-  const memory = { budgetBytes: memoryBudgetOf(values) }
+  const memory = { budgetBytes: valueOf(values, memoryOption) }
   const files = tlsFilesOf(values)
   if (files !== undefined) await readTls(files)
   const taken = await writesOf(values)
   const audit = auditLog === undefined ? undefined : await auditFile(auditLog, logger)
-  if (taken === undefined && rbacPlanOf(values) !== undefined) {
-    throw invalid('--auth rbac needs a server that takes writes: --etcd embedded, or --writable')
-  }
+  checkRules(values, [rbacOption])
   const tracing = await tracingOf(values, logger)
   const guarded = await startGuarded(values, listen.host, logger)
   const { tls, guardedHosts, authorization, rbac, upstream } = guarded
@@ -102,12 +105,12 @@ export async function startPlan({
 
 /** Undefined where the API takes none. */
 async function writesOf(values: OptionValues): Promise<WriteSideOptions | undefined> {
-  const takesWrites = isWritable(values)
-  const simulation = await simulationOf(values, takesWrites)
-  const admission = await admissionOf(values, takesWrites)
-  const webhooks = webhooksOf(values, takesWrites)
-  if (!takesWrites) return undefined
-  const isFresh = isOwn(values) && values.text('load') === undefined
+  const isTaken = isWritable(values)
+  const simulation = await simulationOf(values)
+  const admission = await admissionOf(values)
+  const webhooks = webhooksOf(values)
+  if (!isTaken) return undefined
+  const isFresh = isOwnEtcd.holds(values) && values.text('load') === undefined
   const basics = isFresh ? await basicsOf(values) : undefined
   return { hasControllers: true, simulation, basics, admission, webhooks }
 }
@@ -128,45 +131,14 @@ async function resourcesOf(file: string): Promise<readonly Resource[]> {
   return readResources(file)
 }
 
-/** `1.34` of `1.34`, `v1.34` and `34`. */
-export function minorOf(text: string): string {
-  const minor = /^(?:v?1\.)?(\d{1,3})$/.exec(text)?.[1]
-  if (minor === undefined) {
-    throw invalid(`--kubernetes-version "${text}" is not a minor version such as 1.34`)
-  }
-  return `1.${minor}`
-}
-
 /** Whether the API takes writes. */
 export function isWritable(values: OptionValues): boolean {
-  const [isAsked, isRefused] = [values.switch('writable'), values.switch('read-only')]
-  if (isAsked && isRefused) throw invalid('--writable and --read-only exclude each other')
-  const hasUpstream = values.text('upstream') !== undefined
-  if (isAsked && hasUpstream) {
-    throw invalid('--writable goes without --upstream: the upstream does the writes')
-  }
-  return isAsked || (!isRefused && !hasUpstream && isOwn(values))
-}
-
-function isOwn(values: OptionValues): boolean {
-  return listed(values, 'etcd').join() === 'embedded'
+  checkRules(values, [writableOption])
+  return takesWrites.holds(values)
 }
 
 /** Undefined: it depends on whether there is an upstream. */
 function hasApiServerMetrics(values: OptionValues): boolean | undefined {
   const names = values.text('metrics-names')
   return names === undefined ? undefined : names === 'kube-apiserver'
-}
-
-/** The time to serve on, in seconds. */
-export function stopDelayOf(values: OptionValues): number {
-  const text = values.text('shutdown-delay') ?? ''
-  if (!/^\d{1,4}$/.test(text)) {
-    throw invalid(`--shutdown-delay "${text}" is not a number of seconds from 0 to 9999`)
-  }
-  return Number(text)
-}
-
-function invalid(message: string): CacheError {
-  return new CacheError('invalid_request', message)
 }

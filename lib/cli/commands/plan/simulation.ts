@@ -1,34 +1,29 @@
 /** The made-up data and actors, read from the options. */
 
-import { CacheError, createRandom } from '@watchglass/base'
+import { createRandom } from '@watchglass/base'
 import { type ActorName, actorNames } from '@watchglass/simulator/actors/actor-names'
 import type { OptionValues } from '../../options/option-values.ts'
 import type { Simulation } from '@watchglass/simulator'
-import { seedOf } from './generated.ts'
 import { declaredIn } from './stages.ts'
+import { seedOption } from '../../options/cluster.ts'
+import { invalid } from '../../options/invalid.ts'
+import { checkRules, valueOf } from '../../options/rules.ts'
+import { simulationOptions } from '../../options/writes.ts'
 
 /** Undefined if nothing is. */
-export async function simulationOf(
-  values: OptionValues,
-  isWritable: boolean,
-): Promise<Simulation | undefined> {
+export async function simulationOf(values: OptionValues): Promise<Simulation | undefined> {
   const text = values.text('simulate')
   const paths = values.all('stages')
   if (text === undefined && paths.length === 0) return undefined
   const actors = actorsNamed(text)
-  if (!isWritable) {
-    const option = text === undefined ? 'stages' : 'simulate'
-    throw invalid(
-      `--${option} needs a server that takes writes: add --writable, without --upstream`,
-    )
-  }
+  checkRules(values, simulationOptions)
   const declared = await declaredIn(paths)
   if (declared.podRules !== undefined && !actors.has('nodes')) {
     throw invalid(
       '--stages has rules for logs, exec or figures, which pods of made-up nodes have: add --simulate nodes',
     )
   }
-  return { actors, random: createRandom(seedOf(values)), ...declared }
+  return { actors, random: createRandom(valueOf(values, seedOption)), ...declared }
 }
 
 function actorsNamed(text: string | undefined): ReadonlySet<ActorName> {
@@ -42,8 +37,4 @@ function actorsNamed(text: string | undefined): ReadonlySet<ActorName> {
     )
   }
   return new Set(actorNames.filter(name => names.includes('all') || names.includes(name)))
-}
-
-function invalid(message: string): CacheError {
-  return new CacheError('invalid_request', message)
 }

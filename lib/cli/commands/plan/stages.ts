@@ -5,6 +5,7 @@ import { CacheError, isObject, listOf, type UntypedObject } from '@watchglass/ba
 import type { PodRules, Stage } from '@watchglass/simulator'
 import { wings } from '../../compose/sides.ts'
 import { documentsIn, yamlFilesIn } from '../yaml-files.ts'
+import { invalid } from '../../options/invalid.ts'
 
 /** The objects that count: lifecycles, and answers of made-up pods. */
 export interface DeclaredStages {
@@ -76,8 +77,4 @@ function objectsIn(file: string): UntypedObject[] {
   return documentsIn(file, `--stages ${file}`)
     .filter(isObject)
     .flatMap(object => [object, ...listOf(object['items']).filter(isObject)])
-}
-
-function invalid(message: string, cause?: unknown): CacheError {
-  return new CacheError('invalid_request', message, { cause })
 }

@@ -2,8 +2,10 @@
  *  several. */
 
 import { availableParallelism } from 'node:os'
-import { CacheError } from '@watchglass/base'
 import type { OptionValues } from '../../options/option-values.ts'
+import { invalid } from '../../options/invalid.ts'
+import { threadsOption } from '../../options/process.ts'
+import { valueOf } from '../../options/rules.ts'
 
 const most = 8
 
@@ -24,20 +26,16 @@ const thisMachine: Machine = {
 /** The number of `--threads`. More than one is refused where threads cannot listen on the same
  *  port. */
 export function threadsOf(values: OptionValues, machine: Machine = thisMachine): number {
-  const text = values.text('threads') ?? '1'
-  if (text === 'auto') {
+  const count = valueOf(values, threadsOption)
+  if (count === 'auto') {
     // Each thread would compare the upstream's answers for itself.
     const isOne = machine.cores <= 2 || values.text('upstream') !== undefined
     return isOne || !canSharePort(machine) ? 1 : Math.min(machine.cores - 1, most)
   }
-  const count = Number(text)
-  if (!/^\d{1,2}$/.test(text) || count < 1 || count > 64) {
-    throw invalid(`--threads "${text}" is not auto or a number of threads from 1 to 64`)
-  }
   if (count > 1 && !canSharePort(machine)) {
     const { platform, node } = machine
     throw invalid(
-      `--threads ${text} needs Linux and Node 22.12 or newer, where several threads can listen on one port, and this is Node ${node} on ${platform}: use a newer Node, or --threads 1`,
+      `--threads ${count} needs Linux and Node 22.12 or newer, where several threads can listen on one port, and this is Node ${node} on ${platform}: use a newer Node, or --threads 1`,
     )
   }
   return count
@@ -50,8 +48,4 @@ export function canSharePort({ platform, node }: Omit<Machine, 'cores'>): boolea
   const [major = 0, minor = 0] = node.split('.').map(Number)
   const isNewEnough = major > 23 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12)
   return platform === 'linux' && isNewEnough
-}
-
-function invalid(message: string): CacheError {
-  return new CacheError('invalid_request', message)
 }

@@ -11,6 +11,7 @@ import {
   type FrontProxies,
   type IdentityHeaderNames,
 } from '@watchglass/cache'
+import { invalid } from '../../options/invalid.ts'
 
 /** Authorities that are trusted, as they were read. */
 export interface TrustTexts {
@@ -163,8 +164,4 @@ function namesIn(json: string): string[] {
   if (json === '') return []
   const names: unknown = JSON.parse(json)
   return Array.isArray(names) ? names.filter(name => typeof name === 'string') : []
-}
-
-function invalid(message: string): CacheError {
-  return new CacheError('invalid_request', message)
 }

@@ -1,10 +1,13 @@
 /** The upstream that the command line asks for. */
 
-import { CacheError, type Key, type Logger } from '@watchglass/base'
+import type { Key, Logger } from '@watchglass/base'
 import { keyPairOf } from './files.ts'
-import { type ListenAddress, parseAddress } from './listen.ts'
+import { invalid } from '../../options/invalid.ts'
+import { addressIn, type ListenAddress } from '../../options/listening.ts'
+import { listedValuesOf, valueOf } from '../../options/rules.ts'
+import { adminListenOption, compareOption, compatibleWithOption } from '../../options/upstream.ts'
 import type { OptionValues } from '../../options/option-values.ts'
-import { compareShare, compatibleMinors, upstreamConnection } from './upstream-settings.ts'
+import { upstreamConnection } from './upstream-settings.ts'
 import type { UpstreamOptions, UpstreamTls } from '@watchglass/proxy'
 import { wings } from '../../compose/sides.ts'
 import { systemClock } from '@watchglass/cache'
@@ -30,8 +33,8 @@ export async function upstreamFrom(
       clock: systemClock,
       logger,
     }),
-    compatibleMinors: compatibleMinors(values),
-    compareShare: compareShare(values),
+    compatibleMinors: new Set(listedValuesOf(values, compatibleWithOption)),
+    compareShare: valueOf(values, compareOption),
     discoversResources: values.switch('discover-resources'),
   }
 }
@@ -55,13 +58,11 @@ export function keptOf({ cacheOnly, neverCache, excluded }: EtcdPlan): (keyspace
 /** The address of our own paths; on a port of their own only where the upstream has them on the
  *  main one, unless asked for. */
 export function adminListenOf(values: OptionValues): ListenAddress | undefined {
-  const fallback = values.all('upstream').length === 0 ? 'none' : 'http://127.0.0.1:8002'
-  const text = values.text('admin-listen') ?? fallback
-  if (text === 'none') return undefined
-  const address = parseAddress('--admin-listen', text)
+  const address = valueOf(values, adminListenOption)
+  if (address === 'none') return undefined
+  if (address === undefined) {
+    return values.all('upstream').length === 0 ? undefined : addressIn('http://127.0.0.1:8002')
+  }
   if (address.protocol === 'http') return address
-  throw new CacheError(
-    'invalid_request',
-    '--admin-listen must be an http address: it has no certificate',
-  )
+  throw invalid('--admin-listen must be an http address: it has no certificate')
 }

@@ -1,35 +1,21 @@
 /** The hosts where webhooks may be called, read from the options. */
 
-import { CacheError, isLoopback } from '@watchglass/base'
+import { isLoopback } from '@watchglass/base'
 import type { HttpsCallerOptions } from '@watchglass/simulator'
-import { listenOf } from './listen.ts'
 import type { OptionValues } from '../../options/option-values.ts'
+import { listenOption } from '../../options/listening.ts'
+import { checkRules, valueOf, valuesOf } from '../../options/rules.ts'
+import { webhookOptions, webhookServiceOption } from '../../options/writes.ts'
 
 /** The hosts that webhooks may be at. A client that may write names hosts which the server then
  *  calls: any host where only this machine may write, elsewhere those that the operator names. */
-export function webhooksOf(values: OptionValues, isWritable: boolean): HttpsCallerOptions {
-  const [services, named] = [values.all('webhook-service'), values.all('webhook-host')]
-  if (!isWritable && services.length + named.length > 0) {
-    const option = services.length > 0 ? 'webhook-service' : 'webhook-host'
-    throw invalid(`--${option} needs a server that takes writes: add --writable`)
-  }
+export function webhooksOf(values: OptionValues): HttpsCallerOptions {
+  checkRules(values, webhookOptions)
   // Where nothing listens, nobody writes.
-  const isHere = values.text('listen') === 'none' || isLoopback(listenOf(values).host)
+  const isHere = values.text('listen') === 'none' || isLoopback(valueOf(values, listenOption).host)
+  const hosts = values.all('webhook-host')
   return {
-    services: new Map(services.map(serviceIn)),
-    hosts: isHere && named.length === 0 ? undefined : new Set(named),
+    services: new Map(valuesOf(values, webhookServiceOption)),
+    hosts: isHere && hosts.length === 0 ? undefined : new Set(hosts),
   }
-}
-
-function serviceIn(text: string): [name: string, url: URL] {
-  const [, name = '', at = ''] = /^([^=]+)=(.*)$/s.exec(text) ?? []
-  const url = URL.canParse(at) ? new URL(at) : undefined
-  if (!/^[^/]+\/[^/]+$/.test(name) || url?.protocol !== 'https:') {
-    throw invalid(`--webhook-service "${text}" is not NAMESPACE/NAME=https://HOST:PORT`)
-  }
-  return [name, url]
-}
-
-function invalid(message: string): CacheError {
-  return new CacheError('invalid_request', message)
 }

@@ -10,6 +10,7 @@ import type { HistoryStep, KwokWriter, TraceWriter } from '@watchglass/simulator
 import type { KeyValue } from '@watchglass/store'
 import { bytesOf, unreadable } from './recorded-file.ts'
 import { type FileAccess, openToWrite, TextFile, unwritable } from './text-file.ts'
+import { invalid } from '../../options/invalid.ts'
 
 /** Told what could not be stored, and how often. */
 export type OnLeftOut = (reason: string, count: number) => void
@@ -191,8 +192,4 @@ class TraceFile implements ForeignWriter {
       throw unwritable(path, error)
     }
   }
-}
-
-function invalid(message: string, cause?: unknown): CacheError {
-  return new CacheError('invalid_request', message, { cause })
 }

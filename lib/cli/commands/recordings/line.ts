@@ -11,7 +11,6 @@
 
 import {
   bytesFromKey,
-  CacheError,
   type Key,
   keyFromBytes,
   keyFromText,
@@ -21,6 +20,7 @@ import {
   textFromKey,
 } from '@watchglass/base'
 import { type Change, KeyValue, type SlabWriter } from '@watchglass/store'
+import { invalid } from '../../options/invalid.ts'
 
 /** The name that the format has for a revision. */
 const revisionName = 'rev'
@@ -141,8 +141,4 @@ function base64Field(fields: Fields, name: string): Buffer {
     return Buffer.from(text, 'base64')
   }
   throw invalid(`${name} is not base64`)
-}
-
-function invalid(message: string): CacheError {
-  return new CacheError('invalid_request', message)
 }

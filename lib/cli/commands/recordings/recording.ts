@@ -13,6 +13,7 @@ import { type OnLeftOut, readerOf } from './foreign.ts'
 import { type RecordedLine, formatLine, parseLine } from './line.ts'
 import { bytesOf, unreadable } from './recorded-file.ts'
 import { type FileAccess, TextFile } from './text-file.ts'
+import { invalid } from '../../options/invalid.ts'
 
 /** All changes of one revision, or the whole base. */
 export interface RecordedChanges extends RevisionChanges {
@@ -164,8 +165,4 @@ async function* linesOf(path: string): AsyncGenerator<string, void> {
     throw unreadable(path, error)
   }
   if (end.rest !== '') throw invalid(`${path} ends in the middle of a line`)
-}
-
-function invalid(message: string): CacheError {
-  return new CacheError('invalid_request', message)
 }

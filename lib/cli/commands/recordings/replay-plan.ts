@@ -8,6 +8,8 @@ import { parseSpeed, RecordingReplay, type ReplaySpeed } from './recording-repla
 import { wings } from '../../compose/sides.ts'
 import { systemClock } from '@watchglass/cache'
 import type { CommandContext } from '../context.ts'
+import { replayOptions } from '../../options/cluster.ts'
+import { checkRules } from '../../options/rules.ts'
 
 export interface ReplayPlan {
   readonly path: string
@@ -17,15 +19,11 @@ export interface ReplayPlan {
 
 /** Undefined if nothing is to be replayed: a recording without a speed is loaded as it is. */
 export function replayPlanOf(values: OptionValues): ReplayPlan | undefined {
+  checkRules(values, replayOptions)
   const path = values.text('load')
   const speed = values.text('speed')
-  const isLooped = values.switch('loop')
-  if (speed === undefined) {
-    if (isLooped) throw invalid('--loop repeats what --speed replays: add --speed')
-    return undefined
-  }
-  if (path === undefined) throw invalid('--speed replays a recording: add --load FILE')
-  return { path, speed: parseSpeed(speed), isLooped }
+  if (path === undefined || speed === undefined) return undefined
+  return { path, speed: parseSpeed(speed), isLooped: values.switch('loop') }
 }
 
 /** Writes what there was, and goes on with the changes in the background. The answer stops them. */
@@ -53,8 +51,4 @@ export async function startReplay(
     logger.error('the replay has ended', { reason: message })
   })
   return () => stopping.abort()
-}
-
-function invalid(message: string): CacheError {
-  return new CacheError('invalid_request', message)
 }

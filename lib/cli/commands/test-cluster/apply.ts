@@ -1,9 +1,10 @@
 /** Applies objects to a server as any client does, and waits until definitions are established. */
 
 import { Agent, request } from 'node:https'
-import { CacheError, type Clock, isObject, sleep, textOf } from '@watchglass/base'
+import { type Clock, isObject, sleep, textOf } from '@watchglass/base'
 import type { Registry } from '@watchglass/kube'
 import type { Manifest } from './manifests.ts'
+import { invalid } from '../../options/invalid.ts'
 
 export interface ApplyOptions {
   /** As a URL. */
@@ -158,8 +159,4 @@ function parsed(bytes: Buffer): unknown {
   } catch {
     return undefined
   }
-}
-
-function invalid(message: string): CacheError {
-  return new CacheError('invalid_request', message)
 }

@@ -2,6 +2,7 @@
 
 import { CacheError, isObject, textOf } from '@watchglass/base'
 import { documentsIn, yamlFilesIn } from '../yaml-files.ts'
+import { invalid } from '../../options/invalid.ts'
 
 export interface Manifest {
   /** For people: the file that it comes from. */
@@ -50,8 +51,4 @@ function manifestsFrom(object: unknown, file: string): readonly Manifest[] {
   const named = { name: textOf(name), namespace: textOf(namespace) }
   if (named.name === '') throw invalid(`${file} holds a ${textOf(kind)} without a name`)
   return [{ file, apiVersion: textOf(apiVersion), kind: textOf(kind), ...named, object }]
-}
-
-function invalid(message: string, cause?: unknown): CacheError {
-  return new CacheError('invalid_request', message, { cause })
 }

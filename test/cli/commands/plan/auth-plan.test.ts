@@ -2,7 +2,8 @@ import t from 'tap'
 import { authPlanOf } from '../../../../lib/cli/commands/plan/auth-plan.ts'
 import { load } from '../../../../lib/cli/commands/command-line.ts'
 import type { OptionValues } from '../../../../lib/cli/options/option-values.ts'
-import { memoryBudgetOf } from '../../../../lib/cli/commands/plan/memory.ts'
+import { memoryOption } from '../../../../lib/cli/options/process.ts'
+import { valueOf } from '../../../../lib/cli/options/rules.ts'
 
 function values(...args: string[]): OptionValues {
   const invocation = load(['serve', ...args], {})
@@ -73,9 +74,11 @@ t.test('what would let in more than was meant is refused', async t => {
 })
 
 t.test('a memory budget is a size', async t => {
-  t.equal(memoryBudgetOf(values()), undefined)
-  t.equal(memoryBudgetOf(values('--memory-budget', '1.5GiB')), 1.5 * 1024 ** 3)
+  t.equal(valueOf(values(), memoryOption), undefined)
+  t.equal(valueOf(values('--memory-budget', '1.5GiB'), memoryOption), 1.5 * 1024 ** 3)
   for (const text of ['4', '4GB', '-1GiB', '0MiB']) {
-    t.throws(() => memoryBudgetOf(values(`--memory-budget=${text}`)), { code: 'invalid_request' })
+    t.throws(() => valueOf(values(`--memory-budget=${text}`), memoryOption), {
+      code: 'invalid_request',
+    })
   }
 })

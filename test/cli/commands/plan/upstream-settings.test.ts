@@ -1,11 +1,9 @@
 import t from 'tap'
 import { adminListenOf } from '../../../../lib/cli/commands/plan/upstream.ts'
 import { load } from '../../../../lib/cli/commands/command-line.ts'
-import {
-  compareShare,
-  compatibleMinors,
-  upstreamConnection,
-} from '../../../../lib/cli/commands/plan/upstream-settings.ts'
+import { upstreamConnection } from '../../../../lib/cli/commands/plan/upstream-settings.ts'
+import { listedValuesOf, valueOf } from '../../../../lib/cli/options/rules.ts'
+import { compareOption, compatibleWithOption } from '../../../../lib/cli/options/upstream.ts'
 
 t.test('options of an upstream that make no sense are refused', async t => {
   const cases: readonly (readonly [readonly string[], RegExp])[] = [
@@ -37,8 +35,8 @@ t.test('options of an upstream that make no sense are refused', async t => {
     t.throws(
       () => {
         upstreamConnection(values)
-        compatibleMinors(values)
-        compareShare(values)
+        listedValuesOf(values, compatibleWithOption)
+        valueOf(values, compareOption)
         adminListenOf(values)
       },
       { code: 'invalid_request', message },
@@ -67,8 +65,8 @@ t.test('an upstream is read from the options', async t => {
     ['https://a:1', 'https://b'],
   )
   t.equal(answerMs, 75_000)
-  t.strictSame([...compatibleMinors(values)], [35, 34])
-  t.equal(compareShare(values), 0.05)
+  t.strictSame(listedValuesOf(values, compatibleWithOption), [35, 34])
+  t.equal(valueOf(values, compareOption), 0.05)
   t.match(adminListenOf(values), { protocol: 'http', host: '127.0.0.1', port: 8002 })
   const alone = load(['serve'], {})
   t.equal(alone.kind === 'run' && adminListenOf(alone.values), undefined)

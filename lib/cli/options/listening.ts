@@ -1,0 +1,87 @@
+/** The options of the listener of clients. */
+
+import type { Condition, DefaultedOption, Option } from './option.ts'
+import { all, given, is } from './rules.ts'
+
+/** An address to listen at. */
+export interface ListenAddress {
+  readonly protocol: 'http' | 'https'
+  readonly host: string
+  readonly port: number
+}
+
+/** Clients come by TLS. */
+export const isHttps: Condition = {
+  text: '--listen https://...',
+  holds: values => values.text('listen')?.startsWith('https:') === true,
+}
+
+/** The address that an option names; undefined if it is none. */
+export function addressIn(text: string): ListenAddress | undefined {
+  const match = /^(https?):\/\/(\[[0-9a-fA-F:.]+\]|[^:/[\]]+)(?::(\d{1,5}))?\/?$/.exec(text)
+  const [, protocol, bracketed = '', digits] = match ?? []
+  const port = Number(digits ?? (protocol === 'https' ? 443 : 80))
+  if (match === null || port > 65_535) return undefined
+  const host = bracketed.replace(/^\[|\]$/g, '')
+  return { protocol: protocol === 'https' ? 'https' : 'http', host, port }
+}
+
+export const listenOption: DefaultedOption<ListenAddress> = {
+  name: 'listen',
+  value: 'URL',
+  fallback: 'http://127.0.0.1:8001',
+  help: 'The address to serve on: http or https, both with HTTP/1.1 and HTTP/2. Port 0 picks a free port; none serves only --etcd-listen.',
+  parse: addressIn,
+  wrong: 'is not an address such as http://127.0.0.1:8001',
+  needs: [
+    { of: is('listen', 'none'), that: given('etcd-listen') },
+    { of: isHttps, that: all(given('tls-cert'), given('tls-key')) },
+  ],
+}
+
+/** The options that only a listener with TLS has. */
+export const tlsOptions: readonly Option[] = [
+  {
+    name: 'tls-cert',
+    value: 'FILE',
+    help: 'The server certificate (PEM) for an https listener. Read again when it changes. Needs --tls-key.',
+    needs: [{ that: isHttps }],
+  },
+  {
+    name: 'tls-key',
+    value: 'FILE',
+    help: 'The key (PEM) of --tls-cert.',
+    needs: [{ that: isHttps }],
+  },
+  {
+    name: 'client-ca',
+    value: 'FILE',
+    help: 'Certificate authorities (PEM) for client certificates. Clients are then asked for a certificate.',
+    needs: [{ that: isHttps }],
+  },
+]
+
+export const listeningOptions: readonly Option[] = [
+  listenOption,
+  ...tlsOptions,
+  {
+    name: 'allowed-host',
+    value: 'NAME',
+    many: true,
+    help: 'Further names of an unauthenticated server on a loopback address, beside localhost and addresses: requests for other names are refused, because a web page may have sent them.',
+  },
+  {
+    name: 'continue-key-file',
+    value: 'FILE',
+    help: 'Encrypts continue tokens. The file has one key of 32 bytes (base64) a line: the first encrypts, all decrypt.',
+  },
+]
+
+export const shutdownDelayOption: DefaultedOption<number> = {
+  name: 'shutdown-delay',
+  value: 'SECONDS',
+  fallback: '0',
+  help: 'How long to keep serving after SIGTERM or SIGINT while /readyz already fails, so that load balancers stop sending requests.',
+  parse: text => (/^\d{1,4}$/.test(text) ? Number(text) : undefined),
+  wrong: 'is not a number of seconds from 0 to 9999',
+}

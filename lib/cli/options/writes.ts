@@ -1,0 +1,101 @@
+/** The options of a server that takes writes. */
+
+import { actorNames } from '@watchglass/simulator/actors/actor-names'
+import { isOwnEtcd } from './etcd.ts'
+import type { Condition, Option, OptionRule, ParsedOption } from './option.ts'
+import { given } from './rules.ts'
+
+/** The API takes writes. */
+export const takesWrites: Condition = {
+  text: 'a server that takes writes',
+  holds: values =>
+    values.switch('writable') ||
+    (!values.switch('read-only') &&
+      values.text('upstream') === undefined &&
+      isOwnEtcd.holds(values)),
+}
+
+const needsWrites: OptionRule = {
+  that: takesWrites,
+  because: 'add --writable, without --upstream',
+}
+
+const webhookNeeds: OptionRule = { that: takesWrites, because: 'add --writable' }
+
+export const writableOption: Option = {
+  name: 'writable',
+  help: 'Takes writes and does them in etcd as kube-apiserver would. On for the embedded etcd; for a given --etcd it must be asked for, since nothing guards it. Not with --upstream, which does the writes.',
+  excludes: [
+    { that: given('read-only'), says: 'and --read-only exclude each other' },
+    { that: given('upstream'), because: 'the upstream does the writes' },
+  ],
+}
+
+/** Made-up controllers and nodes, and lifecycles of one's own. */
+export const simulationOptions: readonly Option[] = [
+  {
+    name: 'simulate',
+    value: 'ACTORS',
+    words: ['all', ...actorNames],
+    help: 'Made-up controllers: all, or any of nodes (pods are placed and run, leases are renewed), deployments (with replica sets and replication controllers), statefulsets, daemonsets, jobs, cronjobs, services (their endpoints), volumes (claims are bound), budgets (their status) and autoscalers, with commas. They write Events of what they do. Of several processes on one etcd, one runs them. Times are drawn from --seed. Needs a server that takes writes.',
+    needs: [needsWrites],
+  },
+  {
+    name: 'stages',
+    value: 'FILE|FOLDER',
+    many: true,
+    help: "Lifecycles of one's own: kwok's Stage objects in files of YAML or JSON. They say what goes on with the objects of their kinds, in place of --simulate; watchglass stages prints those that do the same. Stage objects in etcd count, too, with --simulate or --stages. With --simulate nodes, kwok's Logs, Attach, Exec, PortForward and ResourceUsage in these files, and those of the whole cluster, say what made-up pods answer. Needs a server that takes writes.",
+    needs: [needsWrites],
+  },
+]
+
+export const pluginOptions: readonly Option[] = [
+  {
+    name: 'enable-admission-plugins',
+    value: 'NAMES',
+    help: "Admission plugins to switch on, with commas, by kube-apiserver's names. What a kube-apiserver has on and this server knows is on without it; ServiceAccount where namespaces have accounts.",
+    needs: [needsWrites],
+  },
+  {
+    name: 'disable-admission-plugins',
+    value: 'NAMES',
+    help: "Admission plugins to switch off, with commas, by kube-apiserver's names.",
+    needs: [needsWrites],
+  },
+]
+
+export const webhookServiceOption: ParsedOption<readonly [name: string, url: URL]> = {
+  name: 'webhook-service',
+  value: 'NAMESPACE/NAME=URL',
+  many: true,
+  help: 'Where a Service is that the webhooks of configurations name: https://HOST:PORT. No Service is reached otherwise. Its certificate is to be for NAME.NAMESPACE.svc.',
+  parse(text) {
+    const [, name = '', at = ''] = /^([^=]+)=(.*)$/s.exec(text) ?? []
+    const url = URL.canParse(at) ? new URL(at) : undefined
+    return /^[^/]+\/[^/]+$/.test(name) && url?.protocol === 'https:' ? [name, url] : undefined
+  },
+  wrong: 'is not NAMESPACE/NAME=https://HOST:PORT',
+  needs: [webhookNeeds],
+}
+
+export const webhookOptions: readonly Option[] = [
+  webhookServiceOption,
+  {
+    name: 'webhook-host',
+    value: 'HOST[:PORT]',
+    many: true,
+    help: 'Hosts that URLs of webhooks may name. A server that listens on a loopback address calls any host without it, any other server none: whoever may write could have it call whom they cannot reach.',
+    needs: [webhookNeeds],
+  },
+]
+
+export const writeOptions: readonly Option[] = [
+  writableOption,
+  {
+    name: 'read-only',
+    help: 'Refuses writes to the embedded etcd, too.',
+  },
+  ...simulationOptions,
+  ...pluginOptions,
+  ...webhookOptions,
+]
