@@ -124,26 +124,67 @@ export interface ColumnDefinition {
   readonly priority: number
 }
 
-/** A default that the server applies on every read, when the field is zero (a pointer: absent). */
+/** A default that the server applies to what it decodes, from etcd or from a request: a row of
+ *  read-defaults.json or more-defaults.json (FORMAT.md, section 4). Compiled views, trees and checks
+ *  are made of it. It has one of `value`, `from`, `keysFrom`, `mirrors`, `firstOf` and `compute`; a
+ *  row with none says only that the server would change the field. */
 export interface ReadDefault {
+  /** Name of the rule in reasons, where several rows or more than a value make one. */
+  readonly id?: string
   readonly type: string
-  readonly field: string
-  readonly value: unknown
-  /** Applies only when this sibling field has this value. */
-  readonly when?: readonly [field: string, value: unknown]
+  /** The field, or a path of fields that begins in the type. Absent where a computation changes the
+   *  message as a whole. */
+  readonly field?: string
+  /** Takes the place of a field that is zero; `null` takes the field away. */
+  readonly value?: unknown
+  /** Sibling of which the field becomes a copy, or that `compute` gets. */
+  readonly from?: string
+  /** The copy is the sibling itself, so that what a create adds to one is in the other. */
+  readonly isShared?: boolean
+  /** Sibling map whose keys the field gets where it lacks them. */
+  readonly keysFrom?: string
+  /** Sibling that always says the same; it wins where both are set. */
+  readonly mirrors?: string
+  /** Sibling that is the first item of this list, or that item's `member`; it wins where both are
+   *  set. */
+  readonly firstOf?: string
+  readonly member?: string
+  /** Name of a function (served/stored/computations.ts): of the value of `from`, or of the whole
+   *  message, of which it reads the paths in `reads`. */
+  readonly compute?: string
+  readonly reads?: readonly string[]
+  /** States of the stored siblings, all of which must hold. Without one on the field itself, the
+   *  field has to be zero. */
+  readonly when?: Readonly<Record<string, FieldState>>
   /** Applies only inside objects of this kind. */
   readonly root?: string
   /** Applies only at this field path. */
   readonly path?: string
+  /** Go asks whether the field is nil: one that is there and empty gets no default, and is not
+   *  exact when it is read, as protobuf loses it. */
+  readonly emptyIsSet?: boolean
+  /** Servers that do not behave so do not apply it. */
+  readonly behaviour?: Behaviour
+  /** The programs that apply it; all that can, where it is absent. A view checks what it does not
+   *  apply. */
+  readonly by?: readonly DefaultApplier[]
+  /** False where no view looks for it: no server has ever stored what it would change. */
+  readonly isChecked?: false
 }
 
-/** A default on read that a rule in words describes. */
-export interface SpecialReadDefault {
-  readonly id: string
-  readonly types?: readonly string[]
-  readonly kinds?: readonly string[]
-  readonly rule: string
-}
+/** Compiled views of stored protobuf, trees of stored values, and trees of what comes in requests. */
+export type DefaultApplier = 'view' | 'stored' | 'request'
+
+/** The state of a field that a default depends on. `in` and `notIn` take the default of an absent
+ *  field for its value. */
+export type FieldState =
+  | 'absent'
+  | 'set'
+  | 'empty'
+  | 'negative'
+  | 'true'
+  | { readonly in: readonly string[] }
+  | { readonly notIn: readonly string[] }
 
 /** A change that the server makes on read even to values that a kube-apiserver wrote. */
 export interface ReadFixup {

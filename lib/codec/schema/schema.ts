@@ -31,7 +31,6 @@ import type {
   ReadDefault,
   ReadFixup,
   ResourceTable,
-  SpecialReadDefault,
 } from './rows.ts'
 
 export type * from './rows.ts'
@@ -152,7 +151,7 @@ export class Schema {
     return type
   }
 
-  /** The same, for a name that the schema itself gave. */
+  /** The message type of a name that the schema itself gave. */
   messageType(name: string): MessageType {
     const type = this.findMessageType(name)
     if (type === undefined) {
@@ -230,14 +229,10 @@ export class Schema {
     return this.#tables
   }
 
-  /** Those of fields that this minor has. */
+  /** Defaults of fields that this minor has, in the order in which they are applied. */
   get readDefaults(): readonly ReadDefault[] {
     this.#defaults ??= this.#allDefaults()
     return this.#defaults
-  }
-
-  get specialReadDefaults(): readonly SpecialReadDefault[] {
-    return defaultsFile().special
   }
 
   get readFixups(): readonly ReadFixup[] {
@@ -266,9 +261,17 @@ export class Schema {
     const { rules: more } = data('more-defaults') as MoreDefaultsFile
     const replaced = new Set(more.map(({ type, field }) => `${type}.${field}`))
     const rules = defaultsFile().rules.filter(row => !replaced.has(`${row.type}.${row.field}`))
-    return [...rules, ...more.filter(row => this.#has(row))].filter(({ type, field, when }) => {
-      const names = this.findMessageType(type)?.fields.map(({ jsonName }) => jsonName) ?? []
-      return names.includes(field) && (when === undefined || names.includes(when[0]))
+    return [...rules.map(defaultFromRow), ...more.filter(row => this.#has(row))].filter(row => {
+      const type = this.findMessageType(row.type)
+      const isMissing = (path: string): boolean =>
+        type?.fields.every(({ jsonName }) => jsonName !== firstName(path)) !== false
+      const { behaviour, field, from, when = {} } = row
+      return (
+        type !== undefined &&
+        (behaviour === undefined || this.has(behaviour)) &&
+        ![field, from].some(path => path !== undefined && isMissing(path)) &&
+        !Object.keys(when).some(path => /^[a-z]/i.test(path) && isMissing(path))
+      )
     })
   }
 
@@ -316,8 +319,18 @@ interface TypesFile {
 }
 
 interface DefaultsFile {
-  readonly rules: readonly ReadDefault[]
-  readonly special: readonly SpecialReadDefault[]
+  readonly rules: readonly (Omit<ReadDefault, 'when'> & {
+    readonly when?: readonly [field: string, value: unknown]
+  })[]
+}
+
+function defaultFromRow({ when, ...row }: DefaultsFile['rules'][number]): ReadDefault {
+  return when === undefined ? row : { ...row, when: { [when[0]]: { in: [String(when[1])] } } }
+}
+
+function firstName(path: string): string {
+  const [name = ''] = path.split('.')
+  return name
 }
 
 /** Kept by hand; its rows stand in for those of the same fields in the other file. */

@@ -18,7 +18,7 @@ import { type Field, type Kind, type MessageType, perSchema } from '../schema/sc
 import { DecodeState } from '../transcode/decode/state.ts'
 import { isCanonical } from './stored/canonical.ts'
 import { objectScope } from './view/additions.ts'
-import { numberOf } from './view/check-functions.ts'
+import { fieldNumberOf } from './view/check-functions.ts'
 import { type CheckMessage, checkerOf } from './view/checkers.ts'
 import { type ViewOptions, storedKind } from './view.ts'
 import { type StoredValue } from '../stored-value.ts'
@@ -157,12 +157,12 @@ function writeObject(plan: Plan, raw: Window, resourceVersion: string): void {
 function metadataEdits(metadata: Window, resourceVersion: string): Edit[] {
   const edits = textEdits(
     metadata,
-    numberOf('meta/v1.ObjectMeta', 'resourceVersion'),
+    fieldNumberOf('meta/v1.ObjectMeta', 'resourceVersion'),
     resourceVersion,
     false,
   )
   if (state.labelsStart === -1) return edits
-  const labels = numberOf('meta/v1.ObjectMeta', 'labels')
+  const labels = fieldNumberOf('meta/v1.ObjectMeta', 'labels')
   const entries = fieldsOf({ start: state.labelsStart, end: state.labelsEnd }, labels)
   const own = fieldsOf(metadata, labels)
   const [first, last] = [entries[0], entries.at(-1)]

@@ -122,7 +122,7 @@ function readType(schema: Schema, name: string): RowsOfType | undefined {
   }
   for (const row of defaultsOf(schema).get(name) ?? []) {
     // There may be several, for different values of another field.
-    const key = `default ${name}.${row.field}`
+    const key = `default ${name}.${row.field ?? ''}`
     rows.set(key, `${rows.get(key) ?? ''}${JSON.stringify(row)}`)
   }
   for (const behaviour of schema.behavioursOf(name)) {

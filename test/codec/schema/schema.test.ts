@@ -1,5 +1,9 @@
 import t from 'tap'
 import { schemaOf } from '../../../lib/codec/schema/schema.ts'
+import {
+  messageComputations,
+  valueComputations,
+} from '../../../lib/codec/served/stored/computations.ts'
 
 const specials = new Set(
   (
@@ -53,15 +57,25 @@ t.test(
   },
 )
 
-t.test('defaults and fixups name fields that exist', async t => {
-  for (const rule of [...schemaOf().readDefaults, ...schemaOf().readFixups]) {
-    const { fields } = schemaOf().messageType(rule.type)
-    t.ok(
-      fields.some(field => field.jsonName === rule.field),
-      `${rule.type}.${rule.field}`,
-    )
+t.test('defaults and fixups name fields and functions that exist', async t => {
+  const hasPath = (typeName: string, path: readonly string[]): boolean => {
+    const [name, ...rest] = path
+    const { fields } = schemaOf().messageType(typeName)
+    const field = fields.find(({ jsonName }) => jsonName === name)
+    return field !== undefined && (rest.length === 0 || hasPath(field.type, rest))
   }
-  t.equal(schemaOf().specialReadDefaults.length, 25)
+  for (const { type, field } of schemaOf().readFixups) t.ok(hasPath(type, [field]), type)
+  for (const rule of schemaOf().readDefaults) {
+    const { type, field, from, keysFrom, mirrors, firstOf, reads = [], when = {} } = rule
+    const conditions = Object.keys(when).filter(path => path !== '*' && !path.startsWith('/'))
+    for (const path of [field, from, keysFrom, mirrors, firstOf, ...reads, ...conditions]) {
+      if (path !== undefined) t.ok(hasPath(type, path.split('.')), `${type}.${path}`)
+    }
+    const { compute } = rule
+    if (compute === undefined) continue
+    const known = field === undefined ? messageComputations : valueComputations
+    t.ok(Object.hasOwn(known, compute), compute)
+  }
 })
 
 t.test('the tables are whole', async t => {

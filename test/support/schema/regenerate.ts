@@ -45,7 +45,9 @@ write(
   `${target}/tables.json`,
   tablesFile(read('tables.json'), read('versions/table-deltas.json'), { minors, whole }),
 )
-write(`${target}/read-defaults.json`, read('read-defaults.json'))
+// The rules in words (`special`) are rows of more-defaults.json.
+const { format, rules } = read('read-defaults.json') as { format: string; rules: object }
+write(`${target}/read-defaults.json`, { format, rules })
 write(
   'lib/kube/documents/discovery.json',
   discoveryFile(

@@ -5,6 +5,7 @@
  *  type (defaults, examples, enums) go through Go maps on the way, and come out sorted. */
 
 import { itemsOf, type JsonObject, type JsonValue, memberOf, sortTree } from '@watchglass/go'
+import { definitionNames } from '../stored/computations.ts'
 
 /** Changes the definition in place. It may be of v1 already; then only its values are put in
  *  order. */
@@ -30,14 +31,6 @@ export function sortDefinitionValues(definition: JsonObject): void {
 
 /** Defaults of v1beta1. What a kube-apiserver stored has them. */
 function applyDefaults(definition: JsonObject, spec: JsonObject): void {
-  const names = spec.get('names')
-  if (names instanceof Map) {
-    const kind = names.get('kind')
-    if (typeof kind === 'string' && kind !== '') {
-      if (isEmpty(names.get('singular'))) names.set('singular', kind.toLowerCase())
-      if (isEmpty(names.get('listKind'))) names.set('listKind', `${kind}List`)
-    }
-  }
   if (isEmpty(spec.get('scope'))) spec.set('scope', 'Namespaced')
   if (isEmpty(spec.get('versions')) && !isEmpty(spec.get('version'))) {
     const name = spec.get('version') ?? ''
@@ -49,13 +42,7 @@ function applyDefaults(definition: JsonObject, spec: JsonObject): void {
     spec.set('versions', [only])
   }
   if (isEmpty(spec.get('preserveUnknownFields'))) spec.set('preserveUnknownFields', true)
-  const status = definition.get('status') ?? new Map<string, JsonValue>()
-  if (status instanceof Map && isEmpty(status.get('storedVersions'))) {
-    const stored = itemsOf(spec.get('versions')).find(item => memberOf(item, 'storage') === true)
-    const name = memberOf(stored, 'name')
-    if (name !== undefined) status.set('storedVersions', [name])
-    definition.set('status', status)
-  }
+  definitionNames(definition)
 }
 
 /** By name at the top of v1beta1, the name in a version of v1. */

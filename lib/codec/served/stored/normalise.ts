@@ -7,12 +7,13 @@
 import { appendEnvelope, readEnvelope } from '../../transcode/envelope.ts'
 import { ByteWriter, giveUp, GiveUp, NotExact } from '@watchglass/base'
 import { type JsonObject, parseDocument } from '@watchglass/go'
-import { type MessageType, type Schema, perSchema } from '../../schema/schema.ts'
+import { type Schema, perSchema } from '../../schema/schema.ts'
 import type { StoredValue } from '../../stored-value.ts'
 import { appendProtobuf, jsonFromProtobuf } from '../../transcode/transcode.ts'
 import { upgradeAutoscaler } from '../convert/upgrade-autoscaler.ts'
 import { appendCoreEvent } from '../convert/events.ts'
 import { messageWithStoredMetadata } from '../convert/kept-metadata.ts'
+import { isVersionDescribed } from '../default-rules.ts'
 import { appendCanonical } from './canonical.ts'
 import { applyReadDefaults } from './defaults.ts'
 import { isSameUnderOtherName } from './older-versions.ts'
@@ -99,16 +100,10 @@ function fillIn(object: JsonObject, apiVersion: string, served: ServedKind): voi
   const storage = storageVersionOf(served) ?? apiVersion
   const isSame = isSameUnderOtherName(schema, kind, { from: apiVersion, to: storage })
   const own = schema.findKind(apiVersion, kind)
-  const isDescribed = own !== undefined && hasRules(own.type)
+  const isDescribed = own !== undefined && isVersionDescribed(own.type)
   const read = schema.findKind(isSame && !isDescribed ? storage : apiVersion, kind)
   if (read === undefined) giveUp('no schema of the storage version')
   applyReadDefaults(object, read.type, `${read.apiVersion} ${kind}`)
-}
-
-/** True if there are rules for the version of that type: each version has its own. */
-function hasRules({ name, schema }: MessageType): boolean {
-  const version = name.slice(0, name.indexOf('.') + 1)
-  return schema.readDefaults.some(({ type }) => type.startsWith(version))
 }
 
 function fromBytesWithDefaults(value: StoredValue, served: ServedKind): OfStoredVersion {

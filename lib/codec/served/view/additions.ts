@@ -1,6 +1,6 @@
 /** The additions of a view to the plain conversion, in the form that the compiler of decoders
- *  takes: the object's resourceVersion, defaults on read, checks for the defaults that we do not
- *  apply, and the API server's own fixups. */
+ *  takes: the object's resourceVersion, defaults on read, checks for the defaults that a view does
+ *  not apply, and the API server's own fixups. */
 
 import { type Field, type Schema, perSchema } from '../../schema/schema.ts'
 import type { Additions, Scope } from '../../transcode/decode/decoders.ts'
@@ -8,10 +8,20 @@ import { putSource } from '../../transcode/decode/source.ts'
 import { writeQuantity } from '../../transcode/decode/specials.ts'
 import { giveUp } from '@watchglass/base'
 import { type DecodeState, type WriteValue } from '../../transcode/decode/state.ts'
-import { checkFunctions, checks, findTemplateLabels } from './checks.ts'
+import { isRounded, labelsRuleOf } from '../default-rules.ts'
+import {
+  type Window,
+  isOtherFirst,
+  isSame,
+  isSetAt,
+  isText,
+  isZeroIntOrString,
+  lacksKeys,
+  windowOf,
+} from './check-functions.ts'
+import { checksOf } from './checks.ts'
 import { dependsOnPlace, dependsOnRoot, prefixOf, presetsOf } from './presets.ts'
-
-const job = 'batch/v1 Job'
+import { wouldChangeOf } from './would-change.ts'
 
 /** The scope of the object itself; `root` is its apiVersion and kind as they are stored. */
 export function objectScope(root: string): Scope {
@@ -24,7 +34,9 @@ export const metadataScope: Scope = { root: '', place: '', isMetadata: true, pre
 export const viewAdditions: (schema: Schema) => Additions = perSchema(schema => ({
   scopeOf: (parent, field, scope) => {
     const isMetadata = scope.place === objectPlace && field.jsonName === 'metadata'
-    const isRooted = isMetadata ? scope.root === job : reachesRooted(schema, field.type, scope.root)
+    const isRooted = isMetadata
+      ? takesLabels(schema, scope.root)
+      : reachesRooted(schema, field.type, scope.root)
     return {
       root: isRooted ? scope.root : '',
       place: dependsOnPlace(schema, field.type) ? field.jsonName : '',
@@ -32,36 +44,24 @@ export const viewAdditions: (schema: Schema) => Additions = perSchema(schema => 
       prefix: prefixOf(parent, field),
     }
   },
-  checksOf: (type, scope) => {
-    const found = checks.filter(
-      check =>
-        check.type === type.name &&
-        (check.behaviour === undefined || schema.has(check.behaviour)) &&
-        (check.roots === undefined || check.roots.includes(scope.root)),
-    )
-    const sources = found.map(
-      check =>
-        `if (${check.source(type)}) couldApply(${JSON.stringify(`${type.name}, ${check.id}`)});`,
-    )
-    if (scope.root === job && scope.place === objectPlace) {
-      sources.push('findTemplateLabels(O, s, e);')
-    }
-    return sources.join('\n')
-  },
+  checksOf: (type, scope) => checksOf(type, scope, scope.place === objectPlace),
   presetsOf,
   replacementOf: (field, scope, mapWriter) => {
     if (!scope.isMetadata) return undefined
     if (field.jsonName === 'resourceVersion') return resourceVersionSource
-    if (field.jsonName !== 'labels' || scope.root !== job) return undefined
+    if (field.jsonName !== 'labels' || !takesLabels(schema, scope.root)) return undefined
     return labelsSource(field, mapWriter())
   },
-  mapValueWriterOf: (type, field) =>
-    field.type === 'quantity' && type.name.startsWith('core/v1.')
-      ? writeRoundedQuantity
-      : undefined,
+  mapValueWriterOf: (type, field) => (isRounded(field, type) ? writeRoundedQuantity : undefined),
   helpers: {
-    ...checkFunctions,
-    findTemplateLabels,
+    isOtherFirst,
+    isSame,
+    isSetAt,
+    isText,
+    isZeroIntOrString,
+    lacksKeys,
+    findLabels,
+    wouldChange: wouldChangeOf(schema),
     couldApply: (what: string): never => giveUp(`a default that we do not apply could: ${what}`),
   },
 }))
@@ -72,8 +72,8 @@ const resourceVersionSource = `if (O.resourceVersion !== '') {
     ${putSource(',"resourceVersion":"')} p = writeAscii(O, p, O.resourceVersion); b[p++] = 34;
   }`
 
-/** Labels of the job, or else those of its template, whose metadata is a message of the same
- *  type. */
+/** Labels of the object, or else those that were found in its template, whose metadata is a message
+ *  of the same type. */
 function labelsSource(field: Field, mapWriter: string): string {
   const a = `a${field.number}`
   const room = 'if (p + N > O.bytes.length) O.reserve(p + N, p); b = O.bytes; v = O.view;'
@@ -101,6 +101,33 @@ function hasManyDecimals(out: DecodeState, start: number, end: number): boolean 
   return at !== -1 && end - start - at > 5
 }
 
+/** Finds the labels that an object without labels takes: the writer of its metadata gets to see them
+ *  only after they would have to be written. `path` leads from the object to the labels. */
+function findLabels(out: DecodeState, start: number, end: number, path: readonly number[]): void {
+  let message: Window | undefined = { start, end }
+  for (let i = 0; i < path.length - 1 && message !== undefined; i++) {
+    message = windowOf(out, message, path[i] as number)
+  }
+  if (message === undefined || windowOf(out, message, path.at(-1) as number) === undefined) return
+  out.labelsStart = message.start
+  out.labelsEnd = message.end
+}
+
+/** True if objects of the kind, as `batch/v1 Job`, take labels from elsewhere in them. */
+function takesLabels(schema: Schema, root: string): boolean {
+  const known = takingOf(schema)
+  let takes = known.get(root)
+  if (takes === undefined) {
+    const [apiVersion = '', kind = ''] = root.split(' ')
+    const type = schema.findKind(apiVersion, kind)?.type
+    takes = type !== undefined && labelsRuleOf(type) !== undefined
+    known.set(root, takes)
+  }
+  return takes
+}
+
+const takingOf = perSchema(() => new Map<string, boolean>())
+
 const rootedOf = perSchema(() => new Map<string, boolean>())
 
 /** True if something that is added inside messages of the type depends on this kind of object. */
@@ -110,10 +137,8 @@ function reachesRooted(schema: Schema, typeName: string, root: string): boolean 
   const key = `${root} ${typeName}`
   const known = rooted.get(key)
   if (known !== undefined) return known
-  const isReached = [typeName, ...schema.containedTypes(typeName)].some(
-    name =>
-      dependsOnRoot(schema, name, root) ||
-      checks.some(({ type, roots }) => type === name && roots?.includes(root) === true),
+  const isReached = [typeName, ...schema.containedTypes(typeName)].some(name =>
+    dependsOnRoot(schema, name, root),
   )
   rooted.set(key, isReached)
   return isReached

@@ -14,7 +14,7 @@ export interface Window {
 
 /** The number of a field, once, when the checks are set up. A number never changes, so the newest
  *  schema will do. */
-export function numberOf(typeName: string, jsonName: string): number {
+export function fieldNumberOf(typeName: string, jsonName: string): number {
   const type = schemaOf(minors().at(-1)).messageType(typeName)
   const field = type.fields.find(candidate => candidate.jsonName === jsonName)
   return field?.number ?? giveUp(`${typeName} has no field ${jsonName}`)
@@ -35,7 +35,7 @@ export function isSame(out: DecodeState, a: Window, b: Window): boolean {
 }
 
 /** The windows of a length-delimited field, every occurrence. */
-export function windowsOf(out: DecodeState, message: Window, number: number): Window[] {
+function windowsOf(out: DecodeState, message: Window, number: number): Window[] {
   const found: Window[] = []
   reader.reset(out.input, message.start, message.end)
   while (reader.nextField()) {
@@ -59,34 +59,79 @@ export function windowOf(out: DecodeState, message: Window, number: number): Win
   return start === -1 ? undefined : { start, end }
 }
 
-/** The varint in a field, zero if it is absent; only whether it is zero is exact. */
-export function varintOf(out: DecodeState, message: Window, number: number): number {
-  let value = 0
-  reader.reset(out.input, message.start, message.end)
-  while (reader.nextField()) {
-    if (reader.field === number && reader.wire === wireVarint) value = reader.readVarint()
-    else reader.skip()
-  }
-  return value
-}
-
 /** The keys of a map field. */
-export function keysOf(out: DecodeState, message: Window, number: number): Window[] {
+function keysOf(out: DecodeState, message: Window, number: number): Window[] {
   return windowsOf(out, message, number).map(entry => windowOf(out, entry, 1) ?? nothing)
 }
 
-/** The value of a text key in a map field. */
-export function valueOf(
+/** True if there is something at the end of a path of fields, which begins in a message of which the
+ *  window is that of the outermost field: a number, or bytes that are not empty. */
+export function isSetAt(
   out: DecodeState,
-  message: Window,
-  number: number,
-  key: string,
-): Window | undefined {
-  const entry = windowsOf(out, message, number).findLast(candidate => {
-    const window = windowOf(out, candidate, 1) ?? nothing
-    return isText(out, window.start, window.end, key)
-  })
-  return entry === undefined ? undefined : (windowOf(out, entry, 2) ?? nothing)
+  start: number,
+  end: number,
+  numbers: readonly number[],
+): boolean {
+  let message: Window = { start, end }
+  for (let i = 0; i < numbers.length - 1; i++) {
+    const inner = windowOf(out, message, numbers[i] as number)
+    if (inner === undefined) return false
+    message = inner
+  }
+  return isSetIn(out, message, numbers.at(-1) as number)
+}
+
+function isSetIn(out: DecodeState, { start, end }: Window, number: number): boolean {
+  reader.reset(out.input, start, end)
+  while (reader.nextField()) {
+    const isWanted = reader.field === number
+    if (reader.skip() && isWanted && (reader.wire !== wireBytes || reader.at > reader.start)) {
+      return true
+    }
+  }
+  return false
+}
+
+/** True for an IntOrString {1 type, 2 number, 3 text} that is zero or empty. */
+export function isZeroIntOrString(out: DecodeState, start: number, end: number): boolean {
+  if (start === -1) return true
+  let [type, number, length] = [0, 0, 0]
+  reader.reset(out.input, start, end)
+  while (reader.nextField()) {
+    const { field, wire } = reader
+    if (wire === wireVarint && field === 1) type = reader.readVarint()
+    else if (wire === wireVarint && field === 2) number = reader.readVarint()
+    else if (reader.skip() && field === 3) length = reader.at - reader.start
+  }
+  return type === 0 ? number === 0 : length === 0
+}
+
+/** True if the first item of a list, or the text in one of its fields, is another text than the
+ *  one that says the same. `items` begins at the tag of the first. */
+export function isOtherFirst(
+  out: DecodeState,
+  one: Window,
+  items: Window,
+  member: number,
+): boolean {
+  if (items.start === -1) return one.end > one.start
+  first.reset(out.input, items.start, items.end)
+  first.nextField()
+  if (!first.readWindow()) return true
+  const item = { start: first.start, end: first.at }
+  const text = member === 0 ? item : windowOf(out, item, member)
+  return text === undefined ? one.end > one.start : !isSame(out, one, text)
+}
+
+/** True if one map field of the message in a window has a key that another has not. */
+export function lacksKeys(
+  out: DecodeState,
+  start: number,
+  end: number,
+  from: number,
+  to: number,
+): boolean {
+  return missesKey(out, { start, end }, { from, to })
 }
 
 /** Whether one map field of a message has a key that another has not. Asked of every container of
@@ -124,8 +169,8 @@ function goesOnTo(out: DecodeState, field: number, start: number, length: number
   return false
 }
 
-/** So often entries are looked for from the first one again, before it is taken for granted that
- *  they are in no order. */
+/** The number of times that entries are looked for from the first one again, before it is taken for
+ *  granted that they are in no order. */
 const turnsMax = 8
 
 function missesAny(
@@ -157,6 +202,7 @@ export function textOf(out: DecodeState, window: Window | undefined): string {
 
 /** Every function here is done with it before it returns. */
 const reader = new WireReader()
+const first = new WireReader()
 const outer = new WireReader()
 const inner = new WireReader()
 const key = new WireReader()

@@ -2,8 +2,8 @@
  *  the API server would change it on read. Protobuf is served as it is stored, so this is what
  *  makes it exact.
  *
- *  Most of a message is never looked at: only types are entered in which a default, a rule in words
- *  or a quantity can be. */
+ *  Most of a message is never looked at: only types are entered in which a default or a quantity
+ *  can be. */
 
 import { type Field, type MessageType, perSchema } from '../../schema/schema.ts'
 import type { Additions, Scope } from '../../transcode/decode/decoders.ts'
@@ -14,6 +14,7 @@ import { lengthSource, tagOf, tagTestSource } from '../../transcode/decode/sourc
 import { canonicalQuantity, isPlainQuantity } from '@watchglass/go'
 import { giveUp, wireBytes } from '@watchglass/base'
 import { type DecodeState } from '../../transcode/decode/state.ts'
+import { isRounded } from '../default-rules.ts'
 import { viewAdditions } from './additions.ts'
 import { textOf, windowOf } from './check-functions.ts'
 
@@ -133,7 +134,7 @@ class Checkers {
         ? ''
         : `if (!(${isSetSource(field)}) && (${presets.join(' || ')})) couldApply(${what});`
     if (field.type === 'quantity') {
-      return `${preset} ${eachSource(field, type.name.startsWith('core/v1.') ? 'checkRounded' : 'checkQuantity')}`
+      return `${preset} ${eachSource(field, isRounded(field, type) ? 'checkRounded' : 'checkQuantity')}`
     }
     return this.#enters(type, field, scope)
       ? `${preset} ${eachSource(field, childOf(field))}`
