@@ -4,8 +4,8 @@
 import type { Clock, Place } from './clock.ts'
 import { CacheError } from './errors.ts'
 
-/** So long work goes on before it gives way: a third of what the event loop may be held for, since
- *  two slices may meet, and what is small comes between them. */
+/** The time for which work goes on before it gives way: a third of what the event loop may be held
+ *  for, since two slices may meet, and small things come between them. */
 const defaultSliceMs = 3
 
 export type SliceClock = Pick<Clock, 'monotonicMs' | 'yield'>

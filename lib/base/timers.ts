@@ -42,7 +42,7 @@ export class Rounds {
     this.#look = look
   }
 
-  /** There is something to look at. */
+  /** Announces something to look at; the look comes at the end of the interval. */
   wake(): void {
     this.#cancel ??= this.#clock.setTimer(this.#everyMs, () => {
       this.#cancel = undefined

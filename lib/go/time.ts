@@ -4,7 +4,7 @@
 /** The first second of year 1, which is Go's zero time. */
 export const zeroSeconds = -62_135_596_800
 
-/** The same in milliseconds. */
+/** Go's zero time in milliseconds since 1970. */
 export const zeroTime: number = zeroSeconds * 1000
 
 /** A moment: whole seconds since 1970, and what is left, cut to microseconds. */
@@ -77,7 +77,7 @@ export function textFromMilliseconds(milliseconds: number | null): string {
   return `${date}T${pad(Math.floor(rest / 3600), 2)}:${pad(minute, 2)}:${pad(rest % 60, 2)}Z`
 }
 
-/** The same with microseconds: `MicroTime`. */
+/** A time with microseconds, as `MicroTime` writes it. */
 export function microTimeText(milliseconds: number): string {
   const seconds = Math.floor(milliseconds / 1000)
   const micros = Math.floor((milliseconds - seconds * 1000) * 1000)

@@ -97,7 +97,7 @@ export interface DecisionRequest {
 export interface DecidedLine {
   readonly route: Route
   readonly target: RequestTarget
-  /** It asks for a watch. */
+  /** True for a watch. */
   readonly isWatch: boolean
 }
 

@@ -238,8 +238,8 @@ function planList(target: Target, encryption: TokenEncryption | undefined): List
   }
 }
 
-/** There is a selector, as far as servers of the version see: they did not think of shards
- *  everywhere at first. */
+/** True if the read has a selector in the eyes of servers of the version: older ones did not count
+ *  shards as one everywhere. */
 function isSelective({ options, fields, shards, schema }: Target): boolean {
   if (!options.labels.isEmpty || !fields.isEmpty) return true
   return shards !== undefined && schema.has('shardsAreSelectors')

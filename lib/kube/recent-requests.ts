@@ -16,11 +16,11 @@ import type { Registry } from './resources/registry.ts'
 export class KnownRequest {
   readonly target: RequestTarget
   readonly route: Route
-  /** It asks for a watch: by its path, or by its query. */
+  /** True for a watch, be it by path or by query. */
   readonly isWatch: boolean
-  /** It may last for as long as its client likes. */
+  /** True for a request that may last for as long as its client likes. */
   readonly lasts: boolean
-  /** It limits its own time. */
+  /** True for a request that limits its own time (`timeoutSeconds`). */
   readonly hasTimeout: boolean
   readonly hasLabelSelector: boolean
   readonly hasFieldSelector: boolean
@@ -47,8 +47,8 @@ export class KnownRequest {
     this.pretty = query.first('pretty')
   }
 
-  /** Who answers. Without an upstream nothing but the line decides about a GET, and the policy is
-   *  always the same. */
+  /** The decision who answers. Without an upstream nothing but the line decides about a GET, and the
+   *  policy is always the same, so that it is decided once. */
   decide(exchange: DecidedExchange, accept: string, policy: DecisionPolicy): Decision {
     const isByLine = !policy.hasUpstream
     if (isByLine && this.#decision !== undefined) return this.#decision

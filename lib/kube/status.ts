@@ -260,7 +260,7 @@ export function watchExpired(requested: number, oldest: number): StatusError {
   return expired(`too old resource version: ${requested} (${oldest})`)
 }
 
-/** The same for resources that upstream does not cache, which is so for events: it watches etcd
+/** An expired watch of a resource that kube-apiserver does not cache, as events: it watches etcd
  *  itself for them. */
 export function uncachedWatchExpired(): StatusError {
   return expired('The resourceVersion for the provided watch is too old.')

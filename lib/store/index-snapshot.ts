@@ -51,7 +51,7 @@ export class IndexSnapshot {
     return entries.map(({ target }) => this.#contents.get(target)!)
   }
 
-  /** The same, one by one, as they are asked for. */
+  /** The entries of a term, found one by one as they are asked for. */
   *iterate(term: string, range: KeyRange, reverse = false): Iterable<KeyValue> {
     for (const { target } of this.#index.iterate(termRange(term, range), reverse)) {
       yield this.#contents.get(target)!

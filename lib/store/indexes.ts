@@ -165,7 +165,7 @@ interface IndexEdit {
 export class IndexesEdit {
   readonly edition: number
   readonly #states: readonly IndexState[]
-  /** Those that are changed. */
+  /** The edits of indexes that the batch changes. */
   readonly changed: IndexEdit[] = []
 
   constructor(states: readonly IndexState[], edition: number) {

@@ -14,7 +14,8 @@
  *  and evicts nothing that was used within so many bytes: what was kept first stays. The cache
  *  has no clock; it counts the bytes that it is asked for and given. */
 
-/** So many go at once where the budget has become smaller: there may be very many. */
+/** The number of segments that one call evicts where the budget has become smaller: there may be
+ *  very many. */
 const droppedBySet = 64
 
 /** One leaf's entries in one encoding, under the name of that encoding. A link of two lists: its

@@ -8,7 +8,7 @@ import type { Key } from '../keys.ts'
 import { WireReader } from './reader.ts'
 
 export class ProtoReader extends WireReader {
-  /** The same bytes as `bytes`: texts are read from it. */
+  /** A view of `bytes` as a Buffer, from which texts are read. */
   readonly #buffer: Buffer
 
   constructor(bytes: Uint8Array) {

@@ -86,7 +86,7 @@ export class JsonMembers {
     return this.nextName() && this.skip()
   }
 
-  /** The same, but stops before the value: `end` is not known. */
+  /** Reads the name of the next member, and stops before its value: `end` is not known. */
   nextName(): boolean {
     if (!this.#isOpen) return false
     const { bytes } = this.input

@@ -45,9 +45,9 @@ export class VerifyNode {
   /** Number of named members that are expected. */
   readonly expectedCount: number
   readonly hasDefault: boolean
-  /** It does not describe its contents. */
+  /** True where the rules do not describe the contents. */
   readonly isAnything: boolean
-  /** It has a `form` or a `container`. */
+  /** True where the node has a `form` or a `container`. */
   readonly isStrict: boolean
   readonly form: ScalarForm | undefined
   readonly container: 'object' | 'list' | undefined

@@ -39,7 +39,7 @@ export interface Offer {
   readonly hasRouter: boolean
   /** Lists offer the names of the watch media types, too, when they refuse. */
   readonly isList: boolean
-  /** It cannot be rendered as a Table. */
+  /** True for what cannot be rendered as a Table. */
   readonly lacksTables?: boolean
   /** The parameter `drop` is obeyed (KEP-5958); it means nothing elsewhere. */
   readonly hasDrop?: boolean
@@ -115,7 +115,8 @@ export function routerRefusal(preference: Preference, offer: Offer): NotAcceptab
   return isRouted(preference.accept ?? '', known) ? undefined : refusalOf(names)
 }
 
-/** The same for something that can be had as these media types. */
+/** The refusal of an Accept header by a router, for something that can be had as these media
+ *  types. */
 export function routerRefusalOf(
   preference: Preference,
   names: readonly string[],

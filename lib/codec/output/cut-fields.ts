@@ -150,7 +150,7 @@ function managedFieldsIn(
 
 const reader = new WireReader()
 
-/** The same of an item of a list: the message behind a tag and its length. */
+/** Cuts managed fields out of an item of a list: the message behind a tag and its length. */
 export function cutListItem(out: ByteWriter, from: number): NotExact | undefined {
   const start = varintEnd(out.bytes, from + 1, out.length)
   return cutMessage(out, start) ?? relength(out, from + 1, out.length - start)

@@ -119,8 +119,8 @@ export function itemEncoder(encoder: ObjectEncoder, form: OutputForm): ItemEncod
   return { append, segmentName: `row ${form.includeObject} ${name}`, aging }
 }
 
-/** The same items with their managed fields, and how these are cut out. What other forms are made
- *  of is JSON, which is not kept. */
+/** Items with their managed fields, and the way to cut these out. Other forms are made of JSON,
+ *  which is not kept. */
 function uncutOf(encoder: ObjectEncoder, form: OutputForm): ItemEncoder['uncut'] {
   const { encoding, drops } = form
   if (drops === undefined || (encoding !== 'json' && encoding !== 'protobuf')) return undefined

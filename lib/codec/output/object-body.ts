@@ -35,8 +35,8 @@ export function objectBody(
   return scratch.copy()
 }
 
-/** The same, kept for the next request. Not for rows, which show ages, nor for indented JSON, which
- *  people ask for, and rarely. */
+/** The body of an object, kept for the next request. Not for rows, which show ages, nor for indented
+ *  JSON, which people ask for, and rarely. */
 export function keptObjectBody(
   encoder: ObjectEncoder,
   entry: KeyValue,
@@ -53,7 +53,8 @@ export function joined(pieces: ReturnType<typeof listBody>): Uint8Array | NotExa
   return atOnce(joinedInSteps(pieces, Infinity))
 }
 
-/** The same in steps. A body of more bytes is not made to its end: then it is not exact. */
+/** Joins the pieces of a body in steps. A body of more than `maxBytes` is not made to its end: then
+ *  it is not exact. */
 export function* joinedInSteps(
   pieces: ReturnType<typeof listBody>,
   maxBytes: number,

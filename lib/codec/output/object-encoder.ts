@@ -170,7 +170,7 @@ export class ObjectEncoder {
     return { bytes: lightBytes, start: 0, end: light.length }
   }
 
-  /** The same as JSON, whatever the encoding. */
+  /** Appends the object as JSON, whatever the encoding of the form. */
   appendJson(out: ByteWriter, object: StoredValue, options: ObjectOptions): NotExact | undefined {
     const from = out.length
     const { drops, rendering } = options.form

@@ -48,9 +48,9 @@ export interface Run {
   readonly leaf: SegmentHolder | undefined
   /** Number of the leaf's entries: what is kept with it is made of all of them. */
   readonly size?: number | undefined
-  /** These entries were picked out, and may well be picked out again. */
+  /** True where the entries were picked out, and may well be picked out again. */
   readonly isKept?: boolean | undefined
-  /** The same of many entries: their items are joined (joined-items.ts). */
+  /** True where many entries were picked out: their items are joined (joined-items.ts). */
   readonly isJoined?: boolean | undefined
   /** Made when first needed. */
   members?: Members | undefined
@@ -156,8 +156,8 @@ export function itemsOfRun(run: Run, encoder: ItemEncoder, keep: KeptItems): Uin
   return atOnce(itemsInSteps(run, encoder, keep))
 }
 
-/** The same in steps, none of which is much more than the work of one item: a leaf has 24, and each
- *  may take long. */
+/** Makes the items of a run in steps, none of which is much more than the work of one item: a leaf
+ *  has 24, and each may take long. */
 export function* itemsInSteps(
   run: Run,
   encoder: ItemEncoder,

@@ -76,7 +76,8 @@ export interface ParsedDocument {
   readonly membersOf: (object: JsonObject) => Iterable<readonly [name: string, value: JsonValue]>
 }
 
-/** The same, with more to ask. A text of more than so many names and values is not made a tree. */
+/** A document as a tree, with what the tree does not say of its text. Texts of more than `most`
+ *  names and values are refused before a tree is made. */
 export function parseDocument(
   bytes: Uint8Array,
   start: number,
@@ -119,7 +120,7 @@ export function textFromTree(value: JsonValue): string {
   return writeTree(value, true)
 }
 
-/** The same with the members of objects in their own order. */
+/** The text of a value as Go writes it, but with the members of objects in their own order. */
 export function textInOrder(value: JsonValue): string {
   return writeTree(value, false)
 }

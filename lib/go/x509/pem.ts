@@ -19,7 +19,7 @@ export function pemBlocks(text: string): PemBlock[] {
   })
 }
 
-/** The same of PEM in base64, as objects have it. */
+/** The blocks of PEM that is in base64, as objects have it. */
 export function pemBlocksInBase64(text: string): PemBlock[] {
   return pemBlocks(Buffer.from(text, 'base64').toString('latin1'))
 }

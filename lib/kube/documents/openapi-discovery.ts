@@ -85,7 +85,7 @@ export function versionPath(group: string, version: string): PathOperations {
   })
 }
 
-/** Those of the server itself, by the path of their document. */
+/** The paths of the server itself, by the path of their document. */
 export const ownPaths: Readonly<Record<string, PathOperations>> = {
   version: asked({
     path: '/version/',

@@ -409,7 +409,7 @@ function watchPaths(resource: Resource): PathOperations[] {
   ]
 }
 
-/** Those of a custom resource, as apiextensions-apiserver describes them: without paths of their
+/** The paths of a custom resource, as apiextensions-apiserver describes them: without paths of their
  *  own for watches, and with options of lists for deleting many. */
 function customPaths(resource: Resource): PathOperations[] {
   const plain = (operation: Operation): Operation => ({

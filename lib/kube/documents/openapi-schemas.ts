@@ -49,7 +49,7 @@ export class SchemaSet implements TypeReferences {
     return name
   }
 
-  /** The same for its list. */
+  /** Adds the schema of a resource's list, and gives its name. */
   addList(resource: Resource): string {
     const { group, version, listKind, custom } = resource
     if (custom === undefined) return this.addBuiltIn(group, version, listKind) ?? listKind
@@ -335,7 +335,8 @@ const kindNames = perSchema(schema => {
   return names
 })
 
-/** Those of the minor in which anything is known, also what is never served; the core first. */
+/** The group versions of the minor that have any kind, also those that are never served; the core
+ *  first. */
 const groupVersionsOf = perSchema((schema): readonly GroupVersion[] => {
   const texts = new Set(schema.allKinds().map(({ apiVersion }) => apiVersion))
   const all = [...texts].map(text => {

@@ -14,7 +14,7 @@ export type Rows = string | readonly (Period & { readonly text: string })[]
 export interface TypeTexts {
   /** The description of the type. */
   readonly d?: Rows
-  /** Those of its fields. */
+  /** The descriptions of the fields, by their names. */
   readonly f?: Readonly<Record<string, Rows>>
   /** Fields that are required although they are left out when they are empty, or the other way
    *  round. */

@@ -28,7 +28,7 @@ export interface CustomDefinition {
   readonly isEstablished: boolean
   /** The revision since which it declares what it declares. */
   readonly definedAt: number
-  /** Those of its conditions that count. */
+  /** The conditions of the definition on which its serving depends, as a text to compare. */
   readonly standing: string
 }
 

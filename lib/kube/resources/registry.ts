@@ -15,7 +15,7 @@ export interface RegistryOptions {
   /** Built-in and configured resources, which are routed like upstream's own groups. */
   readonly installed: readonly Resource[]
   readonly definitions?: readonly CustomDefinition[] | undefined
-  /** Those of other servers send their paths to the upstream; those of kube-apiserver itself only
+  /** APIServices. Paths of other servers go to the upstream; services of kube-apiserver itself only
    *  set the order. */
   readonly services?: readonly ApiService[] | undefined
   readonly etcdPrefix?: string | undefined
@@ -27,7 +27,7 @@ export interface KeyspaceResources {
   readonly resources: readonly Resource[]
 }
 
-/** Who answers `/apis/GROUP/VERSION/...`. */
+/** The router that answers `/apis/GROUP/VERSION/...`. */
 export type GroupRouting = 'installed' | 'custom' | 'remote' | undefined
 
 export class Registry {
@@ -70,7 +70,7 @@ export class Registry {
     return this.#byName.get(nameKey(group, version, resource))
   }
 
-  /** Who answers below a group. */
+  /** The router that answers below a group version. */
   routingOf(group: string, version: string): GroupRouting {
     if (this.isRemote(group, version)) return 'remote'
     const found = this.#groups.get(group)

@@ -30,7 +30,7 @@ const defaultIndexPolicyLimits: IndexPolicyLimits = {
 interface Built {
   /** When it was last used, counted in requests. */
   readonly usedAt: number
-  /** Who has caused it; undefined if users are not distinguished. */
+  /** The user who has caused it; undefined if users are not distinguished. */
   readonly user: string | undefined
 }
 

@@ -116,9 +116,9 @@ interface KeptRuns {
 }
 
 const keptRuns = new WeakMap<object, KeptRuns>()
-/** So much for each object is enough for a fleet of 256 replicas. */
+/** Bytes that are kept for each object: enough for a fleet of 256 replicas. */
 const keptBytesMax = 256
-/** And so much in any case. */
+/** Bytes that are kept in any case. */
 const keptBytesMin = 4 * 1024
 
 /** Keeps them as long as the node is there, unless clients ask for ever more shards. */

@@ -37,21 +37,21 @@ export interface AudienceSpec {
   /** Narrows the events, so that others cost these watchers nothing. `frameOf` must also exclude
    *  every event that it excludes. */
   readonly requires?: RequiredTerms | undefined
-  /** The same, where no term is required. */
+  /** Shards to which the events are narrowed, where no term is required. */
   readonly shards?: RequiredShards | undefined
   /** Encodes an event for this audience. Pure but for what it keeps. */
   readonly frameOf: (event: Event, revision: Revision, need: FrameNeed) => Framed
 }
 
-/** Who needs a frame: one watcher, as far as is known; several at once; or one that is behind, with
- *  others perhaps at other places. */
+/** The watchers that need a frame: one, as far as is known; several at once; or one that is behind,
+ *  with others perhaps at other places. */
 export type FrameNeed = 'alone' | 'together' | 'behind'
 
 /** A batch as it concerns an audience. */
 export interface Concerned {
   /** Indexes of events, in order. They may leave out what is known not to concern it. */
   readonly indexes: readonly number[]
-  /** Who needs its frames: all of them have everything before it. */
+  /** The watchers that need its frames, all of which have everything before it. */
   readonly need: Exclude<FrameNeed, 'behind'>
 }
 

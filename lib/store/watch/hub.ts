@@ -18,7 +18,7 @@ export interface HubOptions {
 interface Surveyed {
   readonly batch: Batch
   readonly survey: Survey
-  /** Those who were live, and stand before it. */
+  /** Watchers that were live when it came, and stand before it. */
   readonly watchers: readonly Watcher[]
 }
 

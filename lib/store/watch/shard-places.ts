@@ -17,7 +17,7 @@ export interface HighRange {
   readonly end: number
 }
 
-/** So many bits are looked at: 65,536 places, far more than there are watchers of one resource. */
+/** The number of bits that are looked at: 65,536 places, far more than one resource has watchers. */
 const bits = 16
 const hidden = 32 - bits
 
@@ -56,7 +56,7 @@ export class ShardPlaces<A> {
     }
   }
 
-  /** The same, for an object whose hash is not known. */
+  /** Calls `take` with every audience, for an object whose hash is not known. */
   all(take: (audience: A) => void): void {
     const open = this.#root === undefined ? [] : [this.#root]
     for (let node = open.pop(); node !== undefined; node = open.pop()) {

@@ -224,8 +224,8 @@ export class Watcher {
     } else this.#lagBefore(batch.revision)
   }
 
-  /** There is no revision between the batch before and this one, as far as the history is
-   *  concerned. */
+  /** Makes the watcher lag from just before a revision. The history holds no batch between the one
+   *  before and this, so any revision in between is as good a position. */
   #lagBefore(revision: Revision): void {
     const before = (revision - 1) as Revision
     if (before > this.#position) this.#position = before

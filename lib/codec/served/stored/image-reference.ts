@@ -37,7 +37,7 @@ export function isLatestImage(text: string): boolean {
 
 const defaultDomain = 'docker.io'
 
-/** The same as the pattern of a host, in time proportional to the text. */
+/** True if the text matches the pattern of a host, found in time proportional to the text. */
 function isHost(text: string): boolean {
   const [, name = ''] = /^(.*?)(?::[0-9]+)?$/s.exec(text) ?? []
   if (/^\[[a-fA-F0-9:]+\]$/.test(name)) return true

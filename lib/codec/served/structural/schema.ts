@@ -52,7 +52,7 @@ export function compileRoot(
   return { ...node, properties, defaulted: defaultedOf(properties), isEmbedded: false }
 }
 
-/** The same schema for the verifier, which proves objects unchanged by it. */
+/** A structural schema as the verifier takes it, which proves objects unchanged by it. */
 export function verifyNodeOf(node: StructuralNode, isProperty = false): VerifyNode {
   const members: Record<string, VerifyNode> = Object.create(null) as Record<string, VerifyNode>
   for (const [name, property] of node.properties) members[name] = verifyNodeOf(property, true)

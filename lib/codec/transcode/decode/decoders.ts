@@ -37,7 +37,7 @@ export interface Scope {
   readonly root: string
   /** The name of the field that it is in. */
   readonly place: string
-  /** It is the object's own metadata, not that of a template. */
+  /** True for the object's own metadata, not that of a template. */
   readonly isMetadata: boolean
   /** JSON members that are written first. */
   readonly prefix: string

@@ -144,7 +144,7 @@ function writeMember(
   return to + 1
 }
 
-/** The same map, sorted; of entries with the same key the last counts. */
+/** Writes a map sorted by its keys; of entries with the same key the last counts. */
 function writeSorted(
   out: DecodeState,
   { start, end, tag, writeValue }: MapWindow,

@@ -7,8 +7,8 @@ import { appendVarint, ByteWriter, giveUp, wireBytes, WireReader } from '@watchg
 import type { Field, MessageType } from '../../schema/schema.ts'
 import { maxDepth } from './state.ts'
 
-/** The same message with every single message field in one piece, at all levels. Takes time and
- *  space in proportion to the message's size and depth. */
+/** A message with every single message field in one piece, at all levels. Takes time and space in
+ *  proportion to the message's size and depth. */
 export function mergeRepeated(type: MessageType, message: Uint8Array, depth = 0): Uint8Array {
   if (depth > maxDepth) giveUp('messages are nested too deep')
   const merged = new ByteWriter(message.length + 64)
