@@ -16,7 +16,8 @@ export interface Conversions {
     entries: Iterable<KeyValue>,
     reader: Reader,
   ): Promise<void> | undefined
-  /** Starts the conversion of the objects of an event, for which watches wait meanwhile: watchers that
-   *  are held in the keyspace are resumed at the end. False if it was tried, and is of no use. */
+  /** Starts the conversion of the objects of an event, for which watches wait meanwhile: watchers
+   *  that are held in the keyspace are resumed at the end. False if it was tried, and is of no
+   *  use. */
   waitsFor(resource: Resource, keyspace: Key, entries: readonly (KeyValue | undefined)[]): boolean
 }

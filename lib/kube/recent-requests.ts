@@ -47,8 +47,8 @@ export class KnownRequest {
     this.pretty = query.first('pretty')
   }
 
-  /** The decision who answers. Without an upstream nothing but the line decides about a GET, and the
-   *  policy is always the same, so that it is decided once. */
+  /** The decision who answers. Without an upstream nothing but the line decides about a GET, and
+   *  the policy is always the same, so that it is decided once. */
   decide(exchange: DecidedExchange, accept: string, policy: DecisionPolicy): Decision {
     const isByLine = !policy.hasUpstream
     if (isByLine && this.#decision !== undefined) return this.#decision

@@ -35,8 +35,8 @@ export function objectBody(
   return scratch.copy()
 }
 
-/** The body of an object, kept for the next request. Not for rows, which show ages, nor for indented
- *  JSON, which people ask for, and rarely. */
+/** The body of an object, kept for the next request. Not for rows, which show ages, nor for
+ *  indented JSON, which people ask for, and rarely. */
 export function keptObjectBody(
   encoder: ObjectEncoder,
   entry: KeyValue,

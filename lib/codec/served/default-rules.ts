@@ -27,7 +27,8 @@ export interface DefaultRule extends ReadDefault {
 export interface Condition {
   /** `*` for all fields of the message together. */
   readonly path: readonly string[]
-  /** The path begins in the object, which compiled functions do not see: checks take it for true. */
+  /** The path begins in the object, which compiled functions do not see: checks take it for
+   *  true. */
   readonly isOfObject: boolean
   readonly state: FieldState
 }

@@ -409,8 +409,8 @@ function watchPaths(resource: Resource): PathOperations[] {
   ]
 }
 
-/** The paths of a custom resource, as apiextensions-apiserver describes them: without paths of their
- *  own for watches, and with options of lists for deleting many. */
+/** The paths of a custom resource, as apiextensions-apiserver describes them: without paths of
+ *  their own for watches, and with options of lists for deleting many. */
 function customPaths(resource: Resource): PathOperations[] {
   const plain = (operation: Operation): Operation => ({
     ...operation,

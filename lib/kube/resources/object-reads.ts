@@ -9,8 +9,8 @@ const wholeObjects: ReadonlySet<string> = new Set([
   'certificatesigningrequests/approval',
 ])
 
-/** Subresources without Tables in kube-apiserver, where each needs a converter of its own: seen from
- *  1.33 to 1.36. */
+/** Subresources without Tables in kube-apiserver, where each needs a converter of its own: seen
+ *  from 1.33 to 1.36. */
 const withoutTables: ReadonlySet<string> = new Set([
   ...wholeObjects,
   'apiservices/status',

@@ -17,7 +17,8 @@ export interface HighRange {
   readonly end: number
 }
 
-/** The number of bits that are looked at: 65,536 places, far more than one resource has watchers. */
+/** The number of bits that are looked at: 65,536 places, far more than one resource has
+ *  watchers. */
 const bits = 16
 const hidden = 32 - bits
 

@@ -1,6 +1,6 @@
-/** The defaults that are computed: each function is named by rows of more-defaults.json (`compute`).
- *  Trees are changed by it, and a check of a stored message asks whether it would change the parts
- *  that the row says it reads (view/would-change.ts). */
+/** The defaults that are computed: each function is named by rows of more-defaults.json
+ *  (`compute`). Trees are changed by it, and a check of a stored message asks whether it would
+ *  change the parts that the row says it reads (view/would-change.ts). */
 
 import {
   JsonNumber,
@@ -81,8 +81,8 @@ export function definitionNames(definition: JsonObject): void {
   if (isText(name)) objectIn(definition, 'status').set('storedVersions', [name])
 }
 
-/** Opens the ports of a pod on the host's network there (SetDefaults_Pod). Templates had this behind
- *  a feature gate that has been off since 1.28. */
+/** Opens the ports of a pod on the host's network there (SetDefaults_Pod). Templates had this
+ *  behind a feature gate that has been off since 1.28. */
 function hostPorts(spec: JsonObject): void {
   for (const port of containersOf(spec).flatMap(container => objectsIn(container, 'ports'))) {
     const own = port.get('hostPort')
@@ -124,9 +124,9 @@ function templateGeneration(daemonSet: JsonObject, isStored: boolean): void {
   }
 }
 
-/** Requests and huge pages of a pod as a whole, where it has limits or requests of its own (KEP-2837):
- *  from what its containers ask for, or else from its limits. A server that reads the pod does not
- *  take the requests of containers, so then it is not exact. */
+/** Requests and huge pages of a pod as a whole, where it has limits or requests of its own
+ *  (KEP-2837): from what its containers ask for, or else from its limits. A server that reads the
+ *  pod does not take the requests of containers, so then it is not exact. */
 function podRequests(spec: JsonObject, isStored: boolean): void {
   const whole = spec.get('resources')
   if (!(whole instanceof Map)) return

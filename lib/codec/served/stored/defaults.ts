@@ -1,6 +1,6 @@
 /** The defaults that the API server applies to what it decodes, on a tree of values: rules made of
- *  the rows of the data files (default-rules.ts). What a kube-apiserver wrote has them already; this
- *  is for what was written by others, and for what comes in a request. */
+ *  the rows of the data files (default-rules.ts). What a kube-apiserver wrote has them already;
+ *  this is for what was written by others, and for what comes in a request. */
 
 import {
   JsonNumber,

@@ -101,8 +101,8 @@ function hasManyDecimals(out: DecodeState, start: number, end: number): boolean 
   return at !== -1 && end - start - at > 5
 }
 
-/** Finds the labels that an object without labels takes: the writer of its metadata gets to see them
- *  only after they would have to be written. `path` leads from the object to the labels. */
+/** Finds the labels that an object without labels takes: the writer of its metadata gets to see
+ *  them only after they would have to be written. `path` leads from the object to the labels. */
 function findLabels(out: DecodeState, start: number, end: number, path: readonly number[]): void {
   let message: Window | undefined = { start, end }
   for (let i = 0; i < path.length - 1 && message !== undefined; i++) {

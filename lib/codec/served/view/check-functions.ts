@@ -64,8 +64,8 @@ function keysOf(out: DecodeState, message: Window, number: number): Window[] {
   return windowsOf(out, message, number).map(entry => windowOf(out, entry, 1) ?? nothing)
 }
 
-/** True if there is something at the end of a path of fields, which begins in a message of which the
- *  window is that of the outermost field: a number, or bytes that are not empty. */
+/** True if there is something at the end of a path of fields, which begins in a message of which
+ *  the window is that of the outermost field: a number, or bytes that are not empty. */
 export function isSetAt(
   out: DecodeState,
   start: number,

@@ -1,6 +1,6 @@
 /** Makes the checks of a view: for each rule that it does not apply itself (default-rules.ts),
- *  source that is true whenever the rule could change the message, which is then not exact. For what
- *  a kube-apiserver wrote none is ever true, as it has applied the rule before it wrote. */
+ *  source that is true whenever the rule could change the message, which is then not exact. For
+ *  what a kube-apiserver wrote none is ever true, as it has applied the rule before it wrote. */
 
 import type { MessageType } from '../../schema/schema.ts'
 import type { Scope } from '../../transcode/decode/decoders.ts'

@@ -10,8 +10,8 @@ import { type DecodeState } from '../../transcode/decode/state.ts'
 import { computationKey, rulesOf } from '../default-rules.ts'
 import { type MessageComputation, messageComputations } from '../stored/computations.ts'
 
-/** A function for compiled source: whether the computation of that key (`computationKey`) would change the
- *  message in the window. */
+/** A function for compiled source: whether the computation of that key (`computationKey`) would
+ *  change the message in the window. */
 export const wouldChangeOf: (
   schema: Schema,
 ) => (out: DecodeState, start: number, end: number, key: string) => boolean = perSchema(schema => {
@@ -40,7 +40,7 @@ type Parts = ReadonlyMap<number, Part>
 
 interface Part {
   readonly field: Field
-  /** What is read of a message in the field. */
+  /** The parts that are read of a message in the field. */
   readonly inside: Parts
 }
 
