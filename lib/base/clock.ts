@@ -14,10 +14,10 @@ export interface Clock {
    *  work that all others wait for, and that there is little of: it goes on before whatever else
    *  has given way. `soon` is for work that begins: the first of it in a turn of the event loop
    *  need not give way, unless some that came before still waits. */
-  yield(place?: Place): Promise<void>
+  yield(place?: TurnPlace): Promise<void>
 }
 
-export type Place = 'first' | 'soon'
+export type TurnPlace = 'first' | 'soon'
 
 /** Resolves after `delayMs`, or as soon as `signal` is aborted: never rejects, so that loops decide
  *  by the signal. */

@@ -15,7 +15,7 @@ export {
   varintLength,
   writeVarint,
 } from './bytes/varint.ts'
-export { type CancelTimer, type Clock, type Place, sleep } from './clock.ts'
+export { type CancelTimer, type Clock, type TurnPlace, sleep } from './clock.ts'
 export { assetText, readDataFile } from './data-file.ts'
 export type { Digests } from './digests.ts'
 export { CacheError, type ErrorCode, type ErrorDetails } from './errors.ts'

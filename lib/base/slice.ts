@@ -1,7 +1,7 @@
 /** Work in slices: our own code looks at the clock every so often, and gives way to whatever else
  *  is due once it has had its time. */
 
-import type { Clock, Place } from './clock.ts'
+import type { Clock, TurnPlace } from './clock.ts'
 import { CacheError } from './errors.ts'
 
 /** The time for which work goes on before it gives way: a third of what the event loop may be held
@@ -31,7 +31,7 @@ export class Slice {
   }
 
   /** Gives way, and begins the next slice: `first` as for `Clock.yield`. */
-  async next(place?: Place): Promise<void> {
+  async next(place?: TurnPlace): Promise<void> {
     await this.#clock.yield(place)
     if (this.#signal?.aborted === true) {
       throw new CacheError('closed', 'nobody waits any more for what is worked on')

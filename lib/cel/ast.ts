@@ -31,7 +31,7 @@ export interface Select extends Node {
   readonly isTest: boolean
 }
 
-export interface Call extends Node {
+export interface FunctionCall extends Node {
   readonly kind: 'call'
   name: string
   target: Expr | undefined
@@ -45,7 +45,7 @@ export interface List extends Node {
   readonly optionals: ReadonlySet<number>
 }
 
-export interface MapEntry {
+export interface MapLiteralEntry {
   readonly offset: number
   readonly key: Expr
   readonly value: Expr
@@ -54,7 +54,7 @@ export interface MapEntry {
 
 export interface MapLiteral extends Node {
   readonly kind: 'map'
-  readonly entries: readonly MapEntry[]
+  readonly entries: readonly MapLiteralEntry[]
 }
 
 export interface StructField {
@@ -90,7 +90,15 @@ export interface Quantifier {
   readonly predicate: Expr
 }
 
-export type Expr = Literal | Ident | Select | Call | List | MapLiteral | Struct | Comprehension
+export type Expr =
+  | Literal
+  | Ident
+  | Select
+  | FunctionCall
+  | List
+  | MapLiteral
+  | Struct
+  | Comprehension
 
 /** The name that a macro's result has while it is made: no expression can name it. */
 export const accumulatorName = '@result'

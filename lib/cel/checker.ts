@@ -2,7 +2,7 @@
  *  notes what does not fit in its words. */
 
 import {
-  type Call,
+  type FunctionCall,
   type Comprehension,
   type Expr,
   type Ident,
@@ -204,7 +204,7 @@ class Checker {
     return errorType
   }
 
-  #call(expr: Call): CelType {
+  #call(expr: FunctionCall): CelType {
     if (expr.name === operators.optSelect) return this.#optionalSelect(expr)
     for (const arg of expr.args) this.check(arg)
     const { target } = expr
@@ -227,7 +227,7 @@ class Checker {
     return this.#resolve(expr, found, target)
   }
 
-  #optionalSelect(expr: Call): CelType {
+  #optionalSelect(expr: FunctionCall): CelType {
     const [operand, field] = expr.args as [Expr, Expr]
     const name = field.kind === 'literal' && typeof field.value === 'string' ? field.value : ''
     const type = this.#field(expr, operand, name)
@@ -238,7 +238,7 @@ class Checker {
   }
 
   #resolve(
-    expr: Call,
+    expr: FunctionCall,
     { name, overloads }: FunctionDeclaration,
     target: Expr | undefined,
   ): CelType {
@@ -281,7 +281,7 @@ class Checker {
     }
   }
 
-  #logic(expr: Call, types: readonly CelType[]): CelType {
+  #logic(expr: FunctionCall, types: readonly CelType[]): CelType {
     let isWrong = false
     for (const [i, type] of types.entries()) {
       if (this.#mappings.fit([type], [boolType])) continue

@@ -4,7 +4,7 @@
 import { patternProblem } from '@watchglass/go'
 import {
   accumulatorName,
-  type Call,
+  type FunctionCall,
   type Comprehension,
   type Expr,
   type List,
@@ -25,7 +25,7 @@ import {
   costedAfter,
   each,
   fail,
-  Frame,
+  RunFrame,
   index,
   logic,
   type Loop,
@@ -35,7 +35,7 @@ import {
   optional,
   orElse,
   passes,
-  type Run,
+  type RunStep,
 } from './runs.ts'
 import { CelError, CostExceeded, failure, noOverload } from './values/errors.ts'
 import {
@@ -50,7 +50,7 @@ import {
 import { beginWork, endWork } from './values/work.ts'
 
 /** The result of a run: an error has a message in cel-go's words. */
-export type Outcome = Spent &
+export type EvaluationOutcome = Spent &
   (
     | { readonly value: Value; readonly error?: undefined }
     | { readonly error: string; readonly value?: undefined }
@@ -66,7 +66,7 @@ interface Spent {
 /** A compiled expression. */
 export interface Program {
   /** Runs with the values of the variables, in their order. */
-  readonly run: (inputs: readonly (Value | undefined)[], limit: number) => Outcome
+  readonly run: (inputs: readonly (Value | undefined)[], limit: number) => EvaluationOutcome
   /** The error of a constant part, for which cel-go makes no program: `int('x')`. */
   readonly constantError: string | undefined
 }
@@ -91,7 +91,7 @@ export function compileChecked(
     run: (inputs, limit) => {
       const slots = inputs.slice()
       while (slots.length < slotCount) slots.push(undefined)
-      const frame = new Frame(slots, limit)
+      const frame = new RunFrame(slots, limit)
       const before = beginWork()
       let work = 0
       let value: Value | undefined
@@ -119,7 +119,7 @@ function problemOf(error: unknown): string {
 
 /** An expression as a function; a constant needs no run. */
 interface Compiled {
-  readonly run: Run
+  readonly run: RunStep
   readonly constant?: Value
 }
 
@@ -178,7 +178,7 @@ class Compiler {
     }
   }
 
-  #run(expr: Expr): Run {
+  #run(expr: Expr): RunStep {
     return this.compile(expr).run
   }
 
@@ -200,7 +200,7 @@ class Compiler {
     }
   }
 
-  #select({ operand, field, isTest }: Expr & { readonly kind: 'select' }): Run {
+  #select({ operand, field, isTest }: Expr & { readonly kind: 'select' }): RunStep {
     const run = this.#run(operand)
     const isAfterOptional = isOptionalPart(operand)
     if (isTest) {
@@ -232,7 +232,7 @@ class Compiler {
   #list(expr: List): Compiled {
     const { items, optionals } = expr
     const compiled = items.map(item => this.compile(item))
-    const make = (frame: Frame): Value => {
+    const make = (frame: RunFrame): Value => {
       const values: Value[] = []
       for (const [i, { run }] of compiled.entries()) {
         const value = run(frame)
@@ -254,7 +254,7 @@ class Compiler {
     }))
     const parts = compiled.flatMap(({ key, value }) => [key, value])
     const areConstants = parts.every(part => 'constant' in part)
-    const make = (frame: Frame): Value => {
+    const make = (frame: RunFrame): Value => {
       const map = new EntryMap()
       for (const { key, value, isOptional } of compiled) {
         const name = key.run(frame)
@@ -275,7 +275,7 @@ class Compiler {
     return literal(parts, make, 30)
   }
 
-  #struct({ name, overloads, entries }: Struct): Run {
+  #struct({ name, overloads, entries }: Struct): RunStep {
     const fields = entries.map(entry => ({ ...entry, run: this.#run(entry.value) }))
     return frame => {
       const values = new Map<string, Value>()
@@ -295,7 +295,7 @@ class Compiler {
     }
   }
 
-  #call(expr: Call): Compiled {
+  #call(expr: FunctionCall): Compiled {
     const args = expr.target === undefined ? expr.args : [expr.target, ...expr.args]
     switch (expr.name) {
       case operators.and:
@@ -317,11 +317,11 @@ class Compiler {
     return this.#plainCall(expr, args)
   }
 
-  #runs(exprs: readonly Expr[]): readonly Run[] {
+  #runs(exprs: readonly Expr[]): readonly RunStep[] {
     return exprs.map(expr => this.#run(expr))
   }
 
-  #plainCall(expr: Call, args: readonly Expr[]): Compiled {
+  #plainCall(expr: FunctionCall, args: readonly Expr[]): Compiled {
     const { name, overloads } = expr
     const [overload = ''] = overloads.length === 1 ? overloads : []
     const compiled = args.map(arg => this.compile(arg))
@@ -354,7 +354,7 @@ class Compiler {
     return { run: costed(call, runs, cost) }
   }
 
-  #comprehension(expr: Comprehension): Run {
+  #comprehension(expr: Comprehension): RunStep {
     if (isBind(expr)) return this.#bind(expr)
     const range = this.#run(expr.range)
     const start = this.#run(expr.start)
@@ -375,7 +375,7 @@ class Compiler {
     return slot
   }
 
-  #bind(expr: Comprehension): Run {
+  #bind(expr: Comprehension): RunStep {
     const start = this.#run(expr.start)
     const slot = this.#declare(expr.accumulator)
     const result = this.#run(expr.result)
@@ -388,7 +388,7 @@ class Compiler {
 
   /** `all` and `exists`: the loop ends with the first answer, and an error only counts if none
    *  comes. */
-  #quantified({ quantifier }: Comprehension, loop: Loop): Run | undefined {
+  #quantified({ quantifier }: Comprehension, loop: Loop): RunStep | undefined {
     if (quantifier === undefined) return undefined
     const { isAll } = quantifier
     const predicate = this.#run(quantifier.predicate)
@@ -416,7 +416,7 @@ class Compiler {
   }
 
   /** Loops that add to a list or a map: what they make is theirs alone until they end. */
-  #collected(expr: Comprehension, loop: Loop): Run | undefined {
+  #collected(expr: Comprehension, loop: Loop): RunStep | undefined {
     const { start, step } = expr
     const isList = start.kind === 'list' && start.items.length === 0
     const isMap = start.kind === 'map' && start.entries.length === 0
@@ -456,7 +456,7 @@ class Compiler {
     }
   }
 
-  #folded(expr: Comprehension, loop: Loop, start: Run): Run {
+  #folded(expr: Comprehension, loop: Loop, start: RunStep): RunStep {
     const { accumulator } = loop
     const condition = this.#run(expr.condition)
     const step = this.#run(expr.step)
@@ -500,9 +500,9 @@ function typeConstant(name: string): Compiled {
 }
 
 /** A list or a map: one of constants is a constant. */
-function literal(parts: readonly Compiled[], make: Run, cost: number): Compiled {
+function literal(parts: readonly Compiled[], make: RunStep, cost: number): Compiled {
   if (parts.every(part => 'constant' in part)) {
-    const value = attempt(() => make(new Frame([], Infinity)))
+    const value = attempt(() => make(new RunFrame([], Infinity)))
     if (value !== undefined) return constant(value)
   }
   return {

@@ -34,10 +34,10 @@ import { partsOf, type Expr } from './ast.ts'
 /** A compiled expression, or what is wrong with it. */
 export type Compilation =
   | { readonly problems: string; readonly expression?: undefined }
-  | { readonly expression: Expression; readonly problems?: undefined }
+  | { readonly expression: CompiledExpression; readonly problems?: undefined }
 
 /** An expression that runs. */
-export interface Expression extends Program {
+export interface CompiledExpression extends Program {
   readonly type: CelType
   /** The cost that it may have, where variables have these sizes. */
   readonly estimate: (sizeAt: SizeAt) => Range
@@ -46,7 +46,7 @@ export interface Expression extends Program {
 }
 
 /** The parts of a language beside those that every CEL has. */
-export interface Parts {
+export interface EnvironmentParts {
   readonly libraries: readonly Library[]
   readonly macros: Macros
   /** Constants and mixed literals are checked. */
@@ -59,9 +59,9 @@ export interface Parts {
 export class Environment {
   readonly #functions: Functions
   readonly #implementations: ReadonlyMap<string, Implementation>
-  readonly #parts: Parts
+  readonly #parts: EnvironmentParts
 
-  constructor(parts: Parts) {
+  constructor(parts: EnvironmentParts) {
     const libraries = [standard, conversions, moments, ...parts.libraries]
     this.#parts = parts
     this.#functions = functionsOf(libraries)
@@ -95,7 +95,11 @@ export class Environment {
     }
   }
 
-  #expression(expr: Expr, type: CelType, variables: ReadonlyMap<string, CelType>): Expression {
+  #expression(
+    expr: Expr,
+    type: CelType,
+    variables: ReadonlyMap<string, CelType>,
+  ): CompiledExpression {
     const program = compileChecked(expr, variables.keys(), {
       implementations: this.#implementations,
       functions: this.#functions,
@@ -153,7 +157,7 @@ export function deviceEnvironment(minor: number, formats: FormatChecks): Environ
   return new Environment({ ...parts, macros: new Map([...parts.macros, ...bindMacros]) })
 }
 
-function kubernetesParts(minor: number, formats: FormatChecks): Parts {
+function kubernetesParts(minor: number, formats: FormatChecks): EnvironmentParts {
   const compatible = minor - 1
   return {
     libraries: [

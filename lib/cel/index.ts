@@ -1,16 +1,16 @@
 /** Everything that other packages may import of this one. */
 
-export type { Outcome } from './compiler.ts'
+export type { EvaluationOutcome } from './compiler.ts'
 export type { Range } from './cost/ranges.ts'
 export type { Library } from './declarations.ts'
 export {
   deviceEnvironment,
   Environment,
-  type Expression,
+  type CompiledExpression,
   kubernetesEnvironment,
   mutationEnvironment,
 } from './environment.ts'
-export { Check, type Decide, type Question } from './functions/authorizers.ts'
+export { AuthorizerCheck, type Decide, type AuthorizerQuestion } from './functions/authorizers.ts'
 export type { FormatChecks } from './functions/formats.ts'
 export { jsonOf } from './functions/json.ts'
 export { isGlobalUnicast } from './functions/networks.ts'
@@ -19,7 +19,7 @@ export { Quantity } from './functions/quantities.ts'
 export { standard } from './functions/standard.ts'
 export { requestUriProblem } from './functions/urls.ts'
 export { standardMacros } from './macros.ts'
-export { freeValue, type Shape, shapeOf, valueOf } from './schema/data.ts'
+export { freeValue, type DataShape, shapeOf, valueOf } from './schema/data.ts'
 export {
   cardinalityMax,
   declaredBy,

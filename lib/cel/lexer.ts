@@ -14,7 +14,7 @@ export type TokenType =
   | 'STRING'
   | 'symbol'
 
-export interface Token {
+export interface CelToken {
   readonly type: TokenType
   readonly text: string
   readonly offset: number
@@ -36,14 +36,14 @@ const escape =
 const brokenEscape = /\\(?:[0-3][0-7]?|[xX][0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7})?/y
 
 /** The tokens, the last of which is the end. */
-export function tokensOf(source: string, problems: Problems): readonly Token[] {
+export function tokensOf(source: string, problems: Problems): readonly CelToken[] {
   return new Lexer(source, problems).tokens()
 }
 
 class Lexer {
   readonly #source: string
   readonly #problems: Problems
-  readonly #tokens: Token[] = []
+  readonly #tokens: CelToken[] = []
   /** Three quotes of a kind that nothing closes any more are not looked for again. */
   readonly #unclosed = new Set<string>()
   #at = 0
@@ -53,7 +53,7 @@ class Lexer {
     this.#problems = problems
   }
 
-  tokens(): readonly Token[] {
+  tokens(): readonly CelToken[] {
     while (this.#at < this.#source.length) this.#next()
     this.#tokens.push({ type: 'EOF', text: '<EOF>', offset: this.#source.length })
     return this.#tokens

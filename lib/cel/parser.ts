@@ -3,8 +3,15 @@
  *  Everything is bounded: the length of the text, how deep it nests and how long its chains are,
  *  and how many nodes macros make of it. */
 
-import { type Expr, type MapEntry, nodeAt, operators, partsOf, type StructField } from './ast.ts'
-import { type Token, tokensOf, type TokenType } from './lexer.ts'
+import {
+  type Expr,
+  type MapLiteralEntry,
+  nodeAt,
+  operators,
+  partsOf,
+  type StructField,
+} from './ast.ts'
+import { type CelToken, tokensOf, type TokenType } from './lexer.ts'
 import { macroKey, MacroProblem, type Macros } from './macros.ts'
 import type { Problems } from './problems.ts'
 import { bytesOfLiteral, LiteralProblem, textOfLiteral } from './unescape.ts'
@@ -83,7 +90,7 @@ export function parse(source: string, macros: Macros, problems: Problems): Expr 
 }
 
 class Parser {
-  readonly #tokens: readonly Token[]
+  readonly #tokens: readonly CelToken[]
   readonly #macros: Macros
   readonly #problems: Problems
   #at = 0
@@ -92,7 +99,7 @@ class Parser {
   #nodes = 0
   readonly #depths = new Map<Expr, number>()
 
-  constructor(tokens: readonly Token[], macros: Macros, problems: Problems) {
+  constructor(tokens: readonly CelToken[], macros: Macros, problems: Problems) {
     this.#tokens = tokens
     this.#macros = macros
     this.#problems = problems
@@ -109,15 +116,15 @@ class Parser {
     }
   }
 
-  get #next(): Token {
-    return this.#tokens[this.#at] as Token
+  get #next(): CelToken {
+    return this.#tokens[this.#at] as CelToken
   }
 
   #is(symbol: string): boolean {
     return this.#next.type === 'symbol' && this.#next.text === symbol
   }
 
-  #take(symbol: string): Token | undefined {
+  #take(symbol: string): CelToken | undefined {
     if (!this.#is(symbol)) return undefined
     return this.#tokens[this.#at++]
   }
@@ -140,7 +147,7 @@ class Parser {
     this.#stop(offset, `Syntax error: ${problem} input '${text}' expecting ${expected}`)
   }
 
-  #expect(symbol: string): Token {
+  #expect(symbol: string): CelToken {
     const token = this.#take(symbol)
     if (token !== undefined) return token
     const { text, offset, type } = this.#next
@@ -286,7 +293,7 @@ class Parser {
     }
   }
 
-  #afterDot(operand: Expr, dot: Token): Expr {
+  #afterDot(operand: Expr, dot: CelToken): Expr {
     const isOptional = this.#take('?') !== undefined
     const { type, text, offset } = this.#next
     if (type !== 'IDENTIFIER' && type !== 'ESC_IDENTIFIER') {
@@ -367,7 +374,7 @@ class Parser {
   #literalToken(): Expr {
     const { offset } = this.#next
     const sign = this.#take('-') === undefined ? '' : '-'
-    const { type, text } = this.#tokens[this.#at++] as Token
+    const { type, text } = this.#tokens[this.#at++] as CelToken
     try {
       return this.#literal(offset, literalValue(type, text, sign))
     } catch (error) {
@@ -394,7 +401,7 @@ class Parser {
   #mapLiteral(): Expr {
     const { offset } = this.#next
     this.#at++
-    const read = (): MapEntry => {
+    const read = (): MapLiteralEntry => {
       const isOptional = this.#take('?') !== undefined
       const key = this.#expr()
       const colon = this.#expect(':')
@@ -517,7 +524,7 @@ const literalTypes: ReadonlySet<TokenType> = new Set([
   'STRING',
 ])
 
-function begins({ type, text }: Token): boolean {
+function begins({ type, text }: CelToken): boolean {
   if (type === 'IDENTIFIER' || literalTypes.has(type)) return true
   return ['[', '{', '(', '.', '-', '!', 'true', 'false', 'null'].includes(text)
 }

@@ -10,7 +10,7 @@ import { CelList, CelMap, goTypeName, none, Optional, type Value } from './value
 import { ofChars, spendWork } from './values/work.ts'
 
 /** The values and the cost of one run. */
-export class Frame {
+export class RunFrame {
   readonly slots: (Value | CelError | undefined)[]
   readonly limit: number
   cost = 0
@@ -26,7 +26,7 @@ export class Frame {
   }
 }
 
-export type Run = (frame: Frame) => Value
+export type RunStep = (frame: RunFrame) => Value
 
 export function fail(error: Error): never {
   throw error
@@ -42,7 +42,7 @@ export function attempt(make: () => Value): Value | undefined {
 }
 
 export interface Loop {
-  readonly range: Run
+  readonly range: RunStep
   readonly variable: number
   readonly variable2: number | undefined
   readonly accumulator: number
@@ -50,7 +50,7 @@ export interface Loop {
 
 /** Takes the items of a list, or the keys of a map, until `take` says that it is enough. */
 export function each(
-  frame: Frame,
+  frame: RunFrame,
   { range, variable, variable2 }: Loop,
   take: () => boolean,
 ): void {
@@ -76,7 +76,7 @@ export function each(
   } else throw failure(`unsupported comprehension range type: ${goTypeName(of)}`)
 }
 
-export function passes(frame: Frame, filter: Run | undefined): boolean {
+export function passes(frame: RunFrame, filter: RunStep | undefined): boolean {
   if (filter === undefined) return true
   const isKept = filter(frame)
   if (typeof isKept !== 'boolean') throw noOverload()
@@ -87,9 +87,9 @@ export function passes(frame: Frame, filter: Run | undefined): boolean {
 /** A call whose cost follows from its arguments, and is counted before it runs. */
 export function costed(
   call: Implementation,
-  runs: readonly Run[],
+  runs: readonly RunStep[],
   cost: CallCost | undefined,
-): Run {
+): RunStep {
   const [first, second] = runs
   if (cost === undefined) {
     if (first !== undefined && second !== undefined && runs.length === 2) {
@@ -121,7 +121,7 @@ function spendRead(value: Value): void {
   if (typeof value === 'string' || value instanceof Uint8Array) spendWork(ofChars(value.length))
 }
 
-export function costedAfter(call: Implementation, runs: readonly Run[]): Run {
+export function costedAfter(call: Implementation, runs: readonly RunStep[]): RunStep {
   return frame => {
     const result = call(...runs.map(run => run(frame)))
     frame.spend(costOfJoined(result))
@@ -130,7 +130,7 @@ export function costedAfter(call: Implementation, runs: readonly Run[]): Run {
 }
 
 /** Membership in a list of constants costs nothing. */
-export function memberOf(item: Run, list: CelList): Run {
+export function memberOf(item: RunStep, list: CelList): RunStep {
   const plain = new Set<Value>()
   let isPlain = true
   for (let i = 0; i < list.size; i++) {
@@ -144,8 +144,8 @@ export function memberOf(item: Run, list: CelList): Run {
   }
 }
 
-export function logic(isAnd: boolean, [left, right]: readonly Run[]): Run {
-  const [first, second] = [left as Run, right as Run]
+export function logic(isAnd: boolean, [left, right]: readonly RunStep[]): RunStep {
+  const [first, second] = [left as RunStep, right as RunStep]
   return frame => {
     let problem: CelError | undefined
     try {
@@ -166,8 +166,8 @@ export function logic(isAnd: boolean, [left, right]: readonly Run[]): Run {
   }
 }
 
-export function conditional([condition, yes, no]: readonly Run[]): Run {
-  const [test, ifTrue, ifFalse] = [condition as Run, yes as Run, no as Run]
+export function conditional([condition, yes, no]: readonly RunStep[]): RunStep {
+  const [test, ifTrue, ifFalse] = [condition as RunStep, yes as RunStep, no as RunStep]
   return frame => {
     const value = test(frame)
     if (value === true) return ifTrue(frame)
@@ -176,7 +176,7 @@ export function conditional([condition, yes, no]: readonly Run[]): Run {
   }
 }
 
-export function notStrictlyFalse(operand: Run): Run {
+export function notStrictlyFalse(operand: RunStep): RunStep {
   return frame => {
     frame.spend(1)
     try {
@@ -205,8 +205,8 @@ function optionallyAt(of: Value, key: Value): Value {
 }
 
 /** `a.?b` and `a[?b]`. */
-export function optional([operand, key]: readonly Run[]): Run {
-  const [first, second] = [operand as Run, key as Run]
+export function optional([operand, key]: readonly RunStep[]): RunStep {
+  const [first, second] = [operand as RunStep, key as RunStep]
   return frame => {
     const [of, name] = [first(frame), second(frame)]
     frame.spend(1)
@@ -214,8 +214,8 @@ export function optional([operand, key]: readonly Run[]): Run {
   }
 }
 
-export function index([operand, key]: readonly Run[], isAfterOptional: boolean): Run {
-  const [first, second] = [operand as Run, key as Run]
+export function index([operand, key]: readonly RunStep[], isAfterOptional: boolean): RunStep {
+  const [first, second] = [operand as RunStep, key as RunStep]
   return frame => {
     const [of, name] = [first(frame), second(frame)]
     frame.spend(1)
@@ -224,8 +224,8 @@ export function index([operand, key]: readonly Run[], isAfterOptional: boolean):
 }
 
 /** `a.or(b)` and `a.orValue(b)`: b runs only where a has no value. */
-export function orElse(isValue: boolean, [operand, otherwise]: readonly Run[]): Run {
-  const [first, second] = [operand as Run, otherwise as Run]
+export function orElse(isValue: boolean, [operand, otherwise]: readonly RunStep[]): RunStep {
+  const [first, second] = [operand as RunStep, otherwise as RunStep]
   return frame => {
     const of = first(frame)
     if (!(of instanceof Optional)) return of

@@ -1,7 +1,7 @@
 /** Checks of an expression after its types are known: constants that can never be read, and lists
  *  and maps of several types. */
 
-import { type Call, type Expr, type List, type MapLiteral, partsOf } from './ast.ts'
+import { type FunctionCall, type Expr, type List, type MapLiteral, partsOf } from './ast.ts'
 import { clausesOf } from './functions/formatted.ts'
 import type { Problems } from './problems.ts'
 import { type CelType, firstParam, isOptional } from './types.ts'
@@ -9,7 +9,7 @@ import { parseDuration, parseTimestamp } from './values/times.ts'
 import { patternProblem } from '@watchglass/go'
 
 export function validate(expr: Expr, problems: Problems): void {
-  const calls: Call[] = []
+  const calls: FunctionCall[] = []
   const literals: (List | MapLiteral)[] = []
   walk(expr, false, (node, isInFormat) => {
     if (node.kind === 'call') calls.push(node)
@@ -49,7 +49,7 @@ function isTimestamp(text: string): boolean {
   }
 }
 
-function checkConstants(calls: readonly Call[], problems: Problems): void {
+function checkConstants(calls: readonly FunctionCall[], problems: Problems): void {
   for (const [name, i, isRight] of checks) {
     for (const call of calls) {
       const arg = call.name === name ? call.args[i] : undefined
@@ -127,7 +127,7 @@ const wanted: Readonly<Record<string, readonly [kinds: readonly string[], proble
 }
 
 /** A format with its arguments: each clause needs one of its types. */
-function checkFormat(call: Call, problems: Problems): void {
+function checkFormat(call: FunctionCall, problems: Problems): void {
   const { target, args } = call
   const [list] = args
   const isFormat = call.name === 'format' && call.overloads.includes('string_format')

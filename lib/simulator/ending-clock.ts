@@ -1,6 +1,6 @@
 /** The clock of work that ends with its owner. */
 
-import type { CancelTimer, Clock, Place } from '@watchglass/base'
+import type { CancelTimer, Clock, TurnPlace } from '@watchglass/base'
 
 /** A clock whose timers end all at once: whoever sets another one later sets none, so that work
  *  that was under way at the end keeps no process alive. */
@@ -21,7 +21,7 @@ export class EndingClock implements Clock {
     return this.#clock.monotonicMs()
   }
 
-  yield(place?: Place): Promise<void> {
+  yield(place?: TurnPlace): Promise<void> {
     return this.#clock.yield(place)
   }
 

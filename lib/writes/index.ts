@@ -56,7 +56,7 @@ export {
 export {
   administrators,
   authorize,
-  type Decision,
+  type RbacDecision,
   type HeldRules,
   type Policy,
   referredRules,

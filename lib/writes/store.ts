@@ -7,12 +7,12 @@ export interface WriteStore {
   /** The newest entry of a key. */
   get(key: Key, signal: AbortSignal): Promise<KeyValue | undefined>
   /** The first entries of a range at one revision; at `revision` if it is given. */
-  list(range: KeyRange, options: ListRequest, signal: AbortSignal): Promise<StoredPage>
+  list(range: KeyRange, options: StoredListRequest, signal: AbortSignal): Promise<StoredPage>
   /** Puts or deletes a key if it has not changed since it was read. */
   commit(change: WriteChange, signal: AbortSignal): Promise<Commit>
 }
 
-export interface ListRequest {
+export interface StoredListRequest {
   readonly limit: number
   readonly revision?: number | undefined
 }

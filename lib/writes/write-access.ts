@@ -3,10 +3,10 @@
 
 import type { Attributes, Identity } from '@watchglass/kube'
 import type { PolicyRule, RoleReference } from './rbac/policy.ts'
-import type { Decision, HeldRules } from './rbac/rbac.ts'
+import type { RbacDecision, HeldRules } from './rbac/rbac.ts'
 
 export interface WriteAccess {
-  authorize(user: Identity, attributes: Attributes): Decision
+  authorize(user: Identity, attributes: Attributes): RbacDecision
   /** The rules that a user has in a namespace; in the cluster, if it is empty. */
   rulesFor(user: Identity, namespace: string): HeldRules
   /** The rules of the role that a binding in a namespace names; undefined if there is none. */

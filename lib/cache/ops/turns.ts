@@ -8,7 +8,7 @@
  *  watches must not wait behind a thousand lists. Then come those that begin, in the order in which
  *  they came. In each turn at least one of each kind runs, and at least one of the others. */
 
-import type { Place } from '@watchglass/base'
+import type { TurnPlace } from '@watchglass/base'
 
 /** The time within one turn of the loop in which slices may begin. With a last slice of 3 ms the
  *  loop is held for 4 ms, and what arrives begins in it for 4
@@ -39,7 +39,7 @@ export class Turns {
 
   /** Resolves when the caller may run a slice: in the loop's next turn, or `soon` for one that
    *  begins: at once if no other that came before waits. */
-  next(place?: Place): Promise<void> {
+  next(place?: TurnPlace): Promise<void> {
     if (place === 'soon' && this.#begun < atOnceMax && this.#beginners.isEmpty) {
       if (this.#begun++ === 0) setImmediate(this.#endTurn)
       return Promise.resolve()
@@ -52,7 +52,7 @@ export class Turns {
     })
   }
 
-  #lineOf(place: Place | undefined): Line {
+  #lineOf(place: TurnPlace | undefined): Line {
     if (place === 'first') return this.#first
     return place === 'soon' ? this.#beginners : this.#others
   }

@@ -1,6 +1,12 @@
 /** The least and the greatest cost of an expression, before it runs, as cel-go estimates it. */
 
-import { accumulatorName, type Call, type Comprehension, type Expr, operators } from '../ast.ts'
+import {
+  accumulatorName,
+  type FunctionCall,
+  type Comprehension,
+  type Expr,
+  operators,
+} from '../ast.ts'
 import { type CelType, firstParam, isOptional } from '../types.ts'
 import { sizeOf } from '../values/values.ts'
 import { type CallEstimate, estimateOfCall } from './call-estimates.ts'
@@ -160,7 +166,7 @@ class Estimator {
     }
   }
 
-  #call(expr: Call): Range {
+  #call(expr: FunctionCall): Range {
     const { args, target } = expr
     const [first] = args
     if (expr.name === 'dyn' && target === undefined && first !== undefined) {
@@ -196,7 +202,7 @@ class Estimator {
     return plus(targetCost, total ?? exactly(0))
   }
 
-  #estimate(expr: Call, overload: string, parts: CallParts): CallEstimate {
+  #estimate(expr: FunctionCall, overload: string, parts: CallParts): CallEstimate {
     const { args, costs } = parts
     const [first, second, third] = expr.args
     switch (expr.name) {

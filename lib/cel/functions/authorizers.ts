@@ -6,7 +6,7 @@ import { failure, noOverload } from '../values/errors.ts'
 import { Opaque, type Value } from '../values/values.ts'
 
 /** The thing that is asked about. */
-export interface Question {
+export interface AuthorizerQuestion {
   readonly path?: string
   readonly group?: string
   readonly resource?: string
@@ -18,23 +18,23 @@ export interface Question {
   readonly serviceAccount?: string
 }
 
-export interface Decision {
+export interface AuthorizerDecision {
   readonly isAllowed: boolean
   readonly reason: string
 }
 
-export type Decide = (question: Question) => Decision
+export type Decide = (question: AuthorizerQuestion) => AuthorizerDecision
 
 type Kind = 'Authorizer' | 'PathCheck' | 'GroupCheck' | 'ResourceCheck'
 
 /** A question that is not asked yet. */
-export class Check extends Opaque {
+export class AuthorizerCheck extends Opaque {
   readonly typeName: string
   readonly kind: Kind
-  readonly question: Omit<Question, 'verb'>
+  readonly question: Omit<AuthorizerQuestion, 'verb'>
   readonly decide: Decide
 
-  constructor(kind: Kind, question: Omit<Question, 'verb'>, decide: Decide) {
+  constructor(kind: Kind, question: Omit<AuthorizerQuestion, 'verb'>, decide: Decide) {
     super()
     this.kind = kind
     this.typeName = `kubernetes.authorization.${kind}`
@@ -44,16 +44,17 @@ export class Check extends Opaque {
 
   equals(other: Opaque): boolean {
     return (
-      other instanceof Check && JSON.stringify(other.question) === JSON.stringify(this.question)
+      other instanceof AuthorizerCheck &&
+      JSON.stringify(other.question) === JSON.stringify(this.question)
     )
   }
 }
 
 class Decided extends Opaque {
   readonly typeName = 'kubernetes.authorization.Decision'
-  readonly decision: Decision
+  readonly decision: AuthorizerDecision
 
-  constructor(decision: Decision) {
+  constructor(decision: AuthorizerDecision) {
     super()
     this.decision = decision
   }
@@ -66,15 +67,17 @@ class Decided extends Opaque {
 function narrowed(
   from: Kind,
   to: Kind,
-  add: (text: string) => Partial<Question>,
+  add: (text: string) => Partial<AuthorizerQuestion>,
 ): (of: Value, text: Value) => Value {
   return (of, text) => {
-    if (!(of instanceof Check) || of.kind !== from || typeof text !== 'string') throw noOverload()
-    return new Check(to, { ...of.question, ...add(text) }, of.decide)
+    if (!(of instanceof AuthorizerCheck) || of.kind !== from || typeof text !== 'string') {
+      throw noOverload()
+    }
+    return new AuthorizerCheck(to, { ...of.question, ...add(text) }, of.decide)
   }
 }
 
-function decisionOf(value: Value): Decision {
+function decisionOf(value: Value): AuthorizerDecision {
   if (!(value instanceof Decided)) throw noOverload()
   return value.decision
 }
@@ -125,7 +128,11 @@ function implementationsFor({
     path: pathCheck,
     group: narrowed('Authorizer', 'GroupCheck', text => ({ group: text })),
     serviceAccount: (of: Value, namespace: Value, name: Value) => {
-      if (!(of instanceof Check) || typeof namespace !== 'string' || typeof name !== 'string') {
+      if (
+        !(of instanceof AuthorizerCheck) ||
+        typeof namespace !== 'string' ||
+        typeof name !== 'string'
+      ) {
         throw noOverload()
       }
       if (dns1123Subdomain?.(name).length !== 0) throw failure('Invalid service account name')
@@ -133,7 +140,11 @@ function implementationsFor({
         throw failure('Invalid service account namespace')
       }
       const account = `system:serviceaccount:${namespace}:${name}`
-      return new Check('Authorizer', { ...of.question, serviceAccount: account }, of.decide)
+      return new AuthorizerCheck(
+        'Authorizer',
+        { ...of.question, serviceAccount: account },
+        of.decide,
+      )
     },
     resource: narrowed('GroupCheck', 'ResourceCheck', text => ({ resource: text })),
     subresource: narrowed('ResourceCheck', 'ResourceCheck', text => ({ subresource: text })),
@@ -142,7 +153,7 @@ function implementationsFor({
     fieldSelector: narrowed('ResourceCheck', 'ResourceCheck', () => ({})),
     labelSelector: narrowed('ResourceCheck', 'ResourceCheck', () => ({})),
     check: (of: Value, verb: Value) => {
-      if (!(of instanceof Check) || typeof verb !== 'string') throw noOverload()
+      if (!(of instanceof AuthorizerCheck) || typeof verb !== 'string') throw noOverload()
       return new Decided(of.decide({ ...of.question, verb }))
     },
     errored: (value: Value) => decisionOf(value) === undefined,

@@ -2,12 +2,12 @@
 
 import type { Implementation, Library } from '../declarations.ts'
 import { noOverload } from '../values/errors.ts'
-import { partsIn, type Parts, unitsIn } from '../values/times.ts'
+import { partsIn, type TimeParts, unitsIn } from '../values/times.ts'
 import { Duration, type Int, Timestamp, type Value } from '../values/values.ts'
 
 interface Getter {
   readonly id: string
-  readonly part: (parts: Parts) => number
+  readonly part: (parts: TimeParts) => number
   /** That of a duration. */
   readonly whole?: (duration: Duration) => Int
 }

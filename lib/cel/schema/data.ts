@@ -20,21 +20,21 @@ import { isEmbedded, withTypeMeta } from './declared.ts'
 import { escapedName, fieldNamed } from './names.ts'
 
 /** The form in which values of one schema are read. */
-export interface Shape {
+export interface DataShape {
   readonly kind: string
   readonly format: string
   readonly isNullable: boolean
   /** The fields that expressions can name; undefined where it is a map or free. */
   readonly fields: ReadonlyMap<string, Field> | undefined
   /** The values of a map, or the items of a list. */
-  readonly item: Shape | undefined
+  readonly item: DataShape | undefined
   readonly listType: string
   readonly keys: readonly string[]
 }
 
 interface Field {
   readonly name: string
-  readonly shape: Shape
+  readonly shape: DataShape
 }
 
 /** Schemas nest no deeper. */
@@ -44,10 +44,10 @@ export function shapeOf(
   schema: unknown,
   isResource: boolean = isEmbedded(schema),
   depth = 0,
-): Shape {
+): DataShape {
   const given: UntypedObject = isObject(schema) && depth < depthMax ? schema : {}
   const raw = isResource ? withTypeMeta(given) : given
-  const nested = (inner: unknown): Shape => shapeOf(inner, isEmbedded(inner), depth + 1)
+  const nested = (inner: unknown): DataShape => shapeOf(inner, isEmbedded(inner), depth + 1)
   const { properties, additionalProperties, items } = raw
   const isFree = raw['x-kubernetes-int-or-string'] === true
   const keys = raw['x-kubernetes-list-map-keys']
@@ -70,7 +70,7 @@ export function shapeOf(
 
 function fieldsOf(
   properties: UntypedObject,
-  nested: (schema: unknown) => Shape,
+  nested: (schema: unknown) => DataShape,
 ): ReadonlyMap<string, Field> {
   const fields = new Map<string, Field>()
   for (const [name, property] of Object.entries(properties)) {
@@ -81,7 +81,7 @@ function fieldsOf(
 }
 
 /** The value of a tree that a schema describes. */
-export function valueOf(json: JsonValue, shape: Shape): Value {
+export function valueOf(json: JsonValue, shape: DataShape): Value {
   if (json === null) {
     if (shape.isNullable) return null
     throw failure('invalid data, got null for schema with nullable=false')
@@ -171,7 +171,7 @@ function momentValue(text: string, problem: string): Value {
   return moment
 }
 
-const freeShape: Shape = shapeOf({})
+const freeShape: DataShape = shapeOf({})
 
 /** The value of a tree that no schema describes. */
 export function freeValue(json: JsonValue): Value {
@@ -181,19 +181,19 @@ export function freeValue(json: JsonValue): Value {
   return json
 }
 
-function memberValue(json: JsonValue, shape: Shape | undefined): Value {
+function memberValue(json: JsonValue, shape: DataShape | undefined): Value {
   return shape === undefined ? freeValue(json) : valueOf(json, shape)
 }
 
 /** An object or a map. */
 export class DataMap extends CelMap {
   readonly json: JsonObject
-  readonly #shape: Shape
+  readonly #shape: DataShape
   /** The object or list that was read last: rules go the same way again and again. */
   #lastKey: Value | undefined
   #lastValue: Value | undefined
 
-  constructor(json: JsonObject, shape: Shape) {
+  constructor(json: JsonObject, shape: DataShape) {
     super()
     this.json = json
     this.#shape = shape
@@ -264,9 +264,9 @@ function textOf(json: JsonValue): string {
 /** A list: in a set and in a list with keys, the order does not count. */
 export class DataList extends CelList {
   readonly #json: readonly JsonValue[]
-  readonly #shape: Shape
+  readonly #shape: DataShape
 
-  constructor(json: readonly JsonValue[], shape: Shape) {
+  constructor(json: readonly JsonValue[], shape: DataShape) {
     super()
     this.#json = json
     this.#shape = shape

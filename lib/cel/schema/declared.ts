@@ -21,22 +21,22 @@ import { escapedName } from './names.ts'
 /** The largest request that a server takes, which bounds what has no bound of its own. */
 const requestMax = 3 * 1024 * 1024
 
-export interface Declared {
+export interface DeclaredSchema {
   readonly kind: 'list' | 'map' | 'object' | 'scalar'
   readonly scalar: CelType
   /** The fields of an object, by their escaped names. */
-  readonly fields: ReadonlyMap<string, Declared>
+  readonly fields: ReadonlyMap<string, DeclaredSchema>
   /** The items of a list, or the values of a map. */
-  readonly item: Declared | undefined
+  readonly item: DeclaredSchema | undefined
   /** Items, entries or characters. */
   readonly max: number
   /** The least length in JSON. */
   readonly minSize: number
 }
 
-const noFields: ReadonlyMap<string, Declared> = new Map()
+const noFields: ReadonlyMap<string, DeclaredSchema> = new Map()
 
-function scalar(type: CelType, minSize: number, max = 0): Declared {
+function scalar(type: CelType, minSize: number, max = 0): DeclaredSchema {
   return { kind: 'scalar', scalar: type, fields: noFields, item: undefined, max, minSize }
 }
 
@@ -44,7 +44,7 @@ const nonNegative = (value: unknown): number | undefined =>
   typeof value === 'number' ? Math.max(0, value) : undefined
 
 /** The declaration of a schema; undefined if it cannot be seen in expressions. */
-export function declaredBy(schema: unknown, isResource: boolean): Declared | undefined {
+export function declaredBy(schema: unknown, isResource: boolean): DeclaredSchema | undefined {
   if (!isObject(schema)) return undefined
   if (schema['x-kubernetes-int-or-string'] === true) {
     const max = nonNegative(schema['maxLength'])
@@ -93,14 +93,14 @@ export function withTypeMeta(schema: UntypedObject): UntypedObject {
   }
 }
 
-function listIn({ items, maxItems }: UntypedObject): Declared | undefined {
+function listIn({ items, maxItems }: UntypedObject): DeclaredSchema | undefined {
   const item = declaredBy(items, isEmbedded(items))
   if (item === undefined) return undefined
   const max = nonNegative(maxItems) ?? Math.floor((requestMax - 2) / (item.minSize + 1))
   return { kind: 'list', scalar: dynType, fields: noFields, item, max, minSize: 2 }
 }
 
-function objectIn(schema: UntypedObject): Declared | undefined {
+function objectIn(schema: UntypedObject): DeclaredSchema | undefined {
   const { additionalProperties, properties } = schema
   if (isObject(additionalProperties)) {
     const item = declaredBy(additionalProperties, isEmbedded(additionalProperties))
@@ -112,7 +112,7 @@ function objectIn(schema: UntypedObject): Declared | undefined {
   const required = Array.isArray(schema['required'])
     ? new Set<unknown>(schema['required'])
     : undefined
-  const fields = new Map<string, Declared>()
+  const fields = new Map<string, DeclaredSchema>()
   let minSize = 2
   for (const [name, property] of Object.entries(isObject(properties) ? properties : {})) {
     const field = declaredBy(property, isEmbedded(property))
@@ -127,7 +127,7 @@ function objectIn(schema: UntypedObject): Declared | undefined {
   return { kind: 'object', scalar: dynType, fields, item: undefined, max: 0, minSize }
 }
 
-function textIn(schema: UntypedObject): Declared {
+function textIn(schema: UntypedObject): DeclaredSchema {
   const max = nonNegative(schema['maxLength'])
   switch (schema['format']) {
     case 'byte':
@@ -153,12 +153,12 @@ function textIn(schema: UntypedObject): Declared {
 }
 
 /** The type of a declaration, whose objects are named after the place where they stand. */
-export function typeOfDeclared(declared: Declared, name: string): CelType {
+export function typeOfDeclared(declared: DeclaredSchema, name: string): CelType {
   switch (declared.kind) {
     case 'list':
-      return listOf(typeOfDeclared(declared.item as Declared, `${name}.@idx`))
+      return listOf(typeOfDeclared(declared.item as DeclaredSchema, `${name}.@idx`))
     case 'map':
-      return mapOf(stringType, typeOfDeclared(declared.item as Declared, `${name}.@elem`))
+      return mapOf(stringType, typeOfDeclared(declared.item as DeclaredSchema, `${name}.@elem`))
     case 'object': {
       const fields = new Map<string, CelType>()
       for (const [field, inner] of declared.fields) {
@@ -172,9 +172,9 @@ export function typeOfDeclared(declared: Declared, name: string): CelType {
 }
 
 /** The sizes of what lies in a declared value. */
-export function sizesIn(root: Declared): SizeAt {
+export function sizesIn(root: DeclaredSchema): SizeAt {
   return path => {
-    let at: Declared | undefined = root
+    let at: DeclaredSchema | undefined = root
     for (const step of path.slice(1)) {
       if (step === '@items' || step === '@values') at = at.item
       else if (step === '@keys') at = at.kind === 'map' ? keyDeclared : undefined
@@ -185,9 +185,9 @@ export function sizesIn(root: Declared): SizeAt {
   }
 }
 
-const keyDeclared: Declared = scalar(stringType, 2)
+const keyDeclared: DeclaredSchema = scalar(stringType, 2)
 
 /** The greatest number of values of this size in one request. */
-export function cardinalityMax({ minSize }: Declared): number {
+export function cardinalityMax({ minSize }: DeclaredSchema): number {
   return Math.floor(requestMax / (minSize + 1))
 }

@@ -138,7 +138,7 @@ export function durationText({ nanos }: Duration): string {
 }
 
 /** The parts of a moment in a time zone. */
-export interface Parts {
+export interface TimeParts {
   readonly year: number
   /** From 1. */
   readonly month: number
@@ -151,7 +151,7 @@ export interface Parts {
   readonly milliseconds: number
 }
 
-export function partsIn(moment: Timestamp, zone: string): Parts {
+export function partsIn(moment: Timestamp, zone: string): TimeParts {
   const seconds = moment.seconds + zoneOffset(moment, zone)
   const days = Math.floor(seconds / 86_400)
   const rest = seconds - days * 86_400

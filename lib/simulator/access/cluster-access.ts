@@ -12,7 +12,7 @@ import {
 } from '@watchglass/cache'
 import {
   authorize,
-  type Decision,
+  type RbacDecision,
   type HeldRules,
   type IssuedToken,
   metaText,
@@ -90,7 +90,7 @@ export class ClusterAccess implements WriteAccess {
     })
   }
 
-  authorize(user: Identity, attributes: Attributes): Decision {
+  authorize(user: Identity, attributes: Attributes): RbacDecision {
     return authorize(this.#policy, user, attributes)
   }
 

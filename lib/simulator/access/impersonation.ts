@@ -17,7 +17,7 @@ import {
   StatusError,
 } from '@watchglass/kube'
 import { withAuthenticated } from '@watchglass/cache'
-import { administrators, type Decision, dnsLabel, dnsSubdomain } from '@watchglass/writes'
+import { administrators, type RbacDecision, dnsLabel, dnsSubdomain } from '@watchglass/writes'
 
 /** The user whom the headers name; undefined if they name none. Refuses groups and the rest without
  *  a user. */
@@ -72,7 +72,7 @@ function goText({
 }
 
 /** May a user do that? */
-export type Authorize = (user: Identity, attributes: Attributes) => Decision
+export type Authorize = (user: Identity, attributes: Attributes) => RbacDecision
 
 /** A request of one user as another one. */
 export interface ImpersonationRequest {

@@ -21,7 +21,7 @@ import {
   StatusError,
   unauthorized,
 } from '@watchglass/kube'
-import type { Decision } from '@watchglass/writes'
+import type { RbacDecision } from '@watchglass/writes'
 import { Impersonation, wantedUser } from './impersonation.ts'
 
 export interface RbacGateOptions {
@@ -29,7 +29,7 @@ export interface RbacGateOptions {
   readonly callers: Callers
   /** The user of a token, without the group that all have; undefined if nobody has it. */
   readonly userOfToken: (token: string) => Identity | undefined
-  readonly authorize: (user: Identity, attributes: Attributes) => Decision
+  readonly authorize: (user: Identity, attributes: Attributes) => RbacDecision
   /** The rules are mirrored. */
   readonly isReady: () => boolean
   /** The version has constrained impersonation. */

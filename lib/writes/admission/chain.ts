@@ -3,7 +3,7 @@
 import type { Key } from '@watchglass/base'
 import type { Keyspace } from '@watchglass/store'
 import type { Admission, AdmissionRequest } from '../operations/session.ts'
-import { type AdmissionPlugin, Attributes } from './plugin.ts'
+import { type AdmissionPlugin, AdmissionAttributes } from './plugin.ts'
 import { chosenPlugins, type PluginChoice } from './plugin-names.ts'
 import { alwaysPullImages } from './plugins/always-pull-images.ts'
 import { limitAntiAffinity } from './plugins/anti-affinity.ts'
@@ -92,14 +92,14 @@ class Chain implements Admission {
   }
 
   async mutate(request: AdmissionRequest): Promise<void> {
-    const attributes = new Attributes(request, 'mutate', this.#objects)
+    const attributes = new AdmissionAttributes(request, 'mutate', this.#objects)
     await this.#mutateAll(attributes)
     if (!attributes.reinvocation.isNeeded) return
     attributes.reinvocation.isSecond = true
     await this.#mutateAll(attributes)
   }
 
-  async #mutateAll(attributes: Attributes): Promise<void> {
+  async #mutateAll(attributes: AdmissionAttributes): Promise<void> {
     for (const plugin of this.#mutating) {
       const work = plugin.mutate?.(attributes)
       if (work !== undefined) await work
@@ -107,7 +107,7 @@ class Chain implements Admission {
   }
 
   async validate(request: AdmissionRequest): Promise<void> {
-    const attributes = new Attributes(request, 'validate', this.#objects)
+    const attributes = new AdmissionAttributes(request, 'validate', this.#objects)
     for (const plugin of this.#validating) {
       const work = plugin.validate?.(attributes)
       if (work !== undefined) await work

@@ -9,8 +9,8 @@ import type { StoredObjects } from './stored-objects.ts'
 export interface AdmissionPlugin {
   /** As kube-apiserver calls it. */
   readonly name: string
-  mutate?(attributes: Attributes): Promise<void> | undefined
-  validate?(attributes: Attributes): Promise<void> | undefined
+  mutate?(attributes: AdmissionAttributes): Promise<void> | undefined
+  validate?(attributes: AdmissionAttributes): Promise<void> | undefined
 }
 
 /** The second round of mutations, for hooks and policies that want to see what later ones have
@@ -49,7 +49,7 @@ class Round {
 }
 
 /** One request for admission, and what has been looked up for it. */
-export class Attributes implements AdmissionRequest {
+export class AdmissionAttributes implements AdmissionRequest {
   readonly session: AdmissionRequest['session']
   readonly operation: AdmissionRequest['operation']
   readonly object: JsonObject | undefined
@@ -64,7 +64,11 @@ export class Attributes implements AdmissionRequest {
   readonly objects: StoredObjects
   #namespace: Promise<JsonObject | undefined> | undefined
 
-  constructor(request: AdmissionRequest, phase: Attributes['phase'], objects: StoredObjects) {
+  constructor(
+    request: AdmissionRequest,
+    phase: AdmissionAttributes['phase'],
+    objects: StoredObjects,
+  ) {
     this.phase = phase
     this.startMs = request.session.services.clock.monotonicMs()
     this.session = request.session

@@ -3,11 +3,11 @@
 import type { StatusCause, StatusError } from '@watchglass/kube'
 import { metaText } from '../metadata.ts'
 import { forbiddenWrite } from '../refusals.ts'
-import type { Attributes } from './plugin.ts'
+import type { AdmissionAttributes } from './plugin.ts'
 
 /** The write is forbidden, for a reason. */
 export function forbidden(
-  attributes: Attributes,
+  attributes: AdmissionAttributes,
   reason: string,
   causes?: readonly StatusCause[],
 ): StatusError {
@@ -15,7 +15,7 @@ export function forbidden(
 }
 
 /** The name of the request. A name that is to be generated is not known yet. */
-export function nameOf({ session, object }: Attributes): string {
+export function nameOf({ session, object }: AdmissionAttributes): string {
   if (session.name !== '') return session.name
   if (object === undefined) return 'Unknown'
   return metaText(object, 'name') || metaText(object, 'generateName') || 'Unknown'

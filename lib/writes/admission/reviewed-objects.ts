@@ -22,7 +22,7 @@ import { entryOf, treeOf } from '../operations/session.ts'
 import { storedBytes } from '../stored-form.ts'
 import { writeKindOf } from '../write-kinds.ts'
 import type { WriteKind } from '../write-kind.ts'
-import type { Attributes } from './plugin.ts'
+import type { AdmissionAttributes } from './plugin.ts'
 import { internalError } from '../refusals.ts'
 
 /** The objects of a request in the version of a resource. */
@@ -36,11 +36,14 @@ export interface ReviewedObjects {
 
 /** The forms of the objects of requests that are validated. Nothing changes these any more, so all
  *  hooks and policies share them, however many there are. */
-const kept = new WeakMap<Attributes, Map<Resource, Promise<ReviewedObjects>>>()
+const kept = new WeakMap<AdmissionAttributes, Map<Resource, Promise<ReviewedObjects>>>()
 
 /** The objects as a hook or a policy sees them that has named this resource, with their members in
  *  the order in which a server writes them. Nobody may change them. */
-export function reviewedAs(attributes: Attributes, resource: Resource): Promise<ReviewedObjects> {
+export function reviewedAs(
+  attributes: AdmissionAttributes,
+  resource: Resource,
+): Promise<ReviewedObjects> {
   if (attributes.phase !== 'validate') return reviewedNow(attributes, resource)
   const forms = kept.get(attributes) ?? new Map<Resource, Promise<ReviewedObjects>>()
   kept.set(attributes, forms)
@@ -49,7 +52,10 @@ export function reviewedAs(attributes: Attributes, resource: Resource): Promise<
   return reviewed
 }
 
-async function reviewedNow(attributes: Attributes, resource: Resource): Promise<ReviewedObjects> {
+async function reviewedNow(
+  attributes: AdmissionAttributes,
+  resource: Resource,
+): Promise<ReviewedObjects> {
   const { session, object, old } = attributes
   const isSame = resource === session.resource
   const kind = isSame ? kindOf(attributes) : writeKindOf(resource, session.state.registry.schema)
@@ -67,7 +73,7 @@ async function reviewedNow(attributes: Attributes, resource: Resource): Promise<
 }
 
 /** The objects of the request as they are. */
-export function reviewedPlainly(attributes: Attributes): ReviewedObjects {
+export function reviewedPlainly(attributes: AdmissionAttributes): ReviewedObjects {
   const { session, object, old } = attributes
   const kind = kindOf(attributes)
   return { kind, requestKind: kind, resource: session.resource, object, old }
@@ -75,7 +81,7 @@ export function reviewedPlainly(attributes: Attributes): ReviewedObjects {
 
 /** The kind of the object, which is another one than that of the resource for some subresources:
  *  a Scale, an Eviction, a Binding. */
-function kindOf({ session, object, old }: Attributes): WriteKind {
+function kindOf({ session, object, old }: AdmissionAttributes): WriteKind {
   const { kind } = session
   const shown = object ?? old
   const [apiVersion, name] = ['apiVersion', 'kind'].map(member => textOf(shown?.get(member)))
@@ -116,7 +122,7 @@ function ordered({ type }: WriteKind, object: JsonObject): JsonObject {
 /** The object in another version of its resource: by its webhook, or through the bytes that are
  *  stored of it. */
 async function converted(
-  attributes: Attributes,
+  attributes: AdmissionAttributes,
   object: JsonObject,
   to: Resource,
 ): Promise<JsonObject> {
@@ -131,7 +137,7 @@ async function converted(
 }
 
 async function inVersion(
-  { conversions, resource }: Attributes['session'],
+  { conversions, resource }: AdmissionAttributes['session'],
   object: JsonObject,
   { group, version }: Resource,
 ): Promise<JsonObject> {
@@ -144,7 +150,7 @@ async function inVersion(
  *  request: with defaults. Returns true if it is another one. With `isStrict` it is refused where
  *  it has members that its kind does not know. */
 export async function takeChanged(
-  attributes: Attributes,
+  attributes: AdmissionAttributes,
   { resource, kind }: Pick<ReviewedObjects, 'resource' | 'kind'>,
   changed: JsonObject,
   isStrict = false,
@@ -166,7 +172,7 @@ export async function takeChanged(
 
 /** An object that was changed in another version, in the version of the request again. */
 async function back(
-  attributes: Attributes,
+  attributes: AdmissionAttributes,
   object: JsonObject,
   from: Resource,
 ): Promise<JsonObject> {

@@ -12,7 +12,7 @@ import { treeOf, type WriteSession } from '../operations/session.ts'
 /** The group, version and plural name of a resource. */
 export type ResourceName = readonly [group: string, version: string, resource: string]
 
-export interface ObjectName {
+export interface StoredObjectName {
   /** Empty for what is in no namespace. */
   readonly namespace: string
   readonly name: string
@@ -44,7 +44,7 @@ export class StoredObjects {
   async get(
     asking: Asking,
     resource: ResourceName,
-    { namespace, name }: ObjectName,
+    { namespace, name }: StoredObjectName,
   ): Promise<JsonObject | undefined> {
     const known = find(asking, resource)
     if (known === undefined || name === '') return undefined

@@ -28,7 +28,7 @@ import { RuleNode, type RuleResult, runRules } from './cel/run-rules.ts'
 import { coerceEmbedded, checkEmbedded, decodeMetadata } from './embedded-resources.ts'
 import { correlate } from './correlate.ts'
 import { checkListTypes } from './list-types.ts'
-import { openApiSchema, type OpenApiSchema } from './open-api-schema.ts'
+import { openApiSchema, type ValidationSchema } from './open-api-schema.ts'
 import { checkScaleSpec, checkScaleStatus } from './scale-paths.ts'
 import { type Correlated, schemaErrors } from './schema-check.ts'
 
@@ -66,8 +66,8 @@ class DefinedRules implements CustomRules {
   readonly #kind: WriteKind
   readonly #definition: WriteDefinition
   readonly #node: StructuralNode | undefined
-  readonly #schema: OpenApiSchema | undefined
-  readonly #statusSchema: OpenApiSchema | undefined
+  readonly #schema: ValidationSchema | undefined
+  readonly #statusSchema: ValidationSchema | undefined
   readonly #rules: RuleNode | undefined
 
   constructor(kind: WriteKind, definition: WriteDefinition) {

@@ -5,7 +5,7 @@ import { isObject, type UntypedObject } from '@watchglass/base'
 import { treeMaxDepth } from '@watchglass/go'
 import { isKnownFormat } from './text-formats.ts'
 
-export interface OpenApiSchema {
+export interface ValidationSchema {
   /** One type; two for int-or-string; or none. */
   readonly types: readonly string[]
   readonly isNullable: boolean
@@ -25,22 +25,23 @@ export interface OpenApiSchema {
   readonly minProperties: number | undefined
   readonly required: readonly string[]
   readonly choices: readonly unknown[]
-  readonly allOf: readonly OpenApiSchema[]
-  readonly anyOf: readonly OpenApiSchema[]
-  readonly oneOf: readonly OpenApiSchema[]
-  readonly not: OpenApiSchema | undefined
+  readonly allOf: readonly ValidationSchema[]
+  readonly anyOf: readonly ValidationSchema[]
+  readonly oneOf: readonly ValidationSchema[]
+  readonly not: ValidationSchema | undefined
   /** In the order of their names. */
-  readonly properties: ReadonlyMap<string, OpenApiSchema>
-  readonly additional: OpenApiSchema | undefined
+  readonly properties: ReadonlyMap<string, ValidationSchema>
+  readonly additional: ValidationSchema | undefined
   readonly isClosed: boolean
-  readonly items: OpenApiSchema | undefined
+  readonly items: ValidationSchema | undefined
 }
 
 /** The schema in what JSON.parse gave; what lies deeper than a body may nest accepts everything. */
-export function openApiSchema(schema: unknown, depth = 0): OpenApiSchema {
+export function openApiSchema(schema: unknown, depth = 0): ValidationSchema {
   const raw = isObject(schema) && depth <= treeMaxDepth ? schema : {}
-  const nested = (value: unknown): OpenApiSchema => openApiSchema(value, depth + 1)
-  const list = (value: unknown): OpenApiSchema[] => (Array.isArray(value) ? value.map(nested) : [])
+  const nested = (value: unknown): ValidationSchema => openApiSchema(value, depth + 1)
+  const list = (value: unknown): ValidationSchema[] =>
+    Array.isArray(value) ? value.map(nested) : []
   const { additionalProperties, items, not } = raw
   const types = typesOf(raw)
   return {
@@ -95,8 +96,8 @@ function formatOf(raw: UntypedObject, types: readonly string[]): string {
 
 function propertiesOf(
   value: unknown,
-  nested: (schema: unknown) => OpenApiSchema,
-): ReadonlyMap<string, OpenApiSchema> {
+  nested: (schema: unknown) => ValidationSchema,
+): ReadonlyMap<string, ValidationSchema> {
   if (!isObject(value)) return new Map()
   const names = Object.keys(value).sort()
   return new Map(names.map(name => [name, nested(value[name])]))

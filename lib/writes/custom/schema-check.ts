@@ -8,7 +8,7 @@
 import { isStepDue, type Steps } from '@watchglass/base'
 import { goQuote, JsonNumber, type JsonValue, textFromTree } from '@watchglass/go'
 import { type FieldError, invalid, required, tooMany, typeInvalid } from '../field-errors.ts'
-import type { OpenApiSchema } from './open-api-schema.ts'
+import type { ValidationSchema } from './open-api-schema.ts'
 import { fullBudget, spend, spendFrom } from './budget.ts'
 import { checkNumber, isInteger, isWhole, kindOf } from './schema-numbers.ts'
 import { checkChoices, checkText } from './schema-scalars.ts'
@@ -26,7 +26,7 @@ export interface Correlated {
  *  below it. */
 export function* schemaErrors(
   value: JsonValue,
-  schema: OpenApiSchema,
+  schema: ValidationSchema,
   field: string,
   old?: Correlated,
 ): Steps<FieldError[]> {
@@ -56,7 +56,7 @@ interface At {
   readonly old: Correlated | undefined
 }
 
-function* checkCorrelated(value: JsonValue, schema: OpenApiSchema, at: At): Steps<SchemaResult> {
+function* checkCorrelated(value: JsonValue, schema: ValidationSchema, at: At): Steps<SchemaResult> {
   const result = yield* check(value, schema, at)
   // A value has changed if one in it has: it is not compared again at each level.
   if (result.isValid || at.old === undefined || result.hasChanged) return result
@@ -70,7 +70,7 @@ function* checkCorrelated(value: JsonValue, schema: OpenApiSchema, at: At): Step
 /** Comparing so many characters takes about as long as checking a value. */
 const charactersPerCheck = 64
 
-function* check(value: JsonValue, schema: OpenApiSchema, at: At): Steps<SchemaResult> {
+function* check(value: JsonValue, schema: ValidationSchema, at: At): Steps<SchemaResult> {
   spend('checks', 1)
   if (isStepDue()) yield
   const { path } = at
@@ -92,7 +92,7 @@ function* check(value: JsonValue, schema: OpenApiSchema, at: At): Steps<SchemaRe
   return result.count()
 }
 
-function checkType(value: JsonValue, schema: OpenApiSchema, path: string): SchemaResult {
+function checkType(value: JsonValue, schema: ValidationSchema, path: string): SchemaResult {
   const { types, format } = schema
   const kind = kindOf(value)
   const expected = types.join(',')
@@ -131,7 +131,11 @@ function fieldOf(path: string): string {
   return path.startsWith('.') ? path.slice(1) : path
 }
 
-function* checkAlternatives(value: JsonValue, schema: OpenApiSchema, at: At): Steps<SchemaResult> {
+function* checkAlternatives(
+  value: JsonValue,
+  schema: ValidationSchema,
+  at: At,
+): Steps<SchemaResult> {
   const main = new SchemaResult()
   if (schema.anyOf.length > 0) yield* checkAnyOf(main, value, schema.anyOf, at)
   if (schema.oneOf.length > 0) yield* checkOneOf(main, value, schema.oneOf, at)
@@ -146,7 +150,7 @@ function message(text: string): SchemaError {
   return { text, error: invalid('', '', text) }
 }
 
-type Alternatives = readonly OpenApiSchema[]
+type Alternatives = readonly ValidationSchema[]
 
 function* checkAnyOf(
   main: SchemaResult,
@@ -206,7 +210,7 @@ function* checkAllOf(
   main.add(message(`${goQuote(at.path)} must validate all the schemas (allOf)${none}`))
 }
 
-function* checkList(list: JsonValue[], schema: OpenApiSchema, at: At): Steps<SchemaResult> {
+function* checkList(list: JsonValue[], schema: ValidationSchema, at: At): Steps<SchemaResult> {
   const { path, old } = at
   const result = new SchemaResult()
   const { items, minItems, maxItems } = schema
@@ -234,7 +238,7 @@ function* checkList(list: JsonValue[], schema: OpenApiSchema, at: At): Steps<Sch
 
 function* checkObject(
   object: ReadonlyMap<string, JsonValue>,
-  schema: OpenApiSchema,
+  schema: ValidationSchema,
   at: At,
 ): Steps<SchemaResult> {
   const { path, old } = at
@@ -269,7 +273,12 @@ function* checkObject(
   return result
 }
 
-function checkSize(result: SchemaResult, size: number, schema: OpenApiSchema, path: string): void {
+function checkSize(
+  result: SchemaResult,
+  size: number,
+  schema: ValidationSchema,
+  path: string,
+): void {
   const { minProperties, maxProperties } = schema
   const field = fieldOf(path)
   if (minProperties !== undefined && size < minProperties) {

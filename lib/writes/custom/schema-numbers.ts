@@ -3,7 +3,7 @@
 
 import { goFloat, JsonNumber, type JsonValue } from '@watchglass/go'
 import { invalid } from '../field-errors.ts'
-import type { OpenApiSchema } from './open-api-schema.ts'
+import type { ValidationSchema } from './open-api-schema.ts'
 import { failed, SchemaResult, type SchemaError } from './schema-result.ts'
 
 const int64Max = 2n ** 63n - 1n
@@ -35,7 +35,11 @@ export function kindOf(value: JsonValue): string {
   return typeof value
 }
 
-export function checkNumber(number: JsonNumber, schema: OpenApiSchema, path: string): SchemaResult {
+export function checkNumber(
+  number: JsonNumber,
+  schema: ValidationSchema,
+  path: string,
+): SchemaResult {
   const result = new SchemaResult()
   result.add(rangeError(number, schema, 'Checked', path))
   const { multipleOf, maximum, minimum } = schema
@@ -52,7 +56,7 @@ export function checkNumber(number: JsonNumber, schema: OpenApiSchema, path: str
 }
 
 interface Limit {
-  readonly schema: OpenApiSchema
+  readonly schema: ValidationSchema
   readonly path: string
   readonly name: 'MultipleOf' | 'Minimum boundary' | 'Maximum boundary'
 }
@@ -84,7 +88,7 @@ function checkLimit(
   return result.merge(failed({ text, error: invalid(field, number, text) }))
 }
 
-function limitWords(schema: OpenApiSchema, name: Limit['name']): string {
+function limitWords(schema: ValidationSchema, name: Limit['name']): string {
   if (name === 'MultipleOf') return 'a multiple of'
   if (name === 'Minimum boundary') {
     return schema.isMinimumExclusive ? 'greater than' : 'greater than or equal to'
@@ -107,7 +111,7 @@ function isNoMultiple(number: JsonNumber, factor: number, isExact: boolean): boo
 /** The number does not fit in the type and format of the schema. */
 function rangeError(
   number: JsonNumber,
-  schema: OpenApiSchema,
+  schema: ValidationSchema,
   prefix: string,
   path: string,
 ): SchemaError | undefined {

@@ -3,13 +3,13 @@
 import { goPattern, goQuote, JsonNumber, type JsonValue, textFromTree } from '@watchglass/go'
 import { invalid, notSupported, textNotSupported, tooLong, typeInvalid } from '../field-errors.ts'
 import { spend } from './budget.ts'
-import type { OpenApiSchema } from './open-api-schema.ts'
+import type { ValidationSchema } from './open-api-schema.ts'
 import { isInteger } from './schema-numbers.ts'
 import { failed, SchemaResult } from './schema-result.ts'
 import { hasFormat } from './text-formats.ts'
 
 /** Length and pattern, of which only the first violation is reported, and the format. */
-export function checkText(text: string, schema: OpenApiSchema, path: string): SchemaResult {
+export function checkText(text: string, schema: ValidationSchema, path: string): SchemaResult {
   const result = checkLengths(text, schema, path)
   if (schema.format === '' || hasFormat(text, schema.format)) return result
   const words = `${path} in body must be of type ${schema.format}: ${goQuote(text)}`
@@ -17,7 +17,7 @@ export function checkText(text: string, schema: OpenApiSchema, path: string): Sc
   return result
 }
 
-function checkLengths(text: string, schema: OpenApiSchema, path: string): SchemaResult {
+function checkLengths(text: string, schema: ValidationSchema, path: string): SchemaResult {
   const { maxLength, minLength, pattern } = schema
   const length = maxLength === undefined && minLength === undefined ? 0 : Array.from(text).length
   const field = fieldOf(path)
@@ -39,7 +39,7 @@ function checkLengths(text: string, schema: OpenApiSchema, path: string): Schema
 /** The enum of a schema. */
 export function checkChoices(
   value: JsonValue,
-  { choices }: OpenApiSchema,
+  { choices }: ValidationSchema,
   path: string,
 ): SchemaResult | undefined {
   if (choices.length === 0 || isOneOf(value, choices)) return undefined

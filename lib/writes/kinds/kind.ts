@@ -5,8 +5,8 @@ import type { JsonObject, JsonValue } from '@watchglass/go'
 import type { MessageType } from '@watchglass/codec'
 import type { Identity } from '@watchglass/kube'
 import type { FieldError } from '../field-errors.ts'
-import type { Format } from '../validation/formats.ts'
-import type { Place, Rule } from '../validation/place.ts'
+import type { TextFormat } from '../validation/formats.ts'
+import type { Place, PlaceRule } from '../validation/place.ts'
 import type { WriteKind } from '../write-kind.ts'
 import { withGroup } from './names.ts'
 
@@ -111,7 +111,7 @@ export interface KindTraits {
 /** The rules of what is wrong with an object. */
 export interface KindRules {
   /** The format of names; a DNS subdomain by default. */
-  readonly nameFormat?: Format
+  readonly nameFormat?: TextFormat
   /** The rules check the metadata themselves, since it does not come first or not at all. */
   readonly hasOwnMetadata?: true
   /** The prefix of a made-up name is not checked, but what came of it. */
@@ -124,7 +124,7 @@ export interface KindRules {
   readonly hasFreeUpdate?: true
   /** Metadata of an update is looked at as that of a new object, too. */
   readonly isCheckedAsNew?: true
-  readonly validateCreate?: Rule
+  readonly validateCreate?: PlaceRule
   readonly validateUpdate?: UpdateRule
 }
 

@@ -9,7 +9,7 @@ import { type JsonObject, memberOf } from '@watchglass/go'
 import { type CustomDefinition, objectNotFound, type Resource } from '@watchglass/kube'
 import {
   areNamesSettled,
-  type Condition,
+  type DefinitionCondition,
   hasCondition,
   type TakenNames,
   withCondition,
@@ -79,7 +79,7 @@ function asMarked(live: JsonObject, now: string): JsonObject {
   setMeta(object, 'deletionTimestamp', now)
   const finalizers = finalizersOf(live)
   if (!finalizers.includes(finalizer)) setMeta(object, 'finalizers', [...finalizers, finalizer])
-  const pending: Condition = {
+  const pending: DefinitionCondition = {
     type: 'Terminating',
     status: 'True',
     reason: 'InstanceDeletionPending',
@@ -107,7 +107,7 @@ export async function settleDefinition(session: WriteSession, name: string): Pro
   await changeStatus(server, definition => {
     const isReady = hasCondition(definition, 'NamesAccepted')
     if (!isReady || hasCondition(definition, 'Established')) return undefined
-    const established: Condition = {
+    const established: DefinitionCondition = {
       type: 'Established',
       status: 'True',
       reason: 'InitialNamesAccepted',
@@ -211,7 +211,7 @@ async function clearInstances(server: WriteSession): Promise<void> {
     const left = await deleteInstances(server, declared)
     if (left > 0) return
   }
-  const done: Condition = {
+  const done: DefinitionCondition = {
     type: 'Terminating',
     status: 'False',
     reason: isEstablished ? 'InstanceDeletionCompleted' : 'NeverEstablished',

@@ -11,7 +11,7 @@ import { convertTyped } from '../decode/typed-converter.ts'
 import { DecodeError, kindOf } from '../decode/typed-decoder.ts'
 import { parseYaml } from '../decode/yaml-body.ts'
 import { metaText } from '../metadata.ts'
-import { applyPatch, type PatchType } from '../patches/apply-patch.ts'
+import { applyPatch, type PatchFormat } from '../patches/apply-patch.ts'
 import { conflict } from '../refusals.ts'
 import { strategyOf } from './strategy.ts'
 import { parseWriteOptions, type WriteOptions } from '../write-options.ts'
@@ -25,7 +25,7 @@ import { updateObject } from './store-object.ts'
 import type { WriteKind } from '../write-kind.ts'
 import type { WriteBody } from './write.ts'
 
-const typeByName: ReadonlyMap<string, PatchType | 'apply'> = new Map([
+const typeByName: ReadonlyMap<string, PatchFormat | 'apply'> = new Map([
   ['application/json-patch+json', 'json'],
   ['application/merge-patch+json', 'merge'],
   ['application/strategic-merge-patch+json', 'strategic'],
@@ -82,7 +82,7 @@ export function patchMaker(session: WriteSession, sent: WriteBody): PatchMaker {
   return { make, options, isApply }
 }
 
-function patchTypeOf({ resource }: WriteSession, contentType = ''): PatchType | 'apply' {
+function patchTypeOf({ resource }: WriteSession, contentType = ''): PatchFormat | 'apply' {
   const type = typeByName.get(contentType.replace(/;.*$/s, ''))
   const isCustom = resource.custom !== undefined
   if (type !== undefined && !(isCustom && type === 'strategic')) return type
@@ -92,7 +92,7 @@ function patchTypeOf({ resource }: WriteSession, contentType = ''): PatchType | 
 
 interface PatchRequest {
   readonly body: Uint8Array
-  readonly type: PatchType
+  readonly type: PatchFormat
   readonly options: WriteOptions
 }
 

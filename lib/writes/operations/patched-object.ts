@@ -13,7 +13,7 @@ import { convertTyped } from '../decode/typed-converter.ts'
 import { DecodeError } from '../decode/typed-decoder.ts'
 import { invalid, invalidObject } from '../field-errors.ts'
 import { goValueText } from '../go-value-text.ts'
-import type { Patched, PatchType } from '../patches/apply-patch.ts'
+import type { Patched, PatchFormat } from '../patches/apply-patch.ts'
 import type { WriteKind } from '../write-kind.ts'
 import type { WriteOptions } from '../write-options.ts'
 import { decodeCustomHead, kindNamed } from './custom-body.ts'
@@ -21,7 +21,7 @@ import { inVersion } from './ownership.ts'
 import type { WriteSession } from './session.ts'
 
 interface PatchedAs {
-  readonly type: PatchType
+  readonly type: PatchFormat
   readonly options: WriteOptions
 }
 

@@ -38,12 +38,12 @@ import type { WriteStore } from '../store.ts'
 export type WriteClock = Pick<Clock, 'wallMs' | 'monotonicMs' | 'yield' | 'setTimer'>
 
 /** The operations that are admitted. */
-export type Operation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT'
+export type AdmissionOperation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT'
 
 /** One write of one object, as those who admit it see it. */
 export interface AdmissionRequest {
   readonly session: WriteSession
-  readonly operation: Operation
+  readonly operation: AdmissionOperation
   /** The object as it would be stored; undefined for a delete. Changed in place by what mutates. */
   readonly object: JsonObject | undefined
   /** The object as it is stored; undefined for a create. Nobody may change it. */

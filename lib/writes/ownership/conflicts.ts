@@ -3,11 +3,11 @@
 import { compareUtf8, goQuote } from '@watchglass/go'
 import type { ManagerName, OwnedFields } from './managers.ts'
 import { errorsMaxLength, tooLarge } from '../refusals.ts'
-import { type Path, pathText } from './sets/path-element.ts'
+import { type ElementPath, pathText } from './sets/path-element.ts'
 
 export interface Conflict {
   readonly manager: ManagerName
-  readonly path: Path
+  readonly path: ElementPath
   /** The path, as messages show it. */
   readonly text: string
 }

@@ -6,12 +6,12 @@ import { compareUtf8, itemsOf, type JsonObject, type JsonValue, memberOf } from 
 import type { FieldSet } from './sets/field-set.ts'
 import { fieldsFromSet, setFromFields } from './sets/fields-v1.ts'
 
-export type Operation = 'Apply' | 'Update'
+export type ManagerOperation = 'Apply' | 'Update'
 
 /** Two entries of one manager have the same. Who applies is one manager in all versions. */
 export interface ManagerName {
   readonly name: string
-  readonly operation: Operation
+  readonly operation: ManagerOperation
   readonly subresource: string
   /** Version of an update, empty for an apply; that of the fields is in `OwnedFields`. */
   readonly apiVersion: string

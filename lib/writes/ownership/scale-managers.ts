@@ -11,14 +11,14 @@ import {
   readManagers,
 } from './managers.ts'
 import { FieldSet } from './sets/field-set.ts'
-import { type Path, memberElement } from './sets/path-element.ts'
+import { type ElementPath, memberElement } from './sets/path-element.ts'
 
 /** The path of each version's number of replicas, as `['spec', 'replicas']`; undefined in versions
  *  without the subresource. */
 export type ReplicasPaths = ReadonlyMap<string, readonly string[] | undefined>
 
 const scaleVersion = 'autoscaling/v1'
-const replicas: Path = ['spec', 'replicas'].map(memberElement)
+const replicas: ElementPath = ['spec', 'replicas'].map(memberElement)
 
 /** metadata.managedFields of the Scale. */
 export function scaleManagedFields(

@@ -6,17 +6,17 @@ import { badRequest, plainError, StatusError } from '@watchglass/kube'
 import { jsonBody } from '../decode/documents.ts'
 import { DecodeError } from '../decode/typed-decoder.ts'
 import type { WriteKind } from '../write-kind.ts'
-import { type Operation, PatchFailure, applyJsonPatch } from './json-patch.ts'
+import { type JsonPatchOperation, PatchFailure, applyJsonPatch } from './json-patch.ts'
 import { applyMergePatch, withoutNulls } from './merge-patch.ts'
 import { StrategicFailure } from './strategic/failures.ts'
 import { patchTypeOf } from './strategic/patch-schema.ts'
 import { strategicMerge } from './strategic/strategic-merge.ts'
 import { jsonPatchErrors, repeatedMembers } from './strict-errors.ts'
 
-export type PatchType = 'json' | 'merge' | 'strategic'
+export type PatchFormat = 'json' | 'merge' | 'strategic'
 
 export interface Patch {
-  readonly type: PatchType
+  readonly type: PatchFormat
   readonly body: Uint8Array
   /** fieldValidation is not Ignore. */
   readonly isChecked: boolean
@@ -119,7 +119,7 @@ function parsed(body: Uint8Array, prefix: string): ParsedDocument {
 function operationsOf(
   value: JsonValue,
   { type, isChecked }: { readonly type: string; readonly isChecked: boolean },
-): Operation[] {
+): JsonPatchOperation[] {
   const prefix = isChecked ? 'error decoding patch: ' : ''
   if (value === null) return []
   if (!Array.isArray(value)) throw badRequest(prefix + wrongType(value, type))

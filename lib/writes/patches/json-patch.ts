@@ -14,7 +14,7 @@ import { tooDeep, tooLarge } from '../refusals.ts'
 import { sortedMembers } from '../sorted-members.ts'
 
 /** An operation of a patch; its members may be of any kind. */
-export type Operation = JsonObject
+export type JsonPatchOperation = JsonObject
 
 /** Bytes that all copies of a patch may have together, as kube-apiserver has it: a few dozen
  *  copies could double the document each. */
@@ -36,7 +36,10 @@ function missing(operation: string, what: string): PatchFailure {
 
 /** The document after the patch. Objects that the patch went into have their members sorted,
  *  others keep their order. Changes none of its arguments. */
-export function applyJsonPatch(document: JsonObject, patch: readonly Operation[]): JsonValue {
+export function applyJsonPatch(
+  document: JsonObject,
+  patch: readonly JsonPatchOperation[],
+): JsonValue {
   const patcher = new JsonPatcher(document)
   for (const operation of patch) {
     patcher.apply(operation)
@@ -70,7 +73,7 @@ class JsonPatcher {
     this.#root = this.#open(document)
   }
 
-  apply(operation: Operation): void {
+  apply(operation: JsonPatchOperation): void {
     switch (textMember(operation, 'op')) {
       case 'add':
         return this.#add(textMember(operation, 'path'), operation.get('value') ?? null)
@@ -268,7 +271,7 @@ function sizeOf(value: JsonValue, most: number): number {
   return size
 }
 
-function textMember(operation: Operation, name: string): string {
+function textMember(operation: JsonPatchOperation, name: string): string {
   const value = memberOf(operation, name)
   if (typeof value === 'string') return value
   const op = memberOf(operation, 'op')

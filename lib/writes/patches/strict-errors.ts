@@ -2,14 +2,14 @@
 
 import { appendAll } from '../lists.ts'
 import { goQuote, type JsonValue, type ParsedDocument } from '@watchglass/go'
-import type { Operation } from './json-patch.ts'
+import type { JsonPatchOperation } from './json-patch.ts'
 
 /** No more than this many are reported. */
 const errorsMax = 100
 
 /** Errors of operations: members that mean nothing, and repeated ones. */
 export function jsonPatchErrors(
-  operations: readonly Operation[],
+  operations: readonly JsonPatchOperation[],
   document: ParsedDocument,
 ): string[] {
   const errors: string[] = []

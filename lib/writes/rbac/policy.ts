@@ -12,7 +12,7 @@ export interface PolicyRule {
   readonly nonResourceURLs: readonly string[]
 }
 
-export interface Subject {
+export interface RbacSubject {
   readonly kind: string
   readonly name: string
   readonly namespace: string
@@ -27,7 +27,7 @@ export interface RoleReference {
 export interface Binding {
   readonly name: string
   readonly namespace: string
-  readonly subjects: readonly Subject[]
+  readonly subjects: readonly RbacSubject[]
   readonly role: RoleReference
 }
 

@@ -8,7 +8,7 @@ import {
   type PolicyRule,
   type RoleReference,
   ruleAllows,
-  type Subject,
+  type RbacSubject,
 } from './policy.ts'
 
 /** The roles and bindings of now. */
@@ -24,7 +24,7 @@ export interface Policy {
   ): readonly PolicyRule[] | undefined
 }
 
-export interface Decision {
+export interface RbacDecision {
   readonly isAllowed: boolean
   /** Empty for administrators, and for a plain refusal. */
   readonly reason: string
@@ -38,7 +38,7 @@ export function isAdministrator({ groups }: Pick<Identity, 'groups'>): boolean {
 }
 
 /** Whether a user may do something. */
-export function authorize(policy: Policy, user: Identity, attributes: Attributes): Decision {
+export function authorize(policy: Policy, user: Identity, attributes: Attributes): RbacDecision {
   if (isAdministrator(user)) return { isAllowed: true, reason: '' }
   const problems: string[] = []
   const namespace = 'path' in attributes ? '' : attributes.namespace
@@ -78,7 +78,7 @@ export function referredRules(
 
 interface Bound {
   readonly binding: Binding
-  readonly subject: Subject
+  readonly subject: RbacSubject
   readonly rules: readonly PolicyRule[]
 }
 
@@ -103,7 +103,11 @@ function missing({ kind, name }: RoleReference): string {
   return `${kind.toLowerCase()}.rbac.authorization.k8s.io ${goQuote(name)} not found`
 }
 
-function isMeant(subject: Subject, { user, groups }: Identity, bindingNamespace: string): boolean {
+function isMeant(
+  subject: RbacSubject,
+  { user, groups }: Identity,
+  bindingNamespace: string,
+): boolean {
   switch (subject.kind) {
     case 'User':
       return subject.name === user
@@ -118,7 +122,7 @@ function isMeant(subject: Subject, { user, groups }: Identity, bindingNamespace:
   }
 }
 
-function describe({ name, namespace, role }: Binding, subject: Subject): string {
+function describe({ name, namespace, role }: Binding, subject: RbacSubject): string {
   const binding =
     namespace === ''
       ? `ClusterRoleBinding ${goQuote(name)}`

@@ -2,7 +2,7 @@
  *  kube-apiserver's words, and nothing if it is right. */
 
 /** A format: returns the problems of a text, or none. */
-export type Format = (text: string) => readonly string[]
+export type TextFormat = (text: string) => readonly string[]
 
 const label = '[a-z0-9]([-a-z0-9]*[a-z0-9])?'
 const subdomain = `${label}(\\.${label})*`
@@ -69,36 +69,39 @@ const identifierRule = rule(
   "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters or '_'",
   ['my_name', 'MY_NAME', 'MyName'],
 )
-export const dnsLabel: Format = text => [
+export const dnsLabel: TextFormat = text => [
   ...tooLong(text, 63),
   ...(labelRule.matches(text)
     ? []
     : [subdomainRule.matches(text) ? 'must not contain dots' : labelRule.message]),
 ]
-export const dnsSubdomain: Format = text => [...tooLong(text, 253), ...subdomainRule(text)]
+export const dnsSubdomain: TextFormat = text => [...tooLong(text, 253), ...subdomainRule(text)]
 /** A DNS subdomain, whose limit is said in bytes. */
-export const dnsSubdomainInBytes: Format = text => [
+export const dnsSubdomainInBytes: TextFormat = text => [
   ...tooLong(text, 253, 'bytes'),
   ...subdomainRule(text),
 ]
-export const dnsSubdomainWithUnderscore: Format = text => [
+export const dnsSubdomainWithUnderscore: TextFormat = text => [
   ...tooLong(text, 253),
   ...subdomainWithUnderscoreRule(text),
 ]
-export const dns1035Label: Format = text => [...tooLong(text, 63), ...dns1035Rule(text)]
-export const wildcardSubdomain: Format = text => [...tooLong(text, 253), ...wildcardRule(text)]
-export const labelValue: Format = text => [...tooLong(text, 63, 'bytes'), ...labelValueRule(text)]
-export const configKey: Format = text => [
+export const dns1035Label: TextFormat = text => [...tooLong(text, 63), ...dns1035Rule(text)]
+export const wildcardSubdomain: TextFormat = text => [...tooLong(text, 253), ...wildcardRule(text)]
+export const labelValue: TextFormat = text => [
+  ...tooLong(text, 63, 'bytes'),
+  ...labelValueRule(text),
+]
+export const configKey: TextFormat = text => [
   ...tooLong(text, 253),
   ...configKeyRule(text),
   ...dotted(text),
 ]
-export const percent: Format = percentRule
-export const conditionReason: Format = conditionReasonRule
-export const cIdentifier: Format = identifierRule
-export const httpHeaderName: Format = headerRule
+export const percent: TextFormat = percentRule
+export const conditionReason: TextFormat = conditionReasonRule
+export const cIdentifier: TextFormat = identifierRule
+export const httpHeaderName: TextFormat = headerRule
 /** The key of a label, and other names with an optional prefix. */
-export const qualifiedName: Format = text => {
+export const qualifiedName: TextFormat = text => {
   const parts = text.split('/')
   if (parts.length > 2) {
     return [
@@ -120,7 +123,7 @@ export const qualifiedName: Format = text => {
 }
 
 /** The name of an environment variable, which is not empty. */
-export const environmentName: Format = text =>
+export const environmentName: TextFormat = text =>
   // Printable ASCII without the equals sign.
   /^[ -<>-~]*$/.test(text)
     ? []
@@ -128,7 +131,7 @@ export const environmentName: Format = text =>
         "a valid environment variable name must consist only of printable ASCII characters other than '='",
       ]
 
-export const portName: Format = text => [
+export const portName: TextFormat = text => [
   ...tooLong(text, 15),
   ...(/^[-a-z0-9]+$/.test(text)
     ? []
@@ -139,7 +142,7 @@ export const portName: Format = text => [
 ]
 
 /** A name that is a part of a path. */
-export const pathSegment: Format = text => {
+export const pathSegment: TextFormat = text => {
   if (text === '.' || text === '..') return [`may not be '${text}'`]
   return ['/', '%']
     .filter(illegal => text.includes(illegal))
@@ -165,7 +168,7 @@ export function maskTrailingDash(text: string): string {
 }
 
 /** A format that is one pattern. */
-interface PatternRule extends Format {
+interface PatternRule extends TextFormat {
   readonly message: string
   readonly matches: (text: string) => boolean
 }

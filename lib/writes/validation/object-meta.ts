@@ -5,7 +5,7 @@ import {
   byteLength,
   dnsLabel,
   dnsSubdomain,
-  type Format,
+  type TextFormat,
   labelValue,
   maskTrailingDash,
   pathSegment,
@@ -19,7 +19,7 @@ import { amountText, hasAmounts, isAmount } from '../amounts.ts'
 export interface MetadataRules {
   readonly isNamespaced: boolean
   /** The format of its name. */
-  readonly name: Format
+  readonly name: TextFormat
   /** The prefix of a made-up name is not checked, but what came of it. */
   readonly hasFreePrefix?: boolean | undefined
 }

@@ -22,13 +22,13 @@ import {
 } from '../field-errors.ts'
 import { writtenMember } from '../decode/written-empties.ts'
 import { errorsMaxLength, tooLarge } from '../refusals.ts'
-import type { Format } from './formats.ts'
+import type { TextFormat } from './formats.ts'
 
 /** The length of each list of errors. */
 const lengths = new WeakMap<FieldError[], number>()
 
 /** A rule: reports errors about a place. */
-export type Rule = (place: Place) => void
+export type PlaceRule = (place: Place) => void
 
 export class Place {
   readonly value: JsonValue | undefined
@@ -184,7 +184,7 @@ export class Place {
   }
 
   /** The text must have the format. */
-  mustBe(format: Format): void {
+  mustBe(format: TextFormat): void {
     this.invalidFor(format(this.text), this.text)
   }
 

@@ -6,7 +6,7 @@ import {
   boolType,
   CelType,
   dynType,
-  type Expression,
+  type CompiledExpression,
   intType,
   listOf,
   mapOf,
@@ -20,10 +20,10 @@ import { mutationLanguage, ruleLanguage } from '../custom/cel/language.ts'
 export interface PolicyExpression {
   readonly source: string
   /** Undefined where it has a problem. */
-  readonly program: Expression | undefined
+  readonly program: CompiledExpression | undefined
 }
 
-export interface Condition extends PolicyExpression {
+export interface NamedExpression extends PolicyExpression {
   readonly name: string
 }
 
@@ -39,11 +39,11 @@ export interface Mutation extends PolicyExpression {
 }
 
 export interface CompiledPolicy {
-  readonly conditions: readonly Condition[]
+  readonly conditions: readonly NamedExpression[]
   /** In the order of their declarations. */
-  readonly variables: readonly Condition[]
+  readonly variables: readonly NamedExpression[]
   readonly validations: readonly Validation[]
-  readonly annotations: readonly Condition[]
+  readonly annotations: readonly NamedExpression[]
   readonly mutations: readonly Mutation[]
   readonly hasParams: boolean
   /** An expression names `namespaceObject`. */
@@ -263,13 +263,13 @@ export function compilePolicy(spec: JsonValue | undefined): CompiledPolicy {
   const hasParams = (memberOf(spec, 'paramKind') ?? null) !== null
   const list = (name: string): readonly JsonValue[] => itemsOf(memberOf(spec, name))
   const compiler = new PolicyCompiler({ hasParams, hasVariables: list('variables').length > 0 })
-  const conditions = list('matchConditions').map((item, i): Condition => {
+  const conditions = list('matchConditions').map((item, i): NamedExpression => {
     const path = ['matchConditions', i, 'expression']
     const source = textOf(memberOf(item, 'expression')).trim()
     const use = { path, check: mustBeBool, hasVariables: false }
     return { name: textOf(memberOf(item, 'name')), ...compiler.compile(source, use) }
   })
-  const variables = list('variables').map((item, i): Condition => {
+  const variables = list('variables').map((item, i): NamedExpression => {
     const name = textOf(memberOf(item, 'name'))
     const path = ['variables', i, 'expression']
     const compiled = compiler.compile(memberOf(item, 'expression'), { path, check: anything })
@@ -277,7 +277,7 @@ export function compilePolicy(spec: JsonValue | undefined): CompiledPolicy {
     return { name, ...compiled }
   })
   const validations = list('validations').map((item, i) => validationOf(compiler, item, i))
-  const annotations = list('auditAnnotations').map((item, i): Condition => {
+  const annotations = list('auditAnnotations').map((item, i): NamedExpression => {
     const path = ['auditAnnotations', i, 'valueExpression']
     const shown = textOf(memberOf(item, 'valueExpression'))
     const compiled = compiler.compile(shown.trim(), { path, check: mayBeText, shown })

@@ -3,7 +3,7 @@
  *  labels, one that is deleted by those that it had. */
 
 import t from 'tap'
-import type { Attributes } from '../../../lib/writes/admission/plugin.ts'
+import type { AdmissionAttributes } from '../../../lib/writes/admission/plugin.ts'
 import { matchedResource, type Matching } from '../../../lib/writes/admission/webhooks/matching.ts'
 import { builtIn } from '../../support/kube/kube-builders.ts'
 import { treeOf } from '../recorded/load.ts'
@@ -42,7 +42,7 @@ interface Asked {
   readonly namespaceLabels?: object | null
 }
 
-function attributes(asked: Asked): Attributes {
+function attributes(asked: Asked): AdmissionAttributes {
   const { resource = 'pods', group = '', subresource = '', operation = 'CREATE' } = asked
   const { labels = {}, oldLabels, namespaceLabels = {} } = asked
   const found = builtIn(resource, group)
@@ -60,7 +60,7 @@ function attributes(asked: Asked): Attributes {
       name: 'x',
       state: { registry: { resourcesAt: () => [found] } },
     },
-  } as unknown as Attributes
+  } as unknown as AdmissionAttributes
 }
 
 const byLabels = { objectSelector: labelled }

@@ -8,7 +8,7 @@ import {
   parseTree,
   textFromTree,
 } from '../../../lib/go/json/tree.ts'
-import { applyJsonPatch, type Operation } from '../../../lib/writes/patches/json-patch.ts'
+import { applyJsonPatch, type JsonPatchOperation } from '../../../lib/writes/patches/json-patch.ts'
 
 function tree(value: unknown): JsonValue {
   const bytes = Buffer.from(typeof value === 'string' ? value : JSON.stringify(value))
@@ -23,7 +23,7 @@ function nested(levels: number): JsonValue {
 
 function patched(value: JsonValue, operations: readonly object[]): JsonValue {
   const document: JsonObject = new Map([['x', value]])
-  return applyJsonPatch(document, operations.map(tree) as readonly Operation[])
+  return applyJsonPatch(document, operations.map(tree) as readonly JsonPatchOperation[])
 }
 
 t.test('what nests too deep is what is not read again', async t => {

@@ -1,14 +1,14 @@
 import t from 'tap'
 import { textInOrder } from '../../../lib/go/json/tree.ts'
 import { schemaOf } from '../../../lib/codec/schema/schema.ts'
-import { type PatchType, applyPatch } from '../../../lib/writes/patches/apply-patch.ts'
+import { type PatchFormat, applyPatch } from '../../../lib/writes/patches/apply-patch.ts'
 import { type Status, StatusError, statusJson } from '../../../lib/kube/status.ts'
 import { recorded, treeOf } from '../recorded/load.ts'
 
 interface Row {
   readonly kind: string
   readonly apiVersion: string
-  readonly type: PatchType
+  readonly type: PatchFormat
   readonly body: string
   readonly isChecked: boolean
   readonly live: unknown

@@ -5,7 +5,7 @@ import { goQuote, itemsOf, type JsonObject, type JsonValue } from '@watchglass/g
 import { plainError } from '@watchglass/kube'
 import { textOf } from '../../metadata.ts'
 import { partsOf } from '../pod-parts.ts'
-import type { AdmissionPlugin, Attributes } from '../plugin.ts'
+import type { AdmissionPlugin, AdmissionAttributes } from '../plugin.ts'
 import { aggregated, forbidden } from '../refusals.ts'
 
 const containerLists = ['initContainers', 'containers', 'ephemeralContainers']
@@ -40,7 +40,7 @@ export const alwaysPullImages: AdmissionPlugin = {
 }
 
 /** All but pods, and updates without a new image. */
-function isIgnored({ isPod, operation, object, old }: Attributes): boolean {
+function isIgnored({ isPod, operation, object, old }: AdmissionAttributes): boolean {
   if (!isPod || operation === 'DELETE') return true
   if (operation !== 'UPDATE') return false
   const known = new Set(imagesOf(old))

@@ -4,7 +4,7 @@
 import { goQuote, type JsonObject, memberOf, parseRequest } from '@watchglass/go'
 import { isEqual, textOf } from '../../metadata.ts'
 import { partOf } from '../pod-parts.ts'
-import type { AdmissionPlugin, Attributes } from '../plugin.ts'
+import type { AdmissionPlugin, AdmissionAttributes } from '../plugin.ts'
 import { forbidden } from '../refusals.ts'
 
 const group = 'certificates.k8s.io'
@@ -57,14 +57,18 @@ export const certificateSubjectRestriction: AdmissionPlugin = {
   },
 }
 
-function isRequest({ session }: Attributes, subresource: string): boolean {
+function isRequest({ session }: AdmissionAttributes, subresource: string): boolean {
   const { kind } = session
   const isMeant = kind.group === group && kind.resource === 'certificatesigningrequests'
   return isMeant && session.subresource === subresource
 }
 
 /** Refuses whoever may not do so with the signer of a request, nor with all of its domain. */
-function checkSigner(attributes: Attributes, request: JsonObject, verb: 'approve' | 'sign'): void {
+function checkSigner(
+  attributes: AdmissionAttributes,
+  request: JsonObject,
+  verb: 'approve' | 'sign',
+): void {
   const { access } = attributes.session.services
   if (access === undefined) return
   const signer = textOf(partOf(request, 'spec').get('signerName'))

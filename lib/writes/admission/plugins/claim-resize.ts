@@ -3,7 +3,7 @@
 import { type JsonObject, memberAt, quantityNanos } from '@watchglass/go'
 import { textOf } from '../../metadata.ts'
 import { annotationsOf } from '../pod-parts.ts'
-import type { AdmissionPlugin, Attributes } from '../plugin.ts'
+import type { AdmissionPlugin, AdmissionAttributes } from '../plugin.ts'
 import { forbidden } from '../refusals.ts'
 
 export const persistentVolumeClaimResize: AdmissionPlugin = {
@@ -21,7 +21,7 @@ export const persistentVolumeClaimResize: AdmissionPlugin = {
   },
 }
 
-async function checkClass(attributes: Attributes, name: string): Promise<void> {
+async function checkClass(attributes: AdmissionAttributes, name: string): Promise<void> {
   const found = await attributes.objects.get(attributes.session, classes, { namespace: '', name })
   if (found?.get('allowVolumeExpansion') === true) return
   throw forbidden(

@@ -4,7 +4,7 @@
 import type { JsonObject } from '@watchglass/go'
 import { metaText } from '../../metadata.ts'
 import { annotationsOf, isSet } from '../pod-parts.ts'
-import type { AdmissionPlugin, Attributes } from '../plugin.ts'
+import type { AdmissionPlugin, AdmissionAttributes } from '../plugin.ts'
 import type { ResourceName } from '../stored-objects.ts'
 
 interface Defaulted {
@@ -59,7 +59,11 @@ function defaultClass(row: Defaulted): AdmissionPlugin {
   }
 }
 
-async function setClass(attributes: Attributes, row: Defaulted, spec: JsonObject): Promise<void> {
+async function setClass(
+  attributes: AdmissionAttributes,
+  row: Defaulted,
+  spec: JsonObject,
+): Promise<void> {
   const classes = await attributes.objects.list(attributes.session, row.classes)
   const [found] = classes
     .filter(one => row.marks.some(mark => annotationsOf(one).get(mark) === 'true'))

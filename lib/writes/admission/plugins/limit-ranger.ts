@@ -5,7 +5,7 @@ import { type JsonObject, memberOf, quantityNanos } from '@watchglass/go'
 import { metaText, textOf } from '../../metadata.ts'
 import { tooLarge } from '../../refusals.ts'
 import { addToMeta, nameIn, objectIn, partOf, partsOf } from '../pod-parts.ts'
-import type { AdmissionPlugin, Attributes } from '../plugin.ts'
+import type { AdmissionPlugin, AdmissionAttributes } from '../plugin.ts'
 import { aggregated, forbidden } from '../refusals.ts'
 import { podResources, type ResourceList, resourceList } from '../resource-lists.ts'
 
@@ -29,7 +29,7 @@ export const limitRanger: AdmissionPlugin = {
   },
 }
 
-function isLimited({ session, operation, old }: Attributes): boolean {
+function isLimited({ session, operation, old }: AdmissionAttributes): boolean {
   const { kind, subresource } = session
   if (kind.group !== '' || operation === 'DELETE') return false
   if (old !== undefined && metaText(old, 'deletionTimestamp') !== '') return false
@@ -39,12 +39,15 @@ function isLimited({ session, operation, old }: Attributes): boolean {
   return kind.resource === 'persistentvolumeclaims'
 }
 
-async function limitsFor({ objects, session }: Attributes): Promise<readonly JsonObject[][]> {
+async function limitsFor({
+  objects,
+  session,
+}: AdmissionAttributes): Promise<readonly JsonObject[][]> {
   const ranges = await objects.list(session, limitRanges, session.namespace)
   return ranges.map(range => partsOf(range.get('spec'), 'limits'))
 }
 
-async function giveDefaults(attributes: Attributes, pod: JsonObject): Promise<void> {
+async function giveDefaults(attributes: AdmissionAttributes, pod: JsonObject): Promise<void> {
   const spec = pod.get('spec')
   for (const limits of await limitsFor(attributes)) {
     const defaults = { requests: new Map<string, string>(), limits: new Map<string, string>() }
@@ -89,7 +92,7 @@ function completed(container: JsonObject, defaults: Defaults, what: string): str
 /** Limits times containers: nobody means more, and each may have an error. */
 const checksMax = 100_000
 
-async function checkLimits(attributes: Attributes, object: JsonObject): Promise<void> {
+async function checkLimits(attributes: AdmissionAttributes, object: JsonObject): Promise<void> {
   const spec = object.get('spec')
   const parts = partsOf(spec, 'containers').length + partsOf(spec, 'initContainers').length
   const isPod = attributes.session.kind.resource === 'pods'

@@ -4,7 +4,7 @@
 import { memberOf } from '@watchglass/go'
 import { objectNotFound } from '@watchglass/kube'
 import { forbiddenWrite } from '../../refusals.ts'
-import type { AdmissionPlugin, Attributes } from '../plugin.ts'
+import type { AdmissionPlugin, AdmissionAttributes } from '../plugin.ts'
 import { forbidden } from '../refusals.ts'
 
 const immortalNamespaces = ['default', 'kube-system', 'kube-public']
@@ -28,7 +28,7 @@ export const namespaceLifecycle: AdmissionPlugin = {
   },
 }
 
-async function checkNamespaceIsOpen(attributes: Attributes): Promise<void> {
+async function checkNamespaceIsOpen(attributes: AdmissionAttributes): Promise<void> {
   const { namespace } = attributes.session
   const found = await attributes.namespace()
   if (found === undefined) throw objectNotFound({ group: '', resource: 'namespaces' }, namespace)

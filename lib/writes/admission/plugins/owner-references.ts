@@ -5,7 +5,7 @@ import { goQuote, type JsonObject, type JsonValue, memberOf } from '@watchglass/
 import type { ResourceAttributes } from '@watchglass/kube'
 import { isEqual, textOf } from '../../metadata.ts'
 import { partsOf } from '../pod-parts.ts'
-import type { AdmissionPlugin, Attributes } from '../plugin.ts'
+import type { AdmissionPlugin, AdmissionAttributes } from '../plugin.ts'
 import { forbidden } from '../refusals.ts'
 
 export const ownerReferences: AdmissionPlugin = {
@@ -38,7 +38,7 @@ function wasBlocking(owner: JsonObject, before: readonly JsonObject[]): boolean 
   return isBlocking(before.findLast(one => one.get('uid') === owner.get('uid')))
 }
 
-function checkDeletion(attributes: Attributes): void {
+function checkDeletion(attributes: AdmissionAttributes): void {
   const { resource, subresource, namespace, name } = attributes.session
   const { group, version } = resource
   const asked = { group, version, resource: resource.resource, subresource, namespace, name }
@@ -47,7 +47,7 @@ function checkDeletion(attributes: Attributes): void {
   throw forbidden(attributes, `cannot set an ownerRef on a resource you can't delete: ${reason}`)
 }
 
-function checkFinalizers(attributes: Attributes, owners: readonly JsonObject[]): void {
+function checkFinalizers(attributes: AdmissionAttributes, owners: readonly JsonObject[]): void {
   const asked = { verb: 'update', subresource: 'finalizers' }
   const all = { group: '*', version: '*', resource: '*', namespace: '', name: '*' }
   if (refusal(attributes, { ...asked, ...all }) === undefined) return
@@ -89,7 +89,7 @@ function versionOf({ group, version }: { group: string; version: string }): stri
 
 /** Why the user may not do so; undefined if it may. */
 function refusal(
-  { session }: Attributes,
+  { session }: AdmissionAttributes,
   asked: Omit<ResourceAttributes, 'fields' | 'labels'>,
 ): string | undefined {
   const decision = session.services.access?.authorize(session.user, {

@@ -4,7 +4,7 @@
 import { goQuote, type JsonObject, memberOf, quantityNanos } from '@watchglass/go'
 import { generationOf, textOf } from '../../metadata.ts'
 import { labelsOf, partOf } from '../pod-parts.ts'
-import type { AdmissionPlugin, Attributes } from '../plugin.ts'
+import type { AdmissionPlugin, AdmissionAttributes } from '../plugin.ts'
 import { forbidden } from '../refusals.ts'
 import { podResources, resourceList, sumOf } from '../resource-lists.ts'
 
@@ -25,7 +25,11 @@ export const podResizeValidator: AdmissionPlugin = {
   },
 }
 
-async function checkNode(attributes: Attributes, pod: JsonObject, name: string): Promise<void> {
+async function checkNode(
+  attributes: AdmissionAttributes,
+  pod: JsonObject,
+  name: string,
+): Promise<void> {
   const { objects, session } = attributes
   const node = await objects.get(session, ['', 'v1', 'nodes'], { namespace: '', name })
   if (node === undefined) throw forbidden(attributes, `node ${goQuote(name)} not found`)

@@ -8,8 +8,13 @@ import { isEqual, metaText } from '../../metadata.ts'
 import type { WriteSession } from '../../operations/session.ts'
 import type { WriteKind } from '../../write-kind.ts'
 import { labelsOf, nameIn, partOf, partsOf } from '../pod-parts.ts'
-import type { AdmissionPlugin, Attributes } from '../plugin.ts'
-import { type CheckedPod, detailsOf, type Violation, violationsOf } from '../pod-security/checks.ts'
+import type { AdmissionPlugin, AdmissionAttributes } from '../plugin.ts'
+import {
+  type CheckedPod,
+  detailsOf,
+  type PodSecurityViolation,
+  violationsOf,
+} from '../pod-security/checks.ts'
 import { compareLevels, type LevelVersion, policyOf, policyText } from '../pod-security/policy.ts'
 import { forbidden } from '../refusals.ts'
 
@@ -47,7 +52,7 @@ const harmlessSubresources = [
   'portforward',
 ]
 
-async function checkPod(attributes: Attributes, pod: JsonObject): Promise<void> {
+async function checkPod(attributes: AdmissionAttributes, pod: JsonObject): Promise<void> {
   const { session, old } = attributes
   if (harmlessSubresources.includes(session.subresource)) return
   const { policy, errors } = policyOf(labelsOf(await attributes.namespace()))
@@ -73,7 +78,7 @@ async function checkPod(attributes: Attributes, pod: JsonObject): Promise<void> 
 }
 
 async function checkTemplate(
-  attributes: Attributes,
+  attributes: AdmissionAttributes,
   object: JsonObject,
   place: readonly string[],
 ): Promise<void> {
@@ -90,7 +95,7 @@ function violationsIn(
   { kind }: WriteSession,
   pod: CheckedPod,
   { level, version }: LevelVersion,
-): readonly Violation[] {
+): readonly PodSecurityViolation[] {
   const newest = Number(kind.schema.minor.split('.')[1])
   return violationsOf(pod, level, version === 'latest' ? newest : Math.min(version, newest))
 }
@@ -127,7 +132,10 @@ function isSignificant(pod: JsonObject, old: JsonObject): boolean {
   })
 }
 
-async function checkNamespace(attributes: Attributes, namespace: JsonObject): Promise<void> {
+async function checkNamespace(
+  attributes: AdmissionAttributes,
+  namespace: JsonObject,
+): Promise<void> {
   const { old } = attributes
   const { policy, errors } = policyOf(labelsOf(namespace))
   const before = old && policyOf(labelsOf(old))
@@ -149,11 +157,11 @@ const podsMax = 3000
 
 /** Warns of pods that are there and should not be. Of the pods of one owner, the first one says
  *  how all are. */
-async function warnOfPods(attributes: Attributes, policy: LevelVersion): Promise<void> {
+async function warnOfPods(attributes: AdmissionAttributes, policy: LevelVersion): Promise<void> {
   const { session, objects } = attributes
   const namespace = session.name
   const byReason = new Map<string, { first: string; count: number }>()
-  const seen = new Map<string, readonly Violation[]>()
+  const seen = new Map<string, readonly PodSecurityViolation[]>()
   let [total, checked] = [0, 0]
   await objects.visit(session, ['', 'v1', 'pods'], namespace, pod => {
     total++

@@ -4,7 +4,7 @@
 import { type JsonObject, memberOf } from '@watchglass/go'
 import { textOf } from '../../metadata.ts'
 import { addToMeta, labelsOf } from '../pod-parts.ts'
-import type { AdmissionPlugin, Attributes } from '../plugin.ts'
+import type { AdmissionPlugin, AdmissionAttributes } from '../plugin.ts'
 
 const topologyLabels = ['topology.kubernetes.io/zone', 'topology.kubernetes.io/region']
 
@@ -34,7 +34,7 @@ function targetOf(binding: JsonObject): string {
 }
 
 async function copyLabels(
-  { objects, session }: Attributes,
+  { objects, session }: AdmissionAttributes,
   object: JsonObject,
   name: string,
 ): Promise<void> {

@@ -4,7 +4,7 @@
 import { JsonNumber, type JsonObject } from '@watchglass/go'
 import { copyMember, metaText, numberOf, textOf } from '../../metadata.ts'
 import { isSet } from '../pod-parts.ts'
-import type { AdmissionPlugin, Attributes } from '../plugin.ts'
+import type { AdmissionPlugin, AdmissionAttributes } from '../plugin.ts'
 import { forbidden } from '../refusals.ts'
 
 const classes = ['scheduling.k8s.io', 'v1', 'priorityclasses'] as const
@@ -31,7 +31,10 @@ export const priority: AdmissionPlugin = {
   },
 }
 
-async function checkOnlyDefault(attributes: Attributes, object: JsonObject): Promise<void> {
+async function checkOnlyDefault(
+  attributes: AdmissionAttributes,
+  object: JsonObject,
+): Promise<void> {
   const known = await defaultClass(attributes)
   if (known === undefined) return
   const name = metaText(known, 'name')
@@ -42,7 +45,7 @@ async function checkOnlyDefault(attributes: Attributes, object: JsonObject): Pro
   )
 }
 
-async function setPriority(attributes: Attributes, spec: JsonObject): Promise<void> {
+async function setPriority(attributes: AdmissionAttributes, spec: JsonObject): Promise<void> {
   const { objects, session } = attributes
   const name = textOf(spec.get('priorityClassName'))
   const found =
@@ -74,7 +77,10 @@ async function setPriority(attributes: Attributes, spec: JsonObject): Promise<vo
 }
 
 /** The one of lowest value, if there are several. */
-async function defaultClass({ objects, session }: Attributes): Promise<JsonObject | undefined> {
+async function defaultClass({
+  objects,
+  session,
+}: AdmissionAttributes): Promise<JsonObject | undefined> {
   const all = await objects.list(session, classes)
   return all
     .filter(one => one.get('globalDefault') === true)

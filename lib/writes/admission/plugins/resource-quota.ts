@@ -9,7 +9,7 @@ import { updateObject } from '../../operations/store-object.ts'
 import { StatusError } from '@watchglass/kube'
 import { conflict, modifiedReason } from '../../refusals.ts'
 import { partOf } from '../pod-parts.ts'
-import type { AdmissionPlugin, Attributes } from '../plugin.ts'
+import type { AdmissionPlugin, AdmissionAttributes } from '../plugin.ts'
 import { isTerminating, selectorsOf } from '../quota/scopes.ts'
 import { type Evaluator, evaluatorOf, isAbout } from '../quota/usage.ts'
 import { forbidden } from '../refusals.ts'
@@ -44,7 +44,7 @@ export function createResourceQuota(): AdmissionPlugin {
   }
 }
 
-function isCounted({ session, operation, object, old }: Attributes): boolean {
+function isCounted({ session, operation, object, old }: AdmissionAttributes): boolean {
   const { kind, subresource } = session
   const name = `${kind.group}/${kind.resource}`
   if (operation === 'DELETE' || object === undefined || ignored.has(name)) return false
@@ -56,7 +56,10 @@ function isCounted({ session, operation, object, old }: Attributes): boolean {
   return name === '/persistentvolumeclaims' || name === '/services'
 }
 
-async function check(attributes: Attributes, turns: Map<string, Promise<void>>): Promise<void> {
+async function check(
+  attributes: AdmissionAttributes,
+  turns: Map<string, Promise<void>>,
+): Promise<void> {
   const { session, objects } = attributes
   const { namespace } = session
   const known = await objects.list(session, quotas, namespace)
@@ -80,7 +83,7 @@ async function check(attributes: Attributes, turns: Map<string, Promise<void>>):
 /** Attempts of noting the use when somebody else writes the same quota. */
 const attemptsMax = 4
 
-async function charge(attributes: Attributes, names: readonly string[]): Promise<void> {
+async function charge(attributes: AdmissionAttributes, names: readonly string[]): Promise<void> {
   let left = names
   for (let attempt = 1; left.length > 0; attempt++) {
     const current = await currentQuotas(attributes, left)
@@ -108,7 +111,7 @@ interface Quota {
 }
 
 async function currentQuotas(
-  { session, objects }: Attributes,
+  { session, objects }: AdmissionAttributes,
   names: readonly string[],
 ): Promise<Quota[]> {
   const found: Quota[] = []
@@ -129,7 +132,7 @@ interface Charge {
 }
 
 /** The quotas that the write uses something of, and what is used then. */
-function chargesOf(attributes: Attributes, known: readonly Quota[]): Charge[] {
+function chargesOf(attributes: AdmissionAttributes, known: readonly Quota[]): Charge[] {
   const { session, object, old } = attributes
   if (object === undefined) return []
   const { kind, services } = session
@@ -155,7 +158,7 @@ function isAboutObject(quota: Quota, evaluator: Evaluator, object: JsonObject): 
   return isAbout({ hard: quota.hard, selectors: selectorsOf(quota.object) }, evaluator, object)
 }
 
-function checkStated(attributes: Attributes, quota: Quota, evaluator: Evaluator): void {
+function checkStated(attributes: AdmissionAttributes, quota: Quota, evaluator: Evaluator): void {
   const { object } = attributes
   const counted = [...quota.hard.keys()].filter(name => evaluator.counts(name))
   const complaint = object && evaluator.complaint?.(object, counted)
@@ -175,7 +178,7 @@ interface Use {
   readonly used: ResourceList
 }
 
-function checkRoom(attributes: Attributes, quota: Quota, { requested, used }: Use): void {
+function checkRoom(attributes: AdmissionAttributes, quota: Quota, { requested, used }: Use): void {
   const exceeded = [...requested.keys()].filter(name => {
     const [most, now] = [quota.hard.get(name), used.get(name)]
     return most !== undefined && quantityNanos(now ?? '0') > quantityNanos(most)
@@ -216,7 +219,7 @@ function negated(quantity: string): string {
 }
 
 /** Writes the use into the status of the quota, as it was read. */
-async function noteUse({ session }: Attributes, charge: Charge): Promise<void> {
+async function noteUse({ session }: AdmissionAttributes, charge: Charge): Promise<void> {
   const resource = session.state.registry.find(...quotas)
   if (resource === undefined) return
   const { name } = charge

@@ -4,7 +4,7 @@ import { goQuote, itemsOf, type JsonObject, type JsonValue } from '@watchglass/g
 import { writtenMember } from '../../decode/written-empties.ts'
 import { isEqual, textOf } from '../../metadata.ts'
 import { partOf } from '../pod-parts.ts'
-import type { AdmissionPlugin, Attributes } from '../plugin.ts'
+import type { AdmissionPlugin, AdmissionAttributes } from '../plugin.ts'
 import { forbidden } from '../refusals.ts'
 
 const classes = ['node.k8s.io', 'v1', 'runtimeclasses'] as const
@@ -21,13 +21,16 @@ export const runtimeClass: AdmissionPlugin = {
   },
 }
 
-function newPodSpec({ isPod, operation, object }: Attributes): JsonObject | undefined {
+function newPodSpec({ isPod, operation, object }: AdmissionAttributes): JsonObject | undefined {
   const spec = object?.get('spec')
   if (!isPod || operation !== 'CREATE' || !(spec instanceof Map)) return undefined
   return spec.has('runtimeClassName') || spec.has('overhead') ? spec : undefined
 }
 
-async function classOf(attributes: Attributes, spec: JsonObject): Promise<JsonObject | undefined> {
+async function classOf(
+  attributes: AdmissionAttributes,
+  spec: JsonObject,
+): Promise<JsonObject | undefined> {
   const name = textOf(spec.get('runtimeClassName'))
   if (name === '') return undefined
   const { objects, session } = attributes
@@ -40,7 +43,7 @@ async function classOf(attributes: Attributes, spec: JsonObject): Promise<JsonOb
 
 const overheadDiffers = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
 
-async function completePod(attributes: Attributes, spec: JsonObject): Promise<void> {
+async function completePod(attributes: AdmissionAttributes, spec: JsonObject): Promise<void> {
   const found = await classOf(attributes, spec)
   const overhead = found?.get('overhead')
   if (overhead instanceof Map) {
@@ -104,7 +107,7 @@ function covers(first: JsonValue, second: JsonValue): boolean {
   )
 }
 
-async function checkOverhead(attributes: Attributes, spec: JsonObject): Promise<void> {
+async function checkOverhead(attributes: AdmissionAttributes, spec: JsonObject): Promise<void> {
   const found = await classOf(attributes, spec)
   const overhead = found?.get('overhead')
   if (overhead instanceof Map) {

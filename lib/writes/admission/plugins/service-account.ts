@@ -6,7 +6,7 @@ import { plainError } from '@watchglass/kube'
 import { metaText, textOf } from '../../metadata.ts'
 import { pathSegment } from '../../validation/formats.ts'
 import { annotationsOf, isSet, nameIn, partOf, partsOf } from '../pod-parts.ts'
-import type { AdmissionPlugin, Attributes } from '../plugin.ts'
+import type { AdmissionPlugin, AdmissionAttributes } from '../plugin.ts'
 import { forbidden } from '../refusals.ts'
 
 const accounts = ['', 'v1', 'serviceaccounts'] as const
@@ -34,7 +34,7 @@ export const serviceAccount: AdmissionPlugin = {
   },
 }
 
-async function completePod(attributes: Attributes, pod: JsonObject): Promise<void> {
+async function completePod(attributes: AdmissionAttributes, pod: JsonObject): Promise<void> {
   const spec = pod.get('spec')
   if (!(spec instanceof Map) || annotationsOf(pod).has(mirrorPod)) return checkPod(attributes, pod)
   if (textOf(spec.get('serviceAccountName')) === '') {
@@ -59,7 +59,7 @@ async function completePod(attributes: Attributes, pod: JsonObject): Promise<voi
   checkSecrets(attributes, account, spec)
 }
 
-async function checkPod(attributes: Attributes, pod: JsonObject): Promise<void> {
+async function checkPod(attributes: AdmissionAttributes, pod: JsonObject): Promise<void> {
   const spec = partOf(pod, 'spec')
   if (annotationsOf(pod).has(mirrorPod)) {
     checkMirrorPod(attributes, spec)
@@ -73,7 +73,7 @@ async function checkPod(attributes: Attributes, pod: JsonObject): Promise<void> 
 const attemptsMax = 10
 const attemptMs = 150
 
-async function accountOf(attributes: Attributes, pod: JsonObject): Promise<JsonObject> {
+async function accountOf(attributes: AdmissionAttributes, pod: JsonObject): Promise<JsonObject> {
   const { objects, session } = attributes
   const { namespace, signal, services } = session
   const name = textOf(memberOf(pod.get('spec'), 'serviceAccountName'))
@@ -98,7 +98,7 @@ async function accountOf(attributes: Attributes, pod: JsonObject): Promise<JsonO
   )
 }
 
-function mountToken({ session }: Attributes, spec: JsonObject): void {
+function mountToken({ session }: AdmissionAttributes, spec: JsonObject): void {
   const volumes = partsOf(spec, 'volumes')
   const known = volumes.map(nameIn).find(name => name.startsWith(volumePrefix))
   const name = known ?? `${volumePrefix}${session.services.nameSuffix()}`
@@ -146,7 +146,7 @@ function tokenVolume(): JsonObject {
   })
 }
 
-function checkMirrorPod(attributes: Attributes, spec: JsonObject): void {
+function checkMirrorPod(attributes: AdmissionAttributes, spec: JsonObject): void {
   if (textOf(spec.get('serviceAccountName')) !== '') {
     throw forbidden(attributes, 'a mirror pod may not reference service accounts')
   }
@@ -213,7 +213,11 @@ function isStrict(account: JsonObject): boolean {
 }
 
 /** An account may be one that lets pods use its own secrets only. */
-function checkSecrets(attributes: Attributes, account: JsonObject, spec: JsonObject): void {
+function checkSecrets(
+  attributes: AdmissionAttributes,
+  account: JsonObject,
+  spec: JsonObject,
+): void {
   if (!isStrict(account)) return
   const name = metaText(account, 'name')
   const refused = refusedReference(account, secretReferences(spec))
@@ -228,7 +232,7 @@ function checkSecrets(attributes: Attributes, account: JsonObject, spec: JsonObj
   }
 }
 
-async function checkEphemeral(attributes: Attributes, pod: JsonObject): Promise<void> {
+async function checkEphemeral(attributes: AdmissionAttributes, pod: JsonObject): Promise<void> {
   const account = await accountOf(attributes, pod)
   if (!isStrict(account)) return
   const ephemeral = new Map([...partOf(pod, 'spec')].filter(([name]) => name !== 'volumes'))

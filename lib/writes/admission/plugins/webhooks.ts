@@ -2,7 +2,7 @@
  *  asked. */
 
 import { type JsonObject, textInOrder } from '@watchglass/go'
-import type { AdmissionPlugin, Attributes } from '../plugin.ts'
+import type { AdmissionPlugin, AdmissionAttributes } from '../plugin.ts'
 import type { ResourceName } from '../stored-objects.ts'
 import type { HookCaller } from '../webhooks/caller.ts'
 import { type Invocation, mutateBy, validateBy } from '../webhooks/dispatch.ts'
@@ -22,7 +22,10 @@ const exempt = new Set([
 ])
 
 /** Whether the conditions of a hook (expressions of CEL) hold; refuses by throwing. */
-export type HoldsConditions = (attributes: Attributes, invocation: Invocation) => Promise<boolean>
+export type HoldsConditions = (
+  attributes: AdmissionAttributes,
+  invocation: Invocation,
+) => Promise<boolean>
 
 export interface WebhookParts {
   readonly caller: HookCaller
@@ -48,11 +51,11 @@ export function createValidatingWebhooks(parts: WebhookParts): AdmissionPlugin {
   }
 }
 
-function isAsked({ session }: Attributes): boolean {
+function isAsked({ session }: AdmissionAttributes): boolean {
   return session.kind.group !== group || !exempt.has(session.kind.resource)
 }
 
-type HooksFor = (attributes: Attributes) => Promise<readonly Hook[]>
+type HooksFor = (attributes: AdmissionAttributes) => Promise<readonly Hook[]>
 
 /** The hooks of all configurations, by the names of these. */
 function source(resource: string): HooksFor {
@@ -69,7 +72,7 @@ function source(resource: string): HooksFor {
 }
 
 async function invocationOf(
-  attributes: Attributes,
+  attributes: AdmissionAttributes,
   hook: Hook,
   { holdsConditions }: WebhookParts,
 ): Promise<Invocation | undefined> {
@@ -82,7 +85,7 @@ async function invocationOf(
 }
 
 async function mutateInOrder(
-  attributes: Attributes,
+  attributes: AdmissionAttributes,
   hooksFor: HooksFor,
   parts: WebhookParts,
 ): Promise<void> {
@@ -106,7 +109,7 @@ async function mutateInOrder(
 }
 
 async function validateAtOnce(
-  attributes: Attributes,
+  attributes: AdmissionAttributes,
   hooksFor: HooksFor,
   parts: WebhookParts,
 ): Promise<void> {

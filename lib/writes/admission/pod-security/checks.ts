@@ -13,12 +13,12 @@ export interface CheckedPod {
 }
 
 /** The violation that a check has found. */
-export interface Violation {
+export interface PodSecurityViolation {
   readonly reason: string
   readonly detail: string
 }
 
-type Run = (pod: CheckedPod) => Violation | undefined
+type Run = (pod: CheckedPod) => PodSecurityViolation | undefined
 
 interface Check {
   readonly id: string
@@ -30,7 +30,11 @@ interface Check {
 }
 
 /** The violations of a level in a minor. */
-export function violationsOf(pod: CheckedPod, level: Level, minor: number): readonly Violation[] {
+export function violationsOf(
+  pod: CheckedPod,
+  level: Level,
+  minor: number,
+): readonly PodSecurityViolation[] {
   if (level === 'privileged') return []
   const own = checks.filter(
     check => (check.level === 'baseline' || level === 'restricted') && runOf(check, minor),
@@ -46,7 +50,7 @@ function runOf({ versions }: Check, minor: number): Run | undefined {
 }
 
 /** The text of violations in messages. */
-export function detailsOf(violations: readonly Violation[]): string {
+export function detailsOf(violations: readonly PodSecurityViolation[]): string {
   return violations
     .map(({ reason, detail }) => (detail === '' ? reason : `${reason} (${detail})`))
     .join(', ')
@@ -101,7 +105,7 @@ function notWithOwnUsers(run: Run): Run {
 const allowedProfiles = ['RuntimeDefault', 'Localhost']
 const appArmorPrefix = 'container.apparmor.security.beta.kubernetes.io/'
 
-function appArmorProfile({ metadata, spec }: CheckedPod): Violation | undefined {
+function appArmorProfile({ metadata, spec }: CheckedPod): PodSecurityViolation | undefined {
   const values = new Set<string>()
   const isBad = (part: JsonObject): boolean => {
     const profile = securityOf(part).get('appArmorProfile')
@@ -150,7 +154,7 @@ function capabilities(container: JsonObject, side: 'add' | 'drop'): string[] {
   return itemsOf(partOf(securityOf(container), 'capabilities').get(side)).map(textOf)
 }
 
-function baselineCapabilitiesOnly({ spec }: CheckedPod): Violation | undefined {
+function baselineCapabilitiesOnly({ spec }: CheckedPod): PodSecurityViolation | undefined {
   const values = new Set<string>()
   const names = namesOf(spec, container => {
     const bad = capabilities(container, 'add').filter(one => !baselineCapabilities.has(one))
@@ -165,7 +169,7 @@ function baselineCapabilitiesOnly({ spec }: CheckedPod): Violation | undefined {
       }
 }
 
-function restrictedCapabilities({ spec }: CheckedPod): Violation | undefined {
+function restrictedCapabilities({ spec }: CheckedPod): PodSecurityViolation | undefined {
   const values = new Set<string>()
   const missing = namesOf(spec, container => !capabilities(container, 'drop').includes('ALL'))
   const adding = namesOf(spec, container => {
@@ -189,7 +193,7 @@ function restrictedCapabilities({ spec }: CheckedPod): Violation | undefined {
     : { reason: 'unrestricted capabilities', detail: details.join('; ') }
 }
 
-function allowPrivilegeEscalation({ spec }: CheckedPod): Violation | undefined {
+function allowPrivilegeEscalation({ spec }: CheckedPod): PodSecurityViolation | undefined {
   const names = namesOf(spec, one => securityOf(one).get('allowPrivilegeEscalation') !== false)
   return names.length === 0
     ? undefined
@@ -199,14 +203,14 @@ function allowPrivilegeEscalation({ spec }: CheckedPod): Violation | undefined {
       }
 }
 
-function hostNamespaces({ spec }: CheckedPod): Violation | undefined {
+function hostNamespaces({ spec }: CheckedPod): PodSecurityViolation | undefined {
   const set = ['hostNetwork', 'hostPID', 'hostIPC'].filter(name => spec.get(name) === true)
   return set.length === 0
     ? undefined
     : { reason: 'host namespaces', detail: set.map(name => `${name}=true`).join(', ') }
 }
 
-function hostPathVolumes({ spec }: CheckedPod): Violation | undefined {
+function hostPathVolumes({ spec }: CheckedPod): PodSecurityViolation | undefined {
   const names = partsOf(spec, 'volumes')
     .filter(one => isSet(one.get('hostPath')))
     .map(nameIn)
@@ -215,7 +219,7 @@ function hostPathVolumes({ spec }: CheckedPod): Violation | undefined {
     : { reason: 'hostPath volumes', detail: named('volume', names) }
 }
 
-function hostPorts({ spec }: CheckedPod): Violation | undefined {
+function hostPorts({ spec }: CheckedPod): PodSecurityViolation | undefined {
   const ports = new Set<string>()
   const names = namesOf(spec, container => {
     const used = partsOf(container, 'ports').map(port => numberOf(port.get('hostPort')) ?? 0)
@@ -231,7 +235,7 @@ function hostPorts({ spec }: CheckedPod): Violation | undefined {
   }
 }
 
-function hostProbes({ spec }: CheckedPod): Violation | undefined {
+function hostProbes({ spec }: CheckedPod): PodSecurityViolation | undefined {
   const hosts = new Set<string>()
   const names = new Set<string>()
   for (const container of containersOf(spec)) {
@@ -256,7 +260,7 @@ function hostProbes({ spec }: CheckedPod): Violation | undefined {
   }
 }
 
-function privileged({ spec }: CheckedPod): Violation | undefined {
+function privileged({ spec }: CheckedPod): PodSecurityViolation | undefined {
   const names = namesOf(spec, container => securityOf(container).get('privileged') === true)
   return names.length === 0
     ? undefined
@@ -266,7 +270,7 @@ function privileged({ spec }: CheckedPod): Violation | undefined {
       }
 }
 
-function procMount({ spec }: CheckedPod): Violation | undefined {
+function procMount({ spec }: CheckedPod): PodSecurityViolation | undefined {
   const values = new Set<string>()
   const names = namesOf(spec, container => {
     const value = securityOf(container).get('procMount')
@@ -318,7 +322,7 @@ const otherVolumeTypes = [
   'storageos',
 ]
 
-function restrictedVolumes({ spec }: CheckedPod): Violation | undefined {
+function restrictedVolumes({ spec }: CheckedPod): PodSecurityViolation | undefined {
   const bad = partsOf(spec, 'volumes').filter(
     volume => !restrictedVolumeTypes.some(type => isSet(volume.get(type))),
   )
@@ -333,7 +337,7 @@ function restrictedVolumes({ spec }: CheckedPod): Violation | undefined {
   }
 }
 
-function runAsNonRoot({ spec }: CheckedPod): Violation | undefined {
+function runAsNonRoot({ spec }: CheckedPod): PodSecurityViolation | undefined {
   const reason = 'runAsNonRoot != true'
   const valueOf = (part: JsonObject): JsonValue | undefined => securityOf(part).get('runAsNonRoot')
   const bad = setters(
@@ -353,7 +357,7 @@ function runAsNonRoot({ spec }: CheckedPod): Violation | undefined {
       }
 }
 
-function runAsUser({ spec }: CheckedPod): Violation | undefined {
+function runAsUser({ spec }: CheckedPod): PodSecurityViolation | undefined {
   const isRoot = (part: JsonObject): boolean => numberOf(securityOf(part).get('runAsUser')) === 0
   const bad = setters(isRoot(spec), namesOf(spec, isRoot))
   return bad.length === 0
@@ -392,7 +396,7 @@ function seLinuxOptions(types: readonly string[]): Run {
 const podSeccomp = 'seccomp.security.alpha.kubernetes.io/pod'
 const containerSeccomp = 'container.seccomp.security.alpha.kubernetes.io/'
 
-function seccompAnnotations({ metadata, spec }: CheckedPod): Violation | undefined {
+function seccompAnnotations({ metadata, spec }: CheckedPod): PodSecurityViolation | undefined {
   const annotations = annotationsOf(new Map([['metadata', metadata]]))
   const names = [podSeccomp, ...containersOf(spec).map(one => containerSeccomp + nameIn(one))]
   const bad = new Set(
@@ -418,7 +422,7 @@ function seccompType(part: JsonObject): string | undefined {
   return profile instanceof Map ? textOf(profile.get('type')) : undefined
 }
 
-function seccompProfile({ spec }: CheckedPod): Violation | undefined {
+function seccompProfile({ spec }: CheckedPod): PodSecurityViolation | undefined {
   const values = new Set<string>()
   const isBad = (part: JsonObject): boolean => {
     const type = seccompType(part)
@@ -435,7 +439,7 @@ function seccompProfile({ spec }: CheckedPod): Violation | undefined {
       }
 }
 
-function restrictedSeccompProfile(pod: CheckedPod): Violation | undefined {
+function restrictedSeccompProfile(pod: CheckedPod): PodSecurityViolation | undefined {
   const bad = seccompProfile(pod)
   if (bad !== undefined || seccompType(pod.spec) !== undefined) return bad
   const silent = namesOf(pod.spec, container => seccompType(container) === undefined)
@@ -472,7 +476,7 @@ function sysctls(allowed: readonly string[]): Run {
   }
 }
 
-function windowsHostProcess({ spec }: CheckedPod): Violation | undefined {
+function windowsHostProcess({ spec }: CheckedPod): PodSecurityViolation | undefined {
   const isHost = (part: JsonObject): boolean =>
     partOf(securityOf(part), 'windowsOptions').get('hostProcess') === true
   const bad = setters(isHost(spec), namesOf(spec, isHost))

@@ -13,7 +13,7 @@ export interface LevelVersion {
   readonly version: number | 'latest'
 }
 
-export interface Policy {
+export interface PodSecurityModes {
   readonly enforce: LevelVersion
   readonly audit: LevelVersion
   readonly warn: LevelVersion
@@ -29,7 +29,7 @@ export function policyText({ level, version }: LevelVersion): string {
 
 /** The policy that the labels ask for, and what is wrong with them. */
 export function policyOf(labels: JsonObject): {
-  readonly policy: Policy
+  readonly policy: PodSecurityModes
   readonly errors: readonly FieldError[]
 } {
   const errors: FieldError[] = []

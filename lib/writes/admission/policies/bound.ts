@@ -7,7 +7,7 @@ import { matchesSelector } from '../../label-match.ts'
 import { metaText, textOf } from '../../metadata.ts'
 import { type CompiledPolicy, compilePolicy } from '../../validation/policy-expressions.ts'
 import { labelsOf, partOf, partsOf } from '../pod-parts.ts'
-import type { Attributes } from '../plugin.ts'
+import type { AdmissionAttributes } from '../plugin.ts'
 import type { ResourceName } from '../stored-objects.ts'
 import { type HookRule, ruleOf } from '../webhooks/hooks.ts'
 import { matchedResource, type Matching } from '../webhooks/matching.ts'
@@ -47,7 +47,7 @@ export interface PolicyVisitor {
 
 /** Visits what is bound to a request, in the order of the policies' names. */
 export async function visitBound(
-  attributes: Attributes,
+  attributes: AdmissionAttributes,
   kind: PolicyKind,
   visitor: PolicyVisitor,
 ): Promise<void> {
@@ -112,13 +112,13 @@ function actionsOf(binding: JsonObject): readonly string[] {
 const noParams: BoundPolicy['params'] = [undefined]
 
 class PolicyVisit {
-  readonly #attributes: Attributes
+  readonly #attributes: AdmissionAttributes
   readonly #name: string
   readonly #spec: JsonObject
   readonly #policy: JsonObject
   readonly #visitor: PolicyVisitor
 
-  constructor(attributes: Attributes, policy: JsonObject, visitor: PolicyVisitor) {
+  constructor(attributes: AdmissionAttributes, policy: JsonObject, visitor: PolicyVisitor) {
     this.#attributes = attributes
     this.#policy = policy
     this.#name = metaText(policy, 'name')
@@ -251,7 +251,7 @@ export function ignoresFailures(spec: JsonObject): boolean {
 
 /** The resource as the constraints have it; undefined if they are about others. */
 function matches(
-  attributes: Attributes,
+  attributes: AdmissionAttributes,
   constraints: JsonObject,
 ): Promise<Resource | undefined> | Resource | undefined {
   const { included, excluded } = matchingOf(constraints)
@@ -297,7 +297,7 @@ const everything: HookRule = {
 }
 
 /** The request is about a policy: whoever has locked themselves out can still change these. */
-export function isPolicy({ session }: Attributes): boolean {
+export function isPolicy({ session }: AdmissionAttributes): boolean {
   const { group, resource } = session.kind
   return group === policyGroup && resource.includes('admissionpolic')
 }

@@ -2,7 +2,7 @@
 
 import type { JsonObject, JsonValue } from '@watchglass/go'
 import { type CompiledPolicy, compilePolicy } from '../../validation/policy-expressions.ts'
-import type { Attributes } from '../plugin.ts'
+import type { AdmissionAttributes } from '../plugin.ts'
 import { forbidden } from '../refusals.ts'
 import type { Invocation } from '../webhooks/dispatch.ts'
 import type { Hook } from '../webhooks/hooks.ts'
@@ -14,7 +14,7 @@ const compiled = new WeakMap<Hook, CompiledPolicy>()
 /** True if the hook is to be asked. A condition that fails refuses, or spares the hook, by its
  *  failure policy. */
 export async function holdsConditions(
-  attributes: Attributes,
+  attributes: AdmissionAttributes,
   { hook, resource }: Invocation,
 ): Promise<boolean> {
   let policy = compiled.get(hook)

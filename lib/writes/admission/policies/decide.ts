@@ -1,6 +1,6 @@
 /** The answers of `authorizer` in an expression: those of roles, or yes where nobody asks them. */
 
-import type { Decide, Question } from '@watchglass/cel'
+import type { Decide, AuthorizerQuestion } from '@watchglass/cel'
 import type { Identity } from '@watchglass/kube'
 import type { WriteSession } from '../../operations/session.ts'
 
@@ -29,7 +29,7 @@ export function decideBy({ services, user }: WriteSession): Decide {
 }
 
 /** A service account is in three groups. */
-function userOf({ serviceAccount }: Question, user: Identity): Identity {
+function userOf({ serviceAccount }: AuthorizerQuestion, user: Identity): Identity {
   if (serviceAccount === undefined) return user
   const namespace = serviceAccount.split(':')[2] ?? ''
   return {

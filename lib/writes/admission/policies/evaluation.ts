@@ -4,7 +4,7 @@ import type { Steps } from '@watchglass/base'
 import { goQuote, type JsonObject } from '@watchglass/go'
 import {
   CelMap,
-  Check,
+  AuthorizerCheck,
   type Decide,
   failure,
   freeValue,
@@ -37,7 +37,7 @@ export interface PolicyInput {
   readonly params: JsonObject | undefined
   readonly decide: Decide
   /** The resource of the request, for `authorizer.requestResource`. */
-  readonly resource: Check['question']
+  readonly resource: AuthorizerCheck['question']
 }
 
 /** A refusal; without a reason it is that the object is invalid. */
@@ -76,7 +76,7 @@ export function meetsConditions(
   return evaluation.meetsConditions()
 }
 
-export type Answer =
+export type ExpressionAnswer =
   | { readonly value: Value; readonly error?: undefined }
   | { readonly error: string }
 
@@ -85,7 +85,7 @@ export function runMutation(
   policy: CompiledPolicy,
   mutation: PolicyExpression,
   input: PolicyInput,
-): Answer {
+): ExpressionAnswer {
   return new Evaluation(policy, input, false).run(mutation)
 }
 
@@ -107,8 +107,8 @@ function commonValues({ object, old, request, decide, resource }: PolicyInput): 
       shownValue(old),
       freeValue(request),
       null,
-      new Check('Authorizer', {}, decide),
-      new Check('ResourceCheck', resource, decide),
+      new AuthorizerCheck('Authorizer', {}, decide),
+      new AuthorizerCheck('ResourceCheck', resource, decide),
     ]
     common.set(request, values)
   }
@@ -192,8 +192,8 @@ class Evaluation {
     return isFine ? text : plain
   }
 
-  run({ source, program }: PolicyExpression): Answer {
-    const failed = (error: string): Answer => ({
+  run({ source, program }: PolicyExpression): ExpressionAnswer {
+    const failed = (error: string): ExpressionAnswer => ({
       error: `expression '${source}' resulted in error: ${error}`,
     })
     if (program === undefined) return failed('compilation error')

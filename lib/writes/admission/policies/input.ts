@@ -3,13 +3,13 @@
 import { type JsonObject, memberOf } from '@watchglass/go'
 import type { Resource } from '@watchglass/kube'
 import type { CompiledPolicy } from '../../validation/policy-expressions.ts'
-import type { Attributes } from '../plugin.ts'
+import type { AdmissionAttributes } from '../plugin.ts'
 import { reviewedPlainly, reviewedAs, type ReviewedObjects } from '../reviewed-objects.ts'
 import { reviewOf } from '../webhooks/review.ts'
 import { decideBy } from './decide.ts'
 import type { PolicyInput } from './evaluation.ts'
 
-const inputs = new WeakMap<Attributes, Map<Resource, PolicyInput>>()
+const inputs = new WeakMap<AdmissionAttributes, Map<Resource, PolicyInput>>()
 
 /** Whom an input is for. */
 interface Asked {
@@ -21,7 +21,7 @@ interface Asked {
 /** The input of a policy where nothing changes the object any more: made once for all. A promise
  *  only where something has to be looked up. */
 export function validatedInput(
-  attributes: Attributes,
+  attributes: AdmissionAttributes,
   asked: Asked,
   params: JsonObject | undefined,
 ): Promise<PolicyInput> | PolicyInput {
@@ -46,7 +46,7 @@ export function validatedInput(
 
 /** The input of a policy that may change the object. */
 export async function inputOf(
-  attributes: Attributes,
+  attributes: AdmissionAttributes,
   { resource, compiled }: Asked,
   params: JsonObject | undefined,
 ): Promise<PolicyInput> {
@@ -56,7 +56,7 @@ export async function inputOf(
 
 /** The namespace is looked up for those that name it. */
 function withOthers(
-  attributes: Attributes,
+  attributes: AdmissionAttributes,
   input: PolicyInput,
   { usesNamespace }: Asked['compiled'],
 ): Promise<PolicyInput> | PolicyInput {
@@ -64,7 +64,7 @@ function withOthers(
   return attributes.namespace().then(namespace => ({ ...input, namespace }))
 }
 
-function inputFrom(attributes: Attributes, reviewed: ReviewedObjects): PolicyInput {
+function inputFrom(attributes: AdmissionAttributes, reviewed: ReviewedObjects): PolicyInput {
   const { session } = attributes
   const { resource } = reviewed
   const review = reviewOf(attributes, {

@@ -5,7 +5,7 @@ import { isObject, listOf, objectOf, textOf, type UntypedObject } from '@watchgl
 import { type Registry, SchemaSet } from '@watchglass/kube'
 import { type CelType, declaredBy, typeOfDeclared } from '@watchglass/cel'
 
-export interface Kind {
+export interface TypedKind {
   readonly group: string
   readonly version: string
   readonly kind: string
@@ -15,7 +15,7 @@ export interface Kind {
  *  its schema says nothing. */
 export function typeOfKind(
   { schema, resources }: Pick<Registry, 'schema' | 'resources'>,
-  { group, version, kind }: Kind,
+  { group, version, kind }: TypedKind,
   name: string,
 ): CelType | null | undefined {
   const custom = resources.find(

@@ -19,7 +19,7 @@ import { metaText } from '../../metadata.ts'
 import { UnusableConfiguration, withConfiguration } from '../../ownership/unowned-apply.ts'
 import { applyJsonPatch, PatchFailure, TestFailure } from '../../patches/json-patch.ts'
 import type { Mutation } from '../../validation/policy-expressions.ts'
-import type { AdmissionPlugin, Attributes } from '../plugin.ts'
+import type { AdmissionPlugin, AdmissionAttributes } from '../plugin.ts'
 import { forbidden } from '../refusals.ts'
 import { reviewedAs, type ReviewedObjects, takeChanged } from '../reviewed-objects.ts'
 import {
@@ -60,7 +60,7 @@ interface Denial {
   readonly reason: 'Forbidden' | 'Invalid'
 }
 
-async function mutateAll(attributes: Attributes): Promise<void> {
+async function mutateAll(attributes: AdmissionAttributes): Promise<void> {
   const denials: Denial[] = []
   const invocations: Invocation[] = []
   await visitBound(attributes, kind, {
@@ -82,7 +82,11 @@ function wordsOf({ policy, binding }: BoundNames): string {
   return `${words} denied request`
 }
 
-function refused(attributes: Attributes, first: Denial, denials: readonly Denial[]): StatusError {
+function refused(
+  attributes: AdmissionAttributes,
+  first: Denial,
+  denials: readonly Denial[],
+): StatusError {
   const causes = denials.map(({ message }) => ({ message }))
   const { details } = forbidden(attributes, '').status
   return new StatusError('unauthorized', {
@@ -95,7 +99,7 @@ function refused(attributes: Attributes, first: Denial, denials: readonly Denial
 }
 
 async function invokeAll(
-  attributes: Attributes,
+  attributes: AdmissionAttributes,
   invocations: readonly Invocation[],
   denials: Denial[],
 ): Promise<void> {
@@ -139,7 +143,7 @@ function idOf({ policy, binding }: BoundPolicy, param: JsonObject | undefined): 
 }
 
 async function meets(
-  attributes: Attributes,
+  attributes: AdmissionAttributes,
   policy: BoundPolicy,
   param: JsonObject | undefined,
 ): Promise<boolean | string> {
@@ -151,7 +155,7 @@ async function meets(
 
 /** Makes one change; returns the problem if it cannot. */
 async function mutate(
-  attributes: Attributes,
+  attributes: AdmissionAttributes,
   { policy, param }: Invocation,
   mutation: Mutation,
 ): Promise<string | undefined> {
@@ -180,7 +184,7 @@ class PolicyFailure extends Error {}
 /** kube-apiserver has no conversions between served versions of built-in kinds: what a policy makes
  *  of an object in another version than the one that was sent, it cannot use. */
 function checkVersion(
-  { session }: Attributes,
+  { session }: AdmissionAttributes,
   { resource, kind, requestKind }: ReviewedObjects,
 ): void {
   if (resource === session.resource || kind.type === undefined) return

@@ -12,7 +12,7 @@ import {
   variablesType,
   variableType,
 } from '../../validation/policy-expressions.ts'
-import { type Kind, typeOfKind } from './kind-types.ts'
+import { type TypedKind, typeOfKind } from './kind-types.ts'
 
 /** A warning about one expression. */
 export interface ExpressionWarning {
@@ -88,8 +88,8 @@ function* warningsIn(
 export function kindsToCheck(
   spec: JsonValue | undefined,
   { resources }: Pick<Registry, 'resources'>,
-): readonly Kind[] {
-  const found = new Map<string, Kind>()
+): readonly TypedKind[] {
+  const found = new Map<string, TypedKind>()
   for (const rule of itemsOf(memberOf(memberOf(spec, 'matchConstraints'), 'resourceRules'))) {
     const texts = (name: string): string[] => textsOf(memberOf(rule, name)).toSorted()
     const [groups, versions] = [texts('apiGroups'), texts('apiVersions')]
@@ -109,7 +109,7 @@ function* namedBy(
   versions: readonly string[],
   names: readonly string[],
   resources: Registry['resources'],
-): Generator<Kind> {
+): Generator<TypedKind> {
   for (const group of groups) {
     for (const version of versions) {
       for (const name of names) {
@@ -124,14 +124,14 @@ function* namedBy(
   }
 }
 
-function sorted(kinds: ReadonlyMap<string, Kind>): readonly Kind[] {
+function sorted(kinds: ReadonlyMap<string, TypedKind>): readonly TypedKind[] {
   const places = [...kinds.values()].map(
     kind => [`${kind.group}\0${kind.version}\0${kind.kind}`, kind] as const,
   )
   return places.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, kind]) => kind)
 }
 
-function titleOf({ group, version, kind }: Kind): string {
+function titleOf({ group, version, kind }: TypedKind): string {
   return `${group}/${version}, Kind=${kind}`
 }
 
@@ -141,7 +141,7 @@ class Scope {
   readonly #names: ReadonlyMap<string, CelType>
   readonly #declared = new Map<string, CelType>()
 
-  constructor(kind: Kind, object: CelType, params: CelType | undefined) {
+  constructor(kind: TypedKind, object: CelType, params: CelType | undefined) {
     this.title = titleOf(kind)
     // Nobody declares authorizer.requestResource here.
     this.#names = new Map([
@@ -185,7 +185,7 @@ function expressionsOf(spec: JsonValue | undefined): readonly CheckedExpression[
 }
 
 /** Undefined if there is none, or its version is none. */
-function paramKindOf(spec: JsonValue | undefined): Kind | undefined {
+function paramKindOf(spec: JsonValue | undefined): TypedKind | undefined {
   const paramKind = memberOf(spec, 'paramKind')
   const parts = textAt(paramKind, 'apiVersion').split('/')
   const kind = textAt(paramKind, 'kind')

@@ -2,7 +2,7 @@
 
 import { goJsonString } from '@watchglass/go'
 import { StatusError } from '@watchglass/kube'
-import type { AdmissionPlugin, Attributes } from '../plugin.ts'
+import type { AdmissionPlugin, AdmissionAttributes } from '../plugin.ts'
 import { nameOf } from '../refusals.ts'
 import { type BoundPolicy, ignoresFailures, isPolicy, policyGroup, visitBound } from './bound.ts'
 import {
@@ -35,7 +35,7 @@ interface Findings {
   readonly annotations: Map<string, Set<string>>
 }
 
-async function checkAll(attributes: Attributes): Promise<void> {
+async function checkAll(attributes: AdmissionAttributes): Promise<void> {
   const findings: Findings = { refusals: [], annotations: new Map() }
   const { refusals, annotations } = findings
   await visitBound(attributes, kind, {
@@ -60,7 +60,10 @@ const codes: Readonly<Record<string, number>> = {
   RequestEntityTooLarge: 413,
 }
 
-function refused(attributes: Attributes, { words, message, reason }: Refusal): StatusError {
+function refused(
+  attributes: AdmissionAttributes,
+  { words, message, reason }: Refusal,
+): StatusError {
   const { group, resource } = attributes.session.kind
   const name = nameOf(attributes)
   const detail = `ValidatingAdmissionPolicy ${words} denied request: ${message}`
@@ -75,7 +78,7 @@ function refused(attributes: Attributes, { words, message, reason }: Refusal): S
 }
 
 function check(
-  attributes: Attributes,
+  attributes: AdmissionAttributes,
   policy: BoundPolicy,
   findings: Findings,
 ): Promise<void> | undefined {
@@ -88,7 +91,7 @@ function check(
 }
 
 async function checkEach(
-  attributes: Attributes,
+  attributes: AdmissionAttributes,
   policy: BoundPolicy,
   findings: Findings,
 ): Promise<void> {
@@ -101,7 +104,7 @@ async function checkEach(
 
 /** Evaluates a policy with one parameter; a promise only where that takes long. */
 function judge(
-  attributes: Attributes,
+  attributes: AdmissionAttributes,
   policy: BoundPolicy,
   input: PolicyInput,
   findings: Findings,
@@ -124,7 +127,7 @@ function judge(
 const annotationMax = 10 * 1024
 
 function act(
-  { session }: Attributes,
+  { session }: AdmissionAttributes,
   policy: BoundPolicy,
   { denials, annotations }: PolicyResult,
   findings: Findings,

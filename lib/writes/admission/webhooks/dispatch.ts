@@ -13,7 +13,7 @@ import { jsonBody } from '../../decode/documents.ts'
 import { DecodeError } from '../../decode/typed-decoder.ts'
 import { numberOf, textOf } from '../../metadata.ts'
 import { applyJsonPatch, PatchFailure } from '../../patches/json-patch.ts'
-import type { Attributes } from '../plugin.ts'
+import type { AdmissionAttributes } from '../plugin.ts'
 import { internalError } from '../../refusals.ts'
 import { reviewedAs, type ReviewedObjects, takeChanged } from '../reviewed-objects.ts'
 import { CallFailure, type HookCaller, statusProblem } from './caller.ts'
@@ -61,7 +61,7 @@ const kept = new WeakMap<ReviewedObjects, Map<string, readonly [Buffer, Buffer]>
 
 /** The body of a review. Validating hooks that want the same form share all but the uid. */
 async function bodyOf(
-  attributes: Attributes,
+  attributes: AdmissionAttributes,
   { uid, apiVersion, resource }: Asked,
 ): Promise<readonly Buffer[]> {
   const reviewed = await reviewedAs(attributes, resource)
@@ -81,7 +81,7 @@ async function bodyOf(
 
 /** Asks one hook. Throws a HookFailure, or the StatusError of a refusal. */
 async function ask(
-  attributes: Attributes,
+  attributes: AdmissionAttributes,
   { hook, resource }: Invocation,
   caller: HookCaller,
 ): Promise<HookAnswer> {
@@ -113,7 +113,7 @@ async function ask(
 }
 
 /** Notes what an answer says, and refuses what it refuses. */
-function take({ session }: Attributes, { name }: Hook, answer: HookAnswer): void {
+function take({ session }: AdmissionAttributes, { name }: Hook, answer: HookAnswer): void {
   for (const [key, text] of answer.annotations) session.annotate(`${name}/${key}`, text)
   session.warn(answer.warnings)
   if (answer.isAllowed) return
@@ -152,7 +152,7 @@ function refuseUnlessIgnored(hook: Hook, error: unknown): void {
 
 /** Asks a validating hook. */
 export async function validateBy(
-  attributes: Attributes,
+  attributes: AdmissionAttributes,
   invocation: Invocation,
   caller: HookCaller,
 ): Promise<void> {
@@ -170,7 +170,7 @@ export async function validateBy(
 
 /** Asks a mutating hook. True if it has changed the object. */
 export async function mutateBy(
-  attributes: Attributes,
+  attributes: AdmissionAttributes,
   invocation: Invocation,
   caller: HookCaller,
 ): Promise<boolean> {
@@ -190,7 +190,7 @@ export async function mutateBy(
 }
 
 async function change(
-  attributes: Attributes,
+  attributes: AdmissionAttributes,
   { hook, resource }: Invocation,
   { patch = Buffer.alloc(0), patchType }: HookAnswer,
 ): Promise<boolean> {

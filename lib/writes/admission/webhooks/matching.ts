@@ -5,7 +5,7 @@ import type { JsonObject } from '@watchglass/go'
 import type { Resource } from '@watchglass/kube'
 import { matchesSelector } from '../../label-match.ts'
 import { labelsOf } from '../pod-parts.ts'
-import type { Attributes } from '../plugin.ts'
+import type { AdmissionAttributes } from '../plugin.ts'
 import { nameOf } from '../refusals.ts'
 import type { Hook, HookRule } from './hooks.ts'
 
@@ -18,7 +18,7 @@ export type Matching = Pick<
 /** The resource as the hook has it in its rules; undefined if it is not about the request. A
  *  promise only where the namespace has to be looked at. */
 export function matchedResource(
-  attributes: Attributes,
+  attributes: AdmissionAttributes,
   hook: Matching,
 ): Promise<Resource | undefined> | Resource | undefined {
   const found = namedResource(attributes, hook)
@@ -27,7 +27,7 @@ export function matchedResource(
   return matchesNamespace(attributes, hook).then(matches => (matches ? found : undefined))
 }
 
-function namedResource(attributes: Attributes, hook: Matching): Resource | undefined {
+function namedResource(attributes: AdmissionAttributes, hook: Matching): Resource | undefined {
   const { session } = attributes
   const { resource, state } = session
   if (hook.rules.some(rule => covers(rule, attributes, resource))) return resource
@@ -40,7 +40,7 @@ function namedResource(attributes: Attributes, hook: Matching): Resource | undef
 
 function covers(
   { groups, versions, resources, operations, scope, names }: HookRule,
-  attributes: Attributes,
+  attributes: AdmissionAttributes,
   resource: Resource,
 ): boolean {
   const { operation, session } = attributes
@@ -62,14 +62,17 @@ function isInScope(scope: string, kind: { readonly isNamespaced: boolean }): boo
 }
 
 /** The old or the new object is selected. */
-function matchesObjects({ object, old }: Attributes, { objectSelector }: Matching): boolean {
+function matchesObjects(
+  { object, old }: AdmissionAttributes,
+  { objectSelector }: Matching,
+): boolean {
   if (isEmpty(objectSelector)) return true
   return [object, old].some(
     one => one !== undefined && matchesSelector(objectSelector, labelsOf(one)),
   )
 }
 
-async function matchesNamespace(attributes: Attributes, hook: Matching): Promise<boolean> {
+async function matchesNamespace(attributes: AdmissionAttributes, hook: Matching): Promise<boolean> {
   const { session, object, old, operation } = attributes
   const { namespaceSelector } = hook
   const isNamespace = session.kind.group === '' && session.kind.resource === 'namespaces'

@@ -6,7 +6,7 @@ import { boundedDocument } from '../../decode/documents.ts'
 import { metaText, numberOf, textOf } from '../../metadata.ts'
 import { userInfo } from '../../operations/reviews.ts'
 import type { WriteKind } from '../../write-kind.ts'
-import type { Attributes } from '../plugin.ts'
+import type { AdmissionAttributes } from '../plugin.ts'
 import type { ReviewedObjects } from '../reviewed-objects.ts'
 
 /** The version of reviews that is sent; undefined if none that is known is wanted. */
@@ -17,7 +17,7 @@ export function reviewVersionOf(wanted: readonly string[]): string | undefined {
 
 /** A review as it is sent. */
 export function reviewOf(
-  attributes: Attributes,
+  attributes: AdmissionAttributes,
   {
     uid,
     apiVersion,

@@ -7,7 +7,7 @@ import { cardinalityMax, declaredBy, sizesIn, typeOfDeclared } from '@watchglass
 import { type FieldError, forbidden, invalid } from '../../field-errors.ts'
 import { tooLarge } from '../../refusals.ts'
 import type { Place } from '../../validation/place.ts'
-import { type CompiledRule, compileRule, type Rule, rulesIn } from './rule.ts'
+import { type CompiledRule, compileRule, type ValidationRule, rulesIn } from './rule.ts'
 
 const ruleCostMax = 10_000_000
 const totalCostMax = 100_000_000
@@ -185,7 +185,7 @@ function addTransitionProblems(
 }
 
 /** A rule as Go's struct. */
-function shownRule(rule: Rule): JsonValue {
+function shownRule(rule: ValidationRule): JsonValue {
   return new Map<string, JsonValue>([
     ['Rule', rule.rule],
     ['Message', rule.message],

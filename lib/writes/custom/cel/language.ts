@@ -12,7 +12,7 @@ import {
   dns1035Label,
   dnsLabel,
   dnsSubdomain,
-  type Format,
+  type TextFormat,
   labelValue,
   maskTrailingDash,
   qualifiedName,
@@ -23,12 +23,12 @@ import { hasFormat } from '../text-formats.ts'
 const minor = 36
 
 const prefixOf =
-  (format: Format): Format =>
+  (format: TextFormat): TextFormat =>
   text =>
     format(maskTrailingDash(text))
 
 const textFormat =
-  (name: string, problem: string): Format =>
+  (name: string, problem: string): TextFormat =>
   text =>
     hasFormat(text, name) ? [] : [problem]
 

@@ -1,11 +1,11 @@
 /** One of the x-kubernetes-validations of a schema, compiled. */
 
 import { isObject } from '@watchglass/base'
-import { type CelType, type Expression, optionalOf } from '@watchglass/cel'
+import { type CelType, type CompiledExpression, optionalOf } from '@watchglass/cel'
 import { ruleLanguage } from './language.ts'
 import { fieldPath } from './field-path.ts'
 
-export interface Rule {
+export interface ValidationRule {
   readonly rule: string
   readonly message: string
   readonly messageExpression: string
@@ -15,13 +15,13 @@ export interface Rule {
 }
 
 /** The rules of a schema. */
-export function rulesIn(schema: unknown): readonly Rule[] {
+export function rulesIn(schema: unknown): readonly ValidationRule[] {
   const list = isObject(schema) ? schema['x-kubernetes-validations'] : undefined
   if (!Array.isArray(list)) return []
   return list.map(ruleFrom)
 }
 
-function ruleFrom(raw: unknown): Rule {
+function ruleFrom(raw: unknown): ValidationRule {
   const given = isObject(raw) ? raw : {}
   const text = (name: string): string => {
     const value = given[name]
@@ -39,19 +39,19 @@ function ruleFrom(raw: unknown): Rule {
 }
 
 export interface CompiledRule {
-  readonly rule: Rule
+  readonly rule: ValidationRule
   /** The problem of the rule. */
   readonly problem: string | undefined
-  readonly program: Expression | undefined
+  readonly program: CompiledExpression | undefined
   readonly messageProblem: string | undefined
-  readonly messageProgram: Expression | undefined
+  readonly messageProgram: CompiledExpression | undefined
   readonly usesOldSelf: boolean
   /** Below the value, as `spec.x`. */
   readonly path: string
 }
 
 /** Compiles the rule of a value of a type. */
-export function compileRule(rule: Rule, self: CelType, schema: unknown): CompiledRule {
+export function compileRule(rule: ValidationRule, self: CelType, schema: unknown): CompiledRule {
   const nothing: CompiledRule = {
     rule,
     problem: undefined,

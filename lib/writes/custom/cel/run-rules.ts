@@ -9,9 +9,9 @@ import {
   isEmbedded,
   none,
   Optional,
-  type Outcome,
+  type EvaluationOutcome,
   runWorkMax,
-  type Shape,
+  type DataShape,
   shapeOf,
   typeOfDeclared,
   type Value,
@@ -20,7 +20,7 @@ import {
 import { duplicate, type FieldError, forbidden, invalid, required } from '../../field-errors.ts'
 import { errorsMaxLength, tooLarge } from '../../refusals.ts'
 import type { Correlated } from '../schema-check.ts'
-import { type CompiledRule, compileRule, type Rule, rulesIn } from './rule.ts'
+import { type CompiledRule, compileRule, type ValidationRule, rulesIn } from './rule.ts'
 
 const callCostMax = 1_000_000
 const objectCostMax = 10_000_000
@@ -45,7 +45,7 @@ export class RuleNode {
   readonly properties: ReadonlyMap<string, RuleNode>
   readonly allOf: readonly RuleNode[]
   #compiled: readonly CompiledRule[] | undefined
-  #shape: Shape | undefined
+  #shape: DataShape | undefined
 
   private constructor(schema: unknown, rulesOf: unknown, isRoot: boolean, inner: Inner) {
     this.#schema = schema
@@ -84,7 +84,7 @@ export class RuleNode {
     return this.#compiled
   }
 
-  get shape(): Shape {
+  get shape(): DataShape {
     this.#shape ??= shapeOf(this.#schema, this.#isRoot)
     return this.#shape
   }
@@ -308,7 +308,7 @@ export class RuleRun {
   }
 
   /** An error of the rule itself. Returns false where no more rules may run. */
-  #failed(node: RuleNode, rule: Rule, problem: string, path: string): boolean {
+  #failed(node: RuleNode, rule: ValidationRule, problem: string, path: string): boolean {
     const shown = rule.message === '' ? rule.rule.trim() : rule.message.trim()
     if (problem.startsWith('no such overload')) {
       this.#push(
@@ -331,7 +331,7 @@ export class RuleRun {
   }
 
   /** Takes what a run has cost; returns false where that is more than is left. */
-  #mayTake({ cost, work }: Outcome): boolean {
+  #mayTake({ cost, work }: EvaluationOutcome): boolean {
     const taken = work + runWork
     if (cost > this.#budget || taken > this.#workLeft) return false
     this.#budget -= cost
@@ -373,7 +373,7 @@ interface Given {
 }
 
 /** A value that does not fit its schema is an error of every rule that names it. */
-function read(json: JsonValue, shape: Shape): Value | CelError {
+function read(json: JsonValue, shape: DataShape): Value | CelError {
   try {
     return valueOf(json, shape)
   } catch (error) {
@@ -390,8 +390,8 @@ function optional(value: Value | CelError | undefined): Value | CelError {
 function evaluate(
   self: Value | CelError,
   oldSelf: Value | CelError | undefined,
-  run: (inputs: readonly (Value | undefined)[]) => Outcome,
-): Outcome {
+  run: (inputs: readonly (Value | undefined)[]) => EvaluationOutcome,
+): EvaluationOutcome {
   if (self instanceof CelError) return { error: self.message, cost: 1, work: 1 }
   if (oldSelf instanceof CelError) return { error: oldSelf.message, cost: 1, work: 1 }
   return run([self, oldSelf])
@@ -402,7 +402,7 @@ function joined(path: string, inner: string): string {
 }
 
 function errorOf(
-  rule: Rule,
+  rule: ValidationRule,
   given: {
     readonly path: string
     readonly node: RuleNode

@@ -10,7 +10,7 @@ import {
   textFromTree,
 } from '@watchglass/go'
 
-export interface Condition {
+export interface DefinitionCondition {
   readonly type: string
   readonly status: 'True' | 'False'
   readonly reason: string
@@ -24,7 +24,11 @@ export interface TakenNames {
 }
 
 /** The status with a condition set: its time changes with its status. */
-export function withCondition(status: JsonObject, condition: Condition, now: string): JsonObject {
+export function withCondition(
+  status: JsonObject,
+  condition: DefinitionCondition,
+  now: string,
+): JsonObject {
   const known = itemsOf(status.get('conditions'))
   const old = known.find(item => memberOf(item, 'type') === condition.type)
   const isSame = memberOf(old, 'status') === condition.status
@@ -97,7 +101,7 @@ export function withNames(definition: JsonObject, taken: TakenNames, now: string
   const known = definition.get('status')
   const status: JsonObject = new Map(known instanceof Map ? known : [])
   status.set('acceptedNames', names)
-  const namesAccepted: Condition = {
+  const namesAccepted: DefinitionCondition = {
     type: 'NamesAccepted',
     status: problem === undefined ? 'True' : 'False',
     reason: problem?.reason ?? 'NoConflicts',

@@ -17,7 +17,7 @@ import { Place } from '../../validation/place.ts'
 import { RuleNode, RuleRun } from '../cel/run-rules.ts'
 import { correlate } from '../correlate.ts'
 import { checkEmbedded, coerceEmbedded, NoMetadata } from '../embedded-resources.ts'
-import { type OpenApiSchema, openApiSchema } from '../open-api-schema.ts'
+import { type ValidationSchema, openApiSchema } from '../open-api-schema.ts'
 import { schemaErrors } from '../schema-check.ts'
 
 const embeddedKey = 'x-kubernetes-embedded-resource'
@@ -30,7 +30,7 @@ interface Level {
   /** As JSON.parse gives it. */
   readonly raw: unknown
   readonly structural: StructuralNode
-  readonly openApi: OpenApiSchema
+  readonly openApi: ValidationSchema
   readonly rules: RuleNode | undefined
   /** The schema of the resource that it lies in. */
   readonly resource: unknown

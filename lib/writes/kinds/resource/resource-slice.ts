@@ -18,7 +18,7 @@ import {
 } from '../../validation/formats.ts'
 import { internalValue } from '../../validation/internal-types.ts'
 import { checkImmutable, isSame } from '../../validation/object-meta.ts'
-import type { Place, Rule } from '../../validation/place.ts'
+import type { Place, PlaceRule } from '../../validation/place.ts'
 import { checkNodeSelector } from '../../validation/pods/scheduling.ts'
 import { checkDriverName } from '../../validation/pods/volumes.ts'
 import { type BuiltInKind, kind } from '../kind.ts'
@@ -278,7 +278,7 @@ function checkTaint(taint: Place): void {
 
 /** Names of attributes and capacities are said to be wrong at the map, their values at their
  *  key, of which a long one is shown in part. */
-function checkNamed(map: Place, check: Rule): void {
+function checkNamed(map: Place, check: PlaceRule): void {
   for (const [key, value] of map.entries) {
     checkMemberName(map, key)
     check(value.as(`${map.path}[${shortened(key, 96)}]`))

@@ -4,7 +4,7 @@
  *  what they do not touch. */
 
 import type { FieldType } from '../types/field-type.ts'
-import { type Path, type PathElement, compareElements } from './path-element.ts'
+import { type ElementPath, type PathElement, compareElements } from './path-element.ts'
 
 interface Child {
   readonly element: PathElement
@@ -25,12 +25,12 @@ export class FieldSet {
     this.#children = children
   }
 
-  static of(...paths: readonly Path[]): FieldSet {
+  static of(...paths: readonly ElementPath[]): FieldSet {
     return FieldSet.ofAll(paths)
   }
 
   /** A set of paths that may be too many for arguments. */
-  static ofAll(paths: readonly Path[]): FieldSet {
+  static ofAll(paths: readonly ElementPath[]): FieldSet {
     const set = new FieldSet()
     for (const path of paths) set.insert(path)
     return set
@@ -38,14 +38,14 @@ export class FieldSet {
 
   /** Adds a path, from one of its elements on, and not the paths above it. The empty path is the
    *  object itself, which nobody owns. */
-  insert(path: Path): void {
+  insert(path: ElementPath): void {
     const element = path.at(-1)
     if (element !== undefined) this.#setAbove(path).#members.set(element.id, element)
   }
 
   /** The node above a path's last element. From one path to the next, only what differs is looked
    *  up: an object has many fields at the bottom of a long path. */
-  #setAbove(path: Path): FieldSet {
+  #setAbove(path: ElementPath): FieldSet {
     const { elements, sets } = (this.#way ??= { elements: [], sets: [] })
     const depth = path.length - 1
     let same = 0
@@ -78,7 +78,7 @@ export class FieldSet {
     return this.#members.size === 0 && this.#children.size === 0
   }
 
-  has(path: Path): boolean {
+  has(path: ElementPath): boolean {
     const [first, ...rest] = path
     if (first === undefined) return false
     return rest.length === 0 ? this.hasMember(first) : this.below(first)?.has(rest) === true
@@ -109,14 +109,14 @@ export class FieldSet {
   }
 
   /** All paths, those of a node before those below it. */
-  paths(): Path[] {
-    const found: Path[] = []
+  paths(): ElementPath[] {
+    const found: ElementPath[] = []
     this.visit(path => found.push([...path]))
     return found
   }
 
   /** Gives all paths in that order. The path is the visitor's until it returns. */
-  visit(take: (path: Path) => void, above: PathElement[] = []): void {
+  visit(take: (path: ElementPath) => void, above: PathElement[] = []): void {
     for (const member of this.members()) {
       above.push(member)
       take(above)

@@ -41,7 +41,7 @@ interface IndexElement {
 
 export type KeyField = readonly [name: string, value: JsonValue]
 
-export type Path = readonly PathElement[]
+export type ElementPath = readonly PathElement[]
 
 export function memberElement(name: string): PathElement {
   return { kind: 'member', id: `f:${name}`, name }
@@ -106,7 +106,7 @@ export function elementText(element: PathElement): string {
   }
 }
 
-export function pathText(path: Path): string {
+export function pathText(path: ElementPath): string {
   return path.map(elementText).join('')
 }
 

@@ -6,8 +6,8 @@ import { type PathElement, memberElement } from '../sets/path-element.ts'
 import { areEqual } from '../sets/values.ts'
 import {
   type FieldType,
-  type ListType,
-  type MapType,
+  type FieldListType,
+  type FieldMapType,
   deduced,
   formOf,
   itemElement,
@@ -16,7 +16,7 @@ import {
 } from '../types/field-type.ts'
 
 /** No field is in two of the sets. */
-export interface Comparison {
+export interface FieldComparison {
   readonly removed: FieldSet
   readonly modified: FieldSet
   readonly added: FieldSet
@@ -25,7 +25,11 @@ export interface Comparison {
 type Side = JsonValue | undefined
 
 /** Both values have been checked against the type. */
-export function compareFields(type: FieldType, before: JsonValue, after: JsonValue): Comparison {
+export function compareFields(
+  type: FieldType,
+  before: JsonValue,
+  after: JsonValue,
+): FieldComparison {
   const comparison = {
     removed: new FieldSet(),
     modified: new FieldSet(),
@@ -37,9 +41,9 @@ export function compareFields(type: FieldType, before: JsonValue, after: JsonVal
 
 /** The rest of a comparison when some fields do not count. */
 export function mapComparison(
-  { removed, modified, added }: Comparison,
+  { removed, modified, added }: FieldComparison,
   change: (set: FieldSet) => FieldSet,
-): Comparison {
+): FieldComparison {
   return { removed: change(removed), modified: change(modified), added: change(added) }
 }
 
@@ -49,11 +53,11 @@ function sameForm(a: FieldType, b: FieldType): boolean {
 }
 
 class Comparer {
-  readonly #comparison: Comparison
+  readonly #comparison: FieldComparison
   /** Path of the values that are compared. */
   readonly #path: PathElement[] = []
 
-  constructor(comparison: Comparison) {
+  constructor(comparison: FieldComparison) {
     this.#comparison = comparison
   }
 
@@ -81,13 +85,13 @@ class Comparer {
       case 'map': {
         const isEmpty = sizeOfMap(before) === 0 && sizeOfMap(after) === 0
         if (type.map?.isAtomic === true || isEmpty) return this.#whole(before, after)
-        this.#members(type.map as MapType, before, after)
+        this.#members(type.map as FieldMapType, before, after)
         return false
       }
       case 'list': {
         const isEmpty = sizeOfList(before) === 0 && sizeOfList(after) === 0
         if (type.list?.isAtomic === true || isEmpty) return this.#whole(before, after)
-        this.#items(type.list as ListType, before, after)
+        this.#items(type.list as FieldListType, before, after)
         return false
       }
       case 'scalar':
@@ -105,7 +109,7 @@ class Comparer {
     return true
   }
 
-  #members(map: MapType, before: Side, after: Side): void {
+  #members(map: FieldMapType, before: Side, after: Side): void {
     const left = before instanceof Map ? before : new Map<string, JsonValue>()
     const right = after instanceof Map ? after : new Map<string, JsonValue>()
     for (const name of new Set([...left.keys(), ...right.keys()])) {
@@ -116,7 +120,7 @@ class Comparer {
     }
   }
 
-  #items(list: ListType, before: Side, after: Side): void {
+  #items(list: FieldListType, before: Side, after: Side): void {
     const left = groupItems(list, before)
     const right = groupItems(list, after)
     for (const [id, group] of new Map([...right, ...left])) {
@@ -127,7 +131,7 @@ class Comparer {
   }
 
   /** Items with the same keys, of which there should be one: several are compared as a whole. */
-  #group(list: ListType, before: JsonValue[], after: JsonValue[]): void {
+  #group(list: FieldListType, before: JsonValue[], after: JsonValue[]): void {
     const [left] = before
     const [right] = after
     const { removed, modified, added } = this.#comparison
@@ -150,7 +154,7 @@ interface ItemGroup {
   readonly items: JsonValue[]
 }
 
-function groupItems(list: ListType, side: Side): Map<string, ItemGroup> {
+function groupItems(list: FieldListType, side: Side): Map<string, ItemGroup> {
   const groups = new Map<string, ItemGroup>()
   for (const item of Array.isArray(side) ? side : []) {
     const element = itemElement(list, item) as PathElement

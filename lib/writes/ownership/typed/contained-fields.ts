@@ -5,8 +5,8 @@ import { FieldSet } from '../sets/field-set.ts'
 import { type PathElement, memberElement } from '../sets/path-element.ts'
 import {
   type FieldType,
-  type ListType,
-  type MapType,
+  type FieldListType,
+  type FieldMapType,
   deduced,
   formOf,
   itemElement,
@@ -36,11 +36,11 @@ class Collector {
     switch (formOf(narrowed)) {
       case 'map':
         if (map?.isAtomic === true) this.#fields.insert(this.#path)
-        else if (value instanceof Map) this.#members(map as MapType, value)
+        else if (value instanceof Map) this.#members(map as FieldMapType, value)
         break
       case 'list':
         if (list?.isAtomic === true) this.#fields.insert(this.#path)
-        else if (Array.isArray(value)) this.#items(list as ListType, value)
+        else if (Array.isArray(value)) this.#items(list as FieldListType, value)
         break
       case 'scalar':
         this.#fields.insert(this.#path)
@@ -49,7 +49,7 @@ class Collector {
     }
   }
 
-  #members(map: MapType, object: JsonObject): void {
+  #members(map: FieldMapType, object: JsonObject): void {
     for (const [name, value] of object) {
       this.#path.push(memberElement(name))
       this.add(memberType(map, name) ?? deduced, value)
@@ -60,7 +60,7 @@ class Collector {
   }
 
   /** Items with the same keys are one field, and nothing is known of what is in them. */
-  #items(list: ListType, items: readonly JsonValue[]): void {
+  #items(list: FieldListType, items: readonly JsonValue[]): void {
     const elements: PathElement[] = []
     const seen = new Set<string>()
     const repeated = new Set<string>()

@@ -6,8 +6,8 @@ import type { JsonObject, JsonValue } from '@watchglass/go'
 import type { PathElement } from '../sets/path-element.ts'
 import {
   type FieldType,
-  type ListType,
-  type MapType,
+  type FieldListType,
+  type FieldMapType,
   deduced,
   formOf,
   itemElement,
@@ -28,12 +28,12 @@ function inForm(type: FieldType, live: Side, applied: Side): Side {
     case 'map': {
       const isEmpty = membersOf(live).size === 0 && membersOf(applied).size === 0
       if (type.map?.isAtomic === true || isEmpty) return applied === undefined ? live : applied
-      return mergeMembers(type.map as MapType, membersOf(live), membersOf(applied))
+      return mergeMembers(type.map as FieldMapType, membersOf(live), membersOf(applied))
     }
     case 'list': {
       const isEmpty = itemsOf(live).length === 0 && itemsOf(applied).length === 0
       if (type.list?.isAtomic === true || isEmpty) return applied === undefined ? live : applied
-      return mergeItems(type.list as ListType, itemsOf(live), itemsOf(applied))
+      return mergeItems(type.list as FieldListType, itemsOf(live), itemsOf(applied))
     }
     case 'scalar':
       return applied === undefined ? live : applied
@@ -42,7 +42,7 @@ function inForm(type: FieldType, live: Side, applied: Side): Side {
   }
 }
 
-function mergeMembers(map: MapType, live: JsonObject, applied: JsonObject): Side {
+function mergeMembers(map: FieldMapType, live: JsonObject, applied: JsonObject): Side {
   const merged: JsonObject = new Map()
   for (const name of new Set([...live.keys(), ...applied.keys()])) {
     const inner = memberType(map, name) ?? deduced
@@ -53,7 +53,7 @@ function mergeMembers(map: MapType, live: JsonObject, applied: JsonObject): Side
 }
 
 function mergeItems(
-  list: ListType,
+  list: FieldListType,
   live: readonly JsonValue[],
   applied: readonly JsonValue[],
 ): Side {
@@ -70,7 +70,7 @@ interface Items {
 /** One merge of two lists. Shared items keep the order of the applied list; items of the live
  *  list alone stay before the shared item that followed them. */
 class ListMerge {
-  readonly #list: ListType
+  readonly #list: FieldListType
   readonly #liveItems: readonly JsonValue[]
   readonly #live: Items
   readonly #applied: Items
@@ -80,7 +80,7 @@ class ListMerge {
   #nextShared: string | undefined
 
   constructor(
-    list: ListType,
+    list: FieldListType,
     liveItems: readonly JsonValue[],
     { live, applied }: { readonly live: Items; readonly applied: Items },
   ) {
@@ -144,7 +144,7 @@ class ListMerge {
   }
 }
 
-function indexItems(list: ListType, items: readonly JsonValue[]): Items {
+function indexItems(list: FieldListType, items: readonly JsonValue[]): Items {
   const elements: PathElement[] = []
   const byId = new Map<string, JsonValue>()
   for (const item of items) {

@@ -4,16 +4,16 @@ import { goQuote, type JsonValue } from '@watchglass/go'
 import { goTypeText, goValueText, nullNumber } from '../../go-value-text.ts'
 import { errorsMaxLength } from '../../refusals.ts'
 import { sortedMembers } from '../../sorted-members.ts'
-import { type Path, pathText } from '../sets/path-element.ts'
+import { type ElementPath, pathText } from '../sets/path-element.ts'
 import { type ScalarType, allowsScalar } from '../types/field-type.ts'
 
 /** The problems of one value. Their texts are a product, as each names its whole path: what is too
  *  much is not made, and the value has problems all the same. */
-export class Problems {
+export class TypingProblems {
   readonly #lines: string[] = []
   #length = 0
 
-  add(path: Path, message: string): void {
+  add(path: ElementPath, message: string): void {
     if (this.isTooLong) return
     const line = path.length === 0 ? message : `${pathText(path)}: ${message}`
     this.#length += line.length
@@ -44,7 +44,7 @@ export class TypeProblems extends Error {
   /** The message does not tell the problems. */
   readonly isTooLong: boolean
 
-  constructor({ text }: Problems) {
+  constructor({ text }: TypingProblems) {
     super(text ?? 'the problems of the object are too long')
     this.isTooLong = text === undefined
   }

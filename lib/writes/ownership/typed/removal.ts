@@ -5,8 +5,8 @@ import type { FieldSet } from '../sets/field-set.ts'
 import { memberElement } from '../sets/path-element.ts'
 import {
   type FieldType,
-  type ListType,
-  type MapType,
+  type FieldListType,
+  type FieldMapType,
   deduced,
   formOf,
   itemElement,
@@ -22,10 +22,10 @@ export function withoutFields(type: FieldType, value: JsonValue, removed: FieldS
   switch (formOf(narrowed)) {
     case 'map':
       if (!(value instanceof Map) || value.size === 0 || map?.isAtomic === true) return null
-      return withoutMembers(map as MapType, value, removed)
+      return withoutMembers(map as FieldMapType, value, removed)
     case 'list':
       if (!Array.isArray(value) || value.length === 0 || list?.isAtomic === true) return null
-      return withoutItems(list as ListType, value, removed)
+      return withoutItems(list as FieldListType, value, removed)
     case 'scalar':
       return value
     case undefined:
@@ -33,7 +33,7 @@ export function withoutFields(type: FieldType, value: JsonValue, removed: FieldS
   }
 }
 
-function withoutMembers(map: MapType, object: JsonObject, removed: FieldSet): JsonValue {
+function withoutMembers(map: FieldMapType, object: JsonObject, removed: FieldSet): JsonValue {
   const left: JsonObject = new Map()
   for (const [name, value] of object) {
     const element = memberElement(name)
@@ -46,7 +46,11 @@ function withoutMembers(map: MapType, object: JsonObject, removed: FieldSet): Js
   return left.size > 0 ? left : null
 }
 
-function withoutItems(list: ListType, items: readonly JsonValue[], removed: FieldSet): JsonValue {
+function withoutItems(
+  list: FieldListType,
+  items: readonly JsonValue[],
+  removed: FieldSet,
+): JsonValue {
   const left: JsonValue[] = []
   for (const item of items) {
     const element = itemElement(list, item)

@@ -3,12 +3,12 @@
  *  owner of the whole stays so until somebody changes a part.) */
 
 import { FieldSet } from '../sets/field-set.ts'
-import type { Path, PathElement } from '../sets/path-element.ts'
-import { type FieldType, type MapType, formOf, memberType } from '../types/field-type.ts'
+import type { ElementPath, PathElement } from '../sets/path-element.ts'
+import { type FieldType, type FieldMapType, formOf, memberType } from '../types/field-type.ts'
 
 /** The set as it is under the type; the same set if nothing changed. */
 export function underType(set: FieldSet, type: FieldType): FieldSet {
-  const merged: Path[] = []
+  const merged: ElementPath[] = []
   visit({ type, set, path: [], isWhole: false }, merged)
   if (merged.length === 0) return set
   const changed = FieldSet.ofAll(merged)
@@ -19,15 +19,15 @@ interface Visit {
   readonly type: FieldType
   /** Fields of the set below the path. */
   readonly set: FieldSet | undefined
-  readonly path: Path
+  readonly path: ElementPath
   /** The path is in the set, and nothing below it is. */
   readonly isWhole: boolean
 }
 
-function visit({ type, set, path, isWhole }: Visit, merged: Path[]): void {
+function visit({ type, set, path, isWhole }: Visit, merged: ElementPath[]): void {
   switch (formOf(type)) {
     case 'map': {
-      const map = type.map as MapType
+      const map = type.map as FieldMapType
       if (map.element?.isDeduced === true && map.fields === undefined) return
       if (!isWhole && map.isAtomic) {
         if (set?.isEmpty === false) merged.push(path)
@@ -49,8 +49,8 @@ function visit({ type, set, path, isWhole }: Visit, merged: Path[]): void {
 
 function visitBelow(
   set: FieldSet | undefined,
-  path: Path,
-  merged: Path[],
+  path: ElementPath,
+  merged: ElementPath[],
   typeOf: (element: PathElement) => FieldType | undefined,
 ): void {
   if (set === undefined) return

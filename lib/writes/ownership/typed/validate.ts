@@ -5,14 +5,14 @@ import type { JsonObject, JsonValue } from '@watchglass/go'
 import { type PathElement, elementText, memberElement } from '../sets/path-element.ts'
 import {
   type FieldType,
-  type ListType,
-  type MapType,
+  type FieldListType,
+  type FieldMapType,
   formOf,
   itemElement,
   memberType,
   typeFor,
 } from '../types/field-type.ts'
-import { Problems, TypeProblems, scalarProblem, shapeProblem } from './problems.ts'
+import { TypingProblems, TypeProblems, scalarProblem, shapeProblem } from './problems.ts'
 
 /** Throws `TypeProblems` if the value does not fit. Objects that are stored may have items with
  *  equal keys; what is applied may not. */
@@ -27,7 +27,7 @@ export function checkType(
 }
 
 class Checker {
-  readonly problems: Problems = new Problems()
+  readonly problems: TypingProblems = new TypingProblems()
   readonly #allowsDuplicates: boolean
   /** Path of the checker. */
   readonly #path: PathElement[] = []
@@ -42,7 +42,7 @@ class Checker {
     const { map, scalar, list } = narrowed
     switch (formOf(narrowed)) {
       case 'map':
-        if (value instanceof Map) this.#members(map as MapType, value)
+        if (value instanceof Map) this.#members(map as FieldMapType, value)
         else if (value !== null) this.#add(shapeProblem('map', value))
         break
       case 'scalar': {
@@ -51,7 +51,7 @@ class Checker {
         break
       }
       case 'list':
-        if (Array.isArray(value)) this.#items(list as ListType, value)
+        if (Array.isArray(value)) this.#items(list as FieldListType, value)
         else if (value !== null) this.#add(shapeProblem('list', value))
         break
       case undefined:
@@ -60,7 +60,7 @@ class Checker {
   }
 
   /** The first member that is not declared is the last one that is looked at. */
-  #members(map: MapType, object: JsonObject): void {
+  #members(map: FieldMapType, object: JsonObject): void {
     for (const [name, value] of object) {
       const inner = memberType(map, name)
       this.#path.push(memberElement(name))
@@ -71,7 +71,7 @@ class Checker {
     }
   }
 
-  #items(list: ListType, items: readonly JsonValue[]): void {
+  #items(list: FieldListType, items: readonly JsonValue[]): void {
     const seen = new Set<string>()
     for (const [i, item] of items.entries()) {
       const element = list.isAtomic

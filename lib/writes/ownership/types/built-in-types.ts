@@ -5,8 +5,8 @@ import type { Field, MessageType } from '@watchglass/codec'
 import { JsonNumber, type JsonValue } from '@watchglass/go'
 import {
   type FieldType,
-  type ListType,
-  type MapType,
+  type FieldListType,
+  type FieldMapType,
   type MemberType,
   type ScalarType,
   deduced,
@@ -26,7 +26,7 @@ export function builtInType(message: MessageType): FieldType {
 
 const known = new WeakMap<MessageType, FieldType>()
 
-class MessageMap implements MapType {
+class MessageMap implements FieldMapType {
   readonly isAtomic: boolean
   readonly #message: MessageType
   #fields: ReadonlyMap<string, MemberType> | undefined
@@ -105,7 +105,7 @@ function fieldType(message: MessageType, field: Field): FieldType {
   }
 }
 
-function listType(field: Field, element: FieldType): ListType {
+function listType(field: Field, element: FieldType): FieldListType {
   const { listType: type, listKeys, patchStrategy, patchKey } = field.merging
   if (type === 'map') return { isAtomic: false, keys: listKeys ?? [], element }
   if (type === 'set') return { isAtomic: false, keys: [], element }

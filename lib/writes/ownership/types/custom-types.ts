@@ -6,7 +6,7 @@ import { isObject } from '@watchglass/base'
 import { JsonNumber, type JsonValue } from '@watchglass/go'
 import {
   type FieldType,
-  type ListType,
+  type FieldListType,
   type MemberType,
   deduced,
   untypedAtomic,
@@ -117,7 +117,7 @@ function elementType(
   return additional === true ? deduced : undefined
 }
 
-function listType(schema: Record<string, unknown>, scope: Scope): ListType {
+function listType(schema: Record<string, unknown>, scope: Scope): FieldListType {
   const items = schema['items']
   const element = isObject(items) ? typeOf(items, scope) : untypedAtomic
   const keys = schema['x-kubernetes-list-map-keys']

@@ -10,13 +10,13 @@ export type ScalarType = 'string' | 'numeric' | 'boolean' | 'untyped'
 
 export interface FieldType {
   readonly scalar?: ScalarType | undefined
-  readonly list?: ListType | undefined
-  readonly map?: MapType | undefined
+  readonly list?: FieldListType | undefined
+  readonly map?: FieldMapType | undefined
   /** Nothing is declared: any value is accepted, and objects are owned member by member. */
   readonly isDeduced?: boolean | undefined
 }
 
-export interface ListType {
+export interface FieldListType {
   /** Owned as one value. */
   readonly isAtomic: boolean
   /** Members that tell items apart; none for a set. */
@@ -24,7 +24,7 @@ export interface ListType {
   readonly element: FieldType
 }
 
-export interface MapType {
+export interface FieldMapType {
   readonly isAtomic: boolean
   /** The declared members; undefined if there are none. */
   readonly fields: ReadonlyMap<string, MemberType> | undefined
@@ -70,17 +70,17 @@ export function formOf(type: FieldType): 'map' | 'scalar' | 'list' | undefined {
 }
 
 /** The type of an object's member; undefined if it is not declared and others are not allowed. */
-export function memberType(map: MapType, name: string): FieldType | undefined {
+export function memberType(map: FieldMapType, name: string): FieldType | undefined {
   return map.fields?.get(name)?.type ?? map.element
 }
 
 /** The element that stands for an item of a set or a list with keys; the message if it has none. */
-export function itemElement(list: ListType, item: JsonValue): PathElement | string {
+export function itemElement(list: FieldListType, item: JsonValue): PathElement | string {
   if (list.isAtomic) return 'invalid indexing of non-associative list'
   return list.keys.length > 0 ? keyedElement(list, item) : setElement(item)
 }
 
-function keyedElement(list: ListType, item: JsonValue): PathElement | string {
+function keyedElement(list: FieldListType, item: JsonValue): PathElement | string {
   if (item === null) return 'associative list with keys may not have a null element'
   if (!(item instanceof Map)) return 'associative list with keys may not have non-map elements'
   const fields: KeyField[] = []
@@ -95,7 +95,7 @@ function keyedElement(list: ListType, item: JsonValue): PathElement | string {
   return keysElement(fields)
 }
 
-function defaultOfKey(list: ListType, item: JsonObject, key: string): JsonValue | undefined {
+function defaultOfKey(list: FieldListType, item: JsonObject, key: string): JsonValue | undefined {
   // A member that is null is there: it is the key's value.
   if (item.has(key)) return null
   return list.element.map?.fields?.get(key)?.defaultValue

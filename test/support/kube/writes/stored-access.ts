@@ -10,7 +10,7 @@ import {
 } from '../../../../lib/writes/rbac/policy.ts'
 import {
   authorize,
-  type Decision,
+  type RbacDecision,
   type HeldRules,
   type Policy,
   referredRules,
@@ -79,7 +79,7 @@ export class StoredAccess implements WriteAccess {
     this.#policy = new StoredPolicy(entries)
   }
 
-  authorize(user: Identity, attributes: Parameters<WriteAccess['authorize']>[1]): Decision {
+  authorize(user: Identity, attributes: Parameters<WriteAccess['authorize']>[1]): RbacDecision {
     return authorize(this.#policy, user, attributes)
   }
 

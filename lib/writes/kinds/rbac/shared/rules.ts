@@ -7,12 +7,12 @@ import {
   checkObjectMetaUpdate,
   isSame,
 } from '../../../validation/object-meta.ts'
-import type { Place, Rule } from '../../../validation/place.ts'
+import type { Place, PlaceRule } from '../../../validation/place.ts'
 import type { KindRules } from '../../kind.ts'
 
 /** The metadata of a change comes last. */
-export function rulesOf(check: Rule, isNamespaced: boolean): KindRules {
-  const create: Rule = object => {
+export function rulesOf(check: PlaceRule, isNamespaced: boolean): KindRules {
+  const create: PlaceRule = object => {
     checkObjectMeta(object.in('metadata'), { isNamespaced, name: pathSegment })
     checkFinalizerDomains(object.in('metadata'))
     check(object)

@@ -3,7 +3,7 @@
 import type { JsonValue } from '@watchglass/go'
 import { dnsLabel, dnsSubdomain, labelValue, qualifiedName } from '../../../validation/formats.ts'
 import { isSame } from '../../../validation/object-meta.ts'
-import type { Place, Rule } from '../../../validation/place.ts'
+import type { Place, PlaceRule } from '../../../validation/place.ts'
 import {
   checkNames,
   checkOpaque,
@@ -34,7 +34,7 @@ export function checkDevices(devices: Place): void {
 }
 
 /** The lists of claims and classes have at most 32 items. */
-export function checkList(list: Place, check: Rule): void {
+export function checkList(list: Place, check: PlaceRule): void {
   if (list.size > 32) list.tooMany(32)
   else for (const item of list.items) check(item)
 }

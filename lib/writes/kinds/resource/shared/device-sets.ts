@@ -6,7 +6,7 @@ import {
   dnsSubdomain,
   qualifiedName,
 } from '../../../validation/formats.ts'
-import type { Place, Rule } from '../../../validation/place.ts'
+import type { Place, PlaceRule } from '../../../validation/place.ts'
 import { checkDriverName } from '../../../validation/pods/volumes.ts'
 
 export function checkPoolName(name: Place): void {
@@ -70,7 +70,7 @@ export function checkMemberName(map: Place, key: string): void {
 interface SetRules {
   /** The member by which items are told apart. */
   readonly key: string
-  readonly check: Rule
+  readonly check: PlaceRule
 }
 
 export function checkSet(set: Place, max: number, { key, check }: SetRules): void {
