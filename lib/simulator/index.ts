@@ -2,7 +2,7 @@
 
 export type { ClusterAccessOptions } from './access/cluster-access.ts'
 export { StaticTokens } from './access/token-file.ts'
-export type { Simulation } from './actors/actors.ts'
+export type { Simulation } from './simulation/simulated-controllers.ts'
 export type { Authority } from './authority/authority.ts'
 export { FaultControl, type FaultsOptions } from './faults/fault-control.ts'
 export { Faults, type SharedFaults } from './faults/faults.ts'

@@ -4,14 +4,13 @@ import { randomInt, randomUUID } from 'node:crypto'
 import { type Clock, type Key, keyFromText, type Logger, minKey } from '@watchglass/base'
 import { EndingClock } from './ending-clock.ts'
 import type { Client } from '@watchglass/etcd'
-import type { Simulation } from './actors/actors.ts'
-import type { ActorFaults } from './actors/troubles.ts'
-import { LedActors, type LedActorsOptions } from './actors/led-actors.ts'
+import type { Simulation } from './simulation/simulated-controllers.ts'
+import { LedControllers, type LedControllersOptions } from './simulation/led-controllers.ts'
 import {
   Controllers,
   type ControllersOptions,
   type FollowedKeyspaces,
-} from './controllers/controllers.ts'
+} from './housekeeping/controllers.ts'
 import type {
   AnswerWrite,
   Follower,
@@ -38,8 +37,8 @@ import { createWriteAnswers, type WriteAnswerOptions } from './api/write.ts'
 import { keyPairProblem } from '@watchglass/go'
 import type { Conversions } from '@watchglass/kube'
 import type { Keyspace, KeyValue } from '@watchglass/store'
-import { ApiCluster, type ApiClusterOptions } from './controllers/api-cluster.ts'
-import { NamespaceBasics } from './controllers/namespace-basics.ts'
+import { ApiClient, type ApiClientOptions } from './runtime/api-client.ts'
+import { NamespaceBasics } from './housekeeping/namespace-basics.ts'
 import { FreshCluster } from './fresh/fresh-cluster.ts'
 import { type OnAsked, timedStore } from './timed-store.ts'
 import { serverChecks } from './server-checks.ts'
@@ -106,7 +105,7 @@ export interface WriteSideParts {
   /** Watches of a keyspace that wait for something may go on. */
   readonly resumeHeld: (keyspace: Key) => void
   /** Faults on purpose that are switched on now, as those who simulate meet them. */
-  readonly faults?: (() => ActorFaults | undefined) | undefined
+  readonly faults?: LedControllersOptions['faults']
   /** Undefined where the time that etcd takes is not counted. */
   readonly onAsked?: OnAsked | undefined
 }
@@ -131,11 +130,11 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
   }
   const writes = createWriteServices(forWrites, clock)
   const state = (): LiveRegistry['state'] => registry.state
-  const clusterOf = clustersOver({ state, writes, signal: abort.signal })
-  const cluster = clusterOf('kube-controller-manager')
+  const clientOf = clientsOver({ state, writes, signal: abort.signal })
+  const cluster = clientOf('kube-controller-manager')
   const { simulation, basics } = options
   const ending = new EndingClock(clock)
-  const common = { clusterOf, prefix, contentsOf, clock: ending, logger }
+  const common = { clientOf, prefix, contentsOf, clock: ending, logger }
   const access = accessOf(options, parts)
   const inNamespaces = basics && new NamespaceBasics({ cluster, ...basics })
   const controllers =
@@ -153,7 +152,7 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
   const led = leading(address, { state, writes })
   const actors =
     simulation &&
-    new LedActors({ simulation, usageOf, faults: parts.faults, storeOf, ...led, ...common })
+    new LedControllers({ simulation, usageOf, faults: parts.faults, storeOf, ...led, ...common })
   const { uid, store } = writes
   const { signal } = abort
   const forFresh = { state, storeOf, address, uid, store, signal, ...common }
@@ -217,7 +216,7 @@ function answersOfPods(
   })
   const declared = podRules === undefined ? [] : [podRules.usages]
   const usageOf = usageBy(() => [...declared, stored.rules])
-  return { hasLogs: simulation?.actors.has('nodes'), podRules, usageOf }
+  return { hasLogs: simulation?.controllers.has('nodes'), podRules, usageOf }
 }
 
 type Contents = Iterable<KeyValue> | undefined
@@ -230,12 +229,12 @@ function contentsIn(keyspace: Keyspace | undefined): Contents {
 }
 
 /** The API for each manager of what is written. */
-function clustersOver(options: ApiClusterOptions): (manager: string) => ApiCluster {
-  const clusters = new Map<string, ApiCluster>()
+function clientsOver(options: ApiClientOptions): (manager: string) => ApiClient {
+  const clusters = new Map<string, ApiClient>()
   return manager => {
     const known = clusters.get(manager)
     if (known !== undefined) return known
-    const made = new ApiCluster({ ...options, manager })
+    const made = new ApiClient({ ...options, manager })
     clusters.set(manager, made)
     return made
   }
@@ -243,7 +242,7 @@ function clustersOver(options: ApiClusterOptions): (manager: string) => ApiClust
 
 /** The reads of controllers. */
 function readsOf(
-  cluster: ApiCluster,
+  cluster: ApiClient,
 ): Pick<ControllersOptions, 'objectOf' | 'treeOf' | 'plainOf' | 'registry'> {
   return {
     objectOf: place => cluster.objectOf(place),
@@ -256,15 +255,15 @@ function readsOf(
 /** The parts by which this process is told from others that simulate. */
 function leading(
   address: string,
-  options: Pick<ApiClusterOptions, 'state' | 'writes'>,
-): Pick<LedActorsOptions, 'clusterUntil' | 'identity'> {
+  options: Pick<ApiClientOptions, 'state' | 'writes'>,
+): Pick<LedControllersOptions, 'clusterUntil' | 'identity'> {
   return {
-    clusterUntil: signal => new ApiCluster({ ...options, signal, manager: 'watchglass' }),
+    clusterUntil: signal => new ApiClient({ ...options, signal, manager: 'watchglass' }),
     identity: `${address}_${randomUUID()}`,
   }
 }
 
-/** The keyspaces that controllers follow. */
+/** The keyspaces that controllers informer. */
 export function followedBelow(prefix: string): FollowedKeyspaces {
   const below = (resource: string): Key => keyFromText(`${prefix}/${resource}/`)
   return {

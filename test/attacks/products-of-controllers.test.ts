@@ -9,14 +9,14 @@ import { atOnce, type Steps } from '../../lib/base/slice.ts'
 import type { JsonObject } from '../../lib/go/json/tree.ts'
 import { KeyValue, noLease } from '../../lib/store/event.ts'
 import type { Resource } from '../../lib/kube/resources/resource.ts'
-import { reconcileService } from '../../lib/simulator/actors/reconcilers/endpoints.ts'
-import type { PodFact } from '../../lib/simulator/actors/facts.ts'
-import type { Cluster } from '../../lib/simulator/controllers/cluster.ts'
-import { Dependents } from '../../lib/simulator/controllers/dependents.ts'
-import { GarbageCollector } from '../../lib/simulator/controllers/garbage-collector.ts'
-import { aggregatedRules } from '../../lib/simulator/controllers/role-aggregation.ts'
-import { NamespaceEmptier } from '../../lib/simulator/controllers/namespace-emptier.ts'
-import { VolumeProtection } from '../../lib/simulator/controllers/volume-protection.ts'
+import { reconcileService } from '../../lib/simulator/controllers/endpoints.ts'
+import type { PodFact } from '../../lib/simulator/runtime/facts.ts'
+import type { ClusterApi } from '../../lib/simulator/runtime/cluster-api.ts'
+import { Dependents } from '../../lib/simulator/housekeeping/dependents.ts'
+import { GarbageCollector } from '../../lib/simulator/housekeeping/garbage-collector.ts'
+import { aggregatedRules } from '../../lib/simulator/housekeeping/role-aggregation.ts'
+import { NamespaceEmptier } from '../../lib/simulator/housekeeping/namespace-emptier.ts'
+import { VolumeProtection } from '../../lib/simulator/housekeeping/volume-protection.ts'
 import { mapCalls } from '../support/attacks/map-calls.ts'
 import { FakeClock, SlowClock } from '../support/fake-clock.ts'
 import { treeOf } from '../writes/recorded/load.ts'
@@ -34,7 +34,7 @@ function entry(key: string, object: object): KeyValue {
 /** A cluster of objects by key, which counts what is read of it. */
 function clusterOf(objects: ReadonlyMap<string, KeyValue>) {
   const read: Key[] = []
-  const cluster: Cluster = {
+  const cluster: ClusterApi = {
     placeOf: key => ({ resource: {} as Resource, namespace: 'n', name: key.slice(5) }),
     keyOf: ({ name }) => keyFromText(`/x/n/${name}`),
     namespacedResources: () => [],
@@ -62,7 +62,7 @@ t.test('a namespace names some of the finalizers that hold it, in turns', async 
     }),
   )
   const patches: string[] = []
-  const cluster: Cluster = {
+  const cluster: ClusterApi = {
     ...clusterOf(objects).cluster,
     namespacedResources: () => [{ resource: 'pods', group: '' } as Resource],
     patch: async (_, patch) => void patches.push(JSON.stringify(patch)),

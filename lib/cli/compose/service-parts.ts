@@ -39,7 +39,7 @@ export function createRegistry(
   serverAddress: string,
 ): LiveRegistry {
   const { schema = schemaOf(), configured = [], excluded = [], hasCbor } = served
-  const measured = writes?.simulation?.actors.has('nodes') === true ? measuredResources : []
+  const measured = writes?.simulation?.controllers.has('nodes') === true ? measuredResources : []
   return new LiveRegistry({
     schema,
     prefix,

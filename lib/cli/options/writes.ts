@@ -1,6 +1,6 @@
 /** The options of a server that takes writes. */
 
-import { actorNames } from '@watchglass/simulator/actors/actor-names'
+import { controllerNames } from '@watchglass/simulator/simulation/controller-names'
 import { isOwnEtcd } from './etcd.ts'
 import type { Condition, Option, OptionRule, ParsedOption } from './option.ts'
 import { given } from './rules.ts'
@@ -36,7 +36,7 @@ export const simulationOptions: readonly Option[] = [
   {
     name: 'simulate',
     value: 'ACTORS',
-    words: ['all', ...actorNames],
+    words: ['all', ...controllerNames],
     help: 'Made-up controllers: all, or any of nodes (pods are placed and run, leases are renewed), deployments (with replica sets and replication controllers), statefulsets, daemonsets, jobs, cronjobs, services (their endpoints), volumes (claims are bound), budgets (their status) and autoscalers, with commas. They write Events of what they do. Of several processes on one etcd, one runs them. Times are drawn from --seed. Needs a server that takes writes.',
     needs: [needsWrites],
   },

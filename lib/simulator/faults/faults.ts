@@ -11,11 +11,11 @@ import type { FaultCount, Faults as RequestsFaults, FaultySubject } from '@watch
 import { MetFaults } from './met-faults.ts'
 import type { ChosenFault } from './chosen-faults.ts'
 import {
-  type ActorEffect,
+  type SimulatedEffect,
   type Compaction,
   type FaultRule,
   type FaultType,
-  isForActors,
+  isForSimulated,
 } from './rule.ts'
 
 export interface FaultsOptions {
@@ -105,7 +105,7 @@ export class Faults implements RequestsFaults {
     const chosen = new Map<string, ChosenFault>()
     for (const active of this.#active) {
       const { effect, selection, share, times } = active.rule
-      if (effect.type === 'compact' || isForActors(effect)) continue
+      if (effect.type === 'compact' || isForSimulated(effect)) continue
       if (!concerns(selection, subject)) continue
       // Drawn for every request that a rule concerns, so that one rule does not shift the draws of
       // another.
@@ -120,10 +120,10 @@ export class Faults implements RequestsFaults {
 
   /** The fault of this type that something simulated meets now; undefined if it meets none. Asked,
    *  it is met. */
-  meetActor<Type extends ActorEffect['type']>(
+  meetSimulated<Type extends SimulatedEffect['type']>(
     type: Type,
     subject: ActorSubject,
-  ): MetActorFault<Type> | undefined {
+  ): MetSimulatedFault<Type> | undefined {
     for (const active of this.#active) {
       const { effect, share, times } = active.rule
       if (effect.type !== type || !concernsActor(active.rule, subject)) continue
@@ -132,17 +132,17 @@ export class Faults implements RequestsFaults {
       if (!isDrawn || this.#met(active) >= times) continue
       this.#meet(active)
       const amount = randomAt(this.#seed, draw + 1)
-      return { effect: effect as MetActorFault<Type>['effect'], amount }
+      return { effect: effect as MetSimulatedFault<Type>['effect'], amount }
     }
     return undefined
   }
 
   /** The fault of this type that is switched on, if any is, whoever may meet it. */
-  actorEffect<Type extends ActorEffect['type']>(
+  simulatedEffect<Type extends SimulatedEffect['type']>(
     type: Type,
-  ): MetActorFault<Type>['effect'] | undefined {
+  ): MetSimulatedFault<Type>['effect'] | undefined {
     const found = this.#active.find(({ rule }) => rule.effect.type === type)
-    return found?.rule.effect as MetActorFault<Type>['effect'] | undefined
+    return found?.rule.effect as MetSimulatedFault<Type>['effect'] | undefined
   }
 
   #met({ word }: Active): number {
@@ -162,8 +162,8 @@ export interface ActorSubject {
   readonly images?: readonly string[]
 }
 
-export interface MetActorFault<Type extends ActorEffect['type']> {
-  readonly effect: Extract<ActorEffect, { readonly type: Type }>
+export interface MetSimulatedFault<Type extends SimulatedEffect['type']> {
+  readonly effect: Extract<SimulatedEffect, { readonly type: Type }>
   /** From 0 up to 1: how much of it there is, where that may vary. */
   readonly amount: number
 }

@@ -29,7 +29,7 @@ export interface Compaction {
 }
 
 /** The effects of a fault on what simulated nodes do, whatever is asked. */
-export type ActorEffect =
+export type SimulatedEffect =
   /** A node stops saying that it is there, now and then. */
   | { readonly type: 'node-down'; readonly everyMs: number; readonly forMs: number }
   /** A container ends so long after it was started. */
@@ -38,11 +38,11 @@ export type ActorEffect =
   /** A pod waits for its node that much longer. */
   | { readonly type: 'late-scheduler'; readonly minMs: number; readonly maxMs: number }
 
-export type FaultType = Effect['type'] | Compaction['type'] | ActorEffect['type']
+export type FaultType = Effect['type'] | Compaction['type'] | SimulatedEffect['type']
 
 const actorTypes = ['node-down', 'pod-crash', 'image-pull', 'late-scheduler'] as const
 
-export function isForActors(effect: FaultRule['effect']): effect is ActorEffect {
+export function isForSimulated(effect: FaultRule['effect']): effect is SimulatedEffect {
   return (actorTypes as readonly string[]).includes(effect.type)
 }
 
@@ -69,7 +69,7 @@ export interface RequestSelection {
 export interface FaultRule {
   /** As it was written. */
   readonly text: string
-  readonly effect: Effect | Compaction | ActorEffect
+  readonly effect: Effect | Compaction | SimulatedEffect
   readonly selection: RequestSelection
   readonly actors: ActorSelection
   /** The share of these requests, or of what actors do, that it happens to. */

@@ -4,9 +4,9 @@
 import { type Clock, type Key, keyFromText, type Logger, repeat } from '@watchglass/base'
 import type { ApiState, Resource } from '@watchglass/kube'
 import { microTimeText } from '@watchglass/go'
-import type { ApiCluster } from '../controllers/api-cluster.ts'
-import type { ObjectPlace } from '../controllers/cluster.ts'
-import type { NamespaceBasics } from '../controllers/namespace-basics.ts'
+import type { ApiClient } from '../runtime/api-client.ts'
+import type { ObjectPlace } from '../runtime/cluster-api.ts'
+import type { NamespaceBasics } from '../housekeeping/namespace-basics.ts'
 import type { Keyspace } from '@watchglass/store'
 import type { WriteStore } from '@watchglass/writes'
 import { type NewObject, ownObjects } from './own-objects.ts'
@@ -15,7 +15,7 @@ import { storedObjects } from './stored-objects.ts'
 export interface FreshClusterOptions {
   readonly state: () => ApiState
   /** The API for whoever is the manager of what is written. */
-  readonly clusterOf: (manager: string) => ApiCluster
+  readonly clientOf: (manager: string) => ApiClient
   /** HOST:PORT where the server listens. */
   readonly address: string
   readonly uid: () => string
@@ -97,7 +97,7 @@ export class FreshCluster {
     const resources = resourcesByKind(this.#options.state().registry.resources)
     for (const object of this.#own()) {
       const place = placeOf(object, resources)
-      const cluster = this.#options.clusterOf(server)
+      const cluster = this.#options.clientOf(server)
       if (place === undefined) continue
       if ((await cluster.stored(place)) === undefined) await this.#make(object, resources)
       else if (object.kind === 'Lease') await cluster.patch(place, { spec: object['spec'] })
@@ -105,10 +105,10 @@ export class FreshCluster {
   }
 
   async #make(object: NewObject, resources: ResourcesByKind): Promise<void> {
-    const { clusterOf } = this.#options
+    const { clientOf } = this.#options
     const place = placeOf(object, resources)
     if (place === undefined) return
-    const cluster = clusterOf(server)
+    const cluster = clientOf(server)
     // A Service that is there has its address: a second one could not be made at all.
     if ((await cluster.stored(place)) !== undefined) return
     await cluster.createIfMissing(place, object)

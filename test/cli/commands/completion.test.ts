@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { actorNames } from '../../../lib/simulator/actors/actor-names.ts'
+import { controllerNames } from '../../../lib/simulator/simulation/controller-names.ts'
 import { commands } from '../../../lib/cli/commands/commands.ts'
 import { completionScript, shells } from '../../../lib/cli/commands/completion.ts'
 
@@ -26,7 +26,7 @@ t.test('bash completes commands, options and values', async t => {
   t.equal(offered(file, 'serve', '--log-level', '=').length, 4)
   t.ok(offered(file, 'serve', '--tls-cert', 'packag').includes('package.json'))
   t.strictSame(offered(file, 'serve', '--seed', ''), [], 'any number')
-  t.strictSame(offered(file, 'serve', '--simulate', ''), ['all', ...actorNames])
+  t.strictSame(offered(file, 'serve', '--simulate', ''), ['all', ...controllerNames])
   t.ok(offered(file, 'serve', '--stages', 'packag').includes('package.json'))
   t.strictSame(offered(file, 'completion', 'z'), ['zsh'])
   t.strictSame(offered(file, 'help', 're'), ['record'])

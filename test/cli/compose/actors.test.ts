@@ -60,7 +60,21 @@ const imagePatch = {
 
 t.test('a deployment gets pods that run, on the nodes that there are', async t => {
   t.match(await send('POST', deployments, deploymentOf('web')), { code: 201 })
-  const { status } = await until(`${deployments}/web`, isRolledOut)
+  const { metadata, status } = await until(`${deployments}/web`, isRolledOut)
+  t.match(metadata, { generation: 1 }, 'controllers write its status, not the deployment')
+  const managers = metadata['managedFields'] as readonly Readonly<Record<string, unknown>>[]
+  t.match(
+    managers.find(({ manager }) => manager === 'kube-controller-manager'),
+    {
+      subresource: 'status',
+      fieldsV1: {
+        'f:metadata': {
+          'f:annotations': { '.': {}, 'f:deployment.kubernetes.io/revision': {} },
+        },
+        'f:status': { 'f:observedGeneration': {} },
+      },
+    },
+  )
   t.match(status, {
     readyReplicas: 3,
     conditions: [

@@ -3,7 +3,7 @@
 
 import t, { type Test } from 'tap'
 import { createRandom } from '../../../lib/base/random.ts'
-import { actorNames } from '../../../lib/simulator/actors/actor-names.ts'
+import { controllerNames } from '../../../lib/simulator/simulation/controller-names.ts'
 import type { Client } from '../../../lib/etcd/client.ts'
 import { systemClock } from '../../../lib/cache/ops/system.ts'
 import { ask, type Served, startServed } from '../../support/http/served.ts'
@@ -27,7 +27,7 @@ async function start(t: Test, client?: Client): Promise<Served> {
     isWritable: true,
     hasControllers: true,
     basics: { rootAuthority: 'none' },
-    simulation: { actors: new Set(actorNames), random: createRandom(1) },
+    simulation: { controllers: new Set(controllerNames), random: createRandom(1) },
     clock,
     ...(client === undefined ? {} : { client }),
   })

@@ -19,7 +19,7 @@ import { lacksThreads } from '../../support/runner/other-node.ts'
 const attached = ['proxy', 'workers', 'etcd-server', 'cel', 'writes', 'simulator']
 
 /** The words that `--simulate` takes: the table of options has them. */
-const namesOfActors = 'lib/simulator/actors/actor-names.js'
+const namesOfControllers = 'lib/simulator/simulation/controller-names.js'
 
 const engine = new Engine({
   clock: systemClock,
@@ -56,7 +56,7 @@ async function loadedBy(
   t.ok(modules.includes('lib/cli/cli.js') && modules.includes('lib/cache/mirror/mirror-set.js'))
   await program.stop()
   return modules.filter(
-    name => attached.includes(name.split('/')[1] ?? '') && name !== namesOfActors,
+    name => attached.includes(name.split('/')[1] ?? '') && name !== namesOfControllers,
   )
 }
 

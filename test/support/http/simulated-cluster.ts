@@ -4,7 +4,7 @@
 import type { Test } from 'tap'
 import type { Logger } from '../../../lib/base/logger.ts'
 import { createRandom } from '../../../lib/base/random.ts'
-import { actorNames } from '../../../lib/simulator/actors/actor-names.ts'
+import { controllerNames } from '../../../lib/simulator/simulation/controller-names.ts'
 import { stageOf } from '../../../lib/simulator/stages/stage.ts'
 import { systemClock } from '../../../lib/cache/ops/system.ts'
 import { patient } from '../patience.ts'
@@ -51,7 +51,7 @@ export async function startSimulatedCluster<T>(
     hasControllers: true,
     faults: { rules: faults, seed: 1 },
     basics: { rootAuthority: 'none' },
-    simulation: { actors: new Set(actorNames), random: createRandom(1), stages },
+    simulation: { controllers: new Set(controllerNames), random: createRandom(1), stages },
     clock: {
       ...systemClock,
       // A busy machine has as much to do meanwhile: leases would end, and calls be too late.

@@ -44,7 +44,7 @@ export interface Result {
 export const byCompiler = 'the compiler'
 
 /** The rooms with the rules. */
-const rooms = ['writes', 'simulator/pod-rules', 'simulator/controllers', 'kube', 'codec'].map(
+const rooms = ['writes', 'simulator/pod-rules', 'simulator/housekeeping', 'kube', 'codec'].map(
   room => join('dist/lib', room),
 )
 

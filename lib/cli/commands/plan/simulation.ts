@@ -1,7 +1,10 @@
-/** The made-up data and actors, read from the options. */
+/** The made-up data and controllers, read from the options. */
 
 import { createRandom } from '@watchglass/base'
-import { type ActorName, actorNames } from '@watchglass/simulator/actors/actor-names'
+import {
+  type ControllerName,
+  controllerNames,
+} from '@watchglass/simulator/simulation/controller-names'
 import type { OptionValues } from '../../options/option-values.ts'
 import type { Simulation } from '@watchglass/simulator'
 import { declaredIn } from './stages.ts'
@@ -15,26 +18,26 @@ export async function simulationOf(values: OptionValues): Promise<Simulation | u
   const text = values.text('simulate')
   const paths = values.all('stages')
   if (text === undefined && paths.length === 0) return undefined
-  const actors = actorsNamed(text)
+  const controllers = controllersNamed(text)
   checkRules(values, simulationOptions)
   const declared = await declaredIn(paths)
-  if (declared.podRules !== undefined && !actors.has('nodes')) {
+  if (declared.podRules !== undefined && !controllers.has('nodes')) {
     throw invalid(
       '--stages has rules for logs, exec or figures, which pods of made-up nodes have: add --simulate nodes',
     )
   }
-  return { actors, random: createRandom(valueOf(values, seedOption)), ...declared }
+  return { controllers, random: createRandom(valueOf(values, seedOption)), ...declared }
 }
 
-function actorsNamed(text: string | undefined): ReadonlySet<ActorName> {
+function controllersNamed(text: string | undefined): ReadonlySet<ControllerName> {
   if (text === undefined) return new Set()
   const names = text.split(',').map(name => name.trim())
-  const known = ['all', ...actorNames] as readonly string[]
+  const known = ['all', ...controllerNames] as readonly string[]
   const unknown = names.find(name => !known.includes(name))
   if (unknown !== undefined) {
     throw invalid(
       `--simulate "${text}": "${unknown}" cannot be simulated; it takes ${known.join(', ')}`,
     )
   }
-  return new Set(actorNames.filter(name => names.includes('all') || names.includes(name)))
+  return new Set(controllerNames.filter(name => names.includes('all') || names.includes(name)))
 }

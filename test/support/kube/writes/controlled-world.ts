@@ -3,10 +3,10 @@
 
 import { type Key, prefixRange } from '../../../../lib/base/keys.ts'
 import type { Revision } from '../../../../lib/base/revision.ts'
-import { ApiCluster } from '../../../../lib/simulator/controllers/api-cluster.ts'
-import { Controllers } from '../../../../lib/simulator/controllers/controllers.ts'
-import { NamespaceBasics } from '../../../../lib/simulator/controllers/namespace-basics.ts'
-import type { ObjectPlace } from '../../../../lib/simulator/controllers/cluster.ts'
+import { ApiClient } from '../../../../lib/simulator/runtime/api-client.ts'
+import { Controllers } from '../../../../lib/simulator/housekeeping/controllers.ts'
+import { NamespaceBasics } from '../../../../lib/simulator/housekeeping/namespace-basics.ts'
+import type { ObjectPlace } from '../../../../lib/simulator/runtime/cluster-api.ts'
 import { followedBelow } from '../../../../lib/simulator/write-side.ts'
 import type { WriteSession } from '../../../../lib/writes/operations/session.ts'
 import { textFromTree } from '../../../../lib/go/json/tree.ts'
@@ -58,7 +58,7 @@ export interface ControlledOptions {
 }
 
 export class ControlledWorld extends AskedWorld {
-  readonly cluster: ApiCluster
+  readonly cluster: ApiClient
   /** Lines of the log. */
   readonly logged: string[] = []
   readonly #controllers: Controllers
@@ -72,7 +72,7 @@ export class ControlledWorld extends AskedWorld {
     this.#clock = clock
     const session = (): WriteSession =>
       this.open({ group: '', version: 'v1', resource: 'namespaces' })
-    this.cluster = new ApiCluster({
+    this.cluster = new ApiClient({
       state: () => session().state,
       // Controllers write past authorization.
       writes: { ...session().services, access: undefined },

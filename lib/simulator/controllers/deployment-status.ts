@@ -1,0 +1,79 @@
+/** The status of a deployment, in the words of upstream's controller. */
+
+import type { ReplicaSetFact } from '../runtime/facts.ts'
+import type { Condition, Deployment } from '../runtime/objects.ts'
+import { sum } from './rollout.ts'
+
+export interface DeploymentState {
+  readonly now: string
+  /** Replica set of the present template. */
+  readonly current: ReplicaSetFact | undefined
+  readonly sets: readonly ReplicaSetFact[]
+}
+
+/** A merge patch; undefined if the status is as it should be. */
+export function deploymentStatus(
+  deployment: Deployment,
+  { now, current, sets }: DeploymentState,
+): object | undefined {
+  const { metadata, spec, status = {} } = deployment
+  const wanted = spec.replicas ?? 1
+  const replicas = sum(sets.map(set => set.statusReplicas))
+  const available = sum(sets.map(set => set.available))
+  const counts: Record<string, number> = {
+    observedGeneration: metadata.generation ?? 1,
+    replicas,
+    updatedReplicas: current?.statusReplicas ?? 0,
+    readyReplicas: sum(sets.map(set => set.ready)),
+    availableReplicas: available,
+    unavailableReplicas: Math.max(0, Math.max(wanted, replicas) - available),
+  }
+  const isComplete =
+    current?.statusReplicas === wanted && replicas === wanted && available >= wanted
+  const known = status.conditions ?? []
+  const conditions = [
+    availability(available >= Math.max(0, wanted - Math.ceil(wanted / 4))),
+    progress(current?.name ?? metadata.name, isComplete),
+  ].map(condition => dated(condition, known, now))
+  const others = known.filter(({ type }) => type !== 'Available' && type !== 'Progressing')
+  const isTold =
+    Object.entries(counts).every(([name, value]) => (status[name] ?? 0) === value) &&
+    conditions.every(condition => known.includes(condition))
+  if (isTold) return undefined
+  const shown = Object.entries(counts).map(([name, value]) => [name, value === 0 ? null : value])
+  return { ...Object.fromEntries(shown), conditions: [...conditions, ...others] }
+}
+
+function availability(isAvailable: boolean): Condition {
+  return isAvailable
+    ? {
+        type: 'Available',
+        status: 'True',
+        reason: 'MinimumReplicasAvailable',
+        message: 'Deployment has minimum availability.',
+      }
+    : {
+        type: 'Available',
+        status: 'False',
+        reason: 'MinimumReplicasUnavailable',
+        message: 'Deployment does not have minimum availability.',
+      }
+}
+
+function progress(set: string, isComplete: boolean): Condition {
+  const [reason, what] = isComplete
+    ? ['NewReplicaSetAvailable', 'has successfully progressed.']
+    : ['ReplicaSetUpdated', 'is progressing.']
+  return { type: 'Progressing', status: 'True', reason, message: `ReplicaSet "${set}" ${what}` }
+}
+
+/** The known condition, if it says the same. */
+function dated(condition: Condition, known: readonly Condition[], now: string): Condition {
+  const before = known.find(({ type }) => type === condition.type)
+  const { status, reason, message } = condition
+  if (before?.status === status && before.reason === reason && before.message === message) {
+    return before
+  }
+  const since = before?.status === status ? before.lastTransitionTime : undefined
+  return { ...condition, lastUpdateTime: now, lastTransitionTime: since ?? now }
+}

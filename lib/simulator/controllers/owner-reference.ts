@@ -1,0 +1,14 @@
+/** References by which a controller owns what it makes. */
+
+/** Who makes or adopts an object. */
+export interface OwnerIdentity {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly name: string
+  readonly uid: string
+}
+
+/** The reference of the one owner that controls an object (metav1.NewControllerRef). */
+export function controllerReference({ apiVersion, kind, name, uid }: OwnerIdentity): object {
+  return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true }
+}

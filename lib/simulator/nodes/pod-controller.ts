@@ -1,0 +1,140 @@
+/** The loop of pods: what is left to chance is drawn here, and noted, before `pods.ts` says what is
+ *  to be written. */
+
+import type { Key } from '@watchglass/base'
+import type { ControllerOptions } from '../runtime/controller-runtime.ts'
+import type { PodFact } from '../runtime/facts.ts'
+import type { FoundPod } from '../runtime/found-object.ts'
+import type { Pod } from '../runtime/objects.ts'
+import { evictedShare } from '../stages/pod-durations.ts'
+import type { Addresses } from './addresses.ts'
+import type { Places } from './places.ts'
+import { PodTimetable, type PodTimetableOptions } from './pod-timetable.ts'
+import {
+  type PodChoices,
+  type PodParts,
+  type PodSituation,
+  type PodTask,
+  type PodWithFact,
+  reconcilePod,
+  taskOf,
+} from './pods.ts'
+import type { Troubles } from './troubles.ts'
+
+export interface PodControllerOptions extends PodTimetableOptions {
+  readonly addresses: Addresses
+  /** The pod at a key; one that is stamped need not be read. */
+  readonly findPod: (key: Key) => Promise<FoundPod | undefined>
+  /** The pod is written by stamps. */
+  readonly isStamped: (key: Key) => boolean
+}
+
+export class PodController {
+  readonly timetable: PodTimetable
+  readonly loop: ControllerOptions<PodWithFact, PodParts>
+  readonly #options: PodControllerOptions
+  readonly #places: Places
+  readonly #troubles: Troubles
+
+  constructor(options: PodControllerOptions) {
+    this.#options = options
+    this.#places = options.places
+    this.#troubles = options.troubles
+    this.timetable = new PodTimetable(options)
+    this.loop = {
+      name: 'a simulated pod',
+      source: { component: 'kubelet' },
+      find: key => this.#find(key),
+      gather: (object, key) => this.#gather(key, object),
+      reconcile: reconcilePod,
+      // The node that a pod did not get is free for others.
+      failed: ({ key, task }) => {
+        if (task === 'schedule') this.#places.remove(key)
+      },
+    }
+  }
+
+  async #find(key: Key): ReturnType<NonNullable<PodController['loop']['find']>> {
+    const found = await this.#options.findPod(key)
+    if (found === undefined) return undefined
+    const { object: pod, fact } = found
+    const about = { apiVersion: 'v1', kind: 'Pod' }
+    return { object: { metadata: pod.metadata, pod, fact }, about }
+  }
+
+  #gather(key: Key, { pod, fact }: PodWithFact): PodParts {
+    const situation = this.#situationOf(fact)
+    const task = taskOf(fact, situation)
+    if (task === 'lose') this.timetable.noteLost(key)
+    const isStamped = this.#options.isStamped(key)
+    return { situation, task, isStamped, ...this.#choose(task, key, pod) }
+  }
+
+  #situationOf(fact: PodFact): PodSituation {
+    const { isLeft } = this.#options
+    const { key } = fact
+    const node = this.#places.node(fact.node)
+    return {
+      node,
+      isNodeGone: node === undefined && fact.node !== '' && this.#places.isGone(fact.node),
+      leavesInMs: node && this.timetable.leavesInMs(fact, node),
+      isLost: node?.isReady === true && this.timetable.takeLost(key),
+      isLeft: isLeft(),
+      dueStage: this.timetable.dueStage(fact),
+    }
+  }
+
+  #choose(task: PodTask | undefined, key: Key, pod: Pod): PodChoices {
+    switch (task) {
+      case 'schedule':
+        return this.#chooseNode(key, pod)
+      case 'start':
+      case 'recover':
+        return this.#chooseStart(key, pod)
+      case 'restart':
+        this.#troubles.started(key, pod)
+        return {}
+      case 'crash': {
+        const waitsMs = this.#troubles.ended(key)
+        if (pod.spec.restartPolicy === 'Never') this.#troubles.forget(key)
+        return { waitsMs }
+      }
+      case 'disturb':
+        return { isEvicted: this.#options.draw(0, 1) < evictedShare }
+      case 'attach':
+      case 'collect':
+      case 'end':
+      case 'evict':
+      case 'finish':
+      case 'lose':
+      case 'regain':
+      case undefined:
+        return {}
+    }
+  }
+
+  /** The pod counts at its node before it is bound, as other pods are given nodes meanwhile. */
+  #chooseNode(key: Key, pod: Pod): PodChoices {
+    const chosen = this.#places.choose(pod)
+    if (chosen !== undefined) {
+      this.#places.put(key, chosen.name)
+      return { chosen }
+    }
+    this.timetable.noteUnplaced(key)
+    return { refusals: this.#places.refusals(pod) }
+  }
+
+  #chooseStart(key: Key, pod: Pod): PodChoices {
+    const node = this.#places.node(pod.spec.nodeName ?? '')
+    if (node === undefined) return {}
+    const isAgain = this.#troubles.waitsMs(key) > 0
+    if (this.#troubles.pullFailsMs(key, pod) !== undefined) {
+      return { pullFails: isAgain ? 'again' : 'first' }
+    }
+    // Noted before the write: the change comes back before the answer.
+    this.timetable.noteStarted(key)
+    this.#troubles.started(key, pod)
+    const podAddress = this.#options.addresses.next()
+    return { addresses: { podAddress, nodeAddress: node.address } }
+  }
+}

@@ -1,0 +1,194 @@
+/** The statuses of pods, as a kubelet reports them. */
+
+import { createHash } from 'node:crypto'
+import type { PodAddresses } from '../runtime/api-client.ts'
+import type { Condition, Container, Pod } from '../runtime/objects.ts'
+
+interface Running extends PodAddresses {
+  readonly now: string
+}
+
+export function runningStatus(pod: Pod, { now, podAddress, nodeAddress }: Running): object {
+  const { spec, status } = pod
+  return {
+    phase: 'Running',
+    conditions: conditionsOf(status?.conditions, now, [
+      ['PodReadyToStartContainers', 'True'],
+      ['Initialized', 'True'],
+      ['Ready', 'True'],
+      ['ContainersReady', 'True'],
+      ['PodScheduled', 'True'],
+    ]),
+    hostIP: nodeAddress,
+    hostIPs: [{ ip: nodeAddress }],
+    podIP: podAddress,
+    podIPs: [{ ip: podAddress }],
+    startTime: now,
+    ...(spec.initContainers === undefined
+      ? {}
+      : {
+          initContainerStatuses: spec.initContainers.map(container => ({
+            ...containerStatus(pod, container),
+            state: completed(now, now, pod, container),
+            ready: true,
+            started: false,
+          })),
+        }),
+    containerStatuses: spec.containers.map(container => ({
+      ...containerStatus(pod, container),
+      state: { running: { startedAt: now } },
+      ready: true,
+      started: true,
+    })),
+  }
+}
+
+/** The conditions of a pod that no node takes, in the words of the scheduler; undefined if it has
+ *  them. */
+export function unplacedConditions(
+  { status }: Pod,
+  message: string,
+  now: string,
+): object[] | undefined {
+  const known = status?.conditions ?? []
+  const before = known.find(({ type }) => type === 'PodScheduled')
+  if (before?.status === 'False' && before.message === message) return undefined
+  const lastTransitionTime = before?.status === 'False' ? before.lastTransitionTime : now
+  const condition = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message }
+  return [
+    ...known.filter(({ type }) => type !== 'PodScheduled'),
+    { ...condition, lastProbeTime: null, lastTransitionTime },
+  ]
+}
+
+export function succeededStatus(pod: Pod, now: string): object {
+  const { spec, status } = pod
+  const startedAt =
+    status?.conditions?.find(({ type }) => type === 'Ready')?.lastTransitionTime ?? now
+  const reason = 'PodCompleted'
+  return {
+    phase: 'Succeeded',
+    conditions: conditionsOf(status?.conditions, now, [
+      ['PodReadyToStartContainers', 'False'],
+      ['Initialized', 'True', reason],
+      ['Ready', 'False', reason],
+      ['ContainersReady', 'False', reason],
+      ['PodScheduled', 'True'],
+    ]),
+    containerStatuses: spec.containers.map(container => ({
+      ...containerStatus(pod, container),
+      state: completed(startedAt, now, pod, container),
+      ready: false,
+      started: false,
+    })),
+  }
+}
+
+/** Ephemeral containers run from now on. */
+export function attachedStatus(pod: Pod, now: string): object {
+  const known = pod.status?.ephemeralContainerStatuses ?? []
+  const added = (pod.spec.ephemeralContainers ?? []).slice(known.length).map(container => ({
+    ...containerStatus(pod, container),
+    state: { running: { startedAt: now } },
+    ready: false,
+  }))
+  return { ephemeralContainerStatuses: [...known, ...added] }
+}
+
+/** The conditions of a pod that has to go, with the reason. */
+export function disruptedConditions(
+  { status }: Pod,
+  reason: string,
+  message: string,
+  now: string,
+): object[] {
+  const others = (status?.conditions ?? []).filter(({ type }) => type !== 'DisruptionTarget')
+  const times = { lastProbeTime: null, lastTransitionTime: now }
+  return [...others, { type: 'DisruptionTarget', status: 'True', reason, message, ...times }]
+}
+
+/** One container has failed, and runs again. */
+export function restartedStatus({ status }: Pod, now: string): object {
+  const [first, ...others] = status?.containerStatuses ?? []
+  if (first === undefined) return {}
+  const startedAt = first.state?.running?.startedAt ?? now
+  const terminated = { exitCode: 137, reason: 'OOMKilled', startedAt, finishedAt: now }
+  const restarted = {
+    ...first,
+    restartCount: (first.restartCount ?? 0) + 1,
+    lastState: { terminated: { ...terminated, containerID: first.containerID } },
+    state: { running: { startedAt: now } },
+  }
+  return { containerStatuses: [restarted, ...others] }
+}
+
+/** The node has given the pod up. Whoever made it makes another. */
+export function evictedStatus(pod: Pod, now: string): object {
+  const { spec, status } = pod
+  const startedAt = status?.startTime ?? now
+  return {
+    phase: 'Failed',
+    reason: 'Evicted',
+    message: 'The node was low on resource: memory. Threshold quantity: 100Mi, available: 64Mi.',
+    conditions: conditionsOf(status?.conditions, now, [
+      ['DisruptionTarget', 'True', 'TerminationByKubelet'],
+      ['PodReadyToStartContainers', 'False'],
+      ['Initialized', 'True'],
+      ['Ready', 'False', 'PodFailed'],
+      ['ContainersReady', 'False', 'PodFailed'],
+      ['PodScheduled', 'True'],
+    ]),
+    containerStatuses: spec.containers.map(container => ({
+      ...containerStatus(pod, container),
+      state: {
+        terminated: {
+          exitCode: 137,
+          reason: 'Error',
+          startedAt,
+          finishedAt: now,
+          containerID: containerId(pod.metadata.uid, container.name),
+        },
+      },
+      ready: false,
+      started: false,
+    })),
+  }
+}
+
+function conditionsOf(
+  known: readonly Condition[] = [],
+  now: string,
+  wanted: readonly (readonly [type: string, status: string, reason?: string])[],
+): object[] {
+  return wanted.map(([type, status, reason]) => {
+    const before = known.find(one => one.type === type && one.status === status)
+    const since = before?.lastTransitionTime ?? now
+    const condition = { type, status, lastProbeTime: null, lastTransitionTime: since }
+    return reason === undefined ? condition : { ...condition, reason }
+  })
+}
+
+function containerStatus(pod: Pod, { name, image = '' }: Container): object {
+  return {
+    name,
+    lastState: {},
+    restartCount: 0,
+    image,
+    imageID: `${image.split('@', 1)[0]}@sha256:${digits(image)}`,
+    containerID: containerId(pod.metadata.uid, name),
+  }
+}
+
+function completed(startedAt: string, finishedAt: string, pod: Pod, { name }: Container): object {
+  const containerID = containerId(pod.metadata.uid, name)
+  return { terminated: { exitCode: 0, reason: 'Completed', startedAt, finishedAt, containerID } }
+}
+
+export function containerId(uid: string, container: string): string {
+  return `containerd://${digits(`${uid}/${container}`)}`
+}
+
+/** 64 hexadecimal digits that are always the same for the same text. */
+function digits(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
