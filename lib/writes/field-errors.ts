@@ -130,7 +130,7 @@ function supported(values: readonly string[]): string {
   return values.length === 0 ? '' : `supported values: ${values.map(goQuote).join(', ')}`
 }
 
-/** More than `max` bytes, or `unit`s. */
+/** The error of a text of more than `max` bytes, or `unit`s. */
 export function tooLong(field: string, max: number, unit = 'byte'): FieldError {
   const limit = `may not be more than ${max} ${max === 1 ? unit : `${unit}s`}`
   const detail = max < 0 ? 'value is too long' : limit

@@ -18,7 +18,7 @@ export function goValueText(value: JsonValue): string {
   return `map[${members.join(' ')}]`
 }
 
-/** `%s` of something that should be a text. */
+/** A value that should be a text as Go's `%s` prints it. */
 export function goTextOf(value: JsonValue): string {
   if (typeof value === 'string') return value
   if (value === null) return '%!s(<nil>)'
@@ -26,7 +26,7 @@ export function goTextOf(value: JsonValue): string {
   return `%!s(${goTypeText(value)}=${goValueText(value)})`
 }
 
-/** `%T`. */
+/** The type of a value as Go's `%T` prints it. */
 export function goTypeText(value: JsonValue): string {
   if (value === null) return '<nil>'
   if (value instanceof JsonNumber) return isInteger(value) ? 'int64' : 'float64'

@@ -25,7 +25,7 @@ export function spendFrom(budget: Budget): void {
   current = budget
 }
 
-/** Throws when nothing is left. */
+/** Spends a part of the budget; throws when nothing is left. */
 export function spend(what: keyof Budget, amount: number): void {
   current[what] -= amount
   if (current[what] < 0) throw tooLarge(refusals[what])

@@ -233,7 +233,7 @@ const blocking: ReadonlySet<string> = new Set([
 
 const noResult: RuleResult = { errors: [], warnings: [] }
 
-/** All of an object but what no schema changes. */
+/** The object without apiVersion, kind and metadata, which no schema changes. */
 function withoutMeta(object: JsonObject): JsonObject {
   return new Map([...object].filter(([name]) => !typeAndObjectMeta.includes(name)))
 }

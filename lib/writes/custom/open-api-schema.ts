@@ -6,7 +6,7 @@ import { treeMaxDepth } from '@watchglass/go'
 import { isKnownFormat } from './text-formats.ts'
 
 export interface ValidationSchema {
-  /** One type; two for int-or-string; or none. */
+  /** The allowed types: one, two for int-or-string, or none for any. */
   readonly types: readonly string[]
   readonly isNullable: boolean
   readonly format: string
@@ -29,7 +29,7 @@ export interface ValidationSchema {
   readonly anyOf: readonly ValidationSchema[]
   readonly oneOf: readonly ValidationSchema[]
   readonly not: ValidationSchema | undefined
-  /** In the order of their names. */
+  /** The schemas of members, in the order of their names. */
   readonly properties: ReadonlyMap<string, ValidationSchema>
   readonly additional: ValidationSchema | undefined
   readonly isClosed: boolean

@@ -84,7 +84,7 @@ export interface DecodeRequest {
 export interface DecodedBody {
   /** Object of the kind; built-in ones with defaults and in Go's order. */
   readonly object: JsonObject
-  /** For Warning headers. */
+  /** Texts for Warning headers. */
   readonly warnings: readonly string[]
 }
 

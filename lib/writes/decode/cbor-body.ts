@@ -8,7 +8,7 @@ import { JsonNumber, type JsonObject, type JsonValue, textFromTree } from '@watc
 import { tooManyValues, valuesMax } from './documents.ts'
 import { DecodeError } from './typed-decoder.ts'
 
-/** As the API server's decoder has it. */
+/** The greatest depth that kube-apiserver's decoder takes. */
 const depthMax = 64
 
 const [tagSelf, tagTime, tagBase64Url, tagBase64, tagBase16] = [55_799, 0, 21, 22, 23]

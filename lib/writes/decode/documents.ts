@@ -108,7 +108,7 @@ function goKind(value: string | boolean): string {
   return typeof value === 'string' ? 'string' : 'bool'
 }
 
-/** schema.ParseGroupVersion */
+/** Parses an apiVersion as schema.ParseGroupVersion does. */
 function groupVersionOf(apiVersion: string): { readonly group: string; readonly version: string } {
   if (apiVersion === '' || apiVersion === '/') return { group: '', version: '' }
   const parts = apiVersion.split('/')

@@ -30,7 +30,7 @@ export function hasMoreValues(
 }
 
 interface KnownType {
-  /** Members of its JSON that are always written. */
+  /** The number of members that the JSON of this type always has. */
   readonly written: number
   readonly messages: ReadonlyMap<number, { readonly type: MessageType; readonly isMap: boolean }>
 }

@@ -49,7 +49,7 @@ interface Place {
   readonly path: string
 }
 
-/** Upstream stops counting here. */
+/** The number of strict errors at which kube-apiserver stops. */
 const strictErrorsMax = 100
 
 /** Decodes the document's object; throws `DecodeError`. */
@@ -338,7 +338,7 @@ const scalars: Readonly<Record<string, ReadScalar>> = {
   intorstring: value => (typeof value === 'string' ? value : integer(value, 32)),
 }
 
-/** No number of 64 bits is longer. */
+/** The digits of the longest number of 64 bits. */
 const digitsMax = 20
 
 function integer(value: JsonValue, bits: 32 | 64): JsonValue | WrongNumber | undefined {

@@ -241,10 +241,10 @@ function plainValue(text: string): JsonValue {
   return number === undefined ? text : new JsonNumber(number)
 }
 
-/** No number of 64 bits has more. */
+/** The digits of the longest number of 64 bits. */
 const digitsMax = 20
 
-/** strconv.ParseInt with base 0. */
+/** An integer as strconv.ParseInt reads it with base 0. */
 function integerOf(text: string): string | undefined {
   const match = /^([-+]?)(?:0x([0-9a-fA-F]+)|0b([01]+)|0o?([0-7]+)|(0|[1-9]\d*))$/.exec(text)
   if (match === null) return undefined

@@ -55,7 +55,7 @@ export async function patch(session: WriteSession, sent: WriteBody): Promise<Wri
   })
 }
 
-/** Nearly no object is created by its status. */
+/** Whether the patch may create the object: hardly any kind is created by its status. */
 function mayCreate({ kind, subresource }: WriteSession): boolean {
   if (subresource === '') return true
   return subresource === 'status' && strategyOf(kind, '').createsByStatus === true

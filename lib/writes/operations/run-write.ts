@@ -32,7 +32,7 @@ export async function runWrite(session: WriteSession, request: WriteRequest): Pr
   return written
 }
 
-/** Creates name the object in their body. */
+/** The name of the written object: a create has it in its body only. */
 function nameOf(session: WriteSession, written: Written): string {
   if (session.name !== '' || written.type !== 'object') return session.name
   return metaText(session.treeOf(written.entry), 'name')

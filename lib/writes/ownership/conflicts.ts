@@ -45,7 +45,7 @@ export function conflictsOf(taken: Iterable<OwnedFields>): Conflict[] {
   return conflicts
 }
 
-/** In the message, and as a cause. */
+/** The number of times that a conflict is named: in the message, and as a cause. */
 const timesTold = 2
 
 function byName(a: OwnedFields, b: OwnedFields): number {

@@ -85,7 +85,7 @@ export function* applyConfiguration(
 
 interface Changes {
   readonly removed: FieldSet
-  /** Modified or added. */
+  /** The fields that were modified or added. */
   readonly changed: FieldSet
 }
 

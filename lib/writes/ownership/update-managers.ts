@@ -27,7 +27,7 @@ export interface Writer {
 const updatersMax = 10
 const mergedUpdaters = 'ancient-changes'
 
-/** After an object was replaced. */
+/** The managers after an object was replaced. */
 export function* managersAfterUpdate(
   context: WriteContext,
   objects: { readonly live: TypedObject; readonly updated: TypedObject },

@@ -31,7 +31,7 @@ const nothing: PolicyRule = {
   nonResourceURLs: [],
 }
 
-/** Everything. */
+/** Rules that allow everything. */
 export const allRules: readonly PolicyRule[] = [
   { ...nothing, verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
   { ...nothing, verbs: ['*'], nonResourceURLs: ['*'] },

@@ -153,7 +153,7 @@ export function isSame(a: JsonValue | undefined, b: JsonValue | undefined): bool
   return textOfSame(a) === textOfSame(b)
 }
 
-/** Equal for what is the same. */
+/** A text that is equal for values that are semantically equal. */
 export function textOfSame(value: JsonValue | undefined): string {
   return textFromTree(filled(value === '' ? null : value))
 }

@@ -33,7 +33,7 @@ export type PlaceRule = (place: Place) => void
 export class Place {
   readonly value: JsonValue | undefined
   readonly path: string
-  /** Shared by all places of an object. */
+  /** The errors found so far, shared by all places of an object. */
   readonly errors: FieldError[]
   /** The value that it is a member of. */
   readonly #parent: JsonValue | undefined
@@ -167,7 +167,7 @@ export class Place {
     this.#push(invalid(this.path, inGoOrder(value, this.#member), detail))
   }
 
-  /** Without the value. */
+  /** The error of an invalid value, without the value in its text. */
   invalidPlainly(detail: string): void {
     const { path: field } = this
     this.#push({ reason: 'FieldValueInvalid', field, message: `Invalid value: ${detail}` })
@@ -206,7 +206,7 @@ export class Place {
     this.#push(duplicate(this.path, value))
   }
 
-  /** With more details. */
+  /** The error of a duplicate, with more details. */
   duplicateOf(detail: string, value: BadValue): void {
     const error = duplicate(this.path, value)
     this.#push({ ...error, message: `${error.message}: ${detail}` })

@@ -1,4 +1,4 @@
-/** Labels of nodes that have other names now. */
+/** Labels of nodes that were renamed. */
 
 import { labelValue } from '../validation/formats.ts'
 import type { Place } from '../validation/place.ts'

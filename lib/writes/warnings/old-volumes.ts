@@ -1,4 +1,4 @@
-/** Kinds of volumes that do nothing any more. */
+/** Volumes whose plugins were removed from Kubernetes. */
 
 import type { Place } from '../validation/place.ts'
 

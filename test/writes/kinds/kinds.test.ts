@@ -2,6 +2,8 @@
 
 import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
+import { strategyOf } from '../../../lib/writes/operations/strategy.ts'
+import type { WriteKind } from '../../../lib/writes/write-kind.ts'
 import { kindNamed, kinds, kindServedAs } from '../../../lib/writes/kinds/index.ts'
 
 const folder = 'lib/writes/kinds'
@@ -40,4 +42,12 @@ t.test('a kind is found by its name and by its resource, with its group', async 
   t.notOk(kindNamed('Job', ''))
   t.notOk(kindServedAs('jobs', 'example.com'))
   t.not(kindNamed('Event', ''), kindNamed('Event', 'events.k8s.io'))
+})
+
+t.test('events are kept for an hour, but not custom resources of that name', async t => {
+  const ttlOf = (group: string, definition?: object): number | undefined =>
+    strategyOf({ group, resource: 'events', definition } as WriteKind, '').ttlSeconds
+  t.equal(ttlOf(''), 3600)
+  t.equal(ttlOf('events.k8s.io'), 3600)
+  t.equal(ttlOf('example.com', { name: 'events.example.com', hasStatus: false }), undefined)
 })

@@ -47,9 +47,9 @@ export interface ConversionParts {
   readonly converted: ConvertedObjects
   readonly caller: HookCaller
   readonly uid: () => string
-  /** Ends all calls. */
+  /** Aborted when all calls must end. */
   readonly signal: AbortSignal
-  /** Watches of a keyspace may go on. */
+  /** Lets watches of a keyspace go on. */
   readonly resumeHeld: (keyspace: Key) => void
 }
 
@@ -198,7 +198,7 @@ function refused(message: string): StatusError {
 }
 
 interface Definition {
-  /** Reads its objects as they are stored. */
+  /** The kind that reads objects of the definition as they are stored. */
   readonly kind: CustomKind
   readonly client: HookClient | undefined
   readonly reviewVersions: readonly string[]

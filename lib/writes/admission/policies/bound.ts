@@ -108,7 +108,7 @@ function actionsOf(binding: JsonObject): readonly string[] {
   return known
 }
 
-/** One parameter that is none. */
+/** The parameters of a policy that takes none. */
 const noParams: BoundPolicy['params'] = [undefined]
 
 class PolicyVisit {
@@ -286,7 +286,7 @@ function matchingOf(constraints: JsonObject): Constraints {
   return made
 }
 
-/** Without rules everything is meant. */
+/** The rule of a policy without rules: it matches everything. */
 const everything: HookRule = {
   groups: ['*'],
   versions: ['*'],

@@ -11,7 +11,7 @@ import type { PolicyInput } from './evaluation.ts'
 
 const inputs = new WeakMap<AdmissionAttributes, Map<Resource, PolicyInput>>()
 
-/** Whom an input is for. */
+/** The policy that asks for an input. */
 interface Asked {
   /** The one that rules have named, in whose version the object is shown. */
   readonly resource: Resource

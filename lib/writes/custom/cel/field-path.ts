@@ -4,7 +4,7 @@ import { isObject } from '@watchglass/base'
 import { controlEscapes } from '@watchglass/go'
 
 export interface FieldPath {
-  /** As errors write it. */
+  /** The path as errors write it. */
   readonly path: string
   readonly schema: unknown
 }

@@ -46,7 +46,7 @@ export interface CompiledRule {
   readonly messageProblem: string | undefined
   readonly messageProgram: CompiledExpression | undefined
   readonly usesOldSelf: boolean
-  /** Below the value, as `spec.x`. */
+  /** The path of errors below the value, such as `spec.x`. */
   readonly path: string
 }
 

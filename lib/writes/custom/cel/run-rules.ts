@@ -72,7 +72,7 @@ export class RuleNode {
     return typeof type === 'string' ? type : ''
   }
 
-  /** Compiled when they are needed first. */
+  /** The rules of this node, compiled when they are needed first. */
   get rules(): readonly CompiledRule[] {
     if (this.#compiled === undefined) {
       const rules = rulesIn(this.#rulesOf)

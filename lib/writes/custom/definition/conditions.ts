@@ -66,7 +66,7 @@ function namesOf(definition: JsonObject): readonly [JsonObject, JsonObject] {
   ]
 }
 
-/** Without what is empty. */
+/** The names without the empty ones. */
 function bare(names: JsonObject): JsonObject {
   return new Map([...names].filter(([, value]) => value !== '' && !isEmptyList(value)))
 }

@@ -59,7 +59,7 @@ export function checkDefaults(schema: Place): void {
   })
 }
 
-/** int-or-string is not checked. */
+/** Leaves out int-or-string, which defaults are not checked for. */
 function withoutIntOrString(name: string, member: unknown): unknown {
   return name === 'x-kubernetes-int-or-string' ? undefined : member
 }

@@ -45,7 +45,7 @@ function downgradeVersion(version: JsonValue): JsonObject {
   return downgraded
 }
 
-/** One object for webhooks becomes two members. */
+/** Splits the object for webhooks into the two members that v1beta1 has. */
 function downgradeConversion(spec: JsonObject): void {
   const known = spec.get('conversion')
   if (!(known instanceof Map)) return

@@ -14,7 +14,7 @@ export interface SchemaContext {
   readonly isRoot: boolean
   /** In the schema of metadata, whose defaults are the server's. */
   readonly isInsideMeta: boolean
-  /** Why there may be no default. */
+  /** The reason why a default is refused here; empty if one is allowed. */
   readonly forbiddenDefaults: string
   /** The place of its rules; undefined where they cannot be compiled. */
   readonly rules: RuleScope | undefined

@@ -1,4 +1,4 @@
-/** MutatingWebhookConfigurations. */
+/** MutatingWebhookConfigurations: webhooks that may change an object. */
 
 import { checkFreeMeta } from '../../validation/object-meta.ts'
 import { type BuiltInKind, kind } from '../kind.ts'

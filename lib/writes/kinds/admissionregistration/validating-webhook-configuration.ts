@@ -1,4 +1,4 @@
-/** ValidatingWebhookConfigurations. */
+/** ValidatingWebhookConfigurations: webhooks that may refuse an object. */
 
 import { checkFreeMeta } from '../../validation/object-meta.ts'
 import { type BuiltInKind, kind } from '../kind.ts'

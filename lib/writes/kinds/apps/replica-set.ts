@@ -1,4 +1,4 @@
-/** ReplicaSets. */
+/** ReplicaSets: their selector never changes, and matches the labels of their template. */
 
 import { checkImmutable } from '../../validation/object-meta.ts'
 import type { Place } from '../../validation/place.ts'

@@ -48,24 +48,26 @@ export const job: BuiltInKind = kind({
   },
 })
 
+/** The labels that a Job's pods get so that it can find them. */
+const ownLabels = [
+  ['controller-uid', 'uid'],
+  ['job-name', 'name'],
+  ['batch.kubernetes.io/controller-uid', 'uid'],
+  ['batch.kubernetes.io/job-name', 'name'],
+] as const
+
 /** A Job chooses its pods by labels that it makes itself, unless it says otherwise. */
 function selectPods(object: JsonObject): void {
   const job = object.get('spec')
   if (!(job instanceof Map) || job.get('manualSelector') === true) return
   const uid = textOf(memberOf(object.get('metadata'), 'uid'))
-  const name = textOf(memberOf(object.get('metadata'), 'name'))
   const template = job.get('template')
   if (!(template instanceof Map)) return
   const metadata = metadataOf(template)
   const known = metadata.get('labels')
   const labels: JsonObject = known instanceof Map ? new Map(known) : new Map()
-  for (const [label, value] of [
-    ['job-name', name],
-    ['controller-uid', uid],
-    ['batch.kubernetes.io/job-name', name],
-    ['batch.kubernetes.io/controller-uid', uid],
-  ] as const) {
-    if (!labels.has(label)) labels.set(label, value)
+  for (const [label, member] of ownLabels) {
+    if (!labels.has(label)) labels.set(label, textOf(memberOf(object.get('metadata'), member)))
   }
   const sorted = new Map([...labels].sort(([a], [b]) => (a < b ? -1 : 1)))
   metadata.set('labels', sorted)
@@ -94,14 +96,6 @@ function checkJob(object: Place, needsPrefixed: boolean): void {
   if (dnsLabel(last).length === 0) return
   name.invalid(`will not able to create pod with invalid DNS label: ${last}`, name.text)
 }
-
-/** The labels that a Job's pods get so that it can find them. */
-const ownLabels = [
-  ['controller-uid', 'uid'],
-  ['job-name', 'name'],
-  ['batch.kubernetes.io/controller-uid', 'uid'],
-  ['batch.kubernetes.io/job-name', 'name'],
-] as const
 
 const prefixed = ['batch.kubernetes.io/controller-uid', 'batch.kubernetes.io/job-name']
 

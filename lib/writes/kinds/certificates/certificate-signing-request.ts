@@ -206,7 +206,7 @@ function checkSigner(place: Place): void {
   if (byteLength(text) > signerMaxBytes) place.tooLong(signerMaxBytes)
 }
 
-/** Conditions that are there, or are not. */
+/** Types of conditions whose status can only be True. */
 const trueTypes = ['Approved', 'Denied', 'Failed']
 
 const decisions = ['Approved', 'Denied']

@@ -1,4 +1,4 @@
-/** ClusterTrustBundles (KEP 3257). */
+/** ClusterTrustBundles: certificates that a signer's clients trust (KEP 3257). */
 
 import { type BuiltInKind, kind } from '../kind.ts'
 

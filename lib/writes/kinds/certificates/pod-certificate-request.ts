@@ -1,4 +1,4 @@
-/** PodCertificateRequests (KEP 4317). */
+/** PodCertificateRequests: certificates that a kubelet asks for (KEP 4317). */
 
 import { type BuiltInKind, kind } from '../kind.ts'
 

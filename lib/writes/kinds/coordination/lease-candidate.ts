@@ -1,4 +1,4 @@
-/** LeaseCandidates (KEP 4355). */
+/** LeaseCandidates: who would like to hold a Lease (KEP 4355). */
 
 import { type BuiltInKind, kind } from '../kind.ts'
 

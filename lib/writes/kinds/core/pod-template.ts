@@ -1,4 +1,4 @@
-/** PodTemplates. */
+/** PodTemplates: their template, which has no place in a spec, counts for the generation. */
 
 import { checkTemplate } from '../../validation/pods/pod-spec.ts'
 import { ofTemplate } from '../../warnings/templates.ts'

@@ -1,4 +1,4 @@
-/** IngressClasses. */
+/** IngressClasses: their controller never changes. */
 
 import { domainPrefixedPath } from '../../validation/domain-names.ts'
 import { byteLength, dnsLabel, dnsSubdomain } from '../../validation/formats.ts'

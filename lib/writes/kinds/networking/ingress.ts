@@ -1,4 +1,4 @@
-/** Ingresses. */
+/** Ingresses: rules by host and path, with a default backend or without. */
 
 import { parseAddress } from '@watchglass/go'
 import {

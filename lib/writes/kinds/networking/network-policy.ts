@@ -1,4 +1,4 @@
-/** NetworkPolicies. */
+/** NetworkPolicies: prefixes that are stored may stay in forms that new ones may not have. */
 
 import { contains, parsePrefix } from '@watchglass/go'
 import { portName, portNumber } from '../../validation/formats.ts'

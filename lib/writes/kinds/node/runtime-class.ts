@@ -1,4 +1,4 @@
-/** RuntimeClasses. */
+/** RuntimeClasses: a PUT creates them, and their handler never changes. */
 
 import { dnsLabel } from '../../validation/formats.ts'
 import { internalValue } from '../../validation/internal-types.ts'

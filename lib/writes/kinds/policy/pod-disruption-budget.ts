@@ -1,4 +1,4 @@
-/** PodDisruptionBudgets. */
+/** PodDisruptionBudgets: how many pods must stay, or may go, by number or percentage. */
 
 import { checkConditions } from '../../validation/conditions.ts'
 import type { Place } from '../../validation/place.ts'

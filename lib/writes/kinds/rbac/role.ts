@@ -1,4 +1,4 @@
-/** Roles. */
+/** Roles: rules about resources of one namespace. */
 
 import { type BuiltInKind, kind } from '../kind.ts'
 import { checkRules, rulesOf } from './shared/rules.ts'

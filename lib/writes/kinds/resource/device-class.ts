@@ -1,4 +1,4 @@
-/** DeviceClasses (KEP 4381). */
+/** DeviceClasses: selectors and settings that claims refer to (KEP 4381). */
 
 import type { Place } from '../../validation/place.ts'
 import { isExtended } from '../../validation/pods/resources.ts'

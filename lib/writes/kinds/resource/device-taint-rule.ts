@@ -1,4 +1,4 @@
-/** DeviceTaintRules (KEP 5055). */
+/** DeviceTaintRules: taints of devices that an administrator sets (KEP 5055). */
 
 import { type BuiltInKind, kind } from '../kind.ts'
 

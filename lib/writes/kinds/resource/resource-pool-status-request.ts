@@ -1,4 +1,5 @@
-/** ResourcePoolStatusRequests. */
+/** ResourcePoolStatusRequests: written as any object; only the owners of fields know of
+ *  a status. */
 
 import { type BuiltInKind, kind } from '../kind.ts'
 

@@ -139,7 +139,7 @@ function checkNodesOfSlice(spec: Place): void {
   if (set.length > 1) spec.invalid(`${one}, but multiple fields are set`, `{${set.join(', ')}}`)
 }
 
-/** Notes in `set` that it says something. */
+/** Checks a name of a node, and notes its place in `set`. */
 function checkNodeName(name: Place, set: string[], detail: string): void {
   if (!name.isSet) return
   if (name.text === '') {

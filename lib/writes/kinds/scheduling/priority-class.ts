@@ -1,4 +1,4 @@
-/** PriorityClasses. */
+/** PriorityClasses: neither their value nor their preemption policy changes. */
 
 import { dnsSubdomain } from '../../validation/formats.ts'
 import {

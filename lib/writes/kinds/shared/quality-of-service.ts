@@ -3,7 +3,7 @@
 import { itemsOf, type JsonValue, memberOf } from '@watchglass/go'
 import { textOf } from '../../metadata.ts'
 
-/** Guaranteed, Burstable or BestEffort. */
+/** The class of a pod's spec: Guaranteed, Burstable or BestEffort. */
 export function qualityOf(spec: JsonValue | undefined): string {
   const whole = memberOf(spec, 'resources')
   const containers =

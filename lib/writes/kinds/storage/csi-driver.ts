@@ -1,4 +1,4 @@
-/** CSIDrivers. */
+/** CSIDrivers: how the kubelet and the scheduler treat volumes of a driver. */
 
 import { isSame } from '../../validation/object-meta.ts'
 import type { Place } from '../../validation/place.ts'

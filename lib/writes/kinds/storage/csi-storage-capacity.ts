@@ -1,4 +1,4 @@
-/** CSIStorageCapacities (KEP 1472). */
+/** CSIStorageCapacities: what a class can still provide for some nodes (KEP 1472). */
 
 import { quantityNanos } from '@watchglass/go'
 import { dnsSubdomain } from '../../validation/formats.ts'

@@ -1,4 +1,4 @@
-/** StorageClasses. */
+/** StorageClasses: parameters, provisioner, reclaim policy and binding mode never change. */
 
 import { type JsonValue, textFromTree } from '@watchglass/go'
 import { qualifiedName } from '../../validation/formats.ts'

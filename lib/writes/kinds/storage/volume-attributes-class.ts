@@ -1,4 +1,4 @@
-/** VolumeAttributesClasses (KEP 3751). */
+/** VolumeAttributesClasses: their driver and parameters never change (KEP 3751). */
 
 import { checkNewMeta, isSame } from '../../validation/object-meta.ts'
 import type { Place } from '../../validation/place.ts'

@@ -1,4 +1,4 @@
-/** StorageVersionMigrations (KEP 4192). */
+/** StorageVersionMigrations: objects that are to be stored in another version (KEP 4192). */
 
 import { type BuiltInKind, kind } from '../kind.ts'
 

@@ -15,7 +15,7 @@ import {
   typeFor,
 } from '../types/field-type.ts'
 
-/** No field is in two of the sets. */
+/** The differences of two values; no field is in two of the sets. */
 export interface FieldComparison {
   readonly removed: FieldSet
   readonly modified: FieldSet

@@ -33,7 +33,7 @@ export class TypingProblems {
       : ['errors:', ...lines.map(line => `  ${line}`)].join('\n')
   }
 
-  /** No more are taken. */
+  /** True if the texts are too long: no more problems are added. */
   get isTooLong(): boolean {
     return this.#length > errorsMaxLength
   }

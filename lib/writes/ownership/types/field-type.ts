@@ -12,12 +12,12 @@ export interface FieldType {
   readonly scalar?: ScalarType | undefined
   readonly list?: FieldListType | undefined
   readonly map?: FieldMapType | undefined
-  /** Nothing is declared: any value is accepted, and objects are owned member by member. */
+  /** Any value is accepted, since nothing is declared; objects are owned member by member. */
   readonly isDeduced?: boolean | undefined
 }
 
 export interface FieldListType {
-  /** Owned as one value. */
+  /** The list is owned as one value. */
   readonly isAtomic: boolean
   /** Members that tell items apart; none for a set. */
   readonly keys: readonly string[]
@@ -34,14 +34,14 @@ export interface FieldMapType {
 
 export interface MemberType {
   readonly type: FieldType
-  /** Value in place of an absent key of a list. */
+  /** The value in place of an absent key of a list. */
   readonly defaultValue?: JsonValue | undefined
 }
 
-/** Anything, owned as one value. */
+/** The type of any value, owned as one. */
 export const untypedAtomic: FieldType = untyped(true, undefined)
 
-/** Anything; objects are owned member by member, lists as one value. */
+/** The type of any value: objects are owned member by member, lists as one value. */
 export const deduced: FieldType = untyped(false, untypedAtomic)
 
 /** Members have the same type, and so do items unless it is declared otherwise. */
@@ -62,7 +62,7 @@ export function typeFor(type: FieldType, value: JsonValue | undefined): FieldTyp
   return type.scalar === undefined ? type : { scalar: type.scalar }
 }
 
-/** Which of its forms a type is handled as. */
+/** The form that a type is handled as, if it allows several. */
 export function formOf(type: FieldType): 'map' | 'scalar' | 'list' | undefined {
   if (type.map !== undefined) return 'map'
   if (type.scalar !== undefined) return 'scalar'

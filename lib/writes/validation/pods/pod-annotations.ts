@@ -7,13 +7,13 @@ import { containersOf } from './os.ts'
 import { checkDescending } from './paths.ts'
 import { checkTolerations } from './scheduling.ts'
 
-/** Marks a pod as one of a file on its node. */
+/** The annotation of a mirror pod, which stands for a file on its node. */
 export const mirrorAnnotation = 'kubernetes.io/config.mirror'
 const costAnnotation = 'controller.kubernetes.io/pod-deletion-cost'
 const tolerationsAnnotation = 'scheduler.alpha.kubernetes.io/tolerations'
 const seccompAnnotation = 'seccomp.security.alpha.kubernetes.io/pod'
 const seccompPrefix = 'container.seccomp.security.alpha.kubernetes.io/'
-/** Is followed by the name of a container. */
+/** The prefix of annotations that end with the name of a container. */
 export const appArmorPrefix = 'container.apparmor.security.beta.kubernetes.io/'
 
 export function checkPodAnnotations(annotations: Place, spec: Place): void {

@@ -1,4 +1,4 @@
-/** Which fields of a pod may change. */
+/** The fields of a pod that may change. */
 
 import { inRange } from '../formats.ts'
 import type { JsonObject, JsonValue } from '@watchglass/go'

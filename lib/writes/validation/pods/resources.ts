@@ -148,7 +148,7 @@ function checkHugePages(amount: Place, name: string): void {
   amount.invalid(`${amount.text} is not positive integer multiple of ${name}`)
 }
 
-/** Rounded away from zero. */
+/** The whole units of an amount, rounded away from zero. */
 function wholeOf(nanos: bigint): bigint {
   return nanos < 0n ? -wholeOf(-nanos) : (nanos + whole - 1n) / whole
 }

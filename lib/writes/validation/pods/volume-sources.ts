@@ -112,7 +112,7 @@ export function checkQuobyte(source: Place): void {
   requireText(source, 'volume')
 }
 
-/** As net.SplitHostPort has it. */
+/** True for a host with a port as net.SplitHostPort reads them. */
 function isHostPort(pair: string): boolean {
   return /^(?:\[[^[\]]*\]|[^:[\]]*):[^:[\]]*$/.test(pair)
 }

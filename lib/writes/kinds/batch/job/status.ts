@@ -196,7 +196,7 @@ function orderOf(previous: number | undefined, current: number): string | undefi
   return `non-increasing order, previous: ${previous}, current: ${current}`
 }
 
-/** `3`, or `3-5`. */
+/** The interval of indexes in a text such as `3` or `3-5`. */
 function intervalOf(text: string, completions: number): Interval {
   const parts = text.split('-')
   if (parts.length > 2) {

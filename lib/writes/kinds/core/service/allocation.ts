@@ -25,7 +25,7 @@ export function mayHaveAddresses(object: JsonObject, old: JsonObject | undefined
   return checkServiceAddresses(new Place(object, '', []), before)
 }
 
-/** Gives what is missing. */
+/** Gives a Service the addresses and ports that it lacks. */
 export function allocate(spec: JsonObject, { allocator, numbers }: StrategyContext): void {
   const nextPort = (): JsonNumber => {
     const port = nextFree(
@@ -242,7 +242,7 @@ function keepPorts(spec: JsonObject, known: JsonObject): void {
   }
 }
 
-/** Clients may know of the first address only. */
+/** Makes the list of addresses follow `clusterIP`: old clients know the first address only. */
 export function alignAddresses(spec: JsonObject, known: JsonObject): void {
   const [address, before] = [textOf(spec.get('clusterIP')), textOf(known.get('clusterIP'))]
   const isListSame = isEqual(spec.get('clusterIPs'), known.get('clusterIPs'))
