@@ -6,7 +6,9 @@
  *  compared.
  *
  *  An event waits for itself, and in each form: other events of the same object have their own
- *  time. */
+ *  time. One transaction may have tens of thousands of them. Once one event of a form was not
+ *  compared in time, those behind it are asked for at once; and what is held is bounded: watchers
+ *  that there is no room for stand at their positions, and what came longest ago makes room. */
 
 import type { Clock, Key, Logger } from '@watchglass/base'
 import type { HeldEvent } from '@watchglass/cache'
@@ -15,13 +17,20 @@ import { InexactEvents } from './inexact-events.ts'
 
 /** A comparison has this long before the upstream is asked for the event. */
 const proofMaxMs = 500
-/** The time that a read waits for the mirror. */
-const holdMaxMs = 3_000
-/** The most events that are waited for at once, each in one form. */
+/** An event is kept for this long after it was answered, for watchers that reach it later. */
+const keptMs = 3_000
+/** The most events that are waited for at once, each in one form. A watcher waits for one at a
+ *  time, so only thousands of watchers with selectors of their own reach it; those beyond wait for
+ *  room. */
 const heldMax = 10_000
-/** The most bytes of events that came from the upstream. They are kept for a few seconds, for
- *  watchers that reach the event later than others. */
+/** The most bytes of events that came from the upstream. A transaction of large objects has
+ *  more. */
 const heldMaxBytes = 16 * 1024 * 1024
+/** Watchers without room look again after this time: all of a keyspace look at once, so not for
+ *  each place that becomes free. */
+const roomMs = 100
+/** Forms and selectors of a keyspace that are remembered as late. */
+const lateMax = 1_000
 /** One resource's watches may end for a thousand events: it is said once in this time. */
 const loggedEveryMs = 60_000
 
@@ -35,6 +44,7 @@ export interface HeldEventsOptions {
 }
 
 interface Held {
+  readonly event: HeldEvent
   readonly sinceMs: number
   isAsked: boolean
   /** Why its watchers have waited in vain. */
@@ -47,6 +57,13 @@ export class HeldEvents {
   readonly given: InexactEvents = new InexactEvents()
   readonly #options: HeldEventsOptions
   readonly #held = new Map<Event, Map<string, Held>>()
+  /** Events with a frame, the oldest first. */
+  readonly #framed = new Set<Held>()
+  /** Keyspaces and forms with an event that was not compared in time: others of them are not waited
+   *  for, until something of the keyspace is compared. */
+  readonly #late = new Map<Key, Set<string>>()
+  /** Keyspaces with watchers for which there was no room. */
+  readonly #crowded = new Set<Key>()
   readonly #loggedMs = new Map<Key, number>()
   #size = 0
   #bytes = 0
@@ -58,14 +75,16 @@ export class HeldEvents {
   /** The frame of an event as the upstream writes it; `later` while its watchers may still wait. */
   frameOf(event: HeldEvent): Uint8Array | 'later' | 'inexact' {
     const held = this.#find(event)
-    if (held === undefined) return this.#end(event, 'too many events wait')
+    if (held === undefined) return 'later'
     if (held.frame !== undefined) return held.frame
     if (held.failure !== undefined) return this.#end(event, held.failure)
     const waitedMs = this.#options.clock.monotonicMs() - held.sinceMs
-    const isDue = !event.isProvable || waitedMs >= proofMaxMs
+    const isLate = waitedMs >= proofMaxMs
+    if (isLate) this.#noteLate(event)
+    const isDue = isLate || !event.isProvable || this.#isLate(event)
     if (isDue && !held.isAsked) {
       held.isAsked = true
-      void this.#ask(event, held)
+      void this.#ask(held)
     }
     return 'later'
   }
@@ -73,49 +92,93 @@ export class HeldEvents {
   /** Something was compared in a keyspace. */
   concluded(keyspace: Key): void {
     this.given.forget(keyspace)
+    this.#late.delete(keyspace)
     this.#options.resume(keyspace)
   }
 
-  /** Undefined if too many are held. */
-  #find({ event, shownAs, keyspace }: HeldEvent): Held | undefined {
+  #isLate({ keyspace, shownAs }: HeldEvent): boolean {
+    return this.#late.get(keyspace)?.has(shownAs) === true
+  }
+
+  #noteLate({ keyspace, shownAs }: HeldEvent): void {
+    const forms = this.#late.get(keyspace) ?? new Set()
+    if (forms.size < lateMax) this.#late.set(keyspace, forms.add(shownAs))
+  }
+
+  /** Undefined while there is no room for it. */
+  #find(event: HeldEvent): Held | undefined {
     const { clock, resume } = this.#options
-    const known = this.#held.get(event)?.get(shownAs)
+    const { shownAs, keyspace } = event
+    const known = this.#held.get(event.event)?.get(shownAs)
     if (known !== undefined) return known
-    if (this.#size >= heldMax) return undefined
+    if (this.#size >= heldMax && !this.#dropOldest()) {
+      this.#waitForRoom(keyspace)
+      return undefined
+    }
     const held: Held = {
+      event,
       sinceMs: clock.monotonicMs(),
       isAsked: false,
       failure: undefined,
       frame: undefined,
     }
-    const forms = this.#held.get(event) ?? new Map<string, Held>()
-    this.#held.set(event, forms.set(shownAs, held))
+    const forms = this.#held.get(event.event) ?? new Map<string, Held>()
+    this.#held.set(event.event, forms.set(shownAs, held))
     this.#size++
     clock.setTimer(proofMaxMs, () => resume(keyspace))
-    clock.setTimer(holdMaxMs, () => {
-      held.failure ??= `it was not compared within ${holdMaxMs} ms`
-      resume(keyspace)
-    })
-    // Watchers that were slower may reach it a little later.
-    clock.setTimer(2 * holdMaxMs, () => {
-      this.#bytes -= held.frame?.length ?? 0
-      this.#size--
-      forms.delete(shownAs)
-      if (forms.size === 0) this.#held.delete(event)
+    // It was compared meanwhile, or nobody watches any more.
+    clock.setTimer(2 * proofMaxMs, () => {
+      if (!held.isAsked) this.#drop(held)
     })
     return held
   }
 
-  async #ask(event: HeldEvent, held: Held): Promise<void> {
-    const answer = await this.#options.ask(event)
-    if (held.failure !== undefined) return
+  /** Forgets an event; harmless when it was forgotten. */
+  #drop(held: Held): void {
+    const { event, shownAs } = held.event
+    const forms = this.#held.get(event)
+    if (forms?.get(shownAs) !== held) return
+    forms.delete(shownAs)
+    if (forms.size === 0) this.#held.delete(event)
+    this.#size--
+    if (this.#framed.delete(held)) this.#bytes -= held.frame?.length ?? 0
+  }
+
+  /** Forgets the event whose frame came longest ago: whoever reaches it later has it asked for
+   *  again. False if there is none. */
+  #dropOldest(): boolean {
+    for (const held of this.#framed) {
+      this.#drop(held)
+      return true
+    }
+    return false
+  }
+
+  #waitForRoom(keyspace: Key): void {
+    if (this.#crowded.size === 0) {
+      this.#options.clock.setTimer(roomMs, () => {
+        const keyspaces = [...this.#crowded]
+        this.#crowded.clear()
+        for (const crowded of keyspaces) this.#options.resume(crowded)
+      })
+    }
+    this.#crowded.add(keyspace)
+  }
+
+  /** The question waits for its turn for as long as it takes: what the upstream would not end, its
+   *  pace does not end either. A watcher whose position leaves the history meanwhile is told so. */
+  async #ask(held: Held): Promise<void> {
+    const { clock, ask, resume } = this.#options
+    const answer = await ask(held.event)
     if (typeof answer === 'string') held.failure = answer
-    else if (this.#bytes + answer.length > heldMaxBytes) held.failure = 'too much is held'
     else {
+      while (this.#bytes + answer.length > heldMaxBytes && this.#dropOldest());
       held.frame = answer
+      this.#framed.add(held)
       this.#bytes += answer.length
     }
-    this.#options.resume(event.keyspace)
+    clock.setTimer(keptMs, () => this.#drop(held))
+    resume(held.event.keyspace)
   }
 
   /** The watches in this form end before the event. */
