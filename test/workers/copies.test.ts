@@ -42,6 +42,26 @@ t.test('a value that is moved is moved in the copies, unless the entry has chang
   fed.end()
 })
 
+t.test(
+  'a large transaction reaches the copies whole, however often the feeder is held',
+  async t => {
+    const etcd = new TinyEtcd()
+    etcd.write({ '/r/a/1': 'one' })
+    const { mirror, clock } = await createReadyFixture({ etcd, keyspaces: ['a'] })
+    const { mirrorSide, copies, fed } = await createCopies(mirror, clock, nameOf)
+    const many = Array.from({ length: 1_000 }, (_, i) => [`/r/a/${1_000 + i}`, 'x'] as const)
+    etcd.put(Object.fromEntries(many))
+    await clock.advance(0)
+    mirrorSide.applied('a')
+    // It is told and read in slices, and the ring has room for a part of it.
+    for (let turns = 0; turns < 20; turns++) await clock.advance(0)
+    const [own, copy] = [mirror, copies].map(one => entriesOf(one.keyspace('a').store.latest()))
+    t.equal(own?.length, 1_001)
+    t.strictSame(copy, own)
+    fed.end()
+  },
+)
+
 t.test('a change of what is not mirrored is progress for the copies', async t => {
   const etcd = new TinyEtcd()
   etcd.write({ '/r/a/1': 'one' })

@@ -2,7 +2,7 @@
 
 import { revision, type Revision } from '@watchglass/base'
 import type { MirroredKeyspace, ProgressTrust } from '@watchglass/cache'
-import { BTreeBuilder, type Change, type KeyValue } from '@watchglass/store'
+import { BTreeBuilder, type Change, type KeyValue, type PreparedBatch } from '@watchglass/store'
 import { EntryReader } from './entries.ts'
 import { reasons, recordKinds, states, trusts } from './facts.ts'
 import { RecordReader } from './record.ts'
@@ -29,6 +29,17 @@ export interface CopyReaderOptions {
   readonly takeRecord: (id: number) => SharedArrayBuffer
 }
 
+/** The first changes of a batch. `prepared` is of these very changes: it takes those that are added
+ *  to them. Undefined where there is nothing to do, as the contents are newer. */
+interface PartialBatch {
+  readonly changes: Change[]
+  readonly prepared: PreparedBatch | undefined
+}
+
+function noChanges(): PartialBatch {
+  return { changes: [], prepared: undefined }
+}
+
 export class CopyReader {
   readonly #ring: Buffer
   readonly #options: CopyReaderOptions
@@ -39,6 +50,8 @@ export class CopyReader {
   /** Snapshots that are being told. When an epoch starts, those of other mirrors go on, and those
    *  of its mirror begin again. */
   readonly #builders = new Map<number, BTreeBuilder<KeyValue>>()
+  /** Transactions of which not all was told. Nobody sees them before that. */
+  readonly #partial = new Map<number, PartialBatch>()
 
   constructor(ring: Buffer, options: CopyReaderOptions, target: CopyTarget) {
     this.#ring = ring
@@ -97,14 +110,14 @@ export class CopyReader {
     switch (kind) {
       case recordKinds.dropped:
         this.#keyspaces.delete(id)
-        this.#builders.delete(id)
+        this.#forgetParts(id)
         this.#target.dropped(keyspace)
         return
       case recordKinds.state:
         keyspace.enter(states[record.byte()]!)
         return
       case recordKinds.cleared:
-        this.#builders.delete(id)
+        this.#forgetParts(id)
         keyspace.clear(reasons[record.byte()]!)
         return
       case recordKinds.entries:
@@ -114,7 +127,7 @@ export class CopyReader {
         const at = this.#revision()
         const builder = this.#builders.get(id)
         if (builder === undefined) throw new Error(`keyspace ${id} was restored from nothing`)
-        this.#builders.delete(id)
+        this.#forgetParts(id)
         this.#target.showing(keyspace, at)
         keyspace.restore(builder.finish(), at)
         return
@@ -122,17 +135,43 @@ export class CopyReader {
       case recordKinds.moved:
         this.#takeMoved(keyspace)
         return
-      case recordKinds.batch: {
-        const at = this.#revision()
-        const changes: Change[] = []
-        for (let left = record.count(); left > 0; left--) changes.push(this.#entries.change())
-        this.#target.showing(keyspace, at)
-        keyspace.apply(at, changes)
+      case recordKinds.batch:
+        this.#takeChanges(id, keyspace)
         return
-      }
       default:
         throw new Error(`record of unknown kind ${kind}`)
     }
+  }
+
+  /** Applies a batch. Of a large one the changes that have come are worked into new contents,
+   *  which are shown when the last ones are in them. */
+  #takeChanges(id: number, keyspace: MirroredKeyspace): void {
+    const record = this.#record
+    const at = this.#revision()
+    const [isFirst, isLast] = [record.byte() === 1, record.byte() === 1]
+    const { changes, prepared } = isFirst ? noChanges() : this.#partOf(id)
+    for (let left = record.count(); left > 0; left--) changes.push(this.#entries.change())
+    if (!isLast) {
+      const begun = isFirst ? keyspace.prepare(at, changes) : prepared
+      begun?.step(changes.length)
+      this.#partial.set(id, { changes, prepared: begun })
+      return
+    }
+    this.#partial.delete(id)
+    this.#target.showing(keyspace, at)
+    keyspace.apply(at, changes, prepared)
+  }
+
+  #partOf(id: number): PartialBatch {
+    const partial = this.#partial.get(id)
+    if (partial === undefined) throw new Error(`keyspace ${id} has no batch that goes on`)
+    return partial
+  }
+
+  /** Other contents begin, or there are none any more. */
+  #forgetParts(id: number): void {
+    this.#builders.delete(id)
+    this.#partial.delete(id)
   }
 
   /** An entry that has changed since has its own place. */

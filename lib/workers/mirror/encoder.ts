@@ -1,9 +1,9 @@
 /** Writes the records for workers. What several threads are told is written once: the record
  *  of the last batches and of the last part of a snapshot are kept until the next ones. */
 
-import type { Revision } from '@watchglass/base'
+import { assert, type Revision } from '@watchglass/base'
 import type { KeyspaceState, MirroredKeyspace, ProgressTrust, ResetReason } from '@watchglass/cache'
-import type { Batch, KeyValue, LeafSlice } from '@watchglass/store'
+import type { Batch, Event, KeyValue, LeafSlice } from '@watchglass/store'
 import { EntryWriter } from './entries.ts'
 import { reasons, recordKinds, states, trusts } from './facts.ts'
 import { RecordWriter } from './record.ts'
@@ -32,12 +32,17 @@ const noSlabs: readonly number[] = []
 /** Records of batches that are kept: those of one turn of the event loop, usually. */
 const keptMax = 256
 
+/** Changes in one record. A transaction may have a hundred thousand: it is told, and applied, a few
+ *  at a time. */
+export const changesAtOnce = 256
+
 export class Encoder {
   readonly #record = new RecordWriter()
   readonly #entries: EntryWriter
   readonly #ids = new WeakMap<MirroredKeyspace, number>()
   #lastId = 0
-  readonly #batches = new Map<Batch, Encoded>()
+  /** By their first event. */
+  readonly #batches = new Map<Event, Encoded>()
 
   constructor(names: SlabNames) {
     this.#entries = new EntryWriter(this.#record, names)
@@ -98,16 +103,22 @@ export class Encoder {
     return this.#plain()
   }
 
-  batch(keyspace: MirroredKeyspace, batch: Batch): Encoded {
-    const known = this.#batches.get(batch)
+  /** The next changes of a batch, of which so many have been told. */
+  changes(keyspace: MirroredKeyspace, { revision, events }: Batch, told: number): Encoded {
+    const first = events[told]
+    assert(first !== undefined, 'a batch has changes until all of them have been told')
+    const known = this.#batches.get(first)
     if (known !== undefined) return known
+    const end = Math.min(events.length, told + changesAtOnce)
     this.#begin('batch', keyspace)
-    this.#record.integer(batch.revision)
-    this.#record.count(batch.events.length)
-    for (const event of batch.events) this.#entries.event(event)
+    this.#record.integer(revision)
+    this.#record.byte(told === 0 ? 1 : 0)
+    this.#record.byte(end === events.length ? 1 : 0)
+    this.#record.count(end - told)
+    for (let i = told; i < end; i++) this.#entries.event(events[i]!)
     const encoded = { bytes: Buffer.from(this.#record.bytes), slabs: this.#entries.slabs }
     if (this.#batches.size >= keptMax) this.#batches.clear()
-    this.#batches.set(batch, encoded)
+    this.#batches.set(first, encoded)
     return encoded
   }
 

@@ -17,7 +17,7 @@ export const recordKinds = {
   entries: 5,
   /** The last entries of the contents have come: they replace the earlier contents. */
   restored: 6,
-  /** All changes of one revision. */
+  /** Changes of one revision: all, or the next of a large transaction. */
   batch: 7,
   /** Nothing is missing in a feed's keyspaces up to a revision. */
   progress: 8,

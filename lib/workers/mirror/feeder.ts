@@ -16,7 +16,7 @@
 import { allKeys, type Revision } from '@watchglass/base'
 import type { Feed, KeyspaceState, Mirror, MirroredKeyspace } from '@watchglass/cache'
 import type { KeyValue, LeafSlice } from '@watchglass/store'
-import type { Encoded, Encoder, ProgressFacts } from './encoder.ts'
+import { changesAtOnce, type Encoded, type Encoder, type ProgressFacts } from './encoder.ts'
 import type { RingWriter } from './ring.ts'
 import type { SlabNames } from './slabs.ts'
 
@@ -56,6 +56,8 @@ interface Told {
   /** The revision of the contents that the worker has; undefined while it has none, or is being
    *  given others. */
   position: Revision | undefined
+  /** Number of changes that it has been told of the batch above. */
+  passed: number
   /** The worker has some contents. */
   hasContents: boolean
   snapshot: SnapshotWalk | undefined
@@ -203,6 +205,7 @@ export class Feeder {
     if (told.contents !== keyspace.contents) {
       if (!keyspace.isRestored && told.hasContents && !this.#tellCleared(told)) return 'full'
       told.position = undefined
+      told.passed = 0
       told.snapshot = undefined
       told.moved = []
       told.contents = keyspace.contents
@@ -242,11 +245,16 @@ export class Feeder {
       if (batch === undefined) return 'done'
       if (batch === 'expired') {
         told.position = undefined
+        told.passed = 0
         told.snapshot = undefined
         continue
       }
-      if (!this.#write(this.#options.encoder.batch(keyspace, batch))) return 'full'
-      told.position = batch.revision
+      if (!this.#write(this.#options.encoder.changes(keyspace, batch, told.passed))) return 'full'
+      told.passed += changesAtOnce
+      if (told.passed >= batch.events.length) {
+        told.position = batch.revision
+        told.passed = 0
+      }
       if (isOver()) return 'more'
     }
   }
@@ -331,6 +339,7 @@ const nothing: Omit<Told, 'keyspace' | 'feed' | 'moved'> = {
   state: 'starting',
   contents: 0,
   position: undefined,
+  passed: 0,
   hasContents: false,
   snapshot: undefined,
 }
