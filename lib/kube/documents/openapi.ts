@@ -51,7 +51,7 @@ export class OpenApi {
     for (const name of [...this.#names].sort()) {
       const text = yield* this.document(name)
       if (text === undefined) continue
-      paths[name] = { serverRelativeURL: this.url(name, text) }
+      paths[name] = { serverRelativeURL: yield* this.url(name, text) }
       yield
     }
     return JSON.stringify({ paths })
@@ -169,15 +169,14 @@ export class OpenApi {
   }
 
   /** Address of a document, with its hash. */
-  url(name: string, text: string): string {
-    return `/openapi/v3/${name}?hash=${this.hashOf(text)}`
+  *url(name: string, text: string): Steps<string> {
+    return `/openapi/v3/${name}?hash=${yield* this.hashOf(text)}`
   }
 
   /** The hash of a document's bytes. Clients cache a document as long as its hash stays the same,
    *  whichever server made it. */
-  hashOf(text: string): string {
-    const { digests } = this.#options
-    const hash = this.#hashes.get(text) ?? hexOf(digests.sha512(text))
+  *hashOf(text: string): Steps<string> {
+    const hash = this.#hashes.get(text) ?? hexOf(yield* sha512(text, this.#options.digests))
     this.#hashes.set(text, hash)
     return hash
   }
@@ -204,6 +203,26 @@ function documentNames(resources: readonly Resource[], versions: Iterable<string
     ...[...groups].map(group => `apis/${group}`),
     ...[...versions].map(name => (name.includes('/') ? `apis/${name}` : `api/${name}`)),
   ]
+}
+
+/** Characters that are hashed in a step, which takes about a millisecond. Two thousand definitions
+ *  make a document of 53 MB. */
+const hashedAtOnce = 512 * 1024
+
+function* sha512(text: string, digests: Digests): Steps<Uint8Array> {
+  const digest = digests.sha512InParts()
+  for (let at = 0; at < text.length;) {
+    let end = Math.min(text.length, at + hashedAtOnce)
+    if (end < text.length && isLowSurrogate(text.charCodeAt(end))) end--
+    digest.add(text.slice(at, end))
+    at = end
+    yield
+  }
+  return digest.end()
+}
+
+function isLowSurrogate(code: number): boolean {
+  return code >= 0xdc00 && code <= 0xdfff
 }
 
 function hexOf(bytes: Uint8Array): string {

@@ -273,3 +273,18 @@ t.test('what JSON has no type for is a text with a format', async t => {
   const { properties } = objectOf(schemas['io.k8s.api.core.v1.Secret'])
   t.match(properties, { data: { additionalProperties: { type: 'string', format: 'byte' } } })
 })
+
+t.test('a long document is hashed in steps, and no character is divided', async t => {
+  const text = `${'x'.repeat(512 * 1024 - 1)}\u{1f600}${'y'.repeat(600 * 1024)}`
+  const hashing = openApi.hashOf(text)
+  let steps = 0
+  for (;;) {
+    const { done, value } = hashing.next()
+    if (done === true) {
+      t.equal(value, Buffer.from(digests.sha512(text)).toString('hex').toUpperCase())
+      break
+    }
+    steps++
+  }
+  t.equal(steps, 3)
+})

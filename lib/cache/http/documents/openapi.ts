@@ -57,16 +57,16 @@ export async function answerOpenApi(
 }
 
 function* documentAt(openApi: OpenApi, path: string): Steps<Document | undefined> {
-  if (path === '/openapi/v2') return tagged(openApi, yield* openApi.all())
-  if (path === '/openapi/v3') return tagged(openApi, yield* openApi.index())
+  if (path === '/openapi/v2') return yield* tagged(openApi, yield* openApi.all())
+  if (path === '/openapi/v3') return yield* tagged(openApi, yield* openApi.index())
   const name = path.slice('/openapi/v3/'.length)
   const text = yield* openApi.document(name)
   if (text === undefined) return undefined
-  return { ...tagged(openApi, text), url: openApi.url(name, text) }
+  return { ...(yield* tagged(openApi, text)), url: yield* openApi.url(name, text) }
 }
 
-function tagged(openApi: OpenApi, text: string): Document {
-  return { text, etag: `"${openApi.hashOf(text)}"` }
+function* tagged(openApi: OpenApi, text: string): Steps<Document> {
+  return { text, etag: `"${yield* openApi.hashOf(text)}"` }
 }
 
 /** A document with a hash in its address never changes, so clients may cache it for ever. */
