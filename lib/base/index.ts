@@ -54,6 +54,7 @@ export {
 export { isLoopback } from './loopback.ts'
 export { giveUp, GiveUp, giveUpOnRepetition, NotExact } from './not-exact.ts'
 export { Outage } from './outage.ts'
+export { Pause, retryAfterMs } from './pause.ts'
 export { type NamedPem, pairProblem } from './pem.ts'
 export { createRandom, type Random, randomAt, randomInt, randomItem } from './random.ts'
 export { knownMax, knownRevision, nextRevision, revision, type Revision } from './revision.ts'

@@ -1,6 +1,6 @@
 /** Asks the API server that decides: may this user do that, and who is this user. */
 
-import { CacheError, type Clock, withTimeLimit } from '@watchglass/base'
+import { CacheError, type Clock, retryAfterMs, withTimeLimit } from '@watchglass/base'
 import {
   type Attributes,
   type Identity,
@@ -46,13 +46,14 @@ export interface IdentityQuestion {
 
 export interface AccessQuestion extends IdentityQuestion {
   readonly attributes: Attributes
-  /** Whose rules the answer may depend on, beside those of the whole cluster; empty: none. */
+  /** The namespace whose rules the answer may depend on, beside those of the whole cluster; empty:
+   *  none. */
   readonly namespace: string
   /** Nobody waits for the answer. */
   readonly canWait?: boolean | undefined
 }
 
-/** Who answers: the API server, or another thread of this process, which tells `limit` for how
+/** Answers reviews: the API server, or another thread of this process, which tells `limit` for how
  *  long its answer may be kept. */
 export interface AskedReviews {
   /** May the caller do that? */
@@ -135,7 +136,7 @@ export class Reviews implements AskedReviews {
       metrics.review(kind, 'failed')
       throw new Unreviewed(
         `an access review was answered with ${answer.code}`,
-        retryAfterOf(answer),
+        retryAfterMs(answer.headers['retry-after']),
       )
     }
     const review = answer.code < 300 ? reviewAnswer(textOf(answer)) : undefined
@@ -170,12 +171,6 @@ interface Question {
   readonly body: string
   readonly headers: Caller['headers']
   readonly as: Caller['as']
-}
-
-/** Seconds, as API servers send them. */
-function retryAfterOf({ headers }: UpstreamAnswer): number | undefined {
-  const text = String(headers['retry-after'])
-  return /^\d{1,6}$/.test(text) ? Number(text) * 1_000 : undefined
 }
 
 function textOf({ body }: UpstreamAnswer): string {
