@@ -30,7 +30,7 @@ export class DoorPage {
       clock,
       look: () => ({
         ...lookAt({ metrics, mirrors, watches: noWatches }),
-        requests: new Map(metrics.etcdDoor.tallies.flatMap(one => [...one.sums('source')])),
+        requests: new Map(metrics.etcdServer.tallies.flatMap(one => [...one.sums('source')])),
         events: new Map([['from etcd', metrics.mirror.mirroredEvents]]),
       }),
     })

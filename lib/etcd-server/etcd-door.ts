@@ -75,7 +75,7 @@ export async function startEtcdDoor(options: EtcdDoorOptions): Promise<EtcdDoor>
     rules: listen.rules && new Map([...listen.rules].map(([name, one]) => [name, asKeys(one)])),
     clock,
     random: systemRandom,
-    metrics: metrics.etcdDoor,
+    metrics: metrics.etcdServer,
     openFiles: new OpenFiles({ max: openFilesMax(), callers: 'clients', clock, logger }),
     onFault: faultLogger(
       metrics.access,

@@ -74,8 +74,9 @@ export type PassReason =
 export type Decision =
   /** Read it from the mirror. */
   | { readonly type: 'mirror' }
-  /** Write it to etcd. */
-  | { readonly type: 'write' }
+  /** Have the cluster behind this server answer it: writes, but also reads of more than what is
+   *  stored, such as logs, streams to and from pods, and figures. */
+  | { readonly type: 'cluster' }
   /** Answer it ourselves: discovery, and the paths of the server. */
   | { readonly type: 'own' }
   | { readonly type: 'pass'; readonly reason: PassReason }
@@ -109,8 +110,8 @@ export interface DecidedExchange {
 
 export interface DecisionPolicy {
   readonly hasUpstream: boolean
-  /** Writes are done here; never with an upstream. */
-  readonly isWritable?: boolean | undefined
+  /** There is a cluster, made up or not, that takes writes; never with an upstream. */
+  readonly hasCluster?: boolean | undefined
   /** Webhooks that convert objects are called here. */
   readonly canConvert?: boolean | undefined
   /** Configurations may be applied in CBOR. */
@@ -178,7 +179,7 @@ function hasImpersonation(headers: DecidedExchange['headers']): boolean {
 
 function decideAlone(
   { known: { route, target, isWatch }, exchange }: DecisionRequest,
-  { isWritable = false, canConvert = false, hasCbor = false }: DecisionPolicy,
+  { hasCluster = false, canConvert = false, hasCbor = false }: DecisionPolicy,
 ): Decision {
   switch (route.type) {
     case 'discovery':
@@ -205,13 +206,13 @@ function decideAlone(
         const limits = `${selectorMaxLength} characters and ${requirementsMax} requirements`
         return { type: 'refuse', status: badRequest(`${long} is longer than ${limits}`).status }
       }
-      if (isWritable && (isLog(route) || isStream(route) || isProxy(route))) {
-        return { type: 'write' }
+      if (hasCluster && (isLog(route) || isStream(route) || isProxy(route))) {
+        return { type: 'cluster' }
       }
-      if (isWritable && isMeasured(resource) && resource.verbs.includes(route.verb)) {
-        return { type: 'write' }
+      if (hasCluster && isMeasured(resource) && resource.verbs.includes(route.verb)) {
+        return { type: 'cluster' }
       }
-      if (isWritable && isWrite(route, canConvert)) return { type: 'write' }
+      if (hasCluster && isWrite(route, canConvert)) return { type: 'cluster' }
       const lacks = whatIsLacking(route, canConvert)
       if (lacks === undefined) return { type: 'mirror' }
       const what = subresource === '' ? lacks : `${lacks} ${subresource}`
@@ -245,7 +246,7 @@ const patchTypes: ReadonlySet<string> = new Set([
 /** Subresources whose writes are done here, beside those that read as the whole object. */
 const writtenSubresources = new Set(['scale', 'binding', 'eviction', 'finalize', 'token'])
 
-/** A log is written by whoever runs pods, so the side that takes writes answers it. */
+/** A log is written by whoever runs pods, so the cluster answers it. */
 function isLog({ resource, verb, subresource }: ResourceRoute): boolean {
   return isPods(resource) && subresource === 'log' && verb === 'get'
 }

@@ -13,7 +13,6 @@ export {
 } from './access-review.ts'
 export { ApiState } from './api-state.ts'
 export type { TokenEncryption } from './continuation.ts'
-export type { Conversions } from './conversions.ts'
 export type { Decision, DecisionPolicy, PassReason } from './decide.ts'
 export { aggregatedMediaType, versionBody } from './documents/discovery.ts'
 export { SchemaSet } from './documents/openapi-schemas.ts'

@@ -1,7 +1,7 @@
 /** Everything that other packages may import of this one. */
 
 export { Evidence } from './evidence/evidence.ts'
-export { Front, type UpstreamOptions, type UpstreamParts } from './front.ts'
+export { UpstreamProxy, type UpstreamOptions, type UpstreamParts } from './upstream-proxy.ts'
 export { UpstreamKnowledge } from './knowledge/knowledge.ts'
 export { ReadSwitch } from './read-switch.ts'
 export { BalancedUpstream } from './upstream/balanced-upstream.ts'

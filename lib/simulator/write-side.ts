@@ -12,10 +12,11 @@ import {
   type FollowedKeyspaces,
 } from './housekeeping/controllers.ts'
 import type {
-  AnswerWrite,
+  AnswerFromCluster,
   Follower,
-  Gate,
+  AccessGate,
   LiveRegistry,
+  ObjectPreparation,
   OwnDocument,
   ServerChecks,
 } from '@watchglass/cache'
@@ -35,7 +36,6 @@ import { StoredUsages, usageResources } from './pod-rules/stored-usages.ts'
 import { usageBy } from './pod-rules/usages.ts'
 import { createWriteAnswers, type WriteAnswerOptions } from './api/write.ts'
 import { keyPairProblem } from '@watchglass/go'
-import type { Conversions } from '@watchglass/kube'
 import type { Keyspace, KeyValue } from '@watchglass/store'
 import { ApiClient, type ApiClientOptions } from './runtime/api-client.ts'
 import { NamespaceBasics } from './housekeeping/namespace-basics.ts'
@@ -46,11 +46,11 @@ import { ServiceNumbers } from './service-numbers.ts'
 import { createWriteStore } from './write-store.ts'
 
 export interface WriteSide {
-  readonly answerWrite: AnswerWrite
+  readonly answer: AnswerFromCluster
   /** Undefined where no webhooks are called. */
-  readonly conversions: Conversions | undefined
+  readonly preparation: ObjectPreparation | undefined
   /** Decides who may do what; undefined if nothing of it is asked for. */
-  readonly gate: Gate | undefined
+  readonly gate: AccessGate | undefined
   /** Documents that the server has beside those of its API, by path. */
   readonly documents: (() => ReadonlyMap<string, OwnDocument>) | undefined
   /** In the order in which they are told of changes. */
@@ -158,8 +158,8 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
   const forFresh = { state, storeOf, address, uid, store, signal, ...common }
   const fresh = inNamespaces && new FreshCluster({ ...forFresh, basics: inNamespaces })
   return {
-    conversions,
-    answerWrite: createWriteAnswers({ ...writes, access }, answers),
+    preparation: conversions,
+    answer: createWriteAnswers({ ...writes, access }, answers),
     gate: access?.gate,
     documents: access && (() => access.documents),
     followers: [numbers, controllers, actors],

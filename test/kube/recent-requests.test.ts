@@ -43,12 +43,12 @@ t.test(
   'who answers a line is remembered, with an upgrade of its connection or without',
   async t => {
     const recent = new RecentRequests()
-    const policy = { hasUpstream: false, isWritable: true, isExcluded: () => false }
+    const policy = { hasUpstream: false, hasCluster: true, isExcluded: () => false }
     const deciding = (path: string, takeover?: object): string =>
       recent.find('GET', path, after)!.decide({ headers: {}, takeover }, '', policy).type
     const exec = '/api/v1/namespaces/a/pods/p/exec?command=sh'
     // Whoever takes writes looks for the pod first, and then at the upgrade.
-    for (const takeover of [undefined, {}, undefined]) t.equal(deciding(exec, takeover), 'write')
+    for (const takeover of [undefined, {}, undefined]) t.equal(deciding(exec, takeover), 'cluster')
     t.equal(deciding('/api/v1/pods'), 'mirror')
     t.equal(deciding('/api/v1/pods'), 'mirror')
   },

@@ -42,11 +42,11 @@ const expectedEntryBytes = 240
 export interface IndexKeeperOptions {
   readonly storeOf: (keyspace: Key) => Keyspace | undefined
   readonly clock: Clock
-  /** Whether there is memory for so much more. */
+  /** Whether there is memory for as many bytes more. */
   readonly fits?: ((bytes: number) => boolean) | undefined
 }
 
-/** Who has asked, and how objects are read. */
+/** The user who has asked, and how objects are read. */
 export interface AskedBy {
   readonly user?: string | undefined
   readonly makeReader: MakeReader
@@ -181,7 +181,7 @@ export class IndexKeeper implements Follower {
     })
   }
 
-  /** Those whose index is complete, or will not come, go on. */
+  /** Lets lists go on whose index is complete, or will not come. */
   #wake(): void {
     for (const { store, name, end } of this.#waiting) if (!store.isIndexBuilding(name)) end()
   }

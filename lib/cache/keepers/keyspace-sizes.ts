@@ -24,7 +24,7 @@ const entryBytes = 240
 const intervalMs = 1_000
 /** Counting looks at the clock after this many entries. */
 const lookEntries = 256
-/** It is in no hurry. */
+/** Counting is in no hurry. */
 const sliceMs = 2
 
 export class KeyspaceSizes implements Follower {
@@ -55,14 +55,14 @@ export class KeyspaceSizes implements Follower {
     return this.#bytes.size
   }
 
-  /** Those of all keyspaces. */
+  /** The bytes of all keyspaces. */
   get totalBytes(): number {
     let total = 0
     for (const bytes of this.#bytes.values()) total += bytes
     return total
   }
 
-  /** It is not mirrored any more. */
+  /** Forgets the size of a keyspace that is no longer mirrored. */
   forget(keyspace: Key): void {
     this.#bytes.delete(keyspace)
   }

@@ -38,7 +38,7 @@ export interface Droppable {
 export interface CopiesOfMirror {
   readonly count: number
   trimHistory(keyspace: Key, bytes: number): void
-  /** So much more fits. */
+  /** As many bytes more fit. */
   hasRoom(bytes: number): void
 }
 

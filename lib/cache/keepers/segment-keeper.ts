@@ -21,7 +21,7 @@ export interface AgingSegments {
 const periodMs = 15_000
 /** Five minutes: Kubernetes compacts etcd so often, and pages of older revisions have ended. */
 const periodsKept = 20
-/** So many are dropped in 2 ms. */
+/** The most segments that are dropped at once, which takes 2 ms. */
 const droppedMax = 20_000
 /** Two forms of everything: JSON, which takes 1.4 times the bytes that are stored, for people and
  *  scripts, and protobuf for controllers. Each more form of 10,000 pods that is asked for in turns

@@ -7,17 +7,17 @@ import type { Follower } from './followers.ts'
 
 /** The checks of a server by name, where other programs look for those of kube-apiserver. */
 export interface ServerChecks {
-  /** Those of /livez, and of /healthz. */
+  /** Names of the checks of /livez, and of /healthz. */
   readonly livez: readonly string[]
   readonly readyz: readonly string[]
-  /** Those that say whether everything is mirrored. */
+  /** Names of the checks that say whether everything is mirrored. */
   readonly mirrored: readonly string[]
 }
 
 export interface ServiceHealthOptions {
   /** Checks of this thread beside the mirrors. */
   readonly own?: readonly (HealthCheck | undefined)[] | undefined
-  /** Those of another thread. */
+  /** Checks of another thread. */
   readonly others?: readonly HealthCheck[] | undefined
   /** Objects that the mirrors do not have yet, although they follow etcd. */
   readonly missing?: HealthCheck['problem'] | undefined
@@ -61,7 +61,7 @@ export class ServiceHealth implements Follower {
     return names.map(name => ({ name, problem: () => undefined }))
   }
 
-  /** Those of another thread become known later. */
+  /** Checks of /readyz. Those of another thread become known later. */
   get readyz(): readonly HealthCheck[] {
     const checks = this.#options.serverChecks?.()
     return [...this.#before(checks?.readyz, checks), this.#shutdown]

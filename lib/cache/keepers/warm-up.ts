@@ -51,7 +51,8 @@ const defaultMinObjects = 10_000
 const sampleObjects = 5_000
 /** The size of a sample of stored objects: of large ones it has fewer. */
 const sampleMaxBytes = 24 * 1024 * 1024
-/** So few are written between two looks at the clock: the first ones take a millisecond each. */
+/** Objects that are written between two looks at the clock: the first ones take a millisecond
+ *  each. */
 const objectsAtOnce = 2
 const json = ['json'] as const
 const aQuarter = "shardRange(object.metadata.uid, '0x0000000000000000', '0x4000000000000000')"

@@ -21,7 +21,7 @@ export type ResetReason = 'restored' | 'distrusted' | 'new epoch' | 'dropped'
 export interface MirrorSink {
   /** The keyspace has applied a batch. Each revision comes once, in order, until the next reset. */
   applied(keyspace: string, batch: Batch): void
-  /** These keyspaces are complete up to `revision`, without a change. */
+  /** Keyspaces are complete up to `revision`, without a change. */
   progressed(keyspaces: Iterable<string>, revision: Revision): void
   /** Positions from before this have expired: watches end, and clients list again. */
   reset(keyspace: string, reason: ResetReason): void
@@ -89,7 +89,7 @@ export class MirroredKeyspace {
     return this.#isDropped
   }
 
-  /** It has contents that follow the stream, even if they may not be shown. */
+  /** True while its contents follow the stream, even if they may not be shown. */
   get isRestored(): boolean {
     return this.#isRestored
   }

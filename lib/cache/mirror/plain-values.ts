@@ -17,7 +17,7 @@ import { KeyValue, SlabWriter } from '@watchglass/store'
 
 /** API servers compress nothing that is longer: etcd would not take it back. It takes 3 ms. */
 const plainMaxBytes = 1_536 * 1024
-/** So much is made plain of what comes at once, which holds the event loop meanwhile. API servers
+/** The most bytes that are made plain at once, which holds the event loop meanwhile. API servers
  *  write one value in a transaction. */
 export const atOnceMaxBytes: number = 3 * 1024 * 1024
 

@@ -15,7 +15,7 @@ import { type KeyspaceFacts, keyspaceGauges } from './metrics/keyspace-gauges.ts
 import { MirrorCounts } from './metrics/mirror-counts.ts'
 import { showVersions, watchProcess } from './metrics/process-metrics.ts'
 import { RequestCounts } from './metrics/request-counts.ts'
-import { EtcdDoorCounts } from './metrics/etcd-door-counts.ts'
+import { EtcdServerCounts } from './metrics/etcd-server-counts.ts'
 import { UpstreamCounts } from './metrics/upstream-counts.ts'
 import { watchGauges, type WatchFigures } from './metrics/watch-gauges.ts'
 
@@ -41,8 +41,8 @@ export class Metrics {
   /** For the upstream. */
   readonly upstream: UpstreamCounts
   /** For `--etcd-listen`. */
-  readonly etcdDoor: EtcdDoorCounts = new EtcdDoorCounts()
-  /** The same under the names of kube-apiserver; undefined where these are not asked for. */
+  readonly etcdServer: EtcdServerCounts = new EtcdServerCounts()
+  /** Counts under the names of kube-apiserver; undefined where these are not asked for. */
   readonly apiServer: ApiServerCounts | undefined
   readonly #registry = new Registry()
 
@@ -117,8 +117,8 @@ export class Metrics {
 
   /** The labels of a metric, by its name. */
   labelsOf(name: string): readonly string[] {
-    const { requests, mirror, etcdDoor } = this
-    const tallies = [requests, mirror, etcdDoor].flatMap(counts => counts.tallies)
+    const { requests, mirror, etcdServer } = this
+    const tallies = [requests, mirror, etcdServer].flatMap(counts => counts.tallies)
     const tally = tallies.find(one => one.options.name === name)
     if (tally !== undefined) return tally.options.labelNames
     const known = labelsOfFamily(name)
@@ -135,7 +135,7 @@ export class Metrics {
   /** All metrics in the text format of Prometheus. */
   async text(): Promise<string> {
     const others = await this.#registry.metrics()
-    const tallied = [this.requests, this.mirror, this.etcdDoor].map(counts => counts.text())
+    const tallied = [this.requests, this.mirror, this.etcdServer].map(counts => counts.text())
     const text = [others, ...tallied].join('\n')
     return `${text}\n${underFormerNames(text)}${this.apiServer?.text() ?? ''}`
   }

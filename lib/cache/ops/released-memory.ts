@@ -17,8 +17,8 @@ import {
   PerformanceObserver,
 } from 'node:perf_hooks'
 
-/** So much is let go of before V8 is told: the allocator maps more than 32 MiB by itself, and gives
- *  it back to the system. */
+/** The bytes that are released before V8 is told: the allocator maps more than 32 MiB by itself,
+ *  and gives it back to the system. */
 const stepBytes = 33 * 1024 * 1024
 
 export class ReleasedMemory {
@@ -33,12 +33,12 @@ export class ReleasedMemory {
     })
   }
 
-  /** So much more that V8 was told of, and has not collected yet. */
+  /** Bytes that V8 was told of and has not collected yet. */
   get pendingBytes(): number {
     return (this.#sinceCollection.length + this.#before.length) * stepBytes
   }
 
-  /** Nothing here holds so many bytes of shared memory any more. */
+  /** Counts bytes of shared memory that nothing here holds any more. */
   add(bytes: number): void {
     this.#bytes += bytes
     for (; this.#bytes >= stepBytes; this.#bytes -= stepBytes) {

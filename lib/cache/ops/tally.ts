@@ -9,7 +9,7 @@ export interface TallyOptions {
   readonly labelNames: readonly string[]
 }
 
-/** So many series a metric has. Labels are no text of clients, but a cluster may declare any number
+/** The most series of a metric. Labels are no text of clients, but a cluster may declare any number
  *  of resources, and an upstream answer with any code. What would be one series more is counted in
  *  a last one, whose labels are all `other`. */
 export const seriesMax = 2_000
@@ -172,7 +172,8 @@ class SeriesTable<S extends Series> {
   }
 }
 
-/** The same series comes many times in a row, and to compare is cheaper than to join. */
+/** Compares labels one by one: one series comes many times in a row, and to compare is cheaper than
+ *  to join. */
 function areEqual(some: readonly string[], others: readonly string[]): boolean {
   for (let i = 0; i < some.length; i++) if (some[i] !== others[i]) return false
   return true

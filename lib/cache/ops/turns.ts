@@ -22,9 +22,9 @@ const atOnceMax = 2
 
 export class Turns {
   readonly #nowMs: () => number
-  /** Those that go before all others. */
+  /** Slices that go before all others. */
   readonly #first = new Line()
-  /** Those that begin. */
+  /** Slices of work that begins. */
   readonly #beginners = new Line()
   readonly #others = new Line()
   readonly #lines: readonly Line[] = [this.#first, this.#beginners, this.#others]

@@ -5,7 +5,7 @@ import type { Clock, Key } from '@watchglass/base'
 import type {
   Authorizer,
   Followers,
-  Gate,
+  AccessGate,
   Handler,
   IndexKeeper,
   KeyspaceSizes,
@@ -29,7 +29,7 @@ import type {
 } from '@watchglass/cache'
 import type { Segment } from '@watchglass/codec'
 import type { EtcdDoor } from '@watchglass/etcd-server'
-import type { Front } from '@watchglass/proxy'
+import type { UpstreamProxy } from '@watchglass/proxy'
 import type { WriteSide } from '@watchglass/simulator'
 import type { Keyspace, SegmentCache } from '@watchglass/store'
 import type { ClientListener, Workers } from '@watchglass/workers'
@@ -73,12 +73,12 @@ export interface KubeServiceParts {
   readonly watches: OpenWatches
   /** Asks an API server who may do what. */
   readonly authorizer: Authorizer | undefined
-  readonly upstreamSide: Front | undefined
+  readonly upstreamSide: UpstreamProxy | undefined
   readonly memory: MemoryKeeper | undefined
   readonly faults: ServiceFaults | undefined
   readonly writeSide: WriteSide | undefined
   /** Decides who may do what: the authorizer, or a wing; undefined: everybody may do everything. */
-  readonly gate: Gate | undefined
+  readonly gate: AccessGate | undefined
   readonly health: ServiceHealth
   readonly slabs: SlabKeeper | undefined
   readonly warmUp: WarmUp | undefined

@@ -19,7 +19,7 @@ import {
 import type { Schema } from '@watchglass/codec'
 import type { EtcdDoor } from '@watchglass/etcd-server'
 import { versionBody } from '@watchglass/kube'
-import type { Front } from '@watchglass/proxy'
+import type { UpstreamProxy } from '@watchglass/proxy'
 import type { OperatingOptions, ServiceOptions } from './service-options.ts'
 import { wings } from './sides.ts'
 
@@ -67,7 +67,7 @@ export interface AdminParts {
   readonly logger: Logger
   readonly health: Health
   readonly metrics: MetricsText
-  readonly upstreamSide: Front | undefined
+  readonly upstreamSide: UpstreamProxy | undefined
   readonly faults?: FaultSwitch | undefined
   /** Undefined where there is no API to show. */
   readonly page?: PageSource | undefined

@@ -9,7 +9,7 @@ import {
   compactNow,
   defaultHistory,
   digests,
-  type GroupResource,
+  type StoredResource,
   type Health,
   type KeyspaceFacts,
   type KeyspaceSizes,
@@ -30,7 +30,7 @@ import { ServiceFaults } from './faults.ts'
 import type { MirroredEtcds, ServedOptions, ServiceOptions } from './service-options.ts'
 import { type Sides, wings } from './sides.ts'
 import type { RulesOfProcess, Workers } from '@watchglass/workers'
-import type { Front, UpstreamParts } from '@watchglass/proxy'
+import type { UpstreamProxy, UpstreamParts } from '@watchglass/proxy'
 
 /** With an upstream, what is excluded is known all the same: it passes. */
 export function createRegistry(
@@ -68,9 +68,9 @@ export function createMetrics({
  *  groups that share a keyspace, the stored one. */
 function resourcesByKeyspace(
   registry: LiveRegistry,
-): (keyspace: string) => GroupResource | undefined {
+): (keyspace: string) => StoredResource | undefined {
   let of: unknown = undefined
-  let names = new Map<string, GroupResource>()
+  let names = new Map<string, StoredResource>()
   return keyspace => {
     const { state } = registry
     if (of !== state) {
@@ -134,11 +134,11 @@ export function withoutDropped(
 
 /** The part of a service that there is in front of an upstream; undefined without one. */
 export function createUpstreamSide(
-  { Front: Loaded }: Sides,
+  { UpstreamProxy: Loaded }: Sides,
   { wings: { upstream } = {}, etcd }: ServiceOptions,
   { isKept, configured: declared = [] }: ServedOptions,
   parts: Omit<UpstreamParts, 'isKept' | 'prefix' | 'declared' | 'clients'>,
-): Front | undefined {
+): UpstreamProxy | undefined {
   if (upstream === undefined || Loaded === undefined) return undefined
   const { prefix } = etcd
   return new Loaded(upstream, { ...parts, isKept, prefix, declared, clients: clientsOf(etcd) })
@@ -155,7 +155,7 @@ interface Watched {
   readonly sizes: KeyspaceSizes
   readonly mirrors: Mirrors
   readonly watches: OpenWatches
-  readonly upstreamSide: Front | undefined
+  readonly upstreamSide: UpstreamProxy | undefined
   readonly memory: { readonly figures: MemoryFigures } | undefined
   readonly authorizer: Authorizer | undefined
   readonly health: Health

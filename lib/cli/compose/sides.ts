@@ -18,7 +18,7 @@ import type * as podRules from '@watchglass/simulator/pod-rules/pod-rules'
 import type * as writeSide from '@watchglass/simulator/write-side'
 import type * as etcdDoor from '@watchglass/etcd-server/etcd-door'
 import type * as embedded from '@watchglass/etcd-server/embedded'
-import type * as upstreamSide from '@watchglass/proxy/front'
+import type * as upstreamSide from '@watchglass/proxy/upstream-proxy'
 import type * as upstreamServers from '@watchglass/proxy/upstream/connect'
 import type * as upstreamFailure from '@watchglass/proxy/upstream/failure'
 import type * as workers from '@watchglass/workers/workers'
@@ -46,8 +46,8 @@ export const wings = {
   podRules: (): Promise<typeof podRules> => import('@watchglass/simulator/pod-rules/pod-rules'),
   builtInStages: (): Promise<typeof builtInStages> =>
     import('@watchglass/simulator/stages/built-in'),
-  // front
-  upstreamSide: (): Promise<typeof upstreamSide> => import('@watchglass/proxy/front'),
+  // proxy
+  upstreamSide: (): Promise<typeof upstreamSide> => import('@watchglass/proxy/upstream-proxy'),
   upstreamServers: (): Promise<typeof upstreamServers> =>
     import('@watchglass/proxy/upstream/connect'),
   upstreamFailure: (): Promise<typeof upstreamFailure> =>
@@ -63,7 +63,7 @@ export const wings = {
 export interface Sides {
   readonly createWriteSide: typeof writeSide.createWriteSide | undefined
   readonly Workers: typeof workers.Workers | undefined
-  readonly Front: typeof upstreamSide.Front | undefined
+  readonly UpstreamProxy: typeof upstreamSide.UpstreamProxy | undefined
   /** Undefined as long as there are no rules (`faults.ts`). */
   readonly FaultControl: typeof faultControl.FaultControl | undefined
 }
@@ -71,7 +71,7 @@ export interface Sides {
 export async function loadSides(asked: WingOptions = {}): Promise<Sides> {
   const { writes, workers, upstream, faults } = asked
   const hasRules = faults !== undefined && faults.rules.length > 0
-  const [cluster, front, several, rules] = await Promise.all([
+  const [cluster, proxy, several, rules] = await Promise.all([
     writes === undefined ? undefined : wings.writeSide(),
     upstream === undefined ? undefined : wings.upstreamSide(),
     workers === undefined ? undefined : wings.workers(),
@@ -80,7 +80,7 @@ export async function loadSides(asked: WingOptions = {}): Promise<Sides> {
   return {
     createWriteSide: cluster?.createWriteSide,
     Workers: several?.Workers,
-    Front: front?.Front,
+    UpstreamProxy: proxy?.UpstreamProxy,
     FaultControl: rules?.FaultControl,
   }
 }

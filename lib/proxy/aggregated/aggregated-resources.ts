@@ -71,13 +71,13 @@ interface Entry extends DueTask {
   standing: Standing
   versions: ReadonlyMap<string, Version>
   isSettled: boolean
-  /** The server has answered all questions. */
+  /** True once the server has answered all questions. */
   isWhole: boolean
   /** Times that the server may have become another one, and how many of them were looked into. What
    *  was learnt holds until the server answers. */
   doubts: number
   settledDoubts: number
-  /** It waits until its keyspace has contents, or an object. */
+  /** True while the resource waits until its keyspace has contents, or an object. */
   isWaiting: boolean
   attempts: number
   /** JSON of the output that was shown before it was looked at. */

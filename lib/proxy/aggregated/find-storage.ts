@@ -10,7 +10,7 @@ import type { ListedResource } from './upstream-resources.ts'
 import type { KeyValue } from '@watchglass/store'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { Declared, Location } from './aggregated-resource.ts'
-import { type EtcdKeys, findUnder, type Found, locate, type ObjectName } from './locate.ts'
+import { type EtcdKeys, findUnder, type LocatedStorage, locate, type SeenObject } from './locate.ts'
 import { firstObject } from './questions.ts'
 
 export interface StorageSearch {
@@ -80,7 +80,7 @@ function contradictionOf(
 
 async function notFound(
   { etcd, root, declared, signal }: StorageSearch,
-  { namespace, name }: ObjectName,
+  { namespace, name }: SeenObject,
 ): Promise<StorageFound> {
   const place = declared === undefined ? `${root}/` : declared.prefix
   const suffix = `${namespace === '' ? '' : `${namespace}/`}${name}`
@@ -96,7 +96,10 @@ async function notFound(
   }
 }
 
-function judge({ listed, declared }: StorageSearch, { prefix, entry }: Found): StorageFound {
+function judge(
+  { listed, declared }: StorageSearch,
+  { prefix, entry }: LocatedStorage,
+): StorageFound {
   const form = storedForm(entry)
   if (form.type === 'unreadable') {
     return {

@@ -36,5 +36,5 @@ export type Learnt =
   | { readonly type: 'empty' }
   /** One side has an object that the other does not have. */
   | { readonly type: 'differs'; readonly what: string }
-  /** It cannot be answered from the stored objects. */
+  /** The resource cannot be answered from the stored objects. */
   | { readonly type: 'passes'; readonly reason: PassReason; readonly why: string }

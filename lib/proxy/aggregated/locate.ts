@@ -19,21 +19,21 @@ export interface EtcdKeys {
   folders(prefix: Key, max: number, signal: AbortSignal): Promise<readonly Key[]>
 }
 
-export interface Wanted {
+export interface SoughtObject {
   readonly group: string
   readonly resource: string
   /** As the server reports it. */
-  readonly object: ObjectName
+  readonly object: SeenObject
 }
 
-export interface ObjectName {
+export interface SeenObject {
   /** Empty for cluster-scoped objects. */
   readonly namespace: string
   readonly name: string
   readonly resourceVersion: string
 }
 
-export interface Found {
+export interface LocatedStorage {
   /** The keyspace, as text, with its final slash. */
   readonly prefix: string
   readonly entry: KeyValue
@@ -46,9 +46,9 @@ const foldersMax = 100
 export async function locate(
   etcd: EtcdKeys,
   root: string,
-  wanted: Wanted,
+  wanted: SoughtObject,
   signal: AbortSignal,
-): Promise<Found | undefined> {
+): Promise<LocatedStorage | undefined> {
   const direct = await findBelow(etcd, `${root}/`, wanted, signal)
   if (direct !== undefined) return direct
   for (const folder of await etcd.folders(keyFromText(`${root}/`), foldersMax, signal)) {
@@ -62,9 +62,9 @@ export async function locate(
 export async function findUnder(
   etcd: EtcdKeys,
   prefix: string,
-  { namespace, name, resourceVersion }: ObjectName,
+  { namespace, name, resourceVersion }: SeenObject,
   signal: AbortSignal,
-): Promise<Found | undefined> {
+): Promise<LocatedStorage | undefined> {
   const scope = namespace === '' ? '' : `${namespace}/`
   const entry = await etcd.entry(keyFromText(`${prefix}${scope}${name}`), signal)
   return String(entry?.modRevision) === resourceVersion && entry !== undefined
@@ -75,9 +75,9 @@ export async function findUnder(
 async function findBelow(
   etcd: EtcdKeys,
   base: string,
-  { group, resource, object }: Wanted,
+  { group, resource, object }: SoughtObject,
   signal: AbortSignal,
-): Promise<Found | undefined> {
+): Promise<LocatedStorage | undefined> {
   for (const prefix of [`${base}${group}/${resource}/`, `${base}${resource}/`]) {
     const found = await findUnder(etcd, prefix, object, signal)
     if (found !== undefined) return found

@@ -7,7 +7,7 @@ import { UnexpectedAnswer } from '../upstream/failure.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { UpstreamAnswer } from '@watchglass/cache'
 import { type ListPage, listPage } from './list-page.ts'
-import type { ObjectName } from './locate.ts'
+import type { SeenObject } from './locate.ts'
 
 export const metadataOnly = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io'
 export const tableOnly = 'application/json;as=Table;v=v1;g=meta.k8s.io'
@@ -21,7 +21,7 @@ export function pathOf({ group, version, resource }: Named): string {
 
 export function objectPath(
   { group, version, resource }: Named,
-  { namespace, name }: Pick<ObjectName, 'namespace' | 'name'>,
+  { namespace, name }: Pick<SeenObject, 'namespace' | 'name'>,
 ): string {
   const root = `${group === '' ? '/api' : '/apis'}/${groupVersionText(group, version)}`
   const scope = namespace === '' ? '' : `/namespaces/${encodeURIComponent(namespace)}`
@@ -49,7 +49,7 @@ export async function firstObject(
   upstream: Pick<Upstream, 'call'>,
   named: Named,
   signal: AbortSignal,
-): Promise<ObjectName | undefined> {
+): Promise<SeenObject | undefined> {
   const { page } = await pageOf(upstream, { path: `${pathOf(named)}?limit=1`, signal })
   const [item] = page.items
   if (item === undefined) return undefined

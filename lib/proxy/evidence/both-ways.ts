@@ -19,8 +19,8 @@ export interface BothWaysOptions {
   readonly now: number
 }
 
-/** So many objects are looked at: nearly all have managed fields. Fewer of those that take long:
- *  about 20 ms together. */
+/** The most objects that are looked at: nearly all have managed fields. Fewer of those that take
+ *  long: about 20 ms together. */
 const lookedAtMax = 50
 const effortMax = 20_000
 

@@ -25,7 +25,7 @@ import { type Resource, scaleBody, warningHeader } from '@watchglass/kube'
 import type { KeyValue, Snapshot } from '@watchglass/store'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { UpstreamAnswer } from '@watchglass/cache'
-import type { Form, Task } from './form.ts'
+import type { Form, ComparisonTask } from './form.ts'
 import { acceptOf, alonePath, itemPath, nameOf, pagePath } from './question.ts'
 
 /** The result.
@@ -35,7 +35,7 @@ import { acceptOf, alonePath, itemPath, nameOf, pagePath } from './question.ts'
  *  - `inexact`: we cannot show the object at all
  *  - `refused`: the upstream refuses our request
  *  - `failed`: there was no answer to compare */
-export type Outcome =
+export type FormOutcome =
   | { readonly type: 'same'; readonly entries: readonly KeyValue[]; readonly place: OutputPlace }
   | { readonly type: 'differs'; readonly at: string }
   | { readonly type: 'moved' }
@@ -69,7 +69,11 @@ const answerMaxBytes = 16 * 1024 * 1024
  *  whole seconds. */
 const ageToleranceSeconds = 3
 
-export async function compare(options: CompareOptions, form: Form, task: Task): Promise<Outcome> {
+export async function compare(
+  options: CompareOptions,
+  form: Form,
+  task: ComparisonTask,
+): Promise<FormOutcome> {
   switch (task.type) {
     case 'page':
       return comparePage(options, form)
@@ -90,7 +94,7 @@ export function pageOf({ resource }: Form, { snapshot }: Held): readonly KeyValu
   return bytes > pageMaxBytes ? undefined : entries
 }
 
-async function comparePage(options: CompareOptions, form: Form): Promise<Outcome> {
+async function comparePage(options: CompareOptions, form: Form): Promise<FormOutcome> {
   const { held } = options
   const entries = pageOf(form, held)
   if (entries === undefined) return { type: 'moved' }
@@ -98,7 +102,11 @@ async function comparePage(options: CompareOptions, form: Form): Promise<Outcome
   return compareList(options, form, { path, entries, at: held.proven })
 }
 
-async function compareItem(options: CompareOptions, form: Form, entry: KeyValue): Promise<Outcome> {
+async function compareItem(
+  options: CompareOptions,
+  form: Form,
+  entry: KeyValue,
+): Promise<FormOutcome> {
   const { snapshot, proven } = options.held
   const { resource, output } = form
   // An object that was changed meanwhile is requested as it was.
@@ -122,7 +130,7 @@ async function compareList(
   options: CompareOptions,
   form: Form,
   { path, entries, at }: ComparedList,
-): Promise<Outcome> {
+): Promise<FormOutcome> {
   const { encoder, clock, gate } = options
   const ours = (now: number): Promise<Uint8Array | NotExact> => {
     const runs = [{ entries, from: 0, to: entries.length, leaf: undefined }]
@@ -144,7 +152,7 @@ async function compareList(
 }
 
 /** A get has no revision to ask for: the object may have changed. */
-async function compareAlone(options: CompareOptions, form: Form, key: Key): Promise<Outcome> {
+async function compareAlone(options: CompareOptions, form: Form, key: Key): Promise<FormOutcome> {
   const { clock, held } = options
   const { resource } = form
   const entry = held.snapshot.get(key) ?? (form.isScale ? undefined : firstOf(resource, held))
@@ -194,7 +202,7 @@ export async function asked(
   { output, acceptsGzip = false }: Pick<Form, 'output'> & { readonly acceptsGzip?: boolean },
   path: string,
   place: OutputPlace,
-): Promise<UpstreamAnswer | Extract<Outcome, { type: 'refused' | 'failed' }>> {
+): Promise<UpstreamAnswer | Extract<FormOutcome, { type: 'refused' | 'failed' }>> {
   try {
     const accept = { accept: acceptOf(output, place) }
     const headers = acceptsGzip ? { ...accept, 'accept-encoding': 'gzip' } : accept

@@ -22,9 +22,9 @@ import { Shapes } from './rows/shapes.ts'
 import type { Resource } from '@watchglass/kube'
 import type { Batch, KeyValue } from '@watchglass/store'
 import type { Upstream } from '../upstream/upstream.ts'
-import { compare, type Held, type Outcome, pageOf } from './compare.ts'
-import { type Evident, Evidents, type Wanted } from './evidents.ts'
-import { Form, type ComparedForm, type Task } from './form.ts'
+import { compare, type Held, type FormOutcome, pageOf } from './compare.ts'
+import { type Evident, Evidents, type WantedVersions } from './evidents.ts'
+import { Form, type ComparedForm, type ComparisonTask } from './form.ts'
 import { comparedForm, firstForms, formName, isComparedFirst } from './form-names.ts'
 import { defaultPace, Pace, type PaceLimits } from './pace.ts'
 
@@ -33,7 +33,7 @@ export interface EvidenceOptions {
   readonly upstreamOf: (version: string) => Pick<Upstream, 'call'>
   readonly clock: Clock
   readonly logger: Logger
-  readonly wanted: () => Wanted
+  readonly wanted: () => WantedVersions
   /** The gate of objects that servers of several versions show alike; undefined while all objects
    *  are, as far as is known. Others are not compared. */
   readonly alikeGateOf?: ((resource: Resource, output: OutputForm) => Gate | undefined) | undefined
@@ -47,7 +47,7 @@ export interface EvidenceOptions {
 
 /** The figures of evidence: comparisons by outcome, forms by state. */
 export interface EvidenceFigures {
-  readonly comparisons: Readonly<Record<Outcome['type'], number>>
+  readonly comparisons: Readonly<Record<FormOutcome['type'], number>>
   readonly bytes: number
   readonly forms: Readonly<Record<'unproven' | 'proven' | 'closed', number>>
 }
@@ -329,7 +329,7 @@ export class Evidence {
     this.#options.onConcluded(keyFromText(form.resource.storage?.prefix ?? ''))
   }
 
-  #conclude(form: Form, task: Task, outcome: Outcome): void {
+  #conclude(form: Form, task: ComparisonTask, outcome: FormOutcome): void {
     switch (outcome.type) {
       case 'same':
         form.failures = 0
@@ -354,7 +354,7 @@ export class Evidence {
   }
 
   /** Closes the form at once; it is opened again if the difference was temporary. */
-  #differs(form: Form, task: Task, at: string): void {
+  #differs(form: Form, task: ComparisonTask, at: string): void {
     const { clock, logger } = this.#options
     if (form.resource.learned !== undefined && task.type !== 'alone') {
       if (task.type === 'item') form.except(task.entry)
@@ -375,7 +375,7 @@ export class Evidence {
     form.dueMs = clock.monotonicMs() + secondLookMs
   }
 
-  #notAnswered(form: Form, task: Task, outcome: Outcome): void {
+  #notAnswered(form: Form, task: ComparisonTask, outcome: FormOutcome): void {
     if (outcome.type === 'refused' && form.failures === 0) {
       const { group, version, resource } = form.resource
       const verb = task.type === 'alone' || form.isScale ? 'get' : 'list'

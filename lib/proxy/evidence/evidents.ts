@@ -8,7 +8,7 @@ import { formName } from './form-names.ts'
 
 /** Every resource that may be answered from the mirror if evidence allows it, with the state of the
  *  upstream by the version whose servers are to be asked. */
-export type Wanted = ReadonlyMap<Resource, ReadonlyMap<string, string>>
+export type WantedVersions = ReadonlyMap<Resource, ReadonlyMap<string, string>>
 
 export interface Evident {
   readonly resource: Resource
@@ -37,7 +37,7 @@ export class Evidents {
   }
 
   /** Adds what is wanted now, and drops the evidence of another state of the upstream. */
-  take(wanted: Wanted): void {
+  take(wanted: WantedVersions): void {
     const before = this.#byName
     this.#byName = new Map()
     this.#byResource = new WeakMap()

@@ -44,7 +44,7 @@ interface Known {
   /** Undefined: not known. */
   isObeyed: boolean | undefined
   isUnderWay: boolean
-  /** It is not asked again before. */
+  /** No question is asked again before. */
   dueMs: number
 }
 

@@ -18,7 +18,7 @@ import type { KeyValue } from '@watchglass/store'
 export type ComparedForm = Omit<OutputForm, 'now' | 'gate'>
 
 /** One comparison. */
-export type Task =
+export type ComparisonTask =
   /** All objects of the resource, if they are few. */
   | { readonly type: 'page' }
   | { readonly type: 'item'; readonly entry: KeyValue; readonly rows: readonly number[] }
@@ -49,8 +49,8 @@ export class Form implements Gate {
   readonly proven: ProvenForm
   readonly #shapes: Shapes
   readonly #onTask: (form: Form) => void
-  readonly #urgent: Task[] = []
-  readonly #tasks: Task[] = []
+  readonly #urgent: ComparisonTask[] = []
+  readonly #tasks: ComparisonTask[] = []
   /** Comparisons under way. */
   underWay = 0
   /** Number of times in a row that the upstream did not answer. */
@@ -148,7 +148,7 @@ export class Form implements Gate {
     return this.#excepted.epoch === this.#shapes.epoch && this.#excepted.shapes.has(shape)
   }
 
-  add(task: Task, urgency: 'urgent' | 'soon'): void {
+  add(task: ComparisonTask, urgency: 'urgent' | 'soon'): void {
     ;(urgency === 'urgent' ? this.#urgent : this.#tasks).push(task)
     this.#onTask(this)
   }
@@ -170,7 +170,7 @@ export class Form implements Gate {
     return this.#urgent.length + this.#tasks.length > 0
   }
 
-  take(): Task | undefined {
+  take(): ComparisonTask | undefined {
     return this.#urgent.shift() ?? this.#tasks.shift()
   }
 
@@ -207,7 +207,7 @@ export class Form implements Gate {
   }
 
   /** Gives back the rows that a task has claimed. */
-  release(task: Task): void {
+  release(task: ComparisonTask): void {
     if (task.type === 'item') this.proven.release(task.rows)
   }
 }

@@ -193,8 +193,8 @@ export class UpstreamKnowledge {
     }
   }
 
-  /** There is data of each version of the upstream, or the operator has declared it compatible; and
-   *  if there are several, servers of each can be asked. */
+  /** True if data of each version of the upstream is known, or the operator has declared it
+   *  compatible; and if it has several, servers of each can be asked. */
   get isVersionCovered(): boolean {
     const { hasDataOf, compatibleMinors } = this.#options
     const { versions, areInseparable } = this.#version

@@ -23,7 +23,7 @@ const keptMax = 4
 
 export class VersionLines {
   readonly #upstream: Pick<Questions, 'line'>
-  /** Those that are not in use, by version. */
+  /** Lines that are not in use, by version. */
   readonly #kept = new Map<string, UpstreamLine[]>()
   #isShared = false
 

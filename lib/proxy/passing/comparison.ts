@@ -53,7 +53,7 @@ export interface ComparedServices {
 }
 
 /** A read that was answered from the mirror. */
-export interface AnsweredRead {
+export interface ComparedRead {
   readonly route: ResourceRoute
   readonly answerAgain: (again: RequestContext) => Answer
 }
@@ -76,7 +76,7 @@ export class Comparison {
    *  mirror. */
   answered(
     context: RequestContext,
-    { route, answerAgain }: AnsweredRead,
+    { route, answerAgain }: ComparedRead,
     services: ComparedServices,
   ): void {
     const { share, random, metrics } = this.#options
@@ -92,7 +92,7 @@ export class Comparison {
 
   async #compare(
     context: RequestContext,
-    { route, answerAgain }: AnsweredRead,
+    { route, answerAgain }: ComparedRead,
     services: ComparedServices,
   ): Promise<ComparisonOutcome> {
     const target = exactTarget(context, services)
@@ -116,7 +116,7 @@ export class Comparison {
 
   async #ourAnswer(
     { state, exchange }: RequestContext,
-    { route, target, answerAgain }: AnsweredRead & { readonly target: RequestTarget },
+    { route, target, answerAgain }: ComparedRead & { readonly target: RequestTarget },
     services: ComparedServices,
   ): Promise<CollectedExchange> {
     const collected = new CollectedExchange(
@@ -183,7 +183,7 @@ function isComparable({ facts, reply, exchange, target }: RequestContext): boole
   return isRead && isWhole && facts.source === 'mirror' && reply.code === 200
 }
 
-/** The same request for the revision that was answered. */
+/** The request again, for the revision that was answered. */
 function exactTarget(
   context: RequestContext,
   { tokenEncryption }: ComparedServices,

@@ -1,4 +1,4 @@
-/** The upstream as the core asks about it: what passes, and why. */
+/** The upstream as the cache asks about it: what passes, and why. */
 
 import type { Key, Revision } from '@watchglass/base'
 import type { Gate, MediaType, OutputForm } from '@watchglass/codec'
@@ -63,6 +63,15 @@ export class PassingSide implements UpstreamSide {
   obeys(feature: LaterFeature, resource: Resource, mediaType: MediaType): boolean | undefined {
     const shown = { ...mediaType, includeObject: 'Metadata' } as const
     return this.#services.proxy.obeys?.(feature, resource, shown)
+  }
+
+  /** A server of the version does unless it was seen not to, and an aggregated server, whose
+   *  version is not known, if it was seen to; either way is right for clients that accept it. */
+  zipsStreams(resource: Resource, mediaType: MediaType, isOfVersion: boolean): boolean {
+    if (resource.learned !== undefined) {
+      return this.obeys('zippedStreams', resource, mediaType) ?? false
+    }
+    return isOfVersion && (this.obeys('zippedStreams', resource, mediaType) ?? true)
   }
 
   noteInexact(keyspace: Key, key: Key, revision: Revision): void {

@@ -5,7 +5,7 @@
 import { type Key, keyFromText, NotExact } from '@watchglass/base'
 import {
   type Callers,
-  type Gate,
+  type AccessGate,
   type OwnDocument,
   saltOfHashes,
   withAuthenticated,
@@ -58,7 +58,7 @@ export interface ClusterAccessParts {
 const constrainedSince = 36
 
 export class ClusterAccess implements WriteAccess {
-  readonly gate: Gate
+  readonly gate: AccessGate
   readonly #options: ClusterAccessOptions
   readonly #policy: MirroredPolicy
   readonly #accounts: AccountTokens

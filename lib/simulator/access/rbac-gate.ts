@@ -7,7 +7,7 @@ import {
   bearerToken,
   type Callers,
   type Exchange,
-  type Gate,
+  type AccessGate,
   type Grant,
   type Verdict,
   withAuthenticated,
@@ -47,7 +47,7 @@ const notReady = serviceUnavailable('access rules are not mirrored yet', 1)
 
 const credential = 'authentication.kubernetes.io/credential-id'
 
-export class RbacGate implements Gate {
+export class RbacGate implements AccessGate {
   readonly #options: RbacGateOptions
   readonly #impersonation: Impersonation
   readonly #certified = new WeakMap<DetailedPeerCertificate, Identity>()

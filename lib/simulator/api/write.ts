@@ -36,7 +36,7 @@ import {
 } from '@watchglass/writes'
 import {
   answerForm,
-  type AnswerWrite,
+  type AnswerFromCluster,
   endsAtMs,
   readBody,
   refuseLate,
@@ -62,7 +62,7 @@ const anonymous = {
 export function createWriteAnswers(
   services: WriteServices,
   { hasLogs = false, podRules, usageOf }: WriteAnswerOptions = {},
-): AnswerWrite {
+): AnswerFromCluster {
   const streams = new PodStreams(podRules)
   return async (context, route, options) => {
     const { subresource, resource } = route
@@ -129,7 +129,7 @@ interface Asked {
 async function answerWrite(
   context: RequestContext,
   { route, services }: Asked,
-  options: Parameters<AnswerWrite>[2],
+  options: Parameters<AnswerFromCluster>[2],
 ): Promise<undefined> {
   const { reply, exchange, target } = context
   const { resource, verb } = route

@@ -6,6 +6,7 @@ import {
   type Key,
   keyFromText,
   NotExact,
+  type Reader,
   type Revision,
   Slice,
   textFromKey,
@@ -16,7 +17,6 @@ import { KeyValue, noLease } from '@watchglass/store'
 import {
   type ApiState,
   badRequest,
-  type Conversions,
   groupVersionText,
   type Identity,
   invalidPathName,
@@ -63,7 +63,14 @@ export interface Admission {
 
 /** Has objects converted between the versions of a definition by its webhook
  *  (`cluster/admission/conversion`). */
-export interface WriteConversions extends Pick<Conversions, 'prepare'> {
+export interface WriteConversions {
+  /** Converts those of the objects that are stored in another version than the resource's.
+   *  Undefined if none is; rejects with the Status that the client is told. */
+  prepare(
+    resource: Resource,
+    entries: Iterable<KeyValue>,
+    reader: Reader,
+  ): Promise<void> | undefined
   /** The objects in another version, in their order. */
   trees(
     resource: Resource,

@@ -64,12 +64,12 @@ export async function startTestDoor(
     door,
     count(method, source) {
       const labels = `{method="${method}",source="${source}",`
-      const lines = metrics.etcdDoor.text().split('\n')
+      const lines = metrics.etcdServer.text().split('\n')
       const values = lines.filter(line => line.includes(labels)).map(line => line.split(' ').at(-1))
       return values.reduce((sum, value) => sum + Number(value), 0)
     },
     get watchers() {
-      return Number(/^watchglass_etcd_watchers (\d+)$/m.exec(metrics.etcdDoor.text())?.[1])
+      return Number(/^watchglass_etcd_watchers (\d+)$/m.exec(metrics.etcdServer.text())?.[1])
     },
     async ready() {
       while (!isReady()) await new Promise(resolve => setTimeout(resolve, 5))

@@ -43,7 +43,7 @@ export interface AdminOptions {
   readonly resources: (() => readonly object[]) | undefined
   /** The page at `/`; undefined where there is no API to show. */
   readonly page?: PageSource | undefined
-  /** Whose level can be changed; undefined: none. */
+  /** The logger whose level can be changed; undefined: none. */
   readonly log?: LevelledLogger | undefined
   /** Undefined with an upstream. */
   readonly faults?: FaultSwitch | undefined

@@ -35,7 +35,7 @@ export interface AuditFacts {
   /** On the wall clock. */
   readonly receivedMs: number
   readonly tookMs: number
-  /** Who answered: the mirror, or this program itself. */
+  /** The side that answered: the mirror, or this program itself. */
   readonly source: string
   /** The faults on purpose that the client has met so far. */
   readonly faults: readonly string[]

@@ -4,13 +4,13 @@ import { type Clock, type Soon, unreachable } from '@watchglass/base'
 import { attributesOf, type PassReason, unauthorized } from '@watchglass/kube'
 import type { RequestContext } from '../exchange/request-context.ts'
 import { bearerToken } from './caller.ts'
-import type { Gate, Verdict } from './gate.ts'
+import type { AccessGate, Verdict } from './gate.ts'
 
 /** True if the request may be answered here, at once if that is known. A reason if it passes;
  *  undefined if it was refused. */
 export function admit(
   context: RequestContext,
-  gate: Gate,
+  gate: AccessGate,
   clock: Clock,
 ): Soon<true | PassReason | undefined> {
   const { exchange, target } = context
@@ -27,7 +27,7 @@ export function admit(
  *  fails or takes long: whoever probes this process must not have it restarted for that. */
 export function admitPublic(
   context: RequestContext,
-  gate: Gate,
+  gate: AccessGate,
   clock: Clock,
 ): Soon<true | PassReason | undefined> {
   const { exchange, target } = context

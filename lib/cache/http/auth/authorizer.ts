@@ -18,7 +18,7 @@ import type { Grant } from '../exchange/grant.ts'
 import type { Exchange } from '../server/exchange.ts'
 import { type Caller, hashed } from './caller.ts'
 import { type Callers, isImpersonating } from './callers.ts'
-import type { Gate, Verdict } from './gate.ts'
+import type { AccessGate, Verdict } from './gate.ts'
 import type { AccessAnswer, AskReview, ReviewCache } from './review-cache.ts'
 import type { Rechecks } from './rechecks.ts'
 import type { ReviewQueue } from './review-queue.ts'
@@ -40,7 +40,7 @@ export interface AuthorizerOptions {
   readonly metrics: Pick<AccessMetrics, 'prolonged'>
   /** Undefined in a thread that does not ask the upstream itself. */
   readonly pause: ReviewPause | undefined
-  /** There is an upstream, and requests may pass to it. */
+  /** True with an upstream to which requests may pass. */
   readonly canPass: boolean
 }
 
@@ -62,7 +62,7 @@ const selectorsRefusedMax = 1_000
 /** The user that all callers count as whom the upstream does not know. */
 const strangers = 'strangers'
 
-export class Authorizer implements Gate {
+export class Authorizer implements AccessGate {
   readonly #options: AuthorizerOptions
   /** Keys of callers for whom the upstream has answered a review. */
   readonly #accepted = new LRUCache<string, true>({ max: callersMax })

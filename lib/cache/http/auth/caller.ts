@@ -1,4 +1,4 @@
-/** Who sent a request: a key that identifies the caller, how the caller is shown to the
+/** The caller of a request: a key that identifies the caller, how the caller is shown to the
  *  upstream, and when their credentials expire. Credentials are passed on and hashed; they are
  *  never stored and never logged. */
 

@@ -63,7 +63,7 @@ export class Callers {
     this.#options = options
   }
 
-  /** Who sent the request; undefined if it has no credentials. */
+  /** The caller who sent the request; undefined if it has no credentials. */
   callerOf(exchange: Exchange): Caller | undefined {
     const certificate = exchange.peer.certificate()
     const known = certificate === undefined ? undefined : this.#known(exchange, certificate)

@@ -1,6 +1,6 @@
-/** Who may send which request: asked once for each, before any byte of its response. In front of an
- *  upstream, or beside one, that is asked (`authorizer.ts`); where there is none a wing may decide
- *  by the rules that are mirrored. */
+/** Decides who may send which request: asked once for each, before any byte of its response. In
+ *  front of an upstream, or beside one, the upstream is asked (`authorizer.ts`); where there is
+ *  none whoever attaches may decide by the rules that are mirrored. */
 
 import type { Attributes, Identity, PassReason, Status } from '@watchglass/kube'
 import type { Grant, Senders } from '../exchange/grant.ts'
@@ -18,7 +18,7 @@ interface Refused {
   readonly impersonated?: Identity | undefined
 }
 
-export interface Gate extends Senders {
+export interface AccessGate extends Senders {
   /** Returns at once if the decision is known. Never fails. */
   authorize(exchange: Exchange, attributes: Attributes): Verdict | Promise<Verdict>
 }

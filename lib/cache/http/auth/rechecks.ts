@@ -16,7 +16,7 @@ export interface RecheckedWatch {
   readonly end: () => void
   /** When the credentials expire, on the wall clock: the watch ends then in any case. */
   readonly expiresAtMs: number | undefined
-  /** Whose rules it depends on, beside those of the whole cluster. */
+  /** The namespace whose rules it depends on, beside those of the whole cluster. */
   readonly namespace?: string | undefined
   /** True if access rules have changed since it was allowed. */
   readonly isStale: boolean

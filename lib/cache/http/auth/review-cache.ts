@@ -81,7 +81,7 @@ export interface DecideOptions {
   readonly expiresAtMs?: number | undefined
   /** The upstream knows the caller. */
   readonly isAccepted?: boolean | undefined
-  /** Whose rules it may depend on, beside those of the whole cluster; empty: none. */
+  /** The namespace whose rules it may depend on, beside those of the whole cluster; empty: none. */
   readonly namespace?: string | undefined
   /** Nobody waits for it: while the upstream has no answers it is not asked, and a yes that has
    *  expired is none. */

@@ -30,7 +30,7 @@ export interface UpstreamAnswer {
   readonly body: Uint8Array
 }
 
-/** Whoever sends them. */
+/** Sends calls to the upstream. */
 export interface UpstreamCaller {
   /** Fails with `upstream_failed`, or `closed` if the signal is aborted. A response with any
    *  code is an answer. */

@@ -68,7 +68,7 @@ function includedIn({ query }: RequestTarget): IncludedObject {
   return included
 }
 
-/** The same behind the gate that the upstream has for this form; a reason to pass if nothing of the
+/** The form behind the gate that the upstream has for it; a reason to pass if nothing of the
  *  form is proven. */
 export function gated(
   { encoder, form }: AnswerForm,

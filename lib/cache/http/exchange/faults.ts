@@ -1,4 +1,4 @@
-/** Faults on purpose, as requests meet them: what a wing that injects faults implements. */
+/** Faults on purpose, as requests meet them: what whoever injects faults implements. */
 
 import type { Clock, Revision } from '@watchglass/base'
 import type { Attributes, Status } from '@watchglass/kube'
@@ -18,7 +18,7 @@ export interface SwitchableFaults {
 }
 
 export interface Faults {
-  /** There are rules. */
+  /** True while any fault rule is active. */
   readonly isOn: boolean
   /** The faults of a request; undefined if it meets none. */
   chooseFor(subject: FaultySubject): RequestFaults | undefined

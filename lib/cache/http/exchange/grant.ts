@@ -1,4 +1,4 @@
-/** Whose a request is, as limits and the audit log ask; lib/cache/http/auth answers. */
+/** The user of a request, as limits and the audit log ask; lib/cache/http/auth answers. */
 
 import type { Identity } from '@watchglass/kube'
 import type { Exchange } from '../server/exchange.ts'
@@ -18,7 +18,7 @@ export interface Grant {
   watch(end: () => void): () => void
 }
 
-/** Who has sent requests that have no permission yet, or never get one here. */
+/** Names the senders of requests that have no permission yet, or never get one here. */
 export interface Senders {
   /** The user whose limits the request counts against: all of a user's tokens count as one once
    *  their name is known. */

@@ -15,8 +15,8 @@ export interface RequestFacts {
   readonly group: string
   readonly version: string
   readonly resource: string
-  /** Who answered: the mirror, etcd itself, this program (discovery, its own paths), the upstream,
-   *  or a refusal. */
+  /** The side that answered: the mirror, etcd itself, this program (discovery, its own paths), the
+   *  upstream, or a refusal. */
   readonly source: 'mirror' | 'etcd' | 'own' | 'refused' | 'upstream'
   readonly hasLabelSelector: boolean
   readonly hasFieldSelector: boolean
@@ -110,7 +110,7 @@ export class RequestContext implements IncomingRequest {
     return this.exchange.isClosed
   }
 
-  /** It is over: nobody waits with its signal any more. */
+  /** Ends the request: nobody waits with its signal any more. */
   release(): void {
     this.leave()
     this.#ignoreClose?.()

@@ -1,4 +1,4 @@
-/** The server behind this one, as the core asks about it (lib/proxy answers). Without an upstream
+/** The server behind this one, as the cache asks about it (lib/proxy answers). Without an upstream
  *  there is none of it: then what cannot be answered is refused. */
 
 import type { Key, Revision, Soon } from '@watchglass/base'
@@ -42,7 +42,7 @@ export interface HeldEvent {
   readonly selectors: { readonly labelSelector: string; readonly fieldSelector: string } | undefined
   /** Names the type and the form: equal for watchers that get the same bytes. */
   readonly shownAs: string
-  /** It may be shown from here once it was compared. */
+  /** True if it may be shown from here once it was compared. */
   readonly isProvable: boolean
 }
 
@@ -65,6 +65,9 @@ export interface UpstreamSide {
   /** Whether the upstream obeys what asks for a feature of later versions; undefined while that is
    *  not known. */
   obeys(feature: LaterFeature, resource: Resource, mediaType: MediaType): boolean | undefined
+  /** Whether streaming lists are compressed, as servers of the version do if it is
+   *  `isOfVersion`. */
+  zipsStreams(resource: Resource, mediaType: MediaType, isOfVersion: boolean): boolean
   /** Notes an event that cannot be shown exactly. */
   noteInexact(keyspace: Key, key: Key, revision: Revision): void
   /** The frame of an event that is not shown from here, in the upstream's own bytes. `later` while

@@ -6,7 +6,6 @@ import { type MediaType, negotiate, type NotAcceptable, type Offer } from '@watc
 import {
   type ApiState,
   type Contents,
-  type Conversions,
   type DirectSource,
   type ListPlan,
   type PassReason,
@@ -44,8 +43,6 @@ export interface ReadServices extends ContentsServices, ListServices, WatchServi
   /** Objects may be had without their managed fields, whatever an upstream does. */
   readonly hasDrop?: boolean | undefined
   readonly hasCbor: boolean
-  /** Undefined where no conversion webhooks are called. */
-  readonly conversions?: Conversions | undefined
   /** Called for each list, so that an index can be built for the next one. Resolves when one that
    *  is being built will answer the list; undefined if none is. */
   readonly onList: (
@@ -63,7 +60,7 @@ export function answerRead(
   services: ReadServices,
 ): Answer {
   const { upstream } = services
-  if (upstream === undefined) return answerPlanned(context, route, services)
+  if (upstream === undefined) return answerInStages(context, route, services)
   const refused = (error: unknown): PassReason => {
     const hasBegun = context.reply.code !== 0
     const reason = hasBegun ? undefined : upstream.objectionToRefusal(route, error)
@@ -71,18 +68,35 @@ export function answerRead(
     return reason
   }
   try {
-    const answer = answerPlanned(context, route, services)
+    const answer = answerInStages(context, route, services)
     return answer instanceof Promise ? answer.catch(refused) : answer
   } catch (error) {
     return refused(error)
   }
 }
 
-function answerPlanned(
+/** The stages: negotiate and plan; freshness, walk and write follow once there is something to
+ *  answer from. */
+function answerInStages(
   context: RequestContext,
   route: ResourceRoute,
   services: ReadServices,
 ): Answer {
+  const planned = planRead(context, route, services)
+  if (typeof planned === 'string') return planned
+  context.trace?.stage('freshness')
+  const contents = freshContents(context, planned, services)
+  return contents instanceof Promise
+    ? contents.then(found => walk(context, planned, found, services))
+    : walk(context, planned, contents, services)
+}
+
+/** Negotiates the form of the answer, and plans the read. A reason: the upstream has to answer. */
+function planRead(
+  context: RequestContext,
+  route: ResourceRoute,
+  services: ReadServices,
+): PlannedRead | PassReason {
   const { known, reply, target, isWatch } = context
   const { upstream, hasShards: hasOwnShards = false } = services
   const { query } = target
@@ -122,7 +136,7 @@ function answerPlanned(
     hasLabelSelector: known.hasLabelSelector,
     hasFieldSelector: known.hasFieldSelector,
   }
-  return answerWanted(context, { plan, timeoutMs, mediaType }, services)
+  return { plan, timeoutMs, mediaType }
 }
 
 /** Later features that a read may use. */
@@ -160,34 +174,36 @@ function areSame(plain: MediaType, other: MediaType | NotAcceptable): boolean {
   return other.encoding === plain.encoding && other.rendering === plain.rendering
 }
 
-interface WantedBy extends Wanted {
+interface PlannedRead extends Wanted {
   readonly mediaType: MediaType
 }
 
 /** Outcome of waiting for contents; undefined if there is nothing left to answer. */
 type Found = Contents | PassReason | 'timed out' | undefined
 
-/** Waits for contents, and notes for how long. */
-function answerWanted(context: RequestContext, wanted: WantedBy, services: ReadServices): Answer {
+/** Waits for contents that are fresh enough, and notes for how long. */
+function freshContents(
+  context: RequestContext,
+  planned: PlannedRead,
+  services: ReadServices,
+): Found | Promise<Found> {
+  const { plan, mediaType } = planned
   const expired = (error: unknown): undefined => {
-    const { plan, mediaType } = wanted
     if (plan.type !== 'watch' || !isToldInStream(error)) throw error
     refuseWatch(context, { plan, mediaType }, { failure: error, upstream: services.upstream })
   }
   let found: ReturnType<typeof contentsFor>
-  context.trace?.stage('freshness')
   try {
-    found = contentsFor(context, wanted, services)
+    found = contentsFor(context, planned, services)
   } catch (error) {
     return expired(error)
   }
-  if (!(found instanceof Promise)) return answerFound(context, wanted, found, services)
+  if (!(found instanceof Promise)) return found
   const { clock } = services
   const startMs = clock.monotonicMs()
-  const noted = found.catch(expired).finally(() => {
+  return found.catch(expired).finally(() => {
     context.etcdMs = clock.monotonicMs() - startMs
   })
-  return noted.then(contents => answerFound(context, wanted, contents, services))
 }
 
 function isToldInStream(error: unknown): error is CacheError {
@@ -196,9 +212,10 @@ function isToldInStream(error: unknown): error is CacheError {
   )
 }
 
-function answerFound(
+/** Walks what was found: contents of the mirror, or pages of etcd. */
+function walk(
   context: RequestContext,
-  { plan, mediaType, timeoutMs }: WantedBy,
+  { plan, mediaType, timeoutMs }: PlannedRead,
   found: Found,
   services: ReadServices,
 ): Answer {
@@ -206,62 +223,61 @@ function answerFound(
   if (found === undefined || typeof found === 'string') return found
   context.trace?.stage('walk')
   return found instanceof Snapshot
-    ? answerFrom(context, { plan, snapshot: found, mediaType }, services)
-    : answerDirectly(context, { plan, source: found, mediaType, timeoutMs }, services)
+    ? walkSnapshot(context, { plan, snapshot: found, mediaType }, services)
+    : walkDirectly(context, { plan, source: found, mediaType, timeoutMs }, services)
 }
 
-interface SnapshotAnswer<Plan> {
+interface SnapshotRead<Plan> {
   readonly plan: Plan
   readonly snapshot: Snapshot
   readonly mediaType: MediaType
 }
 
-/** Has a webhook convert the objects that are to be shown, if one has to, and answers. */
-function answerFrom(
+/** Has the objects prepared that are to be shown, where one of them needs it, and writes. */
+function walkSnapshot(
   context: RequestContext,
-  { plan, snapshot, mediaType }: SnapshotAnswer<ReadPlan>,
+  read: SnapshotRead<ReadPlan>,
   services: ReadServices,
 ): Answer {
+  const { plan, snapshot } = read
   // With an upstream, every answer says who has made it.
   if (services.upstream !== undefined) {
     context.reply.origin = `mirror; revision=${snapshot.revision}`
   }
-  const answer = { plan, snapshot, mediaType }
-  const { conversions } = services
-  if (conversions !== undefined && (plan.type !== 'watch' || plan.start.type === 'state')) {
+  const { preparation } = services
+  if (preparation !== undefined && (plan.type !== 'watch' || plan.start.type === 'state')) {
     const shown = snapshot.iterate(rangeOf(plan))
-    const converting = conversions.prepare(plan.resource, shown, context)
-    if (converting !== undefined) {
-      return converting.then(() =>
-        context.isOver ? undefined : answerPrepared(context, answer, services),
-      )
+    const preparing = preparation.prepare(plan.resource, shown, context)
+    if (preparing !== undefined) {
+      return preparing.then(() => (context.isOver ? undefined : write(context, read, services)))
     }
   }
-  return answerPrepared(context, answer, services)
+  return write(context, read, services)
 }
 
-function answerPrepared(
+function write(
   context: RequestContext,
-  { plan, snapshot, mediaType }: SnapshotAnswer<ReadPlan>,
+  { plan, snapshot, mediaType }: SnapshotRead<ReadPlan>,
   services: ReadServices,
 ): Answer {
   return plan.type === 'get'
     ? answerGet(context, { plan, snapshot, mediaType }, services)
-    : answerInTurn(context, { plan, snapshot, mediaType }, services)
+    : writeInTurn(context, { plan, snapshot, mediaType }, services)
 }
 
-async function answerInTurn(
+/** Writes a list or the beginning of a watch once it is its user's turn. */
+async function writeInTurn(
   context: RequestContext,
-  { plan, snapshot: first, mediaType }: SnapshotAnswer<ListPlan | WatchPlan>,
+  { plan, snapshot: first, mediaType }: SnapshotRead<ListPlan | WatchPlan>,
   services: ReadServices,
 ): Promise<PassReason | undefined> {
   const { clock } = services
   const waitsFromMs = clock.monotonicMs()
-  const wanted = { plan, mediaType, timeoutMs: undefined }
+  const planned = { plan, mediaType, timeoutMs: undefined }
   const isIndexed = plan.type === 'list' && !(plan.labels.isEmpty && plan.fields.isEmpty)
   const newer = isIndexed ? await indexedContents(context, { plan }, services) : 'none'
   if (newer !== 'none' && !(newer instanceof Snapshot)) {
-    return answerFound(context, wanted, newer, services)
+    return walk(context, planned, newer, services)
   }
   const snapshot = newer === 'none' ? first : newer
   const turn = await takeTurn(context, services, { plan, snapshot })
@@ -290,14 +306,14 @@ async function indexedContents(
   return context.isOver ? undefined : contentsFor(context, { plan, timeoutMs: undefined }, services)
 }
 
-interface DirectAnswer extends WantedBy {
+interface DirectRead extends PlannedRead {
   readonly source: DirectSource
 }
 
-/** Answers from etcd itself, which only a server without an upstream does. */
-async function answerDirectly(
+/** Reads from etcd itself, which only a server without an upstream does. */
+async function walkDirectly(
   context: RequestContext,
-  { plan, source, mediaType, timeoutMs }: DirectAnswer,
+  { plan, source, mediaType, timeoutMs }: DirectRead,
   services: ReadServices,
 ): Promise<PassReason | undefined> {
   const { reply } = context
@@ -310,7 +326,7 @@ async function answerDirectly(
       directSnapshot({ plan, source, signal, makeReader, tokenEncryption }, rangeOf(plan)),
     )
     if (snapshot === 'timed out') return refuseLate(reply)
-    return answerFrom(context, { plan, snapshot, mediaType }, services)
+    return walkSnapshot(context, { plan, snapshot, mediaType }, services)
   }
   const { resource } = plan
   const form = answerForm(context, plan, mediaType, services)

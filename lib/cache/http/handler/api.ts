@@ -6,7 +6,7 @@ import type { ReadServices } from './answer-read.ts'
 import type { ApiState, Reported, ResourceRoute } from '@watchglass/kube'
 import type { RequestContext, RequestFacts } from '../exchange/request-context.ts'
 import type { AuditLog } from '../audit/audit.ts'
-import type { Gate } from '../auth/gate.ts'
+import type { AccessGate } from '../auth/gate.ts'
 import type { SwitchableFaults } from '../exchange/faults.ts'
 import type { OnFault } from '../server/exchange.ts'
 import type { SlowRequests } from './slow-requests.ts'
@@ -31,24 +31,25 @@ export interface RequestReports {
   closed(request: Reported): void
 }
 
-/** Does a write and answers it; refusals are thrown. */
-export type AnswerWrite = (
+/** Answers what is more than a read of the mirror: writes, logs, streams to and from pods, figures.
+ *  Refusals are thrown. */
+export type AnswerFromCluster = (
   context: RequestContext,
   route: ResourceRoute,
   services: ReadServices & Pick<DocumentServices, 'hasCbor'>,
 ) => Promise<undefined>
 
 export interface ApiOptions extends ReadServices, DocumentServices {
-  /** Whose state is the present one. */
+  /** The registry, whose state is the present one. */
   readonly registry: { readonly state: ApiState }
   /** Undefined: anyone who can connect may read everything. */
-  readonly authorizer?: Gate | undefined
+  readonly authorizer?: AccessGate | undefined
   /** Undefined: nothing goes wrong on purpose. */
   readonly faults?: SwitchableFaults | undefined
   /** Undefined: nothing is recorded. */
   readonly audit?: AuditLog | undefined
   /** Undefined where this server only reads. */
-  readonly answerWrite?: AnswerWrite | undefined
+  readonly cluster?: AnswerFromCluster | undefined
   readonly requests: RequestMetrics
   readonly slow: SlowRequests
   /** Undefined: nothing is traced. */

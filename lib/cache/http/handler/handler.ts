@@ -46,15 +46,15 @@ const noResource: RequestFacts = {
   hasFieldSelector: false,
 }
 
-function policyOf({ upstream, answerWrite, conversions, hasCbor }: ApiOptions): DecisionPolicy {
+function policyOf({ upstream, cluster, preparation, hasCbor }: ApiOptions): DecisionPolicy {
   if (upstream !== undefined) return upstream.policy
-  const isWritable = answerWrite !== undefined
+  const hasCluster = cluster !== undefined
   return {
     hasUpstream: false,
     isExcluded: () => false,
-    isWritable,
-    canConvert: isWritable && conversions !== undefined,
-    hasCbor: isWritable && hasCbor,
+    hasCluster,
+    canConvert: hasCluster && preparation !== undefined,
+    hasCbor: hasCluster && hasCbor,
   }
 }
 
@@ -223,10 +223,10 @@ function follow(context: RequestContext, decision: Decision, options: ApiOptions
   const { route } = context.known
   switch (decision.type) {
     case 'mirror':
-      return route.type === 'resource' ? answerCounted(context, route, options) : undefined
-    case 'write':
+      return route.type === 'resource' ? answerFromMirror(context, route, options) : undefined
+    case 'cluster':
       context.trace?.stage('store')
-      return route.type === 'resource' ? options.answerWrite?.(context, route, options) : undefined
+      return route.type === 'resource' ? options.cluster?.(context, route, options) : undefined
     case 'own':
       context.facts = { ...context.facts, source: 'own' }
       if (route.type === 'discovery') return answerDiscovery(context, route, options)
@@ -285,7 +285,11 @@ async function hasFailed(
 }
 
 /** From the mirror, as one of its user's reads. */
-function answerCounted(context: RequestContext, route: ResourceRoute, options: ApiOptions): Answer {
+function answerFromMirror(
+  context: RequestContext,
+  route: ResourceRoute,
+  options: ApiOptions,
+): Answer {
   const { upstream } = options
   if (upstream !== undefined) context.reply.origin = 'mirror'
   context.leave = enter(context, options.fairness)

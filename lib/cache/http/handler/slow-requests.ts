@@ -9,10 +9,10 @@ import type { SlowRequest } from '../exchange/slow-request.ts'
 
 /** A request that takes longer is slow. */
 export const slowMs = 1_000
-/** So many are logged in a minute: when everything is slow, the log must not be slow too. */
+/** The most that are logged in a minute: when everything is slow, the log must not be slow too. */
 const loggedMax = 60
 const windowMs = 60_000
-/** So many are kept for the page, and for so long. */
+/** The most that are kept for the page, and for how long. */
 const keptMax = 50
 const keptMs = 600_000
 
@@ -54,7 +54,7 @@ export class SlowRequests {
     this.#logger.warn('a request was slow', { ...what, ...times, auditId, traceId })
   }
 
-  /** Those of the last ten minutes. */
+  /** The slow requests of the last ten minutes. */
   get kept(): readonly SlowRequest[] {
     const fromMs = this.#clock.wallMs() - keptMs
     return this.#kept.filter(({ endedAtMs }) => endedAtMs >= fromMs)

@@ -5,7 +5,7 @@
 import { type Format, count } from './format.ts'
 import { html, type Html } from './html.ts'
 
-export interface Series {
+export interface PlotSeries {
   readonly labels: Readonly<Record<string, string>>
   readonly value: number
 }
@@ -14,7 +14,7 @@ export interface Series {
 export type Where = Readonly<Record<string, string>>
 
 export class Figures {
-  readonly #byName = new Map<string, Series[]>()
+  readonly #byName = new Map<string, PlotSeries[]>()
 
   /** Reads the text format of Prometheus, as we write it. */
   constructor(metrics: string) {
@@ -33,7 +33,7 @@ export class Figures {
     return this.#byName.has(name)
   }
 
-  all(name: string, where: Where = {}): readonly Series[] {
+  all(name: string, where: Where = {}): readonly PlotSeries[] {
     const wanted = Object.entries(where)
     const series = this.#byName.get(name) ?? []
     return wanted.length === 0

@@ -3,7 +3,7 @@
 import type { Figures } from './figures.ts'
 import { bytes, count, rate, seconds, share } from './format.ts'
 import { html, type Html, type HtmlValue } from './html.ts'
-import type { PageSource, Percentiles, RecentFigures } from './page-source.ts'
+import type { PageSource, PlottedPercentiles, RecentFigures } from './page-source.ts'
 import { plot } from './plot.ts'
 import { badge, section, table } from './table.ts'
 
@@ -73,7 +73,7 @@ export function plots(recent: RecentFigures): Html {
   const { latencies, lag, requests, events, stepMs } = recent
   const steps = lag.p50.length
   const spanText = `${Math.round((steps * stepMs) / 60_000)} min ago`
-  const linesOf = (one: Percentiles | undefined) => [
+  const linesOf = (one: PlottedPercentiles | undefined) => [
     { label: 'p50', course: one?.p50 ?? [] },
     { label: 'p99', course: one?.p99 ?? [] },
   ]
@@ -123,7 +123,7 @@ export function plots(recent: RecentFigures): Html {
   </div>`
 }
 
-/** Who answers, for people. */
+/** Names of those who answer, for people. */
 export const answerers: Readonly<Record<string, string>> = {
   mirror: 'from memory',
   own: 'by this server',

@@ -45,23 +45,23 @@ export interface Traffic {
 
 /** A value for each step of the last ten minutes, the newest last; undefined where nothing was
  *  measured. */
-export type Course = readonly (number | undefined)[]
+export type PlottedFigures = readonly (number | undefined)[]
 
 export interface RecentFigures {
   readonly stepMs: number
   /** Requests a second, by who answered them. */
-  readonly requests: ReadonlyMap<string, Course>
+  readonly requests: ReadonlyMap<string, PlottedFigures>
   /** Events a second, by where they go. */
-  readonly events: ReadonlyMap<string, Course>
+  readonly events: ReadonlyMap<string, PlottedFigures>
   /** Latency of gets and of lists, and how long consistent reads waited, in seconds. */
-  readonly latencies: ReadonlyMap<'get' | 'list' | 'wait', Percentiles>
+  readonly latencies: ReadonlyMap<'get' | 'list' | 'wait', PlottedPercentiles>
   /** The lag of the keyspace that was furthest behind, in seconds. */
-  readonly lag: Percentiles
+  readonly lag: PlottedPercentiles
 }
 
-export interface Percentiles {
-  readonly p50: Course
-  readonly p99: Course
+export interface PlottedPercentiles {
+  readonly p50: PlottedFigures
+  readonly p99: PlottedFigures
 }
 
 /** Standing of one resource in one version, where an upstream lists it. */

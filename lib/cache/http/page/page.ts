@@ -130,8 +130,7 @@ const logo = new Html(
     '<path class="line line0" d="M8 17c3-6 15-6 18 0c-3 6-15 6-18 0z"/><circle class="part1" cx="17" cy="17" r="3.2"/></svg>',
 )
 
-/** The same beside the name of the page in a browser. Its colors stand out on light and on
- *  dark. */
+/** The logo beside the name of the page in a browser. Its colors stand out on light and on dark. */
 const icon =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 34 34"><g fill="none" stroke="#14938a" stroke-width="3">' +
   '<circle cx="17" cy="17" r="14"/><path d="M8 17c3-6 15-6 18 0c-3 6-15 6-18 0z"/></g>' +

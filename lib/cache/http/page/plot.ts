@@ -3,11 +3,11 @@
 
 import type { Format } from './format.ts'
 import { html, Html } from './html.ts'
-import type { Course } from './page-source.ts'
+import type { PlottedFigures } from './page-source.ts'
 
 export interface Line {
   readonly label: string
-  readonly course: Course
+  readonly course: PlottedFigures
 }
 
 export interface PlotOptions {
@@ -69,7 +69,7 @@ function grid(scale: number, format: Format, spanText: string): Html {
 }
 
 /** One path, with a gap where nothing was measured. A lone value is a dot. */
-function line(course: Course, index: number, scale: number): Html {
+function line(course: PlottedFigures, index: number, scale: number): Html {
   const step = (width - left - right) / Math.max(1, course.length - 1)
   let path = ''
   let isDrawing = false

@@ -8,14 +8,14 @@ export interface Column {
   readonly isFigure?: boolean
 }
 
-export interface Table {
+export interface PageTable {
   readonly caption: string
   readonly columns: readonly Column[]
   /** The first cell of each row names it. */
   readonly rows: readonly (readonly HtmlValue[])[]
 }
 
-export function table({ caption, columns, rows }: Table): Html {
+export function table({ caption, columns, rows }: PageTable): Html {
   const kind = (i: number): string => (columns[i]?.isFigure === true ? 'figure' : 'text')
   return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0">
     <table>

@@ -127,7 +127,7 @@ export interface ListContents {
 
 export interface ListServices {
   readonly segments: SegmentCache<Segment>
-  /** Those that all threads of the process share, if it has several. */
+  /** Segments that all threads of the process share, if it has several. */
   readonly sharedSegments?: SharedSegments | undefined
   readonly fairness?: Fairness | undefined
   readonly upstream?: UpstreamSide | undefined

@@ -37,10 +37,10 @@ const furtherMs = 2
 const strangersMs = 1
 /** Streams of such strangers that a turn reads before it stops reading them, by their weight. */
 const strangersStreams = 4
-/** So many requests of a connection begin as they are read. Over HTTP/2 all requests of a packet
+/** The requests of a connection that begin as they are read. Over HTTP/2 all requests of a packet
  *  are read before any of them does more than begin, so their time is not known yet. */
 const atOnceMax = 16
-/** So many streams at once are few. */
+/** A client that opens no more streams at once sends few. */
 const fewStreams = 8
 /** A stream counts as so many more as it has headers of this length: to decode them, and to look at
  *  them, takes as long. Ordinary ones are shorter. */
@@ -52,7 +52,7 @@ const readFor: readonly (readonly [streams: number, ms: number])[] = [
   [64, 1],
   [fewStreams, 6],
 ]
-/** So many connections that are not read are read again in a turn: a flood has thousands, of which
+/** Connections that were not read and are read again in a turn: a flood has thousands, of which
  *  each costs two calls of the system. */
 const readAgainMax = 256
 /** Requests that begin one after the other, until it is looked what they have set in motion. */
@@ -77,7 +77,7 @@ interface Source {
   readonly handle: Handle
   /** Streams that this turn has read, by their weight. */
   read: number
-  /** Those that it has lately sent at once. */
+  /** Streams that it has lately sent at once. */
   burst: number
 }
 
@@ -109,7 +109,7 @@ export class Arrivals {
   #turn: Turn | undefined = undefined
   #purse = purseMs
   #purseAtMs: number
-  /** Whose turn it is: new connections, or requests. */
+  /** True if it is the turn of new connections, and not of requests. */
   #isForNew = true
 
   constructor(clock: { monotonicMs(): number }) {
@@ -117,8 +117,8 @@ export class Arrivals {
     this.#purseAtMs = clock.monotonicMs()
   }
 
-  /** Strangers have taken more than all of them may: connections that begin now may have fewer
-   *  streams. */
+  /** True once strangers have taken more than all of them may: connections that begin now may have
+   *  fewer streams. */
   get isCrowded(): boolean {
     return this.#left() <= 0
   }
@@ -137,7 +137,8 @@ export class Arrivals {
     })
   }
 
-  /** The same of an HTTP/2 session. */
+  /** Runs the task, which begins an HTTP/2 session, in this turn or a later one. Addresses take
+   *  turns. */
   session(address: string, task: Task): void {
     this.#open(this.#sessions, address, () => {
       this.#pay(costMs.session)
@@ -145,7 +146,7 @@ export class Arrivals {
     })
   }
 
-  /** The same of a request. Connections take turns. */
+  /** Runs the task, which begins a request, in this turn or a later one. Connections take turns. */
   request(connection: object, task: Task): void {
     const turn = this.#turnOfNow()
     const isKnown = isAccepted(connection)

@@ -10,9 +10,9 @@ import { passOver, restMaxBytes } from './parting.ts'
 import { peerOf } from './peer.ts'
 import { writePieces } from './write-pieces.ts'
 
-/** So many requests of a connection may be unanswered. Clients wait for an answer before they send
- *  the next request; two thousand fit into one packet, and Node makes the objects of all before any
- *  is answered. */
+/** The most requests of a connection that may be unanswered. Clients wait for an answer before they
+ *  send the next request; two thousand fit into one packet, and Node makes the objects of all
+ *  before any is answered. */
 const unansweredMax = 100
 
 /** True if a client has sent more requests than a connection may have unanswered: it is closed, and

@@ -9,13 +9,13 @@ interface Line {
   readonly tasks: Task[]
 }
 
-/** So many new lines go before one that has had a turn: those who come with ever more keys must not
+/** New lines that go before one that has had a turn: whoever comes with ever more keys must not
  *  hold up the others for good. */
 const newInRow = 8
 
 export class Lines {
   readonly #lines = new Map<unknown, Line>()
-  /** Those with tasks, in the order of their turns: lines of whoever has had nothing yet, and the
+  /** Lines with tasks, in the order of their turns: of whoever has had nothing yet, and the
    *  others. */
   readonly #new: Line[] = []
   readonly #turns: Line[] = []

@@ -10,7 +10,7 @@ type Timers = Pick<Clock, 'setTimer'>
 
 /** As Go's server (`rstAvoidanceDelay`). */
 const lingerMs = 500
-/** So much of a body is read once its request is answered, as Go's server does it
+/** The bytes of a body that are read once its request is answered, as Go's server does it
  *  (`maxPostHandlerReadBytes`). */
 export const restMaxBytes: number = 256 * 1024
 /** A client that takes longer may be holding the connection on purpose. */

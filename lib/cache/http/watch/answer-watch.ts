@@ -120,8 +120,7 @@ function objectionTo(
 type PlannedWatch = Pick<WatchAnswer, 'plan' | 'mediaType'>
 
 /** Whether a watch is compressed: a streaming list, as servers of the version do for clients that
- *  accept it. An upstream of that version does unless it was seen not to, and an aggregated server,
- *  whose version is not known, if it was seen to; either way is right for such clients. */
+ *  accept it. */
 function isCompressed(
   { reply, state }: RequestContext,
   { plan: { start, resource }, mediaType }: PlannedWatch,
@@ -129,11 +128,7 @@ function isCompressed(
 ): boolean {
   if (start.type !== 'state' || !start.hasEndBookmark || !reply.takesGzip) return false
   const isOfVersion = state.registry.schema.has('zippedStreams')
-  if (upstream === undefined) return isOfVersion
-  if (resource.learned !== undefined) {
-    return upstream.obeys('zippedStreams', resource, mediaType) ?? false
-  }
-  return isOfVersion && (upstream.obeys('zippedStreams', resource, mediaType) ?? true)
+  return upstream?.zipsStreams(resource, mediaType, isOfVersion) ?? isOfVersion
 }
 
 /** Begins the response. */

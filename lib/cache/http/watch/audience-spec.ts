@@ -4,7 +4,6 @@
 import { type Clock, type Key, type Logger, NotExact, type Revision } from '@watchglass/base'
 import { NeedsConversion, Superseded, Unproven } from '@watchglass/codec'
 import {
-  type Conversions,
   type Filter,
   indexTerms,
   indexUses,
@@ -27,6 +26,7 @@ import type {
   RequiredShards,
   RequiredTerms,
 } from '@watchglass/store'
+import type { ObjectPreparation } from '../exchange/object-preparation.ts'
 import type { HeldEvent, UpstreamSide } from '../exchange/upstream-side.ts'
 import type { OpenWatches } from './open-watches.ts'
 import type { RequestContext } from '../exchange/request-context.ts'
@@ -36,7 +36,8 @@ import { framingOf, type WatchFraming } from './watch-framing.ts'
 export interface FrameServices {
   readonly watches: OpenWatches
   readonly upstream?: UpstreamSide | undefined
-  readonly conversions?: Conversions | undefined
+  /** Undefined where every object can be shown as it is. */
+  readonly preparation?: ObjectPreparation | undefined
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -80,7 +81,7 @@ interface Making {
 }
 
 function frameMaker(
-  { clock, logger, upstream, watches, conversions }: FrameServices,
+  { clock, logger, upstream, watches, preparation }: FrameServices,
   { framing: first, filter, keyspace, selectors }: Making,
 ): AudienceSpec['frameOf'] {
   const { resource } = first
@@ -114,12 +115,12 @@ function frameMaker(
     logger.warn('watches end: an object cannot be shown exactly', fields)
     return 'inexact'
   }
-  const converting = (event: Event): boolean =>
-    conversions?.waitsFor(resource, keyspace, [event.before, event.after]) === true
+  const isPrepared = (event: Event): boolean =>
+    preparation?.waitsFor(resource, keyspace, [event.before, event.after]) === true
   return (event, revision, need) => {
     const told = watchEvent(event, revision, filter)
     if (told === undefined) return undefined
-    if (told instanceof NeedsConversion && converting(event)) return 'later'
+    if (told instanceof NeedsConversion && isPrepared(event)) return 'later'
     if (told instanceof NotExact) return inexact(told, event.key, revision)
     const kept = frames?.get(event, names[told.type])
     const objection = kept && framing.form.gate?.objection(told.entry, 'alone')
@@ -129,7 +130,7 @@ function frameMaker(
       regate()
       made = framing.event(told, clock.wallMs())
     }
-    if (made instanceof NeedsConversion && converting(event)) return 'later'
+    if (made instanceof NeedsConversion && isPrepared(event)) return 'later'
     if (made instanceof NotExact) return held(event, told, made)
     // Kept frames outlive the young generation: 1,000 a second make full collections about twice as
     // frequent.

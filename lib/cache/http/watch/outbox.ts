@@ -8,7 +8,7 @@ import { type Clock, Slice } from '@watchglass/base'
 import { zippedMember } from './zipped-frames.ts'
 
 /** A watch with frames to write. */
-export interface Sender {
+export interface FrameSender {
   /** Writes them; returns the number of bytes. */
   flush(): number
 }
@@ -41,7 +41,7 @@ export class Outbox {
   readonly #clock: Clock
   /** Totals written so far. */
   readonly sent = { frames: 0, bytes: 0 }
-  #due: Sender[] = []
+  #due: FrameSender[] = []
   #isSending = false
   /** No rest after this round. */
   #isHurried = false
@@ -52,7 +52,7 @@ export class Outbox {
    *  of an emptied map refer to the next, so that all of them, with the bytes in them, live until a
    *  full collection. */
   #joins: Map<Uint8Array | undefined, Join> | undefined = undefined
-  /** The same of compressed frames. */
+  /** Joined bytes of compressed frames. */
   #zips: Map<Uint8Array | undefined, Join> | undefined = undefined
 
   constructor(clock: Clock) {
@@ -60,7 +60,7 @@ export class Outbox {
   }
 
   /** Flushes `sender` soon. To be called once between two flushes. */
-  add(sender: Sender): void {
+  add(sender: FrameSender): void {
     this.#due.push(sender)
     if (this.#isSending) return
     this.#isSending = true

@@ -5,7 +5,7 @@ import type { Resource, Scope } from '@watchglass/kube'
 /** The events of one resource. */
 export interface EventReports {
   sent(bytes: number): void
-  /** So many initial events, written at once. */
+  /** Initial events were written at once. */
   sentInitially(events: number, bytes: number): void
   /** A watch was ended because its client reads too slowly. */
   terminatedSlow(): void

@@ -12,7 +12,7 @@ import type { Revision } from '@watchglass/base'
 import type { Hub, Watcher, WatcherSink } from '@watchglass/store'
 import type { HeldBytes } from '../limits/fair-share.ts'
 import type { Exchange } from '../server/exchange.ts'
-import type { Outbox, Sender } from './outbox.ts'
+import type { Outbox, FrameSender } from './outbox.ts'
 import type { EventReports } from './watch-reports.ts'
 import type { WatchFraming } from './watch-framing.ts'
 
@@ -22,7 +22,7 @@ import type { WatchFraming } from './watch-framing.ts'
  *  32 KB for 7 to 9, while an event cost at most a twelfth more (bench/million). Over HTTP/1.1,
  *  where each watch has a connection, it would cost a third more (bench/watch, November 2026). */
 const pendingMaxBytes = { '1.1': 64 * 1024, '2': 32 * 1024 } as const
-/** The same while the client's buffer is full. Over HTTP/2 all streams of a connection can write
+/** The bound while the client's buffer is full. Over HTTP/2 all streams of a connection can write
  *  again at the same moment, and then their frames must be ready: otherwise the connection would be
  *  idle while they are made. */
 const fullPendingMaxBytes = { '1.1': 0, '2': pendingMaxBytes[2] } as const
@@ -39,7 +39,7 @@ export interface WatchResponseOptions {
   readonly isZipped?: boolean | undefined
 }
 
-export class WatchResponse implements WatcherSink, Sender {
+export class WatchResponse implements WatcherSink, FrameSender {
   readonly exchange: Exchange
   readonly framing: WatchFraming
   readonly isZipped: boolean
@@ -91,8 +91,8 @@ export class WatchResponse implements WatcherSink, Sender {
     this.#watcher = watcher
   }
 
-  /** So many initial events, or the bookmark after them, as they are to be written at once: they do
-   *  not wait with the frames of the hub. */
+  /** Initial events, or the bookmark after them, as they are to be written at once: they do not
+   *  wait with the frames of the hub. */
   begin(frames: Uint8Array, events?: number): Uint8Array {
     if (events === undefined) this.#events?.sent(frames.length)
     else this.#events?.sentInitially(events, frames.length)

@@ -14,7 +14,7 @@ import type { MirrorLimits } from '../limits.ts'
 import { Attempts } from './attempts.ts'
 import type { PagesOptions, RangePage } from './page.ts'
 import { PartReads } from './part-reads.ts'
-import { type NextPart, type RangePart, RangeParts } from './range-parts.ts'
+import { type NextPart, type CountedRange, RangeParts } from './range-parts.ts'
 import { streamedPages } from './streamed-pages.ts'
 
 export interface PagesRequest {
@@ -101,7 +101,7 @@ class PageAsker {
   }
 
   /** The pages after the first one. */
-  readRest({ range, count }: RangePart): PartReads<RangePage> {
+  readRest({ range, count }: CountedRange): PartReads<RangePage> {
     const { limits } = this.#options
     const parts = new RangeParts({ range, count }, limits.partMaxEntries, async upper => {
       const answer = await this.#range(upper, 1, true)
@@ -119,7 +119,7 @@ class PageAsker {
   /** The pages after the first one, as etcd streams them; `undefined` where it does not, and for
    *  what is not worth the question. */
   async streamRest(
-    { range, count }: RangePart,
+    { range, count }: CountedRange,
     header: ResponseHeader,
   ): Promise<PartReads<RangePage> | undefined> {
     const { client, limits } = this.#options

@@ -14,7 +14,7 @@ export interface ProgressWaiter {
   readonly awaited: Revision
   /** The order among waiters for the same revision: the lowest is woken first. */
   readonly sequence: number
-  /** It does not wait any more. */
+  /** True once the waiter does not wait any more. */
   readonly isSettled: boolean
   reached(): void
 }

@@ -15,13 +15,13 @@
 import type { Key, KeyRange } from '@watchglass/base'
 
 /** A range and how many keys it has, at the revision of the read. */
-export interface RangePart {
+export interface CountedRange {
   readonly range: KeyRange
   readonly count: number
 }
 
 /** The part to read next. */
-export interface NextPart extends RangePart {
+export interface NextPart extends CountedRange {
   /** Number of keys in the parts after it. */
   readonly after: number
 }
@@ -38,9 +38,9 @@ export class RangeParts {
   readonly #countFrom: CountFrom
   readonly #partMaxEntries: number
   /** The parts that are not returned yet; the first one is last. */
-  readonly #left: RangePart[]
+  readonly #left: CountedRange[]
 
-  constructor(whole: RangePart, partMaxEntries: number, countFrom: CountFrom) {
+  constructor(whole: CountedRange, partMaxEntries: number, countFrom: CountFrom) {
     this.#countFrom = countFrom
     this.#partMaxEntries = partMaxEntries
     this.#left = [whole]
@@ -63,7 +63,7 @@ export class RangeParts {
   }
 
   /** The first small enough part of `part`; the rest is put back. */
-  async #split(part: RangePart): Promise<RangePart> {
+  async #split(part: CountedRange): Promise<CountedRange> {
     let { range, count } = part
     for (let fruitless = 0; count > this.#partMaxEntries && fruitless < fruitlessMax; fruitless++) {
       const middle = keyBetween(range)

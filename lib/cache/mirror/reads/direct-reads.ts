@@ -42,7 +42,8 @@ export interface DirectReadsOptions {
   readonly plain?: PlainValues | undefined
 }
 
-/** So much of a page is made plain: what it holds is about a megabyte as it is stored. */
+/** The most bytes of a page that are made plain: what it holds is about a megabyte as it is
+ *  stored. */
 const plainMaxBytes = 16 * 1024 * 1024
 
 export class DirectReads {

@@ -38,7 +38,7 @@ import { DeadlineList, Perishable } from './deadlines.ts'
 import { EtcdOutage } from './outage.ts'
 
 export interface RevisionAsker {
-  /** It does not wait any more. */
+  /** True once the asker does not wait any more. */
   readonly isSettled: boolean
   /** The probe was not answered; the next one comes after a pause. */
   delayed(): void

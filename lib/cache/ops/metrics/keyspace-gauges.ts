@@ -18,7 +18,7 @@ export interface KeyspaceFacts {
 
 const states = ['starting', 'catching-up', 'ready', 'cut-off', 'suspect'] as const
 
-/** So many keyspaces have metrics of their own. A cluster with more of them has most of their
+/** The most keyspaces with metrics of their own. A cluster with more of them has most of its
  *  objects in these. */
 const shownMax = 500
 

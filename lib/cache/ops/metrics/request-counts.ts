@@ -10,7 +10,7 @@ const requestBuckets = [
 ]
 
 /** The labels of a request. None of them is text that a client chose. */
-export interface RequestLabels {
+export interface CountedRequest {
   readonly verb: string
   readonly group: string
   readonly version: string
@@ -45,7 +45,7 @@ export class RequestCounts {
     requestBuckets,
   )
 
-  request(labels: RequestLabels, code: number, tookMs: number): void {
+  request(labels: CountedRequest, code: number, tookMs: number): void {
     const { verb, group, version, resource, source } = labels
     const hasLabels = String(labels.hasLabelSelector)
     const hasFields = String(labels.hasFieldSelector)

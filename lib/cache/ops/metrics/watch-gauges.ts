@@ -17,7 +17,7 @@ export interface WatchFigures {
   readonly sentBytes: number
 }
 
-/** So many keyspaces are shown. */
+/** The most keyspaces that are shown. */
 const shownMax = 500
 
 export function watchGauges(figures: () => WatchFigures): Metric[] {

@@ -16,7 +16,6 @@ import { type ConvertedObjects, type CustomKind, customKindOf } from '@watchglas
 import { type JsonObject, parseTree, textFromTree } from '@watchglass/go'
 import {
   type ApiState,
-  type Conversions,
   groupVersionText,
   notExactly,
   plainError,
@@ -25,6 +24,7 @@ import {
 } from '@watchglass/kube'
 import type { KeyValue } from '@watchglass/store'
 import { textOf as treeText } from '../../metadata.ts'
+import type { WriteConversions } from '../../operations/session.ts'
 import { CallFailure, type HookCaller, statusProblem } from '../webhooks/caller.ts'
 import type { HookClient } from '../webhooks/hooks.ts'
 import { conversionReview, conversionVersionOf, convertedIn, UnusableConversion } from './review.ts'
@@ -53,7 +53,7 @@ export interface ConversionParts {
   readonly resumeHeld: (keyspace: Key) => void
 }
 
-export class ObjectConversions implements Conversions {
+export class ObjectConversions implements WriteConversions {
   readonly #parts: ConversionParts
   readonly #definitions = new WeakMap<KeyValue, Definition>()
   /** Objects that could not be converted, by form. */

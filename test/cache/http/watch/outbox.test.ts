@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Clock } from '../../../../lib/base/clock.ts'
-import { Outbox, type Sender } from '../../../../lib/cache/http/watch/outbox.ts'
+import { Outbox, type FrameSender } from '../../../../lib/cache/http/watch/outbox.ts'
 import { collector } from '../../../support/program/collector.ts'
 import { FakeClock, settle } from '../../../support/fake-clock.ts'
 
@@ -26,7 +26,7 @@ class World {
     this.outbox = new Outbox(clock)
   }
 
-  sender(name: string, ms: number, bytes = 0): Sender {
+  sender(name: string, ms: number, bytes = 0): FrameSender {
     const flush = (): number => {
       this.log.push(name)
       this.#workedMs += ms
@@ -43,7 +43,7 @@ class World {
 }
 
 /** A world that rests after a round of so long, with its sender due again. */
-async function resting(roundMs: number): Promise<{ world: World; a: Sender }> {
+async function resting(roundMs: number): Promise<{ world: World; a: FrameSender }> {
   const world = new World()
   const a = world.sender('a', roundMs)
   world.outbox.add(a)

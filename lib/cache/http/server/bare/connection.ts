@@ -54,7 +54,7 @@ export class BareConnection implements Wire, Corked {
   #early: Buffer | undefined = undefined
   #fields: BareFields | undefined = undefined
   #hasAnswered = false
-  /** It is closed after the answer. */
+  /** True if the connection is closed after the answer. */
   #isEnding = false
   #isCorked = false
 

@@ -45,7 +45,7 @@ export class BareExchange implements Exchange {
   readonly #onFault: OnFault
   #state: State = 'open'
   #head = ''
-  /** It has no length, so it goes in chunks. */
+  /** True for an answer without a length: it goes in chunks. */
   #isChunked = false
   #hasContent = true
   #onDrain: (() => void) | undefined = undefined

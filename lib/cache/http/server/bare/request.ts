@@ -34,7 +34,7 @@ const target = /^\/[\w\-.~!$&'()*+,:;=@%/?]*$/
 const field = /^([\w\-.]+):[ \t]*([\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)[ \t]*$/
 const fieldsMax = 64
 
-/** They announce a body, or want something else of the connection. */
+/** Headers that announce a body, or want something else of the connection. */
 const unusual: ReadonlySet<string> = new Set([
   'content-length',
   'transfer-encoding',

@@ -172,7 +172,7 @@ function isEmpty(buckets: Buckets): boolean {
   return buckets.count === 0
 }
 
-/** The same observations in the buckets that begin at 50 ms: the finer ones are one there. */
+/** Observations in the buckets that begin at 50 ms: the finer ones are one there. */
 function coarse({ counts, sum }: Buckets): Buckets {
   const buckets = bucketsOf('apiserver_request_sli_duration_seconds')
   const finer = counts.length - buckets.counts.length

@@ -7,7 +7,7 @@ import type { KeyspaceFacts } from '../keyspace-gauges.ts'
 import { bucketsOf, type Series, familyText } from './exposition.ts'
 
 /** The resource of a keyspace. */
-export interface GroupResource {
+export interface StoredResource {
   readonly group: string
   readonly resource: string
 }
@@ -26,7 +26,7 @@ interface StorageCounts {
 }
 
 /** A read that required a revision, and who answered it. */
-export interface WaitedRead {
+interface WaitedRead {
   readonly waitedMs: number
   readonly from: 'mirror' | 'elsewhere' | 'failed'
   readonly isConsistent: boolean
@@ -36,7 +36,7 @@ export interface StorageSources {
   /** Undefined in a thread that does not mirror them itself. */
   readonly keyspaces: (() => readonly KeyspaceFacts[]) | undefined
   /** Undefined for a keyspace whose resource is gone. */
-  readonly resourceOf: (keyspace: string) => GroupResource | undefined
+  readonly resourceOf: (keyspace: string) => StoredResource | undefined
 }
 
 /** The keyspace of requests that concern no resource. */
@@ -141,7 +141,7 @@ export class StorageSeriesTable {
     ]
   }
 
-  #series(make: (counts: StorageCounts, name: GroupResource) => Series[]): Series[] {
+  #series(make: (counts: StorageCounts, name: StoredResource) => Series[]): Series[] {
     return [...this.#counts].flatMap(([keyspace, counts]) => {
       const name = keyspace === noKeyspace ? nothing : this.#sources.resourceOf(keyspace)
       return name === undefined ? [] : make(counts, name)
@@ -164,9 +164,9 @@ export class StorageSeriesTable {
   }
 }
 
-const nothing: GroupResource = { group: '', resource: '' }
+const nothing: StoredResource = { group: '', resource: '' }
 
 /** `pods`, `deployments.apps`. */
-function fullName({ group, resource }: GroupResource): string {
+function fullName({ group, resource }: StoredResource): string {
   return group === '' ? resource : `${resource}.${group}`
 }

@@ -21,7 +21,7 @@ export class EventCounts {
     this.sizes.observe(bytes)
   }
 
-  /** So many initial events, written at once. */
+  /** Counts initial events that were written at once. */
   sentInitially(events: number, bytes: number): void {
     if (events === 0) return
     this.initial += events

@@ -3,7 +3,7 @@
 import { CountTally, headText } from '../tally.ts'
 
 /** Counts calls of etcd's API. */
-export class EtcdDoorCounts {
+export class EtcdServerCounts {
   readonly #calls = new CountTally({
     name: 'watchglass_etcd_calls_total',
     help: 'Calls of the API of etcd (--etcd-listen) that have ended, by who answered (mirror, etcd, none) and by the status of gRPC; left: the client did not wait.',

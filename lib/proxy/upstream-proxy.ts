@@ -91,7 +91,7 @@ function comparisonOf(
  *  (lib/ARCHITECTURE.md). */
 const elsewhereMax = 8
 
-export class Front implements Follower {
+export class UpstreamProxy implements Follower {
   readonly readSwitch: ReadSwitch
   readonly knowledge: UpstreamKnowledge
   readonly evidence: Evidence
