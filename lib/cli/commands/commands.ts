@@ -109,18 +109,18 @@ const recordingOptions: readonly Option[] = [
     value: 'FORM',
     fallback: 'watchglass',
     choices: ['watchglass', 'kwok', 'simkube'],
-    help: 'The form of the file: watchglass (all keys, exactly), kwok (a recording of kwokctl, YAML, of the resources that it records) or simkube (a trace of version 2: workloads that nobody owns; not compressed).',
+    help: 'The form of the file: watchglass (all keys, exactly), kwok (a recording of kwokctl, YAML, of the resources that it records) or simkube (a trace of version 2: workloads without an owner; not compressed).',
   },
   {
     name: 'anonymize',
-    help: 'Replaces names, labels, values and texts by pseudonyms, and secrets by other bytes, so that the file may be given away. Kinds, fields, numbers, sizes and times stay. Without it all Secrets are in the file, and only its owner may read it.',
+    help: 'Replaces names, labels, values and texts by pseudonyms, and secrets by other bytes, so that the file can be shared. Kinds, fields, numbers, sizes and times stay. Without it all Secrets are in the file, and only its owner may read it.',
   },
 ]
 
 export const commands: Readonly<Record<CommandName, CommandRow>> = {
   check: {
     operands: '',
-    summary: 'Tries what serve would use, a line each: options, files, endpoints, permissions.',
+    summary: 'Checks what serve would use, one line each: options, files, endpoints, permissions.',
     options: [...allServeOptions, tryWritesOption],
   },
   completion: {
@@ -193,7 +193,7 @@ export const commands: Readonly<Record<CommandName, CommandRow>> = {
   },
   record: {
     operands: '',
-    summary: 'Records an etcd until stopped: what is there, then every change. Needs --out.',
+    summary: 'Records an etcd until stopped: its contents, then every change. Needs --out.',
     options: [
       {
         name: 'out',
@@ -215,7 +215,8 @@ export const commands: Readonly<Record<CommandName, CommandRow>> = {
   },
   save: {
     operands: 'FILE',
-    summary: 'Writes what is in an etcd now to one FILE (.gz: compressed), for serve --load.',
+    summary:
+      'Writes the present contents of an etcd to one FILE (.gz: compressed), for serve --load.',
     options: [...recordingOptions, etcdOption, ...etcdCredentialOptions, ...logOptions],
   },
   serve: {
@@ -226,7 +227,7 @@ export const commands: Readonly<Record<CommandName, CommandRow>> = {
   stages: {
     operands: '',
     summary:
-      'Prints what --simulate does with pods and nodes as Stage objects, to change and give to --stages.',
+      'Prints what --simulate does with pods and nodes as Stage objects, which you can change and give to --stages.',
     options: [...logOptions],
   },
 }

@@ -78,7 +78,8 @@ async function recordTo(
       signal,
     })
     progress.clear()
-    if (isBaseOnly && signal.aborted) throw new CacheError('closed', 'stopped before all was saved')
+    if (isBaseOnly && signal.aborted)
+      throw new CacheError('closed', 'stopped before everything was saved')
     logger.info(isBaseOnly ? 'saved' : 'recorded', { file: path, ...report })
   } finally {
     progress.clear()

@@ -16,7 +16,10 @@ export async function readInput(): Promise<Buffer> {
   for await (const piece of process.stdin as AsyncIterable<Buffer>) {
     length += piece.length
     if (length > inputMaxBytes) {
-      throw new CacheError('invalid_request', `standard input is above ${inputMaxBytes} bytes`)
+      throw new CacheError(
+        'invalid_request',
+        `standard input is longer than ${inputMaxBytes} bytes`,
+      )
     }
     pieces.push(piece)
   }

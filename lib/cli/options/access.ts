@@ -49,7 +49,7 @@ export const issuerOption: DefaultedOption<string> = {
   value: 'URL',
   many: true,
   fallback: defaultIssuer,
-  help: 'The issuer in tokens of service accounts, and for whom they are; tokens of further ones are believed, too. For --auth rbac.',
+  help: 'The issuer of tokens of service accounts, and their audience; tokens of further issuers are accepted, too. For --auth rbac.',
   // A name without a colon is a name; whatever has one is meant as an address.
   parse: text => (text === '' || !text.includes(':') || URL.canParse(text) ? text : undefined),
   wrong: 'is not a URL',
@@ -66,14 +66,14 @@ const accountKeyOptions: readonly Option[] = [
   {
     name: 'service-account-signing-key-file',
     value: 'FILE',
-    help: 'The private key (PEM; RSA, or of the curves P-256, P-384, P-521) that signs tokens of service accounts. Default: one of the process, so that a restart makes all tokens void. For --auth rbac.',
+    help: 'The private key (PEM; RSA, or of the curves P-256, P-384, P-521) that signs tokens of service accounts. Default: a new one at each start, so that a restart invalidates all tokens. For --auth rbac.',
     needs: [{ that: rbac }],
   },
   {
     name: 'service-account-key-file',
     value: 'FILE',
     many: true,
-    help: 'Keys (PEM, public or private) by which tokens of service accounts are checked beside the one that signs. For --auth rbac.',
+    help: 'Keys (PEM, public or private) that also verify tokens of service accounts, beside the signing key. For --auth rbac.',
     needs: [{ that: rbac }],
   },
 ]

@@ -48,7 +48,7 @@ export const replayOptions: readonly Option[] = [
   },
   {
     name: 'loop',
-    help: 'Begins the replay again when it is over, from what there was at first.',
+    help: 'Starts the replay again when it is over, from the first contents.',
     needs: [{ that: given('speed'), says: 'repeats what --speed replays: add --speed' }],
   },
 ]
@@ -65,7 +65,7 @@ export const embeddedOptions: readonly Option[] = [
   {
     name: 'load',
     value: 'FILE',
-    help: 'Fills the embedded etcd with a history that the command record wrote, a recording of kwokctl, objects in YAML, or a trace of SimKube (version 2): which of them, the contents tell. A file that ends in .gz is uncompressed.',
+    help: 'Fills the embedded etcd with a history that the command record wrote, a recording of kwokctl, objects in YAML, or a trace of SimKube (version 2). The format is recognized by the contents. A file that ends in .gz is decompressed.',
     needs: [onlyEmbedded],
   },
   ...replayOptions,

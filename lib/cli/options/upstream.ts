@@ -140,5 +140,5 @@ export const metricsNamesOption: Option = {
 export const otlpOption: Option = {
   name: 'otlp-endpoint',
   value: 'URL',
-  help: 'Sends traces to this OpenTelemetry collector, by OTLP over HTTP: a span for each request, and for its stages. It goes on with the W3C trace of a client, to the upstream, too; what a client does not record is not recorded. Needs the packages @opentelemetry/..., which npm installs unless it is told --omit=optional.',
+  help: 'Sends traces to this OpenTelemetry collector, by OTLP over HTTP: a span for each request, and for its stages. The W3C trace of a client is continued, also to the upstream; a trace that the client does not record is not recorded. Needs the packages @opentelemetry/..., which npm installs unless it is told --omit=optional.',
 }

@@ -44,7 +44,7 @@ export const simulationOptions: readonly Option[] = [
     name: 'stages',
     value: 'FILE|FOLDER',
     many: true,
-    help: "Lifecycles of one's own: kwok's Stage objects in files of YAML or JSON. They say what goes on with the objects of their kinds, in place of --simulate; watchglass stages prints those that do the same. Stage objects in etcd count, too, with --simulate or --stages. With --simulate nodes, kwok's Logs, Attach, Exec, PortForward and ResourceUsage in these files, and those of the whole cluster, say what made-up pods answer. Needs a server that takes writes.",
+    help: "Lifecycles of one's own: kwok's Stage objects in files of YAML or JSON. They say what happens to the objects of their kinds, in place of --simulate; watchglass stages prints those that do the same. Stage objects in etcd count, too, with --simulate or --stages. With --simulate nodes, kwok's Logs, Attach, Exec, PortForward and ResourceUsage in these files, and those of the whole cluster, say what made-up pods answer. Needs a server that takes writes.",
     needs: [needsWrites],
   },
 ]
@@ -53,7 +53,7 @@ export const pluginOptions: readonly Option[] = [
   {
     name: 'enable-admission-plugins',
     value: 'NAMES',
-    help: "Admission plugins to switch on, with commas, by kube-apiserver's names. What a kube-apiserver has on and this server knows is on without it; ServiceAccount where namespaces have accounts.",
+    help: "Admission plugins to switch on, with commas, by kube-apiserver's names. The defaults of kube-apiserver that this server knows are on without it; ServiceAccount where namespaces have accounts.",
     needs: [needsWrites],
   },
   {
@@ -68,7 +68,7 @@ export const webhookServiceOption: ParsedOption<readonly [name: string, url: URL
   name: 'webhook-service',
   value: 'NAMESPACE/NAME=URL',
   many: true,
-  help: 'Where a Service is that the webhooks of configurations name: https://HOST:PORT. No Service is reached otherwise. Its certificate is to be for NAME.NAMESPACE.svc.',
+  help: 'The address of a Service that webhook configurations name: https://HOST:PORT. No other Service is reached. Its certificate must be for NAME.NAMESPACE.svc.',
   parse(text) {
     const [, name = '', at = ''] = /^([^=]+)=(.*)$/s.exec(text) ?? []
     const url = URL.canParse(at) ? new URL(at) : undefined
@@ -84,7 +84,7 @@ export const webhookOptions: readonly Option[] = [
     name: 'webhook-host',
     value: 'HOST[:PORT]',
     many: true,
-    help: 'Hosts that URLs of webhooks may name. A server that listens on a loopback address calls any host without it, any other server none: whoever may write could have it call whom they cannot reach.',
+    help: 'Hosts that URLs of webhooks may name. A server that listens on a loopback address calls any host without it, any other server calls none: clients that may write could make it call hosts that they cannot reach themselves.',
     needs: [webhookNeeds],
   },
 ]

@@ -19,7 +19,7 @@ function given(...args: string[]): OptionValues {
 const etcd = '--etcd=http://127.0.0.1:1'
 const upstream = '--upstream=https://10.0.0.1:6443'
 
-/** What is given, and the sentence that refuses it. */
+/** Arguments, and the sentence that refuses them. */
 const refused: readonly (readonly [args: readonly string[], message: string])[] = [
   [['--listen=none'], '--listen none needs --etcd-listen'],
   [['--listen=https://a', '--tls-cert=x'], '--listen https://... needs --tls-cert and --tls-key'],

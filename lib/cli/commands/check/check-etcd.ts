@@ -129,7 +129,7 @@ async function countBelow(client: Client, prefix: string, signal: AbortSignal): 
   const range = prefixRange(keyFromText(`${prefix}/`))
   const limit = AbortSignal.any([signal, AbortSignal.timeout(maxMs)])
   const { count, header } = await client.range({ range, limit: 1, keysOnly: true }, limit)
-  if (count === 0) return { warning: 'there is no key: is --prefix right?' }
+  if (count === 0) return { warning: 'no keys: is --prefix right?' }
   return `${count} keys at revision ${header.revision}`
 }
 
@@ -159,7 +159,7 @@ function watchBelow(client: Client, prefix: string): Promise<Finding> {
       () =>
         finish(
           isCreated
-            ? { warning: 'progress is not answered: consistent reads will be slower' }
+            ? { warning: 'progress requests are not answered: consistent reads will be slower' }
             : new CacheError('source_failed', 'etcd has not accepted a watch'),
         ),
       watchMaxMs,

@@ -50,7 +50,7 @@ export async function checkOptions(list: CheckList, values: OptionValues): Promi
   })
   await list.try(`--admin-listen ${values.text('admin-listen') ?? ''}`.trim(), () => {
     const address = adminListenOf(values)
-    return address === undefined ? 'none of its own' : bindTo(address)
+    return address === undefined ? 'no listener of its own' : bindTo(address)
   })
   await checkEtcdListen(list, values)
   const schema = (): ReturnType<typeof schemaOf> =>
@@ -88,7 +88,7 @@ export async function checkOptions(list: CheckList, values: OptionValues): Promi
   await list.try('--shutdown-delay', () => `${valueOf(values, shutdownDelayOption)} s`)
   await list.try('--upstream and its options', () => {
     const connection = upstreamConnection(values)
-    if (connection === undefined) return 'there is no upstream'
+    if (connection === undefined) return 'no upstream'
     valueOf(values, compareOption)
     listedValuesOf(values, compatibleWithOption)
     return connection.urls.length === 1 ? 'one server' : `${connection.urls.length} servers`
@@ -162,7 +162,7 @@ export async function checkFiles(list: CheckList, values: OptionValues): Promise
 async function dateOf(option: string, path: string): Promise<Finding> {
   await access(path, constants.R_OK)
   const endsMs = (await new CertificateDates([{ option, path }]).read()).get(option)
-  if (endsMs === undefined) throw invalid('there is no certificate in it')
+  if (endsMs === undefined) throw invalid('the file has no certificate')
   const days = Math.floor((endsMs - systemClock.wallMs()) / 86_400_000)
   const date = new Date(endsMs).toISOString().slice(0, 10)
   if (days < 0) throw invalid(`it ended on ${date}`)
@@ -179,7 +179,7 @@ async function writable(path: string): Promise<string> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     await access(dirname(path), constants.W_OK)
-    return 'will be made'
+    return 'will be created'
   }
 }
 

@@ -63,7 +63,7 @@ function aboutVersion(version: string): Finding {
       return `${version}: it is compared as it runs; there are recordings of ${recordedRange()} only`
     case 'none':
       return {
-        warning: `${version}: there is no data of its minor: what depends on that passes, unless --compatible-with names it`,
+        warning: `${version}: no data about this minor version: what depends on it passes, unless --compatible-with names it`,
       }
   }
 }

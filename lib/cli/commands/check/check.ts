@@ -73,5 +73,5 @@ async function checkAccess(list: CheckList, values: OptionValues): Promise<void>
 /** Fails after a while, unless the signal is aborted before. */
 async function late(signal: AbortSignal): Promise<never> {
   await sleep(systemClock, accessMaxMs, signal)
-  throw new CacheError('source_failed', `not known after ${accessMaxMs / 1000} s`)
+  throw new CacheError('source_failed', `no answer after ${accessMaxMs / 1000} s`)
 }

@@ -38,7 +38,8 @@ export async function envtest(context: CommandContext): Promise<number> {
     throw CacheError.from(error, 'invalid_request')
   })
   process.stdout.write(`export KUBEBUILDER_ASSETS=${quoted(path)}\n`)
-  if (!hasKubectl) context.logger.warn('there is no kubectl: tests that run it need one there')
+  if (!hasKubectl)
+    context.logger.warn('kubectl was not found: tests that run kubectl need it in this folder')
   return 0
 }
 
@@ -83,7 +84,7 @@ async function beApiServer(context: CommandContext): Promise<number> {
   if (helpWanted(operands)) return sayFlags(apiServerFlags)
   const { entries, unknown } = serveArguments(parseFlags(operands))
   if (unknown.length > 0) {
-    logger.warn('flags that are not known here are ignored', { flags: unknown.join(' ') })
+    logger.warn('unknown flags are ignored', { flags: unknown.join(' ') })
   }
   const usual = commands.serve.options.flatMap(({ name, fallback }): [string, string[]][] =>
     fallback === undefined ? [] : [[name, [fallback]]],

@@ -28,7 +28,7 @@ export function configuredResource(declared: unknown): Resource {
   const version = requiredName(row, 'version')
   const resource = requiredName(row, 'resource')
   const kind = textOf(row['kind'])
-  if (!/^[A-Za-z][A-Za-z0-9]*$/.test(kind)) throw invalid(resource, `kind ${kind} is no name`)
+  if (!/^[A-Za-z][A-Za-z0-9]*$/.test(kind)) throw invalid(resource, `kind ${kind} is not a name`)
   const isNamespaced = isNamespacedScope(resource, row['scope'])
   const selectable = selectableFields(row['selectableFields'], anySchema)
   if (selectable.problems.length > 0) throw invalid(resource, selectable.problems.join('; '))
@@ -67,7 +67,7 @@ function requiredName(row: UntypedObject, name: string): string {
   if (!pathName.test(text)) {
     throw new CacheError(
       'invalid_request',
-      `configured resource: ${name} "${text}" is no lower case name`,
+      `configured resource: ${name} "${text}" is not a lower-case name`,
     )
   }
   return text

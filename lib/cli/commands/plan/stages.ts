@@ -58,7 +58,7 @@ const ruleFileMaxBytes = 4 * 1024 * 1024
 function readRuleFile(path: string): string {
   const found = statSync(path)
   const { size } = found
-  if (!found.isFile()) throw new Error('it is no file')
+  if (!found.isFile()) throw new Error('it is not a file')
   if (size > ruleFileMaxBytes) throw new Error(`it has more than ${String(ruleFileMaxBytes)} bytes`)
   return readFileSync(path, 'utf8')
 }

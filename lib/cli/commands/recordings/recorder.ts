@@ -130,7 +130,7 @@ class Recorder implements StreamTarget {
   /** Writes every change after the base, stream after stream. */
   async follow(): Promise<void> {
     const { clock, random, limits, logger, signal } = this.#options
-    logger.info('recording every change from here on', { ...this.report })
+    logger.info('recording every change from now on', { ...this.report })
     const backoff = new Backoff(limits.reconnectBackoff, random)
     let avoidEndpoint: string | undefined
     while (!signal.aborted) {

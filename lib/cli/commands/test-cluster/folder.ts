@@ -54,8 +54,8 @@ function temporaryFolder(): string {
     return mkdtempSync(join(tmpdir(), 'watchglass-run-'))
   } catch (error) {
     const { message } = CacheError.from(error, 'source_failed')
-    const advice = 'name another folder by TMPDIR'
-    throw new CacheError('source_failed', `no temporary folder: ${message}: ${advice}`, {
+    const advice = 'set TMPDIR to another folder'
+    throw new CacheError('source_failed', `cannot make a temporary folder: ${message}: ${advice}`, {
       cause: error,
     })
   }

@@ -39,7 +39,7 @@ function filesIn(folder: string, option: string): string[] {
 
 /** A List is what is in it. */
 function manifestsFrom(object: unknown, file: string): readonly Manifest[] {
-  if (!isObject(object)) throw invalid(`${file} holds something that is no object`)
+  if (!isObject(object)) throw invalid(`${file} holds something that is not an object`)
   const { apiVersion, kind, metadata, items } = object
   if (typeof kind === 'string' && kind.endsWith('List') && Array.isArray(items)) {
     return items.flatMap(item => manifestsFrom(item, file))

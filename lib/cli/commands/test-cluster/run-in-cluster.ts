@@ -51,7 +51,7 @@ export async function runInCluster(context: CommandContext): Promise<number> {
   if (!isKept) process.on('exit', remove)
   const progress = new RunProgress(process.stderr)
   try {
-    progress.say('a cluster starts')
+    progress.say('starting a cluster')
     const serving = {
       ...context,
       signal: stopping.signal,
@@ -67,7 +67,7 @@ export async function runInCluster(context: CommandContext): Promise<number> {
         signal: stopping.signal,
         progress,
       })
-      progress.say(`a cluster serves at ${address}`)
+      progress.say(`the cluster is serving at ${address}`)
       progress.end()
       return await stopping.run(() => new Child(operands, environmentOf(folder, service)))
     })
@@ -133,7 +133,7 @@ async function applyAll(
   try {
     for (const [i, manifest] of manifests.entries()) {
       if (server.signal.aborted) return
-      progress.say(`applies ${i + 1} of ${manifests.length}: ${manifest.kind} ${manifest.name}`)
+      progress.say(`applying ${i + 1} of ${manifests.length}: ${manifest.kind} ${manifest.name}`)
       await applier.apply(manifest)
     }
   } catch (error) {
