@@ -22,7 +22,7 @@ import {
   sleep,
   withTimeLimit,
 } from '@watchglass/base'
-import { Forwarding, type ForwardingServers, type ForwardedRequest } from './forwarding.ts'
+import { Forwarding, type ForwardingServers, type SentRequest } from './forwarding.ts'
 import { codeOf, reasonFor, UpstreamFailure, upstreamFailure } from './failure.ts'
 import { OwnQuestions } from './own-questions.ts'
 import type { UpstreamServer, UpstreamTimeouts, UpstreamTls, Use } from './server.ts'
@@ -38,14 +38,23 @@ import type {
 
 export interface BalancedUpstreamOptions {
   readonly servers: readonly UpstreamServer[]
-  /** Our own token, for our own requests. */
-  readonly token?: (() => Promise<string>) | undefined
+  /** Our own credentials, for our own requests. */
+  readonly credentials?: (() => Promise<OwnCredentials>) | undefined
   readonly timeouts: UpstreamTimeouts
   readonly clock: Clock
   readonly logger: Logger
   /** Calls with new certificates whenever they have changed, until the answer is called. */
   readonly followTls?: ((renew: (tls: UpstreamTls) => void) => CancelTimer) | undefined
 }
+
+/** Credentials as they are now. */
+export interface OwnCredentials {
+  readonly headers: Readonly<Record<string, string>>
+  /** Called when a server has refused them (401). */
+  readonly refused: () => void
+}
+
+const noCredentials: OwnCredentials = { headers: {}, refused() {} }
 
 /** Requests in flight at once. A busy API server has a few hundred short ones; the others wait in
  *  memory for a connection. Long-running requests (watches, exec) have a connection each, and a
@@ -63,6 +72,8 @@ export class BalancedUpstream implements Upstream {
   readonly #underWay = { short: 0, long: 0, upgrade: 0 }
   readonly #stopped = new AbortController()
   #turn = 0
+  /** The credentials that were given last. */
+  #given = noCredentials
   #cancelFollowing: CancelTimer = () => {}
   #onAnswersAgain = (): void => {}
   /** Ends the pause before a server's next health check. */
@@ -143,9 +154,12 @@ export class BalancedUpstream implements Upstream {
     server: UpstreamServer,
     request: UpstreamCall,
   ): Promise<UpstreamAnswer> {
-    const own = as === 'ourselves' ? await this.credentials() : {}
-    const headers = { ...request.headers, ...own }
-    return this.#callServer(server, server.pool(as), { ...request, headers })
+    if (as !== 'ourselves') return this.#callServer(server, server.pool(as), request)
+    const own = await this.#ownCredentials()
+    const headers = { ...request.headers, ...own.headers }
+    const answer = await this.#callServer(server, server.pool(as), { ...request, headers })
+    if (answer.code === 401) own.refused()
+    return answer
   }
 
   #openLine(server: UpstreamServer): UpstreamLine {
@@ -172,8 +186,12 @@ export class BalancedUpstream implements Upstream {
   }
 
   async credentials(): Promise<Readonly<Record<string, string>>> {
-    const token = await this.#options.token?.()
-    return token === undefined ? {} : { authorization: `Bearer ${token}` }
+    return (await this.#ownCredentials()).headers
+  }
+
+  async #ownCredentials(): Promise<OwnCredentials> {
+    this.#given = (await this.#options.credentials?.()) ?? noCredentials
+    return this.#given
   }
 
   forward(request: ForwardRequest, sink: ForwardSink): ForwardControl {
@@ -184,17 +202,14 @@ export class BalancedUpstream implements Upstream {
     return this.#send({ ...request, upgrade: protocol, body: undefined }, 'upgrade', sink)
   }
 
-  #send(
-    request: ForwardedRequest,
-    use: Use,
-    sink: ForwardSink & Partial<TunnelSink>,
-  ): ForwardControl {
+  #send(request: SentRequest, use: Use, sink: ForwardSink & Partial<TunnelSink>): ForwardControl {
     if (this.#underWay[use] >= underWayMax[use]) {
       sink.failed(new UpstreamFailure('busy', 'too many requests to the upstream are in flight'))
       return { resume() {}, abort() {} }
     }
     this.#underWay[use]++
-    const forwarding = new Forwarding(request, { sink, use }, this.#forwardingServers)
+    const onRefused = request.as === 'ourselves' ? this.#given.refused : undefined
+    const forwarding = new Forwarding(request, { sink, use, onRefused }, this.#forwardingServers)
     forwarding.begin()
     return forwarding
   }
@@ -273,12 +288,14 @@ export class BalancedUpstream implements Upstream {
     request: UpstreamCall,
     timeoutMs = this.#options.timeouts.callMs,
   ): Promise<UpstreamAnswer> {
-    const { signal } = request
+    const { signal, path } = request
     const late = (): CacheError =>
       new UpstreamFailure('late', 'the upstream did not answer in time')
     const limit = { clock: this.#options.clock, maxMs: timeoutMs, signal, late }
     try {
-      return await withTimeLimit(limit, limited => answerOf(from, { ...request, signal: limited }))
+      return await withTimeLimit(limit, limited =>
+        answerOf(from, { ...request, path: `${server.pathPrefix}${path}`, signal: limited }),
+      )
     } catch (error) {
       if (signal.aborted) throw new CacheError('closed', 'the call was cancelled')
       const failure = upstreamFailure(error, !unreachableCodes.has(codeOf(error)))

@@ -21,7 +21,7 @@ import type {
 } from './upstream.ts'
 
 /** A request that passes, or one for an upgrade. */
-export interface ForwardedRequest extends Omit<ForwardRequest, 'isLongRunning' | 'isIdentified'> {
+export interface SentRequest extends Omit<ForwardRequest, 'isLongRunning' | 'isIdentified'> {
   /** The protocol that is asked for. */
   readonly upgrade?: string | undefined
 }
@@ -35,14 +35,16 @@ export interface ForwardingServers {
   /** True if no server is left to try. */
   areTried(tried: ReadonlySet<UpstreamServer>): boolean
   unreachable(server: UpstreamServer, error: unknown): void
-  /** Takes note that a request is over. */
+  /** A request is over. */
   ended(use: Use): void
 }
 
-/** The receiver of the response, and how long the request uses a connection. */
+/** Who gets the response, and how long the request uses a connection. */
 export interface ForwardingEnds {
   readonly sink: ForwardSink & Partial<TunnelSink>
   readonly use: Use
+  /** The server does not accept the credentials (401). */
+  readonly onRefused?: (() => void) | undefined
 }
 
 /** RFC 9110, 9.2.2: sending it twice has the effect of sending it once. */
@@ -63,10 +65,11 @@ const informationalMax = 16
 const unreadMaxMs = 60_000
 
 export class Forwarding implements ForwardControl, Passage, Dispatcher.DispatchHandler {
-  readonly #request: ForwardedRequest
+  readonly #request: SentRequest
   readonly #servers: ForwardingServers
   readonly #use: Use
   readonly #sink: ForwardSink & Partial<TunnelSink>
+  readonly #onRefused: (() => void) | undefined
   #tried: Set<UpstreamServer> | undefined = undefined
   #server: UpstreamServer | undefined = undefined
   #connections: ConnectionPool | undefined = undefined
@@ -78,14 +81,11 @@ export class Forwarding implements ForwardControl, Passage, Dispatcher.DispatchH
   #informational = 0
   #isOver = false
 
-  constructor(
-    request: ForwardedRequest,
-    { sink, use }: ForwardingEnds,
-    servers: ForwardingServers,
-  ) {
+  constructor(request: SentRequest, ends: ForwardingEnds, servers: ForwardingServers) {
     this.#request = request
-    this.#sink = sink
-    this.#use = use
+    this.#sink = ends.sink
+    this.#use = ends.use
+    this.#onRefused = ends.onRefused
     this.#servers = servers
   }
 
@@ -113,7 +113,7 @@ export class Forwarding implements ForwardControl, Passage, Dispatcher.DispatchH
     client.dispatch(
       {
         method,
-        path,
+        path: `${this.#server?.pathPrefix ?? ''}${path}`,
         headers: headers as string[],
         // undici takes any iterable, whatever its type says.
         body: body === undefined ? null : (this.#piecesOf(body) as unknown as Readable),
@@ -180,6 +180,7 @@ export class Forwarding implements ForwardControl, Passage, Dispatcher.DispatchH
       this.#refuse()
       return
     }
+    if (code === 401) this.#onRefused?.()
     this.#sink.started(code, trimmed(headers))
     if (code !== 304 || headers['content-length'] === undefined) return
     // The length is that of the body that the client has. undici waits for it, and fails.
@@ -248,7 +249,7 @@ export class Forwarding implements ForwardControl, Passage, Dispatcher.DispatchH
   }
 }
 
-/** Headers without spaces and tabs behind their values, which undici leaves, and which
+/** The same headers without spaces and tabs behind their values, which undici leaves, and which
  *  over HTTP/2 no value may have. */
 function trimmed(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   for (const name in headers) {

@@ -11,6 +11,7 @@ import { createRequire } from 'node:module'
 import type * as Undici from 'undici'
 import { Bag } from '@watchglass/base'
 import { ConnectionPool } from './connection-pool.ts'
+import { connectThrough, type ForwardProxyAddress } from './connect-through.ts'
 import type { UpstreamIdentity } from '@watchglass/cache'
 
 /** Contents of PEM files. */
@@ -20,6 +21,10 @@ export interface UpstreamTls {
   readonly own?: ClientCertificate | undefined
   /** Used for requests whose callers were authenticated here. */
   readonly frontProxy?: ClientCertificate | undefined
+  /** The name in the server's certificate, if it is not the host of its URL. */
+  readonly serverName?: string | undefined
+  /** The server's certificate is not checked. */
+  readonly isUnverified?: boolean | undefined
 }
 
 export interface ClientCertificate {
@@ -61,7 +66,10 @@ const headersMaxBytes = 64 * 1024
 const vanishedAfterMs = 30_000
 
 export interface UpstreamServerOptions {
+  /** May have a path, below which the API is. */
   readonly url: URL
+  /** The proxy through which it is reached; undefined: directly. */
+  readonly through?: ForwardProxyAddress | undefined
   readonly tls?: UpstreamTls | undefined
   readonly timeouts?: UpstreamTimeouts | undefined
 }
@@ -75,7 +83,10 @@ export class UpstreamServer {
   problem: string | undefined = undefined
   /** Requests under way. */
   load = 0
+  /** Stands before the path of each request: `/k8s/clusters/c-1`, or nothing. */
+  readonly pathPrefix: string
   #tls: UpstreamTls
+  readonly #through: ForwardProxyAddress | undefined
   readonly #timeouts: UpstreamTimeouts
   readonly #pools = new Map<UpstreamIdentity, Undici.Pool>()
   #lines = new Bag<Undici.Client>()
@@ -87,8 +98,11 @@ export class UpstreamServer {
     upgrade: new Map(),
   }
 
-  constructor({ url, tls = {}, timeouts = defaultUpstreamTimeouts }: UpstreamServerOptions) {
+  constructor(options: UpstreamServerOptions) {
+    const { url, through, tls = {}, timeouts = defaultUpstreamTimeouts } = options
     this.url = url
+    this.pathPrefix = url.pathname.replace(/\/+$/, '')
+    this.#through = through
     this.#tls = tls
     this.#timeouts = timeouts
   }
@@ -119,15 +133,13 @@ export class UpstreamServer {
   connections(as: UpstreamIdentity, use: Use): ConnectionPool {
     const known = this.#connections[use].get(as)
     if (known !== undefined) return known
-    const { Client, buildConnector } = loadUndici()
+    const { Client } = loadUndici()
     const { connect, ...options } = this.#clientOptions(as)
     const isShort = use === 'short'
     const limits = isShort ? {} : { headersTimeout: 0, bodyTimeout: 0 }
-    // One for all, since it remembers the TLS session, which makes the next connection cheaper.
-    const connector = buildConnector(connect)
     const connections = new ConnectionPool({
       createClient: () =>
-        new Client(this.url.origin, { ...options, ...limits, pipelining: 1, connect: connector }),
+        new Client(this.url.origin, { ...options, ...limits, pipelining: 1, connect }),
       connectionsMax: isShort ? connectionsMax : Infinity,
       perUserMax: isShort ? perUserMax : Infinity,
       isReused: use !== 'upgrade',
@@ -176,30 +188,41 @@ export class UpstreamServer {
 
   #clientOptions(as: UpstreamIdentity): Undici.Client.Options & ConnectorOptions {
     const { connectMs, answerMs } = this.#timeouts
+    // One for all, since it remembers the TLS session, which makes the next connection cheaper.
+    const connector = loadUndici().buildConnector({
+      ...this.#credentials(as),
+      timeout: connectMs,
+      keepAlive: true,
+      keepAliveInitialDelay: vanishedAfterMs,
+    })
+    const through = this.#through
     return {
       keepAliveTimeout: idleMs,
       keepAliveTimeoutThreshold: idleMarginMs,
       maxHeaderSize: headersMaxBytes,
       headersTimeout: answerMs,
       bodyTimeout: answerMs,
-      connect: {
-        ...this.#credentials(as),
-        timeout: connectMs,
-        keepAlive: true,
-        keepAliveInitialDelay: vanishedAfterMs,
-      },
+      connect:
+        through === undefined
+          ? connector
+          : connectThrough(through, { connector, timeoutMs: connectMs }),
     }
   }
 
-  #credentials(as: UpstreamIdentity): { ca?: Buffer; cert?: Buffer; key?: Buffer } {
-    const { ca, own, frontProxy } = this.#tls
+  #credentials(as: UpstreamIdentity): Undici.buildConnector.BuildOptions {
+    const { ca, own, frontProxy, serverName, isUnverified = false } = this.#tls
     const certificate = as === 'ourselves' ? own : as === 'front-proxy' ? frontProxy : undefined
-    return { ...(ca === undefined ? {} : { ca }), ...certificate }
+    return {
+      ...(ca === undefined ? {} : { ca }),
+      ...(serverName === undefined ? {} : { servername: serverName }),
+      ...(isUnverified ? { rejectUnauthorized: false } : {}),
+      ...certificate,
+    }
   }
 }
 
 interface ConnectorOptions {
-  readonly connect: Undici.buildConnector.BuildOptions
+  readonly connect: Undici.buildConnector.connector
 }
 
 /** Loaded by the first request: it takes a tenth of a second, which a process without an upstream

@@ -91,7 +91,7 @@ t.test('while there is no token, no server has answered a question of ours', asy
   const timeouts = defaultUpstreamTimeouts
   const upstream = new BalancedUpstream({
     servers: [new UpstreamServer({ url: new URL('http://127.0.0.1:1'), timeouts })],
-    token: () => Promise.reject(new Error('there is no token')),
+    credentials: () => Promise.reject(new Error('there is no token')),
     timeouts,
     clock,
     logger: silentLogger,

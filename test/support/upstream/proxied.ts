@@ -108,7 +108,12 @@ export function startFront(
     timeouts: all,
     clock: systemClock,
     logger: silentLogger,
-    token,
+    credentials:
+      token &&
+      (async () => ({
+        headers: { authorization: `Bearer ${await token()}` },
+        refused() {},
+      })),
   })
   const callers = access && new Callers({ ...tokensOnly, ...access.callers })
   return KubeService.start(
