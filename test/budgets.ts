@@ -16,6 +16,7 @@ export const suiteBudgets: Readonly<Record<string, number>> = {
   go: 5,
   golden: 44,
   kube: 12,
+  kubeconfig: 12,
   proxy: 34,
   sim: 8,
   simulator: 18,

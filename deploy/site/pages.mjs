@@ -34,6 +34,7 @@ export const menu = [
       'lib/kube/README.md',
       'lib/cache/README.md',
       'lib/proxy/README.md',
+      'lib/kubeconfig/README.md',
       'lib/workers/README.md',
       'lib/etcd-server/README.md',
       'lib/cel/README.md',

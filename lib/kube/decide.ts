@@ -29,6 +29,7 @@ export type PassReason =
   | 'upgrade'
   | 'path'
   | 'impersonation'
+  | 'credentials'
   | 'write'
   | 'subresource'
   | 'parameter'
@@ -118,6 +119,9 @@ export interface DecisionPolicy {
   readonly hasCbor?: boolean | undefined
   /** With an upstream: pass-through can be switched on, and all reads pass then. */
   readonly readSwitch?: { readonly isSwitchedOff: boolean } | undefined
+  /** All callers are the user as whom the mirror reads, but for those with credentials of their
+   *  own. */
+  readonly isOneUser?: boolean | undefined
   /** Resources that are not to be answered from the mirror. */
   readonly isExcluded: (resource: Resource) => boolean
   /** Why a resource is not answered from the mirror now; undefined if it is. */
@@ -137,7 +141,7 @@ function decideWithUpstream(request: DecisionRequest, policy: DecisionPolicy): D
 /** The first rule that applies is the reason. */
 function reasonToPass(
   { known: { route, target }, exchange, accept }: DecisionRequest,
-  { readSwitch, isExcluded, objection }: DecisionPolicy,
+  { readSwitch, isOneUser = false, isExcluded, objection }: DecisionPolicy,
 ): PassReason | undefined {
   if (!target.isCanonical) return 'path'
   if (route.type === 'remote') return 'other-server'
@@ -148,6 +152,7 @@ function reasonToPass(
   if (!readVerbs.has(route.verb)) return 'write'
   if (isOnlyUpstream(route)) return 'subresource'
   if (hasImpersonation(exchange.headers)) return 'impersonation'
+  if (isOneUser && exchange.headers['authorization'] !== undefined) return 'credentials'
   if (target.query.names().some(name => !knownParameters.has(name))) return 'parameter'
   if (longSelector(target) !== undefined) return 'parameter'
   if (hasUnknownMediaType(accept)) return 'media-type'

@@ -51,7 +51,9 @@ export interface UpstreamOptions {
   /** Minor versions, beside our own, whose built-in resources are answered here. */
   readonly compatibleMinors?: ReadonlySet<number> | undefined
   /** Credentials by which callers are shown to the upstream; by their own if it is left out. */
-  readonly passed?: ((exchange: Exchange) => PassedCredentials) | undefined
+  readonly passed?: ((exchange: Exchange) => PassedCredentials | undefined) | undefined
+  /** All callers are one user, but for those with credentials of their own. */
+  readonly isOneUser?: boolean | undefined
   readonly isIdentityHeader?: ((name: string) => boolean) | undefined
   /** The share of reads that are compared with the upstream: 0 to 1. */
   readonly compareShare?: number | undefined
@@ -159,6 +161,7 @@ export class UpstreamProxy implements Follower {
       upstream: servers,
       policy: policyOf(this.readSwitch, isExcluded, knowledge),
       passed,
+      isOneUser: options.isOneUser,
       isIdentityHeader,
       inexact: new InexactEvents(),
       gateOf: (resource, form) => versions.gateOf(resource, form),

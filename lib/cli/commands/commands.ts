@@ -72,6 +72,26 @@ const runOptions: readonly Option[] = [
   ...logOptions.map(option => ({ ...option, fallback: 'error' })),
 ]
 
+const proxyOptions: readonly Option[] = [
+  {
+    name: 'port',
+    value: 'PORT',
+    fallback: '8001',
+    help: 'The port to serve on, at 127.0.0.1. Port 0 picks a free port.',
+  },
+  {
+    name: 'context',
+    value: 'NAME',
+    help: 'The context of the kubeconfig to use; the current one if it is left out. Every client is the user of this context.',
+  },
+  {
+    name: 'kubeconfig',
+    value: 'FILE',
+    help: 'The kubeconfig to use. Without it, those of KUBECONFIG are, merged as kubectl merges them, or ~/.kube/config, or the service account of the pod.',
+  },
+  ...logOptions,
+]
+
 /** Every command, in the order of `--help`. */
 export type CommandName =
   | 'check'
@@ -81,6 +101,7 @@ export type CommandName =
   | 'envtest'
   | 'generate'
   | 'man'
+  | 'proxy'
   | 'record'
   | 'run'
   | 'save'
@@ -190,6 +211,11 @@ export const commands: Readonly<Record<CommandName, CommandRow>> = {
     operands: '',
     summary: 'Prints the manual page: watchglass man | man -l -',
     options: [],
+  },
+  proxy: {
+    operands: '',
+    summary: "Serves the API of a kubeconfig's cluster on localhost, as kubectl proxy does.",
+    options: proxyOptions,
   },
   record: {
     operands: '',

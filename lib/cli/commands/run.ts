@@ -13,6 +13,7 @@ const runners: Readonly<Record<CommandName, () => Promise<CommandRunner>>> = {
   envtest: async () => (await import('./envtest/envtest.ts')).envtest,
   generate: async () => (await import('./generate.ts')).generate,
   man: async () => (await import('./man.ts')).man,
+  proxy: async () => (await import('./proxy.ts')).proxy,
   record: async () => (await import('./record.ts')).record,
   run: async () => (await import('./test-cluster/run-in-cluster.ts')).runInCluster,
   save: async () => (await import('./record.ts')).save,

@@ -1,7 +1,7 @@
 /** `watchglass serve`: an etcd or an embedded one, the mirror of it, and the API; runs until it is
  *  asked to stop. */
 
-import { CacheError, sleep } from '@watchglass/base'
+import { CacheError } from '@watchglass/base'
 import { etcdConnection, isEmbedded } from './plan/etcd-connection.ts'
 import type { Client, EtcdConnection } from '@watchglass/etcd'
 import { etcdListenOf } from './plan/etcd-listen.ts'
@@ -21,6 +21,7 @@ import type { WorkersOptions } from '@watchglass/workers'
 import { workerScript } from './program.ts'
 import type { WorkerOptions } from './worker-options.ts'
 import { type ServePlan, startPlan } from './plan/serve-plan.ts'
+import { untilAborted } from './until-aborted.ts'
 import { progressOnStderr } from './progress.ts'
 import { wings } from '../compose/sides.ts'
 import { KubeService, type ServiceOptions } from '../compose/kube-service.ts'
@@ -290,10 +291,4 @@ async function serveMirrored(
   await service.stop()
   if (refusal !== undefined) throw refusal
   logger.info('stopped')
-}
-
-/** A timer keeps the process alive as well as the listeners do, and no timer is longer than
- *  this. */
-async function untilAborted(signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) await sleep(systemClock, 2 ** 31 - 1, signal)
 }

@@ -25,7 +25,7 @@ export class PassingSide implements UpstreamSide {
   readonly #comparison: Comparison | undefined
 
   constructor(services: PassingServices, comparison: Comparison | undefined) {
-    this.policy = services.proxy.policy
+    this.policy = { ...services.proxy.policy, isOneUser: services.proxy.isOneUser }
     this.#services = services
     this.#comparison = comparison
   }

@@ -26,8 +26,12 @@ export interface ProxyOptions {
   readonly upstream: Upstream
   /** The current policy of decisions. */
   readonly policy: DecisionPolicy
-  /** Undefined: requests pass with the caller's own credentials, unchanged. */
-  readonly passed?: ((exchange: Exchange) => PassedCredentials) | undefined
+  /** Undefined, or where it answers that: requests pass with the caller's own credentials,
+   *  unchanged. */
+  readonly passed?: ((exchange: Exchange) => PassedCredentials | undefined) | undefined
+  /** All callers are the user as whom the mirror reads, but for those with credentials of their
+   *  own. */
+  readonly isOneUser?: boolean | undefined
   /** Identity headers beside X-Remote-*, which never pass. */
   readonly isIdentityHeader?: ((name: string) => boolean) | undefined
   /** Events that cannot be shown exactly. */

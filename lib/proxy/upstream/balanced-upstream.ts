@@ -22,7 +22,7 @@ import {
   sleep,
   withTimeLimit,
 } from '@watchglass/base'
-import { Forwarding, type ForwardingServers, type SentRequest } from './forwarding.ts'
+import { Forwarding, type ForwardingServers, type ForwardedRequest } from './forwarding.ts'
 import { codeOf, reasonFor, UpstreamFailure, upstreamFailure } from './failure.ts'
 import { OwnQuestions } from './own-questions.ts'
 import type { UpstreamServer, UpstreamTimeouts, UpstreamTls, Use } from './server.ts'
@@ -202,7 +202,11 @@ export class BalancedUpstream implements Upstream {
     return this.#send({ ...request, upgrade: protocol, body: undefined }, 'upgrade', sink)
   }
 
-  #send(request: SentRequest, use: Use, sink: ForwardSink & Partial<TunnelSink>): ForwardControl {
+  #send(
+    request: ForwardedRequest,
+    use: Use,
+    sink: ForwardSink & Partial<TunnelSink>,
+  ): ForwardControl {
     if (this.#underWay[use] >= underWayMax[use]) {
       sink.failed(new UpstreamFailure('busy', 'too many requests to the upstream are in flight'))
       return { resume() {}, abort() {} }

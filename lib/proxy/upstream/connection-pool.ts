@@ -40,12 +40,12 @@ export class ConnectionPool {
     this.#lines = new UserLines(options.perUserMax)
   }
 
-  /** There is no connection, and nobody waits for one. */
+  /** True without a connection and without anybody who waits for one. */
   get isEmpty(): boolean {
     return this.#carried.size === 0 && !this.#lines.isWaiting
   }
 
-  /** Sends it as soon as there is a connection, and a turn of its user. */
+  /** Sends a request as soon as there is a connection, and a turn of its user. */
   dispatch(passage: Passage): void {
     if (this.#state === 'closed') {
       passage.failed(serviceEnds())
@@ -123,7 +123,7 @@ export class ConnectionPool {
     this.#next()
   }
 
-  /** There is a connection, or room for one. */
+  /** Carries who waits, now that there is a connection, or room for one. */
   #next(): void {
     while (this.#idle.length > 0 || this.#carried.size < this.#options.connectionsMax) {
       const next = this.#lines.next()

@@ -12,14 +12,14 @@ export interface DueTask {
 export interface DueTasksOptions<Task extends DueTask> {
   readonly clock: Clock
   readonly random: Random
-  /** So many are under way at the same time. */
+  /** The most tasks that are under way at the same time. */
   readonly underWayMax: number
-  /** All that there are now. */
+  /** All present tasks. */
   readonly tasks: () => Iterable<Task>
-  /** Does one, and must not fail. The answer is the pause until the next time, of which a random
+  /** Does a task, and must not fail. The answer is the pause until the next time, of which a random
    *  half is taken off. */
   readonly work: (task: Task, signal: AbortSignal) => Promise<number>
-  /** It is known when the task is due next, which may be changed. */
+  /** Called when it is known when the task is due next, which may be changed. */
   readonly onDone?: (task: Task) => void
 }
 

@@ -21,7 +21,7 @@ import type {
 } from './upstream.ts'
 
 /** A request that passes, or one for an upgrade. */
-export interface SentRequest extends Omit<ForwardRequest, 'isLongRunning' | 'isIdentified'> {
+export interface ForwardedRequest extends Omit<ForwardRequest, 'isLongRunning' | 'isIdentified'> {
   /** The protocol that is asked for. */
   readonly upgrade?: string | undefined
 }
@@ -35,11 +35,11 @@ export interface ForwardingServers {
   /** True if no server is left to try. */
   areTried(tried: ReadonlySet<UpstreamServer>): boolean
   unreachable(server: UpstreamServer, error: unknown): void
-  /** A request is over. */
+  /** Takes note that a request is over. */
   ended(use: Use): void
 }
 
-/** Who gets the response, and how long the request uses a connection. */
+/** The receiver of the response, and how long the request uses a connection. */
 export interface ForwardingEnds {
   readonly sink: ForwardSink & Partial<TunnelSink>
   readonly use: Use
@@ -65,7 +65,7 @@ const informationalMax = 16
 const unreadMaxMs = 60_000
 
 export class Forwarding implements ForwardControl, Passage, Dispatcher.DispatchHandler {
-  readonly #request: SentRequest
+  readonly #request: ForwardedRequest
   readonly #servers: ForwardingServers
   readonly #use: Use
   readonly #sink: ForwardSink & Partial<TunnelSink>
@@ -81,7 +81,7 @@ export class Forwarding implements ForwardControl, Passage, Dispatcher.DispatchH
   #informational = 0
   #isOver = false
 
-  constructor(request: SentRequest, ends: ForwardingEnds, servers: ForwardingServers) {
+  constructor(request: ForwardedRequest, ends: ForwardingEnds, servers: ForwardingServers) {
     this.#request = request
     this.#sink = ends.sink
     this.#use = ends.use
@@ -249,7 +249,7 @@ export class Forwarding implements ForwardControl, Passage, Dispatcher.DispatchH
   }
 }
 
-/** The same headers without spaces and tabs behind their values, which undici leaves, and which
+/** Headers without spaces and tabs behind their values, which undici leaves, and which
  *  over HTTP/2 no value may have. */
 function trimmed(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   for (const name in headers) {

@@ -7,7 +7,15 @@
  *  that is down: whoever asks waits for longer and longer by itself. Reviews of access, which
  *  clients do wait for, are not asked here. */
 
-import { Backoff, CacheError, type Clock, type Logger, Outage, type Random } from '@watchglass/base'
+import {
+  CacheError,
+  type Clock,
+  type Logger,
+  Outage,
+  Pause,
+  type Random,
+  retryAfterMs,
+} from '@watchglass/base'
 import type { UpstreamAnswer, UpstreamCall, UpstreamIdentity } from '@watchglass/cache'
 import { reasonFor, UpstreamFailure } from './failure.ts'
 import type { UpstreamServer } from './server.ts'
@@ -32,21 +40,11 @@ export interface OwnQuestionsOptions {
 export type QuestionCounts = Record<'answered' | 'busy' | 'failed' | 'withheld', number>
 
 const pauses = { firstMs: 500, maxMs: 10_000 }
-/** A server that asks to be left alone for longer is asked after this time all the same. */
-const retryAfterMaxMs = 30_000
-
-/** Until when a server is left alone, and why. */
-interface Left {
-  untilMs: number
-  error: UpstreamFailure
-  /** A question is under way that finds out whether it answers again. */
-  isTried: boolean
-}
 
 interface Standing {
-  /** Undefined while it may be asked. */
-  left: Left | undefined
-  readonly backoff: Backoff
+  readonly pause: Pause
+  /** The reason for the pause. */
+  error: UpstreamFailure | undefined
 }
 
 export class OwnQuestions implements Questions {
@@ -58,9 +56,12 @@ export class OwnQuestions implements Questions {
 
   constructor(options: OwnQuestionsOptions) {
     this.#options = options
-    const { servers, random } = options
+    const { servers, clock, random } = options
     this.#standings = new Map(
-      servers.map(server => [server, { left: undefined, backoff: new Backoff(pauses, random) }]),
+      servers.map(server => [
+        server,
+        { pause: new Pause(clock, random, pauses), error: undefined },
+      ]),
     )
     this.#outage = new Outage({
       ...options,
@@ -82,7 +83,7 @@ export class OwnQuestions implements Questions {
   /** A health check has found the server well. */
   isWell(server: UpstreamServer): void {
     const standing = this.#standings.get(server)
-    if (standing?.left?.error.fault === 'unreachable') this.#answered(standing)
+    if (standing?.error?.fault === 'unreachable') this.#answered(standing)
   }
 
   async call(request: UpstreamCall, as: UpstreamIdentity): Promise<UpstreamAnswer> {
@@ -119,20 +120,19 @@ export class OwnQuestions implements Questions {
   }
 
   #mayAsk(server: UpstreamServer): boolean {
-    const left = this.#standings.get(server)?.left
-    if (left === undefined) return true
-    return !left.isTried && this.#options.clock.monotonicMs() >= left.untilMs
+    return this.#standings.get(server)?.pause.mayAsk !== false
   }
 
   async #ask(server: UpstreamServer, send: () => Promise<UpstreamAnswer>): Promise<UpstreamAnswer> {
     const standing = this.#standings.get(server)
     if (standing === undefined) return send()
-    const { left } = standing
-    if (left !== undefined && !this.#mayAsk(server)) {
+    const { pause, error: reason } = standing
+    if (reason !== undefined && !pause.mayAsk) {
       this.#counts.withheld++
-      throw left.error
+      throw reason
     }
-    if (left !== undefined) left.isTried = true
+    const isTrial = pause.isOn
+    pause.begin()
     try {
       const answer = await send()
       this.#take(standing, answer)
@@ -143,7 +143,7 @@ export class OwnQuestions implements Questions {
       if (isGone) this.#leave(standing, error, 0)
       throw error
     } finally {
-      if (left !== undefined) left.isTried = false
+      if (isTrial) pause.giveUp()
     }
   }
 
@@ -155,33 +155,25 @@ export class OwnQuestions implements Questions {
     }
     this.#counts.busy++
     const error = new UpstreamFailure('busy', 'the upstream is too busy for it (429)')
-    this.#leave(standing, error, retryAfterMs(headers['retry-after']))
+    this.#leave(standing, error, retryAfterMs(headers['retry-after']) ?? 0)
   }
 
   /** Leaves a server alone. Of several refusals that were under way at once, the first counts. */
   #leave(standing: Standing, error: UpstreamFailure, afterMs: number): void {
-    const { clock } = this.#options
-    const nowMs = clock.monotonicMs()
     this.#outage.failed(reasonFor(error))
-    if (standing.left !== undefined && standing.left.untilMs > nowMs) return
-    // All that were told the same time do not come back at the same time.
-    const untilMs = nowMs + afterMs + standing.backoff.nextMs()
-    standing.left = { untilMs, error, isTried: false }
+    if (standing.pause.leftMs === 0) standing.error = error
+    standing.pause.begins(afterMs)
   }
 
   #answered(standing: Standing): void {
-    const wasLeft = standing.left !== undefined
-    standing.backoff.reset()
-    standing.left = undefined
+    const { pause } = standing
+    const wasLeft = pause.isOn
+    pause.reset()
+    pause.end()
+    standing.error = undefined
     if (wasLeft) this.#onAnswersAgain()
-    if ([...this.#standings.values()].every(({ left }) => left === undefined)) {
+    if ([...this.#standings.values()].every(one => !one.pause.isOn)) {
       this.#outage.answered()
     }
   }
-}
-
-/** The header `Retry-After` in seconds; a date is not used by API servers. */
-function retryAfterMs(header: string | readonly string[] | undefined): number {
-  const text = String(header)
-  return /^\d{1,6}$/.test(text) ? Math.min(retryAfterMaxMs, Number(text) * 1_000) : 0
 }

@@ -25,7 +25,7 @@ export interface ForwardRequest {
   /** The user whose share of connections it takes; undefined if requests are not shared out by
    *  user. */
   readonly user?: string | undefined
-  /** It has credentials of any kind. */
+  /** True if it has credentials of any kind. */
   readonly isIdentified: boolean
 }
 

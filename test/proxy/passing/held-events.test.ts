@@ -10,6 +10,7 @@ import { ask } from '../../support/http/served.ts'
 import { moment } from '../../support/http/moment.ts'
 import { silentLogger } from '../../support/silent-logger.ts'
 import { keyFromText } from '../../../lib/base/keys.ts'
+import type { KeyValue } from '../../../lib/store/event.ts'
 import { entryAt } from '../../support/store/store-builders.ts'
 import { type Lying, startLying, until } from '../../support/upstream/lying.ts'
 import { answeredHere, created } from '../../support/upstream/proxied.ts'
@@ -204,29 +205,52 @@ for (const [what, { answer, isTaken }] of Object.entries(shown)) {
   )
 }
 
-t.test('each event of an object has its own time, whatever became of others', async t => {
+const keyspace = keyFromText('/registry/widgets/')
+
+function heldEvent(type: 'MODIFIED' | 'DELETED', entry: KeyValue, isProvable = true): HeldEvent {
+  const { key } = entry
+  const event = { key, before: entry, after: type === 'DELETED' ? undefined : entry }
+  const told = { type, entry, revision: entry.modRevision }
+  const resource = { resource: 'widgets', group: 'example.com' }
+  return { keyspace, event, told, resource, shownAs: type, isProvable } as unknown as HeldEvent
+}
+
+/** Held events, and what was done about them. */
+interface Holding {
+  readonly held: HeldEvents
+  readonly clock: FakeClock
+  readonly asked: HeldEvent[]
+  readonly resumed: string[]
+}
+
+function holding(answer: (event: HeldEvent) => Promise<Uint8Array | string>): Holding {
   const clock = new FakeClock()
   const asked: HeldEvent[] = []
   const resumed: string[] = []
   const held = new HeldEvents({
     clock,
     logger: silentLogger,
-    resume: keyspace => resumed.push(keyspace),
-    ask: async event => {
+    resume: resumedKeyspace => resumed.push(resumedKeyspace),
+    ask: event => {
       asked.push(event)
-      return event.isProvable ? 'it does not answer' : Buffer.from('theirs')
+      return answer(event)
     },
   })
+  return { held, clock, asked, resumed }
+}
+
+/** As many deletions of one revision. */
+function transaction(count: number, isProvable = false): readonly HeldEvent[] {
+  const names = Array.from({ length: count }, (_, i) => `/registry/widgets/default/w${i}`)
+  return names.map(name => heldEvent('DELETED', entryAt(name, 5), isProvable))
+}
+
+t.test('each event of an object has its own time, whatever became of others', async t => {
+  const { held, clock, asked, resumed } = holding(async event =>
+    event.isProvable ? 'it does not answer' : Buffer.from('theirs'),
+  )
   const entry = entryAt('/registry/widgets/default/w', 5)
-  const keyspace = keyFromText('/registry/widgets/')
-  const eventOf = (type: 'MODIFIED' | 'DELETED', isProvable = true): HeldEvent => {
-    const { key } = entry
-    const event = { key, before: entry, after: type === 'DELETED' ? undefined : entry }
-    const told = { type, entry, revision: entry.modRevision }
-    const resource = { resource: 'widgets', group: 'example.com' }
-    return { keyspace, event, told, resource, shownAs: type, isProvable } as unknown as HeldEvent
-  }
-  const [modified, deleted] = [eventOf('MODIFIED'), eventOf('DELETED')]
+  const [modified, deleted] = [heldEvent('MODIFIED', entry), heldEvent('DELETED', entry)]
   t.equal(held.frameOf(modified), 'later')
   t.equal(asked.length, 0, 'a comparison may be faster')
   await clock.advance(500)
@@ -238,7 +262,7 @@ t.test('each event of an object has its own time, whatever became of others', as
   t.equal(held.frameOf(modified), 'inexact')
   await clock.advance(3_500)
   t.equal(held.frameOf(deleted), 'later', 'the other event of the same entry waits')
-  const inexact = eventOf('DELETED', false)
+  const inexact = heldEvent('DELETED', entry, false)
   t.equal(held.frameOf(inexact), 'later')
   t.equal(asked.length, 2, 'no comparison helps')
   await Promise.resolve()
@@ -246,4 +270,50 @@ t.test('each event of an object has its own time, whatever became of others', as
   t.strictSame(held.frameOf(inexact), Buffer.from('theirs'))
   await clock.advance(10_000)
   t.equal(held.frameOf(modified), 'later', 'nothing is remembered for longer')
+})
+
+t.test('events that there is no room for wait for it: no watch ends for their number', async t => {
+  const answers: ((frame: Uint8Array) => void)[] = []
+  const { held, clock, asked, resumed } = holding(
+    () => new Promise(resolve => answers.push(resolve)),
+  )
+  const events = transaction(10_001)
+  t.ok(events.every(event => held.frameOf(event) === 'later'))
+  t.equal(asked.length, 10_000)
+  await clock.advance(60_000)
+  t.equal(held.frameOf(events[5]!), 'later', 'a question may wait for its turn for long')
+  resumed.length = 0
+  t.equal(held.frameOf(events[10_000]!), 'later')
+  answers[0]?.(Buffer.from('theirs'))
+  await clock.advance(100)
+  t.ok(resumed.includes(keyspace), 'whoever waited for room looks again')
+  t.equal(held.frameOf(events[10_000]!), 'later')
+  t.equal(asked.at(-1), events[10_000], 'the one that was answered has made room')
+})
+
+t.test('large events make room for those behind them, and may be asked for again', async t => {
+  const { held, asked } = holding(async () => Buffer.alloc(1024 * 1024))
+  const events = transaction(40)
+  for (const event of events) {
+    t.equal(held.frameOf(event), 'later')
+    await Promise.resolve()
+    await Promise.resolve()
+    t.ok(held.frameOf(event) instanceof Uint8Array)
+  }
+  t.ok(held.frameOf(events[39 - 15]!) instanceof Uint8Array, '16 MiB are kept')
+  t.equal(held.frameOf(events[0]!), 'later')
+  t.equal(asked.length, 41)
+})
+
+t.test('behind an event that was not compared in time others are asked for at once', async t => {
+  const { held, clock, asked } = holding(async () => Buffer.from('theirs'))
+  const [first, second, third] = transaction(3, true)
+  t.equal(held.frameOf(first!), 'later')
+  await clock.advance(500)
+  t.equal(held.frameOf(first!), 'later')
+  t.equal(held.frameOf(second!), 'later')
+  t.strictSame(asked, [first, second])
+  held.concluded(keyspace)
+  t.equal(held.frameOf(third!), 'later')
+  t.equal(asked.length, 2, 'comparisons have answers again')
 })

@@ -10,7 +10,7 @@ import { systemClock } from '../../../lib/cache/ops/system.ts'
 import type { Clock } from '../../../lib/base/clock.ts'
 import { ConnectionPool } from '../../../lib/proxy/upstream/connection-pool.ts'
 import { UpstreamFailure } from '../../../lib/proxy/upstream/failure.ts'
-import { Forwarding, type SentRequest } from '../../../lib/proxy/upstream/forwarding.ts'
+import { Forwarding, type ForwardedRequest } from '../../../lib/proxy/upstream/forwarding.ts'
 import type { UpstreamServer } from '../../../lib/proxy/upstream/server.ts'
 
 /** The answers of the server to what has come on a connection so far. */
@@ -31,7 +31,7 @@ export interface RawUpstream {
   /** Number of connections that were opened. */
   readonly opened: () => number
   /** Passes a request. */
-  readonly send: (request: Partial<SentRequest>, onOver: (told: Told) => void) => Forwarding
+  readonly send: (request: Partial<ForwardedRequest>, onOver: (told: Told) => void) => Forwarding
   /** A request's answer, as text; or what went wrong. */
   readonly get: (path: string) => Promise<string>
 }
