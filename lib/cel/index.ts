@@ -11,6 +11,7 @@ export {
   mutationEnvironment,
 } from './environment.ts'
 export { AuthorizerCheck, type Decide, type AuthorizerQuestion } from './functions/authorizers.ts'
+export { compareVersions, type Semver, semverFrom } from './functions/quantities.ts'
 export type { FormatChecks } from './functions/formats.ts'
 export { jsonOf } from './functions/json.ts'
 export { isGlobalUnicast } from './functions/networks.ts'

@@ -65,8 +65,8 @@ function isWhole({ nanos }: Quantity): boolean {
   return nanos % billion === 0n && whole < 2n ** 63n && whole >= -(2n ** 63n)
 }
 
-/** A version: the parts of blang/semver. */
-class Semver extends Opaque {
+/** A semantic version: the parts of blang/semver. */
+export class Semver extends Opaque {
   readonly typeName = 'kubernetes.Semver'
   readonly parts: readonly bigint[]
   readonly prerelease: readonly string[]
@@ -82,7 +82,8 @@ class Semver extends Opaque {
   }
 }
 
-function semverFrom(text: string): Semver {
+/** The version in a text, as blang/semver reads it; throws `CelError`. */
+export function semverFrom(text: string): Semver {
   if (text === '') throw failure('Version string empty')
   const [, major = '', minor = '', rest = ''] = /^([^.]*)\.([^.]*)\.([^]*)$/.exec(text) ?? []
   if (!/^[^.]*\.[^.]*\./.test(text)) throw failure('No Major.Minor.Patch elements found')
@@ -151,7 +152,8 @@ function readSemver(text: Value, isLoose: Value = false): Semver {
   return semverFrom(isLoose === true ? normalized(textIn(text)) : textIn(text))
 }
 
-function compareVersions(a: Semver, b: Semver): number {
+/** The order of two versions, by semver.org: builds do not count. */
+export function compareVersions(a: Semver, b: Semver): number {
   for (const [i, part] of a.parts.entries()) {
     const other = b.parts[i] ?? 0n
     if (part !== other) return part < other ? -1 : 1
