@@ -153,9 +153,6 @@ const packageOwners: Readonly<Record<string, string>> = {
   undici: 'lib/proxy/',
 }
 
-/** Second words for what the vocabulary has one word for. */
-const bannedIdentifiers = /\b(?:rev|revs|subscriber|demux|dispatcher|reflector)\b/
-
 const sources = filesUnder('lib').filter(file => file.endsWith('.ts'))
 const tests = [...filesUnder('test'), ...filesUnder('bench')].filter(file => file.endsWith('.ts'))
 
@@ -387,49 +384,6 @@ t.test('files are short enough to read, and open with what they are for', async 
     'no opening comment',
   )
 })
-
-t.test('comments wrap at 100 columns', async t => {
-  const strays = [...sources, ...tests].filter(isHandWritten).flatMap(file =>
-    readFileSync(file, 'utf8')
-      .split('\n')
-      .flatMap((line, i) => (isLongProse(line) ? [`${file}:${i + 1}`] : [])),
-  )
-  t.strictSame(strays, [])
-})
-
-t.test('a comment begins with the thing, not with a question about it', async t => {
-  const strays = [...sources, ...tests].filter(isHandWritten).flatMap(file =>
-    readFileSync(file, 'utf8')
-      .split('\n')
-      .flatMap((line, i) =>
-        /^\s*\/\*\* (?:What|How|Where|Of)\b/.test(line) ? [`${file}:${i + 1}`] : [],
-      ),
-  )
-  t.strictSame(strays, [])
-})
-
-/** Drawings and tables are as wide as they must be: they have gaps, bars or code. */
-function isLongProse(line: string): boolean {
-  const [, prose] = /^\s*(?:\/\*\*|\*|\/\/) {1,2}(\S.*)/.exec(line) ?? []
-  if (prose === undefined || Array.from(line).length <= 100) return false
-  return !/ {2}|^[|{]|^(?:oxlint|@|const )|https?:|[─▶│]/.test(prose)
-}
-
-t.test('one word for each thing', async t => {
-  const strays = sources.flatMap(file =>
-    readFileSync(file, 'utf8')
-      .split('\n')
-      .flatMap((line, i) =>
-        bannedIdentifiers.test(withoutText(line)) ? [`${file}:${i + 1}: ${line.trim()}`] : [],
-      ),
-  )
-  t.strictSame(strays, [])
-})
-
-/** The line without comments and string literals: names are judged, words on the wire are not. */
-function withoutText(line: string): string {
-  return line.replace(/'[^']*'|`[^`]*`|"[^"]*"/g, "''").replace(/\/\/.*|\/?\*.*/, '')
-}
 
 function folderOf(file: string): string {
   const [, name = ''] = file.split('/')

@@ -17,7 +17,7 @@
 import { assert } from '@watchglass/base'
 
 /** A row of a table of parts: `Given` is what all are made from. */
-export interface Part<Parts, Given, Made> {
+export interface PartRow<Parts, Given, Made> {
   readonly needs: readonly (keyof Parts)[]
   make(parts: Parts, given: Given): Made | Promise<Made>
   start?(made: Made, parts: Parts, given: Given): void | Promise<void>
@@ -26,7 +26,7 @@ export interface Part<Parts, Given, Made> {
 }
 
 export type PartTable<Parts, Given> = {
-  readonly [Name in keyof Parts]: Part<Parts, Given, Parts[Name]>
+  readonly [Name in keyof Parts]: PartRow<Parts, Given, Parts[Name]>
 }
 
 /** A row as it is written: its functions see the parts that it names. */
@@ -39,7 +39,7 @@ interface WrittenPart<Seen, Given, Made, Need> {
 
 export type WritePart<Parts, Given> = <Made, const Need extends keyof Parts = never>(
   row: WrittenPart<Pick<Parts, Need>, Given, Made, Need>,
-) => Part<Parts, Given, Made>
+) => PartRow<Parts, Given, Made>
 
 /** For the rows of one table. */
 export function partOf<Parts, Given>(): WritePart<Parts, Given> {

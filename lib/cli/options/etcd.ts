@@ -1,10 +1,10 @@
 /** The options of every command that connects to etcd, and what they become. */
 
-import type { Condition, Option, OptionRule } from './option.ts'
+import type { OptionCondition, Option, OptionRule } from './option.ts'
 import { listed } from './option-values.ts'
 
 /** The etcd is one in this process. */
-export const isOwnEtcd: Condition = {
+export const isOwnEtcd: OptionCondition = {
   text: '--etcd embedded',
   holds: values => listed(values, 'etcd').join() === 'embedded',
 }

@@ -1,6 +1,6 @@
 /** The options of the listener of clients. */
 
-import type { Condition, DefaultedOption, Option } from './option.ts'
+import type { OptionCondition, DefaultedOption, Option } from './option.ts'
 import { all, given, is } from './rules.ts'
 
 /** An address to listen at. */
@@ -11,7 +11,7 @@ export interface ListenAddress {
 }
 
 /** Clients come by TLS. */
-export const isHttps: Condition = {
+export const isHttps: OptionCondition = {
   text: '--listen https://...',
   holds: values => values.text('listen')?.startsWith('https:') === true,
 }

@@ -45,7 +45,7 @@ export interface DefaultedOption<Value> extends ParsedOption<Value> {
 }
 
 /** A statement about the values of a command line. */
-export interface Condition {
+export interface OptionCondition {
   /** The condition as it would be typed: `--auth rbac`. */
   readonly text: string
   readonly holds: (values: OptionValues) => boolean
@@ -54,11 +54,11 @@ export interface Condition {
 /** A condition on an option. The error is `--NAME needs TEXT: BECAUSE`, or `--NAME goes without
  *  TEXT: BECAUSE`. */
 export interface OptionRule {
-  readonly that: Condition
+  readonly that: OptionCondition
   readonly because?: string
   /** The rule is about these values of the option, and the error begins with them: `--auth rbac`.
    *  Otherwise it is about the option, whatever its value. */
-  readonly of?: Condition
+  readonly of?: OptionCondition
   /** The error after its beginning, where another sentence says it better. */
   readonly says?: string
 }

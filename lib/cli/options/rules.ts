@@ -1,7 +1,13 @@
 /** Reads the values of options by their rows, and checks the rules of the rows. */
 
 import { invalid } from './invalid.ts'
-import type { Condition, DefaultedOption, Option, OptionRule, ParsedOption } from './option.ts'
+import type {
+  OptionCondition,
+  DefaultedOption,
+  Option,
+  OptionRule,
+  ParsedOption,
+} from './option.ts'
 import { listed, type OptionValues } from './option-values.ts'
 
 /** The value of an option; undefined if it has none. */
@@ -62,14 +68,14 @@ function refusal(
 }
 
 /** True if the option has a value, or the switch is on. */
-export function given(name: string): Condition {
+export function given(name: string): OptionCondition {
   return {
     text: `--${name}`,
     holds: values => values.text(name) !== undefined && values.text(name) !== 'false',
   }
 }
 
-export function all(...conditions: readonly Condition[]): Condition {
+export function all(...conditions: readonly OptionCondition[]): OptionCondition {
   return {
     text: conditions.map(({ text }) => text).join(' and '),
     holds: values => conditions.every(one => one.holds(values)),
@@ -77,12 +83,12 @@ export function all(...conditions: readonly Condition[]): Condition {
 }
 
 /** True if the option has this value. */
-export function is(name: string, value: string): Condition {
+export function is(name: string, value: string): OptionCondition {
   return { text: `--${name} ${value}`, holds: values => values.text(name) === value }
 }
 
 /** The options as a rule of several begins: it concerns whoever gives one of them. */
-export function either(...names: readonly string[]): Condition {
+export function either(...names: readonly string[]): OptionCondition {
   return {
     text: names.map(name => `--${name}`).join(' and '),
     holds: values => names.some(name => given(name).holds(values)),

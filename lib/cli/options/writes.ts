@@ -2,11 +2,11 @@
 
 import { controllerNames } from '@watchglass/simulator/simulation/controller-names'
 import { isOwnEtcd } from './etcd.ts'
-import type { Condition, Option, OptionRule, ParsedOption } from './option.ts'
+import type { OptionCondition, Option, OptionRule, ParsedOption } from './option.ts'
 import { given } from './rules.ts'
 
 /** The API takes writes. */
-export const takesWrites: Condition = {
+export const takesWrites: OptionCondition = {
   text: 'a server that takes writes',
   holds: values =>
     values.switch('writable') ||
