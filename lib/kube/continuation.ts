@@ -7,7 +7,7 @@
  *  prefix. Tokens can be encrypted, so that clients cannot read the key in them; encryption needs
  *  keys and randomness, and is passed in. */
 
-import { type Key, keyAfter, keyFromText, textFromKey } from '@watchglass/base'
+import { assert, type Key, keyAfter, keyFromText, textFromKey } from '@watchglass/base'
 import {
   GoJsonError,
   goJsonString,
@@ -95,6 +95,7 @@ export interface NextPage {
 /** The token for the page after `last`. */
 export function encodeContinuation(page: NextPage, encryption?: TokenEncryption): string {
   const { last, prefix, revision, hasSlash } = page
+  assert(last.startsWith(prefix), 'a token stays in the prefix of its list')
   const rest = textFromKey(keyAfter(last).slice(prefix.length) as Key)
   return encodeToken(revision, hasSlash ? `/${rest}` : rest, { prefix, encryption })
 }

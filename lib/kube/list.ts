@@ -6,6 +6,7 @@
 
 import type { ListMeta, Run } from '@watchglass/codec'
 import {
+  assert,
   type Key,
   keyAfter,
   type KeyRange,
@@ -80,6 +81,7 @@ export function* selectedPage(
     yield
     begunAt = notedEffort()
   }
+  assert(limit === 0 || selected.length <= limit, 'a page has no more than was asked for')
   const after = last === undefined ? 0 : countAfter(snapshot, last, range)
   return {
     content: { type: 'entries', entries: selected },
@@ -107,6 +109,7 @@ function unfilteredPage({ plan, snapshot }: PageOptions): Page {
     last = slice.entries[to - 1]?.key
     if (room === 0) break
   }
+  assert(room >= 0, 'a page has no more than was asked for')
   const remaining = room > 0 || last === undefined ? 0 : countAfter(snapshot, last, plan.range)
   return {
     content: { type: 'slices', slices },

@@ -3,6 +3,7 @@
  *  is found before anything is read. */
 
 import {
+  assert,
   type Freshness,
   type Key,
   keyFromText,
@@ -338,6 +339,8 @@ function rangeOfPage(
   name: string | undefined,
   continuation: Continuation | undefined,
 ): KeyRange {
+  // Without the slash, a list would show the neighbour whose name begins the same.
+  assert(prefix.endsWith('/'), 'a range is a prefix with its slash')
   if (name !== undefined) return singleKey((prefix + keyFromText(name)) as Key)
   const isByField = resource.isNamespaced && !fields.isEmpty
   const namespace = isByField ? fields.exactValue('metadata.namespace') : undefined

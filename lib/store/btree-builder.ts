@@ -1,7 +1,7 @@
 /** Bulk load: a tree from entries that come in key order, in O(n) and in as many steps as the
  *  caller likes. */
 
-import { CacheError, type Key, textFromKey } from '@watchglass/base'
+import { assert, CacheError, type Key, textFromKey } from '@watchglass/base'
 import { BTree } from './btree.ts'
 import {
   createInner,
@@ -76,7 +76,11 @@ export class BTreeBuilder<E extends Keyed> {
     for (let i = 0; ; i++) {
       const { children } = this.#levels[i]!
       const isTop = i === this.#levels.length - 1
-      if (isTop && children.length === 1) return new BTree(children[0]!, i)
+      if (isTop && children.length === 1) {
+        const tree = new BTree(children[0]!, i)
+        assert(tree.size === this.#size, 'a load loses no entry')
+        return tree
+      }
       for (const size of lastSizes(children.length, maxChildren)) this.#addInner(i, size)
     }
   }

@@ -1,7 +1,7 @@
 /** The values of the store: entries, events and batches. They are immutable once the store has
  *  them, except for the place of the bytes of a value and of a key. */
 
-import type { Key, Revision } from '@watchglass/base'
+import { assert, type Key, type Revision } from '@watchglass/base'
 
 /** The lease of an entry without a lease. Lease ids use all 63 bits, hence bigint. */
 export const noLease = 0n
@@ -55,12 +55,14 @@ export class KeyValue {
   /** Replaces the key by an equal string that is held anyway: that of the entry before. A new
    *  string for each change would be a tenth of what a change leaves on the heap. */
   shareKey(key: Key): void {
+    assert(key === this.key, 'an entry keeps its key')
     ;(this as { -readonly [K in 'key']: Key }).key = key
   }
 
   /** Moves the value: the same bytes are at another place from now on. Only `packSlabs` does this.
    *  Readers see no difference if they read the slab and the window together. */
   move({ bytes, start, end }: ValueWindow): void {
+    assert(end - start === this.end - this.start, 'a value is moved whole')
     Object.assign(this as { -readonly [K in keyof ValueWindow]: ValueWindow[K] }, {
       bytes,
       start,

@@ -121,8 +121,8 @@ export class History {
   /** Adds the next batch with its size (`bytesOf`), and the snapshot after it. */
   append(step: Step, left: BTree<KeyValue>, bytes: number): void {
     const { events } = step
-    const { last } = this.#steps
-    assert(last === undefined || step.revision > last.revision, 'revisions only rise')
+    const { last = this.#base } = this.#steps
+    assert(step.revision > last.revision, 'revisions only rise')
     if (this.#changes + events.length > changesBetween) {
       this.#kept.push({ before: this.#shifted + this.#steps.size, tree: this.#newest })
       this.#changes = 0
@@ -253,7 +253,9 @@ export class History {
     this.#steps.shift()
     this.#shifted++
     this.#base = first
-    this.#bytes -= this.#weights.shift() ?? 0
+    const weight = this.#weights.shift()
+    assert(weight !== undefined && weight <= this.#bytes, 'a step is dropped once')
+    this.#bytes -= weight
   }
 
   /** The index of the first batch above `revision`. O(log n). */

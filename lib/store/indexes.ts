@@ -2,7 +2,7 @@
  *  updated with every batch, and dropped. When an index has been built, it is complete for the
  *  latest revision and for every later one. */
 
-import { CacheError, type Key } from '@watchglass/base'
+import { assert, CacheError, type Key } from '@watchglass/base'
 import { BTree } from './btree.ts'
 import { TreeEdit } from './btree-edit.ts'
 import type { Event, KeyValue } from './event.ts'
@@ -124,7 +124,8 @@ export class Indexes {
   }
 
   /** Takes over all changes of a batch. The edition is that in which it was begun. */
-  take({ changed }: IndexesEdit): void {
+  take({ changed, edition }: IndexesEdit): void {
+    assert(edition === this.#edition, 'the indexes are those with which the batch was begun')
     let isChanged = false
     for (const { state, tree, bytes, changes } of changed) {
       state.bytes += bytes

@@ -6,7 +6,7 @@
  *  hold snapshots and revisions, never locks. Time is passed in; the caller wakes those that wait
  *  for a revision. */
 
-import { CacheError, type Revision, revision as checkedRevision } from '@watchglass/base'
+import { assert, CacheError, type Revision, revision as checkedRevision } from '@watchglass/base'
 import { BTree } from './btree.ts'
 import { BTreeBuilder } from './btree-builder.ts'
 import type { Batch, Change, KeyValue } from './event.ts'
@@ -83,6 +83,8 @@ export class Keyspace {
       return this.apply(revision, changes, nowMs)
     }
     const { tree, events, bytes } = prepared.finish()
+    assert(revision > this.#latest.revision, 'the revision of contents only rises')
+    assert(events.length === changes.length, 'a batch is shown whole')
     this.#indexes.take(prepared.indexes)
     this.#latest = this.#snapshotOf(revision, tree)
     const step = new Step(this.#latest, events, nowMs)

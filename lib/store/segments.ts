@@ -14,6 +14,8 @@
  *  and evicts nothing that was used within so many bytes: what was kept first stays. The cache
  *  has no clock; it counts the bytes that it is asked for and given. */
 
+import { assert } from '@watchglass/base'
+
 /** The number of segments that one call evicts where the budget has become smaller: there may be
  *  very many. */
 const droppedBySet = 64
@@ -188,6 +190,7 @@ export class SegmentCache<D extends object> {
     this.#unlink(segment)
     this.#bytes -= segment.bytes
     this.#count--
+    assert(this.#count > 0 || this.#bytes === 0, 'a segment is counted as long as it is kept')
     this.#onDropped(segment.bytes)
   }
 

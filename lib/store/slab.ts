@@ -1,6 +1,7 @@
 /** Slabs: a few large buffers that many values share. A value costs only its bytes, not an object,
  *  and never keeps the large message alive that it came in. */
 
+import { assert } from '@watchglass/base'
 import type { ValueWindow } from './event.ts'
 
 /** Large enough that a million values are a few thousand objects for the collector, small enough
@@ -28,7 +29,10 @@ export function shareSlabs(): void {
 }
 
 let heldBytes = 0
-const freed = new FinalizationRegistry<number>(bytes => (heldBytes -= bytes))
+const freed = new FinalizationRegistry<number>(bytes => {
+  assert(bytes <= heldBytes, 'a slab is freed once')
+  heldBytes -= bytes
+})
 
 /** The memory of all slabs of this thread that something holds, or that have not been collected
  *  yet. */
@@ -96,6 +100,7 @@ export class SlabWriter {
   }
 
   #place(slab: Buffer, at: number, value: Uint8Array): ValueWindow {
+    assert(at + value.length <= slab.length, 'a value lies in one slab')
     // `set` copies into shared memory byte by byte, ten times as slowly (Node 20).
     slab.fill(value, at, at + value.length)
     return { bytes: slab, start: at, end: at + value.length }

@@ -236,6 +236,7 @@ export class Watcher {
   /** Everything up to there was sent. */
   #moveTo(position: Revision): void {
     assert(position >= this.#position, 'the position of a watcher never goes back')
+    assert(position <= this.#history.revision, 'nothing is sent that is not applied')
     this.#position = position
     this.#indexes = undefined
     this.#passed = 0
