@@ -2,7 +2,7 @@
  *  a good general library. */
 
 import protobuf from 'protobufjs'
-import { type Field, schemaOf } from '../../lib/codec/schema/schema.ts'
+import { type MessageField, schemaOf } from '../../lib/codec/schema/schema.ts'
 
 /** The protobufjs type for one message of the schema, with everything that it contains. */
 export function protobufjsType(name: string): protobuf.Type {
@@ -46,7 +46,7 @@ function addType(root: protobuf.Root, name: string): void {
   for (const field of schemaOf().messageType(name).fields) addField(root, type, field)
 }
 
-function addField(root: protobuf.Root, type: protobuf.Type, field: Field): void {
+function addField(root: protobuf.Root, type: protobuf.Type, field: MessageField): void {
   const name = field.isInline ? `inline${field.number}` : field.jsonName
   const scalar = field.type === 'float64' ? 'double' : field.type
   const isMessage = field.type.includes('.') || specials[field.type] !== undefined

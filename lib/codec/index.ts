@@ -83,7 +83,7 @@ export { yamlFromJson } from './output/yaml.ts'
 export { basisOf, recordedRange } from './schema/basis.ts'
 export {
   type BuiltInResource,
-  type Field,
+  type MessageField,
   hasZeroTimes,
   type MessageType,
   minors,

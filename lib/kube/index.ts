@@ -40,7 +40,7 @@ export {
   type Reported,
   reportedOf,
   reportedPath,
-  type Scope,
+  type ReportedScope,
 } from './request/reported.ts'
 export {
   invalidPathName,
@@ -135,4 +135,4 @@ export {
   uncachedWatchExpired,
   watchExpired,
 } from './status.ts'
-export { watchEvent, type WatchEvent } from './watch-events.ts'
+export { watchEvent, type ServedEvent } from './watch-events.ts'

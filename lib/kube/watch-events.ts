@@ -8,7 +8,7 @@ export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED'
 
 /** One event of a watch. A DELETED carries the last state that the client knew, with the revision
  *  of the change. */
-export interface WatchEvent {
+export interface ServedEvent {
   readonly type: WatchEventType
   readonly entry: KeyValue
   /** The resourceVersion of the object in the event. */
@@ -22,7 +22,7 @@ export function watchEvent(
   { before, after }: Event,
   revision: Revision,
   filter: Filter | undefined,
-): WatchEvent | NotExact | undefined {
+): ServedEvent | NotExact | undefined {
   const was = isSelected(before, filter)
   if (was instanceof NotExact) return was
   const is = isSelected(after, filter)

@@ -2,7 +2,7 @@
  *  message once, along that tree, and skip everything that is not on it. */
 
 import { CacheError } from '@watchglass/base'
-import type { Field, MessageType } from '../schema/schema.ts'
+import type { MessageField, MessageType } from '../schema/schema.ts'
 
 /** The message type of a name; undefined if there is none. The schema's own, but for tests. */
 export type FindType = (name: string) => Pick<MessageType, 'fields'> | undefined
@@ -107,7 +107,7 @@ function addPath(context: PathContext, root: Draft, rootType: string): number {
 }
 
 /** The way to a JSON member: through inline messages to the field itself. */
-function findField(findType: FindType, type: string, name: string): Field[] | undefined {
+function findField(findType: FindType, type: string, name: string): MessageField[] | undefined {
   for (const field of findType(type)?.fields ?? []) {
     if (field.isInline) {
       const rest = findField(findType, field.type, name)
@@ -139,7 +139,7 @@ const scalars: Readonly<Record<string, readonly [SlotKind, number]>> = {
   bytes: ['bytes', 2],
 }
 
-function addSlot(context: PathContext, draft: Draft, field: Field): number {
+function addSlot(context: PathContext, draft: Draft, field: MessageField): number {
   const { number, type, container } = field
   const scalar = scalars[type]
   if (container !== 'single') {

@@ -8,7 +8,7 @@
 
 import { appendText, ByteWriter, NotExact } from '@watchglass/base'
 import { JsonNumber, type JsonValue, parseTree } from '@watchglass/go'
-import type { Field, MessageType } from '../schema/schema.ts'
+import type { MessageField, MessageType } from '../schema/schema.ts'
 
 /** The tag that says `this is CBOR`: 55799. */
 export const selfDescribed: Uint8Array = Uint8Array.of(0xd9, 0xd9, 0xf7)
@@ -17,10 +17,10 @@ export const cborNull: Uint8Array = Uint8Array.of(0xf6)
 
 /** The type behind a JSON value: a message of the schema, bytes, a map, or nothing known. A list
  *  has the type of its elements. */
-export type CborType = MessageType | 'bytes' | MapType | undefined
+export type CborType = MessageType | 'bytes' | CborMapType | undefined
 
 /** An object whose members all are of one type, but for those with one of their own. */
-export interface MapType {
+export interface CborMapType {
   readonly everyMember: CborType
   readonly members?: Readonly<Record<string, CborType>> | undefined
 }
@@ -94,7 +94,7 @@ function typeOfMember(type: CborType, name: string): CborType {
   return field.container === 'map' ? { everyMember: value } : value
 }
 
-function fieldNamed(type: MessageType, name: string): Field | undefined {
+function fieldNamed(type: MessageType, name: string): MessageField | undefined {
   for (const field of type.fields) {
     if (field.jsonName === name) return field
     const inner = field.isInline ? type.schema.findMessageType(field.type) : undefined

@@ -2,7 +2,7 @@
 
 import { isObject, memberAt, memberOf, NotExact, textOf } from '@watchglass/base'
 import type { ScalePaths } from '../schema/rows.ts'
-import { type LabelSelector, selectorText, since } from '../table/format.ts'
+import { type PrintedSelector, selectorText, since } from '../table/format.ts'
 import { goJsonString, millisecondsFromText } from '@watchglass/go'
 import type { MediaType } from '../negotiate/negotiate.ts'
 import type { Schema } from '../schema/schema.ts'
@@ -78,7 +78,7 @@ function builtInSelector(object: unknown): string | undefined {
   })
 }
 
-type Expression = Omit<LabelSelector['matchExpressions'][number], 'values'> & {
+type Expression = Omit<PrintedSelector['matchExpressions'][number], 'values'> & {
   readonly values?: readonly string[]
 }
 

@@ -2,7 +2,7 @@
  *  for them, shared by every snapshot that shares the leaf, dropped under the budget of the store's
  *  cache. */
 
-import { atOnce, ByteWriter, notedEffort, NotExact, type Steps } from '@watchglass/base'
+import { assert, atOnce, ByteWriter, notedEffort, NotExact, type Steps } from '@watchglass/base'
 import type { KeyValue, SegmentCache, SegmentHolder } from '@watchglass/store'
 import type { ZippedRun } from './gzip.ts'
 
@@ -416,7 +416,9 @@ function* makeSegment(
       if (problem !== undefined) return problem
     } else {
       aging?.begin()
+      const start = out.length
       const problem = append(out, entries[i] as KeyValue)
+      assert(out.length >= start, 'an item is behind those before it')
       if (problem !== undefined) return problem
       if (aging !== undefined) noteAge(ages, i - from, aging.now, aging.now + aging.holdsMs())
     }

@@ -4,7 +4,7 @@
 /** The containers of a field: one value, a list, or a map with text keys. Never nested. */
 export type Container = 'single' | 'list' | 'map'
 
-export interface Field {
+export interface MessageField {
   /** Empty for an inline field. */
   readonly jsonName: string
   readonly number: number

@@ -22,7 +22,7 @@ import type {
   Behaviour,
   BuiltInResource,
   ColumnDefinition,
-  Field,
+  MessageField,
   FieldMerging,
   ListType,
   MapType,
@@ -47,7 +47,7 @@ export interface MessageType {
   readonly form: MessageForm
   /** x-kubernetes-map-type: an atomic message is owned whole. */
   readonly mapType: MapType | undefined
-  readonly fields: readonly Field[]
+  readonly fields: readonly MessageField[]
 }
 
 /** A built-in kind, as an object's apiVersion and kind name it. */
@@ -367,7 +367,7 @@ function data(name: DataFile): unknown {
   return readDataFile(import.meta.url, `./data/${name}.json`)
 }
 
-function fieldFromRow([jsonName, number, type, flags = '', extra]: FieldRow): Field {
+function fieldFromRow([jsonName, number, type, flags = '', extra]: FieldRow): MessageField {
   const container = type.startsWith('[]') ? 'list' : type.startsWith('{}') ? 'map' : 'single'
   return {
     jsonName,

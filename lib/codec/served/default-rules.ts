@@ -4,7 +4,7 @@
 
 import {
   type DefaultApplier,
-  type Field,
+  type MessageField,
   type FieldState,
   type MessageType,
   type ReadDefault,
@@ -18,13 +18,13 @@ export interface DefaultRule extends ReadDefault {
   readonly fieldPath: readonly string[]
   readonly fromPath: readonly string[]
   readonly keysPath: readonly string[]
-  readonly conditions: readonly Condition[]
+  readonly conditions: readonly DefaultCondition[]
   /** A condition is on the field itself, which stands for the field being zero. */
   readonly hasOwnCondition: boolean
 }
 
 /** The state that a stored sibling must have. */
-export interface Condition {
+export interface DefaultCondition {
   /** `*` for all fields of the message together. */
   readonly path: readonly string[]
   /** The path begins in the object, which compiled functions do not see: checks take it for
@@ -52,7 +52,7 @@ const rulesByType = perSchema(schema => {
 
 function ruleFromRow(row: ReadDefault): DefaultRule {
   const { field, from, keysFrom, when = {} } = row
-  const conditions = Object.entries(when).map(([path, state]): Condition => {
+  const conditions = Object.entries(when).map(([path, state]): DefaultCondition => {
     const isOfObject = path.startsWith('/')
     return { path: (isOfObject ? path.slice(1) : path).split('.'), isOfObject, state }
   })
@@ -112,7 +112,7 @@ export function defaultTextOf(type: MessageType, fieldName: string | undefined):
 }
 
 /** Amounts by names of resources: SetDefaults_ResourceList rounds each up to thousandths. */
-export function isRounded({ container, type }: Field, { name }: MessageType): boolean {
+export function isRounded({ container, type }: MessageField, { name }: MessageType): boolean {
   return container === 'map' && type === 'quantity' && name.startsWith('core/v1.')
 }
 

@@ -28,7 +28,7 @@ export interface ViewedKind {
   readonly learned?: LearnedObjects | undefined
 }
 
-export interface ObjectOptions {
+export interface ViewedObjectOptions {
   /** Becomes `metadata.resourceVersion`; digits. */
   readonly resourceVersion: string
   /** An item of a list: those of kinds that Go has a type for carry neither kind nor apiVersion. */
@@ -76,7 +76,7 @@ export function appendObject(
   out: ByteWriter,
   value: StoredValue,
   kind: ViewedKind,
-  options: ObjectOptions,
+  options: ViewedObjectOptions,
 ): NotExact | undefined {
   const { custom, apiVersion } = kind
   const protobuf = servedProtobuf(value, kind)
@@ -100,7 +100,7 @@ export function appendObjectProtobuf(
   out: ByteWriter,
   value: StoredValue,
   kind: ViewedKind,
-  options: ObjectOptions,
+  options: ViewedObjectOptions,
 ): NotExact | undefined {
   const protobuf = servedProtobuf(value, kind)
   if (protobuf instanceof NotExact) return protobuf

@@ -6,6 +6,7 @@
 
 import {
   appendVarint,
+  assert,
   ByteWriter,
   giveUp,
   GiveUp,
@@ -14,7 +15,7 @@ import {
   WireReader,
 } from '@watchglass/base'
 import { appendEnvelope } from '../transcode/envelope.ts'
-import { type Field, type Kind, type MessageType, perSchema } from '../schema/schema.ts'
+import { type MessageField, type Kind, type MessageType, perSchema } from '../schema/schema.ts'
 import { DecodeState } from '../transcode/decode/state.ts'
 import { isCanonical } from './stored/canonical.ts'
 import { objectScope } from './view/additions.ts'
@@ -44,6 +45,7 @@ export function appendProtobufView(
     state.depth = 0
     state.labelsStart = -1
     plan.check?.(state, rawStart, rawEnd)
+    assert(state.depth === 0, 'every message that was entered was left')
     body.clear()
     writeObject(plan, { start: rawStart, end: rawEnd }, options.resourceVersion)
   } catch (error) {
@@ -121,7 +123,7 @@ function phaseOf(type: MessageType): { handled: Set<string>; plan: Plan['phase']
   return { handled, plan }
 }
 
-function isText(field: Field): boolean {
+function isText(field: MessageField): boolean {
   return field.type === 'string' && field.container === 'single'
 }
 
@@ -186,6 +188,7 @@ function textEdits(message: Window, number: number, text: string, onlyEmpty: boo
 function appendEdited({ start, end }: Window, edits: readonly Edit[]): void {
   let at = start
   for (const edit of edits) {
+    assert(edit.start >= at, 'edits are in order, and do not overlap')
     body.append(state.input, at, edit.start)
     body.append(edit.bytes, edit.from, edit.to)
     at = edit.end

@@ -59,7 +59,7 @@ function variantOf({ apiVersion, kind }: Kind): Variant {
 }
 
 /** The kind of a stored value, and the window of its message. */
-export interface StoredKind {
+export interface EnvelopedKind {
   readonly kind: Kind
   /** The version that it is served as. */
   readonly apiVersion: string
@@ -71,7 +71,7 @@ export interface StoredKind {
 export function storedKind(
   { bytes, start, end }: StoredValue,
   { schema, apiVersion: servedVersion }: Pick<ViewOptions, 'schema' | 'apiVersion'>,
-): (StoredKind & { readonly view: View }) | NotExact {
+): (EnvelopedKind & { readonly view: View }) | NotExact {
   const envelope = readEnvelope(bytes, start, end)
   if (envelope instanceof NotExact) return envelope
   const view = viewOf(schema, envelope.apiVersion, envelope.kind)

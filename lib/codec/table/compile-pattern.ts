@@ -2,7 +2,7 @@
  *  included. */
 
 import { CacheError } from '@watchglass/base'
-import type { Field, MessageType } from '../schema/schema.ts'
+import type { MessageField, MessageType } from '../schema/schema.ts'
 import type { Fields, Pattern, CompiledPattern, Slot, SlotMark } from './pattern.ts'
 import { pickFromJson } from './pick-json.ts'
 import { compilePick } from './pick-source.ts'
@@ -38,7 +38,7 @@ export function compilePattern(
 }
 
 function compileSlot(
-  field: Field,
+  field: MessageField,
   pattern: Pattern,
   { type, ...options }: PatternOptions & { readonly type: MessageType },
 ): Slot {

@@ -88,12 +88,12 @@ export const selectorFields = {
   matchExpressions: [{ key: 'text', operator: 'text', values: 'texts' }],
 } as const
 
-export interface LabelSelector {
+export interface PrintedSelector {
   readonly matchLabels: readonly (readonly [string, string])[]
-  readonly matchExpressions: readonly LabelExpression[]
+  readonly matchExpressions: readonly PrintedExpression[]
 }
 
-export interface LabelExpression {
+export interface PrintedExpression {
   readonly key: string
   readonly operator: string
   readonly values: readonly string[]
@@ -101,7 +101,7 @@ export interface LabelExpression {
 
 /** `a=b,c in (d,e),!f`, by key. `undefined` for a selector that is no selector. An absent one
  *  selects nothing, and says as little as an empty one, which selects everything. */
-export function selectorText(selector: LabelSelector | undefined): string | undefined {
+export function selectorText(selector: PrintedSelector | undefined): string | undefined {
   if (selector === undefined) return ''
   const { matchLabels, matchExpressions } = selector
   if (!matchLabels.every(([key, value]) => isLabel(key, [value]))) return undefined
@@ -128,7 +128,7 @@ function isLabel(key: string, values: readonly string[]): boolean {
   return isPrefix && values.every(value => labelValue.test(value))
 }
 
-function expressionText({ key, operator, values }: LabelExpression): string | undefined {
+function expressionText({ key, operator, values }: PrintedExpression): string | undefined {
   if (!isLabel(key, values)) return undefined
   switch (operator) {
     case 'In':
@@ -146,7 +146,7 @@ function expressionText({ key, operator, values }: LabelExpression): string | un
 }
 
 /** As `selectorText`, with `<none>` for an empty one. */
-export function formatSelector(selector: LabelSelector | undefined): string {
+export function formatSelector(selector: PrintedSelector | undefined): string {
   const text = selectorText(selector)
   if (text === undefined) return '<error>'
   return text === '' ? none : text
@@ -155,16 +155,16 @@ export function formatSelector(selector: LabelSelector | undefined): string {
 /** A pattern for what is shown of containers. */
 export const containerFields = { name: 'text', image: 'text' } as const
 
-export interface Container {
+export interface PrintedContainer {
   readonly name: string
   readonly image: string
 }
 
-export function containerNames(containers: readonly Container[]): string {
+export function containerNames(containers: readonly PrintedContainer[]): string {
   return containers.map(({ name }) => name).join(',')
 }
 
-export function containerImages(containers: readonly Container[]): string {
+export function containerImages(containers: readonly PrintedContainer[]): string {
   return containers.map(({ image }) => image).join(',')
 }
 

@@ -3,7 +3,7 @@
  *  its members; here it is the first that is stored. */
 
 import { compareUtf8, goParseInt, JsonNumber, type JsonValue } from '@watchglass/go'
-import type { Filter, Path, Slice, Step } from './json-path.ts'
+import type { JsonPathFilter, ParsedJsonPath, JsonPathSlice, JsonPathStep } from './json-path.ts'
 import type { RowBudget } from './row-budget.ts'
 
 /** A value of an object; or an integer of a template or a byte of a text, which objects lack. */
@@ -26,7 +26,7 @@ type Found = readonly PathValue[] | Failed
  *  budget ends: a union may name an element many times, and so may the next one, so that thirty of
  *  them would make a thousand million values. */
 export function evaluateJsonPath(
-  actions: readonly Path[],
+  actions: readonly ParsedJsonPath[],
   values: readonly JsonValue[],
   budget: RowBudget,
 ): readonly PathValue[] | undefined {
@@ -44,7 +44,7 @@ class Search {
     this.#budget = budget
   }
 
-  along(path: Path, values: readonly PathValue[]): Found {
+  along(path: ParsedJsonPath, values: readonly PathValue[]): Found {
     let current = values
     for (const step of path) {
       this.#budget.spend(1 + current.length)
@@ -55,7 +55,7 @@ class Search {
     return current
   }
 
-  #follow(step: Step, values: readonly PathValue[]): Found {
+  #follow(step: JsonPathStep, values: readonly PathValue[]): Found {
     switch (step.type) {
       case 'word':
         return new Failed(values)
@@ -76,7 +76,7 @@ class Search {
     }
   }
 
-  #sliced(slice: Slice, values: readonly PathValue[]): Found {
+  #sliced(slice: JsonPathSlice, values: readonly PathValue[]): Found {
     const found: PathValue[] = []
     for (const list of values) {
       if (list === null) continue
@@ -90,7 +90,7 @@ class Search {
     return found
   }
 
-  #united(paths: readonly Path[], values: readonly PathValue[]): Found {
+  #united(paths: readonly ParsedJsonPath[], values: readonly PathValue[]): Found {
     const found: PathValue[] = []
     for (const path of paths) {
       const part = this.along(path, values)
@@ -101,7 +101,7 @@ class Search {
     return found
   }
 
-  #filtered({ left, operator, right }: Filter, values: readonly PathValue[]): Found {
+  #filtered({ left, operator, right }: JsonPathFilter, values: readonly PathValue[]): Found {
     const kept: PathValue[] = []
     for (const list of values) {
       if (!Array.isArray(list)) return new Failed(values)
@@ -128,7 +128,7 @@ class Search {
     return kept
   }
 
-  #inside(step: Step, values: readonly PathValue[]): PathValue[] {
+  #inside(step: JsonPathStep, values: readonly PathValue[]): PathValue[] {
     const found: PathValue[] = []
     for (const value of values) {
       if (step.type === 'member') {
@@ -180,7 +180,7 @@ function lengthOf(value: PathValue): number {
 const charactersPerStep = 16
 
 /** An index out of bounds is an error (undefined), an empty slice is not. */
-function sliceOf(slice: Slice, list: PathValue): readonly JsonValue[] | undefined {
+function sliceOf(slice: JsonPathSlice, list: PathValue): readonly JsonValue[] | undefined {
   if (!Array.isArray(list)) return undefined
   const { length } = list
   const from = slice.from < 0 ? slice.from + length : slice.from

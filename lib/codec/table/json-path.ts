@@ -4,13 +4,13 @@
 import { controlEscapes, goParseInt, goText, JsonNumber, trimSpaces } from '@watchglass/go'
 
 /** One step from values to values. */
-export type Step =
+export type JsonPathStep =
   | { readonly type: 'member'; readonly name: string }
   | { readonly type: 'members' }
   | { readonly type: 'descent' }
-  | { readonly type: 'slice'; readonly slice: Slice }
-  | { readonly type: 'filter'; readonly filter: Filter }
-  | { readonly type: 'union'; readonly paths: readonly Path[] }
+  | { readonly type: 'slice'; readonly slice: JsonPathSlice }
+  | { readonly type: 'filter'; readonly filter: JsonPathFilter }
+  | { readonly type: 'union'; readonly paths: readonly ParsedJsonPath[] }
   | { readonly type: 'text'; readonly text: string }
   /** Each value becomes this one. An integer is not of the type that integers of objects have. */
   | { readonly type: 'constant'; readonly value: boolean | bigint | JsonNumber }
@@ -18,10 +18,10 @@ export type Step =
    *  upstream never ends a loop that its first object has begun. */
   | { readonly type: 'word' }
 
-export type Path = readonly Step[]
+export type ParsedJsonPath = readonly JsonPathStep[]
 
 /** As in `[from:to:step]`; a lone index is a slice of one. */
-export interface Slice {
+export interface JsonPathSlice {
   readonly from: number
   readonly to: number | undefined
   readonly step: number | undefined
@@ -29,14 +29,14 @@ export interface Slice {
 }
 
 /** `?(@.a == "b")`, or `?(@.a)` for what exists: it has no operator. */
-export interface Filter {
-  readonly left: Path
+export interface JsonPathFilter {
+  readonly left: ParsedJsonPath
   readonly operator: string | undefined
-  readonly right: Path
+  readonly right: ParsedJsonPath
 }
 
 /** The actions of a template as `{.spec.a}`, or what is wrong with it. */
-export function parseJsonPath(template: string): readonly Path[] | string {
+export function parseJsonPath(template: string): readonly ParsedJsonPath[] | string {
   try {
     return new Template(template).actions()
   } catch (error) {
@@ -57,14 +57,14 @@ class Template {
   #at = 0
   /** The beginning of what is read just now. */
   #start = 0
-  #steps: Step[] = []
+  #steps: JsonPathStep[] = []
 
   constructor(text: string) {
     this.#text = text
   }
 
-  actions(): Path[] {
-    const actions: Path[] = []
+  actions(): ParsedJsonPath[] {
+    const actions: ParsedJsonPath[] = []
     for (;;) {
       const at = this.#text.indexOf('{', this.#at)
       if (at < 0) return actions
@@ -195,14 +195,14 @@ class Template {
 }
 
 /** The steps of the first action: what follows a brace inside is read, and not used. */
-function actionOf(text: string): Path {
+function actionOf(text: string): ParsedJsonPath {
   return new Template(`{${text}}`).actions()[0] ?? []
 }
 
 /** Indexes beyond any list are as good as one another. */
 const indexMax = 2 ** 52
 
-function sliceFrom(text: string): Slice {
+function sliceFrom(text: string): JsonPathSlice {
   const parts = /^(-?\d*)(:-?\d*)?(:-?\d*)?$/.exec(text === '*' ? ':' : text)
   if (parts === null) throw new Wrong(`invalid array index ${text}`)
   const [from, to, step] = parts.slice(1).map((part: string | undefined) => {

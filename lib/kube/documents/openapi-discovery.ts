@@ -5,9 +5,9 @@ import { groupVersionText } from '../resources/resource.ts'
 import {
   camelCase,
   objectTypes,
-  type Operation,
+  type OpenApiOperation,
   type PathOperations,
-  type Shape,
+  type OpenApiShape,
   titled,
 } from './openapi-operations.ts'
 
@@ -18,14 +18,14 @@ interface Asked {
   readonly tag: string
   readonly consumes?: readonly string[]
   readonly produces: readonly string[]
-  readonly answer: Shape
+  readonly answer: OpenApiShape
 }
 
 /** Discovery of groups is never CBOR. */
 const groupTypes = objectTypes.filter(type => type !== 'application/cbor')
 
 function asked({ path, answer, consumes, ...rest }: Asked): PathOperations {
-  const operation: Operation = {
+  const operation: OpenApiOperation = {
     ...rest,
     method: 'get',
     query: [],

@@ -5,43 +5,43 @@
 import type { Subresource } from '@watchglass/codec'
 import { groupVersionText, type Resource } from '../resources/resource.ts'
 
-export type Method = 'get' | 'put' | 'post' | 'delete' | 'options' | 'head' | 'patch'
+export type OpenApiMethod = 'get' | 'put' | 'post' | 'delete' | 'options' | 'head' | 'patch'
 
 /** The kind of object that an operation is about. */
-export interface KindName {
+export interface OpenApiKindName {
   readonly group: string
   readonly version: string
   readonly kind: string
 }
 
 /** A schema by what it is of. */
-export type Shape =
+export type OpenApiShape =
   | { readonly of: 'kind' | 'list'; readonly resource: Resource }
-  | { readonly of: 'named'; readonly kind: KindName }
+  | { readonly of: 'named'; readonly kind: OpenApiKindName }
   | { readonly of: 'type'; readonly type: string }
   | { readonly of: 'text' }
 
-export interface Operation {
-  readonly method: Method
+export interface OpenApiOperation {
+  readonly method: OpenApiMethod
   readonly description: string
   readonly id: string
   readonly tag: string
   readonly action?: string | undefined
-  readonly kind?: KindName | undefined
+  readonly kind?: OpenApiKindName | undefined
   /** Names of query parameters, beside those of the path. */
   readonly query: readonly string[]
-  readonly body?: { readonly shape: Shape; readonly isRequired: boolean } | undefined
+  readonly body?: { readonly shape: OpenApiShape; readonly isRequired: boolean } | undefined
   readonly consumes: readonly string[]
   readonly produces: readonly string[]
   /** By status code. */
-  readonly answers: Readonly<Record<string, Shape>>
+  readonly answers: Readonly<Record<string, OpenApiShape>>
 }
 
 export interface PathOperations {
   readonly path: string
   /** Descriptions of the parameters in the path, by name. */
   readonly places: Readonly<Record<string, string>>
-  readonly operations: readonly Operation[]
+  readonly operations: readonly OpenApiOperation[]
 }
 
 /** Media types of objects. */
@@ -114,7 +114,7 @@ export function pathsOf(resource: Resource): PathOperations[] {
   return paths.filter(({ operations }) => operations.length > 0)
 }
 
-function collectionOperations(resource: Resource): Operation[] {
+function collectionOperations(resource: Resource): OpenApiOperation[] {
   const { verbs } = resource
   return [
     ...(verbs.includes('list') ? [list(resource)] : []),
@@ -123,14 +123,14 @@ function collectionOperations(resource: Resource): Operation[] {
   ]
 }
 
-function objectOperations(resource: Resource): Operation[] {
-  const shape: Shape = { of: 'kind', resource }
+function objectOperations(resource: Resource): OpenApiOperation[] {
+  const shape: OpenApiShape = { of: 'kind', resource }
   return changes(resource, { verbs: resource.verbs, shape, of: '', kind: kindOf(resource) })
 }
 
 function pathOf(
   path: string,
-  operations: readonly Operation[],
+  operations: readonly OpenApiOperation[],
   nameOf: string = '',
 ): PathOperations {
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
@@ -141,7 +141,7 @@ function pathOf(
   return { path, places: Object.fromEntries(places), operations }
 }
 
-function list(resource: Resource, everywhere: string = ''): Operation {
+function list(resource: Resource, everywhere: string = ''): OpenApiOperation {
   const { kind } = resource
   const scope = everywhere === '' ? scopeOf(resource) : ''
   return {
@@ -157,9 +157,9 @@ function list(resource: Resource, everywhere: string = ''): Operation {
   }
 }
 
-function create(resource: Resource): Operation {
+function create(resource: Resource): OpenApiOperation {
   const { kind } = resource
-  const shape: Shape = { of: 'kind', resource }
+  const shape: OpenApiShape = { of: 'kind', resource }
   return {
     ...named(resource, 'create', `${scopeOf(resource)}${kind}`),
     ...posted(shape),
@@ -169,7 +169,7 @@ function create(resource: Resource): Operation {
 }
 
 /** A POST of an object that is answered with one. */
-function posted(shape: Shape): Pick<Operation, Posted> {
+function posted(shape: OpenApiShape): Pick<OpenApiOperation, Posted> {
   return {
     method: 'post',
     action: 'post',
@@ -183,7 +183,7 @@ function posted(shape: Shape): Pick<Operation, Posted> {
 
 type Posted = 'method' | 'action' | 'query' | 'body' | 'consumes' | 'produces' | 'answers'
 
-function deleteCollection(resource: Resource): Operation {
+function deleteCollection(resource: Resource): OpenApiOperation {
   return {
     ...named(resource, 'delete', `Collection${scopeOf(resource)}${resource.kind}`),
     method: 'delete',
@@ -198,7 +198,7 @@ function deleteCollection(resource: Resource): Operation {
   }
 }
 
-const status: Shape = { of: 'type', type: 'meta/v1.Status' }
+const status: OpenApiShape = { of: 'type', type: 'meta/v1.Status' }
 const deleteOptions = {
   shape: { of: 'type', type: 'meta/v1.DeleteOptions' },
   isRequired: false,
@@ -206,19 +206,19 @@ const deleteOptions = {
 
 interface Changed {
   readonly verbs: readonly string[]
-  readonly shape: Shape
+  readonly shape: OpenApiShape
   /** `` or `status of `. */
   readonly of: string
-  readonly kind: KindName
+  readonly kind: OpenApiKindName
 }
 
 /** Read, replace, patch and delete of one object or subresource. */
-function changes(resource: Resource, { verbs, shape, of, kind }: Changed): Operation[] {
+function changes(resource: Resource, { verbs, shape, of, kind }: Changed): OpenApiOperation[] {
   const suffix = of === '' ? '' : titled(of.split(' ')[0] ?? '')
   const name = `${scopeOf(resource)}${resource.kind}${suffix}`
   const one = `${of}the specified ${resource.kind}`
   const common = { kind, consumes: anything, produces: objectTypes }
-  const operations: Record<string, Operation> = {
+  const operations: Record<string, OpenApiOperation> = {
     get: {
       ...named(resource, 'read', name),
       ...common,
@@ -287,12 +287,13 @@ function subresourcePaths(resource: Resource, subresource: Subresource): PathOpe
   const path = `${collectionPath(resource)}/{name}/${name}`
   if (connected.has(name)) return connectPaths(resource, subresource, path)
   const { group, version } = resource
-  const of: KindName = {
+  const of: OpenApiKindName = {
     group: subresource.group ?? group,
     version: subresource.version ?? version,
     kind,
   }
-  const shape: Shape = kind === resource.kind ? { of: 'kind', resource } : { of: 'named', kind: of }
+  const shape: OpenApiShape =
+    kind === resource.kind ? { of: 'kind', resource } : { of: 'named', kind: of }
   const operations = [
     ...(verbs.includes('create') ? [createSubresource(resource, subresource, shape, of)] : []),
     ...(name === 'log'
@@ -305,9 +306,9 @@ function subresourcePaths(resource: Resource, subresource: Subresource): PathOpe
 function createSubresource(
   resource: Resource,
   { name }: Subresource,
-  shape: Shape,
-  kind: KindName,
-): Operation {
+  shape: OpenApiShape,
+  kind: OpenApiKindName,
+): OpenApiOperation {
   return {
     ...named(resource, 'create', `${scopeOf(resource)}${resource.kind}${titled(name)}`),
     ...posted(shape),
@@ -316,7 +317,7 @@ function createSubresource(
   }
 }
 
-function readLog(resource: Resource): Operation {
+function readLog(resource: Resource): OpenApiOperation {
   return {
     ...named(resource, 'read', `${scopeOf(resource)}${resource.kind}Log`),
     method: 'get',
@@ -354,12 +355,12 @@ function connectPaths(
   { name, kind }: Subresource,
   path: string,
 ): PathOperations[] {
-  const methods: readonly Method[] =
+  const methods: readonly OpenApiMethod[] =
     name === 'proxy'
       ? ['get', 'put', 'post', 'delete', 'options', 'head', 'patch']
       : ['get', 'post']
   const query = name === 'proxy' ? [`path ${resource.resource}`] : (connected.get(name) ?? [])
-  const operations = (suffix: string): Operation[] =>
+  const operations = (suffix: string): OpenApiOperation[] =>
     methods.map(method => {
       const id = `${titled(method)}${scopeOf(resource)}${resource.kind}${titled(name)}${suffix}`
       return {
@@ -384,7 +385,7 @@ function watchPaths(resource: Resource): PathOperations[] {
   const { kind, isNamespaced } = resource
   const watched = collectionPath(resource, 'watch/')
   const deprecated = "deprecated: use the 'watch' parameter with a list operation instead"
-  const watch = (id: string, isOne: boolean): Operation => ({
+  const watch = (id: string, isOne: boolean): OpenApiOperation => ({
     ...named(resource, 'watch', id),
     method: 'get',
     description: isOne
@@ -412,7 +413,7 @@ function watchPaths(resource: Resource): PathOperations[] {
 /** The paths of a custom resource, as apiextensions-apiserver describes them: without paths of
  *  their own for watches, and with options of lists for deleting many. */
 function customPaths(resource: Resource): PathOperations[] {
-  const plain = (operation: Operation): Operation => ({
+  const plain = (operation: OpenApiOperation): OpenApiOperation => ({
     ...operation,
     description: operation.description.replace('list or watch', 'list'),
     query: customQueries[operation.action ?? ''] ?? operation.query,
@@ -448,25 +449,28 @@ const customQueries: Readonly<Record<string, readonly string[]>> = {
   get: ['pretty', 'resourceVersion'],
 }
 
-function customAnswers({ action, answers }: Operation): Readonly<Record<string, Shape>> {
+function customAnswers({
+  action,
+  answers,
+}: OpenApiOperation): Readonly<Record<string, OpenApiShape>> {
   if (action !== 'patch') return answers
   return answers['200'] === undefined ? answers : { 200: answers['200'] }
 }
 
 /** The shapes name the resource itself, which is a custom one. */
-function withResource(operation: Operation, resource: Resource): Operation {
-  const own = (shape: Shape): Shape =>
+function withResource(operation: OpenApiOperation, resource: Resource): OpenApiOperation {
+  const own = (shape: OpenApiShape): OpenApiShape =>
     shape.of === 'kind' || shape.of === 'list' ? { ...shape, resource } : shape
   const answers = Object.entries(operation.answers).map(([code, shape]) => [code, own(shape)])
   const { body } = operation
   return {
     ...operation,
     body: body === undefined ? undefined : { ...body, shape: own(body.shape) },
-    answers: Object.fromEntries(answers) as Readonly<Record<string, Shape>>,
+    answers: Object.fromEntries(answers) as Readonly<Record<string, OpenApiShape>>,
   }
 }
 
-function kindOf({ group, version, kind }: Resource): KindName {
+function kindOf({ group, version, kind }: Resource): OpenApiKindName {
   return { group, version, kind }
 }
 

@@ -7,7 +7,7 @@
 import { goJsonString } from '@watchglass/go'
 import type { OpenApiSchema } from './openapi-schema.ts'
 import type { SchemaSet } from './openapi-schemas.ts'
-import type { Operation, PathOperations, Shape } from './openapi-operations.ts'
+import type { OpenApiOperation, PathOperations, OpenApiShape } from './openapi-operations.ts'
 import { parameterTexts } from './openapi-texts.ts'
 
 export interface WrittenPaths {
@@ -54,7 +54,7 @@ export class PathWriter {
   /** The parameters that all operations of a path have. */
   #common(
     places: Readonly<Record<string, string>>,
-    operations: readonly Operation[],
+    operations: readonly OpenApiOperation[],
   ): Map<string, Parameter> {
     const all = operations.map(operation => this.#parametersOf(operation, places))
     const [first = new Map<string, Parameter>(), ...others] = all
@@ -66,7 +66,7 @@ export class PathWriter {
   }
 
   #parametersOf(
-    { query, body }: Operation,
+    { query, body }: OpenApiOperation,
     places: Readonly<Record<string, string>>,
   ): Map<string, Parameter> {
     const parameters = new Map<string, Parameter>()
@@ -93,7 +93,7 @@ export class PathWriter {
   }
 
   #operation(
-    operation: Operation,
+    operation: OpenApiOperation,
     common: ReadonlyMap<string, Parameter>,
     places: Readonly<Record<string, string>>,
   ): OpenApiSchema {
@@ -158,7 +158,7 @@ export class PathWriter {
     return this.#hasCbor ? types : types.filter(type => !type.includes('cbor'))
   }
 
-  #requestBody({ body, consumes }: Operation): OpenApiSchema {
+  #requestBody({ body, consumes }: OpenApiOperation): OpenApiSchema {
     if (body === undefined) return {}
     const schema = this.#schema(body.shape)
     const content = Object.fromEntries(
@@ -169,7 +169,7 @@ export class PathWriter {
     return { requestBody: { content, ...(body.isRequired ? { required: true } : {}) } }
   }
 
-  #responses({ answers, produces }: Operation): OpenApiSchema {
+  #responses({ answers, produces }: OpenApiOperation): OpenApiSchema {
     const responses: Record<string, OpenApiSchema> = {}
     const types = this.#served(produces).toSorted()
     for (const [code, shape] of Object.entries(answers)) {
@@ -187,7 +187,7 @@ export class PathWriter {
     return responses
   }
 
-  #schema(shape: Shape): OpenApiSchema {
+  #schema(shape: OpenApiShape): OpenApiSchema {
     const set = this.#set
     switch (shape.of) {
       case 'text':

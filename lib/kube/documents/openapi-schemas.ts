@@ -5,7 +5,7 @@
  *  The two versions differ: version 3 has defaults, and wraps a reference beside which something
  *  stands in `allOf`; version 2 has neither. */
 
-import { type Field, type MessageType, perSchema, type Schema } from '@watchglass/codec'
+import { type MessageField, type MessageType, perSchema, type Schema } from '@watchglass/codec'
 import type { Resource } from '../resources/resource.ts'
 import { groupVersionText } from '../resources/resource.ts'
 import { customListSchema, customSchema } from './custom-schemas.ts'
@@ -141,7 +141,7 @@ export class SchemaSet implements TypeReferences {
 
   #property(
     { f: texts = {}, x: defaults = {}, e: enums = {} }: TypeTexts,
-    field: Field,
+    field: MessageField,
   ): OpenApiSchema {
     const name = field.jsonName
     const description = this.#text(Object.hasOwn(texts, name) ? texts[name] : undefined)
@@ -170,7 +170,10 @@ export class SchemaSet implements TypeReferences {
     }
   }
 
-  #fieldSchema({ type, container }: Field, values: readonly unknown[] | undefined): OpenApiSchema {
+  #fieldSchema(
+    { type, container }: MessageField,
+    values: readonly unknown[] | undefined,
+  ): OpenApiSchema {
     const bare = scalarSchemas[type] ?? this.typeReference(type)
     const schema = values === undefined ? bare : { ...bare, enum: values }
     if (container === 'list') return { type: 'array', items: schema }
@@ -200,7 +203,7 @@ export interface GroupVersion {
 const everywhere = new Set(['DeleteOptions', 'WatchEvent'])
 
 /** The zero of fields that are there even when nothing was written. */
-function zeroOf({ type, container, isPointer, isOmittedWhenEmpty }: Field): unknown {
+function zeroOf({ type, container, isPointer, isOmittedWhenEmpty }: MessageField): unknown {
   if (container !== 'single' || isPointer) return undefined
   if (type.includes('/')) return {}
   if (isOmittedWhenEmpty || !Object.hasOwn(zeros, type)) return undefined

@@ -15,13 +15,13 @@ export interface Reported {
   readonly version: string
   readonly resource: string
   readonly subresource: string
-  readonly scope: Scope
+  readonly scope: ReportedScope
   readonly component: string
   readonly kind: string
 }
 
 /** One object, those of a namespace, all, or no objects at all. */
-export type Scope = 'resource' | 'namespace' | 'cluster' | ''
+export type ReportedScope = 'resource' | 'namespace' | 'cluster' | ''
 
 /** A request as it was sent. */
 export interface SentRequest {
@@ -62,13 +62,16 @@ export interface RangeOfList {
 }
 
 /** The scope of a list or a watch by what its field selector requires, too. */
-export function listScopeOf({ fields, prefix, keyspace }: RangeOfList): Scope {
+export function listScopeOf({ fields, prefix, keyspace }: RangeOfList): ReportedScope {
   const isSelected = (field: string): boolean => (fields.exactValue(field) ?? '') !== ''
   if (isSelected('metadata.name')) return 'resource'
   return prefix !== keyspace || isSelected('metadata.namespace') ? 'namespace' : 'cluster'
 }
 
-function scopeOf({ resource, namespace, name, verb }: ResourceRoute, sent: SentRequest): Scope {
+function scopeOf(
+  { resource, namespace, name, verb }: ResourceRoute,
+  sent: SentRequest,
+): ReportedScope {
   if (name !== '' || verb === 'create') return 'resource'
   // Custom resources are reported by what is authorized: a selected name is a name.
   const { target, method } = sent
@@ -81,7 +84,7 @@ function scopeOf({ resource, namespace, name, verb }: ResourceRoute, sent: SentR
 }
 
 interface VerbFacts {
-  readonly scope: Scope
+  readonly scope: ReportedScope
   readonly subresource: string
   /** A deprecated /watch/ path. */
   readonly isWatchPath: boolean

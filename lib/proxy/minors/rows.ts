@@ -2,7 +2,7 @@
  *  minors answer reads of it alike where all of their rows are equal. Rows are what
  *  lib/codec/schema has, with a name for people: nothing here knows a minor. */
 
-import { type Field, perSchema, type ReadDefault, type Schema } from '@watchglass/codec'
+import { type MessageField, perSchema, type ReadDefault, type Schema } from '@watchglass/codec'
 import { builtInResources, groupVersionText, type Resource } from '@watchglass/kube'
 
 /** Rows of what:
@@ -132,7 +132,7 @@ function readType(schema: Schema, name: string): RowsOfType | undefined {
 }
 
 /** The field as far as it shows in bytes. What patches know of it does not matter here. */
-function textOf(field: Field): string {
+function textOf(field: MessageField): string {
   return JSON.stringify({ ...field, merging: undefined })
 }
 

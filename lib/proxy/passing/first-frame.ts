@@ -1,7 +1,7 @@
 /** The first frame of a watch's response: where it ends, and which event it is. */
 
 import { JsonMembers } from '@watchglass/codec'
-import type { WatchEvent } from '@watchglass/kube'
+import type { ServedEvent } from '@watchglass/kube'
 import { wireBytes, WireReader } from '@watchglass/base'
 
 export type CutEncoding = 'json' | 'protobuf'
@@ -46,7 +46,7 @@ export class FrameCutter {
 export function isEventAt(
   frame: Uint8Array,
   encoding: CutEncoding,
-  { type, revision }: Pick<WatchEvent, 'type' | 'revision'>,
+  { type, revision }: Pick<ServedEvent, 'type' | 'revision'>,
 ): boolean {
   const found = encoding === 'json' ? jsonEvent(frame) : protobufEvent(frame)
   return found.type === type && found.resourceVersion === String(revision)

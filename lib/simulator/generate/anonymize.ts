@@ -5,7 +5,7 @@
 import { type Key, keyFromText, NotExact, textFromKey } from '@watchglass/base'
 import { JsonNumber, type JsonObject, type JsonValue, parseTree, textInOrder } from '@watchglass/go'
 import {
-  type Field,
+  type MessageField,
   hasEnvelope,
   jsonFromProtobuf,
   type MessageType,
@@ -147,18 +147,21 @@ interface Place {
   readonly care: Care
   readonly isBuiltIn: boolean
   /** The field that it is the value of, or one of the values; none where the schema has none. */
-  readonly field: Pick<Field, 'container' | 'type'> | undefined
+  readonly field: Pick<MessageField, 'container' | 'type'> | undefined
 }
 
 /** True for a map of names that users give, and for an object of any form that may be one. */
-function hasFreeNames(name: string, { container }: Pick<Field, 'container' | 'type'>): boolean {
+function hasFreeNames(
+  name: string,
+  { container }: Pick<MessageField, 'container' | 'type'>,
+): boolean {
   return container === 'map' ? !fieldMaps.has(name) : freeMaps.has(name)
 }
 
 /** Any form of a quantity: in a field of quantities nothing else is kept. */
 const quantity = /^[+-]?[\d.]+(?:[eE][+-]?\d+|[numkMGTPE]|[KMGTPE]i)?$/
 
-function memberField({ schema, fields }: MessageType, name: string): Field | undefined {
+function memberField({ schema, fields }: MessageType, name: string): MessageField | undefined {
   for (const field of fields) {
     if (!field.isInline && field.jsonName === name) return field
     const inlined = field.isInline ? schema.findMessageType(field.type) : undefined

@@ -3,7 +3,7 @@
  *  that may not. */
 
 import { goJsonString, JsonNumber, type JsonObject, type JsonValue } from '@watchglass/go'
-import type { Field, MessageType } from '@watchglass/codec'
+import type { MessageField, MessageType } from '@watchglass/codec'
 import { RawObject } from './typed-decoder.ts'
 import { emptiesOf, noteEmpty } from './written-empties.ts'
 
@@ -36,12 +36,16 @@ function addFields(complete: JsonObject, object: JsonObject, type: MessageType):
 }
 
 /** Texts are there or not only where Go has them as bytes. */
-function isEmptied(written: JsonValue, { type }: Field): boolean {
+function isEmptied(written: JsonValue, { type }: MessageField): boolean {
   return Array.isArray(written) || written instanceof Map || (type === 'bytes' && written === '')
 }
 
 /** Undefined: it is left out. */
-function completeField(value: JsonValue, field: Field, type: MessageType): JsonValue | undefined {
+function completeField(
+  value: JsonValue,
+  field: MessageField,
+  type: MessageType,
+): JsonValue | undefined {
   const message = field.type.includes('.') ? type.schema.messageType(field.type) : undefined
   if (field.container !== 'single') return completeContainer(value, field, message)
   if (message !== undefined) return completeMessage(value, field, message)
@@ -62,7 +66,7 @@ function completeField(value: JsonValue, field: Field, type: MessageType): JsonV
 
 function completeMessage(
   value: JsonValue,
-  field: Field,
+  field: MessageField,
   message: MessageType,
 ): JsonValue | undefined {
   if (message.form !== 'object') {
@@ -75,7 +79,7 @@ function completeMessage(
 
 function completeContainer(
   value: JsonValue,
-  field: Field,
+  field: MessageField,
   message: MessageType | undefined,
 ): JsonValue | undefined {
   const isEmpty =
@@ -102,7 +106,7 @@ const zeros: Readonly<Record<string, JsonValue>> = {
   intorstring: new JsonNumber('0'),
 }
 
-function nothing(field: Field): JsonValue | undefined {
+function nothing(field: MessageField): JsonValue | undefined {
   return field.isOmittedWhenEmpty || field.isOmittedWhenZero ? undefined : null
 }
 

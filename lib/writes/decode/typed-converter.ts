@@ -5,7 +5,7 @@
  *  here: only `UID` is told by its name. */
 
 import { JsonNumber, type JsonObject, type JsonValue } from '@watchglass/go'
-import type { Field, MessageType } from '@watchglass/codec'
+import type { MessageField, MessageType } from '@watchglass/codec'
 import { isInteger } from '../ownership/sets/values.ts'
 import { typedText } from './complete-tree.ts'
 import { treeDocument } from './documents.ts'
@@ -49,7 +49,7 @@ function withMembers(object: JsonObject, changed: ReadonlyMap<string, JsonValue>
   return new Map([...object].map(([name, value]) => [name, changed.get(name) ?? value]))
 }
 
-function restoreField(value: JsonValue, field: Field, type: MessageType): JsonValue {
+function restoreField(value: JsonValue, field: MessageField, type: MessageType): JsonValue {
   switch (field.container) {
     case 'single':
       return restoreOne(value, field, type)
@@ -70,7 +70,7 @@ function restoreField(value: JsonValue, field: Field, type: MessageType): JsonVa
   }
 }
 
-function restoreOne(value: JsonValue, field: Field, { schema }: MessageType): JsonValue {
+function restoreOne(value: JsonValue, field: MessageField, { schema }: MessageType): JsonValue {
   if (value === null) return value
   const { type: name } = field
   if (name.includes('.')) {

@@ -16,7 +16,7 @@ import {
   timeProblem,
   zeroSeconds,
 } from '@watchglass/go'
-import { type Field, membersOf, type MessageType } from '@watchglass/codec'
+import { type MessageField, membersOf, type MessageType } from '@watchglass/codec'
 
 /** The document cannot be read as the type; the message is Go's. */
 export class DecodeError extends Error {}
@@ -121,7 +121,7 @@ class TypedDecoder {
   }
 
   #field(
-    field: Field,
+    field: MessageField,
     type: MessageType,
     { value, known, place }: { value: JsonValue; known: JsonValue | undefined; place: Place },
   ): JsonValue | undefined {
@@ -137,7 +137,7 @@ class TypedDecoder {
   }
 
   #list(
-    field: Field,
+    field: MessageField,
     type: MessageType,
     { value, place }: { value: JsonValue; place: Place },
   ): JsonValue[] | undefined {
@@ -151,7 +151,7 @@ class TypedDecoder {
   }
 
   #map(
-    field: Field,
+    field: MessageField,
     type: MessageType,
     { value, known, place }: { value: JsonValue; known: JsonValue | undefined; place: Place },
   ): JsonObject | undefined {
@@ -284,7 +284,7 @@ export function readSpecial(name: string, value: JsonValue, prefix: string): voi
 const rawTypes = new Set(['fieldsv1', 'rawextension', 'json', 'any'])
 
 /** A later null removes what an earlier member of the same name has set, but not a plain value. */
-function isCleared(field: Field | undefined): boolean {
+function isCleared(field: MessageField | undefined): boolean {
   return field !== undefined && (field.isPointer || field.container !== 'single')
 }
 

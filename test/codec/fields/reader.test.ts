@@ -3,7 +3,7 @@ import t from 'tap'
 import fc from 'fast-check'
 import { compileFields } from '../../../lib/codec/fields/reader.ts'
 import type { FindType } from '../../../lib/codec/fields/paths.ts'
-import type { Container, Field } from '../../../lib/codec/schema/schema.ts'
+import type { Container, MessageField } from '../../../lib/codec/schema/schema.ts'
 import { CacheError } from '../../../lib/base/errors.ts'
 
 /** name, number, type; an empty name is inline. */
@@ -310,7 +310,7 @@ t.test('a path that cannot be read is refused when it is compiled', async t => {
       ? {
           fields: [...many, ['last', 4096, 'string'] as const].map(
             ([jsonName, number, fieldType]) => ({
-              ...(findType('Source') as { fields: readonly [Field] }).fields[0],
+              ...(findType('Source') as { fields: readonly [MessageField] }).fields[0],
               jsonName,
               number,
               type: fieldType,

@@ -2,7 +2,7 @@
  *  that means the same. */
 
 import { type Random, randomInt, randomItem } from '../../../lib/base/random.ts'
-import { type Field, type MessageType, schemaOf } from '../../../lib/codec/schema/schema.ts'
+import { type MessageField, type MessageType, schemaOf } from '../../../lib/codec/schema/schema.ts'
 import { WireReader } from '../../../lib/base/bytes/reader.ts'
 
 /** One field of a message in the making: its bytes, tag included. Fields with the same number keep
@@ -80,7 +80,12 @@ export function varint(value: number | bigint): Buffer {
   return Buffer.from([...bytes, Number(rest)])
 }
 
-function piecesOf(type: MessageType, field: Field, form: RandomForm, depth: number): Piece[] {
+function piecesOf(
+  type: MessageType,
+  field: MessageField,
+  form: RandomForm,
+  depth: number,
+): Piece[] {
   const { random } = form
   const { number } = field
   const isThere = random.next() < form.fullness / (1 + depth / 4) && form.room-- > 0
@@ -121,7 +126,12 @@ function piecesOf(type: MessageType, field: Field, form: RandomForm, depth: numb
 
 /** Messages whose JSON is one of their fields: only one of them is set, as more would not
  *  survive. */
-function formPieces(type: MessageType, field: Field, form: RandomForm, depth: number): Piece[] {
+function formPieces(
+  type: MessageType,
+  field: MessageField,
+  form: RandomForm,
+  depth: number,
+): Piece[] {
   const piece = (): Piece => ({ number: field.number, bytes: fieldBytes(field, form, depth) })
   if (type.form === 'wrap') return [piece(), piece()]
   if (type.form === 'orbool') {
@@ -130,7 +140,7 @@ function formPieces(type: MessageType, field: Field, form: RandomForm, depth: nu
   return field.number === 2 ? [piece()] : []
 }
 
-function fieldBytes(field: Field, form: RandomForm, depth: number): Buffer {
+function fieldBytes(field: MessageField, form: RandomForm, depth: number): Buffer {
   const { number, type } = field
   if (type === 'float64') {
     return Buffer.concat([varint(number * 8 + 1), scalarBytes(type, form.random)])

@@ -3,7 +3,7 @@
 
 import { readEnvelope } from '../../../lib/codec/transcode/envelope.ts'
 import { NotExact } from '../../../lib/base/not-exact.ts'
-import { type Field, type MessageType, schemaOf } from '../../../lib/codec/schema/schema.ts'
+import { type MessageField, type MessageType, schemaOf } from '../../../lib/codec/schema/schema.ts'
 import type { MakeReader } from '../../../lib/kube/selectors/filter.ts'
 import type { StoredValue } from '../../../lib/codec/stored-value.ts'
 
@@ -113,7 +113,7 @@ function decodeMessage(type: MessageType, bytes: Uint8Array, start: number, end:
   return object
 }
 
-function addValue(object: Record<string, unknown>, field: Field, bytes: Uint8Array): void {
+function addValue(object: Record<string, unknown>, field: MessageField, bytes: Uint8Array): void {
   if (field.container === 'map') {
     const [key, value] = mapEntry(bytes)
     object[field.jsonName] = { ...(object[field.jsonName] as object | undefined), [key]: value }

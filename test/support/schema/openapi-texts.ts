@@ -10,7 +10,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isObject, listOf, objectOf, type UntypedObject } from '../../../lib/base/untyped.ts'
-import { schemaOf, type Field, type MessageType } from '../../../lib/codec/schema/schema.ts'
+import { schemaOf, type MessageField, type MessageType } from '../../../lib/codec/schema/schema.ts'
 import { schemaName, specialTypes } from '../../../lib/kube/documents/openapi-schemas.ts'
 import type { Rows, TextsFile, TypeTexts } from '../../../lib/kube/documents/openapi-texts.ts'
 
@@ -130,12 +130,12 @@ function typeTexts(name: string): TypeTexts | undefined {
 }
 
 /** Whether a default is another than the zero of the field's type. */
-function isOfItsOwn(value: unknown, { isOmittedWhenEmpty, isPointer }: Field): boolean {
+function isOfItsOwn(value: unknown, { isOmittedWhenEmpty, isPointer }: MessageField): boolean {
   const isZero = value === '' || value === 0 || value === false || JSON.stringify(value) === '{}'
   return !isZero || (isOmittedWhenEmpty && JSON.stringify(value) !== '{}') || isPointer
 }
 
-function* fieldsOf(type: MessageType | undefined): Iterable<Field> {
+function* fieldsOf(type: MessageType | undefined): Iterable<MessageField> {
   for (const field of type?.fields ?? []) {
     const inner = field.isInline ? type?.schema.findMessageType(field.type) : undefined
     if (inner === undefined) yield field

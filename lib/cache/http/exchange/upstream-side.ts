@@ -12,7 +12,7 @@ import type {
   ReadPlan,
   Resource,
   ResourceRoute,
-  WatchEvent,
+  ServedEvent,
   WatchPlan,
 } from '@watchglass/kube'
 import type { Event, Snapshot } from '@watchglass/store'
@@ -34,7 +34,7 @@ export interface HeldEvent {
   readonly keyspace: Key
   readonly event: Event
   /** The event as these watchers get it. */
-  readonly told: WatchEvent
+  readonly told: ServedEvent
   readonly resource: Resource
   readonly encoder: ObjectEncoder
   readonly form: OutputForm

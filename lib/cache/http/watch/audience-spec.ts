@@ -14,7 +14,7 @@ import {
   uidHash,
   watchedTerms,
   watchEvent,
-  type WatchEvent,
+  type ServedEvent,
   type WatchPlan,
 } from '@watchglass/kube'
 import type {
@@ -96,7 +96,7 @@ function frameMaker(
     framing = framingOf(resource, encoder, { ...form, gate })
     names = namesOf(framing)
   }
-  const held = (event: Event, told: WatchEvent, why: NotExact): Framed => {
+  const held = (event: Event, told: ServedEvent, why: NotExact): Framed => {
     if (upstream === undefined) return inexact(why, event.key, told.revision)
     const isProvable = why instanceof Unproven || why instanceof Superseded
     if (!isProvable) upstream.noteInexact(keyspace, event.key, told.revision)
@@ -140,12 +140,12 @@ function frameMaker(
 }
 
 /** The type of an event where nothing is selected, whose bytes are the same for all watches. */
-function unselectedType({ before, after }: Event): WatchEvent['type'] {
+function unselectedType({ before, after }: Event): ServedEvent['type'] {
   if (before === undefined) return 'ADDED'
   return after === undefined ? 'DELETED' : 'MODIFIED'
 }
 
-type FrameNames = Readonly<Record<WatchEvent['type'], string>>
+type FrameNames = Readonly<Record<ServedEvent['type'], string>>
 
 function namesOf({ name }: WatchFraming): FrameNames {
   return { ADDED: `ADDED ${name}`, MODIFIED: `MODIFIED ${name}`, DELETED: `DELETED ${name}` }

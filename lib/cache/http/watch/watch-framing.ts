@@ -16,7 +16,7 @@ import {
   statusFromError,
   statusObjectJson,
   uncachedWatchExpired,
-  type WatchEvent,
+  type ServedEvent,
   watchExpired,
 } from '@watchglass/kube'
 
@@ -58,7 +58,7 @@ export class WatchFraming {
     return this.form.rendering !== 'Table'
   }
 
-  event(event: WatchEvent, nowMs: number): Uint8Array | NotExact {
+  event(event: ServedEvent, nowMs: number): Uint8Array | NotExact {
     const form = this.canKeep ? this.form : { ...this.form, now: nowMs }
     return eventFrame(this.encoder, event, { form, hasColumns: false })
   }

@@ -1,6 +1,6 @@
 /** Counters of watches, as the metrics of kube-apiserver have them. */
 
-import type { Resource, Scope } from '@watchglass/kube'
+import type { Resource, ReportedScope } from '@watchglass/kube'
 
 /** The events of one resource. */
 export interface EventReports {
@@ -15,5 +15,5 @@ export interface WatchReports {
   /** The counters of a resource, for as long as a watch lasts. */
   of(resource: Resource): EventReports
   /** A watch has been sent its initial events, and the bookmark after them. */
-  listed(resource: Resource, scope: Scope, tookMs: number): void
+  listed(resource: Resource, scope: ReportedScope, tookMs: number): void
 }

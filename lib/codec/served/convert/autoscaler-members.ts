@@ -3,12 +3,12 @@
 
 import { type JsonObject, type JsonValue, memberOf } from '@watchglass/go'
 
-export type Members = Readonly<Record<string, JsonValue | undefined>>
+export type AutoscalerMembers = Readonly<Record<string, JsonValue | undefined>>
 
 /** A metric's type, and the one part of it that is there, converted. */
 export function convertParts(
   metric: JsonValue,
-  parts: Readonly<Record<string, (part: JsonValue) => Members>>,
+  parts: Readonly<Record<string, (part: JsonValue) => AutoscalerMembers>>,
 ): JsonObject {
   const converted: Record<string, JsonValue | undefined> = { type: memberOf(metric, 'type') ?? '' }
   for (const [name, convert] of Object.entries(parts)) {
@@ -19,7 +19,7 @@ export function convertParts(
 }
 
 /** The members that are there. */
-export function objectOf(members: Members): JsonObject {
+export function objectOf(members: AutoscalerMembers): JsonObject {
   const present = Object.entries(members).filter(([, value]) => !isAbsent(value))
   return new Map(present) as JsonObject
 }

@@ -13,7 +13,7 @@ import {
 } from '@watchglass/go'
 import { NotExact } from '@watchglass/base'
 import type { Schema } from '../../schema/schema.ts'
-import { asObject, convertParts, type Members, objectOf } from './autoscaler-members.ts'
+import { asObject, convertParts, type AutoscalerMembers, objectOf } from './autoscaler-members.ts'
 
 export const prefix = 'autoscaling.alpha.kubernetes.io/'
 
@@ -104,7 +104,7 @@ function downgradeMetric(metric: JsonValue, kind: 'target' | 'current'): JsonObj
   const zeroText = kind === 'current' ? '0' : undefined
   const member = (part: JsonValue, name: string): JsonValue | undefined =>
     memberAt(part, [kind, name])
-  const resource = (part: JsonValue): Members => ({
+  const resource = (part: JsonValue): AutoscalerMembers => ({
     name: memberOf(part, 'name'),
     [`${kind}AverageUtilization`]: member(part, 'averageUtilization'),
     [`${kind}AverageValue`]: member(part, 'averageValue') ?? zeroText,

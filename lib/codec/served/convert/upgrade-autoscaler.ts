@@ -12,7 +12,13 @@ import {
 } from '@watchglass/go'
 import { giveUp, NotExact } from '@watchglass/base'
 import type { Schema } from '../../schema/schema.ts'
-import { asObject, convertParts, isAbsent, type Members, objectOf } from './autoscaler-members.ts'
+import {
+  asObject,
+  convertParts,
+  isAbsent,
+  type AutoscalerMembers,
+  objectOf,
+} from './autoscaler-members.ts'
 import { ownAnnotations, prefix } from './autoscalers.ts'
 
 /** The CPU utilization, in percent, that an autoscaler without metrics aims at. */
@@ -150,7 +156,7 @@ export function upgradeMetric(metric: JsonValue, schema: Schema): JsonObject {
   })
 }
 
-function resourceTarget(part: JsonValue): Members {
+function resourceTarget(part: JsonValue): AutoscalerMembers {
   const averageUtilization = memberOf(part, 'targetAverageUtilization')
   return {
     name: memberOf(part, 'name'),
@@ -174,7 +180,7 @@ export function upgradeCurrentMetric(metric: JsonValue): JsonObject {
         ]),
       ),
     )
-  const resource = (part: JsonValue): Members => ({
+  const resource = (part: JsonValue): AutoscalerMembers => ({
     name: memberOf(part, 'name'),
     current: current(part, {
       averageUtilization: 'currentAverageUtilization',

@@ -17,15 +17,21 @@ import {
   WireReader,
   wireVarint,
 } from '@watchglass/base'
-import { type Field, type MessageType, minors, perSchema, schemaOf } from '../../schema/schema.ts'
+import {
+  type MessageField,
+  type MessageType,
+  minors,
+  perSchema,
+  schemaOf,
+} from '../../schema/schema.ts'
 import { encodeValue } from '../../transcode/encode/encoders.ts'
 import { maxDepth } from '../../transcode/decode/state.ts'
 
 /** The plan of a field, by its number. */
 interface FieldPlan {
   readonly number: number
-  readonly field: Field
-  readonly container: Field['container']
+  readonly field: MessageField
+  readonly container: MessageField['container']
   readonly isRequired: boolean
   /** The type of the message that it holds, if that is looked into. */
   readonly child: MessageType | undefined

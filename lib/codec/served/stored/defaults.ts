@@ -12,9 +12,9 @@ import {
   roundedToThousandths,
 } from '@watchglass/go'
 import { giveUp } from '@watchglass/base'
-import { type Field, type MessageType, perSchema } from '../../schema/schema.ts'
+import { type MessageField, type MessageType, perSchema } from '../../schema/schema.ts'
 import {
-  type Condition,
+  type DefaultCondition,
   type DefaultRule,
   defaultTextOf,
   isAppliedBy,
@@ -67,7 +67,7 @@ function roundInside(quantities: JsonValue | undefined): void {
 /** Messages that are no pointers are there even when they are not. */
 function applyInside(
   object: JsonObject,
-  field: Field,
+  field: MessageField,
   message: MessageType,
   outer: MessagePlace,
 ): void {
@@ -109,7 +109,7 @@ function refuseEmpty(object: JsonObject, name: string): void {
 }
 
 function isTrue(
-  { path, isOfObject, state }: Condition,
+  { path, isOfObject, state }: DefaultCondition,
   message: JsonObject,
   type: MessageType,
   { object }: MessagePlace,

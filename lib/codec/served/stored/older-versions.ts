@@ -9,7 +9,7 @@
  *  rbac.authorization.k8s.io/v1alpha1 have other field numbers. IngressClasses of v1beta1 and alpha
  *  versions of bindings and attachments have other defaults. */
 
-import { type Field, type MessageType, type Schema, perSchema } from '../../schema/schema.ts'
+import { type MessageField, type MessageType, type Schema, perSchema } from '../../schema/schema.ts'
 
 /** By `group Kind`. */
 const olderVersions: Readonly<Record<string, readonly string[]>> = {
@@ -74,7 +74,7 @@ export function hasSameShape(a: MessageType, b: MessageType): boolean {
 }
 
 /** The shape of a field, as it shows in bytes. How lists are merged does not. */
-function shapeOf(field: Field): string {
+function shapeOf(field: MessageField): string {
   const { jsonName, number, container, isPointer, isInline } = field
   const { isOmittedWhenEmpty, isOmittedWhenZero } = field
   const flags = [isPointer, isInline, isOmittedWhenEmpty, isOmittedWhenZero]

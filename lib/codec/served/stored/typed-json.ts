@@ -15,7 +15,7 @@ import {
   type ParsedDocument,
 } from '@watchglass/go'
 import { giveUp } from '@watchglass/base'
-import { type Field, type MessageType, perSchema } from '../../schema/schema.ts'
+import { type MessageField, type MessageType, perSchema } from '../../schema/schema.ts'
 
 /** The JSON text that stands for itself: raw JSON inside an object. */
 const rawTypes = new Set(['fieldsv1', 'rawextension', 'json'])
@@ -61,10 +61,10 @@ export function pruneToType(object: JsonObject, type: MessageType, raw: RawTexts
   }
 }
 
-const membersCache = perSchema(() => new Map<string, ReadonlyMap<string, Field>>())
+const membersCache = perSchema(() => new Map<string, ReadonlyMap<string, MessageField>>())
 
 /** The fields of a message by the names of its members, with those of inline messages. */
-export function membersOf(type: MessageType): ReadonlyMap<string, Field> {
+export function membersOf(type: MessageType): ReadonlyMap<string, MessageField> {
   const known = membersCache(type.schema)
   let members = known.get(type.name)
   if (members === undefined) {
@@ -80,7 +80,12 @@ export function membersOf(type: MessageType): ReadonlyMap<string, Field> {
   return members
 }
 
-function checkMember(field: Field, type: MessageType, value: JsonValue, raw: RawTexts): void {
+function checkMember(
+  field: MessageField,
+  type: MessageType,
+  value: JsonValue,
+  raw: RawTexts,
+): void {
   if (value === null) return
   const what = `${type.name}.${field.jsonName}`
   if (isEmpty(value) && !field.isOmittedWhenEmpty) {
@@ -92,7 +97,7 @@ function checkMember(field: Field, type: MessageType, value: JsonValue, raw: Raw
 }
 
 /** The values in a list or a map, or the one. */
-function itemsIn(field: Field, value: JsonValue, what: string): readonly JsonValue[] {
+function itemsIn(field: MessageField, value: JsonValue, what: string): readonly JsonValue[] {
   if (field.container === 'single') return [value]
   const isList = field.container === 'list'
   if (isList ? !Array.isArray(value) : !(value instanceof Map)) {
@@ -104,7 +109,7 @@ function itemsIn(field: Field, value: JsonValue, what: string): readonly JsonVal
   return items
 }
 
-function checkValue(field: Field, type: MessageType, value: JsonValue, raw: RawTexts): void {
+function checkValue(field: MessageField, type: MessageType, value: JsonValue, raw: RawTexts): void {
   if (value === null) return
   if (rawTypes.has(field.type)) {
     raw.keep(value)

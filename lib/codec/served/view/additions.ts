@@ -2,7 +2,7 @@
  *  takes: the object's resourceVersion, defaults on read, checks for the defaults that a view does
  *  not apply, and the API server's own fixups. */
 
-import { type Field, type Schema, perSchema } from '../../schema/schema.ts'
+import { type MessageField, type Schema, perSchema } from '../../schema/schema.ts'
 import type { Additions, Scope } from '../../transcode/decode/decoders.ts'
 import { putSource } from '../../transcode/decode/source.ts'
 import { writeQuantity } from '../../transcode/decode/specials.ts'
@@ -74,7 +74,7 @@ const resourceVersionSource = `if (O.resourceVersion !== '') {
 
 /** Labels of the object, or else those that were found in its template, whose metadata is a message
  *  of the same type. */
-function labelsSource(field: Field, mapWriter: string): string {
+function labelsSource(field: MessageField, mapWriter: string): string {
   const a = `a${field.number}`
   const room = 'if (p + N > O.bytes.length) O.reserve(p + N, p); b = O.bytes; v = O.view;'
   const write = (start: string, end: string): string =>

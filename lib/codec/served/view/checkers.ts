@@ -5,7 +5,7 @@
  *  Most of a message is never looked at: only types are entered in which a default or a quantity
  *  can be. */
 
-import { type Field, type MessageType, perSchema } from '../../schema/schema.ts'
+import { type MessageField, type MessageType, perSchema } from '../../schema/schema.ts'
 import type { Additions, Scope } from '../../transcode/decode/decoders.ts'
 import { scalarMember, specialMember } from '../../transcode/decode/member-source.ts'
 import { isRecursive, runtime } from '../../transcode/decode/runtime.ts'
@@ -73,12 +73,12 @@ class Checkers {
     return entry.run
   }
 
-  #presetsOf(type: MessageType, field: Field, scope: Scope): readonly string[] {
+  #presetsOf(type: MessageType, field: MessageField, scope: Scope): readonly string[] {
     if (this.#except.has(`${type.name}.${field.jsonName}`)) return []
     return this.#additions.presetsOf(type, field, scope).map(({ condition }) => condition)
   }
 
-  #enters(type: MessageType, field: Field, scope: Scope): boolean {
+  #enters(type: MessageType, field: MessageField, scope: Scope): boolean {
     return (
       field.type.includes('.') &&
       this.canChange(
@@ -90,7 +90,7 @@ class Checkers {
 
   #make(type: MessageType, scope: Scope): CheckMessage {
     const children: CheckMessage[] = []
-    const childOf = (field: Field): string => {
+    const childOf = (field: MessageField): string => {
       const childType = type.schema.messageType(field.type)
       const childScope = this.#additions.scopeOf(type, field, scope)
       // Compiled when it is first called, as types may contain themselves.
@@ -124,8 +124,11 @@ class Checkers {
 
   #fieldSource(
     type: MessageType,
-    field: Field,
-    { scope, childOf }: { readonly scope: Scope; readonly childOf: (field: Field) => string },
+    field: MessageField,
+    {
+      scope,
+      childOf,
+    }: { readonly scope: Scope; readonly childOf: (field: MessageField) => string },
   ): string {
     const presets = this.#presetsOf(type, field, scope)
     const what = JSON.stringify(`${type.name}.${field.jsonName}`)
@@ -146,7 +149,7 @@ function keyOf(type: MessageType, { root, place, isMetadata }: Scope): string {
   return `${type.name} ${root} ${place} ${isMetadata}`
 }
 
-function isSetSource(field: Field): string {
+function isSetSource(field: MessageField): string {
   const isThere = `a${field.number} !== -1`
   if (field.container !== 'single') return isThere
   const known = specialMember(field) ?? scalarMember(field)
@@ -155,7 +158,7 @@ function isSetSource(field: Field): string {
 
 /** Source that calls a function with the window of the field's message, or of each in a list or a
  *  map. A message that is no pointer is there even when it is not: its defaults apply. */
-function eachSource(field: Field, call: string): string {
+function eachSource(field: MessageField, call: string): string {
   const { number, container, isPointer } = field
   const [a, z] = [`a${number}`, `z${number}`]
   if (container === 'single') {

@@ -1,9 +1,9 @@
 /** Makes source of the conditions of defaults, for the compiled functions of a message type: what a
  *  field's being zero is, and the states that a rule asks of siblings. */
 
-import type { Field, MessageType } from '../../schema/schema.ts'
+import type { MessageField, MessageType } from '../../schema/schema.ts'
 import { scalarMember } from '../../transcode/decode/member-source.ts'
-import { type Condition, type DefaultRule, defaultTextOf } from '../default-rules.ts'
+import { type DefaultCondition, type DefaultRule, defaultTextOf } from '../default-rules.ts'
 
 /** Source that is true if the rule's conditions on siblings hold. */
 export function conditionSource(type: MessageType, { conditions }: DefaultRule): string {
@@ -11,7 +11,7 @@ export function conditionSource(type: MessageType, { conditions }: DefaultRule):
   return sources.length === 0 ? 'true' : sources.map(source => `(${source})`).join(' && ')
 }
 
-function stateSource(type: MessageType, { path, isOfObject, state }: Condition): string {
+function stateSource(type: MessageType, { path, isOfObject, state }: DefaultCondition): string {
   // What the rest of the object says is not known here: the rule could apply.
   if (isOfObject) return 'true'
   switch (state) {
@@ -69,7 +69,7 @@ function numberAt(type: MessageType, path: readonly string[]): number {
 }
 
 /** The field of that name, which a row of our own data gives. */
-export function fieldOf(type: MessageType, jsonName: string): Field {
+export function fieldOf(type: MessageType, jsonName: string): MessageField {
   const field = type.fields.find(candidate => candidate.jsonName === jsonName)
   if (field === undefined) throw new RangeError(`${type.name} has no field ${jsonName}`)
   return field

@@ -2,13 +2,17 @@
  *  becomes, and on what condition. For values that a kube-apiserver wrote they hardly ever matter,
  *  as it has filled them in before; other programs that write into etcd may not have. */
 
-import type { Field, MessageType, Schema } from '../../schema/schema.ts'
+import type { MessageField, MessageType, Schema } from '../../schema/schema.ts'
 import type { PresetValue, Scope } from '../../transcode/decode/decoders.ts'
 import { isAppliedBy, isHere, rulesOf } from '../default-rules.ts'
 import { conditionSource } from './conditions.ts'
 
 /** The values of a field that is zero: the first whose condition holds. */
-export function presetsOf(type: MessageType, field: Field, scope: Scope): readonly PresetValue[] {
+export function presetsOf(
+  type: MessageType,
+  field: MessageField,
+  scope: Scope,
+): readonly PresetValue[] {
   const found: PresetValue[] = rulesOf(type)
     .filter(
       rule =>
@@ -41,7 +45,7 @@ export function dependsOnRoot(schema: Schema, typeName: string, root: string): b
 }
 
 /** JSON members that the API server adds to the elements of a list. */
-export function prefixOf(type: MessageType, field: Field): string {
+export function prefixOf(type: MessageType, field: MessageField): string {
   const fixup = type.schema.readFixups.find(
     ({ type: name, field: fieldName, kind }) =>
       name === type.name && fieldName === field.jsonName && kind !== undefined,

@@ -5,7 +5,7 @@
 
 import { GiveUp, giveUp, textFromBytes, wireBytes, WireReader, wireVarint } from '@watchglass/base'
 import { JsonNumber, type JsonObject, type JsonValue, textInOrder } from '@watchglass/go'
-import { type Field, type MessageType, type Schema, perSchema } from '../../schema/schema.ts'
+import { type MessageField, type MessageType, type Schema, perSchema } from '../../schema/schema.ts'
 import { type DecodeState } from '../../transcode/decode/state.ts'
 import { computationKey, rulesOf } from '../default-rules.ts'
 import { type MessageComputation, messageComputations } from '../stored/computations.ts'
@@ -39,7 +39,7 @@ interface AskedComputation {
 type Parts = ReadonlyMap<number, Part>
 
 interface Part {
-  readonly field: Field
+  readonly field: MessageField
   /** The parts that are read of a message in the field. */
   readonly inside: Parts
 }

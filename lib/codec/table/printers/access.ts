@@ -1,7 +1,7 @@
 /** Roles and bindings, certificates, and admission. */
 
 import {
-  type LabelSelector,
+  type PrintedSelector,
   humanDuration,
   labelsText,
   none,
@@ -153,11 +153,11 @@ function paramRefText(paramRef: Picked<typeof paramRefFields>): string {
 }
 
 /** A selector as Go prints the message that it is. */
-function goText({ matchLabels, matchExpressions }: LabelSelector): string {
+function goText({ matchLabels, matchExpressions }: PrintedSelector): string {
   const labels = matchLabels.map(([name, value]) => `${name}: ${value},`).join('')
   const expressions = matchExpressions.map(
     ({ key, operator, values }) =>
       `LabelSelectorRequirement{Key:${key},Operator:${operator},Values:[${values.join(' ')}],},`,
   )
-  return `&LabelSelector{MatchLabels:map[string]string{${labels}},MatchExpressions:[]LabelSelectorRequirement{${expressions.join('')}},}`
+  return `&PrintedSelector{MatchLabels:map[string]string{${labels}},MatchExpressions:[]LabelSelectorRequirement{${expressions.join('')}},}`
 }

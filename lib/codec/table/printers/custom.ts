@@ -22,7 +22,7 @@ import { giveUp, GiveUp, NotExact } from '@watchglass/base'
 import type { CustomColumn } from '../../output-kind.ts'
 import type { StoredValue } from '../../stored-value.ts'
 import { since } from '../format.ts'
-import { type Path, parseJsonPath } from '../json-path.ts'
+import { type ParsedJsonPath, parseJsonPath } from '../json-path.ts'
 import { evaluateJsonPath, type PathValue } from '../json-path-values.ts'
 import type { Cell } from '../printer.ts'
 import { RowBudget } from '../row-budget.ts'
@@ -34,7 +34,7 @@ interface Target {
   readonly place: Place
   /** Actions of the path; of a single one, the steps after the names. Undefined if there are
    *  none. */
-  readonly rest: readonly Path[] | undefined
+  readonly rest: readonly ParsedJsonPath[] | undefined
 }
 
 /** A value of an object, found along names: a tree of them. */
@@ -73,12 +73,13 @@ export class CustomPrinter {
   readonly columns: readonly CustomColumn[]
 
   constructor(declared: readonly CustomColumn[]) {
-    const name = parseJsonPath('{.metadata.name}') as readonly Path[]
+    const name = parseJsonPath('{.metadata.name}') as readonly ParsedJsonPath[]
     const paths = declared.map(({ jsonPath }) => parseJsonPath(`{${jsonPath}}`))
     const wrong = paths.findIndex(path => typeof path === 'string')
     this.columns = wrong < 0 ? declared : declared.slice(0, wrong)
     this.#add('string', name)
-    for (const [i, { type }] of this.columns.entries()) this.#add(type, paths[i] as readonly Path[])
+    for (const [i, { type }] of this.columns.entries())
+      this.#add(type, paths[i] as readonly ParsedJsonPath[])
     this.#read = [...new Set(this.#targets.map(({ place }) => place))]
     const lookedInto = this.#targets.filter(({ rest }) => rest !== undefined)
     this.#isReadWhole = new Set(lookedInto.map(({ place }) => place)).size > placesReadMax
@@ -132,7 +133,7 @@ export class CustomPrinter {
     return cells
   }
 
-  #add(type: string, actions: readonly Path[]): void {
+  #add(type: string, actions: readonly ParsedJsonPath[]): void {
     let place = this.#root
     const [first = []] = actions
     let depth = 0

@@ -2,8 +2,8 @@
 
 import { zeroTime } from '@watchglass/go'
 import {
-  type Container,
-  type LabelSelector,
+  type PrintedContainer,
+  type PrintedSelector,
   containerFields,
   containerImages,
   containerNames,
@@ -23,7 +23,7 @@ const template = { spec: { containers: [containerFields] } } as const
 const selector = { '?': selectorFields } as const
 
 /** The three columns at the end of most workloads. */
-function podColumns(containers: readonly Container[], selectorCell: string): Cell[] {
+function podColumns(containers: readonly PrintedContainer[], selectorCell: string): Cell[] {
   return [containerNames(containers), containerImages(containers), selectorCell]
 }
 
@@ -112,7 +112,7 @@ export const deployments: Printer = printer({
 })
 
 /** Unlike other kinds, a deployment without a value has an empty cell. */
-function deploymentSelector(labelSelector: LabelSelector | undefined): string {
+function deploymentSelector(labelSelector: PrintedSelector | undefined): string {
   return selectorText(labelSelector) ?? '<invalid>'
 }
 

@@ -7,7 +7,7 @@
  *
  *  Every member is written with a comma before it; the first one's becomes the opening brace. */
 
-import type { Field, MessageType } from '../../schema/schema.ts'
+import type { MessageField, MessageType } from '../../schema/schema.ts'
 import { wireBytes } from '@watchglass/base'
 import { type MemberSource, scalarMember, specialMember, valueSource } from './member-source.ts'
 import { scanSource, variablesSource, wireOf } from './scan-source.ts'
@@ -17,17 +17,17 @@ import { slackBytes } from './state.ts'
 /** The services of the compiler for the generator, with the additions of a view to a type. */
 export interface DecoderContext {
   /** The name, in the source, of an expression for the function that writes the field's message. */
-  child(field: Field): string
+  child(field: MessageField): string
   /** The name of the function that writes the field's map. */
-  map(field: Field): string
+  map(field: MessageField): string
   /** The name of the function that writes the field's list of numbers. */
-  numbers(field: Field): string
+  numbers(field: MessageField): string
   /** Source to run between the two passes. */
   readonly checks: string
   /** JSON values of a field that is zero: the first whose condition holds. */
-  presetsOf(field: Field): readonly Preset[]
+  presetsOf(field: MessageField): readonly Preset[]
   /** Source that takes the place of a member. */
-  replacementOf(field: Field): string | undefined
+  replacementOf(field: MessageField): string | undefined
   /** Members in JSON that are not fields, before all others; of a type in `wrap` form, what it is
    *  without items. */
   readonly prefix: string
@@ -75,11 +75,11 @@ export function decoderSource(
 /** Turns the first comma into the opening brace; an object without members has none. */
 const closeSource = 'if (p === q) { b[p++] = 123; } else { b[q] = 123; } b[p++] = 125;'
 
-function presetLength(field: Field, context: DecoderContext): number {
+function presetLength(field: MessageField, context: DecoderContext): number {
   return context.presetsOf(field).reduce((sum, { json }) => sum + json.length, 0)
 }
 
-function memberSource(field: Field, context: DecoderContext): string {
+function memberSource(field: MessageField, context: DecoderContext): string {
   const replacement = context.replacementOf(field)
   if (replacement !== undefined) return replacement
   if (field.isInline) return callSource(field, context)
@@ -94,11 +94,11 @@ function memberSource(field: Field, context: DecoderContext): string {
 }
 
 /** Source that writes the field's message by the function of its type. */
-function callSource(field: Field, context: DecoderContext): string {
+function callSource(field: MessageField, context: DecoderContext): string {
   return `p = ${context.child(field)}(O, a${field.number}, z${field.number}, p); ${roomSource}`
 }
 
-function presentSource(field: Field, context: DecoderContext): MemberSource {
+function presentSource(field: MessageField, context: DecoderContext): MemberSource {
   const key = `,"${field.jsonName}":`
   const a = `a${field.number}`
   const z = `z${field.number}`
@@ -127,7 +127,7 @@ function presentSource(field: Field, context: DecoderContext): MemberSource {
   return { isSet: 'true', present, absent: '', whole: present }
 }
 
-function member(field: Field, isSet: string, present: string, zero: string): MemberSource {
+function member(field: MessageField, isSet: string, present: string, zero: string): MemberSource {
   const absent = field.isOmittedWhenEmpty ? '' : putSource(`,"${field.jsonName}":${zero}`)
   const otherwise = absent === '' ? '' : ` else { ${absent} }`
   return { isSet, present, absent, whole: `if (${isSet}) { ${present} }${otherwise}` }
@@ -135,7 +135,7 @@ function member(field: Field, isSet: string, present: string, zero: string): Mem
 
 /** Source that writes the elements, with commas between them. They are checked already, and nearly
  *  always one after the other; if not, the next is looked for. */
-function listSource(field: Field, context: DecoderContext): string {
+function listSource(field: MessageField, context: DecoderContext): string {
   const { number, type } = field
   const z = `z${number}`
   if (wireOf(type) !== wireBytes) return `p = ${context.numbers(field)}(O, a${number}, ${z}, p);`

@@ -7,7 +7,7 @@
  *  none is compiled before it is met. */
 
 import { type Steps, wireBytes } from '@watchglass/base'
-import type { Field, MessageType } from '../../schema/schema.ts'
+import type { MessageField, MessageType } from '../../schema/schema.ts'
 import {
   type DecoderContext,
   type Preset,
@@ -45,15 +45,15 @@ export interface Scope {
 
 /** The additions of one way to write JSON to the plain conversion. */
 export interface Additions {
-  scopeOf(parent: MessageType, field: Field, scope: Scope): Scope
+  scopeOf(parent: MessageType, field: MessageField, scope: Scope): Scope
   /** Source to run once the fields' positions are known. */
   checksOf(type: MessageType, scope: Scope): string
   /** Values of a zero field: JSON values with conditions, which are source. */
-  presetsOf(type: MessageType, field: Field, scope: Scope): readonly PresetValue[]
+  presetsOf(type: MessageType, field: MessageField, scope: Scope): readonly PresetValue[]
   /** Source that takes the place of a member. */
-  replacementOf(field: Field, scope: Scope, mapWriter: () => string): string | undefined
+  replacementOf(field: MessageField, scope: Scope, mapWriter: () => string): string | undefined
   /** The writer of a map's values. */
-  mapValueWriterOf(type: MessageType, field: Field): WriteValue | undefined
+  mapValueWriterOf(type: MessageType, field: MessageField): WriteValue | undefined
   /** Functions that this source calls by name. */
   readonly helpers: Readonly<Record<string, unknown>>
 }
@@ -152,9 +152,9 @@ export class Decoders {
     const additions = this.#additions
     const { scope } = variant
     const nameOf = (writer: WriteValue): string => `M${writers.push(writer) - 1}`
-    const mapWriter = (field: Field): string =>
+    const mapWriter = (field: MessageField): string =>
       nameOf(this.#mapWriter(field, { type, scope, links }))
-    const presets = new Map<Field, readonly Preset[]>()
+    const presets = new Map<MessageField, readonly Preset[]>()
     return {
       child: field => {
         const output = field.isInline ? 'members' : 'value'
@@ -194,7 +194,7 @@ export class Decoders {
     }
   }
 
-  #scopeOf(type: MessageType, field: Field, scope: Scope | undefined): Scope | undefined {
+  #scopeOf(type: MessageType, field: MessageField, scope: Scope | undefined): Scope | undefined {
     return scope === undefined ? undefined : this.#additions?.scopeOf(type, field, scope)
   }
 
@@ -213,7 +213,7 @@ export class Decoders {
     return Array.isArray(value) ? `[${texts.join(',')}]` : (texts[0] ?? 'null')
   }
 
-  #mapWriter(field: Field, { type, scope, links }: MapContext): WriteValue {
+  #mapWriter(field: MessageField, { type, scope, links }: MapContext): WriteValue {
     const added = scope === undefined ? undefined : this.#additions?.mapValueWriterOf(type, field)
     const known = added ?? mapValueWriters[field.type]
     const tag = tagOf(field.number, wireBytes)
@@ -230,7 +230,7 @@ export class Decoders {
   }
 }
 
-function typeOf({ schema }: MessageType, field: Field): MessageType | undefined {
+function typeOf({ schema }: MessageType, field: MessageField): MessageType | undefined {
   return field.type.includes('.') ? schema.messageType(field.type) : undefined
 }
 

@@ -1,7 +1,7 @@
 /** Source that writes members and values which are no messages: scalars, and the specials of
  *  FORMAT.md, section 2. */
 
-import type { Field } from '../../schema/schema.ts'
+import type { MessageField } from '../../schema/schema.ts'
 import { putSource } from './source.ts'
 
 /** The source of a member: when it is set, when it is not, and both in the shortest form. */
@@ -36,7 +36,7 @@ export function valueSource(type: string, start: string, end: string): string | 
 
 /** A member with a special type, or `undefined`. Go omits none that is no pointer, but for zero
  *  times with `omitzero`. */
-export function specialMember(field: Field): MemberSource | undefined {
+export function specialMember(field: MessageField): MemberSource | undefined {
   const writer = valueWriters[field.type]
   if (writer === undefined) return undefined
   const { number, type } = field
@@ -54,7 +54,7 @@ export function specialMember(field: Field): MemberSource | undefined {
 }
 
 /** A member with a scalar type, or `undefined`. */
-export function scalarMember(field: Field): MemberSource | undefined {
+export function scalarMember(field: MessageField): MemberSource | undefined {
   const key = `,"${field.jsonName}":`
   const a = `a${field.number}`
   switch (field.type) {
@@ -95,7 +95,7 @@ export function scalarMember(field: Field): MemberSource | undefined {
 }
 
 /** Empty and absent texts are the same, but for pointers. */
-function textMember(field: Field): MemberSource {
+function textMember(field: MessageField): MemberSource {
   const a = `a${field.number}`
   const z = `z${field.number}`
   const text = `p = writeText(O, ${a}, ${z}, p);`
@@ -112,7 +112,7 @@ function textMember(field: Field): MemberSource {
 }
 
 /** Absent bytes are `null`, present and empty ones are a text without characters. */
-function bytesMember(field: Field): MemberSource {
+function bytesMember(field: MessageField): MemberSource {
   const a = `a${field.number}`
   const z = `z${field.number}`
   const present = `${putSource(`,"${field.jsonName}":"`)} p = writeBase64(O, ${a}, ${z}, p); b[p++] = 34;`
@@ -130,7 +130,11 @@ interface NumberSources {
   readonly either: string
 }
 
-function numberMember(field: Field, isNonZero: string, sources: NumberSources): MemberSource {
+function numberMember(
+  field: MessageField,
+  isNonZero: string,
+  sources: NumberSources,
+): MemberSource {
   const a = `a${field.number}`
   if (field.isPointer) {
     const absent = field.isOmittedWhenEmpty ? '' : putSource(`,"${field.jsonName}":null`)

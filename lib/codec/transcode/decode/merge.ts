@@ -4,7 +4,7 @@
  *  any other. */
 
 import { appendVarint, ByteWriter, giveUp, wireBytes, WireReader } from '@watchglass/base'
-import type { Field, MessageType } from '../../schema/schema.ts'
+import type { MessageField, MessageType } from '../../schema/schema.ts'
 import { maxDepth } from './state.ts'
 
 /** A message with every single message field in one piece, at all levels. Takes time and space in
@@ -85,7 +85,7 @@ function piecesOf(type: MessageType, message: Uint8Array): Map<number, Uint8Arra
 }
 
 /** Times are messages, but decoders take the last one whole. */
-function isMessage({ type }: Field): boolean {
+function isMessage({ type }: MessageField): boolean {
   return type.includes('.') || mergedSpecials.has(type)
 }
 

@@ -1,14 +1,14 @@
 /** Lists of numbers. Writers in Go put each element in a field of its own; a packed list, where one
  *  field holds them all, is read too, as every decoder must. */
 
-import type { Field } from '../../schema/schema.ts'
+import type { MessageField } from '../../schema/schema.ts'
 import { wireBytes, WireReader } from '@watchglass/base'
 import { isNonZero64, skipVarint, writeInt32, writeInt64 } from './numbers.ts'
 import { type DecodeState, type WriteValue } from './state.ts'
 
 /** A function that writes the elements, with commas between them: from the first one's tag to the
  *  last one's end. */
-export function createNumbersWriter({ type, number }: Field): WriteValue {
+export function createNumbersWriter({ type, number }: MessageField): WriteValue {
   const write = writers[type] ?? writeInt64
   return (out, start, end, position) => {
     const reader = new WireReader()

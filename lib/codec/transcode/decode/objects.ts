@@ -1,7 +1,7 @@
 /** Writes one whole object as JSON by a compiled function, with what stands before its fields, and
  *  turns giving up into a result. */
 
-import { type ByteWriter, GiveUp, NotExact } from '@watchglass/base'
+import { assert, type ByteWriter, GiveUp, NotExact } from '@watchglass/base'
 import type { MessageType } from '../../schema/schema.ts'
 import { mergeRepeated } from './merge.ts'
 import { DecodeState, type WriteValue } from './state.ts'
@@ -64,6 +64,7 @@ function writeObject(
   state.appendAscii(header)
   const to = write(state, source.start, source.end, state.length)
   state.length = to
+  assert(state.depth === 0, 'every message that was entered was left')
   // Every member has a comma before it, and the first one's becomes the brace.
   if (to === from) state.appendAscii('{')
   else state.bytes[from] = 0x7b

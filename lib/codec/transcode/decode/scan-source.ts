@@ -1,7 +1,7 @@
 /** Makes the source that finds the fields of a message: the part that all compiled functions begin
  *  with. */
 
-import type { Field, MessageType } from '../../schema/schema.ts'
+import type { MessageField, MessageType } from '../../schema/schema.ts'
 import { wireBytes, wireFixed64, wireVarint } from '@watchglass/base'
 import { lengthSource, skipSource, tagOf } from './source.ts'
 
@@ -27,7 +27,7 @@ export function scanSource(type: MessageType): string {
     if (i !== e) malformed(${JSON.stringify(type.name)});`
 }
 
-function caseSource(type: MessageType, field: Field): string {
+function caseSource(type: MessageType, field: MessageField): string {
   const { number } = field
   const a = `a${number}`
   const z = `z${number}`
@@ -50,7 +50,7 @@ function caseSource(type: MessageType, field: Field): string {
 }
 
 /** True for a message whose occurrences decoders merge. Times take the last. */
-function isMerged({ type }: Field): boolean {
+function isMerged({ type }: MessageField): boolean {
   return !['string', 'bytes', 'time', 'microtime'].includes(type)
 }
 

@@ -4,7 +4,7 @@
  *  Go writes fields in ascending order; what is no pointer is always written, also when it is zero;
  *  what is a pointer, a list, a map or bytes is written when it is there (FORMAT.md, section 3). */
 
-import type { Field, MessageType, Schema } from '../../schema/schema.ts'
+import type { MessageField, MessageType, Schema } from '../../schema/schema.ts'
 import { giveUp, wireBytes, wireFixed64, wireVarint } from '@watchglass/base'
 import { createMapEncoder } from './encode-maps.ts'
 import {
@@ -158,7 +158,7 @@ function nameForPeople({ tape }: EncodeState, key: number): string {
   return name
 }
 
-function createFieldEncoder(field: Field, schema: Schema): EncodeField {
+function createFieldEncoder(field: MessageField, schema: Schema): EncodeField {
   switch (field.container) {
     case 'map':
       return createMapEncoder(tagOf(field.number, wireBytes), valueEncoderOf(field.type, schema))
@@ -170,7 +170,7 @@ function createFieldEncoder(field: Field, schema: Schema): EncodeField {
 }
 
 /** Lists are written element by element, never packed. */
-function createListEncoder(field: Field, schema: Schema): EncodeField {
+function createListEncoder(field: MessageField, schema: Schema): EncodeField {
   const encodeElement = createTaggedEncoder(field, schema)
   return (state, node) => {
     if (!isPresent(state, node)) return
@@ -183,7 +183,7 @@ function createListEncoder(field: Field, schema: Schema): EncodeField {
   }
 }
 
-function createSingleEncoder(field: Field, schema: Schema): EncodeField {
+function createSingleEncoder(field: MessageField, schema: Schema): EncodeField {
   const encode = createTaggedEncoder(field, schema)
   const isWrap = field.type.includes('.') && schema.messageType(field.type).form === 'wrap'
   if (!field.isPointer && field.type !== 'bytes' && !isWrap) return encode
@@ -193,7 +193,7 @@ function createSingleEncoder(field: Field, schema: Schema): EncodeField {
 }
 
 /** Writes a value with its tag and, where it has one, its length. */
-function createTaggedEncoder({ number, type }: Field, schema: Schema): EncodeField {
+function createTaggedEncoder({ number, type }: MessageField, schema: Schema): EncodeField {
   const scalar = scalarEncoders[type]
   if (scalar !== undefined) {
     const tag = tagOf(number, type === 'float64' ? wireFixed64 : wireVarint)

@@ -2,7 +2,7 @@
  *  message that contains its own type is the same node again, so that a kind has a finite number of
  *  nodes. */
 
-import type { Field, MessageType } from '@watchglass/codec'
+import type { MessageField, MessageType } from '@watchglass/codec'
 
 /** The forms of a field's bytes: */
 export type FieldForm =
@@ -63,7 +63,7 @@ export class RowNode {
   }
 }
 
-function formOf({ container, type }: Field): FieldForm {
+function formOf({ container, type }: MessageField): FieldForm {
   const isOfMessages = type.includes('.')
   if (container === 'map') {
     return type === 'quantity' ? 'quantities' : isOfMessages ? 'messages' : 'map'
@@ -72,7 +72,7 @@ function formOf({ container, type }: Field): FieldForm {
   return type === 'string' ? 'text' : type === 'quantity' ? 'quantity' : 'plain'
 }
 
-function isMessage({ type }: Field): boolean {
+function isMessage({ type }: MessageField): boolean {
   return type.includes('.')
 }
 

@@ -1,7 +1,7 @@
 /** The types of built-in objects, made of the messages of the schema as kube-apiserver makes
  *  them of its OpenAPI. */
 
-import type { Field, MessageType } from '@watchglass/codec'
+import type { MessageField, MessageType } from '@watchglass/codec'
 import { JsonNumber, type JsonValue } from '@watchglass/go'
 import {
   type FieldType,
@@ -61,10 +61,10 @@ function* membersOf(message: MessageType): Iterable<[string, MemberType]> {
 class FieldMember implements MemberType {
   readonly defaultValue: JsonValue | undefined
   readonly #message: MessageType
-  readonly #field: Field
+  readonly #field: MessageField
   #type: FieldType | undefined
 
-  constructor(message: MessageType, field: Field) {
+  constructor(message: MessageType, field: MessageField) {
     this.#message = message
     this.#field = field
     this.defaultValue = keyDefaults[`${message.name}.${field.jsonName}`] ?? zeroOf(field)
@@ -84,7 +84,12 @@ const keyDefaults: Readonly<Record<string, string>> = {
 }
 
 /** OpenAPI declares the zero value as the default of members that are always written. */
-function zeroOf({ type, container, isPointer, isOmittedWhenEmpty }: Field): JsonValue | undefined {
+function zeroOf({
+  type,
+  container,
+  isPointer,
+  isOmittedWhenEmpty,
+}: MessageField): JsonValue | undefined {
   if (container !== 'single' || isPointer || isOmittedWhenEmpty) return undefined
   const scalar = scalars[type]
   if (scalar === 'string' && type === 'string') return ''
@@ -92,7 +97,7 @@ function zeroOf({ type, container, isPointer, isOmittedWhenEmpty }: Field): Json
   return scalar === 'numeric' ? new JsonNumber('0') : undefined
 }
 
-function fieldType(message: MessageType, field: Field): FieldType {
+function fieldType(message: MessageType, field: MessageField): FieldType {
   const inner = (): FieldType => namedType(message, field.type)
   const { mapType } = field.merging
   switch (field.container) {
@@ -105,7 +110,7 @@ function fieldType(message: MessageType, field: Field): FieldType {
   }
 }
 
-function listType(field: Field, element: FieldType): FieldListType {
+function listType(field: MessageField, element: FieldType): FieldListType {
   const { listType: type, listKeys, patchStrategy, patchKey } = field.merging
   if (type === 'map') return { isAtomic: false, keys: listKeys ?? [], element }
   if (type === 'set') return { isAtomic: false, keys: [], element }

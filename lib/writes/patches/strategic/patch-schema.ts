@@ -1,7 +1,7 @@
 /** The members of an object as strategic merge patches know them: the Go types, and how their tags
  *  say that lists are merged. */
 
-import type { Field, MessageType } from '@watchglass/codec'
+import type { MessageField, MessageType } from '@watchglass/codec'
 import { goQuote } from '@watchglass/go'
 import { StrategicFailure } from './failures.ts'
 
@@ -45,7 +45,7 @@ export function lookUpMember(type: PatchType, name: string): PatchField {
   return { type: typeOfField(message, field), strategy, key: patchKey }
 }
 
-function findField(message: MessageType, name: string): Field | undefined {
+function findField(message: MessageType, name: string): MessageField | undefined {
   const fields = allFields(message)
   return (
     fields.find(field => field.jsonName === name) ??
@@ -53,13 +53,13 @@ function findField(message: MessageType, name: string): Field | undefined {
   )
 }
 
-function allFields(message: MessageType): Field[] {
+function allFields(message: MessageType): MessageField[] {
   return message.fields.flatMap(field =>
     field.isInline ? allFields(message.schema.messageType(field.type)) : [field],
   )
 }
 
-function typeOfField(owner: MessageType, { container, type }: Field): PatchType {
+function typeOfField(owner: MessageType, { container, type }: MessageField): PatchType {
   if (container === 'map') return { message: undefined, kind: 'map' }
   const message = type.includes('.') ? owner.schema.messageType(type) : undefined
   return message === undefined ? { message, kind: 'string' } : { message, kind: 'struct' }
