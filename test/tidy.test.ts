@@ -4,6 +4,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
 import { long, ownProcess, slowest, suiteBudgets, wholeBudget } from './budgets.ts'
+import { circlesOf } from './support/circles.ts'
 
 /** The packages, each with what its package.json says. */
 const packages: ReadonlyMap<string, Manifest> = new Map(
@@ -532,21 +533,6 @@ t.test('files of lib/ do not import each other in circles', async t => {
   )
   t.strictSame(circles, [])
 })
-
-/** The circles among those nodes, one for each knot: a walk from every node back to itself. */
-function circlesOf(graph: ReadonlyMap<string, readonly string[]>): string[][] {
-  const circles: string[][] = []
-  const done = new Set<string>()
-  const walk = (node: string, path: readonly string[]): void => {
-    const at = path.indexOf(node)
-    if (at >= 0) circles.push(path.slice(at))
-    if (at >= 0 || done.has(node)) return
-    for (const next of graph.get(node) ?? []) walk(next, [...path, node])
-    done.add(node)
-  }
-  for (const node of graph.keys()) walk(node, [])
-  return circles
-}
 
 function packageName(specifier: string): string {
   return specifier
