@@ -12,7 +12,7 @@ import { Engine } from '../../lib/etcd-server/engine/engine.ts'
 import { DirectNetwork } from '../../lib/etcd-server/engine/network.ts'
 import { createDirectScheduler } from '../../lib/etcd-server/engine/scheduler.ts'
 import { startEtcdServer } from '../../lib/etcd-server/server.ts'
-import { Cluster } from '../../lib/simulator/generate/cluster.ts'
+import { GeneratedCluster } from '../../lib/simulator/generate/generated-cluster.ts'
 import { parsePlan } from '../../lib/simulator/generate/plan.ts'
 import { groupVersionText, type Resource } from '../../lib/kube/resources/resource.ts'
 import { systemClock } from '../../lib/cache/ops/system.ts'
@@ -70,7 +70,7 @@ async function fill(client: Client, pods: number): Promise<void> {
     // Others say which revisions were compacted in the cluster of the recording.
     if (textFromKey(key).startsWith('/registry/')) await put(key, entry.value)
   }
-  const cluster = new Cluster({
+  const cluster = new GeneratedCluster({
     plan: parsePlan(`pods=${pods}`),
     random: createRandom(1),
     nowMs: Date.UTC(2026, 0, 1),

@@ -5,7 +5,7 @@
 import { type Key, keyFromText } from '../../lib/base/keys.ts'
 import { createRandom } from '../../lib/base/random.ts'
 import { GrpcClient } from '../../lib/etcd/grpc/client.ts'
-import { Cluster } from '../../lib/simulator/generate/cluster.ts'
+import { GeneratedCluster } from '../../lib/simulator/generate/generated-cluster.ts'
 import { parsePlan } from '../../lib/simulator/generate/plan.ts'
 import { Stamp } from '../../lib/simulator/stamps/stamp.ts'
 import { storedBytes } from '../../lib/simulator/generate/stored.ts'
@@ -44,7 +44,12 @@ function* storedObjects({ objects, stamped, apps }: Contents): Generator<Stored>
     yield { key: keyFromText(pod.key), value: pod.value(nowMicroseconds()) }
   }
   const plan = parsePlan(`pods=${Math.ceil(objects / 20)}`)
-  const cluster = new Cluster({ plan, random: createRandom(1), nowMs: 1.7e12, prefix: '/registry' })
+  const cluster = new GeneratedCluster({
+    plan,
+    random: createRandom(1),
+    nowMs: 1.7e12,
+    prefix: '/registry',
+  })
   for (const change of cluster.objects()) {
     if (change.type !== 'put') continue
     made++

@@ -9,7 +9,7 @@ import { Engine } from '../../lib/etcd-server/engine/engine.ts'
 import { DirectNetwork } from '../../lib/etcd-server/engine/network.ts'
 import { createDirectScheduler } from '../../lib/etcd-server/engine/scheduler.ts'
 import { startEtcdServer } from '../../lib/etcd-server/server.ts'
-import { Cluster } from '../../lib/simulator/generate/cluster.ts'
+import { GeneratedCluster } from '../../lib/simulator/generate/generated-cluster.ts'
 import { parsePlan } from '../../lib/simulator/generate/plan.ts'
 import { systemClock } from '../../lib/cache/ops/system.ts'
 import { TestUpstream, upstreamReady } from '../../test/support/upstream/upstream.ts'
@@ -24,7 +24,7 @@ async function start(pods: number): Promise<UpstreamReport> {
   const scheduler = createDirectScheduler()
   const engine = new Engine({ clock: systemClock, random: createRandom(1), scheduler })
   const client = new EngineClient({ engine, network: new DirectNetwork(scheduler) })
-  const cluster = new Cluster({
+  const cluster = new GeneratedCluster({
     plan: parsePlan(`pods=${pods}`),
     random: createRandom(1),
     nowMs: Date.UTC(2026, 0, 1),

@@ -3,7 +3,7 @@
 
 import { createRandom } from '../../lib/base/random.ts'
 import { keyFromText } from '../../lib/base/keys.ts'
-import { Cluster } from '../../lib/simulator/generate/cluster.ts'
+import { GeneratedCluster } from '../../lib/simulator/generate/generated-cluster.ts'
 import { parsePlan } from '../../lib/simulator/generate/plan.ts'
 import { toyDefinition, toyDefinitionKey } from '../../test/support/toys.ts'
 import type { Stored } from '../million/contents.ts'
@@ -33,7 +33,7 @@ class Pods implements Kind {
     for (let i = 0; i < changedObjects; i++) yield this.changed(i)
     const plan = parsePlan(`pods=${count - changedObjects},events=0,configmaps=0,secrets=0`)
     const settings = { plan, random: createRandom(1), nowMs: 1.7e12, prefix: '/registry' }
-    for (const change of new Cluster(settings).objects()) {
+    for (const change of new GeneratedCluster(settings).objects()) {
       if (change.type === 'put' && change.key.startsWith('/registry/pods/')) yield change
     }
   }

@@ -4,7 +4,7 @@
 import { NotExact } from '../../lib/base/not-exact.ts'
 import { jsonFromProtobuf, protobufFromJson } from '../../lib/codec/transcode/transcode.ts'
 import { createRandom } from '../../lib/base/random.ts'
-import { Cluster } from '../../lib/simulator/generate/cluster.ts'
+import { GeneratedCluster } from '../../lib/simulator/generate/generated-cluster.ts'
 import { parsePlan } from '../../lib/simulator/generate/plan.ts'
 import { stampOf } from './orders.ts'
 
@@ -64,7 +64,12 @@ interface PodObject {
 function somePod(): PodObject {
   const plan = parsePlan('pods=50')
   const random = createRandom(1)
-  for (const change of new Cluster({ plan, random, nowMs: 1.7e12, prefix: '' }).objects()) {
+  for (const change of new GeneratedCluster({
+    plan,
+    random,
+    nowMs: 1.7e12,
+    prefix: '',
+  }).objects()) {
     if (change.type !== 'put' || !change.key.startsWith('/pods/')) continue
     const json = jsonFromProtobuf(change.value)
     if (json instanceof NotExact) continue

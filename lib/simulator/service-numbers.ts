@@ -10,7 +10,7 @@ import type { Batch, KeyValue } from '@watchglass/store'
 import { numberOf, type NumbersInUse, textOf, type WriteStore } from '@watchglass/writes'
 import type { Follower } from '@watchglass/cache'
 import { ServiceRanges } from './service-ranges.ts'
-import { eachField, type Window } from './stored-fields.ts'
+import { eachField, type StoredWindow } from './stored-fields.ts'
 
 /** The numbers of one Service; none once it is deleted. */
 interface Numbers {
@@ -108,7 +108,7 @@ export class ServiceNumbers implements NumbersInUse, Follower {
     }
   }
 
-  #note(key: Key, revision: number, value: Window | undefined): void {
+  #note(key: Key, revision: number, value: StoredWindow | undefined): void {
     const known = this.#known.get(key)
     if (known !== undefined && known.revision >= revision) return
     for (const address of known?.addresses ?? []) release(this.#addresses, address, key)
@@ -130,7 +130,7 @@ const specFields = { ports: 1, clusterIP: 3, healthCheckNodePort: 12, clusterIPs
 const nodePortField = 5
 
 /** A stored value that cannot be read has none. */
-function numbersIn({ bytes, start, end }: Window): Omit<Numbers, 'revision'> {
+function numbersIn({ bytes, start, end }: StoredWindow): Omit<Numbers, 'revision'> {
   const addresses: string[] = []
   const ports: number[] = []
   if (hasEnvelope(bytes, start, end)) {
@@ -153,7 +153,7 @@ function numbersIn({ bytes, start, end }: Window): Omit<Numbers, 'revision'> {
   }
 }
 
-function readService(service: Window, addresses: string[], ports: number[]): void {
+function readService(service: StoredWindow, addresses: string[], ports: number[]): void {
   eachField(service, (field, spec) => {
     if (field !== specField || typeof spec === 'number') return
     eachField(spec, (name, value) => {

@@ -6,7 +6,7 @@ import { type Key, NotExact } from '@watchglass/base'
 import { itemsOf, memberOf, parseTree } from '@watchglass/go'
 import { hasEnvelope, readEnvelope } from '@watchglass/codec'
 import type { KeyValue } from '@watchglass/store'
-import { eachField, type Window } from './stored-fields.ts'
+import { eachField, type StoredWindow } from './stored-fields.ts'
 import { textOf } from '@watchglass/writes'
 
 /** IPv4 addresses, as numbers: the first one, and their count. */
@@ -35,7 +35,7 @@ export class ServiceRanges {
     return ranges.some(({ first, size }) => number > first && number < first + size - 1)
   }
 
-  /** The same place in the range of this cluster, for an address that was drawn out of
+  /** The corresponding place in the range of this cluster, for an address that was drawn out of
    *  10.96.0.0/12. The first one is the API server's own. */
   placed(address: string): string {
     const [range] = this.#ranges()
@@ -91,6 +91,6 @@ function rangesIn({ bytes, start, end }: KeyValue): readonly string[] {
   return isDeleting ? [] : found
 }
 
-function textIn({ bytes, start, end }: Window): string {
+function textIn({ bytes, start, end }: StoredWindow): string {
   return Buffer.from(bytes.subarray(start, end)).toString()
 }

@@ -3,12 +3,12 @@
 import type { KeyValue } from '@watchglass/store'
 import { wireBytes, WireReader, wireVarint } from '@watchglass/base'
 
-export type Window = Pick<KeyValue, 'bytes' | 'start' | 'end'>
+export type StoredWindow = Pick<KeyValue, 'bytes' | 'start' | 'end'>
 
 /** Passes each field of a message that is bytes or a number. */
 export function eachField(
-  { bytes, start, end }: Window,
-  take: (field: number, value: Window | number) => void,
+  { bytes, start, end }: StoredWindow,
+  take: (field: number, value: StoredWindow | number) => void,
 ): void {
   const reader = new WireReader()
   reader.reset(bytes, start, end)

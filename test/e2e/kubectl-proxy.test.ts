@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { createRandom } from '../../lib/base/random.ts'
-import { Cluster } from '../../lib/simulator/generate/cluster.ts'
+import { GeneratedCluster } from '../../lib/simulator/generate/generated-cluster.ts'
 import { parsePlan } from '../../lib/simulator/generate/plan.ts'
 import { findKubectl } from '../support/etcd/real-etcd.ts'
 import { answeredHere, startProxied } from '../support/upstream/proxied.ts'
@@ -111,7 +111,7 @@ t.test('kubectl watches through the proxy what others write', { skip }, async t 
 t.test('kubectl runs a command in a pod through the proxy', { skip }, async t => {
   const proxied = await startProxied(t)
   const { client, port } = proxied
-  const cluster = new Cluster({
+  const cluster = new GeneratedCluster({
     plan: parsePlan('pods=1'),
     random: createRandom(1),
     nowMs: Date.now(),

@@ -13,7 +13,7 @@ import {
 } from '@watchglass/workers'
 import { OptionValues } from '../options/option-values.ts'
 import { systemClock } from '@watchglass/cache'
-import type { FaultsOptions } from '@watchglass/simulator'
+import type { FaultRulesOptions } from '@watchglass/simulator'
 import type { WorkerOptions } from './worker-options.ts'
 import { type ServePlan, startPlan } from './plan/serve-plan.ts'
 
@@ -111,7 +111,7 @@ function othersOf(thread: WorkerThread, { others }: EtcdPlan): MirroredEtcds['ot
 }
 
 /** The rules of the main thread, which may have replaced those of the command line. */
-function faultsOf(shared: WorkerProgram['faults']): Pick<FaultsOptions, 'rules' | 'memory'> {
+function faultsOf(shared: WorkerProgram['faults']): Pick<FaultRulesOptions, 'rules' | 'memory'> {
   return { rules: shared?.texts ?? [], memory: shared?.memory }
 }
 

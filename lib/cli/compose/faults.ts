@@ -2,7 +2,7 @@
  *  is loaded with the first rule: that of `--fault`, or one that PUT /faults brings while the
  *  program runs. Until then no request meets any. */
 
-import type { FaultControl, Faults, SharedFaults } from '@watchglass/simulator'
+import type { FaultControl, InjectedFaults, SharedFaults } from '@watchglass/simulator'
 import type { FaultCount, FaultSwitch, SwitchableFaults } from '@watchglass/cache'
 
 export interface ServiceFaultsOptions {
@@ -14,7 +14,7 @@ export interface ServiceFaultsOptions {
 
 export class ServiceFaults implements FaultSwitch, SwitchableFaults {
   /** Every request looks here. */
-  faults: Faults | undefined
+  faults: InjectedFaults | undefined
   readonly #load: () => Promise<FaultControl>
   #control: FaultControl | undefined
   #loading: Promise<FaultControl> | undefined

@@ -1,7 +1,7 @@
 /** The options of a service: a group of options for each stage that reads them. */
 
 import type { Clock, Key, LevelledLogger, Logger, Tracer } from '@watchglass/base'
-import type { FaultsOptions, WriteSideOptions } from '@watchglass/simulator'
+import type { FaultRulesOptions, WriteSideOptions } from '@watchglass/simulator'
 import type { Schema } from '@watchglass/codec'
 import type { EtcdDoorOptions } from '@watchglass/etcd-server'
 import type { Client } from '@watchglass/etcd'
@@ -112,7 +112,7 @@ export interface WingOptions {
   /** Writes are done here. Not with an upstream, which does them. */
   readonly writes?: WriteSideOptions | undefined
   /** Faults on purpose; undefined: nothing, and nothing can be switched on. */
-  readonly faults?: FaultsOptions | undefined
+  readonly faults?: FaultRulesOptions | undefined
   /** The API server that this stands in front of. */
   readonly upstream?: UpstreamOptions | undefined
   /** Workers that accept connections in place of this one. */

@@ -62,7 +62,7 @@ export class AccountTokens {
     return { token: `${text}.${signature}`, expiresAtMs: claims.exp * 1000 }
   }
 
-  /** Whose a token is, for one of these audiences; undefined if it is no token of ours. */
+  /** The account of a token for one of these audiences; undefined if it is no token of ours. */
   review(token: string, audiences: readonly string[]): ReviewedToken | undefined {
     const claims = this.#claims(token)
     if (claims === undefined) return undefined

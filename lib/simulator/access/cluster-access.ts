@@ -1,6 +1,6 @@
-/** Who may do what in a cluster without an upstream: users of certificates and tokens, and the
- *  roles and bindings that are mirrored. One function decides for readers, for writers and for
- *  reviews. */
+/** Authentication and authorization in a cluster without an upstream: users of certificates and
+ *  tokens, and the roles and bindings that are mirrored. One function decides for readers, for
+ *  writers and for reviews. */
 
 import { type Key, keyFromText, NotExact } from '@watchglass/base'
 import {

@@ -4,10 +4,10 @@
 import type { Clock } from '@watchglass/base'
 import { badRequest, needsKubelet, type Query, type ResourceRoute } from '@watchglass/kube'
 import { type RequestContext, UserTally } from '@watchglass/cache'
-import { execAnnotation, type Container } from '../streams/shell.ts'
+import { execAnnotation, type ShellContainer } from '../streams/shell.ts'
 import { forwardProtocol, runPortForward, type TargetOf } from '../streams/port-forward.ts'
 import { channelProtocol } from '../streams/channels.ts'
-import { HeldBytes } from '../streams/held-bytes.ts'
+import { HeldStreamBytes } from '../streams/held-bytes.ts'
 import { runStream, type Work } from '../streams/pod-streams.ts'
 import type { ExecRule, PodRules } from '../pod-rules/pod-rules.ts'
 import { chosenContainer, isRunning, type LoggedPod, podLog, ruleFor } from './pod-log.ts'
@@ -84,11 +84,11 @@ export class PodStreams {
 
   async #while(
     { reply, grant }: RequestContext,
-    run: (held: HeldBytes) => Promise<void>,
+    run: (held: HeldStreamBytes) => Promise<void>,
   ): Promise<void> {
     if (this.#open >= openMax) throw badRequest(`${String(openMax)} streams to pods are open`)
     this.#open++
-    const held = new HeldBytes(this.#held, grant?.user())
+    const held = new HeldStreamBytes(this.#held, grant?.user())
     try {
       reply.passed(101, {})
       await run(held)
@@ -133,7 +133,7 @@ function containerOf(
   { metadata }: LoggedPod,
   { name, env = [] }: ReturnType<typeof chosenContainer>,
   { env: declared = {}, folder = '' }: Partial<ExecRule> = {},
-): Container {
+): ShellContainer {
   const own = env.flatMap(({ name: key, value }) => (value === undefined ? [] : [[key, value]]))
   const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
   return {

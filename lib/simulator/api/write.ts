@@ -50,7 +50,7 @@ const bodyMaxBytes: number = 3 * 1024 * 1024
 /** The body has not come before the end of the request's time. */
 class LateBody extends Error {}
 
-/** Who writes where nobody is authenticated. */
+/** The user in whose name writes are made where nobody is authenticated. */
 const anonymous = {
   user: 'system:anonymous',
   uid: '',

@@ -8,7 +8,7 @@ export const set = (...parts: readonly Buffer[]): Buffer => tagged(0x31, ...part
 export const explicit = (number: number, ...parts: readonly Buffer[]): Buffer =>
   tagged(0xa0 | number, ...parts)
 
-/** The same, with the number in place of the type. */
+/** A value of DER, with the number in place of the type. */
 export const implicit = (number: number, content: Buffer): Buffer => tagged(0x80 | number, content)
 
 export const boolean = (value: boolean): Buffer => tagged(0x01, Buffer.of(value ? 0xff : 0))

@@ -12,7 +12,7 @@ import {
   selectingFact,
 } from '../runtime/facts.ts'
 import type { Informer } from '../runtime/informer.ts'
-import type { Condition, Labels, Metadata, Selector } from '../runtime/objects.ts'
+import type { StatusCondition, Labels, Metadata, Selector } from '../runtime/objects.ts'
 import {
   nothing,
   type ReconcileResult,
@@ -33,7 +33,10 @@ export interface Autoscaler {
     readonly scaleTargetRef: { readonly kind: string; readonly name: string }
     readonly metrics?: readonly Metric[]
   }
-  readonly status?: { readonly conditions?: readonly Condition[]; readonly lastScaleTime?: string }
+  readonly status?: {
+    readonly conditions?: readonly StatusCondition[]
+    readonly lastScaleTime?: string
+  }
 }
 
 export interface AutoscalerParts {
@@ -48,7 +51,7 @@ export interface Scaled {
   readonly status?: { readonly replicas?: number }
 }
 
-/** It is measured anew after so long, as upstream does it. */
+/** The period of measurements, as upstream's (horizontal-pod-autoscaler-sync-period). */
 const againMs = 15_000
 /** No fewer replicas are asked for so long after the last change. */
 const steadyMs = 300_000
@@ -146,7 +149,7 @@ function conditionsOf(current: number, desired: number, measured: Measurement): 
 
 function conditionOf(
   [type, isTrue, reason, message]: ConditionToTell,
-  known: readonly Condition[],
+  known: readonly StatusCondition[],
   now: string,
 ): object {
   const status = isTrue ? 'True' : 'False'

@@ -9,7 +9,7 @@ import {
   replicaSetFact,
   selectingFact,
 } from '../runtime/facts.ts'
-import type { Condition, Labels, Metadata, Selector } from '../runtime/objects.ts'
+import type { StatusCondition, Labels, Metadata, Selector } from '../runtime/objects.ts'
 import { type ReconcileResult, statusWrite, type Write } from '../runtime/reconcile-result.ts'
 import type { Seen } from '../runtime/reconciler.ts'
 import { selects } from '../runtime/selectors.ts'
@@ -17,7 +17,7 @@ import { percentOf } from './rollout.ts'
 import { lookAtSelecting } from '../runtime/wiring.ts'
 import type { Controller, ControllerRuntime } from '../runtime/controller-runtime.ts'
 
-export interface Budget {
+export interface DisruptionBudget {
   readonly metadata: Metadata
   readonly spec: {
     readonly minAvailable?: number | string
@@ -26,7 +26,7 @@ export interface Budget {
   }
   readonly status?: {
     readonly disruptedPods?: Readonly<Record<string, string>>
-    readonly conditions?: readonly Condition[]
+    readonly conditions?: readonly StatusCondition[]
   }
 }
 
@@ -40,7 +40,7 @@ export interface BudgetParts {
 /** A pod that was to be evicted and is still there after so long was not. */
 const disruptedMs = 2 * 60_000
 
-export function reconcileBudget(seen: Seen<Budget> & BudgetParts): ReconcileResult {
+export function reconcileBudget(seen: Seen<DisruptionBudget> & BudgetParts): ReconcileResult {
   const { key, object, pods, expected: scale, now, nowMs } = seen
   const { metadata, spec, status } = object
   if (metadata.deletionTimestamp !== undefined) return { writes: [] }
@@ -99,7 +99,10 @@ function stillDisrupted(
   )
 }
 
-function desiredOf({ minAvailable, maxUnavailable }: Budget['spec'], expected: number): number {
+function desiredOf(
+  { minAvailable, maxUnavailable }: DisruptionBudget['spec'],
+  expected: number,
+): number {
   if (maxUnavailable !== undefined) return Math.max(0, expected - share(maxUnavailable, expected))
   return share(minAvailable ?? 0, expected)
 }
@@ -112,7 +115,7 @@ function share(part: number | string, whole: number): number {
 function conditionOf(
   isAllowed: boolean,
   observedGeneration: number,
-  known: readonly Condition[],
+  known: readonly StatusCondition[],
   now: string,
 ): object {
   const status = isAllowed ? 'True' : 'False'
@@ -128,7 +131,7 @@ interface BudgetFact extends Fact {
   readonly selector: Selector | undefined
 }
 
-function budgetFact(key: Key, revision: number, { metadata, spec }: Budget): BudgetFact {
+function budgetFact(key: Key, revision: number, { metadata, spec }: DisruptionBudget): BudgetFact {
   return factOf(key, revision, metadata, { selector: spec.selector })
 }
 
@@ -142,7 +145,7 @@ function matches(selector: Selector, labels: Labels): boolean {
 export function wireBudgets(runtime: ControllerRuntime): void {
   const budgets = runtime.informer('poddisruptionbudgets', budgetFact)
   const replicasOf = replicasOfOwners(runtime)
-  const { lookAt }: Controller = runtime.controller<Budget, BudgetParts>({
+  const { lookAt }: Controller = runtime.controller<DisruptionBudget, BudgetParts>({
     name: 'the status of a simulated disruption budget',
     source: { component: 'controllermanager' },
     gather: (_, key) => {

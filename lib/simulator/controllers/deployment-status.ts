@@ -1,7 +1,7 @@
 /** The status of a deployment, in the words of upstream's controller. */
 
 import type { ReplicaSetFact } from '../runtime/facts.ts'
-import type { Condition, Deployment } from '../runtime/objects.ts'
+import type { StatusCondition, Deployment } from '../runtime/objects.ts'
 import { sum } from './rollout.ts'
 
 export interface DeploymentState {
@@ -44,7 +44,7 @@ export function deploymentStatus(
   return { ...Object.fromEntries(shown), conditions: [...conditions, ...others] }
 }
 
-function availability(isAvailable: boolean): Condition {
+function availability(isAvailable: boolean): StatusCondition {
   return isAvailable
     ? {
         type: 'Available',
@@ -60,7 +60,7 @@ function availability(isAvailable: boolean): Condition {
       }
 }
 
-function progress(set: string, isComplete: boolean): Condition {
+function progress(set: string, isComplete: boolean): StatusCondition {
   const [reason, what] = isComplete
     ? ['NewReplicaSetAvailable', 'has successfully progressed.']
     : ['ReplicaSetUpdated', 'is progressing.']
@@ -68,7 +68,11 @@ function progress(set: string, isComplete: boolean): Condition {
 }
 
 /** The known condition, if it says the same. */
-function dated(condition: Condition, known: readonly Condition[], now: string): Condition {
+function dated(
+  condition: StatusCondition,
+  known: readonly StatusCondition[],
+  now: string,
+): StatusCondition {
   const before = known.find(({ type }) => type === condition.type)
   const { status, reason, message } = condition
   if (before?.status === status && before.reason === reason && before.message === message) {

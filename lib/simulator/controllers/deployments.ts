@@ -26,7 +26,7 @@ import { adopt } from './adoption.ts'
 import { deploymentStatus } from './deployment-status.ts'
 import { nameHash } from './name-hash.ts'
 import { controllerReference, type OwnerIdentity } from './owner-reference.ts'
-import { nextRollout, percentOf, type Share } from './rollout.ts'
+import { nextRollout, percentOf, type ReplicaShare } from './rollout.ts'
 
 /** A deployment that was looked at rests, and is not told of each of its many pods. */
 const restMs = 50
@@ -163,7 +163,7 @@ function scalingWrites(
 }
 
 /** Recreating waits until the last pod has gone, not only until it is being deleted. */
-function shareOf({ replicas, available, statusReplicas, pods }: OwnedSet): Share {
+function shareOf({ replicas, available, statusReplicas, pods }: OwnedSet): ReplicaShare {
   return { replicas, available, present: Math.max(statusReplicas, pods) }
 }
 

@@ -3,7 +3,7 @@
 
 import type { ControllerRuntime } from '../runtime/controller-runtime.ts'
 import { jobFact, type PodFact } from '../runtime/facts.ts'
-import { type Condition, hasCondition, type Job } from '../runtime/objects.ts'
+import { type StatusCondition, hasCondition, type Job } from '../runtime/objects.ts'
 import { nothing, type ReconcileResult, type Write } from '../runtime/reconcile-result.ts'
 import type { Seen } from '../runtime/reconciler.ts'
 import { activePods, podCreation } from './owned-pods.ts'
@@ -116,7 +116,10 @@ function statusWrites({ key, object, now }: Seen<Job>, counts: JobCounts): Write
   return [{ type: 'patch', key, patch: { status: wanted }, subresource: 'status', note }]
 }
 
-function condition(type: string, now: string): Condition & { readonly lastProbeTime: string } {
+function condition(
+  type: string,
+  now: string,
+): StatusCondition & { readonly lastProbeTime: string } {
   return {
     type,
     status: 'True',

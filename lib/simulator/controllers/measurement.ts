@@ -39,7 +39,7 @@ interface Measured {
 
 /** Sums of fractions are a little more or less than they should be. */
 const rounding = 1e-6
-/** So little beside the target changes nothing. */
+/** The tolerance: a ratio this close to the target changes nothing. */
 const tolerance = 0.1
 
 /** The metric that asks for most decides. */

@@ -1,6 +1,6 @@
 /** References by which a controller owns what it makes. */
 
-/** Who makes or adopts an object. */
+/** The owner of what a controller makes or adopts. */
 export interface OwnerIdentity {
   readonly apiVersion: string
   readonly kind: string

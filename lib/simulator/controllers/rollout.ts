@@ -3,7 +3,7 @@
 import type { Deployment } from '../runtime/objects.ts'
 
 /** A replica set as it is. */
-export interface Share {
+export interface ReplicaShare {
   readonly replicas: number
   readonly available: number
   /** Pods that are there. */
@@ -20,8 +20,8 @@ export interface Rollout {
  *  begins with the oldest. */
 export function nextRollout(
   { replicas: wanted = 1, strategy }: Deployment['spec'],
-  current: Share,
-  old: readonly Share[],
+  current: ReplicaShare,
+  old: readonly ReplicaShare[],
 ): Rollout {
   if (strategy?.type === 'Recreate') {
     const isEmpty = old.every(({ replicas, present }) => replicas === 0 && present === 0)
@@ -38,7 +38,7 @@ export function nextRollout(
 }
 
 /** Pods that are not available go at once; of the others, as many as may, the oldest first. */
-function reduced(old: readonly Share[], spare: number): number[] {
+function reduced(old: readonly ReplicaShare[], spare: number): number[] {
   let left = spare
   return old.map(({ replicas, available }) => {
     const kept = Math.min(replicas, available)

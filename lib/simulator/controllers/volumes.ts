@@ -132,7 +132,7 @@ function defaultClass(classes: readonly StorageClass[]): StorageClass | undefine
     .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))[0]
 }
 
-/** It was made for the claim, or the claim or the volume names the other one. */
+/** Whether a volume was made for the claim, or one of them names the other. */
 function isFor(
   { metadata: volume, spec: { claimRef } }: Volume,
   { metadata, spec }: Claim,

@@ -39,7 +39,7 @@ export class ChosenFaults {
     this.#chosen.get(type)?.meet()
   }
 
-  /** The same fault, which the caller brings about at once. */
+  /** The chosen fault, which the caller brings about at once. */
   take<Type extends Effect['type']>(type: Type): Of<Type> | undefined {
     const effect = this.find(type)
     if (effect !== undefined) this.meet(type)

@@ -4,35 +4,35 @@
 import type { Clock, Logger, Revision } from '@watchglass/base'
 import type { FaultCount, FaultSwitch } from '@watchglass/cache'
 import { Compactor } from './compactor.ts'
-import { Faults, type SharedFaults } from './faults.ts'
+import { InjectedFaults, type SharedFaults } from './injected-faults.ts'
 import { type FaultType, parseFaultRule } from './rule.ts'
 
-export interface FaultsOptions {
+export interface FaultRulesOptions {
   /** As they are written (`rule.ts`). */
   readonly rules: readonly string[]
   readonly seed: number
-  /** In a worker: see `Faults`. */
+  /** In a worker: see `InjectedFaults`. */
   readonly memory?: SharedArrayBuffer | undefined
 }
 
-export interface FaultControlOptions extends FaultsOptions {
+export interface FaultControlOptions extends FaultRulesOptions {
   /** Compacts etcd at the newest revision; undefined in a worker. */
   readonly compact: (() => Promise<Revision>) | undefined
   /** Resolves when all other threads have the new rules. */
-  readonly passOn?: ((faults: Faults) => Promise<void>) | undefined
+  readonly passOn?: ((faults: InjectedFaults) => Promise<void>) | undefined
   readonly onMet: (type: FaultType) => void
   readonly clock: Clock
   readonly logger: Logger
 }
 
 export class FaultControl implements FaultSwitch {
-  readonly faults: Faults
+  readonly faults: InjectedFaults
   readonly #compactor: Compactor | undefined
   readonly #passOn: FaultControlOptions['passOn']
   readonly #logger: Logger
 
   constructor(options: FaultControlOptions) {
-    this.faults = new Faults({ ...options, rules: options.rules.map(parseFaultRule) })
+    this.faults = new InjectedFaults({ ...options, rules: options.rules.map(parseFaultRule) })
     const { compact } = options
     this.#compactor = compact && new Compactor({ ...options, compact })
     this.#passOn = options.passOn

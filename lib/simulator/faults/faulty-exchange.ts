@@ -9,8 +9,8 @@ import type { ChosenFaults } from './chosen-faults.ts'
 
 /** A slow body is sent in so many pieces a second. */
 const piecesPerSecond = 10
-/** Whoever waits for longer would take the client for dead: after 30 s it may write more, which
- *  then waits here. */
+/** The longest wait. A longer one would take the client for dead: after 30 s it may write more,
+ *  which then waits here. */
 const waitMaxPieces = 30 * piecesPerSecond
 
 /** The exchange that a request with these faults is answered on. */

@@ -14,7 +14,7 @@ import { CacheError } from '@watchglass/base'
 /** The effects of a fault on a request. */
 export type Effect =
   | { readonly type: 'latency'; readonly minMs: number; readonly maxMs: number }
-  | { readonly type: 'error'; readonly code: ErrorCode; readonly retryAfterSeconds: number }
+  | { readonly type: 'error'; readonly code: FaultErrorCode; readonly retryAfterSeconds: number }
   | { readonly type: 'watch-end'; readonly afterEvents: number }
   | { readonly type: 'watch-expired'; readonly afterEvents: number }
   | { readonly type: 'no-bookmarks' }
@@ -54,7 +54,7 @@ export interface ActorSelection {
 }
 
 const errorCodes = [429, 500, 503, 504] as const
-export type ErrorCode = (typeof errorCodes)[number]
+export type FaultErrorCode = (typeof errorCodes)[number]
 
 /** Which requests a rule concerns. What is undefined does not matter. */
 export interface RequestSelection {
@@ -74,7 +74,7 @@ export interface FaultRule {
   readonly actors: ActorSelection
   /** The share of these requests, or of what actors do, that it happens to. */
   readonly share: number
-  /** It happens so often at most. */
+  /** The number of times that the fault happens at most. */
   readonly times: number
 }
 

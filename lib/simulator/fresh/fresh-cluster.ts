@@ -5,7 +5,7 @@ import { type Clock, type Key, keyFromText, type Logger, repeat } from '@watchgl
 import type { ApiState, Resource } from '@watchglass/kube'
 import { microTimeText } from '@watchglass/go'
 import type { ApiClient } from '../runtime/api-client.ts'
-import type { ObjectPlace } from '../runtime/cluster-api.ts'
+import type { ApiPlace } from '../runtime/cluster-api.ts'
 import type { NamespaceBasics } from '../housekeeping/namespace-basics.ts'
 import type { Keyspace } from '@watchglass/store'
 import type { WriteStore } from '@watchglass/writes'
@@ -135,7 +135,7 @@ function resourcesByKind(resources: readonly Resource[]): ResourcesByKind {
 function placeOf(
   { apiVersion, kind, metadata }: NewObject,
   resources: ResourcesByKind,
-): ObjectPlace | undefined {
+): ApiPlace | undefined {
   const resource = resources.get(`${apiVersion} ${kind}`)
   const { name, namespace = '' } = metadata
   return resource && { resource, namespace, name }

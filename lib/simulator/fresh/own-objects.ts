@@ -24,7 +24,8 @@ export interface OwnFacts {
   readonly holder: string
 }
 
-/** The same after a restart: 26 letters of a hash, as of a host's name. */
+/** The identity of this server, equal after a restart: 26 letters of a hash, as of a host's
+ *  name. */
 const serverName = 'apiserver-watchglass2222222222222222'
 const hostname = 'watchglass'
 

@@ -1,7 +1,7 @@
 /** Writes changes of a generated cluster at a steady rate. */
 
 import { CacheError, type CancelTimer, type Clock, repeat } from '@watchglass/base'
-import type { Cluster, GeneratedStep } from './cluster.ts'
+import type { GeneratedCluster, GeneratedStep } from './generated-cluster.ts'
 
 /** The interval of steps: shorter than people can notice, and long enough to cost nothing. */
 const tickMs = 20
@@ -11,7 +11,7 @@ const tickMs = 20
 const backlogMaxMs = 1_000
 
 export interface ChurnOptions {
-  readonly cluster: Cluster
+  readonly cluster: GeneratedCluster
   readonly changesPerSecond: number
   readonly clock: Clock
   /** Writes the changes of one step. */

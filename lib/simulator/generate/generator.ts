@@ -4,7 +4,7 @@ import { CacheError, createRandom, type Logger, singleKey } from '@watchglass/ba
 import type { Client, Compare, Operation } from '@watchglass/etcd'
 import { systemClock } from '@watchglass/cache'
 import { parseRate, startChurn } from './churn.ts'
-import { Cluster, type GeneratedChange, type GeneratedStep } from './cluster.ts'
+import { GeneratedCluster, type GeneratedChange, type GeneratedStep } from './generated-cluster.ts'
 import { parsePlan } from './plan.ts'
 
 export { forgetStamps } from './shape-stamps.ts'
@@ -18,8 +18,8 @@ export interface Described {
 }
 
 /** The cluster that is described. */
-export function clusterOf({ plan, seed, prefix }: Described): Cluster {
-  return new Cluster({
+export function clusterOf({ plan, seed, prefix }: Described): GeneratedCluster {
+  return new GeneratedCluster({
     plan: parsePlan(plan),
     random: createRandom(seed),
     nowMs: systemClock.wallMs(),
@@ -48,7 +48,7 @@ export interface Filling {
 /** Writes every object of the cluster. */
 export async function fill(
   client: Client,
-  cluster: Cluster,
+  cluster: GeneratedCluster,
   { logger, signal, progress }: Filling,
 ): Promise<void> {
   const startMs = systemClock.monotonicMs()
@@ -81,7 +81,7 @@ function progressBar(share: number): string {
 
 export interface ChurnOf {
   readonly client: Client
-  readonly cluster: Cluster
+  readonly cluster: GeneratedCluster
   readonly rate: number
   readonly logger: Logger
 }

@@ -3,14 +3,14 @@
  *  without them would give figures that are too good. */
 
 /** Any JSON value that a builder makes. */
-export type Json =
+export type MadeJson =
   | null
   | boolean
   | number
   | string
-  | readonly Json[]
-  | { readonly [name: string]: Json | undefined }
-export type JsonObject = { readonly [name: string]: Json | undefined }
+  | readonly MadeJson[]
+  | { readonly [name: string]: MadeJson | undefined }
+export type MadeObject = { readonly [name: string]: MadeJson | undefined }
 
 /** The key fields of list items, in the order in which they are tried: Kubernetes' types declare
  *  such lists as maps. */
@@ -35,8 +35,8 @@ export interface Manager {
 /** An entry that says that the manager set `fields`, which `fieldsOf` makes from values. */
 export function managedBy(
   { manager, operation, apiVersion, time, subresource }: Manager,
-  fields: JsonObject,
-): JsonObject {
+  fields: MadeObject,
+): MadeObject {
   return {
     manager,
     operation,
@@ -49,22 +49,22 @@ export function managedBy(
 }
 
 /** Every field of a value, in the FieldsV1 form. */
-export function fieldsOf(value: JsonObject): JsonObject {
-  const fields: Record<string, Json> = {}
+export function fieldsOf(value: MadeObject): MadeObject {
+  const fields: Record<string, MadeJson> = {}
   for (const [name, member] of Object.entries(value)) {
     if (member !== undefined) fields[`f:${name}`] = fieldsOfValue(member)
   }
   return fields
 }
 
-function fieldsOfValue(value: Json): Json {
+function fieldsOfValue(value: MadeJson): MadeJson {
   if (isList(value)) return fieldsOfList(value)
   return isObject(value) ? fieldsOf(value) : {}
 }
 
 /** A list of keyed objects has an entry for each item; any other list is one field. */
-function fieldsOfList(items: readonly Json[]): Json {
-  const fields: Record<string, Json> = {}
+function fieldsOfList(items: readonly MadeJson[]): MadeJson {
+  const fields: Record<string, MadeJson> = {}
   for (const item of items) {
     if (!isObject(item)) return {}
     const keys = itemKeys.find(names => names.every(name => item[name] !== undefined))
@@ -75,10 +75,10 @@ function fieldsOfList(items: readonly Json[]): Json {
   return Object.keys(fields).length === 0 ? {} : { '.': {}, ...fields }
 }
 
-function isList(value: Json): value is readonly Json[] {
+function isList(value: MadeJson): value is readonly MadeJson[] {
   return Array.isArray(value)
 }
 
-function isObject(value: Json): value is JsonObject {
+function isObject(value: MadeJson): value is MadeObject {
   return typeof value === 'object' && value !== null && !isList(value)
 }

@@ -3,14 +3,14 @@
 
 import { imageOf } from './names.ts'
 import type { Variables } from '../stamps/stamp.ts'
-import type { PodTemplate, Workload } from './topology.ts'
+import type { GeneratedTemplate, Workload } from './topology.ts'
 
 /** A number that no generated object has by chance; nor the seconds just before and after it. */
 export function markNumber(index: number): number {
   return 1_500_000_000 + index * 1_000
 }
 
-/** It needs no escaping in a regular expression, in JSON or in a path. */
+/** A mark needs no escaping in a regular expression, in JSON or in a path. */
 function markText(index: number): string {
   return `@${index}@`
 }
@@ -39,7 +39,7 @@ export function markedWorkload(workload: Workload): Workload {
 }
 
 /** The id has a dash, because it is also written without dashes. */
-export const markedTemplate: PodTemplate = {
+export const markedTemplate: GeneratedTemplate = {
   hash: markText(4),
   replicaSetUid: '@5-5@',
   image: imageOf(markText(0), markText(6)),
@@ -47,7 +47,7 @@ export const markedTemplate: PodTemplate = {
 }
 
 /** The values for the marks, in their order; further marks come after these. */
-export function variablesOf(workload: Workload, template: PodTemplate): Variables {
+export function variablesOf(workload: Workload, template: GeneratedTemplate): Variables {
   const { name, namespace, team, uid, createdMs, revision, replicas, port } = workload
   const { hash, replicaSetUid, image, imageDigest } = template
   return {

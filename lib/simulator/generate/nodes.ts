@@ -2,10 +2,10 @@
 
 import { microTimeText, textFromMilliseconds } from '@watchglass/go'
 import { healthyNodeConditions } from '../node-conditions.ts'
-import { fieldsOf, type JsonObject, managedBy } from './managed-fields.ts'
+import { fieldsOf, type MadeObject, managedBy } from './managed-fields.ts'
 import type { NodeRecord } from './topology.ts'
 
-export function nodeObject(node: NodeRecord, nowMs: number): JsonObject {
+export function nodeObject(node: NodeRecord, nowMs: number): MadeObject {
   const labels = {
     'beta.kubernetes.io/arch': 'amd64',
     'beta.kubernetes.io/os': 'linux',
@@ -65,7 +65,7 @@ export function nodeObject(node: NodeRecord, nowMs: number): JsonObject {
   }
 }
 
-export function nodeLeaseObject(node: NodeRecord, nowMs: number): JsonObject {
+export function nodeLeaseObject(node: NodeRecord, nowMs: number): MadeObject {
   const spec = {
     holderIdentity: node.name,
     leaseDurationSeconds: 40,
@@ -96,7 +96,7 @@ export function nodeLeaseObject(node: NodeRecord, nowMs: number): JsonObject {
   }
 }
 
-function nodeStatus(node: NodeRecord, nowMs: number): JsonObject {
+function nodeStatus(node: NodeRecord, nowMs: number): MadeObject {
   const resources = {
     cpu: '16',
     'ephemeral-storage': '203070420Ki',

@@ -1,12 +1,12 @@
 /** Pods as a kubelet and the controllers leave them. */
 
 import { textFromMilliseconds } from '@watchglass/go'
-import { fieldsOf, type JsonObject, managedBy } from './managed-fields.ts'
+import { fieldsOf, type MadeObject, managedBy } from './managed-fields.ts'
 import { markedTemplate, markedWorkload, markNumber, shapeName, variablesOf } from './marks.ts'
 import { Stamp, type Variables } from '../stamps/stamp.ts'
 import { shapeStamp } from './shape-stamps.ts'
 import { storedBytes } from './stored.ts'
-import type { PodHealth, PodRecord, PodTemplate, Workload } from './topology.ts'
+import type { PodHealth, PodRecord, GeneratedTemplate, Workload } from './topology.ts'
 
 /** The stored bytes of a pod. */
 export function storedPod(pod: PodRecord): Uint8Array {
@@ -63,7 +63,7 @@ const endedBeforeMs = 30_000
 const scheduledAfterMs = 2_000
 
 /** The whole object of a pod. */
-export function podObject(pod: PodRecord): JsonObject {
+export function podObject(pod: PodRecord): MadeObject {
   const spec = templateSpec(pod.workload, pod.template)
   const isScheduled = pod.health !== 'pending'
   return {
@@ -80,7 +80,7 @@ export function podObject(pod: PodRecord): JsonObject {
 }
 
 /** The fields that admission and the scheduler add to every pod. */
-const admittedSpec: JsonObject = {
+const admittedSpec: MadeObject = {
   priority: 0,
   preemptionPolicy: 'PreemptLowerPriority',
   tolerations: ['not-ready', 'unreachable'].map(condition => ({
@@ -91,7 +91,7 @@ const admittedSpec: JsonObject = {
   })),
 }
 
-function podMetadata(pod: PodRecord, spec: JsonObject): JsonObject {
+function podMetadata(pod: PodRecord, spec: MadeObject): MadeObject {
   const created = textFromMilliseconds(pod.createdMs)
   const metadata = commonMetadata(pod)
   const manager = { operation: 'Update', apiVersion: 'v1' } as const
@@ -119,7 +119,7 @@ function podMetadata(pod: PodRecord, spec: JsonObject): JsonObject {
   }
 }
 
-function commonMetadata({ workload, template: { hash, replicaSetUid } }: PodRecord): JsonObject {
+function commonMetadata({ workload, template: { hash, replicaSetUid } }: PodRecord): MadeObject {
   const owner = { kind: 'ReplicaSet', name: `${workload.name}-${hash}`, uid: replicaSetUid }
   return {
     generateName: `${workload.name}-${hash}-`,
@@ -132,7 +132,7 @@ function commonMetadata({ workload, template: { hash, replicaSetUid } }: PodReco
 }
 
 /** The fields that a kubelet sets; only the pod's address differs between pods. */
-function statusFields(pod: PodRecord): JsonObject {
+function statusFields(pod: PodRecord): MadeObject {
   const fixed = statusFieldsByHealth[pod.health]
   if (pod.health === 'evicted' || pod.health === 'pending') return { 'f:status': fixed }
   return {
@@ -153,7 +153,7 @@ export function podLabels(workload: Workload, hash: string): Record<string, stri
 }
 
 /** The pod template of a workload, with the defaults that the server adds when it stores it. */
-export function templateSpec(workload: Workload, { image }: PodTemplate): JsonObject {
+export function templateSpec(workload: Workload, { image }: GeneratedTemplate): MadeObject {
   const app = container(workload, {
     name: workload.name,
     image,
@@ -181,7 +181,7 @@ export function templateSpec(workload: Workload, { image }: PodTemplate): JsonOb
   }
 }
 
-function container(workload: Workload, own: JsonObject): JsonObject {
+function container(workload: Workload, own: MadeObject): MadeObject {
   const cpu = 50 * (1 + (workload.number % 8))
   return {
     ...own,
@@ -195,8 +195,8 @@ function container(workload: Workload, own: JsonObject): JsonObject {
   }
 }
 
-function environment(workload: Workload): JsonObject[] {
-  const fixed: JsonObject[] = [
+function environment(workload: Workload): MadeObject[] {
+  const fixed: MadeObject[] = [
     { name: 'POD_NAME', valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath: 'metadata.name' } } },
   ]
   const own = Array.from({ length: workload.environmentSize }, (_, i) => ({
@@ -206,7 +206,7 @@ function environment(workload: Workload): JsonObject[] {
   return [...fixed, ...own]
 }
 
-function probe(workload: Workload, path: string, periodSeconds: number): JsonObject {
+function probe(workload: Workload, path: string, periodSeconds: number): MadeObject {
   return {
     httpGet: { path, port: workload.port, scheme: 'HTTP' },
     timeoutSeconds: 1,
@@ -216,7 +216,7 @@ function probe(workload: Workload, path: string, periodSeconds: number): JsonObj
   }
 }
 
-function podStatus(pod: PodRecord): JsonObject {
+function podStatus(pod: PodRecord): MadeObject {
   switch (pod.health) {
     case 'evicted':
       return {
@@ -246,9 +246,9 @@ function podStatus(pod: PodRecord): JsonObject {
   }
 }
 
-function startedStatus(pod: PodRecord): JsonObject {
+function startedStatus(pod: PodRecord): MadeObject {
   const isReady = pod.health === 'running'
-  const condition = (type: string, status: boolean, atMs: number): JsonObject => ({
+  const condition = (type: string, status: boolean, atMs: number): MadeObject => ({
     type,
     status: status ? 'True' : 'False',
     lastProbeTime: null,
@@ -288,7 +288,7 @@ function startedStatus(pod: PodRecord): JsonObject {
 function containerStatus(
   pod: PodRecord,
   { name, image, isReady }: { name: string; image: string; isReady: boolean },
-): JsonObject {
+): MadeObject {
   const id = `containerd://${pod.uid.replaceAll('-', '')}${pod.template.replicaSetUid.replaceAll('-', '')}`
   const ended = {
     terminated: {
@@ -319,7 +319,7 @@ function containerStatus(
   }
 }
 
-const startedFields: JsonObject = {
+const startedFields: MadeObject = {
   'f:conditions': Object.fromEntries(
     ['Initialized', 'Ready', 'ContainersReady'].map(type => [
       `k:{"type":"${type}"}`,
@@ -336,7 +336,7 @@ const startedFields: JsonObject = {
   }),
 }
 
-const statusFieldsByHealth: Readonly<Record<PodHealth, JsonObject>> = {
+const statusFieldsByHealth: Readonly<Record<PodHealth, MadeObject>> = {
   running: startedFields,
   crashing: startedFields,
   pending: fieldsOf({ conditions: [], phase: '' }),

@@ -1,7 +1,7 @@
 /** Services and the endpoint slices that follow their pods. */
 
 import { textFromMilliseconds } from '@watchglass/go'
-import { fieldsOf, type JsonObject, managedBy } from './managed-fields.ts'
+import { fieldsOf, type MadeObject, managedBy } from './managed-fields.ts'
 import { serviceAddress } from './names.ts'
 import type { Workload } from './topology.ts'
 
@@ -15,7 +15,7 @@ export interface ServiceRecord {
   readonly sliceUids: string[]
 }
 
-export function serviceObject({ workload, number, uid }: ServiceRecord): JsonObject {
+export function serviceObject({ workload, number, uid }: ServiceRecord): MadeObject {
   const clusterIp = serviceAddress(number)
   const spec = {
     ports: [{ name: 'http', protocol: 'TCP', port: 80, targetPort: workload.port }],
@@ -56,7 +56,7 @@ export function serviceObject({ workload, number, uid }: ServiceRecord): JsonObj
 
 export interface NamedObject {
   readonly name: string
-  readonly object: JsonObject
+  readonly object: MadeObject
 }
 
 /** As many slices as the pods need; at least one. */

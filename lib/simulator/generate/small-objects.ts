@@ -2,17 +2,17 @@
 
 import { textFromMilliseconds } from '@watchglass/go'
 import { type Random, randomInt } from '@watchglass/base'
-import { fieldsOf, type JsonObject, managedBy } from './managed-fields.ts'
+import { fieldsOf, type MadeObject, managedBy } from './managed-fields.ts'
 import { uid } from './names.ts'
 import type { PodRecord } from './topology.ts'
 
-export interface Named {
+export interface SmallObjectName {
   readonly namespace: string
   readonly name: string
   readonly createdMs: number
 }
 
-export function namespaceObject(name: string, random: Random, createdMs: number): JsonObject {
+export function namespaceObject(name: string, random: Random, createdMs: number): MadeObject {
   return {
     kind: 'Namespace',
     apiVersion: 'v1',
@@ -30,12 +30,12 @@ export function namespaceObject(name: string, random: Random, createdMs: number)
   }
 }
 
-export function serviceAccountObject(named: Named, random: Random): JsonObject {
+export function serviceAccountObject(named: SmallObjectName, random: Random): MadeObject {
   return { kind: 'ServiceAccount', apiVersion: 'v1', metadata: metadata(named, random) }
 }
 
 /** Most config maps are small; one in fifty is a dashboard or a CA bundle of tens of kilobytes. */
-export function configMapObject(named: Named, random: Random): JsonObject {
+export function configMapObject(named: SmallObjectName, random: Random): MadeObject {
   const lines = random.next() < 0.02 ? randomInt(random, 400, 1_200) : randomInt(random, 4, 40)
   const text = Array.from(
     { length: lines },
@@ -45,7 +45,7 @@ export function configMapObject(named: Named, random: Random): JsonObject {
   return { kind: 'ConfigMap', apiVersion: 'v1', metadata: metadata(named, random, { data }), data }
 }
 
-export function secretObject(named: Named, random: Random): JsonObject {
+export function secretObject(named: SmallObjectName, random: Random): MadeObject {
   const password = Buffer.from(uid(random)).toString('base64')
   const data = { password, username: Buffer.from(named.name).toString('base64') }
   return {
@@ -64,7 +64,7 @@ export interface EventFacts {
   readonly nowMs: number
 }
 
-export function eventObject({ pod, name, random, nowMs }: EventFacts): JsonObject {
+export function eventObject({ pod, name, random, nowMs }: EventFacts): MadeObject {
   const [reason, message, type] =
     pod.health === 'running'
       ? ['Pulled', `Container image "${pod.template.image}" already present on machine`, 'Normal']
@@ -105,10 +105,10 @@ export function eventObject({ pod, name, random, nowMs }: EventFacts): JsonObjec
 }
 
 function metadata(
-  { namespace, name, createdMs }: Named,
+  { namespace, name, createdMs }: SmallObjectName,
   random: Random,
-  fields?: JsonObject,
-): JsonObject {
+  fields?: MadeObject,
+): MadeObject {
   const time = textFromMilliseconds(createdMs)
   return {
     name,

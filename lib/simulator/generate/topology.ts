@@ -15,17 +15,17 @@ import {
 import type { Plan } from './plan.ts'
 
 /** A record of which the object is written again and again. */
-export interface Written {
+export interface WrittenRecord {
   /** Revision of etcd at which we wrote it; 0: not yet. If it is at another, somebody else did. */
   writtenAt: number
 }
 
-export interface NodeRecord extends Written {
+export interface NodeRecord extends WrittenRecord {
   readonly name: string
   readonly uid: string
   readonly number: number
   readonly zone: string
-  /** It takes no pods that come later. */
+  /** A control plane: pods that come later do not go there. */
   readonly isControlPlane: boolean
   readonly address: string
   readonly createdMs: number
@@ -44,7 +44,7 @@ function controlPlanesOf(nodes: number): number {
 }
 
 /** The template that pods are made from: one replica set of a deployment. */
-export interface PodTemplate {
+export interface GeneratedTemplate {
   readonly hash: string
   readonly replicaSetUid: string
   readonly image: string
@@ -52,7 +52,7 @@ export interface PodTemplate {
 }
 
 /** A deployment and its pods, some of which may still be of an older template. */
-export interface Workload extends Written {
+export interface Workload extends WrittenRecord {
   readonly namespace: string
   readonly name: string
   readonly number: number
@@ -63,18 +63,18 @@ export interface Workload extends Written {
   readonly environmentSize: number
   readonly hasSidecar: boolean
   readonly pods: PodRecord[]
-  template: PodTemplate
+  template: GeneratedTemplate
   revision: number
   replicas: number
 }
 
 export type PodHealth = 'running' | 'pending' | 'crashing' | 'evicted'
 
-export interface PodRecord extends Written {
+export interface PodRecord extends WrittenRecord {
   readonly workload: Workload
   readonly name: string
   readonly uid: string
-  readonly template: PodTemplate
+  readonly template: GeneratedTemplate
   readonly node: NodeRecord
   readonly address: string
   readonly createdMs: number
@@ -154,7 +154,7 @@ export class Topology {
     workload.template = this.#template(workload.name, workload.revision)
   }
 
-  #template(name: string, revision: number): PodTemplate {
+  #template(name: string, revision: number): GeneratedTemplate {
     const { random } = this
     return {
       hash: templateHash(random),

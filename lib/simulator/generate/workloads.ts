@@ -1,7 +1,7 @@
 /** Deployments and their replica sets. */
 
 import { textFromMilliseconds } from '@watchglass/go'
-import { fieldsOf, type JsonObject, managedBy } from './managed-fields.ts'
+import { fieldsOf, type MadeObject, managedBy } from './managed-fields.ts'
 import { markedWorkload, markNumber, shapeName, surgeOf, variablesOf } from './marks.ts'
 import { podLabels, templateSpec } from './pods.ts'
 import { Stamp, type Variables } from '../stamps/stamp.ts'
@@ -28,7 +28,7 @@ export function storedReplicaSet(workload: Workload, nowMs: number): Uint8Array 
 function stampOf(
   workload: Workload,
   type: string,
-  makeObject: (workload: Workload, counts: PodCounts, nowMs: number) => JsonObject,
+  makeObject: (workload: Workload, counts: PodCounts, nowMs: number) => MadeObject,
 ): Stamp {
   return shapeStamp(`${type} ${shapeName(workload)}`, () => {
     const marked = markedWorkload(workload)
@@ -66,7 +66,7 @@ function countedVariables(workload: Workload, counts: PodCounts, nowMs: number):
   return { texts, numbers: [...numbers, all, updated, ready, unready, now] }
 }
 
-export function deploymentObject(workload: Workload, counts: PodCounts, nowMs: number): JsonObject {
+export function deploymentObject(workload: Workload, counts: PodCounts, nowMs: number): MadeObject {
   const { name, namespace } = workload
   const spec = {
     replicas: workload.replicas,
@@ -130,7 +130,7 @@ export function deploymentObject(workload: Workload, counts: PodCounts, nowMs: n
   }
 }
 
-export function replicaSetObject(workload: Workload, counts: PodCounts, nowMs: number): JsonObject {
+export function replicaSetObject(workload: Workload, counts: PodCounts, nowMs: number): MadeObject {
   const { name, namespace, template } = workload
   const { hash } = template
   const labels = { ...templateLabels(workload), 'pod-template-hash': hash }
@@ -192,7 +192,7 @@ function templateLabels(workload: Workload): Record<string, string> {
   return labels
 }
 
-function condition(type: string, reason: string, sinceMs: number, nowMs: number): JsonObject {
+function condition(type: string, reason: string, sinceMs: number, nowMs: number): MadeObject {
   return {
     type,
     status: 'True',

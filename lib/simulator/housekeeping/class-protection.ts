@@ -3,7 +3,7 @@
 
 import { type Clock, type Key, Slice, textFromKey } from '@watchglass/base'
 import type { Event, KeyValue } from '@watchglass/store'
-import type { ClusterApi, ObjectPlace } from '../runtime/cluster-api.ts'
+import type { ClusterApi, ApiPlace } from '../runtime/cluster-api.ts'
 import { factsOf, type ObjectFacts } from './object-facts.ts'
 import { type ClassUser, isClassNamed } from './protected-volumes.ts'
 
@@ -18,7 +18,7 @@ export interface ClassProtectionOptions {
   /** Contents of a keyspace now; undefined while the mirror has none of it. */
   readonly contentsOf: (keyspace: Key) => Iterable<KeyValue> | undefined
   /** The object as the API shows it, in plain values; undefined if it cannot be shown. */
-  readonly plainOf: (place: ObjectPlace, entry: KeyValue) => unknown
+  readonly plainOf: (place: ApiPlace, entry: KeyValue) => unknown
   readonly clock: Clock
   /** The class is to be passed to `work` soon. */
   readonly lookAt: (key: Key) => void

@@ -8,7 +8,7 @@ import { type Clock, type Key, type Logger, Slice } from '@watchglass/base'
 import { type JsonObject, textFromMilliseconds } from '@watchglass/go'
 import type { Registry } from '@watchglass/kube'
 import type { Batch, KeyValue } from '@watchglass/store'
-import type { ClusterApi, ObjectPlace } from '../runtime/cluster-api.ts'
+import type { ClusterApi, ApiPlace } from '../runtime/cluster-api.ts'
 import { GarbageCollector } from './garbage-collector.ts'
 import type { NamespaceBasics } from './namespace-basics.ts'
 import { NamespaceEmptier } from './namespace-emptier.ts'
@@ -43,10 +43,10 @@ export interface ControllersOptions extends FollowedKeyspaces {
   /** Contents of a keyspace now; undefined while the mirror has none of it. */
   readonly contentsOf: (keyspace: Key) => Iterable<KeyValue> | undefined
   /** The object as the API shows it. */
-  readonly objectOf: (place: ObjectPlace) => Promise<JsonObject | undefined>
-  readonly treeOf: (place: ObjectPlace, entry: KeyValue) => JsonObject | undefined
-  /** The same, in plain values; undefined if it cannot be shown. */
-  readonly plainOf: (place: ObjectPlace, entry: KeyValue) => unknown
+  readonly objectOf: (place: ApiPlace) => Promise<JsonObject | undefined>
+  readonly treeOf: (place: ApiPlace, entry: KeyValue) => JsonObject | undefined
+  /** The object as the API shows it, in plain values; undefined if it cannot be shown. */
+  readonly plainOf: (place: ApiPlace, entry: KeyValue) => unknown
   /** The kinds that are served now. */
   readonly registry: () => Registry
   readonly clock: Clock

@@ -7,11 +7,11 @@
 
 import { type Key, Slice, type SliceClock } from '@watchglass/base'
 import type { Event } from '@watchglass/store'
-import type { ClusterApi, ObjectPlace, Propagation } from '../runtime/cluster-api.ts'
+import type { ClusterApi, ApiPlace, Propagation } from '../runtime/cluster-api.ts'
 import { Dependents } from './dependents.ts'
-import { type ObjectFacts, type OwnerReference, factsOf } from './object-facts.ts'
+import { type ObjectFacts, type StoredOwner, factsOf } from './object-facts.ts'
 
-/** So many deleted owners are remembered for dependents that are created late. */
+/** The number of deleted owners that are remembered for dependents that are created late. */
 const deletedMax = 10_000
 
 const foreground = 'foregroundDeletion'
@@ -105,7 +105,7 @@ export class GarbageCollector {
   }
 
   /** An owner goes after the dependents that block it. */
-  async #deleteDependents(key: Key, place: ObjectPlace, facts: ObjectFacts): Promise<void> {
+  async #deleteDependents(key: Key, place: ApiPlace, facts: ObjectFacts): Promise<void> {
     this.#waiting.set(facts.uid, key)
     let isBlocked = false
     for (const dependent of this.#dependents.of(facts.uid)) {
@@ -119,7 +119,7 @@ export class GarbageCollector {
     if (!isBlocked) await this.#removeFinalizer(place, facts, foreground)
   }
 
-  async #orphanDependents(place: ObjectPlace, facts: ObjectFacts): Promise<void> {
+  async #orphanDependents(place: ApiPlace, facts: ObjectFacts): Promise<void> {
     for (const key of this.#dependents.of(facts.uid)) {
       const dependent = this.#cluster.placeOf(key)
       const known = await this.#factsOf(key)
@@ -130,8 +130,8 @@ export class GarbageCollector {
   }
 
   /** Decides about an object by the state of its owners. */
-  async #judge(place: ObjectPlace, facts: ObjectFacts): Promise<void> {
-    const states = new Map<OwnerReference, 'solid' | 'gone' | 'waiting'>()
+  async #judge(place: ApiPlace, facts: ObjectFacts): Promise<void> {
+    const states = new Map<StoredOwner, 'solid' | 'gone' | 'waiting'>()
     const found = new Map<Key, ObjectFacts | undefined>()
     for (const owner of facts.owners) states.set(owner, await this.#stateOf(owner, place, found))
     const all = [...states.values()]
@@ -160,7 +160,7 @@ export class GarbageCollector {
   }
 
   /** No owner waits for the object any more. */
-  async #unblock(place: ObjectPlace, { resourceVersion, owners }: ObjectFacts): Promise<void> {
+  async #unblock(place: ApiPlace, { resourceVersion, owners }: ObjectFacts): Promise<void> {
     if (!owners.some(({ blockOwnerDeletion }) => blockOwnerDeletion === true)) return
     const ownerReferences = owners.map(owner => ({ ...owner, blockOwnerDeletion: false }))
     await this.#cluster.patch(place, { metadata: { resourceVersion, ownerReferences } })
@@ -168,8 +168,8 @@ export class GarbageCollector {
 
   /** `found`: the owners that were read. Thousands of references may name one by made-up uids. */
   async #stateOf(
-    owner: OwnerReference,
-    { namespace }: ObjectPlace,
+    owner: StoredOwner,
+    { namespace }: ApiPlace,
     found: Map<Key, ObjectFacts | undefined>,
   ): Promise<'solid' | 'gone' | 'waiting'> {
     if (this.#deleted.has(owner.uid)) return 'gone'
@@ -182,9 +182,9 @@ export class GarbageCollector {
   }
 
   async #keepOwners(
-    place: ObjectPlace,
+    place: ApiPlace,
     { resourceVersion, owners }: ObjectFacts,
-    isKept: (owner: OwnerReference) => boolean,
+    isKept: (owner: StoredOwner) => boolean,
   ): Promise<void> {
     const ownerReferences = owners.filter(isKept)
     if (ownerReferences.length === owners.length) return
@@ -192,7 +192,7 @@ export class GarbageCollector {
   }
 
   async #removeFinalizer(
-    place: ObjectPlace,
+    place: ApiPlace,
     { resourceVersion, finalizers }: ObjectFacts,
     finalizer: string,
   ): Promise<void> {

@@ -2,13 +2,13 @@
  *  pods know the server. */
 
 import type { ApiClient } from '../runtime/api-client.ts'
-import type { ObjectPlace } from '../runtime/cluster-api.ts'
+import type { ApiPlace } from '../runtime/cluster-api.ts'
 
 export interface NamespaceBasicsOptions {
   readonly cluster: ApiClient
   /** Certificates (PEM) of whoever signs the certificate of the server. */
   readonly rootAuthority: string
-  /** It has signed nothing and is another one after each start: one that is there stays. */
+  /** The authority has signed nothing and is another one after each start: a stored one stays. */
   readonly isMadeUp?: boolean | undefined
 }
 
@@ -65,7 +65,7 @@ export class NamespaceBasics {
     await cluster.patch(place, { metadata: { annotations }, data: { ...without, ...data } })
   }
 
-  #placeOf(name: string, namespace: string, object: string): ObjectPlace | undefined {
+  #placeOf(name: string, namespace: string, object: string): ApiPlace | undefined {
     const resource = this.#options.cluster.resourceOf('', 'v1', name)
     return resource && { resource, namespace, name: object }
   }

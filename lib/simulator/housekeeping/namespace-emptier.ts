@@ -4,15 +4,15 @@
 import { type Key, Slice, type SliceClock } from '@watchglass/base'
 import { itemsOf, type JsonObject, memberOf } from '@watchglass/go'
 import type { Event, KeyValue } from '@watchglass/store'
-import type { ClusterApi, ObjectPlace } from '../runtime/cluster-api.ts'
+import type { ClusterApi, ApiPlace } from '../runtime/cluster-api.ts'
 import { factsOf } from './object-facts.ts'
 
 const finalizer = 'kubernetes'
 
-/** So many deletes are under way at once. */
+/** The number of deletes that are under way at once. */
 const togetherMax = 16
-/** So many finalizers are named in a condition: contents may have any number of different ones, and
- *  a namespace that is too large to be stored would never say what holds it. */
+/** The number of finalizers named in a condition: contents may have any number of different ones,
+ *  and a namespace that is too large to be stored would never say what holds it. */
 const namedMax = 1_000
 
 export interface NamespaceEmptierOptions {
@@ -23,13 +23,13 @@ export interface NamespaceEmptierOptions {
   /** The namespace is to be passed to `work` soon. */
   readonly lookAt: (key: Key) => void
   /** The object as the API shows it. */
-  readonly objectOf: (place: ObjectPlace) => Promise<JsonObject | undefined>
+  readonly objectOf: (place: ApiPlace) => Promise<JsonObject | undefined>
   readonly now: () => string
 }
 
 export class NamespaceEmptier {
   readonly #options: NamespaceEmptierOptions
-  /** Those that are being deleted, by name. */
+  /** The namespaces that are being deleted, by name. */
   readonly #terminating = new Map<string, Key>()
 
   constructor(options: NamespaceEmptierOptions) {
@@ -112,7 +112,7 @@ export class NamespaceEmptier {
   }
 
   async #tellConditions(
-    place: ObjectPlace,
+    place: ApiPlace,
     namespace: JsonObject,
     remaining: Remaining,
   ): Promise<void> {

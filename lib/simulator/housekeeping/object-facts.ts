@@ -15,7 +15,7 @@ import {
 import type { KeyValue } from '@watchglass/store'
 
 /** As in metadata.ownerReferences, so that it can be written again. */
-export interface OwnerReference {
+export interface StoredOwner {
   readonly apiVersion: string
   readonly kind: string
   readonly name: string
@@ -27,7 +27,7 @@ export interface OwnerReference {
 export interface ObjectFacts {
   readonly uid: string
   readonly resourceVersion: string
-  readonly owners: readonly OwnerReference[]
+  readonly owners: readonly StoredOwner[]
   readonly finalizers: readonly string[]
   /** When it is to be gone; undefined if it is not being deleted. */
   readonly deletedAtMs: number | undefined
@@ -65,7 +65,7 @@ function factsOfJson(
   }
 }
 
-function ownerOfJson(reference: JsonValue): OwnerReference {
+function ownerOfJson(reference: JsonValue): StoredOwner {
   const controller = memberOf(reference, 'controller')
   const blockOwnerDeletion = memberOf(reference, 'blockOwnerDeletion')
   return {
@@ -112,7 +112,7 @@ function metaOf(bytes: Uint8Array, start: number, end: number): MetaFacts | unde
 function factsOfMeta(bytes: Uint8Array, start: number, end: number): MetaFacts | undefined {
   const reader = new WireReader()
   reader.reset(bytes, start, end)
-  const owners: OwnerReference[] = []
+  const owners: StoredOwner[] = []
   const finalizers: string[] = []
   let [uid, graceSeconds] = ['', 0]
   let deletedAtMs: number | undefined
@@ -131,10 +131,10 @@ function factsOfMeta(bytes: Uint8Array, start: number, end: number): MetaFacts |
   return reader.isMalformed ? undefined : { uid, owners, finalizers, deletedAtMs, graceSeconds }
 }
 
-function ownerOf(bytes: Uint8Array, start: number, end: number): OwnerReference {
+function ownerOf(bytes: Uint8Array, start: number, end: number): StoredOwner {
   const reader = new WireReader()
   reader.reset(bytes, start, end)
-  const owner: { -readonly [P in keyof OwnerReference]: OwnerReference[P] } = {
+  const owner: { -readonly [P in keyof StoredOwner]: StoredOwner[P] } = {
     apiVersion: '',
     kind: '',
     name: '',

@@ -5,7 +5,7 @@ import { type Clock, type Key, Slice } from '@watchglass/base'
 import { JsonNumber, type JsonObject, type JsonValue, memberOf } from '@watchglass/go'
 import type { Registry } from '@watchglass/kube'
 import { typeWarnings } from '@watchglass/writes'
-import type { ClusterApi, ObjectPlace } from '../runtime/cluster-api.ts'
+import type { ClusterApi, ApiPlace } from '../runtime/cluster-api.ts'
 
 export interface PolicyStatusOptions {
   readonly cluster: ClusterApi
@@ -13,7 +13,7 @@ export interface PolicyStatusOptions {
   readonly policies: Key
   /** The kinds that are served now. */
   readonly registry: () => Registry
-  readonly objectOf: (place: ObjectPlace) => Promise<JsonObject | undefined>
+  readonly objectOf: (place: ApiPlace) => Promise<JsonObject | undefined>
   readonly clock: Clock
   /** `work` is to be called with the key soon. */
   readonly lookAt: (key: Key) => void

@@ -67,7 +67,7 @@ export interface ClassUser {
   }
 }
 
-/** It has the class, or is on the way to it. */
+/** Whether a claim or volume has the class, or is on the way to it. */
 export function isClassNamed(name: string, { spec, status }: ClassUser): boolean {
   return [
     spec?.volumeAttributesClassName,

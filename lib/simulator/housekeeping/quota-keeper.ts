@@ -16,15 +16,15 @@ import {
   selectorsOf,
   sumOf,
 } from '@watchglass/writes'
-import type { ClusterApi, ObjectPlace } from '../runtime/cluster-api.ts'
+import type { ClusterApi, ApiPlace } from '../runtime/cluster-api.ts'
 
 export interface QuotaKeeperOptions {
   readonly cluster: ClusterApi
   /** The prefix of keys. */
   readonly quotas: Key
-  readonly objectOf: (place: ObjectPlace) => Promise<JsonObject | undefined>
+  readonly objectOf: (place: ApiPlace) => Promise<JsonObject | undefined>
   /** The object as the API shows it; undefined if it cannot be shown. */
-  readonly treeOf: (place: ObjectPlace, entry: KeyValue) => JsonObject | undefined
+  readonly treeOf: (place: ApiPlace, entry: KeyValue) => JsonObject | undefined
   readonly clock: Clock
   /** `work` is to be called with the key soon. */
   readonly lookAt: (key: Key) => void

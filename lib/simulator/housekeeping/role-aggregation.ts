@@ -6,7 +6,7 @@ import { isStepDue, type Key, Slice, type SliceClock, type Steps } from '@watchg
 import { itemsOf, type JsonObject, type JsonValue, memberOf, textFromTree } from '@watchglass/go'
 import type { KeyValue } from '@watchglass/store'
 import { isEqual, matchesSelector } from '@watchglass/writes'
-import type { ClusterApi, ObjectPlace } from '../runtime/cluster-api.ts'
+import type { ClusterApi, ApiPlace } from '../runtime/cluster-api.ts'
 
 export interface RoleAggregationOptions {
   readonly cluster: ClusterApi
@@ -15,7 +15,7 @@ export interface RoleAggregationOptions {
   /** Contents of a keyspace now; undefined while the mirror has none of it. */
   readonly contentsOf: (keyspace: Key) => Iterable<KeyValue> | undefined
   /** The object as the API shows it; undefined if it cannot be shown. */
-  readonly treeOf: (place: ObjectPlace, entry: KeyValue) => JsonObject | undefined
+  readonly treeOf: (place: ApiPlace, entry: KeyValue) => JsonObject | undefined
   readonly clock: SliceClock
   /** `work` is to be called soon. */
   readonly lookAtAll: () => void
@@ -39,7 +39,7 @@ export class RoleAggregation {
   async work(): Promise<void> {
     const { cluster, clusterRoles, contentsOf, clock } = this.#options
     const slice = new Slice(clock)
-    const places = new Map<JsonObject, ObjectPlace>()
+    const places = new Map<JsonObject, ApiPlace>()
     for (const entry of contentsOf(clusterRoles) ?? []) {
       const place = cluster.placeOf(entry.key)
       const role = place && this.#roleOf(place, entry)
@@ -54,7 +54,7 @@ export class RoleAggregation {
     }
   }
 
-  #roleOf(place: ObjectPlace, entry: KeyValue): JsonObject | undefined {
+  #roleOf(place: ApiPlace, entry: KeyValue): JsonObject | undefined {
     const known = this.#roles.get(entry)
     if (known !== undefined) return known
     const role = this.#options.treeOf(place, entry)

@@ -3,7 +3,7 @@
 
 import { type Key, keyFromText, Slice, type SliceClock, textFromKey } from '@watchglass/base'
 import type { Event, KeyValue } from '@watchglass/store'
-import type { ClusterApi, ObjectPlace } from '../runtime/cluster-api.ts'
+import type { ClusterApi, ApiPlace } from '../runtime/cluster-api.ts'
 import { factsOf, type ObjectFacts } from './object-facts.ts'
 import {
   type ClaimingPod,
@@ -23,7 +23,7 @@ export interface VolumeProtectionOptions {
   readonly volumes: Key
   readonly pods: Key
   /** The object as the API shows it, in plain values; undefined if it cannot be shown. */
-  readonly plainOf: (place: ObjectPlace, entry: KeyValue) => unknown
+  readonly plainOf: (place: ApiPlace, entry: KeyValue) => unknown
   readonly clock: SliceClock
   /** The claim or volume is to be passed to `work` soon. */
   readonly lookAt: (key: Key) => void
@@ -84,7 +84,7 @@ export class VolumeProtection {
   }
 
   /** Noted as waiting before anything is read: a pod may go meanwhile. */
-  async #isClaimUsed(key: Key, place: ObjectPlace, entry: KeyValue): Promise<boolean> {
+  async #isClaimUsed(key: Key, place: ApiPlace, entry: KeyValue): Promise<boolean> {
     const { cluster, pods, plainOf, clock } = this.#options
     const { namespace } = place
     const waiting = this.#claims.get(namespace)
@@ -105,7 +105,7 @@ export class VolumeProtection {
     return false
   }
 
-  async #isVolumeUsed(key: Key, place: ObjectPlace, entry: KeyValue): Promise<boolean> {
+  async #isVolumeUsed(key: Key, place: ApiPlace, entry: KeyValue): Promise<boolean> {
     const { cluster, claims, plainOf } = this.#options
     this.#volumes.add(key)
     const volume = plainOf(place, entry) as ProtectedVolume | undefined

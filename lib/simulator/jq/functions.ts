@@ -7,7 +7,7 @@ import {
   isTrue,
   itemsOf,
   JqError,
-  type Json,
+  type JqValue,
   keysOf,
   memberOf,
   typeOf,
@@ -23,24 +23,24 @@ function bounded(size: number, max = sizeMax): void {
 }
 
 /** A function of values: it is called once for each combination of its arguments' values. */
-export type ValueFunction = (input: Json, ...args: readonly Json[]) => Json
+export type ValueFunction = (input: JqValue, ...args: readonly JqValue[]) => JqValue
 
-function textOf(value: Json): string {
+function textOf(value: JqValue): string {
   if (typeof value === 'string') return value
   throw new JqError(`expected a string but got: ${typeOf(value)}`)
 }
 
-function listOf(value: Json): readonly Json[] {
+function listOf(value: JqValue): readonly JqValue[] {
   if (isList(value)) return value
   throw new JqError(`expected an array but got: ${typeOf(value)}`)
 }
 
-function numberOf(value: Json): number {
+function numberOf(value: JqValue): number {
   if (typeof value === 'number') return value
   throw new JqError(`expected a number but got: ${typeOf(value)}`)
 }
 
-export function lengthOf(value: Json): number {
+export function lengthOf(value: JqValue): number {
   if (value === null) return 0
   if (typeof value === 'number') return Math.abs(value)
   if (typeof value === 'string') return Array.from(value).length
@@ -49,7 +49,7 @@ export function lengthOf(value: Json): number {
   throw new JqError('boolean has no length')
 }
 
-function contains(value: Json, other: Json): boolean {
+function contains(value: JqValue, other: JqValue): boolean {
   if (typeof value === 'string' && typeof other === 'string') return value.includes(other)
   if (isList(value) && isList(other)) {
     bounded(value.length * other.length, pairsMax)
@@ -63,13 +63,13 @@ function contains(value: Json, other: Json): boolean {
   return compare(value, other) === 0
 }
 
-function has(value: Json, key: Json): boolean {
+function has(value: JqValue, key: JqValue): boolean {
   if (isMap(value) && typeof key === 'string') return Object.hasOwn(value, key)
   if (isList(value) && typeof key === 'number') return key >= 0 && key < value.length
   throw new JqError(`cannot check whether ${typeOf(value)} has a key: ${typeOf(key)}`)
 }
 
-export function plus(a: Json, b: Json): Json {
+export function plus(a: JqValue, b: JqValue): JqValue {
   if (a === null) return b
   if (b === null) return a
   if (typeof a === 'number' && typeof b === 'number') return a + b
@@ -85,7 +85,7 @@ export function plus(a: Json, b: Json): Json {
   throw new JqError(`cannot add: ${typeOf(a)} and ${typeOf(b)}`)
 }
 
-function minus(a: Json, b: Json): Json {
+function minus(a: JqValue, b: JqValue): JqValue {
   if (isList(a) && isList(b)) {
     bounded(a.length * b.length, pairsMax)
     return a.filter(one => !b.some(other => compare(one, other) === 0))
@@ -93,20 +93,20 @@ function minus(a: Json, b: Json): Json {
   return numberOf(a) - numberOf(b)
 }
 
-function divided(a: Json, b: Json): Json {
+function divided(a: JqValue, b: JqValue): JqValue {
   if (typeof a === 'string' && typeof b === 'string') return a.split(b)
   const by = numberOf(b)
   if (by === 0) throw new JqError('cannot divide by zero')
   return numberOf(a) / by
 }
 
-function remainder(a: Json, b: Json): Json {
+function remainder(a: JqValue, b: JqValue): JqValue {
   const by = Math.trunc(numberOf(b))
   if (by === 0) throw new JqError('cannot divide by zero')
   return Math.trunc(numberOf(a)) % by
 }
 
-function toNumber(value: Json): number {
+function toNumber(value: JqValue): number {
   if (typeof value === 'number') return value
   const number = Number(textOf(value))
   if (textOf(value).trim() === '' || Number.isNaN(number)) {
@@ -115,12 +115,12 @@ function toNumber(value: Json): number {
   return number
 }
 
-function toText(value: Json): string {
+function toText(value: JqValue): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 /** Operators, as functions of their two sides. */
-export const operators: Readonly<Record<string, (a: Json, b: Json) => Json>> = {
+export const operators: Readonly<Record<string, (a: JqValue, b: JqValue) => JqValue>> = {
   '+': plus,
   '-': minus,
   '*': (a, b) => numberOf(a) * numberOf(b),
@@ -143,7 +143,7 @@ export const functions: ReadonlyMap<string, ValueFunction> = new Map<string, Val
   ['length/0', lengthOf],
   ['keys/0', value => (isList(value) ? [...value.keys()] : keysOf(mapOf(value)))],
   ['type/0', typeOf],
-  ['add/0', value => [...itemsOf(value)].reduce<Json>(plus, null)],
+  ['add/0', value => [...itemsOf(value)].reduce<JqValue>(plus, null)],
   ['any/0', value => listOf(value).some(isTrue)],
   ['all/0', value => listOf(value).every(isTrue)],
   ['first/0', value => memberOf(value, 0)],
@@ -183,25 +183,25 @@ export const functions: ReadonlyMap<string, ValueFunction> = new Map<string, Val
   ['index/1', (value, of) => placeOf(textOf(value), textOf(of ?? null))],
 ])
 
-function mapOf(value: Json): { readonly [key: string]: Json } {
+function mapOf(value: JqValue): { readonly [key: string]: JqValue } {
   if (isMap(value)) return value
   throw new JqError(`${typeOf(value)} has no keys`)
 }
 
-function uniqueOf(sorted: readonly Json[]): Json {
+function uniqueOf(sorted: readonly JqValue[]): JqValue {
   return sorted.filter((one, i) => i === 0 || compare(one, sorted[i - 1] ?? null) !== 0)
 }
 
-function joined(value: Json): string {
+function joined(value: JqValue): string {
   return value === null ? '' : toText(value)
 }
 
-function placeOf(text: string, part: string): Json {
+function placeOf(text: string, part: string): JqValue {
   const at = text.indexOf(part)
   return at === -1 ? null : at
 }
 
-function trimmed(value: Json, part: Json | undefined, side: 'start' | 'end'): Json {
+function trimmed(value: JqValue, part: JqValue | undefined, side: 'start' | 'end'): JqValue {
   if (typeof value !== 'string' || typeof part !== 'string' || part === '') return value
   if (side === 'start') return value.startsWith(part) ? value.slice(part.length) : value
   return value.endsWith(part) ? value.slice(0, -part.length) : value

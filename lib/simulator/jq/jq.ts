@@ -4,9 +4,9 @@
  *  runs. A run is bounded: expressions may multiply their values. */
 
 import { functions, operators } from './functions.ts'
-import { type Token, tokensOf } from './lexer.ts'
+import { type JqToken, tokensOf } from './lexer.ts'
 import { JqProblem } from './problem.ts'
-import { isList, isTrue, itemsOf, JqError, type Json, memberOf, typeOf } from './values.ts'
+import { isList, isTrue, itemsOf, JqError, type JqValue, memberOf, typeOf } from './values.ts'
 
 /** Values that one run may hand on, in all its parts together. */
 const stepsMax = 20_000
@@ -16,8 +16,8 @@ interface Run {
   steps: number
 }
 
-type Emit = (value: Json) => void
-type Filter = (input: Json, emit: Emit, run: Run) => void
+type Emit = (value: JqValue) => void
+type Filter = (input: JqValue, emit: Emit, run: Run) => void
 
 /** An expression that runs. */
 export class Jq {
@@ -29,8 +29,8 @@ export class Jq {
   }
 
   /** All its values but null, as kwok takes them; undefined if it fails. */
-  valuesOf(input: Json): readonly Json[] | undefined {
-    const values: Json[] = []
+  valuesOf(input: JqValue): readonly JqValue[] | undefined {
+    const values: JqValue[] = []
     try {
       this.#filter(input, value => value !== null && values.push(value), { steps: 0 })
     } catch (error) {
@@ -47,7 +47,7 @@ function step(run: Run): void {
 
 const identity: Filter = (input, emit) => emit(input)
 
-function constant(value: Json): Filter {
+function constant(value: JqValue): Filter {
   return (_, emit) => emit(value)
 }
 
@@ -64,8 +64,8 @@ function piped(first: Filter, then: Filter): Filter {
     )
 }
 
-function collected(filter: Filter, input: Json, run: Run): Json[] {
-  const values: Json[] = []
+function collected(filter: Filter, input: JqValue, run: Run): JqValue[] {
+  const values: JqValue[] = []
   filter(
     input,
     value => {
@@ -79,11 +79,11 @@ function collected(filter: Filter, input: Json, run: Run): Json[] {
 
 /** A function of the values of other filters, called for each combination of them. */
 function computed(
-  of: (input: Json, args: readonly Json[]) => Json,
+  of: (input: JqValue, args: readonly JqValue[]) => JqValue,
   args: readonly Filter[],
 ): Filter {
   return (input, emit, run) => {
-    const next = (known: readonly Json[]): void => {
+    const next = (known: readonly JqValue[]): void => {
       // The last argument varies slowest, as in jq.
       const arg = args[args.length - 1 - known.length]
       if (arg === undefined) emit(of(input, known))
@@ -96,7 +96,7 @@ function computed(
 /** An error is as no value. */
 function tried(filter: Filter): Filter {
   return (input, emit, run) => {
-    const values: Json[] = []
+    const values: JqValue[] = []
     try {
       filter(input, value => values.push(value), run)
     } catch (error) {
@@ -166,7 +166,7 @@ function listOf(filter: Filter): Filter {
   return (input, emit, run) => emit(collected(filter, input, run))
 }
 
-function quantified(filter: Filter, test: (values: readonly Json[]) => boolean): Filter {
+function quantified(filter: Filter, test: (values: readonly JqValue[]) => boolean): Filter {
   const each = piped(iterated, filter)
   return (input, emit, run) => emit(test(collected(each, input, run)))
 }
@@ -181,7 +181,7 @@ const binary: readonly (readonly string[])[] = [
 
 class Parser {
   readonly #source: string
-  readonly #tokens: readonly Token[]
+  readonly #tokens: readonly JqToken[]
   #at = 0
   #depth = 0
 
@@ -196,7 +196,7 @@ class Parser {
     return filter
   }
 
-  get #next(): Token {
+  get #next(): JqToken {
     return this.#tokens[this.#at] ?? { kind: 'end', text: '', at: 0 }
   }
 
@@ -396,12 +396,12 @@ function member(name: string): Filter {
   return (input, emit) => emit(memberOf(input, name))
 }
 
-function negated(value: Json): Json {
+function negated(value: JqValue): JqValue {
   if (typeof value !== 'number') throw new JqError(`cannot negate: ${typeOf(value)}`)
   return -value
 }
 
-function slice(value: Json, start: Json, end: Json): Json {
+function slice(value: JqValue, start: JqValue, end: JqValue): JqValue {
   if (value === null) return null
   const [from, to] = [numberOr(start, 0), numberOr(end, Infinity)]
   if (isList(value)) return value.slice(from, to)
@@ -409,13 +409,13 @@ function slice(value: Json, start: Json, end: Json): Json {
   throw new JqError(`cannot slice: ${typeOf(value)}`)
 }
 
-function numberOr(value: Json, otherwise: number): number {
+function numberOr(value: JqValue, otherwise: number): number {
   if (value === null) return otherwise
   if (typeof value !== 'number') throw new JqError(`a slice has no place ${typeOf(value)}`)
   return value
 }
 
-function objectOf(keys: readonly Json[], values: readonly Json[]): Json {
+function objectOf(keys: readonly JqValue[], values: readonly JqValue[]): JqValue {
   const entries = keys.map((key, i) => {
     if (typeof key !== 'string') throw new JqError(`expected a string for a key: ${typeOf(key)}`)
     return [key, values[i] ?? null] as const

@@ -2,13 +2,13 @@
 
 import { JqProblem } from './problem.ts'
 
-export interface Token {
+export interface JqToken {
   readonly kind: 'field' | 'name' | 'variable' | 'text' | 'number' | 'sign' | 'end'
   readonly text: string
   readonly at: number
 }
 
-const patterns: readonly (readonly [Token['kind'] | 'space', RegExp])[] = [
+const patterns: readonly (readonly [JqToken['kind'] | 'space', RegExp])[] = [
   ['space', /(?:\s+|#[^\n]*)/y],
   ['field', /\.[A-Za-z_]\w*/y],
   ['variable', /\$[A-Za-z_]\w*/y],
@@ -18,8 +18,8 @@ const patterns: readonly (readonly [Token['kind'] | 'space', RegExp])[] = [
   ['sign', /\/\/|==|!=|<=|>=|\.\.|[.[\]{}()|,:;?<>+\-*/%]/y],
 ]
 
-export function tokensOf(source: string): readonly Token[] {
-  const tokens: Token[] = []
+export function tokensOf(source: string): readonly JqToken[] {
+  const tokens: JqToken[] = []
   let at = 0
   while (at < source.length) {
     const token = tokenAt(source, at)
@@ -33,7 +33,7 @@ export function tokensOf(source: string): readonly Token[] {
 function tokenAt(
   source: string,
   at: number,
-): { readonly kind: Token['kind'] | 'space'; readonly text: string } | undefined {
+): { readonly kind: JqToken['kind'] | 'space'; readonly text: string } | undefined {
   for (const [kind, pattern] of patterns) {
     pattern.lastIndex = at
     const text = pattern.exec(source)?.[0]

@@ -2,32 +2,32 @@
 
 import { isObject, type UntypedObject } from '@watchglass/base'
 
-export type Json =
+export type JqValue =
   | null
   | boolean
   | number
   | string
-  | readonly Json[]
-  | { readonly [key: string]: Json }
+  | readonly JqValue[]
+  | { readonly [key: string]: JqValue }
 
 /** A filter that failed: as `null | keys` does. */
 export class JqError extends Error {}
 
-export function typeOf(value: Json): string {
+export function typeOf(value: JqValue): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'array'
   return typeof value
 }
 
-export function isTrue(value: Json): boolean {
+export function isTrue(value: JqValue): boolean {
   return value !== null && value !== false
 }
 
-export function isList(value: Json): value is readonly Json[] {
+export function isList(value: JqValue): value is readonly JqValue[] {
   return Array.isArray(value)
 }
 
-export function isMap(value: Json): value is { readonly [key: string]: Json } {
+export function isMap(value: JqValue): value is { readonly [key: string]: JqValue } {
   return isObject(value)
 }
 
@@ -37,12 +37,12 @@ export function keysOf(value: UntypedObject): string[] {
 
 const ranks = ['null', 'false', 'true', 'number', 'string', 'array', 'object']
 
-function rankOf(value: Json): number {
+function rankOf(value: JqValue): number {
   return ranks.indexOf(typeof value === 'boolean' ? String(value) : typeOf(value))
 }
 
 /** Below zero, zero, or above it: null, false, true, numbers, texts, lists, objects. */
-export function compare(a: Json, b: Json): number {
+export function compare(a: JqValue, b: JqValue): number {
   const [rank, other] = [rankOf(a), rankOf(b)]
   if (rank !== other) return rank - other
   if (typeof a === 'number' && typeof b === 'number') return a - b
@@ -59,7 +59,7 @@ export function compare(a: Json, b: Json): number {
   return 0
 }
 
-function compareLists(a: readonly Json[], b: readonly Json[]): number {
+function compareLists(a: readonly JqValue[], b: readonly JqValue[]): number {
   for (let i = 0; i < Math.min(a.length, b.length); i++) {
     const order = compare(a[i] ?? null, b[i] ?? null)
     if (order !== 0) return order
@@ -68,14 +68,14 @@ function compareLists(a: readonly Json[], b: readonly Json[]): number {
 }
 
 /** The values that `.[]` gives. */
-export function* itemsOf(value: Json): Iterable<Json> {
+export function* itemsOf(value: JqValue): Iterable<JqValue> {
   if (isList(value)) yield* value
   else if (isMap(value)) for (const name of Object.keys(value)) yield value[name] ?? null
   else throw new JqError(`cannot iterate over: ${typeOf(value)}`)
 }
 
 /** `.name`, `.["name"]` and `.[0]`. */
-export function memberOf(value: Json, key: Json): Json {
+export function memberOf(value: JqValue, key: JqValue): JqValue {
   if (value === null && (typeof key === 'string' || typeof key === 'number')) return null
   if (isMap(value) && typeof key === 'string') {
     return Object.hasOwn(value, key) ? (value[key] ?? null) : null

@@ -6,7 +6,7 @@ import type { ApiClient } from '../runtime/api-client.ts'
 import type { ControllerOptions } from '../runtime/controller-runtime.ts'
 import type { FactIndex } from '../runtime/fact-index.ts'
 import type { NodeFact } from '../runtime/facts.ts'
-import type { Node } from '../runtime/objects.ts'
+import type { NodeObject } from '../runtime/objects.ts'
 import { nodeStatus } from './node-status.ts'
 import {
   leaseNamespace,
@@ -99,7 +99,7 @@ export class NodeController {
     const isNeeded = needsNode(fact, state, clock.wallMs())
     return {
       ...state,
-      node: isNeeded ? (await api.find<Node>(key))?.object : undefined,
+      node: isNeeded ? (await api.find<NodeObject>(key))?.object : undefined,
       leaseKey: keyFromText(`${leases}${leaseNamespace}/${fact.name}`),
       version: version(),
     }

@@ -1,10 +1,13 @@
 /** The statuses of nodes, as kubelets report them and as the controller of nodes corrects them. */
 
 import { healthyNodeConditions } from '../node-conditions.ts'
-import type { Condition } from '../runtime/objects.ts'
+import type { StatusCondition } from '../runtime/objects.ts'
 
 /** The conditions of a node that is well. */
-export function healthyConditions(known: readonly Condition[] = [], now: string): Condition[] {
+export function healthyConditions(
+  known: readonly StatusCondition[] = [],
+  now: string,
+): StatusCondition[] {
   return healthyNodeConditions.map(({ type, status, reason, message }) => {
     const before = known.find(one => one.type === type && one.status === status)
     const lastTransitionTime = before?.lastTransitionTime ?? now
@@ -13,7 +16,10 @@ export function healthyConditions(known: readonly Condition[] = [], now: string)
 }
 
 /** The conditions of a node of which nobody knows how it is. */
-export function unknownConditions(known: readonly Condition[] = [], now: string): Condition[] {
+export function unknownConditions(
+  known: readonly StatusCondition[] = [],
+  now: string,
+): StatusCondition[] {
   return known.map(one => ({
     ...one,
     status: 'Unknown',
@@ -31,7 +37,7 @@ export interface NodeIdentity {
 
 /** The whole status of a node, with sizes and addresses. */
 export function nodeStatus(
-  conditions: readonly Condition[],
+  conditions: readonly StatusCondition[],
   { name, number, version: kubeletVersion }: NodeIdentity,
 ): object {
   const size = { cpu: '16', memory: '65841552Ki', pods: '110' }

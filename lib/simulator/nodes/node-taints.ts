@@ -1,7 +1,7 @@
 /** The taints that a node has because of how it is, as the controller of nodes' lifecycles sets
  *  them: pods that do not tolerate them go nowhere near it, or leave after a while. */
 
-import type { Node, Taint } from '../runtime/objects.ts'
+import type { NodeObject, Taint } from '../runtime/objects.ts'
 
 const notReady = 'node.kubernetes.io/not-ready'
 const unreachable = 'node.kubernetes.io/unreachable'
@@ -13,7 +13,7 @@ export function isOfState({ key }: Taint): boolean {
 
 /** The taints of the node; undefined if it has them. A node that has never said how it is keeps
  *  those that it was created with. */
-export function taintsOf({ spec, status }: Node, now: string): readonly Taint[] | undefined {
+export function taintsOf({ spec, status }: NodeObject, now: string): readonly Taint[] | undefined {
   const ready = status?.conditions?.find(({ type }) => type === 'Ready')?.status
   if (ready === undefined) return undefined
   const key = { True: undefined, False: notReady }[ready as 'True' | 'False'] ?? unreachable

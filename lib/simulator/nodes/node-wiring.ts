@@ -8,7 +8,7 @@ import { type NodeFact, type PodFact, podFact } from '../runtime/facts.ts'
 import type { FoundPod } from '../runtime/found-object.ts'
 import type { GeneratedWorkloads } from '../runtime/generated-workloads.ts'
 import type { Pod } from '../runtime/objects.ts'
-import type { Stage } from '../stages/stage.ts'
+import type { LifecycleStage } from '../stages/stage.ts'
 import { Addresses } from './addresses.ts'
 import { NodeController } from './node-controller.ts'
 import { isOfState } from './node-taints.ts'
@@ -29,7 +29,7 @@ export interface NodeWiringOptions {
   readonly logger: Logger
   readonly stamps: PodStamps
   /** The stages that are there from the start. */
-  readonly stages: readonly Stage[]
+  readonly stages: readonly LifecycleStage[]
   readonly faults: () => SimulatedFaults | undefined
   readonly generated: GeneratedWorkloads
   /** False: pods and nodes are followed only, for stages and endpoints. */

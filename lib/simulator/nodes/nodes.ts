@@ -4,7 +4,7 @@
 import type { Key } from '@watchglass/base'
 import { microTimeText } from '@watchglass/go'
 import type { NodeFact } from '../runtime/facts.ts'
-import type { Condition, Metadata, Node } from '../runtime/objects.ts'
+import type { StatusCondition, Metadata, NodeObject } from '../runtime/objects.ts'
 import { nothing, type ReconcileResult, type Write } from '../runtime/reconcile-result.ts'
 import type { Seen } from '../runtime/reconciler.ts'
 import { healthyConditions, nodeStatus, unknownConditions } from './node-status.ts'
@@ -29,7 +29,7 @@ export interface NodeParts {
   /** Declared stages say how nodes are: here they only renew their leases. */
   readonly isLeft: boolean
   /** The node as it is stored, if `needsNode` says so. */
-  readonly node: Node | undefined
+  readonly node: NodeObject | undefined
   readonly leaseKey: Key
   /** The version of Kubernetes that is answered as. */
   readonly version: string
@@ -78,8 +78,8 @@ function statusPatch(key: Key, status: object): Write {
  *  is. */
 function report(
   { key, version }: SeenNode,
-  { metadata, status }: Node,
-  conditions: readonly Condition[],
+  { metadata, status }: NodeObject,
+  conditions: readonly StatusCondition[],
 ): Write {
   if (status?.addresses !== undefined) return statusPatch(key, { conditions })
   return statusPatch(key, nodeStatus(conditions, { name: metadata.name, number: 1, version }))
@@ -111,7 +111,7 @@ function lose({ key, object, node, now, nowMs }: SeenNode, sinceMs: number): Rec
   const status = { conditions: unknownConditions(node.status?.conditions, now) }
   const note = {
     reason: 'NodeNotReady',
-    message: `Node ${fact.name} status is now: NodeNotReady`,
+    message: `NodeObject ${fact.name} status is now: NodeNotReady`,
     source: { component: 'node-controller' },
   }
   return {
@@ -122,7 +122,7 @@ function lose({ key, object, node, now, nowMs }: SeenNode, sinceMs: number): Rec
   }
 }
 
-function taintWrites(key: Key, node: Node | undefined, now: string): Write[] {
+function taintWrites(key: Key, node: NodeObject | undefined, now: string): Write[] {
   const taints = node && taintsOf(node, now)
   if (taints === undefined) return []
   return [{ type: 'patch', key, patch: { spec: { taints: taints.length === 0 ? null : taints } } }]

@@ -37,8 +37,8 @@ export class Places {
     if (this.#gone.size > goneMax && oldest !== undefined) this.#gone.delete(oldest)
   }
 
-  /** It was deleted. One that was never there is not taken for deleted: recordings and made-up data
-   *  leave nodes out, and their pods must stay. */
+  /** Whether a node was deleted. One that was never there is not taken for deleted: recordings and
+   *  made-up data leave nodes out, and their pods must stay. */
   isGone(node: string): boolean {
     return this.#gone.has(node) && !this.#nodes.has(node)
   }

@@ -1,7 +1,7 @@
 /** Whether a node takes a pod: its selector, its required affinity, and the taints of the node. */
 
 import type { NodeFact } from '../runtime/facts.ts'
-import type { Expression, Placing, Taint, Toleration } from '../runtime/objects.ts'
+import type { NodeExpression, Placing, Taint, Toleration } from '../runtime/objects.ts'
 
 /** The facts of a node that matter here. */
 export type PlacingNode = Pick<
@@ -62,7 +62,7 @@ function fits(node: PlacingNode, { nodeSelector = {}, affinity }: Placing): bool
   })
 }
 
-function meets(label: string | undefined, { operator, values = [] }: Expression): boolean {
+function meets(label: string | undefined, { operator, values = [] }: NodeExpression): boolean {
   switch (operator) {
     case 'In':
       return label !== undefined && values.includes(label)

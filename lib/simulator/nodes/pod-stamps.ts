@@ -10,7 +10,7 @@ import { assert, type Key, type Logger, type Random, randomInt } from '@watchgla
 import { textFromMilliseconds } from '@watchglass/go'
 import type { KeyValue } from '@watchglass/store'
 import type { ApiClient, PodAddresses, PodStamper, StampedPod } from '../runtime/api-client.ts'
-import type { ObjectPlace } from '../runtime/cluster-api.ts'
+import type { ApiPlace } from '../runtime/cluster-api.ts'
 import { entryOf } from '@watchglass/writes'
 import type { Variables } from '../stamps/stamp.ts'
 import type { FoundPod } from '../runtime/found-object.ts'
@@ -66,7 +66,7 @@ interface Running extends Sampled {
 interface OnTheWay {
   readonly template: Template
   readonly made: Made
-  readonly place: ObjectPlace
+  readonly place: ApiPlace
   readonly bound?: Bound
   readonly values: Variables
   readonly sample: Sample
@@ -83,7 +83,7 @@ interface Template {
 /** A pod to be made, and by whom. */
 interface Creating {
   readonly cluster: ApiClient
-  readonly place: ObjectPlace
+  readonly place: ApiPlace
   readonly object: object
 }
 
@@ -107,7 +107,7 @@ export class PodStamps implements PodStamper {
   /** A new pod; undefined if there is no stamp for it. */
   async create(
     cluster: ApiClient,
-    place: ObjectPlace,
+    place: ApiPlace,
     object: object,
   ): Promise<StampedPod | undefined> {
     const template = this.#templateOf(`${place.namespace} ${JSON.stringify(object)}`)
@@ -267,7 +267,7 @@ export class PodStamps implements PodStamper {
 
   async #proveBind(
     { marks, stamp, key }: Made,
-    place: ObjectPlace,
+    place: ApiPlace,
     node: Key,
   ): Promise<Bound | undefined> {
     const { kubelet } = this.#options
@@ -285,7 +285,7 @@ export class PodStamps implements PodStamper {
 
   async #proveRun(
     { made, bound }: { readonly made: Made; readonly bound: Bound },
-    place: ObjectPlace,
+    place: ApiPlace,
   ): Promise<Running | undefined> {
     const { kubelet } = this.#options
     let containers: readonly string[] = []

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import type { PodAddresses } from '../runtime/api-client.ts'
-import type { Condition, Container, Pod } from '../runtime/objects.ts'
+import type { StatusCondition, PodContainer, Pod } from '../runtime/objects.ts'
 
 interface Running extends PodAddresses {
   readonly now: string
@@ -156,7 +156,7 @@ export function evictedStatus(pod: Pod, now: string): object {
 }
 
 function conditionsOf(
-  known: readonly Condition[] = [],
+  known: readonly StatusCondition[] = [],
   now: string,
   wanted: readonly (readonly [type: string, status: string, reason?: string])[],
 ): object[] {
@@ -168,7 +168,7 @@ function conditionsOf(
   })
 }
 
-function containerStatus(pod: Pod, { name, image = '' }: Container): object {
+function containerStatus(pod: Pod, { name, image = '' }: PodContainer): object {
   return {
     name,
     lastState: {},
@@ -179,7 +179,12 @@ function containerStatus(pod: Pod, { name, image = '' }: Container): object {
   }
 }
 
-function completed(startedAt: string, finishedAt: string, pod: Pod, { name }: Container): object {
+function completed(
+  startedAt: string,
+  finishedAt: string,
+  pod: Pod,
+  { name }: PodContainer,
+): object {
   const containerID = containerId(pod.metadata.uid, name)
   return { terminated: { exitCode: 0, reason: 'Completed', startedAt, finishedAt, containerID } }
 }

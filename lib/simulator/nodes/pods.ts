@@ -6,7 +6,7 @@
 import type { PodAddresses } from '../runtime/api-client.ts'
 import type { EventSource, Note } from '../runtime/event-recorder.ts'
 import type { NodeFact, PodFact } from '../runtime/facts.ts'
-import type { Container, Metadata, Pod } from '../runtime/objects.ts'
+import type { PodContainer, Metadata, Pod } from '../runtime/objects.ts'
 import { nothing, type ReconcileResult, type Write } from '../runtime/reconcile-result.ts'
 import type { Seen } from '../runtime/reconciler.ts'
 import type { PodStage } from '../stages/pod-durations.ts'
@@ -184,7 +184,7 @@ function start(seen: SeenPod): ReconcileResult {
     notes: [
       ...ofEach(pod, 'Pulled', ({ image = '' }) => {
         const where = 'already present on machine and can be accessed by the pod'
-        return `Container image ${JSON.stringify(image)} ${where}`
+        return `PodContainer image ${JSON.stringify(image)} ${where}`
       }),
       ...ofEach(pod, 'Created', () => 'Container created'),
       ...ofEach(pod, 'Started', () => 'Container started'),
@@ -239,7 +239,7 @@ function disrupt(seen: SeenPod, reason: string, message: string): ReconcileResul
 }
 
 /** A note about each container of the pod. */
-function ofEach(pod: Pod, reason: string, message: (container: Container) => string): Note[] {
+function ofEach(pod: Pod, reason: string, message: (container: PodContainer) => string): Note[] {
   const source = kubeletOf(pod)
   return pod.spec.containers.map(container => ({
     reason,

@@ -6,9 +6,9 @@ import { type Clock, type Key, type Logger, objectOf } from '@watchglass/base'
 import { StatusError } from '@watchglass/kube'
 import { KeyedTimers } from '../runtime/keyed-timers.ts'
 import { chooseStage } from '../stages/lifecycle.ts'
-import { Subject } from '../stages/expressions.ts'
+import { StageSubject } from '../stages/expressions.ts'
 import { stageFunctions } from '../stages/functions.ts'
-import { type Stage, stageOf } from '../stages/stage.ts'
+import { type LifecycleStage, stageOf } from '../stages/stage.ts'
 import { StageProblem } from '../stages/stage-problem.ts'
 import type { Action } from '../stages/steps.ts'
 import { TemplateProblem } from '../templates/problem.ts'
@@ -26,7 +26,7 @@ export interface StagePlayerOptions {
   readonly runtime: ControllerRuntime
   readonly cluster: ApiClient
   /** The stages that are there from the start. */
-  readonly stages: readonly Stage[]
+  readonly stages: readonly LifecycleStage[]
   readonly places: Pick<Places, 'node'>
   readonly addresses: Addresses
   readonly clock: Clock
@@ -37,13 +37,13 @@ export interface StagePlayerOptions {
 
 /** A stage that was chosen for an object as it was. */
 interface Awaited {
-  readonly stage: Stage
+  readonly stage: LifecycleStage
   readonly revision: number
   isDue: boolean
 }
 
 interface Played {
-  readonly stage: Stage
+  readonly stage: LifecycleStage
   readonly atMs: number
 }
 
@@ -69,9 +69,9 @@ export class StagePlayer {
   readonly #awaited = new Map<Key, Awaited>()
   readonly #played = new Map<Key, Played>()
   /** The stages that are stored as objects, by their keys. */
-  readonly #stored = new Map<Key, Stage>()
+  readonly #stored = new Map<Key, LifecycleStage>()
   /** By kind, as `apps/v1 Deployment`. */
-  #byKind: ReadonlyMap<string, readonly Stage[]> = new Map()
+  #byKind: ReadonlyMap<string, readonly LifecycleStage[]> = new Map()
   /** Kinds whose objects are followed, and how all of them are looked at again. */
   readonly #followed = new Map<string, () => void>()
   /** Problems that were logged, each once. */
@@ -126,7 +126,7 @@ export class StagePlayer {
   /** The kinds informer from the stages. */
   #sync(): void {
     const before = this.#byKind
-    const byKind = new Map<string, Stage[]>()
+    const byKind = new Map<string, LifecycleStage[]>()
     for (const stage of [...this.#options.stages, ...this.#stored.values()]) {
       const kind = `${stage.apiVersion} ${stage.kind}`
       byKind.set(kind, [...(byKind.get(kind) ?? []), stage])
@@ -139,7 +139,7 @@ export class StagePlayer {
     }
   }
 
-  #informer(kind: string, { apiVersion, kind: kindName }: Stage): void {
+  #informer(kind: string, { apiVersion, kind: kindName }: LifecycleStage): void {
     if (this.#followed.has(kind)) return
     const { runtime, cluster } = this.#options
     const resource = cluster.resourceOfKind(apiVersion, kindName)
@@ -181,7 +181,11 @@ export class StagePlayer {
     const stages = this.#byKind.get(`${apiVersion} ${kind}`)
     if (stages === undefined || !this.#isManaged(kind, object)) return
     const draw = (): number => this.#options.runtime.draw(0, 1)
-    const subject = new Subject({ apiVersion, kind, ...object } as unknown as Subject['object'])
+    const subject = new StageSubject({
+      apiVersion,
+      kind,
+      ...object,
+    } as unknown as StageSubject['object'])
     const stage = chooseStage(stages, subject, draw)
     if (stage === undefined) return
     const delayMs = stage.delayMs(subject, this.#options.clock.wallMs(), draw())
@@ -208,7 +212,7 @@ export class StagePlayer {
 
   async #play(
     key: Key,
-    stage: Stage,
+    stage: LifecycleStage,
     { apiVersion, kind, object }: { apiVersion: string; kind: string; object: AnyObject },
   ): Promise<void> {
     const { clock } = this.#options
@@ -227,12 +231,12 @@ export class StagePlayer {
   }
 
   #actionsOf(
-    { steps }: Stage,
+    { steps }: LifecycleStage,
     { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string },
     object: AnyObject,
   ): readonly Action[] {
     const { clock, places, addresses, cluster } = this.#options
-    const subject = { apiVersion, kind, ...object } as unknown as Subject['object']
+    const subject = { apiVersion, kind, ...object } as unknown as StageSubject['object']
     const functions = stageFunctions({
       nowMs: clock.wallMs(),
       startedMs: this.#startedMs,

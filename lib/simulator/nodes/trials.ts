@@ -36,11 +36,11 @@ export interface TrialRequest {
 export interface Trial {
   readonly key: Key
   readonly value: Uint8Array
-  readonly looks: readonly Look[]
+  readonly looks: readonly TrialLook[]
 }
 
 /** An object, or all of a keyspace, as a trial has seen it. */
-export type Look =
+export type TrialLook =
   | { readonly type: 'object'; readonly key: Key; readonly revision: number }
   | { readonly type: 'list'; readonly prefix: Key; readonly root: unknown }
 
@@ -128,7 +128,7 @@ export class Trials {
   }
 
   /** Whether everything is as a trial has seen it. */
-  isCurrent(cluster: ApiClient, looks: readonly Look[]): boolean {
+  isCurrent(cluster: ApiClient, looks: readonly TrialLook[]): boolean {
     return looks.every(look => {
       if (look.type === 'list') return this.#snapshotOf(look.prefix)?.root === look.root
       const keyspace = cluster.registry.keyspaceOf(look.key)
@@ -137,7 +137,7 @@ export class Trials {
     })
   }
 
-  #lookAt(prefix: string, namespace: string): Look {
+  #lookAt(prefix: string, namespace: string): TrialLook {
     const snapshot = this.#snapshotOf(keyFromText(prefix))
     if (snapshot === undefined) throw new NotTried(`${prefix} is not mirrored`)
     if (decidedBy.some(name => prefix.endsWith(`/${name}/`))) {
@@ -159,7 +159,7 @@ function refuse(reason: string): never {
 
 /** Shows what is there, and keeps what is written. */
 class TrialStore implements WriteStore {
-  readonly looks: Look[] = []
+  readonly looks: TrialLook[] = []
   written: Pick<Trial, 'key' | 'value'> | undefined
   readonly #store: WriteStore
   readonly #request: TrialRequest

@@ -1,6 +1,6 @@
 /** The statuses of pods in trouble, as a kubelet reports them. */
 
-import type { Condition, Pod } from '../runtime/objects.ts'
+import type { StatusCondition, Pod } from '../runtime/objects.ts'
 
 /** The pod waits for its first image. */
 export function unpulledStatus({ spec, status }: Pod, now: string, isAgain: boolean): object {
@@ -70,14 +70,14 @@ export function startedAgainStatus({ status }: Pod, now: string): object {
 }
 
 /** The conditions of a pod whose node does not say that it is there. */
-export function lostConditions(known: readonly Condition[] = [], now: string): object[] {
+export function lostConditions(known: readonly StatusCondition[] = [], now: string): object[] {
   return known.map(one =>
     one.type === 'Ready' ? { ...one, status: 'False', lastTransitionTime: now } : one,
   )
 }
 
-/** The same, once the node is back. */
-export function readyConditions(known: readonly Condition[] = [], now: string): object[] {
+/** The conditions of a pod whose node is back. */
+export function readyConditions(known: readonly StatusCondition[] = [], now: string): object[] {
   return known.map(one => {
     const { type, status } = one
     if ((type !== 'Ready' && type !== 'ContainersReady') || status === 'True') return one
@@ -86,7 +86,7 @@ export function readyConditions(known: readonly Condition[] = [], now: string): 
 }
 
 function unreadyConditions(
-  known: readonly Condition[] = [],
+  known: readonly StatusCondition[] = [],
   names: readonly string[],
   now: string,
 ): object[] {

@@ -75,7 +75,7 @@ export class KwokFunctions {
       '_>_': ofQuantities('_>_', (a, b) => a > b),
       '_>=_': ofQuantities('_>=_', (a, b) => a >= b),
       '@in': (item: Value, of: Value) =>
-        of instanceof ResourceList ? of.has(item) : usual('@in', item, of),
+        of instanceof CelResourceList ? of.has(item) : usual('@in', item, of),
     },
   }
 }
@@ -148,7 +148,7 @@ function unixSecond(time: Value): number {
 }
 
 /** Amounts by resource: one that is not there is zero where it is asked for, and `in` tells. */
-export class ResourceList extends CelMap {
+export class CelResourceList extends CelMap {
   readonly #amounts: UntypedObject
 
   constructor(amounts: UntypedObject) {

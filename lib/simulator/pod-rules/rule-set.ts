@@ -40,7 +40,7 @@ export class RuleSet<T extends Rule> {
     if (!this.#ofPods.has(place)) this.#ofPods.set(place, rules)
   }
 
-  /** There is a rule for something of the pod. */
+  /** True if there is a rule for something of the pod. */
   concerns(pod: RuledPod): boolean {
     return this.#ofPods.has(placeOf(pod)) || this.#ofClusters.some(({ takes }) => takes(pod))
   }

@@ -18,7 +18,7 @@ export interface Stored {
 }
 
 export interface StoredUsagesOptions {
-  /** Those of `usageResources`, in their order; undefined for one that is not served. */
+  /** The snapshots of `usageResources`, in their order; undefined for one that is not served. */
   readonly contents: () => readonly (Stored | undefined)[]
   readonly onProblem: (reason: string) => void
 }

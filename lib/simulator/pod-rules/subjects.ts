@@ -4,7 +4,7 @@
 import { isObject } from '@watchglass/base'
 import { ArrayList, Double, EntryMap, parseTimestamp, type Value } from '@watchglass/cel'
 import type { UsingContainer, UsingPod } from '../usage/usage.ts'
-import { ResourceList } from './functions.ts'
+import { CelResourceList } from './functions.ts'
 
 const metadata = { name: '', namespace: '', uid: '', annotations: {}, labels: {} }
 const podSpec = {
@@ -48,7 +48,7 @@ function valueOf(json: unknown, member = ''): Value {
   if (typeof json === 'boolean') return json
   if (Array.isArray(json)) return new ArrayList(json.map(one => valueOf(one)))
   if (!isObject(json)) return null
-  if (amounts.has(member)) return new ResourceList(json)
+  if (amounts.has(member)) return new CelResourceList(json)
   const map = new EntryMap()
   for (const [key, value] of Object.entries(json)) {
     if (value !== undefined) map.add(key, valueOf(value, key))

@@ -15,7 +15,7 @@ import { patchTypeOf } from '@watchglass/writes'
 import type { Change } from '@watchglass/store'
 import { type Offsets, offsetsIn, withTimes } from './kwok-times.ts'
 import { patchedObject, UnfitPatch } from './patches.ts'
-import type { HistoryStep, ObjectHistory, Place } from './object-history.ts'
+import type { HistoryStep, ObjectHistory, RecordedPlace } from './object-history.ts'
 
 export const patchApiVersion = 'action.kwok.x-k8s.io/v1alpha1'
 export const patchKind = 'ResourcePatch'
@@ -118,7 +118,7 @@ function* played(
 
 function changeOf(
   history: ObjectHistory,
-  place: Place,
+  place: RecordedPlace,
   { patch, timeMs }: { readonly patch: Patch; readonly timeMs: number },
 ): Change | undefined {
   switch (patch.method) {
@@ -140,7 +140,7 @@ function changeOf(
 
 function patched(
   history: ObjectHistory,
-  place: Place,
+  place: RecordedPlace,
   { json, patch }: { readonly json: string; readonly patch: Patch },
 ): UntypedObject {
   const type = history.typeOf(place)

@@ -50,7 +50,7 @@ interface Known {
   readonly metadata: UntypedObject
 }
 
-export interface Place {
+export interface RecordedPlace {
   readonly resource: Resource
   readonly key: Key
 }
@@ -73,7 +73,7 @@ export class ObjectHistory {
   }
 
   /** The place of an object; undefined if its kind is not known, or it has no name. */
-  placeOf(object: unknown): Place | undefined {
+  placeOf(object: unknown): RecordedPlace | undefined {
     const { apiVersion, kind, metadata } = objectOf(object)
     const { name, namespace } = objectOf(metadata)
     const resource = this.#byKind.get(`${textOf(apiVersion)} ${textOf(kind)}`)
@@ -88,23 +88,23 @@ export class ObjectHistory {
     { apiVersion, plural }: { readonly apiVersion: string; readonly plural: string },
     namespace: string,
     name: string,
-  ): Place | undefined {
+  ): RecordedPlace | undefined {
     const resource = this.#byPlural.get(`${apiVersion} ${plural}`)
     if (resource !== undefined) return this.#placeIn(resource, namespace, name)
     return this.leaveOut(`the resource ${plural} of ${apiVersion} is not known`)
   }
 
   /** The object as the recording has it so far, JSON; undefined if it is not there. */
-  jsonAt({ key }: Place): string | undefined {
+  jsonAt({ key }: RecordedPlace): string | undefined {
     return this.#known.get(key)?.json
   }
 
-  typeOf({ resource }: Place): WriteKind['type'] {
+  typeOf({ resource }: RecordedPlace): WriteKind['type'] {
     return writeKindOf(resource, this.#schema).type
   }
 
   /** Stores an object. Undefined if it cannot be, which is noted. */
-  put({ resource, key }: Place, object: UntypedObject, timeMs: number): Change | undefined {
+  put({ resource, key }: RecordedPlace, object: UntypedObject, timeMs: number): Change | undefined {
     const before = this.#known.get(key)
     const revision = knownRevision(this.#revision + 1)
     const metadata = metadataOf(object, { key, resource, before: before?.metadata, timeMs })
@@ -127,7 +127,7 @@ export class ObjectHistory {
   }
 
   /** Deletes an object; undefined if there is none. */
-  delete({ key }: Place): Change | undefined {
+  delete({ key }: RecordedPlace): Change | undefined {
     if (!this.#known.delete(key)) return undefined
     this.#revision++
     return { type: 'delete', key }
@@ -157,7 +157,7 @@ export class ObjectHistory {
     return undefined
   }
 
-  #placeIn(resource: Resource, namespace: string, name: string): Place | undefined {
+  #placeIn(resource: Resource, namespace: string, name: string): RecordedPlace | undefined {
     const { storage, isNamespaced, kind } = resource
     if (storage === undefined) return this.leaveOut(`the kind ${kind} is not stored`)
     const place = isNamespaced ? `${namespace}/` : ''

@@ -55,7 +55,7 @@ export class PodLifetimes {
     if (life?.start !== undefined) life.end ??= seconds
   }
 
-  /** Those of pods that ran since the trace began, of owners that are in it. */
+  /** The lifetimes of pods that ran since the trace began, of owners that are in it. */
   packed(since: number, isTraced: (owner: string) => boolean): Packed {
     const byOwner = new Map<string, Lifetime[]>()
     for (const life of this.#all) {

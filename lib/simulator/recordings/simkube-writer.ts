@@ -243,7 +243,7 @@ function sanitized(object: UntypedObject): UntypedObject {
   return { ...shown, spec }
 }
 
-/** It is compared with others of the same trace only. */
+/** A hash that is compared with others of its trace only. */
 function hashOf(value: unknown): bigint {
   const text = JSON.stringify(value) ?? ''
   return createHash('sha256').update(text).digest().readBigUInt64BE()

@@ -23,7 +23,7 @@ import {
   type Written,
 } from '@watchglass/writes'
 import type { KeyValue } from '@watchglass/store'
-import type { ClusterApi, DeleteRequest, ObjectPlace } from './cluster-api.ts'
+import type { ClusterApi, DeleteRequest, ApiPlace } from './cluster-api.ts'
 import type { NodeFact, PodFact } from './facts.ts'
 import type { FoundObject } from './found-object.ts'
 
@@ -49,7 +49,7 @@ export interface StampedPod {
 /** Writes of pods that differ from others of their template in little (`nodes/pod-stamps.ts`). Each
  *  is undefined where there is no stamp: then the write goes the whole way. */
 export interface PodStamper {
-  create(client: ApiClient, place: ObjectPlace, object: object): Promise<StampedPod | undefined>
+  create(client: ApiClient, place: ApiPlace, object: object): Promise<StampedPod | undefined>
   bind(key: Key, node: NodeFact): Promise<StampedPod | undefined>
   run(key: Key, addresses: PodAddresses): Promise<StampedPod | undefined>
 }
@@ -146,7 +146,7 @@ export class ApiClient implements ClusterApi {
   }
 
   /** Gives a pod its node, as a scheduler does. */
-  async bind(place: ObjectPlace, node: string): Promise<void> {
+  async bind(place: ApiPlace, node: string): Promise<void> {
     const { name, namespace } = place
     const target = { apiVersion: 'v1', kind: 'Node', name: node }
     const binding = { apiVersion: 'v1', kind: 'Binding', metadata: { name, namespace }, target }
@@ -161,7 +161,7 @@ export class ApiClient implements ClusterApi {
     return gitVersion
   }
 
-  placeOf(key: Key): ObjectPlace | undefined {
+  placeOf(key: Key): ApiPlace | undefined {
     const { registry } = this.#options.state()
     const prefix = registry.keyspaceOf(key)
     const resource = prefix === undefined ? undefined : this.#storedAt(prefix)
@@ -225,7 +225,7 @@ export class ApiClient implements ClusterApi {
   }
 
   /** The stored object; undefined if there is none. */
-  stored(place: ObjectPlace): Promise<KeyValue | undefined> {
+  stored(place: ApiPlace): Promise<KeyValue | undefined> {
     return this.read(this.#session(place, '').keyOf(place.name))
   }
 
@@ -244,19 +244,19 @@ export class ApiClient implements ClusterApi {
   }
 
   /** The object as the API shows it; undefined if there is none. */
-  async objectOf(place: ObjectPlace): Promise<JsonObject | undefined> {
+  async objectOf(place: ApiPlace): Promise<JsonObject | undefined> {
     const entry = await this.stored(place)
     return entry === undefined ? undefined : this.#session(place, '').treeOf(entry)
   }
 
   /** A JSON merge patch. */
-  async patch(place: ObjectPlace, patch: object, subresource = ''): Promise<KeyValue | undefined> {
+  async patch(place: ApiPlace, patch: object, subresource = ''): Promise<KeyValue | undefined> {
     return this.patchAs(place, { type: 'merge', body: JSON.stringify(patch), subresource })
   }
 
   /** A patch of any kind. One that is applied is applied by force. */
   async patchAs(
-    place: ObjectPlace,
+    place: ApiPlace,
     { type, body, subresource = '' }: PatchAs,
   ): Promise<KeyValue | undefined> {
     const { manager = 'kube-controller-manager' } = this.#options
@@ -271,7 +271,7 @@ export class ApiClient implements ClusterApi {
   }
 
   async apply(
-    { resource, namespace, name }: ObjectPlace,
+    { resource, namespace, name }: ApiPlace,
     members: Readonly<Record<string, JsonValue>>,
     fieldManager: string,
     subresource = '',
@@ -296,11 +296,7 @@ export class ApiClient implements ClusterApi {
   }
 
   /** A new object, or one of a subresource such as a Binding. */
-  async create(
-    place: ObjectPlace,
-    object: object,
-    subresource = '',
-  ): Promise<KeyValue | undefined> {
+  async create(place: ApiPlace, object: object, subresource = ''): Promise<KeyValue | undefined> {
     const body = JSON.stringify(object)
     const written = await this.#send(place, {
       verb: 'create',
@@ -313,7 +309,7 @@ export class ApiClient implements ClusterApi {
 
   /** Creates the object if there is none of its name: one that is there stays as it is. True if it
    *  is new. */
-  async createIfMissing(place: ObjectPlace, object: object): Promise<boolean> {
+  async createIfMissing(place: ApiPlace, object: object): Promise<boolean> {
     try {
       await this.create({ ...place, name: '' }, object)
       return true
@@ -344,7 +340,7 @@ export class ApiClient implements ClusterApi {
     return encoder instanceof NotExact ? undefined : plainOf(encoder, resource, entry)
   }
 
-  async delete(place: ObjectPlace, request: DeleteRequest): Promise<void> {
+  async delete(place: ApiPlace, request: DeleteRequest): Promise<void> {
     const { uid, propagation, graceSeconds } = request
     const body = {
       kind: 'DeleteOptions',
@@ -459,7 +455,7 @@ export class ApiClient implements ClusterApi {
     return resources.find(({ storage, version }) => storage?.version === version) ?? resources[0]
   }
 
-  #session({ resource, namespace, name }: ObjectPlace, subresource: string): WriteSession {
+  #session({ resource, namespace, name }: ApiPlace, subresource: string): WriteSession {
     const { state, writes, signal, manager = 'kube-controller-manager' } = this.#options
     const who = { userAgent: `${manager}/v1 (watchglass)`, user, signal }
     return new WriteSession(
@@ -469,7 +465,7 @@ export class ApiClient implements ClusterApi {
   }
 
   async #send(
-    place: ObjectPlace,
+    place: ApiPlace,
     { verb, contentType, body, subresource = '', query = new Query(new Map()) }: Send,
   ): Promise<Written> {
     return runWrite(this.#session(place, subresource), {

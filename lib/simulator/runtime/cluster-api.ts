@@ -6,7 +6,7 @@ import type { Resource } from '@watchglass/kube'
 import type { KeyValue } from '@watchglass/store'
 
 /** An object by its key. */
-export interface ObjectPlace {
+export interface ApiPlace {
   readonly resource: Resource
   readonly namespace: string
   readonly name: string
@@ -23,7 +23,7 @@ export interface DeleteRequest {
 export interface ClusterApi {
   /** The place of an object's key, in the stored version; undefined for keys of no resource that is
    *  served. */
-  placeOf(key: Key): ObjectPlace | undefined
+  placeOf(key: Key): ApiPlace | undefined
   /** The key of an object that a reference names; undefined if nothing of that kind is served. */
   keyOf(reference: {
     readonly apiVersion: string
@@ -37,16 +37,16 @@ export interface ClusterApi {
   /** All that is stored of a resource in a namespace. */
   readAll(resource: Resource, namespace: string): Promise<readonly KeyValue[]>
   /** A JSON merge patch; of a subresource, if one is named. */
-  patch(place: ObjectPlace, patch: object, subresource?: string): Promise<unknown>
+  patch(place: ApiPlace, patch: object, subresource?: string): Promise<unknown>
   /** A server-side apply of these members, by force; to a subresource, if one is named. */
   apply(
-    place: ObjectPlace,
+    place: ApiPlace,
     members: Readonly<Record<string, JsonValue>>,
     manager: string,
     subresource?: string,
   ): Promise<unknown>
   /** Nothing happens if the object is gone, or another one has its name. */
-  delete(place: ObjectPlace, request: DeleteRequest): Promise<void>
+  delete(place: ApiPlace, request: DeleteRequest): Promise<void>
   /** Takes a finalizer of the namespace's spec. */
   finalizeNamespace(name: string, finalizers: readonly string[]): Promise<void>
 }

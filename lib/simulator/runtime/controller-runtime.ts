@@ -9,7 +9,7 @@ import { ChangeFeed } from './change-feed.ts'
 import { EventRecorder, managerOf } from './event-recorder.ts'
 import { type Fact, nodeFact, type NodeFact, podFact, type PodFact } from './facts.ts'
 import { type AnyInformer, type FactOf, Informer } from './informer.ts'
-import type { Metadata, Node, Pod } from './objects.ts'
+import type { Metadata, NodeObject, Pod } from './objects.ts'
 import { Reconciler, type ReconcilerOptions } from './reconciler.ts'
 import { WorkQueue } from './work-queue.ts'
 
@@ -54,7 +54,7 @@ export class ControllerRuntime {
   readonly signal: AbortSignal
   readonly events: EventRecorder
   readonly pods: Informer<PodFact, Pod>
-  readonly nodes: Informer<NodeFact, Node>
+  readonly nodes: Informer<NodeFact, NodeObject>
   readonly #options: ControllerRuntimeOptions
   readonly #abort = new AbortController()
   readonly #informers = new Map<Key, AnyInformer>()
@@ -69,7 +69,7 @@ export class ControllerRuntime {
     const [signal, api] = [this.signal, (name: string): ApiClient => this.api(name)]
     this.events = new EventRecorder({ api, clock, logger, signal })
     this.pods = this.informer<PodFact, Pod>('pods', podFact)
-    this.nodes = this.informer<NodeFact, Node>('minions', nodeFact)
+    this.nodes = this.informer<NodeFact, NodeObject>('minions', nodeFact)
   }
 
   get isComplete(): boolean {

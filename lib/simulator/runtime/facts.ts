@@ -9,7 +9,7 @@ import {
   type Job,
   type Labels,
   type Metadata,
-  type Node,
+  type NodeObject,
   type OwnerReference,
   type Placing,
   type Pod,
@@ -273,7 +273,7 @@ export function selectingFact(
   })
 }
 
-export function nodeFact(key: Key, revision: number, node: Node): NodeFact {
+export function nodeFact(key: Key, revision: number, node: NodeObject): NodeFact {
   const { metadata, spec, status } = node
   const ready = status?.conditions?.find(({ type }) => type === 'Ready')
   return factOf(key, revision, metadata, {

@@ -1,12 +1,12 @@
 /** Objects as controllers find them. */
 
-import type { ObjectPlace } from './cluster-api.ts'
+import type { ApiPlace } from './cluster-api.ts'
 import type { PodFact } from './facts.ts'
 import type { Pod } from './objects.ts'
 
 /** An object that was read, and its place. */
 export interface FoundObject<T> {
-  readonly place: ObjectPlace
+  readonly place: ApiPlace
   readonly object: T
   readonly revision: number
 }

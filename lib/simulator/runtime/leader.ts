@@ -1,12 +1,12 @@
-/** Who acts, of several processes that share an etcd: the holder of a Lease, as of the controllers
- *  of Kubernetes. Clocks of others are not believed: a lease is over when nobody has renewed it for
- *  as long as it lasts, by our own clock. */
+/** The election of the one that acts of several processes that share an etcd: the holder of a
+ *  Lease, as of the controllers of Kubernetes. Clocks of others are not believed: a lease is over
+ *  when nobody has renewed it for as long as it lasts, by our own clock. */
 
 import { type Clock, type Logger, repeat } from '@watchglass/base'
 import { microTimeText } from '@watchglass/go'
 import { StatusError } from '@watchglass/kube'
 import type { ApiClient } from './api-client.ts'
-import type { ObjectPlace } from './cluster-api.ts'
+import type { ApiPlace } from './cluster-api.ts'
 
 export interface LeaderOptions {
   /** The API until the signal is aborted. */
@@ -33,7 +33,7 @@ const name = 'watchglass-simulate'
 
 const durationSeconds = 15
 const renewEveryMs = 5_000
-/** Whoever could not renew for so long does not act any more. */
+/** The time without a renewal after which a leader stops acting. */
 const renewWithinMs = 10_000
 const lookEveryMs = 2_000
 /** The end waits so long for the lease to be given up. */
@@ -173,7 +173,7 @@ export class Leader {
 }
 
 /** False if somebody else was first. */
-async function patched(cluster: ApiClient, place: ObjectPlace, patch: object): Promise<boolean> {
+async function patched(cluster: ApiClient, place: ApiPlace, patch: object): Promise<boolean> {
   try {
     await cluster.patch(place, patch)
     return true
@@ -189,7 +189,7 @@ function placeOf(
   group: string,
   resourceName: string,
   inNamespace: string,
-): ObjectPlace | undefined {
+): ApiPlace | undefined {
   const resource = cluster.resourceOf(group, 'v1', resourceName)
   return resource && { resource, namespace: inNamespace, name: '' }
 }

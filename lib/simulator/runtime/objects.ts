@@ -21,7 +21,7 @@ export interface OwnerReference {
   readonly controller?: boolean
 }
 
-export interface Expression {
+export interface NodeExpression {
   readonly key: string
   readonly operator: string
   readonly values?: readonly string[]
@@ -35,8 +35,8 @@ export interface Placing {
     readonly nodeAffinity?: {
       readonly requiredDuringSchedulingIgnoredDuringExecution?: {
         readonly nodeSelectorTerms: readonly {
-          readonly matchExpressions?: readonly Expression[]
-          readonly matchFields?: readonly Expression[]
+          readonly matchExpressions?: readonly NodeExpression[]
+          readonly matchFields?: readonly NodeExpression[]
         }[]
       }
     }
@@ -54,7 +54,7 @@ export interface Selector {
 
 export type Labels = Readonly<Record<string, string>>
 
-export interface Condition {
+export interface StatusCondition {
   readonly type: string
   readonly status: string
   readonly reason?: string
@@ -84,7 +84,7 @@ export function metadataForPods({ metadata = {} }: PodTemplate): PodTemplate['me
   }
 }
 
-export interface Container {
+export interface PodContainer {
   readonly name: string
   readonly image?: string
   readonly ports?: readonly { readonly name?: string; readonly containerPort: number }[]
@@ -96,9 +96,9 @@ export interface Pod {
     readonly nodeName?: string
     readonly restartPolicy?: string
     readonly schedulingGates?: readonly object[]
-    readonly containers: readonly Container[]
-    readonly ephemeralContainers?: readonly Container[]
-    readonly initContainers?: readonly Container[]
+    readonly containers: readonly PodContainer[]
+    readonly ephemeralContainers?: readonly PodContainer[]
+    readonly initContainers?: readonly PodContainer[]
     readonly volumes?: readonly {
       readonly name: string
       readonly persistentVolumeClaim?: { readonly claimName: string }
@@ -107,7 +107,7 @@ export interface Pod {
   }
   readonly status?: {
     readonly phase?: string
-    readonly conditions?: readonly Condition[]
+    readonly conditions?: readonly StatusCondition[]
     readonly startTime?: string
     readonly podIP?: string
     readonly containerStatuses?: readonly ContainerStatus[]
@@ -136,11 +136,11 @@ export interface Taint {
   readonly timeAdded?: string
 }
 
-export interface Node {
+export interface NodeObject {
   readonly metadata: Metadata
   readonly spec?: { readonly taints?: readonly Taint[]; readonly unschedulable?: boolean }
   readonly status?: {
-    readonly conditions?: readonly Condition[]
+    readonly conditions?: readonly StatusCondition[]
     readonly addresses?: readonly { readonly type: string; readonly address: string }[]
   }
 }
@@ -178,7 +178,7 @@ export interface Deployment {
     }
   }
   readonly status?: {
-    readonly conditions?: readonly Condition[]
+    readonly conditions?: readonly StatusCondition[]
     readonly collisionCount?: number
     readonly [count: string]: unknown
   }
@@ -201,15 +201,18 @@ export interface Job {
     readonly failed?: number
     readonly startTime?: string
     readonly completionTime?: string
-    readonly conditions?: readonly Condition[]
+    readonly conditions?: readonly StatusCondition[]
   }
 }
 
-export function hasCondition(conditions: readonly Condition[] | undefined, type: string): boolean {
+export function hasCondition(
+  conditions: readonly StatusCondition[] | undefined,
+  type: string,
+): boolean {
   return conditions?.some(one => one.type === type && one.status === 'True') ?? false
 }
 
-/** The same text for templates that mean the same. */
+/** A text that is equal for templates that mean the same. */
 export function sortedText(value: unknown): string {
   return JSON.stringify(value, (_, inner: unknown) =>
     inner !== null && typeof inner === 'object' && !Array.isArray(inner)

@@ -6,7 +6,7 @@
 import type { Clock, Key } from '@watchglass/base'
 import { textFromMilliseconds } from '@watchglass/go'
 import type { ApiClient } from './api-client.ts'
-import type { ObjectPlace } from './cluster-api.ts'
+import type { ApiPlace } from './cluster-api.ts'
 import type { About, EventRecorder, EventSource, Note } from './event-recorder.ts'
 import { KeyedTimers } from './keyed-timers.ts'
 import type { Metadata } from './objects.ts'
@@ -121,7 +121,7 @@ export class Reconciler<T extends { readonly metadata: Metadata }, Rest> impleme
   }
 }
 
-export function kindOf({ resource }: ObjectPlace): { apiVersion: string; kind: string } {
+export function kindOf({ resource }: ApiPlace): { apiVersion: string; kind: string } {
   const { group, version, kind } = resource
   return { apiVersion: group === '' ? version : `${group}/${version}`, kind }
 }

@@ -5,14 +5,14 @@ import type { Key } from '@watchglass/base'
 import type { PodFact } from './facts.ts'
 import type { Labels, Selector } from './objects.ts'
 
-export interface Selecting {
+export interface SelectingObject {
   readonly key: Key
   readonly namespace: string
   readonly selector: Selector
   readonly matches: (labels: Labels) => boolean
 }
 
-interface Selection extends Selecting {
+interface Selection extends SelectingObject {
   readonly text: string
   readonly bucket: string
   readonly pods: Set<Key>
@@ -24,12 +24,12 @@ const none: readonly Selection[] = []
 
 export class Selections {
   readonly #selections = new Map<Key, Selection>()
-  /** Those that want a certain label, and those of a namespace that want none. */
+  /** The selections that want a certain label, and those of a namespace that want none. */
   readonly #buckets = new Map<string, Set<Selection>>()
   readonly #selecting = new Map<Key, readonly Selection[]>()
 
   /** `pods` are those of its namespace. */
-  put(selecting: Selecting, pods: Iterable<PodFact>): void {
+  put(selecting: SelectingObject, pods: Iterable<PodFact>): void {
     const { key, namespace, selector, matches } = selecting
     const text = JSON.stringify(selector)
     if (this.#selections.get(key)?.text === text) return
@@ -56,7 +56,7 @@ export class Selections {
     for (const pod of selection.pods) this.#leave(pod, selection)
   }
 
-  /** Those that select the pod, or did. */
+  /** The objects that select the pod, or did. */
   podChanged(pod: PodFact): Key[] {
     const before = new Set(this.#selecting.get(pod.key))
     for (const selection of this.#candidates(pod)) {
@@ -68,7 +68,7 @@ export class Selections {
     return concerned
   }
 
-  /** Those that selected the pod. */
+  /** The objects that selected the pod. */
   podGone({ key }: PodFact): Key[] {
     const before = this.#selecting.get(key) ?? none
     for (const selection of before) this.#leave(key, selection)

@@ -36,7 +36,7 @@ interface SelectingFact extends Fact {
   readonly selector: Selector | undefined
 }
 
-export interface Selecting<F extends SelectingFact, T> {
+export interface SelectingKind<F extends SelectingFact, T> {
   readonly informer: Informer<F, T>
   readonly matches: (selector: Selector, labels: Labels) => boolean
   readonly lookAt: (key: Key) => void
@@ -45,7 +45,7 @@ export interface Selecting<F extends SelectingFact, T> {
 /** Looks at an object when it, or a pod that it selects, has changed. The pods of each. */
 export function lookAtSelecting<F extends SelectingFact, T>(
   runtime: ControllerRuntime,
-  { informer, matches, lookAt }: Selecting<F, T>,
+  { informer, matches, lookAt }: SelectingKind<F, T>,
 ): (key: Key) => PodFact[] {
   const selections = new Selections()
   informer.listen({

@@ -20,7 +20,7 @@ import type { SimulatedFaults } from '../nodes/troubles.ts'
 import type { PodRules } from '../pod-rules/pod-rules.ts'
 import { ControllerRuntime, type ControllerRuntimeOptions } from '../runtime/controller-runtime.ts'
 import { GeneratedWorkloads } from '../runtime/generated-workloads.ts'
-import type { Stage } from '../stages/stage.ts'
+import type { LifecycleStage } from '../stages/stage.ts'
 import type { UsageOf } from '../usage/usage.ts'
 import type { ControllerName } from './controller-names.ts'
 
@@ -30,7 +30,7 @@ export interface Simulation {
   /** Source of all times that are drawn. */
   readonly random: Random
   /** Lifecycles that users have declared. */
-  readonly stages?: readonly Stage[]
+  readonly stages?: readonly LifecycleStage[]
   /** The answers of made-up pods that users have declared. */
   readonly podRules?: PodRules | undefined
 }

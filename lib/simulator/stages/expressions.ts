@@ -2,17 +2,17 @@
 
 import { parseTree } from '@watchglass/go'
 import { Jq } from '../jq/jq.ts'
-import type { Json } from '../jq/values.ts'
+import type { JqValue } from '../jq/values.ts'
 import { Double, Duration, dynType, freeValue, Timestamp, type Value } from '@watchglass/cel'
 import { ruleLanguage } from '@watchglass/writes'
 import { StageProblem } from './stage-problem.ts'
 
 /** An object, and its forms for each language, made when they are needed first. */
-export class Subject {
-  readonly object: Json
+export class StageSubject {
+  readonly object: JqValue
   #celValue: Value | undefined
 
-  constructor(object: Json) {
+  constructor(object: JqValue) {
     this.object = object
   }
 
@@ -22,15 +22,15 @@ export class Subject {
   }
 }
 
-function treeOf(object: Json): Parameters<typeof freeValue>[0] {
+function treeOf(object: JqValue): Parameters<typeof freeValue>[0] {
   const bytes = Buffer.from(JSON.stringify(object))
   return parseTree(bytes, 0, bytes.length) ?? null
 }
 
 /** The values of an expression for an object; undefined if it fails. */
-export type Query = (subject: Subject) => readonly unknown[] | undefined
+export type StageQuery = (subject: StageSubject) => readonly unknown[] | undefined
 
-export function jqQuery(source: string): Query {
+export function jqQuery(source: string): StageQuery {
   const jq = new Jq(source)
   return ({ object }) => jq.valuesOf(object)
 }
@@ -38,7 +38,7 @@ export function jqQuery(source: string): Query {
 const celCostMax = 1_000_000
 const variables = new Map([['self', dynType]])
 
-export function celQuery(source: string): Query {
+export function celQuery(source: string): StageQuery {
   const { expression, problems } = ruleLanguage().compile(source, variables)
   if (expression === undefined) {
     throw new StageProblem(`CEL expression ${JSON.stringify(source)}: ${problems}`)

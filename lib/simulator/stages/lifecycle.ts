@@ -1,15 +1,15 @@
 /** The stages of one kind, one of which is chosen for an object. */
 
-import type { Subject } from './expressions.ts'
-import type { Stage } from './stage.ts'
+import type { StageSubject } from './expressions.ts'
+import type { LifecycleStage } from './stage.ts'
 
 /** The stage that comes next: one of those that match, by their weights. Those without a weight are
  *  left out where another one has some; if none has, all are as likely. */
 export function chooseStage(
-  stages: readonly Stage[],
-  subject: Subject,
+  stages: readonly LifecycleStage[],
+  subject: StageSubject,
   draw: () => number,
-): Stage | undefined {
+): LifecycleStage | undefined {
   const matching = stages.filter(stage => stage.matches(subject))
   if (matching.length <= 1) return matching[0]
   const weights = matching.map(stage => stage.weight(subject))

@@ -13,28 +13,28 @@ import {
 } from '@watchglass/base'
 import { JqProblem } from '../jq/problem.ts'
 import { TemplateProblem } from '../templates/problem.ts'
-import { celQuery, jqQuery, type Query, type Subject } from './expressions.ts'
+import { celQuery, jqQuery, type StageQuery, type StageSubject } from './expressions.ts'
 import { StageProblem } from './stage-problem.ts'
-import { type Step, stepsOf } from './steps.ts'
+import { type StageStep, stepsOf } from './steps.ts'
 
 export const stageApiVersion = 'kwok.x-k8s.io/v1alpha1'
 
-export interface Stage {
+export interface LifecycleStage {
   readonly name: string
   /** The kind of the objects that it is for. */
   readonly apiVersion: string
   readonly kind: string
-  readonly matches: (subject: Subject) => boolean
+  readonly matches: (subject: StageSubject) => boolean
   /** Undefined: none can be told. */
-  readonly weight: (subject: Subject) => number | undefined
+  readonly weight: (subject: StageSubject) => number | undefined
   /** @param share a number from 0 up to 1 that is drawn */
-  readonly delayMs: (subject: Subject, nowMs: number, share: number) => number
-  readonly steps: readonly Step[]
+  readonly delayMs: (subject: StageSubject, nowMs: number, share: number) => number
+  readonly steps: readonly StageStep[]
 }
 
 /** The stage that an object declares; undefined if it has no selector, and so is for nothing.
  *  Throws `StageProblem`. */
-export function stageOf(object: unknown): Stage | undefined {
+export function stageOf(object: unknown): LifecycleStage | undefined {
   const name = textOf(memberAt(object, ['metadata', 'name']))
   try {
     return read(name, objectOf(memberAt(object, ['spec'])))
@@ -44,11 +44,11 @@ export function stageOf(object: unknown): Stage | undefined {
       error instanceof JqProblem ||
       error instanceof TemplateProblem
     if (!isKnown) throw error
-    throw new StageProblem(`Stage ${name}: ${error.message}`, { cause: error })
+    throw new StageProblem(`LifecycleStage ${name}: ${error.message}`, { cause: error })
   }
 }
 
-function read(name: string, spec: UntypedObject): Stage | undefined {
+function read(name: string, spec: UntypedObject): LifecycleStage | undefined {
   const { apiGroup, kind } = objectOf(spec['resourceRef'])
   if (textOf(kind) === '') throw new StageProblem('spec.resourceRef.kind names no kind')
   const { selector, delay } = spec
@@ -64,7 +64,7 @@ function read(name: string, spec: UntypedObject): Stage | undefined {
   }
 }
 
-function matcherOf(selector: UntypedObject): Stage['matches'] {
+function matcherOf(selector: UntypedObject): LifecycleStage['matches'] {
   const tests = [
     ...equalities(selector['matchLabels'], 'labels'),
     ...equalities(selector['matchAnnotations'], 'annotations'),
@@ -73,7 +73,7 @@ function matcherOf(selector: UntypedObject): Stage['matches'] {
   return subject => tests.every(test => test(subject))
 }
 
-function equalities(wanted: unknown, member: string): Stage['matches'][] {
+function equalities(wanted: unknown, member: string): LifecycleStage['matches'][] {
   return Object.entries(objectOf(wanted)).map(
     ([key, value]) =>
       ({ object }) =>
@@ -81,7 +81,7 @@ function equalities(wanted: unknown, member: string): Stage['matches'][] {
   )
 }
 
-function requirement(raw: unknown): Stage['matches'] {
+function requirement(raw: unknown): LifecycleStage['matches'] {
   const { key, operator, values, jq, cel } = objectOf(raw)
   if (isObject(cel)) {
     const query = celQuery(textOf(cel['expression']))
@@ -119,14 +119,14 @@ function isOneOf(value: unknown, wanted: readonly string[]): boolean {
   return typeof value === 'number' && Number.isInteger(value) && wanted.includes(String(value))
 }
 
-function queryOf(from: unknown): Query | undefined {
+function queryOf(from: unknown): StageQuery | undefined {
   const { expressionFrom, jq, cel } = objectOf(from)
   if (isObject(cel)) return celQuery(textOf(cel['expression']))
   const source = isObject(jq) ? textOf(jq['expression']) : textOf(expressionFrom)
   return source === '' ? undefined : jqQuery(source)
 }
 
-function weightOf(spec: UntypedObject): Stage['weight'] {
+function weightOf(spec: UntypedObject): LifecycleStage['weight'] {
   const weight = typeof spec['weight'] === 'number' ? spec['weight'] : 0
   const query = queryOf(spec['weightFrom'])
   if (query === undefined) return () => weight
@@ -139,9 +139,9 @@ function weightOf(spec: UntypedObject): Stage['weight'] {
 }
 
 /** A duration in milliseconds; undefined if there is none. */
-type Length = (subject: Subject, nowMs: number) => number | undefined
+type Length = (subject: StageSubject, nowMs: number) => number | undefined
 
-function delayOf(delay: UntypedObject): Stage['delayMs'] {
+function delayOf(delay: UntypedObject): LifecycleStage['delayMs'] {
   const least = lengthOf(numberAt(delay, 'durationMilliseconds') ?? 0, delay['durationFrom'])
   const jitterMs = numberAt(delay, 'jitterDurationMilliseconds')
   const most = lengthOf(jitterMs, delay['jitterDurationFrom'])

@@ -12,20 +12,20 @@ import {
   type UntypedObject,
 } from '@watchglass/base'
 import { textInOrder } from '@watchglass/go'
-import type { Json } from '../jq/values.ts'
+import type { JqValue } from '../jq/values.ts'
 import { type GivenFunctions, Template } from '../templates/template.ts'
 import { TemplateProblem } from '../templates/problem.ts'
 import { DecodeError, parseYaml } from '@watchglass/writes'
 import { stageFunctionNames } from './functions.ts'
 import { StageProblem } from './stage-problem.ts'
 
-export type PatchType = 'json' | 'merge' | 'strategic' | 'apply'
+export type StagePatchType = 'json' | 'merge' | 'strategic' | 'apply'
 
 export type Action =
   | { readonly type: 'event'; readonly event: StageEvent }
   | {
       readonly type: 'patch'
-      readonly patchType: PatchType
+      readonly patchType: StagePatchType
       readonly subresource: string
       /** JSON. */
       readonly body: string
@@ -33,7 +33,7 @@ export type Action =
   | {
       /** Another object, made or changed. */
       readonly type: 'apply'
-      readonly patchType: PatchType
+      readonly patchType: StagePatchType
       readonly subresource: string
       readonly object: UntypedObject
     }
@@ -46,9 +46,9 @@ export interface StageEvent {
 }
 
 /** The actions for an object. Throws `TemplateProblem`. */
-export type Step = (object: Json, functions: GivenFunctions) => readonly Action[]
+export type StageStep = (object: JqValue, functions: GivenFunctions) => readonly Action[]
 
-export function stepsOf(spec: UntypedObject): readonly Step[] {
+export function stepsOf(spec: UntypedObject): readonly StageStep[] {
   const steps = listOf(spec['steps'])
   const all = steps.length > 0 ? steps.map(objectOf) : stepsOfNext(objectOf(spec['next']))
   return all.map(step => stepOf(step, textOf(memberAt(spec, ['resourceRef', 'kind']))))
@@ -72,9 +72,9 @@ function stepsOfNext(next: UntypedObject): UntypedObject[] {
   ]
 }
 
-function stepOf(step: UntypedObject, kind: string): Step {
+function stepOf(step: UntypedObject, kind: string): StageStep {
   const { event, finalizers, patch, apply } = step
-  const parts: Step[] = []
+  const parts: StageStep[] = []
   if (isObject(event)) {
     const { type, reason, message } = event
     const told = { type: textOf(type), reason: textOf(reason), message: textOf(message) }
@@ -89,7 +89,7 @@ function stepOf(step: UntypedObject, kind: string): Step {
   return (object, functions) => parts.flatMap(part => part(object, functions))
 }
 
-function patchStep(patch: UntypedObject, kind: string): Step {
+function patchStep(patch: UntypedObject, kind: string): StageStep {
   const [root, subresource] = [textOf(patch['root']), textOf(patch['subresource'])]
   const render = renderer(patch['template'])
   const patchType = patchTypeOf(patch['type'], isTyped(kind) ? 'strategic' : 'merge')
@@ -105,7 +105,7 @@ function isTyped(kind: string): boolean {
   return kind === 'Pod' || kind === 'Node'
 }
 
-function patchTypeOf(type: unknown, otherwise: PatchType): PatchType {
+function patchTypeOf(type: unknown, otherwise: StagePatchType): StagePatchType {
   const name = textOf(type)
   if (name === '') return otherwise
   if (name === 'json' || name === 'merge' || name === 'strategic' || name === 'apply') return name
@@ -122,7 +122,7 @@ function belowRoot(json: string, root: string): string {
   return JSON.stringify(operations.map(one => ({ ...one, path: `/${root}${textOf(one['path'])}` })))
 }
 
-function applyStep(apply: UntypedObject): Step {
+function applyStep(apply: UntypedObject): StageStep {
   const render = renderer(apply['template'])
   const patchType = patchTypeOf(apply['type'], 'apply')
   const subresource = textOf(apply['subresource'])
@@ -137,7 +137,7 @@ function applyStep(apply: UntypedObject): Step {
 }
 
 /** The JSON that a template of YAML makes. */
-function renderer(template: unknown): (object: Json, functions: GivenFunctions) => string {
+function renderer(template: unknown): (object: JqValue, functions: GivenFunctions) => string {
   const read = new Template(textOf(template), stageFunctionNames)
   return (object, functions) => {
     const yaml = read.render(object, functions)
@@ -150,7 +150,7 @@ function renderer(template: unknown): (object: Json, functions: GivenFunctions) 
   }
 }
 
-function finalizersStep(finalizers: UntypedObject): Step {
+function finalizersStep(finalizers: UntypedObject): StageStep {
   const valuesOf = (member: string): string[] =>
     listOf(finalizers[member]).map(one => textOf(objectOf(one)['value']))
   const [added, removed] = [valuesOf('add'), valuesOf('remove')]

@@ -47,11 +47,11 @@ export function channelProtocol(exchange: Exchange): ChannelProtocol | undefined
 }
 
 /** The channels that the client is to open beside `error`. */
-export type Asked = ReadonlySet<string>
+export type AskedChannels = ReadonlySet<string>
 
 export interface ChannelOptions extends StreamServices {
   readonly protocol: ChannelProtocol
-  readonly asked: Asked
+  readonly asked: AskedChannels
 }
 
 /** Agrees to the upgrade. */
@@ -90,7 +90,7 @@ function webSocketChannels(
 class SpdyChannels implements Channels {
   readonly #session: SpdySession
   readonly #carrier: Carrier
-  readonly #asked: Asked
+  readonly #asked: AskedChannels
   readonly #events: ChannelEvents
   readonly #streams = new Map<string, number>()
 

@@ -8,7 +8,7 @@
  *  ``` */
 
 import type { Duplex } from 'node:stream'
-import type { HeldBytes } from './held-bytes.ts'
+import type { HeldStreamBytes } from './held-bytes.ts'
 
 /** Bytes that wait for a client; beyond, it is not read, and whoever sends them should wait. */
 const fullBytes = 1024 * 1024
@@ -37,9 +37,9 @@ export interface ClientEvents {
 
 export class ClientSide {
   readonly #socket: Duplex
-  readonly #held: HeldBytes
+  readonly #held: HeldStreamBytes
   readonly #events: ClientEvents
-  /** Those for whom the client is not read. */
+  /** The streams for whose sake the client is not read. */
   readonly #holders = new Set<object>()
   /** Joined pieces that wait for the socket. */
   #joined: Buffer = Buffer.alloc(0)
@@ -50,7 +50,7 @@ export class ClientSide {
   #isEnded = false
   #isOver = false
 
-  constructor({ socket, head, early }: Upgraded, held: HeldBytes, events: ClientEvents) {
+  constructor({ socket, head, early }: Upgraded, held: HeldStreamBytes, events: ClientEvents) {
     this.#socket = socket
     this.#held = held
     this.#events = events

@@ -3,7 +3,7 @@
 
 import type { Clock } from '@watchglass/base'
 import type { ClientSide } from './client-side.ts'
-import type { HeldBytes } from './held-bytes.ts'
+import type { HeldStreamBytes } from './held-bytes.ts'
 import { Unread } from './unread.ts'
 
 /** Frames that are read at once: a millisecond of small ones. */
@@ -12,7 +12,7 @@ const framesAtOnce = 500
 /** Services that a stream needs. */
 export interface StreamServices {
   readonly clock: Pick<Clock, 'yield'>
-  readonly held: HeldBytes
+  readonly held: HeldStreamBytes
 }
 
 export interface FrameSyntax {

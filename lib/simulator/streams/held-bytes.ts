@@ -3,7 +3,7 @@
 
 import type { Tally } from '@watchglass/cache'
 
-export class HeldBytes {
+export class HeldStreamBytes {
   readonly #tally: Tally
   readonly #user: string | undefined
   #held = 0

@@ -3,15 +3,20 @@
 import { type Clock, sleep } from '@watchglass/base'
 import type { Exchange } from '@watchglass/cache'
 import {
-  type Container,
+  type ShellContainer,
   execAnnotation,
   knownCommands,
   NoSuchCommand,
   runCommand,
   type Streams,
 } from './shell.ts'
-import { type Asked, type ChannelProtocol, openChannels, type OutputChannel } from './channels.ts'
-import type { HeldBytes } from './held-bytes.ts'
+import {
+  type AskedChannels,
+  type ChannelProtocol,
+  openChannels,
+  type OutputChannel,
+} from './channels.ts'
+import type { HeldStreamBytes } from './held-bytes.ts'
 import { Unread } from './unread.ts'
 
 /** A stream that nobody uses is ended after this. */
@@ -23,7 +28,7 @@ const inputMaxBytes = 4 * 1024 * 1024
 
 /** A command, or a look at what one has written. */
 export type Work =
-  | { readonly type: 'exec'; readonly argv: readonly string[]; readonly container: Container }
+  | { readonly type: 'exec'; readonly argv: readonly string[]; readonly container: ShellContainer }
   /** Shows the log, after which nothing comes. */
   | { readonly type: 'attach'; readonly log: string }
 
@@ -31,8 +36,8 @@ export type StreamWork = Work & {
   readonly protocol: ChannelProtocol
   readonly isTerminal: boolean
   /** The channels that the client asks for: `stdin`, `stdout` and so on. */
-  readonly asked: Asked
-  readonly held: HeldBytes
+  readonly asked: AskedChannels
+  readonly held: HeldStreamBytes
 }
 
 /** Agrees to the upgrade, does the work, and resolves when the connection is over. */
@@ -132,7 +137,7 @@ class Input implements AsyncIterable<string> {
   #isEnded = false
   #wake: () => void = () => {}
 
-  constructor(held: HeldBytes) {
+  constructor(held: HeldStreamBytes) {
     this.#unread = new Unread(held)
   }
 

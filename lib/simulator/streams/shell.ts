@@ -4,7 +4,7 @@
 import { isObject, listOf, textOf } from '@watchglass/base'
 
 /** The container, as a command may know it. */
-export interface Container {
+export interface ShellContainer {
   readonly pod: string
   readonly name: string
   readonly env: Readonly<Record<string, string>>
@@ -24,7 +24,7 @@ export interface Streams {
   readonly sleep: (ms: number) => Promise<void>
 }
 
-/** There is no such command. */
+/** A command that the shell does not have. */
 export class NoSuchCommand extends Error {}
 
 export const execAnnotation = 'watchglass.local/exec'
@@ -32,7 +32,7 @@ export const execAnnotation = 'watchglass.local/exec'
 type Command = (
   args: readonly string[],
   streams: Streams,
-  container: Container,
+  container: ShellContainer,
 ) => number | Promise<number>
 
 const sleepMaxMs = 3_600_000
@@ -112,7 +112,7 @@ const shells: ReadonlySet<string> = new Set([
 export async function runCommand(
   argv: readonly string[],
   streams: Streams,
-  container: Container,
+  container: ShellContainer,
 ): Promise<number> {
   const given = givenAnswer(argv.join(' '), container.answers)
   if (given !== undefined) {
@@ -164,7 +164,7 @@ function givenAnswer(line: string, answers: string | undefined): Given | undefin
 async function shell(
   [flag, script]: readonly string[],
   streams: Streams,
-  container: Container,
+  container: ShellContainer,
 ): Promise<number> {
   if (flag === '-c') return (await runLine(script ?? '', streams, container)).code
   const prompt = streams.isTerminal ? '# ' : ''
@@ -185,7 +185,7 @@ interface Done {
 }
 
 /** Commands with `;`, `&&` and `||` between them. */
-async function runLine(line: string, streams: Streams, container: Container): Promise<Done> {
+async function runLine(line: string, streams: Streams, container: ShellContainer): Promise<Done> {
   let code = 0
   let joint = ';'
   for (const part of line.split(/(;|&&|\|\||\n)/)) {

@@ -25,9 +25,9 @@ export interface SpdyEvents {
 
 interface Frame {
   readonly isControl: boolean
-  /** It means something in a control frame only. */
+  /** A flag that means something in a control frame only. */
   readonly type: number
-  /** It means something in a data frame only. */
+  /** A flag that means something in a data frame only. */
   readonly stream: number
   readonly isLast: boolean
   readonly payload: Buffer

@@ -1,21 +1,21 @@
 /** Bytes that have come and are not read yet. Pieces are joined: each of a million pieces of one
  *  byte would otherwise take a hundred, and to join them all for each would take hours. */
 
-import type { HeldBytes } from './held-bytes.ts'
+import type { HeldStreamBytes } from './held-bytes.ts'
 
 const nothing = Buffer.alloc(0)
 /** The least room that is made. */
 const roomMinBytes = 1024
 
 export class Unread {
-  readonly #held: HeldBytes
-  /** Those not read are between `#from` and `#to`. Those before may be in use: they are never
+  readonly #held: HeldStreamBytes
+  /** Bytes not read are between `#from` and `#to`. Those before may be in use: they are never
    *  written again. */
   #bytes: Buffer = nothing
   #from = 0
   #to = 0
 
-  constructor(held: HeldBytes) {
+  constructor(held: HeldStreamBytes) {
     this.#held = held
   }
 

@@ -16,23 +16,23 @@ import {
   mapOf,
   numberOf,
   textOf,
-  type Value,
+  type TemplateValue,
 } from './values.ts'
 
-export type TemplateFunction = (...args: readonly Value[]) => Value
+export type TemplateFunction = (...args: readonly TemplateValue[]) => TemplateValue
 
 /** Texts and lists that a function makes are no longer. */
 const sizeMax = 100_000
 
 /** JSON as Go writes it. */
-function jsonOf(value: Value): string {
+function jsonOf(value: TemplateValue): string {
   return JSON.stringify(value ?? null).replace(
     /[<>&\u2028\u2029]/g,
     one => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
 }
 
-function yamlOf(value: Value, indent: Value = 0): string {
+function yamlOf(value: TemplateValue, indent: TemplateValue = 0): string {
   const yaml = yamlFromJson(Buffer.from(JSON.stringify(value ?? null)))
   if (yaml instanceof NotExact) throw new TemplateProblem(`YAML: ${yaml.reason}`)
   const text = Buffer.from(yaml).toString()
@@ -40,13 +40,13 @@ function yamlOf(value: Value, indent: Value = 0): string {
   return spaces === '' ? text : `\n${text}`.replaceAll('\n', `\n${spaces}`)
 }
 
-function quoted(value: Value): string {
+function quoted(value: TemplateValue): string {
   const json = jsonOf(value)
   return json.startsWith('"') ? json : JSON.stringify(json)
 }
 
 /** Go's Printf, with the verbs that texts of objects need. */
-function printf(format: Value, ...args: readonly Value[]): string {
+function printf(format: TemplateValue, ...args: readonly TemplateValue[]): string {
   let next = 0
   return textOf(format).replace(
     /%([-+0 ]*)(\d*)(?:\.(\d+))?([vsdqtxXf%])/g,
@@ -62,7 +62,7 @@ function printf(format: Value, ...args: readonly Value[]): string {
   )
 }
 
-function verbText(verb: string, value: Value, precision: string | undefined): string {
+function verbText(verb: string, value: TemplateValue, precision: string | undefined): string {
   switch (verb) {
     case 'd':
       return String(Math.trunc(numberOf(value)))
@@ -80,7 +80,7 @@ function verbText(verb: string, value: Value, precision: string | undefined): st
   }
 }
 
-function slice(of: Value, from: Value = 0, to?: Value): Value {
+function slice(of: TemplateValue, from: TemplateValue = 0, to?: TemplateValue): TemplateValue {
   const [start, end] = [numberOf(from), to === undefined ? undefined : numberOf(to)]
   const whole = Array.isArray(of) ? of : textOf(of)
   if (start > whole.length || (end !== undefined && end > whole.length)) {
@@ -89,35 +89,35 @@ function slice(of: Value, from: Value = 0, to?: Value): Value {
   return whole.slice(start, end)
 }
 
-function lengthOf(of: Value): number {
+function lengthOf(of: TemplateValue): number {
   if (typeof of === 'string') return Buffer.byteLength(of)
   if (Array.isArray(of)) return of.length
   if (kindOf(of) === 'map') return Object.keys(mapOf(of)).length
   throw new TemplateProblem(`len of type ${kindOf(of)}`)
 }
 
-function numbers(args: readonly Value[], of: (a: number, b: number) => number): number {
+function numbers(args: readonly TemplateValue[], of: (a: number, b: number) => number): number {
   return args.map(numberOf).reduce(of)
 }
 
-function dividedBy(value: Value): number {
+function dividedBy(value: TemplateValue): number {
   const by = numberOf(value)
   if (by === 0) throw new TemplateProblem('integer divide by zero')
   return by
 }
 
 /** Whatever its keys are: assigned one by one, `__proto__` would be no member. */
-function dict(...pairs: readonly Value[]): Value {
-  const members: [name: string, value: Value][] = []
+function dict(...pairs: readonly TemplateValue[]): TemplateValue {
+  const members: [name: string, value: TemplateValue][] = []
   for (let i = 0; i < pairs.length; i += 2) members.push([textOf(pairs[i]), pairs[i + 1] ?? ''])
   return Object.fromEntries(members)
 }
 
-function merged(...maps: readonly Value[]): Value {
+function merged(...maps: readonly TemplateValue[]): TemplateValue {
   return Object.fromEntries(maps.toReversed().flatMap(one => Object.entries(mapOf(one))))
 }
 
-function bounded<T extends string | readonly Value[]>(made: T): T {
+function bounded<T extends string | readonly TemplateValue[]>(made: T): T {
   checkLength(made.length)
   return made
 }
@@ -132,49 +132,49 @@ function countOf(part: string, text: string): number {
   return text.split(part).length - 1
 }
 
-function repeat(count: Value, text: Value): string {
+function repeat(count: TemplateValue, text: TemplateValue): string {
   const times = Math.max(0, numberOf(count))
   if (times * textOf(text).length > sizeMax) throw new TemplateProblem('repeat: too long')
   return textOf(text).repeat(times)
 }
 
-function until(count: Value): Value {
+function until(count: TemplateValue): TemplateValue {
   return Array.from({ length: Math.min(Math.max(0, numberOf(count)), sizeMax) }, (_, i) => i)
 }
 
-function indented(spaces: Value, text: Value): string {
+function indented(spaces: TemplateValue, text: TemplateValue): string {
   const space = ' '.repeat(Math.min(Math.max(0, numberOf(spaces)), 1_000))
   const whole = textOf(text)
   checkLength(whole.length + (1 + countOf('\n', whole)) * space.length)
   return space + whole.replaceAll('\n', `\n${space}`)
 }
 
-function titled(text: Value): string {
+function titled(text: TemplateValue): string {
   return textOf(text).replace(/\b[a-z]/g, one => one.toUpperCase())
 }
 
-function trimmedBy(part: Value, text: Value, isStart: boolean): string {
+function trimmedBy(part: TemplateValue, text: TemplateValue, isStart: boolean): string {
   const [cut, whole] = [textOf(part), textOf(text)]
   if (isStart) return whole.startsWith(cut) ? whole.slice(cut.length) : whole
   return cut !== '' && whole.endsWith(cut) ? whole.slice(0, -cut.length) : whole
 }
 
-function base64(text: Value): string {
+function base64(text: TemplateValue): string {
   return Buffer.from(textOf(text)).toString('base64')
 }
 
-function sha256(text: Value): string {
+function sha256(text: TemplateValue): string {
   return createHash('sha256').update(textOf(text)).digest('hex')
 }
 
-function joined(by: Value, of: Value): string {
-  const items = (Array.isArray(of) ? (of as readonly Value[]) : [of]).map(textOf)
+function joined(by: TemplateValue, of: TemplateValue): string {
+  const items = (Array.isArray(of) ? (of as readonly TemplateValue[]) : [of]).map(textOf)
   const between = textOf(by)
   checkLength(items.reduce((sum, { length }) => sum + length + between.length, 0))
   return items.join(between)
 }
 
-function replaced(part: Value, by: Value, text: Value): string {
+function replaced(part: TemplateValue, by: TemplateValue, text: TemplateValue): string {
   const [from, to, whole] = [textOf(part), textOf(by), textOf(text)]
   checkLength(whole.length + countOf(from, whole) * to.length)
   return whole.replaceAll(from, () => to)

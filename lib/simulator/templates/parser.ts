@@ -2,7 +2,7 @@
 
 import { piecesOf, type Piece, type Word } from './lexer.ts'
 import { TemplateProblem } from './problem.ts'
-import type { Command, Node, Operand, Pipe } from './tree.ts'
+import type { Command, TemplateNode, Operand, Pipe } from './tree.ts'
 
 const depthMax = 100
 
@@ -10,12 +10,12 @@ const depthMax = 100
 export function parseTemplate(
   template: string,
   isFunction: (name: string) => boolean,
-): readonly Node[] {
+): readonly TemplateNode[] {
   return new Parser(piecesOf(template), isFunction).whole()
 }
 
 interface Block {
-  readonly nodes: readonly Node[]
+  readonly nodes: readonly TemplateNode[]
   /** The words of the action that ended it. */
   readonly end: readonly Word[]
 }
@@ -33,7 +33,7 @@ class Parser {
     this.#isFunction = isFunction
   }
 
-  whole(): readonly Node[] {
+  whole(): readonly TemplateNode[] {
     const { nodes, end } = this.#block()
     const [word] = end
     if (word !== undefined) throw new TemplateProblem(`unexpected {{${word.text}}}`)
@@ -43,7 +43,7 @@ class Parser {
   /** Nodes up to an `else` or `end` that is not theirs. */
   #block(): Block {
     if (++this.#depth > depthMax) throw new TemplateProblem('nested too deep')
-    const nodes: Node[] = []
+    const nodes: TemplateNode[] = []
     for (;;) {
       const piece = this.#pieces[this.#at++]
       if (piece === undefined) break
@@ -63,7 +63,7 @@ class Parser {
     return { nodes, end: [] }
   }
 
-  #node(words: readonly Word[]): Node {
+  #node(words: readonly Word[]): TemplateNode {
     const [{ kind, text } = { kind: 'space', text: '' }] = words
     if (kind === 'name') {
       switch (text) {
@@ -84,7 +84,7 @@ class Parser {
     return { kind: 'action', pipe: this.#pipe(words) }
   }
 
-  #control(kind: 'if' | 'with' | 'range', words: readonly Word[]): Node {
+  #control(kind: 'if' | 'with' | 'range', words: readonly Word[]): TemplateNode {
     const known = this.#variables.length
     const pipe = this.#pipe(words, kind === 'range')
     const { nodes: body, end } = this.#block()
@@ -94,7 +94,7 @@ class Parser {
   }
 
   /** The nodes behind `else`, given the action that ended the block before. */
-  #otherwise(kind: string, end: readonly Word[]): readonly Node[] {
+  #otherwise(kind: string, end: readonly Word[]): readonly TemplateNode[] {
     const [first, , second] = end
     if (first === undefined) throw new TemplateProblem(`unexpected EOF: {{${kind}}} has no {{end}}`)
     if (first.text === 'end') return []

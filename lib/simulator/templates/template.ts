@@ -5,8 +5,8 @@
 import { plainFunctions, type TemplateFunction } from './functions.ts'
 import { parseTemplate } from './parser.ts'
 import { TemplateProblem } from './problem.ts'
-import type { Command, Node, Operand, Pipe } from './tree.ts'
-import { fieldOf, isTrue, kindOf, sizeOf, textOf, type Value } from './values.ts'
+import type { Command, TemplateNode, Operand, Pipe } from './tree.ts'
+import { fieldOf, isTrue, kindOf, sizeOf, textOf, type TemplateValue } from './values.ts'
 import { isObject } from '@watchglass/base'
 
 export type { TemplateFunction } from './functions.ts'
@@ -19,7 +19,7 @@ const workMax = 4 * 1024 * 1024
 export type GivenFunctions = Readonly<Record<string, TemplateFunction>>
 
 export class Template {
-  readonly #nodes: readonly Node[]
+  readonly #nodes: readonly TemplateNode[]
 
   /** Throws `TemplateProblem`.
    *  @param given names of the functions that are handed in when it is rendered */
@@ -30,7 +30,7 @@ export class Template {
   }
 
   /** The text for a value. Throws `TemplateProblem`. */
-  render(value: Value, given: GivenFunctions): string {
+  render(value: TemplateValue, given: GivenFunctions): string {
     return new Rendering(value, given).textOf(this.#nodes)
   }
 }
@@ -39,24 +39,24 @@ type Left = 'break' | 'continue' | undefined
 
 class Rendering {
   readonly #given: GivenFunctions
-  readonly #variables: [name: string, value: Value][]
-  #dot: Value
+  readonly #variables: [name: string, value: TemplateValue][]
+  #dot: TemplateValue
   #text = ''
   #steps = 0
   #work = 0
 
-  constructor(value: Value, given: GivenFunctions) {
+  constructor(value: TemplateValue, given: GivenFunctions) {
     this.#given = given
     this.#dot = value
     this.#variables = [['$', value]]
   }
 
-  textOf(nodes: readonly Node[]): string {
+  textOf(nodes: readonly TemplateNode[]): string {
     this.#walk(nodes)
     return this.#text
   }
 
-  #walk(nodes: readonly Node[]): Left {
+  #walk(nodes: readonly TemplateNode[]): Left {
     for (const node of nodes) {
       this.#step()
       const left = this.#visit(node)
@@ -65,7 +65,7 @@ class Rendering {
     return undefined
   }
 
-  #visit(node: Node): Left {
+  #visit(node: TemplateNode): Left {
     switch (node.kind) {
       case 'text':
         this.#write(node.text)
@@ -96,7 +96,7 @@ class Rendering {
   }
 
   /** Runs with another dot, and forgets the variables that are declared meanwhile. */
-  #within(dot: Value, nodes: readonly Node[]): Left {
+  #within(dot: TemplateValue, nodes: readonly TemplateNode[]): Left {
     const [before, known] = [this.#dot, this.#variables.length]
     this.#dot = dot
     const left = this.#walk(nodes)
@@ -105,7 +105,12 @@ class Rendering {
     return left
   }
 
-  #choose({ kind, pipe, body, otherwise }: Extract<Node, { kind: 'if' | 'with' | 'range' }>): Left {
+  #choose({
+    kind,
+    pipe,
+    body,
+    otherwise,
+  }: Extract<TemplateNode, { kind: 'if' | 'with' | 'range' }>): Left {
     const known = this.#variables.length
     const value = this.#evaluate(pipe)
     const dot = kind === 'with' && isTrue(value) ? value : this.#dot
@@ -114,7 +119,11 @@ class Rendering {
     return left
   }
 
-  #range({ pipe, body, otherwise }: Extract<Node, { kind: 'if' | 'with' | 'range' }>): Left {
+  #range({
+    pipe,
+    body,
+    otherwise,
+  }: Extract<TemplateNode, { kind: 'if' | 'with' | 'range' }>): Left {
     const { variables, isDeclaration } = pipe
     const entries = entriesOf(this.#valueOf(pipe))
     this.#spend(entries.length)
@@ -132,25 +141,25 @@ class Rendering {
     return undefined
   }
 
-  #set(name: string, value: Value, isNew: boolean): void {
+  #set(name: string, value: TemplateValue, isNew: boolean): void {
     const known = isNew ? undefined : this.#variables.findLast(([one]) => one === name)
     if (known === undefined) this.#variables.push([name, value])
     else known[1] = value
   }
 
-  #evaluate(pipe: Pipe): Value {
+  #evaluate(pipe: Pipe): TemplateValue {
     const value = this.#valueOf(pipe)
     for (const name of pipe.variables) this.#set(name, value, pipe.isDeclaration)
     return value
   }
 
-  #valueOf({ commands }: Pipe): Value {
-    let piped: readonly Value[] = []
+  #valueOf({ commands }: Pipe): TemplateValue {
+    let piped: readonly TemplateValue[] = []
     for (const command of commands) piped = [this.#run(command, piped)]
     return piped[0]
   }
 
-  #run({ operands }: Command, piped: readonly Value[]): Value {
+  #run({ operands }: Command, piped: readonly TemplateValue[]): TemplateValue {
     const [first, ...args] = operands
     if (first?.kind !== 'function') {
       if (piped.length > 0) throw new TemplateProblem("can't give argument to non-function")
@@ -159,7 +168,7 @@ class Rendering {
     return fields(this.#call(first.name, args, piped), first.fields)
   }
 
-  #call(name: string, args: readonly Operand[], piped: readonly Value[]): Value {
+  #call(name: string, args: readonly Operand[], piped: readonly TemplateValue[]): TemplateValue {
     this.#step()
     if (name === 'and' || name === 'or') return this.#logic(name === 'and', args, piped)
     const values = [...args.map(one => this.#operand(one)), ...piped]
@@ -177,8 +186,8 @@ class Rendering {
   }
 
   /** The first argument that decides, or the last one. */
-  #logic(isAnd: boolean, args: readonly Operand[], piped: readonly Value[]): Value {
-    let value: Value
+  #logic(isAnd: boolean, args: readonly Operand[], piped: readonly TemplateValue[]): TemplateValue {
+    let value: TemplateValue
     for (const arg of args) {
       value = this.#operand(arg)
       if (isTrue(value) !== isAnd) return value
@@ -186,11 +195,11 @@ class Rendering {
     return piped.length === 0 ? value : piped[0]
   }
 
-  #operand(operand: Operand): Value {
+  #operand(operand: Operand): TemplateValue {
     return fields(this.#bare(operand), operand.fields)
   }
 
-  #bare(operand: Operand): Value {
+  #bare(operand: Operand): TemplateValue {
     switch (operand.kind) {
       case 'dot':
         return this.#dot
@@ -208,14 +217,16 @@ class Rendering {
   }
 }
 
-function fields(value: Value, names: readonly string[]): Value {
+function fields(value: TemplateValue, names: readonly string[]): TemplateValue {
   return names.reduce(fieldOf, value)
 }
 
 /** The entries that `range` goes through: keys in their order. */
-function entriesOf(value: Value): readonly (readonly [key: Value, value: Value])[] {
+function entriesOf(
+  value: TemplateValue,
+): readonly (readonly [key: TemplateValue, value: TemplateValue])[] {
   if (value === undefined || value === null) return []
-  if (Array.isArray(value)) return value.map((item: Value, i) => [i, item] as const)
+  if (Array.isArray(value)) return value.map((item: TemplateValue, i) => [i, item] as const)
   if (isObject(value)) {
     return Object.keys(value)
       .toSorted()

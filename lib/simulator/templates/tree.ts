@@ -1,14 +1,14 @@
 /** A template as a tree of nodes. */
 
-export type Node =
+export type TemplateNode =
   | { readonly kind: 'text'; readonly text: string }
   /** Prints a value, or sets a variable. */
   | { readonly kind: 'action'; readonly pipe: Pipe }
   | {
       readonly kind: 'if' | 'with' | 'range'
       readonly pipe: Pipe
-      readonly body: readonly Node[]
-      readonly otherwise: readonly Node[]
+      readonly body: readonly TemplateNode[]
+      readonly otherwise: readonly TemplateNode[]
     }
   | { readonly kind: 'break' | 'continue' }
 

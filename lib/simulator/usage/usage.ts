@@ -42,7 +42,7 @@ const prefixes = ['watchglass.local/usage-', 'kwok.x-k8s.io/usage-']
 const idle = { cpu: [0.001, 0.01], memory: [2 ** 23, 2 ** 26] } as const
 /** The share of what is requested that is used, at least and at most. */
 const used = [0.2, 0.8] as const
-/** It moves by so much of itself. */
+/** The share of a figure by which it moves. */
 const moves = 0.1
 
 /** A pod that does not run is not measured. */

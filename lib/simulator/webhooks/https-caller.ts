@@ -74,7 +74,7 @@ interface Target {
   readonly authority: Authority
 }
 
-/** Whoever may have signed the certificate of a webhook, and for which name. */
+/** The authorities that may have signed the certificate of a webhook, and the name in it. */
 interface Authority {
   readonly ca: string | undefined
   readonly servername: string | undefined

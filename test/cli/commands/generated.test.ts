@@ -1,6 +1,6 @@
 import t from 'tap'
 import { createRandom } from '../../../lib/base/random.ts'
-import { Cluster } from '../../../lib/simulator/generate/cluster.ts'
+import { GeneratedCluster } from '../../../lib/simulator/generate/generated-cluster.ts'
 import { parsePlan } from '../../../lib/simulator/generate/plan.ts'
 import { ask, caughtUp, startServed } from '../../support/http/served.ts'
 
@@ -8,7 +8,12 @@ t.test('whatever is generated is served in every form', async t => {
   const served = await startServed(t)
   const plan = parsePlan('pods=60,nodes=3,services=3,events=5,secrets=2')
   const nowMs = 1_750_000_000_000
-  const cluster = new Cluster({ plan, random: createRandom(1), nowMs, prefix: '/registry' })
+  const cluster = new GeneratedCluster({
+    plan,
+    random: createRandom(1),
+    nowMs,
+    prefix: '/registry',
+  })
   let last = 0
   for (const change of cluster.objects()) {
     if (change.type !== 'put') continue

@@ -11,7 +11,10 @@ import { Engine } from '../../../lib/etcd-server/engine/engine.ts'
 import { DirectNetwork } from '../../../lib/etcd-server/engine/network.ts'
 import { createDirectScheduler } from '../../../lib/etcd-server/engine/scheduler.ts'
 import { startChurn } from '../../../lib/simulator/generate/churn.ts'
-import { Cluster, type GeneratedChange } from '../../../lib/simulator/generate/cluster.ts'
+import {
+  GeneratedCluster,
+  type GeneratedChange,
+} from '../../../lib/simulator/generate/generated-cluster.ts'
 import { parsePlan } from '../../../lib/simulator/generate/plan.ts'
 import { systemClock } from '../../../lib/cache/ops/system.ts'
 
@@ -28,7 +31,7 @@ const engine = new Engine({
 })
 const network = new DirectNetwork(scheduler)
 const client = new EngineClient({ engine, network })
-const cluster = new Cluster({
+const cluster = new GeneratedCluster({
   plan: parsePlan(`pods=${process.argv[2]}`),
   random: createRandom(1),
   nowMs: Date.now(),

@@ -1,14 +1,14 @@
 import t from 'tap'
-import { Faults } from '../../../lib/simulator/faults/faults.ts'
+import { InjectedFaults } from '../../../lib/simulator/faults/injected-faults.ts'
 import { parseFaultRule } from '../../../lib/simulator/faults/rule.ts'
 import { attributesOf } from '../../../lib/kube/request/attributes.ts'
 import { parseTarget } from '../../../lib/kube/request/request.ts'
 
-function faultsOf(...rules: string[]): Faults {
-  return new Faults({ rules: rules.map(parseFaultRule), seed: 7, onMet: () => {} })
+function faultsOf(...rules: string[]): InjectedFaults {
+  return new InjectedFaults({ rules: rules.map(parseFaultRule), seed: 7, onMet: () => {} })
 }
 
-function choose(faults: Faults, path: string, userAgent = '') {
+function choose(faults: InjectedFaults, path: string, userAgent = '') {
   return faults.chooseFor({ attributes: attributesOf('GET', parseTarget(path)!), userAgent })
 }
 

@@ -6,7 +6,7 @@ import { schemaOf } from '../../../lib/codec/schema/schema.ts'
 import { jsonFromProtobuf, protobufFromJson } from '../../../lib/codec/transcode/transcode.ts'
 import { createRandom } from '../../../lib/base/random.ts'
 import { Anonymizer } from '../../../lib/simulator/generate/anonymize.ts'
-import { Cluster } from '../../../lib/simulator/generate/cluster.ts'
+import { GeneratedCluster } from '../../../lib/simulator/generate/generated-cluster.ts'
 import { parsePlan } from '../../../lib/simulator/generate/plan.ts'
 import { Pseudonyms } from '../../../lib/simulator/generate/pseudonyms.ts'
 
@@ -144,7 +144,7 @@ t.test('what is not an object of Kubernetes is refused', async t => {
 
 t.test('quantities, times and numbers of every generated kind stay', async t => {
   const anonymizer = new Anonymizer(schemaOf(), digest)
-  const cluster = new Cluster({
+  const cluster = new GeneratedCluster({
     plan: parsePlan('pods=60,nodes=5,services=5,events=10,secrets=3,configmaps=3'),
     random: createRandom(1),
     nowMs: 1_750_000_000_000,

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createRandom } from '../../../lib/base/random.ts'
 import { startChurn, parseRate } from '../../../lib/simulator/generate/churn.ts'
-import { Cluster } from '../../../lib/simulator/generate/cluster.ts'
+import { GeneratedCluster } from '../../../lib/simulator/generate/generated-cluster.ts'
 import { parsePlan } from '../../../lib/simulator/generate/plan.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
@@ -15,7 +15,7 @@ function churning(onWrite: () => Promise<void> = async () => {}): {
   const failures: string[] = []
   let count = 0
   const stop = startChurn({
-    cluster: new Cluster({
+    cluster: new GeneratedCluster({
       plan: parsePlan('nodes=5'),
       random: createRandom(1),
       nowMs: 0,

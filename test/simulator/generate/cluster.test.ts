@@ -3,7 +3,10 @@ import { textFromKey } from '../../../lib/base/keys.ts'
 import { createRandom } from '../../../lib/base/random.ts'
 import { NotExact } from '../../../lib/base/not-exact.ts'
 import { jsonFromProtobuf } from '../../../lib/codec/transcode/transcode.ts'
-import { Cluster, type GeneratedChange } from '../../../lib/simulator/generate/cluster.ts'
+import {
+  GeneratedCluster,
+  type GeneratedChange,
+} from '../../../lib/simulator/generate/generated-cluster.ts'
 import { parsePlan } from '../../../lib/simulator/generate/plan.ts'
 
 /** As much of an object as the tests look at. */
@@ -28,8 +31,8 @@ function textOf(stored: Uint8Array): string {
 
 const nowMs = 1_750_000_000_000
 
-function clusterOf(plan: string, seed = 1): Cluster {
-  return new Cluster({
+function clusterOf(plan: string, seed = 1): GeneratedCluster {
+  return new GeneratedCluster({
     plan: parsePlan(plan),
     random: createRandom(seed),
     nowMs,

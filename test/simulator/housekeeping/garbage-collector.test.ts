@@ -5,7 +5,7 @@ import type { Revision } from '../../../lib/base/revision.ts'
 import type {
   ClusterApi,
   DeleteRequest,
-  ObjectPlace,
+  ApiPlace,
 } from '../../../lib/simulator/runtime/cluster-api.ts'
 import { GarbageCollector } from '../../../lib/simulator/housekeeping/garbage-collector.ts'
 import { factsOf } from '../../../lib/simulator/housekeeping/object-facts.ts'
@@ -65,7 +65,7 @@ class World implements ClusterApi {
     }
   }
 
-  placeOf(key: Key): ObjectPlace {
+  placeOf(key: Key): ApiPlace {
     return { resource: {} as Resource, namespace: 'x', name: key.slice(3) }
   }
 
@@ -85,7 +85,7 @@ class World implements ClusterApi {
     return []
   }
 
-  async patch({ name }: ObjectPlace, patch: object): Promise<void> {
+  async patch({ name }: ApiPlace, patch: object): Promise<void> {
     const known = this.objects.get(name)
     if (known === undefined) return
     const { metadata } = patch as { metadata: Partial<Metadata> }
@@ -96,7 +96,7 @@ class World implements ClusterApi {
     else this.put(patched)
   }
 
-  async delete({ name }: ObjectPlace, { uid, propagation }: DeleteRequest): Promise<void> {
+  async delete({ name }: ApiPlace, { uid, propagation }: DeleteRequest): Promise<void> {
     if (this.objects.get(name)?.uid === uid) this.remove(name, propagation)
   }
 

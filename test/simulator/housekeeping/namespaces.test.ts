@@ -4,7 +4,7 @@ import t from 'tap'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { type Key, keyFromText, textFromKey } from '../../../lib/base/keys.ts'
 import type { Revision } from '../../../lib/base/revision.ts'
-import type { ClusterApi, ObjectPlace } from '../../../lib/simulator/runtime/cluster-api.ts'
+import type { ClusterApi, ApiPlace } from '../../../lib/simulator/runtime/cluster-api.ts'
 import type { NamespaceBasics } from '../../../lib/simulator/housekeeping/namespace-basics.ts'
 import { NamespaceEmptier } from '../../../lib/simulator/housekeeping/namespace-emptier.ts'
 import { NamespaceKeeper } from '../../../lib/simulator/housekeeping/namespace-keeper.ts'
@@ -43,7 +43,7 @@ class World implements ClusterApi {
     now: () => this.now,
   })
 
-  placeOf(found: Key): ObjectPlace | undefined {
+  placeOf(found: Key): ApiPlace | undefined {
     const [, , resource = '', namespace = '', name = ''] = textFromKey(found).split('/')
     if (resource === 'namespaces') {
       return { resource: {} as Resource, namespace: '', name: namespace }
@@ -68,7 +68,7 @@ class World implements ClusterApi {
       .map(([text, object]) => entry(key(text), object))
   }
 
-  async patch({ name }: ObjectPlace, patch: object, subresource?: string): Promise<void> {
+  async patch({ name }: ApiPlace, patch: object, subresource?: string): Promise<void> {
     this.calls.push(['patch', name, subresource])
     const text = `/registry/namespaces/${name}`
     this.objects.set(text, { ...this.objects.get(text), ...patch })
@@ -78,7 +78,7 @@ class World implements ClusterApi {
     throw new Error('nothing is applied')
   }
 
-  async delete({ resource, namespace, name }: ObjectPlace, request: object): Promise<void> {
+  async delete({ resource, namespace, name }: ApiPlace, request: object): Promise<void> {
     this.calls.push(['delete', resource.resource, name, request])
     const text = `/x/${resource.resource}/${namespace}/${name}`
     const { metadata } = this.objects.get(text) as { metadata: { finalizers?: string[] } }

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Jq } from '../../../lib/simulator/jq/jq.ts'
 import { JqProblem } from '../../../lib/simulator/jq/problem.ts'
-import type { Json } from '../../../lib/simulator/jq/values.ts'
+import type { JqValue } from '../../../lib/simulator/jq/values.ts'
 
 const pod = {
   metadata: { name: 'web', annotations: { 'a.b/c': '5s' }, labels: {} },
@@ -16,7 +16,7 @@ const pod = {
 }
 
 /** Undefined: it fails. */
-const rows: readonly (readonly [expression: string, values: readonly Json[] | undefined])[] = [
+const rows: readonly (readonly [expression: string, values: readonly JqValue[] | undefined])[] = [
   ['.', [pod]],
   ['.status.phase', ['Running']],
   ['.["status"]["phase"]', ['Running']],
@@ -65,7 +65,7 @@ const rows: readonly (readonly [expression: string, values: readonly Json[] | un
 
 t.test('expressions select and compute as in jq', async t => {
   for (const [expression, values] of rows) {
-    let found: readonly Json[] | undefined
+    let found: readonly JqValue[] | undefined
     try {
       found = new Jq(expression).valuesOf(pod)
     } catch (error) {

@@ -5,10 +5,10 @@ import { FactIndex } from '../../../lib/simulator/runtime/fact-index.ts'
 import { type NodeFact, nodeFact } from '../../../lib/simulator/runtime/facts.ts'
 import { NodeController } from '../../../lib/simulator/nodes/node-controller.ts'
 import { renewMs } from '../../../lib/simulator/nodes/nodes.ts'
-import type { Node } from '../../../lib/simulator/runtime/objects.ts'
+import type { NodeObject } from '../../../lib/simulator/runtime/objects.ts'
 import { isOfState, taintsOf } from '../../../lib/simulator/nodes/node-taints.ts'
 import { Reconciler } from '../../../lib/simulator/runtime/reconciler.ts'
-import { Faults } from '../../../lib/simulator/faults/faults.ts'
+import { InjectedFaults } from '../../../lib/simulator/faults/injected-faults.ts'
 import { parseFaultRule } from '../../../lib/simulator/faults/rule.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
@@ -17,13 +17,13 @@ const key = keyFromText('/registry/minions/node-1')
 /** A node that is written to as the API would do it, and how often its lease was renewed. */
 function world(rules: readonly string[]): {
   clock: FakeClock
-  state: { node: Node; renewed: number; told: string[] }
+  state: { node: NodeObject; renewed: number; told: string[] }
 } {
   const clock = new FakeClock()
   const index = new FactIndex<NodeFact>()
   const metadata = { name: 'node-1', uid: 'u' }
-  const state = { node: { metadata } as Node, renewed: 0, told: [] as string[] }
-  const faults = new Faults({ rules: rules.map(parseFaultRule), seed: 1, onMet: () => {} })
+  const state = { node: { metadata } as NodeObject, renewed: 0, told: [] as string[] }
+  const faults = new InjectedFaults({ rules: rules.map(parseFaultRule), seed: 1, onMet: () => {} })
   let revision = 0
   const changed = (): void => {
     const fact = nodeFact(key, ++revision, state.node)
@@ -41,7 +41,7 @@ function world(rules: readonly string[]): {
           ...state.node,
           ...(patch.status ? { status: { ...state.node.status, ...patch.status } } : {}),
           ...(patch.spec ? { spec: { taints: patch.spec.taints ?? [] } } : {}),
-        } as Node
+        } as NodeObject
         changed()
       }
       return Promise.resolve(true)
@@ -68,7 +68,7 @@ function world(rules: readonly string[]): {
   return { clock, state }
 }
 
-function readyOf({ status }: Node): string | undefined {
+function readyOf({ status }: NodeObject): string | undefined {
   return status?.conditions?.find(({ type }) => type === 'Ready')?.status
 }
 
@@ -102,7 +102,7 @@ t.test('a node that no rule names stays', async t => {
   t.ok(state.renewed > 50)
 })
 
-function tainted(ready: string | undefined, ...keys: string[]): Node {
+function tainted(ready: string | undefined, ...keys: string[]): NodeObject {
   const conditions = ready === undefined ? [] : [{ type: 'Ready', status: ready }]
   const taints = keys.map(name => ({ key: name, effect: 'NoSchedule' }))
   return { metadata: { name: 'n', uid: 'u' }, spec: { taints }, status: { conditions } }

@@ -7,9 +7,9 @@ import { basename, dirname, join } from 'node:path'
 import t from 'tap'
 import { parse, parseAllDocuments } from 'yaml'
 import { listOf, memberAt, objectOf } from '../../../lib/base/untyped.ts'
-import type { Json } from '../../../lib/simulator/jq/values.ts'
-import { Subject } from '../../../lib/simulator/stages/expressions.ts'
-import { type Stage, stageOf } from '../../../lib/simulator/stages/stage.ts'
+import type { JqValue } from '../../../lib/simulator/jq/values.ts'
+import { StageSubject } from '../../../lib/simulator/stages/expressions.ts'
+import { type LifecycleStage, stageOf } from '../../../lib/simulator/stages/stage.ts'
 import { stageFunctionNames, stageFunctions } from '../../../lib/simulator/stages/functions.ts'
 import type { Action } from '../../../lib/simulator/stages/steps.ts'
 
@@ -59,7 +59,7 @@ function shownAction(action: Action): object {
   }
 }
 
-function shownStage(stage: Stage, subject: Subject): object {
+function shownStage(stage: LifecycleStage, subject: StageSubject): object {
   const functions = { ...marked, ...Object.fromEntries(several), NodeConditions: () => conditions }
   const nowMs = Date.parse('2006-01-02T15:04:05Z')
   const delays = [0, 1].map(share => stage.delayMs(subject, nowMs, share) * 1e6)
@@ -82,7 +82,7 @@ const conditions = stageFunctions({
   draw: () => 0,
 })['NodeConditions']?.()
 
-function stagesIn(path: string): Stage[] {
+function stagesIn(path: string): LifecycleStage[] {
   return readdirSync(path)
     .filter(name => name.endsWith('.yaml'))
     .flatMap(name => parseAllDocuments(readFileSync(join(path, name), 'utf8')))
@@ -97,10 +97,10 @@ t.test("kwok's examples do what kwok says", { skip }, async t => {
     .map(name => join(folder, name))
   t.ok(inputs.length > 10, 'there are examples')
   for (const input of inputs) {
-    const object = parse(readFileSync(input, 'utf8')) as Json
+    const object = parse(readFileSync(input, 'utf8')) as JqValue
     const wanted: unknown = parse(readFileSync(input.replace('.input.', '.output.'), 'utf8'))
     const kind = memberAt(object, ['kind'])
-    const subject = new Subject(object)
+    const subject = new StageSubject(object)
     const matching = stagesIn(dirname(dirname(input)))
       .filter(stage => stage.kind === kind && stage.matches(subject))
       .map(stage => shownStage(stage, subject))

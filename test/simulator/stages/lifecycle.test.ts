@@ -1,22 +1,24 @@
 import t from 'tap'
-import type { Json } from '../../../lib/simulator/jq/values.ts'
+import type { JqValue } from '../../../lib/simulator/jq/values.ts'
 import { chooseStage } from '../../../lib/simulator/stages/lifecycle.ts'
-import { Subject } from '../../../lib/simulator/stages/expressions.ts'
-import { type Stage, stageOf } from '../../../lib/simulator/stages/stage.ts'
+import { StageSubject } from '../../../lib/simulator/stages/expressions.ts'
+import { type LifecycleStage, stageOf } from '../../../lib/simulator/stages/stage.ts'
 
-function stage(name: string, spec: object): Stage {
+function stage(name: string, spec: object): LifecycleStage {
   const resourceRef = { apiGroup: 'v1', kind: 'Pod' }
   const made = stageOf({ metadata: { name }, spec: { resourceRef, selector: {}, ...spec } })
   if (made === undefined) throw new Error('it has a selector')
   return made
 }
 
-const pod = (metadata: { readonly [key: string]: Json } = {}): Subject => new Subject({ metadata })
-const annotated = (key: string, value: string): Subject => pod({ annotations: { [key]: value } })
+const pod = (metadata: { readonly [key: string]: JqValue } = {}): StageSubject =>
+  new StageSubject({ metadata })
+const annotated = (key: string, value: string): StageSubject =>
+  pod({ annotations: { [key]: value } })
 
 t.test('a stage is chosen by weights', async t => {
   const [one, three, none] = [1, 3, 0].map(weight => stage(String(weight), { weight }))
-  const all = [one, three, none] as Stage[]
+  const all = [one, three, none] as LifecycleStage[]
   const chosen = (drawn: number): string | undefined => chooseStage(all, pod(), () => drawn)?.name
   t.same([0, 0.24, 0.26, 0.99].map(chosen), ['1', '1', '3', '3'])
   const unweighted = ['a', 'b'].map(name => stage(name, {}))
@@ -35,7 +37,7 @@ t.test('a stage is chosen by weights', async t => {
 const from = (member: string, expressionFrom: string): object => ({ [member]: { expressionFrom } })
 
 /** In milliseconds, with half of the jitter. */
-const delays: readonly (readonly [delay: object, subject: Subject, delayMs: number])[] = [
+const delays: readonly (readonly [delay: object, subject: StageSubject, delayMs: number])[] = [
   [{ durationMilliseconds: 1000 }, pod(), 1000],
   [{ durationMilliseconds: 1000, jitterDurationMilliseconds: 3000 }, pod(), 2000],
   [{ durationMilliseconds: 3000, jitterDurationMilliseconds: 1000 }, pod(), 1000],
@@ -61,7 +63,7 @@ t.test('a delay is a duration, a time, or drawn between two', async t => {
 
 t.test('a selector compares labels, annotations and values of expressions', async t => {
   const labels = { labels: { app: 'web' }, annotations: { n: '1' } }
-  const matches = (selector: object, subject: Subject): boolean =>
+  const matches = (selector: object, subject: StageSubject): boolean =>
     stage('s', { selector }).matches(subject)
   t.equal(matches({ matchLabels: { app: 'web' } }, pod(labels)), true)
   t.equal(matches({ matchLabels: { app: 'x' } }, pod(labels)), false)

@@ -1,11 +1,21 @@
 import t from 'tap'
-import { type Container, NoSuchCommand, runCommand } from '../../../lib/simulator/streams/shell.ts'
+import {
+  type ShellContainer,
+  NoSuchCommand,
+  runCommand,
+} from '../../../lib/simulator/streams/shell.ts'
 
 const answers = JSON.stringify([
   { command: 'nginx -v', output: 'nginx 1\n' },
   { command: 'fail', error: 'no\n', exitCode: 3 },
 ])
-const container: Container = { pod: 'web', name: 'one', env: { A: 'b c' }, folder: '/', answers }
+const container: ShellContainer = {
+  pod: 'web',
+  name: 'one',
+  env: { A: 'b c' },
+  folder: '/',
+  answers,
+}
 
 async function run(
   argv: readonly string[],

@@ -2,7 +2,7 @@
  *  until it is stuck. */
 
 import { Duplex } from 'node:stream'
-import { HeldBytes } from '../../../lib/simulator/streams/held-bytes.ts'
+import { HeldStreamBytes } from '../../../lib/simulator/streams/held-bytes.ts'
 import type { StreamServices } from '../../../lib/simulator/streams/frame-loop.ts'
 import { type Tally, UserTally } from '../../../lib/cache/http/limits/user-tally.ts'
 import { FakeClock } from '../fake-clock.ts'
@@ -55,7 +55,11 @@ export function streamServices(maxBytes: number = Infinity): CountedServices {
     isCrowded: (): boolean => false,
     isAbove: (): boolean => false,
   }
-  return { clock: new FakeClock(), held: new HeldBytes(counted, undefined), amount: () => amount }
+  return {
+    clock: new FakeClock(),
+    held: new HeldStreamBytes(counted, undefined),
+    amount: () => amount,
+  }
 }
 
 /** A frame of a WebSocket's client, which masks it. */

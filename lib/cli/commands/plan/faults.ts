@@ -1,13 +1,13 @@
 /** The faults that `--fault` and `--fault-seed` ask for. */
 
-import type { FaultsOptions } from '@watchglass/simulator'
+import type { FaultRulesOptions } from '@watchglass/simulator'
 import type { OptionValues } from '../../options/option-values.ts'
 import { faultOption, faultSeedOption } from '../../options/process.ts'
 import { checkRules, valueOf } from '../../options/rules.ts'
 import { wings } from '../../compose/sides.ts'
 
 /** The faults to begin with; undefined with an upstream, whose clients are to meet none. */
-export async function faultsOf(values: OptionValues): Promise<FaultsOptions | undefined> {
+export async function faultsOf(values: OptionValues): Promise<FaultRulesOptions | undefined> {
   const rules = values.all('fault')
   if (rules.length > 0) {
     const { parseFaultRule } = await wings.faultRules()

@@ -2,14 +2,14 @@
 
 import { readFileSync, statSync } from 'node:fs'
 import { CacheError, isObject, listOf, type UntypedObject } from '@watchglass/base'
-import type { PodRules, Stage } from '@watchglass/simulator'
+import type { PodRules, LifecycleStage } from '@watchglass/simulator'
 import { wings } from '../../compose/sides.ts'
 import { documentsIn, yamlFilesIn } from '../yaml-files.ts'
 import { invalid } from '../../options/invalid.ts'
 
 /** The objects that count: lifecycles, and answers of made-up pods. */
 export interface DeclaredStages {
-  readonly stages: readonly Stage[]
+  readonly stages: readonly LifecycleStage[]
   /** Undefined if there are none. */
   readonly podRules: PodRules | undefined
 }
@@ -22,7 +22,7 @@ export async function declaredIn(paths: readonly string[]): Promise<DeclaredStag
     wings.stages(),
     wings.podRules(),
   ])
-  const stages: Stage[] = []
+  const stages: LifecycleStage[] = []
   const podRules = new PodRules(readRuleFile)
   let rules = 0
   for (const path of paths) {
@@ -44,7 +44,7 @@ export async function declaredIn(paths: readonly string[]): Promise<DeclaredStag
     }
     if (found === 0) {
       throw invalid(
-        `--stages ${path} has no Stage of ${stageApiVersion} with a selector, and no other object of kwok that counts here`,
+        `--stages ${path} has no LifecycleStage of ${stageApiVersion} with a selector, and no other object of kwok that counts here`,
       )
     }
   }

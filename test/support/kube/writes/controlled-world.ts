@@ -6,7 +6,7 @@ import type { Revision } from '../../../../lib/base/revision.ts'
 import { ApiClient } from '../../../../lib/simulator/runtime/api-client.ts'
 import { Controllers } from '../../../../lib/simulator/housekeeping/controllers.ts'
 import { NamespaceBasics } from '../../../../lib/simulator/housekeeping/namespace-basics.ts'
-import type { ObjectPlace } from '../../../../lib/simulator/runtime/cluster-api.ts'
+import type { ApiPlace } from '../../../../lib/simulator/runtime/cluster-api.ts'
 import { followedBelow } from '../../../../lib/simulator/write-side.ts'
 import type { WriteSession } from '../../../../lib/writes/operations/session.ts'
 import { textFromTree } from '../../../../lib/go/json/tree.ts'
@@ -122,7 +122,7 @@ export class ControlledWorld extends AskedWorld {
     return object === undefined ? undefined : JSON.parse(textFromTree(object))
   }
 
-  place(group: string, version: string, resource: string, at: string): ObjectPlace {
+  place(group: string, version: string, resource: string, at: string): ApiPlace {
     const [name = '', namespace = ''] = at.split('/').reverse()
     const found = this.cluster.resourceOf(group, version, resource)
     if (found === undefined) throw new Error(`no ${resource}`)

@@ -2,7 +2,7 @@
  *  write them. Only the topology is kept; bodies are made when they are needed. */
 
 import { type Key, keyFromText, type Random, randomInt, randomItem } from '@watchglass/base'
-import type { JsonObject } from './managed-fields.ts'
+import type { MadeObject } from './managed-fields.ts'
 import { uid } from './names.ts'
 import { nodeLeaseObject, nodeObject } from './nodes.ts'
 import type { Plan } from './plan.ts'
@@ -11,7 +11,7 @@ import { endpointSliceObjects, type ServiceRecord, serviceObject } from './servi
 import {
   configMapObject,
   eventObject,
-  type Named,
+  type SmallObjectName,
   namespaceObject,
   secretObject,
   serviceAccountObject,
@@ -22,7 +22,7 @@ import {
   type PodRecord,
   Topology,
   type Workload,
-  type Written,
+  type WrittenRecord,
 } from './topology.ts'
 import { storedDeployment, storedReplicaSet } from './workloads.ts'
 
@@ -33,7 +33,7 @@ export type GeneratedChange =
       readonly key: Key
       readonly value: Uint8Array
       /** The record that is told the revision. */
-      readonly of?: Written
+      readonly of?: WrittenRecord
     }
   | { readonly type: 'delete'; readonly key: Key }
 
@@ -41,7 +41,7 @@ export type GeneratedChange =
 export interface GeneratedStep {
   readonly changes: readonly GeneratedChange[]
   /** Objects that must be as we wrote them, and others that must be there; else nothing changes. */
-  readonly unchanged: readonly { readonly key: Key; readonly record: Written }[]
+  readonly unchanged: readonly { readonly key: Key; readonly record: WrittenRecord }[]
   readonly present: readonly Key[]
   /** Somebody else has changed one of them, or deleted it: it is theirs from now on. */
   letGo(): void
@@ -63,11 +63,11 @@ const nothing: GeneratedStep = { changes: [], unchanged: [], present: [], letGo:
 /** Bounds the events, so that churn can run for ever. */
 const eventsKeptOfChurn = 1_000
 
-export class Cluster {
+export class GeneratedCluster {
   readonly #options: ClusterOptions
   readonly #topology: Topology
   readonly #services = new Map<Workload, ServiceRecord>()
-  /** Those that nobody else has changed. */
+  /** The records that nobody else has changed. */
   readonly #workloads: Workload[]
   readonly #nodes: NodeRecord[]
   /** Keys of the events that churn has made, oldest first. */
@@ -184,7 +184,7 @@ export class Cluster {
     const { plan, random, nowMs } = this.#options
     const { namespaces, workloads } = this.#topology
     const createdMs = nowMs - 100 * 86_400_000
-    const named = (name: string, i: number): Named => ({
+    const named = (name: string, i: number): SmallObjectName => ({
       namespace: namespaces[i % namespaces.length] ?? 'default',
       name,
       createdMs,
@@ -333,7 +333,7 @@ export class Cluster {
     return `${folder}/${namespace}/${name}`
   }
 
-  #put(path: string, object: JsonObject): GeneratedChange {
+  #put(path: string, object: MadeObject): GeneratedChange {
     return { type: 'put', key: this.#key(path), value: storedBytes(object) }
   }
 

@@ -18,7 +18,7 @@ import {
   isForSimulated,
 } from './rule.ts'
 
-export interface FaultsOptions {
+export interface InjectedFaultsOptions {
   readonly rules: readonly FaultRule[]
   readonly seed: number
   /** Memory of the thread that the rules come from; one's own if it is left out. */
@@ -49,13 +49,13 @@ function memoryOf(rules: readonly FaultRule[]): SharedArrayBuffer {
   return new SharedArrayBuffer((wordsBefore + rules.length) * Int32Array.BYTES_PER_ELEMENT)
 }
 
-export class Faults implements RequestsFaults {
-  readonly #onMet: FaultsOptions['onMet']
+export class InjectedFaults implements RequestsFaults {
+  readonly #onMet: InjectedFaultsOptions['onMet']
   readonly #seed: number
   #words: Int32Array<SharedArrayBuffer> = new Int32Array(new SharedArrayBuffer(0))
   #active: readonly Active[] = []
 
-  constructor({ rules, seed, memory, onMet }: FaultsOptions) {
+  constructor({ rules, seed, memory, onMet }: InjectedFaultsOptions) {
     this.#onMet = onMet
     this.#seed = seed
     this.replace(rules, memory)
@@ -79,7 +79,7 @@ export class Faults implements RequestsFaults {
     return Atomics.load(this.#words, taken)
   }
 
-  /** There are rules. */
+  /** True while any fault rule is active. */
   get isOn(): boolean {
     return this.#active.length > 0
   }
