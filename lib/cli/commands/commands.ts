@@ -11,6 +11,7 @@ import { logOptions } from '../options/log.ts'
 import { mirroredOptions } from '../options/mirrored.ts'
 import type { CommandRow, Option } from '../options/option.ts'
 import { faultOptions, memoryOption, threadsOption } from '../options/process.ts'
+import { kubeconfigOptions, portOption } from '../options/proxy.ts'
 import { metricsNamesOption, otlpOption, upstreamOptions } from '../options/upstream.ts'
 import { writeOptions } from '../options/writes.ts'
 
@@ -70,26 +71,6 @@ const runOptions: readonly Option[] = [
   },
   ...allServeOptions.filter(({ name }) => sharedWithRun.includes(name)),
   ...logOptions.map(option => ({ ...option, fallback: 'error' })),
-]
-
-const proxyOptions: readonly Option[] = [
-  {
-    name: 'port',
-    value: 'PORT',
-    fallback: '8001',
-    help: 'The port to serve on, at 127.0.0.1. Port 0 picks a free port.',
-  },
-  {
-    name: 'context',
-    value: 'NAME',
-    help: 'The context of the kubeconfig to use; the current one if it is left out. Every client is the user of this context.',
-  },
-  {
-    name: 'kubeconfig',
-    value: 'FILE',
-    help: 'The kubeconfig to use. Without it, those of KUBECONFIG are, merged as kubectl merges them, or ~/.kube/config, or the service account of the pod.',
-  },
-  ...logOptions,
 ]
 
 /** Every command, in the order of `--help`. */
@@ -215,7 +196,7 @@ export const commands: Readonly<Record<CommandName, CommandRow>> = {
   proxy: {
     operands: '',
     summary: "Serves the API of a kubeconfig's cluster on localhost, as kubectl proxy does.",
-    options: proxyOptions,
+    options: [portOption, ...kubeconfigOptions, ...logOptions],
   },
   record: {
     operands: '',

@@ -1,13 +1,13 @@
 /** `watchglass proxy`: the API of a kubeconfig's cluster on a loopback address, in place of
  *  `kubectl proxy`. Every client is the user of the kubeconfig. */
 
-import { CacheError } from '@watchglass/base'
 import { systemClock } from '@watchglass/cache'
 import { KubeconfigAccess, nodeSystem } from '@watchglass/kubeconfig'
 import type { UpstreamOptions } from '@watchglass/proxy'
 import { KubeService } from '../compose/kube-service.ts'
 import { wings } from '../compose/sides.ts'
-import type { OptionValues } from '../options/option-values.ts'
+import { portOption } from '../options/proxy.ts'
+import { valueOf } from '../options/rules.ts'
 import type { CommandContext } from './context.ts'
 import { untilAborted } from './until-aborted.ts'
 
@@ -16,7 +16,7 @@ const host = '127.0.0.1'
 
 export async function proxy(context: CommandContext): Promise<number> {
   const { values, logger, signal } = context
-  const port = portOf(values)
+  const port = valueOf(values, portOption)
   const access = await KubeconfigAccess.open({
     kubeconfig: values.text('kubeconfig'),
     context: values.text('context'),
@@ -92,11 +92,4 @@ function introduceUser(access: KubeconfigAccess, port: number): void {
       '',
     ].join('\n'),
   )
-}
-
-function portOf(values: OptionValues): number {
-  const text = values.text('port') ?? ''
-  const port = Number(text)
-  if (/^\d{1,5}$/.test(text) && port <= 65_535) return port
-  throw new CacheError('invalid_request', `--port "${text}" is not a port from 0 to 65535`)
 }
