@@ -31,8 +31,8 @@ export function appendDeclared(
     return new NotExact('JSON is not as Go writes it')
   }
   if (
-    textOf(bytes, verifier.apiVersionStart, verifier.apiVersionEnd) !== storedApiVersion ||
-    textOf(bytes, verifier.kindStart, verifier.kindEnd) !== kind
+    contentOf(bytes, verifier.apiVersionStart, verifier.apiVersionEnd) !== storedApiVersion ||
+    contentOf(bytes, verifier.kindStart, verifier.kindEnd) !== kind
   ) {
     return new NotExact('stored value is of another version or kind')
   }
@@ -54,6 +54,6 @@ export function appendDeclared(
 }
 
 /** The content of a string, or '' if there is none. */
-function textOf(bytes: Uint8Array, start: number, end: number): string {
+function contentOf(bytes: Uint8Array, start: number, end: number): string {
   return start < 0 ? '' : textFromBytes(bytes, start + 1, end - 1)
 }

@@ -209,13 +209,13 @@ function compare(a: PathValue, operator: string, b: PathValue): boolean | undefi
 function orderOf(a: PathValue, b: PathValue): number | undefined {
   if (typeof a === 'string' && typeof b === 'string') return compareUtf8(a, b)
   if (typeof a === 'boolean' && typeof b === 'boolean') return a === b ? 0 : 1
-  const [left, right] = [numberOf(a), numberOf(b)]
+  const [left, right] = [pathNumber(a), pathNumber(b)]
   if (left === undefined || typeof left !== typeof right) return undefined
   return left === right ? 0 : left < (right as number) ? -1 : 1
 }
 
 /** An integer or a float, which are two kinds. */
-function numberOf(value: PathValue): bigint | number | undefined {
+function pathNumber(value: PathValue): bigint | number | undefined {
   if (typeof value === 'bigint') return value
   if (!(value instanceof JsonNumber)) return undefined
   return goParseInt(value.source).value ?? Number(value.source)

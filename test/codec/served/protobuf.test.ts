@@ -138,6 +138,28 @@ t.test('an empty phase and the labels of a job are filled in as in JSON', async 
   t.ok(spliced(job).equals(stored(labelled)))
 })
 
+t.test('a quantity that is no amount of a resource is not rounded', async t => {
+  const pod = {
+    kind: 'Pod',
+    apiVersion: 'v1',
+    metadata: { name: 'a', resourceVersion: '12345' },
+    spec: {
+      volumes: [{ name: 'v', emptyDir: { sizeLimit: '1500u' } }],
+      containers: [],
+      restartPolicy: 'Always',
+      terminationGracePeriodSeconds: 30,
+      dnsPolicy: 'ClusterFirst',
+      securityContext: {},
+      schedulerName: 'default-scheduler',
+      enableServiceLinks: true,
+    },
+  }
+  t.ok(spliced(pod).equals(stored(pod)))
+  const overhead = { cpu: '1500u' }
+  const rounded = stored({ ...pod, spec: { ...pod.spec, overhead } })
+  t.match(viewed(appendProtobufView, rounded), { reason: /smaller than a thousandth/ })
+})
+
 t.test(
   'protobuf is exact where JSON of it changes nothing else, and not exact elsewhere',
   async t => {

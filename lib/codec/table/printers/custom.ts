@@ -249,7 +249,7 @@ function isContainer(bytes: Uint8Array, { start, end }: Place): boolean {
 /** A value in a column of a type: values of other types are shown as nothing, but for text, which
  *  shows all. */
 function cellFromValue(type: string, value: PathValue, now: number): Cell {
-  if (type === 'string') return textOf(value)
+  if (type === 'string') return printedText(value)
   if (type === 'date') return typeof value === 'string' ? dateCell(value, now) : null
   if (type === 'boolean') return typeof value === 'boolean' ? value : null
   if (!(value instanceof JsonNumber)) return null
@@ -257,7 +257,7 @@ function cellFromValue(type: string, value: PathValue, now: number): Cell {
   return type === 'number' ? Number(value.source) : null
 }
 
-function textOf(value: PathValue): string {
+function printedText(value: PathValue): string {
   if (typeof value === 'string') return value
   if (value === null) return '<no value>'
   if (typeof value === 'boolean' || typeof value === 'bigint') return String(value)

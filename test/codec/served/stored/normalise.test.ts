@@ -128,6 +128,33 @@ t.test('what a minor version fills in is up to its features', async t => {
   }
 })
 
+t.test(
+  'a pod that says all that it asks for is shown, whatever its containers ask for',
+  async t => {
+    const asked = { apiVersion: 'v1', kind: 'Pod' }
+    const containers = [{ name: 'c', image: 'i', resources: { requests: { cpu: '2' } } }]
+    const podOf = (requests: object): string => {
+      const resources = { limits: { cpu: '4' }, requests }
+      return shown(JSON.stringify({ ...asked, spec: { containers, resources } }), asked)
+    }
+    t.match(podOf({ cpu: '1' }), '"resources":{"limits":{"cpu":"4"},"requests":{"cpu":"1"}}')
+    t.match(podOf({}), 'requests of a pod are those of its containers')
+  },
+)
+
+t.test('the ports of the host are those of pods on its network, not of templates', async t => {
+  const spec = {
+    hostNetwork: true,
+    containers: [{ name: 'c', image: 'i', ports: [{ containerPort: 80 }] }],
+  }
+  const pod = { apiVersion: 'v1', kind: 'Pod' }
+  t.match(shown(JSON.stringify({ ...pod, spec }), pod), '"hostPort":80')
+  const template = { apiVersion: 'v1', kind: 'PodTemplate' }
+  const text = shown(JSON.stringify({ ...template, template: { spec } }), template)
+  t.match(text, '"containerPort":80')
+  t.notMatch(text, '"hostPort"')
+})
+
 t.test('raw JSON inside an object keeps its text', async t => {
   const revision = '{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"r"}'
   const data = '{ "b":1.0,"a" : "<\\u003c" }'
