@@ -78,8 +78,10 @@ export type {
   ResponseHeaders,
   Takeover,
 } from './http/server/exchange.ts'
+export { Corks } from './http/server/bare/corks.ts'
+export { Http2Connection } from './http/server/http2/connection.ts'
+export type { Http2Stream } from './http/server/http2/stream.ts'
 export { withHostGuard } from './http/server/host-guard.ts'
-export { ResetCharges } from './http/server/http2/reset-charges.ts'
 export { Lines } from './http/server/lines.ts'
 export { slowReaderTimeoutMs } from './http/server/respond.ts'
 export { OpenFiles, openFilesMax } from './http/server/open-files.ts'

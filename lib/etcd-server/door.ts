@@ -51,6 +51,7 @@ export async function openDoor(options: DoorOptions): Promise<Door> {
     tls,
     clock,
     openFiles,
+    onFault: options.onFault,
     handle(call) {
       countCall(call, metrics)
       calls.take(call)

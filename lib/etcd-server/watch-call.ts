@@ -43,7 +43,7 @@ export class WatchCall {
     const room = call.shareOfWatchers()
     this.#stream = open(connectionOf(call), { requiresLeader: requiresLeader(call), room })
     call.waitingElsewhere = () => this.#stream.heldBytes
-    call.stream.on('drain', () => this.#stream.resume())
+    call.onDrain(() => this.#stream.resume())
     call.onClose(() => this.#stream.close())
   }
 
@@ -87,13 +87,8 @@ function connectionOf(call: GrpcCall): WatchConnection {
 
 /** Sends a response. False when too much waits for the client: its stream drains some time. */
 function send(call: GrpcCall, response: WatchResponseMessage): boolean {
-  const { stream } = call
-  const pieces = piecesOf(response)
-  // To gather one piece costs as much as to write it.
-  if (pieces.length > 1) stream.cork()
-  for (const piece of pieces) call.write(piece)
-  if (pieces.length > 1) stream.uncork()
-  return !stream.writableNeedDrain || stream.writableLength < waitingMaxBytes
+  call.write(...piecesOf(response))
+  return call.waitingBytes < waitingMaxBytes
 }
 
 /** The message of a response in pieces, with its prefix: made once for all watchers that are

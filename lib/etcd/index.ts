@@ -21,20 +21,15 @@ export type { EtcdConnection, EtcdTls } from './connection-settings.ts'
 export { GrpcClient } from './grpc/client.ts'
 export { parseEndpoint, type Tls } from './grpc/endpoints.ts'
 export { detailsOf, failureFromStatus, isAuthNotEnabled } from './grpc/failures.ts'
-export { BlockBuffer } from './http2/block-buffer.ts'
+export { type BlockHead, type BodyPart, type FrameEnd, FrameLoop } from './http2/frame-loop.ts'
 export {
-  cutPadding,
-  emptyFrame,
   errorCode,
   flag,
-  type Frame,
   frameHead,
   frameType,
   goAwayFrame,
   headBytes,
   headerFrames,
-  preface,
-  readFrame,
   resetFrame,
   setting,
   settingsAck,
@@ -44,9 +39,16 @@ export {
   windowFrame,
   windowMaxBytes,
 } from './http2/frames.ts'
-export { HeaderDecoder, type HeaderList } from './http2/hpack/decoder.ts'
+export type { HeaderList } from './http2/hpack/decoder.ts'
 export { emptyTable, headerField, statusField } from './http2/hpack/encoder.ts'
 export { ofConnection } from './http2/hpack/static-fields.ts'
+export {
+  controlMaxBytes,
+  headersMaxBytes,
+  idleOfClient,
+  refusedStreamBytes,
+  settingsBytes,
+} from './http2/limits.ts'
 export {
   asSent,
   type Message,
@@ -54,7 +56,8 @@ export {
   MessageReader,
   prefixBytes,
 } from './http2/message-reader.ts'
-export { readSettings } from './http2/settings.ts'
+export { ResetCharges } from './http2/reset-charges.ts'
+export type { PeerSettings } from './http2/settings.ts'
 export { OwnRevision } from './own-revision.ts'
 export {
   authenticateCodec,

@@ -35,17 +35,17 @@ export async function sendRange(call: GrpcCall, body: RangeBody, clock: Clock): 
   const length = head.length + tail.length + (await lengthOf(call, body, slice))
   if (length > messageMaxBytes) return false
   const pieces = new EntryPieces(body.withValues)
-  if (!write(call, [messagePrefix(length), head])) await drained(call)
+  if (!call.write(messagePrefix(length), head)) await call.drained()
   let walked = 0
   for (const entry of body.entries()) {
     pieces.add(entry)
-    if (pieces.bytes >= sendBytes && !write(call, pieces.take())) await drained(call)
+    if (pieces.bytes >= sendBytes && !call.write(...pieces.take())) await call.drained()
     walked++
     if (walked % clockCheckEntries !== 0 || !slice.isOver) continue
     await slice.next()
     if (call.isOver) return true
   }
-  write(call, [...pieces.take(), tail])
+  call.write(...pieces.take(), tail)
   call.finish()
   return true
 }
@@ -57,7 +57,7 @@ export async function sendRangeParts(call: GrpcCall, body: RangeBody, clock: Clo
   const slice = new Slice(clock)
   let walked = 0
   for (const entry of body.entries()) {
-    if (pieces.bytes >= sendBytes && !sendPart(call, pieces.take())) await drained(call)
+    if (pieces.bytes >= sendBytes && !sendPart(call, pieces.take())) await call.drained()
     pieces.add(entry)
     walked++
     if (walked % clockCheckEntries !== 0 || !slice.isOver) continue
@@ -94,28 +94,4 @@ async function lengthOf(call: GrpcCall, body: RangeBody, slice: Slice): Promise<
     if (call.isOver) return length
   }
   return length
-}
-
-function write(call: GrpcCall, pieces: readonly Buffer[]): boolean {
-  let mayGoOn = true
-  const { stream } = call
-  stream.cork()
-  for (const piece of pieces) mayGoOn = call.write(piece)
-  stream.uncork()
-  return mayGoOn
-}
-
-/** Resolves when the client has read, or is gone. */
-function drained(call: GrpcCall): Promise<void> {
-  if (call.isOver) return Promise.resolve()
-  return new Promise(resolve => {
-    const { stream } = call
-    const done = (): void => {
-      stream.off('drain', done)
-      stream.off('close', done)
-      resolve()
-    }
-    stream.on('drain', done)
-    stream.on('close', done)
-  })
 }

@@ -2,19 +2,10 @@
  *  status exactly once. What it holds meanwhile is bounded, and so is how long it holds it
  *  (`look`). */
 
-import {
-  constants,
-  type IncomingHttpHeaders,
-  type OutgoingHttpHeaders,
-  type ServerHttp2Stream,
-} from 'node:http2'
-import {
-  grpcStatus,
-  type Message,
-  messagePrefix,
-  MessageReader,
-  prefixBytes,
-} from '@watchglass/etcd'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Readable } from 'node:stream'
+import type { Http2Stream, ResponseHeaders } from '@watchglass/cache'
+import { errorCode, grpcStatus, type Message, messagePrefix, MessageReader } from '@watchglass/etcd'
 import { Held, type Share } from './holdings.ts'
 import type { ReadingTurns } from './reading-turns.ts'
 
@@ -50,6 +41,8 @@ export interface CallHome {
   readonly turns: ReadingTurns
   /** Called whenever something is sent. */
   readonly sent: () => void
+  /** Bytes that were written to the connection, and those of them that its client has not taken. */
+  readonly output: () => { readonly sentBytes: number; readonly untakenBytes: number }
   readonly nowMs: () => number
 }
 
@@ -61,7 +54,7 @@ export const receiveMaxBytes: number = 2 * 1024 * 1024
 const joinMaxBytes = 4096
 
 /** The bytes that a client may send of a call before they are read: HTTP/2's own, and what etcd
- *  has. Node takes so much for each stream, however many a connection has. */
+ *  has. */
 export const windowBytes = 65_535
 
 /** So much of a call that waits is read: most have sent no more. */
@@ -83,7 +76,6 @@ export class GrpcCall {
   /** Such as `/etcdserverpb.KV/Range`. */
   readonly path: string
   readonly headers: IncomingHttpHeaders
-  readonly stream: ServerHttp2Stream
   /** AnsweredRevisions in a trailer, if it is known. */
   source: AnswerSource | undefined = undefined
   /** With what it ended; undefined as long as it has not, and for one that its client has given
@@ -93,11 +85,16 @@ export class GrpcCall {
   waitingElsewhere: () => number = () => 0
   /** Bytes of the client that have been read, and wait to go on. */
   waitingToGo: () => number = () => 0
+  readonly #stream: Http2Stream
+  /** The bytes that the client sends. */
+  readonly #body: Readable
   readonly #home: CallHome
   readonly #reader = new MessageReader(receiveMaxBytes)
   readonly #requestBytes: Held
   readonly #responseBytes: Held
-  readonly #closed: (() => void)[] = []
+  readonly #onDrain: (() => void)[] = []
+  #drained: (() => void)[] = []
+  #isDrainAwaited = false
   #sink: MessageSink | undefined
   #isStarted = false
   /** Whoever takes the messages takes none for now. */
@@ -111,6 +108,7 @@ export class GrpcCall {
   /** Since when a message is not whole. */
   #unfinishedSinceMs: number | undefined
   #written = 0
+  /** A sum that rises with what the client takes. */
   #taken = 0
   #takenAtMs = 0
   /** When the answer to one request began. */
@@ -119,16 +117,15 @@ export class GrpcCall {
   /** Since when all of the answer is taken. */
   #overSinceMs: number | undefined
 
-  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, home: CallHome) {
-    this.stream = stream
+  constructor(stream: Http2Stream, home: CallHome) {
+    this.#stream = stream
+    this.#body = stream.body
     this.#home = home
     this.#requestBytes = new Held(home.requestBytes)
     this.#responseBytes = new Held(home.responseBytes)
-    this.headers = headers
-    this.path = headers[':path'] ?? ''
-    // Whatever goes wrong with a stream ends with `close`.
-    stream.on('error', () => undefined)
-    stream.once('close', () => this.#close())
+    this.headers = stream.headers
+    this.path = stream.target
+    stream.onClose(() => this.#close())
   }
 
   /** The answer is complete, or nobody waits for it any more. */
@@ -136,10 +133,14 @@ export class GrpcCall {
     return this.#isOver
   }
 
-  /** The stream has been closed, by whom ever, and `close` is about to follow: in between, also its
-   *  end is told of. */
-  get #isGone(): boolean {
-    return this.stream.destroyed || this.stream.closed
+  /** Bytes of the answer that the client's windows have no room for. */
+  get waitingBytes(): number {
+    return this.#stream.writableLength
+  }
+
+  /** The client has nothing more to send. */
+  get hasEnded(): boolean {
+    return this.#body.readableEnded
   }
 
   /** The value of a header that the client sent. */
@@ -163,11 +164,11 @@ export class GrpcCall {
   read(sink: MessageSink): void {
     this.#sink = sink
     if (sink.isSingle === true) this.expectOne()
-    this.stream.on('data', (chunk: Buffer) => {
+    this.#body.on('data', (chunk: Buffer) => {
       this.#reader.push(chunk)
       this.#readOn()
     })
-    this.stream.once('end', () => {
+    this.#body.once('end', () => {
       this.#hasEnded = true
       this.#readOn()
     })
@@ -196,21 +197,29 @@ export class GrpcCall {
     this.#readOn()
   }
 
-  /** Ends `read`, and returns the bytes that it has not handed over. What follows comes from the
-   *  stream, once it is resumed. */
+  /** Ends `read`, and returns the bytes that it has not handed over. What follows goes to
+   *  `readBytes`. */
   detach(): Buffer {
-    this.stream.pause()
-    this.stream.removeAllListeners('data')
+    this.#body.pause()
+    this.#body.removeAllListeners('data')
     const rest = this.#reader.rest()
     this.#endReading()
     return rest
+  }
+
+  /** Hands over the client's bytes as they come, and says when there are no more. */
+  readBytes(onBytes: (chunk: Buffer) => void, onEnd: () => void): void {
+    this.#body.on('data', onBytes)
+    if (this.hasEnded) onEnd()
+    else this.#body.once('end', onEnd)
+    this.#body.resume()
   }
 
   /** Reads nothing for now: what the client may send all the same is counted. */
   pause(): void {
     if (this.#isOver) return
     this.#isPaused = true
-    this.stream.pause()
+    this.#body.pause()
     this.#countRequest()
   }
 
@@ -219,35 +228,48 @@ export class GrpcCall {
     if (!this.#isPaused) return
     this.#isPaused = false
     this.#countRequest()
-    this.stream.resume()
+    this.#body.resume()
   }
 
-  /** Sends a message that consists of these pieces. False when the client should read first:
-   *  `drain` of the stream follows. */
+  /** Sends a message that consists of these pieces. False when the client should read first. */
   send(...pieces: readonly Buffer[]): boolean {
-    if (this.#isOver || this.#isGone) return true
     const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
-    if (!this.#mayWrite(prefixBytes + length)) return true
     const prefix = messagePrefix(length)
-    if (length <= joinMaxBytes) return this.stream.write(Buffer.concat([prefix, ...pieces]))
-    this.stream.cork()
-    let mayGoOn = this.stream.write(prefix)
-    for (const piece of pieces) mayGoOn = this.stream.write(piece)
-    this.stream.uncork()
+    if (length <= joinMaxBytes) return this.write(Buffer.concat([prefix, ...pieces]))
+    return this.write(prefix, ...pieces)
+  }
+
+  /** Sends bytes that are part of messages, with their prefixes. False when the client should read
+   *  first. */
+  write(...pieces: readonly Buffer[]): boolean {
+    if (this.#isOver || this.#stream.isClosed) return true
+    if (!this.#mayWrite(pieces.reduce((sum, piece) => sum + piece.length, 0))) return true
+    let mayGoOn = true
+    for (const piece of pieces) mayGoOn = this.#stream.write(piece)
+    if (!mayGoOn) this.#awaitDrain()
     return mayGoOn
   }
 
-  /** Sends bytes that are part of messages, with their prefixes. */
-  write(bytes: Buffer): boolean {
-    if (this.#isOver || this.#isGone || !this.#mayWrite(bytes.length)) return true
-    return this.stream.write(bytes)
+  /** Calls `task` each time the client has taken what waited for it. */
+  onDrain(task: () => void): void {
+    this.#onDrain.push(task)
+  }
+
+  /** Resolves when the client has taken what waits for it, or is gone. */
+  drained(): Promise<void> {
+    if (this.#isOver || this.#stream.isClosed) return Promise.resolve()
+    return new Promise(resolve => {
+      this.#drained.push(resolve)
+    })
   }
 
   /** Sends the headers of an answer: these, or the ones that every answer has. */
-  start(headers: OutgoingHttpHeaders = responseHeaders): void {
-    if (this.#isStarted || this.#isOver || this.#isGone) return
+  start(headers: ResponseHeaders = responseHeaders): void {
+    if (this.#isStarted || this.#isOver || this.#stream.isClosed) return
     this.#isStarted = true
-    this.stream.respond(headers, { ...answerOptions, waitForTrailers: true })
+    this.#stream.waitsForRequest = true
+    this.#stream.respond(200, headers)
+    this.#stream.flush()
   }
 
   /** Ends the call. Nothing can be sent after it. */
@@ -256,31 +278,26 @@ export class GrpcCall {
   }
 
   /** The same with these trailers. */
-  finishWith(given: OutgoingHttpHeaders): void {
+  finishWith(given: ResponseHeaders): void {
     if (this.#isOver) return
     this.#isOver = true
     this.#home.sent()
-    const { stream } = this
+    const stream = this.#stream
     const trailers = { ...given, ...sourceTrailer(this.source) }
     this.#stopReading()
     // Nobody waits for it.
-    if (this.#isGone) return
+    if (stream.isClosed) return
     this.statusCode = Number(given['grpc-status'])
-    if (this.#isStarted) {
-      stream.once('wantTrailers', () => stream.sendTrailers(trailers))
+    if (this.#isStarted) stream.end(undefined, trailers)
+    else {
+      stream.respond(200, { ...responseHeaders, ...trailers })
       stream.end()
-    } else {
-      const headers = { ...responseHeaders, ...trailers }
-      // The client may have more to send, which nobody wants.
-      stream.once('finish', () => this.#leave())
-      stream.respond(headers, { ...answerOptions, endStream: true })
     }
   }
 
   /** Calls `task` once, when the call is over in whatever way; at once if it is. */
   onClose(task: () => void): void {
-    if (this.stream.closed) task()
-    else this.#closed.push(task)
+    this.#stream.onClose(task)
   }
 
   /** Looks at what the client has left unfinished, and ends what takes too long. */
@@ -288,15 +305,26 @@ export class GrpcCall {
     const sinceMs = this.#unfinishedSinceMs
     if (sinceMs !== undefined && nowMs - sinceMs >= messageMaxMs) this.finish(late)
     if (!this.#isOver) this.#countRequest()
-    const { writableLength, writableFinished } = this.stream
-    if (this.#isOver && writableFinished) this.#overSinceMs ??= nowMs
-    if (nowMs - (this.#overSinceMs ?? nowMs) >= leaveMaxMs) this.#leave()
-    const taken = this.#written - writableLength
-    if (writableLength === 0 || taken !== this.#taken) this.#takenAtMs = nowMs
+    const { isSent } = this.#stream
+    if (this.#isOver && isSent) this.#overSinceMs ??= nowMs
+    // The client may have more to send, which nobody wants: gRPC for Go ends such calls, too.
+    if (nowMs - (this.#overSinceMs ?? nowMs) >= leaveMaxMs) {
+      this.#stream.closed(errorCode.none, true)
+    }
+    const isTaken = this.#isTaken(nowMs)
+    const isLate = nowMs - (this.#beganAtMs ?? nowMs) >= answerMaxMs && !isSent
+    if (!isTaken || isLate || !this.#countResponse(0)) this.#cutOff()
+  }
+
+  /** False for a client that has taken nothing for too long, of this call or, if nothing of it
+   *  waits, of its connection. */
+  #isTaken(nowMs: number): boolean {
+    const { writableLength } = this.#stream
+    const { sentBytes, untakenBytes } = this.#home.output()
+    const taken = writableLength > 0 ? this.#written - writableLength : sentBytes - untakenBytes
+    if (writableLength + untakenBytes === 0 || taken !== this.#taken) this.#takenAtMs = nowMs
     this.#taken = taken
-    const isLate = nowMs - (this.#beganAtMs ?? nowMs) >= answerMaxMs && !writableFinished
-    const isTaken = nowMs - this.#takenAtMs < untakenMaxMs && !isLate
-    if (!isTaken || !this.#countResponse(0)) this.#cutOff()
+    return nowMs - this.#takenAtMs < untakenMaxMs
   }
 
   /** Hands over what has come, unless it has to wait. */
@@ -313,11 +341,8 @@ export class GrpcCall {
   }
 
   #handOver(sink: MessageSink): void {
-    const { stream } = this
     const reader = this.#reader
     this.#isReading = true
-    // What is answered at once is sent at once.
-    stream.cork()
     while (!this.#isHeld && !this.#isOver) {
       if (!this.#home.turns.hasTime()) {
         this.#waitForTurn()
@@ -331,7 +356,6 @@ export class GrpcCall {
       else this.finish(tooLarge(next))
       if (typeof next === 'number') break
     }
-    stream.uncork()
     this.#isReading = false
     if (this.#isHeld || this.#isWaiting || this.#isOver) return
     reader.settle()
@@ -351,14 +375,16 @@ export class GrpcCall {
 
   /** Counts what is kept of the client's bytes. The call ends if it may not have so much. */
   #countRequest(): void {
-    const unread = this.#isPaused ? windowBytes : this.stream.readableLength
+    const unread = this.#isPaused
+      ? windowBytes
+      : this.#body.readableLength + this.#stream.unreadBytes
     const bytes = this.#reader.heldBytes + this.waitingToGo() + unread
     if (!this.#requestBytes.set(bytes)) this.finish(tooMuch)
   }
 
   /** Counts what the client has not taken, and will be sent. */
   #countResponse(more: number): boolean {
-    return this.#responseBytes.set(this.stream.writableLength + this.waitingElsewhere() + more)
+    return this.#responseBytes.set(this.waitingBytes + this.waitingElsewhere() + more)
   }
 
   /** Begins the answer, if so much may wait for the client; ends it if not. */
@@ -369,7 +395,7 @@ export class GrpcCall {
       return false
     }
     // Until now there was nothing to take.
-    if (this.stream.writableLength === 0) this.#takenAtMs = this.#home.nowMs()
+    if (this.waitingBytes === 0) this.#takenAtMs = this.#home.nowMs()
     this.#written += bytes
     if (this.#isSingle) this.#beganAtMs ??= this.#home.nowMs()
     this.start()
@@ -381,20 +407,31 @@ export class GrpcCall {
   #cutOff(): void {
     this.#isOver = true
     this.statusCode ??= grpcStatus.resourceExhausted
-    this.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)
+    this.#stream.closed(errorCode.enhanceYourCalm, true)
   }
 
-  /** Ends a call that is answered, and whose client has not ended it: as gRPC for Go does. */
-  #leave(): void {
-    if (!this.stream.closed) this.stream.close(constants.NGHTTP2_NO_ERROR)
+  #awaitDrain(): void {
+    if (this.#isDrainAwaited) return
+    this.#isDrainAwaited = true
+    this.#stream.onDrain(() => {
+      this.#isDrainAwaited = false
+      this.#tellDrained()
+      for (const task of this.#onDrain) task()
+    })
+  }
+
+  #tellDrained(): void {
+    const tasks = this.#drained
+    this.#drained = []
+    for (const task of tasks) task()
   }
 
   /** The rest of what the client sends is of no use. */
   #stopReading(): void {
-    this.stream.removeAllListeners('data')
+    this.#body.removeAllListeners('data')
     this.#reader.rest()
     this.#endReading()
-    this.stream.resume()
+    this.#body.resume()
   }
 
   #endReading(): void {
@@ -409,7 +446,7 @@ export class GrpcCall {
     this.#reader.rest()
     this.#endReading()
     this.#responseBytes.set(0)
-    for (const task of this.#closed.splice(0)) task()
+    this.#tellDrained()
   }
 }
 
@@ -433,13 +470,7 @@ const late: GrpcStatus = {
   details: 'etcdserver: request timed out',
 }
 
-/** etcd sends no date. */
-const answerOptions = { sendDate: false }
-
-const responseHeaders = {
-  [constants.HTTP2_HEADER_STATUS]: 200,
-  [constants.HTTP2_HEADER_CONTENT_TYPE]: 'application/grpc',
-}
+const responseHeaders = { 'content-type': 'application/grpc' }
 
 function trailersOf({ code, details }: GrpcStatus): Record<string, string> {
   return details === ''

@@ -2,14 +2,24 @@
  *  the embedded engine and that of a mirror. It bounds what a connection may hold, ends
  *  connections that ping too often, as etcd does, and stops without cutting off answers. */
 
-import * as http2 from 'node:http2'
-import type { Socket } from 'node:net'
-import type { SecureContextOptions, TLSSocket } from 'node:tls'
-import { CacheError, type Clock, IdleTimer, Rounds } from '@watchglass/base'
-import { commonNameOf, type OpenFiles, ResetCharges } from '@watchglass/cache'
-import { IdleFrames } from './idle-frames.ts'
+import { createServer, type Server as NetServer, type Socket } from 'node:net'
+import {
+  createServer as createTlsServer,
+  type SecureContextOptions,
+  type Server as TlsServer,
+  type TLSSocket,
+} from 'node:tls'
+import { CacheError, type Clock, Rounds } from '@watchglass/base'
+import {
+  commonNameOf,
+  Corks,
+  Http2Connection,
+  type Http2Stream,
+  type OpenFiles,
+} from '@watchglass/cache'
+import { errorCode } from '@watchglass/etcd'
 import { type CallHome, GrpcCall, tooMuch, windowBytes } from './grpc-call.ts'
-import { Held, Holdings } from './holdings.ts'
+import { Held, Holdings, type Share } from './holdings.ts'
 import { PingStrikes } from './ping-strikes.ts'
 import { ReadingTurns } from './reading-turns.ts'
 
@@ -22,6 +32,8 @@ export interface GrpcServerOptions {
   /** Answers a call. */
   readonly handle: (call: GrpcCall) => void
   readonly clock: Clock
+  /** Told of mistakes of ours; they end the process if it is left out. */
+  readonly onFault?: ((error: unknown) => void) | undefined
   /** Closes clients that come when few files are left. */
   readonly openFiles?: OpenFiles | undefined
 }
@@ -47,37 +59,24 @@ const connectionWindowBytes = 2 * 1024 * 1024
 /** The interval at which calls that take too long are looked for. */
 const lookEveryMs = 1000
 
-const options: http2.ServerOptions = {
-  // Node counts what is queued against this, in megabytes: a response may be large and its client
-  // slow.
-  maxSessionMemory: 1024,
-  settings: {
-    maxConcurrentStreams: streamsMax,
-    maxHeaderListSize: 64 * 1024,
-    initialWindowSize: windowBytes,
-    enablePush: false,
-  },
+/** No client waits for others: ReadingTurns decides when messages are read. */
+const arrivals = { read(): void {}, wasted(): void {} }
+const limits = {
+  open: () => () => () => {},
 }
 
-/** The last is in no type of Node 20. */
-type StreamEvent = [
-  stream: http2.ServerHttp2Stream,
-  headers: http2.IncomingHttpHeaders,
-  flags: number,
-  rawHeaders: string[],
-]
-
 export class GrpcServer {
-  readonly #server: http2.Http2Server | http2.Http2SecureServer
-  readonly #sessions = new Set<http2.ServerHttp2Session>()
+  readonly #server: NetServer | TlsServer
+  readonly #connections = new Set<Http2Connection>()
   readonly #sockets = new Set<Socket>()
+  readonly #corks = new Corks()
   readonly #options: GrpcServerOptions
   readonly #host: string
   readonly #calls = new Set<GrpcCall>()
   readonly #holdings = new Holdings()
   readonly #turns: ReadingTurns
   readonly #rounds: Rounds
-  readonly #idleFrames: IdleFrames
+  #isDraining = false
 
   private constructor(given: GrpcServerOptions, host: string) {
     this.#options = given
@@ -85,26 +84,29 @@ export class GrpcServer {
     const { tls, clock } = given
     this.#turns = new ReadingTurns(clock)
     this.#rounds = new Rounds(clock, lookEveryMs, () => this.#look())
-    this.#idleFrames = new IdleFrames(clock)
     this.#server =
       tls === undefined
-        ? http2.createServer(options)
-        : http2.createSecureServer({
-            ...options,
+        ? createServer({ noDelay: true })
+        : createTlsServer({
             ...tls,
+            noDelay: true,
             requestCert: tls.ca !== undefined,
             rejectUnauthorized: tls.ca !== undefined,
+            ALPNProtocols: ['h2'],
           })
     this.#server.maxConnections = connectionsMax
-    this.#server.on('session', session => this.#accept(session))
     this.#server.on('connection', (socket: Socket) => {
       if (given.openFiles?.admit(socket) === false) return
       socket.setKeepAlive(true, probeAfterMs)
       this.#sockets.add(socket)
       socket.once('close', () => this.#sockets.delete(socket))
+      if (tls === undefined) this.#accept(socket)
+    })
+    this.#server.on('secureConnection', (socket: TLSSocket) => {
+      if (socket.alpnProtocol === 'h2') this.#accept(socket)
+      else socket.destroy()
     })
     // A connection that fails is its client's matter.
-    this.#server.on('sessionError', () => undefined)
     this.#server.on('tlsClientError', () => undefined)
   }
 
@@ -138,82 +140,88 @@ export class GrpcServer {
 
   /** Takes no more calls: clients are told to go elsewhere, and finish what is under way. */
   drain(): void {
+    this.#isDraining = true
     this.#server.close()
-    for (const session of this.#sessions) if (!session.closed) session.close()
+    for (const connection of this.#connections) connection.close()
   }
 
   /** Ends everything. */
   close(): Promise<void> {
     this.drain()
     this.#rounds.stop()
-    this.#idleFrames.stop()
-    for (const session of this.#sessions) session.destroy()
+    for (const connection of this.#connections) connection.destroy()
     return new Promise(resolve => {
       setImmediate(() => {
-        // A session may leave its socket to a peer that is gone.
+        // Some are in the middle of a handshake.
         for (const socket of this.#sockets) socket.destroy()
         resolve()
       })
     })
   }
 
-  #accept(session: http2.ServerHttp2Session): void {
+  #accept(socket: Socket): void {
+    const { clock, onFault = rethrow } = this.#options
+    const certificateName = certificateNameOf(socket)
     const strikes = new PingStrikes()
-    this.#sessions.add(session)
-    const count = this.#idleFrames.add(session)
-    const { clock } = this.#options
-    // Node's own timeout of a session stays after the session has ended, and keeps all of it for
-    // its whole time.
-    const idle = new IdleTimer(clock, idleMaxMs, () => session.close())
-    session.once('close', () => {
-      this.#sessions.delete(session)
-      idle.stop()
-    })
-    session.on('error', () => undefined)
-    session.setLocalWindowSize(connectionWindowBytes)
-    session.on('ping', () => {
-      idle.used()
-      if (!strikes.pinged(clock.monotonicMs())) return
-      session.goaway(http2.constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, tooManyPings)
-      endCalmly(session)
-    })
-    const home = this.#homeOf(session, () => strikes.sent())
-    const connections = this.#holdings.share('connections', home.certificateName)
+    const calls = this.#holdings.share('calls', certificateName)
+    const connection: Http2Connection = new Http2Connection(
+      socket,
+      {
+        clock,
+        onFault,
+        idleTimeoutMs: idleMaxMs,
+        arrivals,
+        limits,
+        corks: this.#corks,
+        // etcd sends no date.
+        dateField: () => '',
+        windows: { stream: windowBytes, connection: connectionWindowBytes },
+        pinged: () => (strikes.pinged(clock.monotonicMs()) ? 'too_many_pings' : undefined),
+        begin: stream => {
+          if (isGrpc(stream)) this.#begin(stream, home, calls)
+          else refuse(stream)
+        },
+      },
+      streamsMax,
+    )
+    const home = this.#homeOf(connection, certificateName, () => strikes.sent())
+    // Whom TLS does not refuse may do all that a client may.
+    connection.accept()
+    const connections = this.#holdings.share('connections', certificateName)
     if (!connections.take(1)) {
-      endCalmly(session)
+      connection.fail(errorCode.enhanceYourCalm)
       return
     }
-    session.once('close', () => connections.give(1))
-    const calls = this.#holdings.share('calls', home.certificateName)
-    const resets = new ResetCharges(clock)
-    session.on('stream', (...[stream, headers, , rawHeaders]: StreamEvent) => {
-      count?.(stream, rawHeaders)
-      stream.once('close', idle.begin())
-      if (!isGrpc(headers)) {
-        refuse(stream)
-        return
-      }
-      const call = new GrpcCall(stream, headers, home)
-      const head = new Held(home.requestBytes)
-      this.#watchOver(call)
-      if (!calls.take(1)) {
-        call.finish(tooMuch)
-        return
-      }
-      call.onClose(() => {
-        calls.give(1)
-        head.set(0)
-        // Its client has given it up, or sent what made nghttp2 reset it, which tells nobody.
-        if (call.statusCode === undefined && !resets.charge(false)) endCalmly(session)
-      })
-      if (head.set(sizeOf(headers))) this.#options.handle(call)
-      else call.finish(tooMuch)
+    this.#connections.add(connection)
+    socket.once('close', () => {
+      this.#connections.delete(connection)
+      connections.give(1)
     })
+    if (this.#isDraining) connection.close()
   }
 
-  #homeOf(session: http2.ServerHttp2Session, sent: () => void): CallHome {
+  #begin(stream: Http2Stream, home: CallHome, calls: Share): void {
+    const call = new GrpcCall(stream, home)
+    const head = new Held(home.requestBytes)
+    this.#watchOver(call)
+    if (!calls.take(1)) {
+      call.finish(tooMuch)
+      return
+    }
+    call.onClose(() => {
+      calls.give(1)
+      head.set(0)
+    })
+    if (head.set(sizeOf(stream))) this.#options.handle(call)
+    else call.finish(tooMuch)
+  }
+
+  #homeOf(
+    { output }: Http2Connection,
+    certificateName: string | undefined,
+    sent: () => void,
+  ): CallHome {
     const { clock } = this.#options
-    const certificateName = certificateNameOf(session.socket as TLSSocket)
     const holdings = this.#holdings
     return {
       certificateName,
@@ -222,6 +230,10 @@ export class GrpcServer {
       watchers: () => holdings.share('watchers', certificateName),
       turns: this.#turns,
       sent,
+      output: () => ({
+        sentBytes: output.sentBytes,
+        untakenBytes: output.socket.writableLength,
+      }),
       nowMs: () => clock.monotonicMs(),
     }
   }
@@ -241,35 +253,32 @@ export class GrpcServer {
 
 /** The common name of a client's certificate, which has been verified. Those without one have
  *  one in common, an empty one: they share the bounds of a name. */
-function certificateNameOf(socket: TLSSocket): string | undefined {
-  if (!socket.authorized) return undefined
+function certificateNameOf(socket: Socket | TLSSocket): string | undefined {
+  if (!('authorized' in socket) || !socket.authorized) return undefined
   const certificate = socket.getPeerCertificate()
   return certificate.raw === undefined ? undefined : commonNameOf(certificate)
 }
 
 /** The size of a call's headers. */
-function sizeOf(headers: http2.IncomingHttpHeaders): number {
-  let size = 0
+function sizeOf({ target, headers }: Http2Stream): number {
+  let size = target.length
   for (const [name, value] of Object.entries(headers)) size += name.length + String(value).length
   return size
 }
 
-function isGrpc(headers: http2.IncomingHttpHeaders): boolean {
+function isGrpc({ method, headers }: Http2Stream): boolean {
   const type = headers['content-type'] ?? ''
-  return headers[':method'] === 'POST' && type.startsWith('application/grpc')
+  return method === 'POST' && type.startsWith('application/grpc')
 }
 
-/** Ends a connection whose client does too much. */
-function endCalmly(session: http2.ServerHttp2Session): void {
-  session.destroy(undefined, http2.constants.NGHTTP2_ENHANCE_YOUR_CALM)
+function refuse(stream: Http2Stream): void {
+  stream.respond(415, {})
+  stream.end()
 }
 
-function refuse(stream: http2.ServerHttp2Stream): void {
-  stream.on('error', () => undefined)
-  stream.respond({ ':status': 415 }, { endStream: true })
+function rethrow(error: unknown): void {
+  throw error
 }
-
-const tooManyPings = Buffer.from('too_many_pings')
 
 function addressFrom(listen: string): { host: string; port: number } {
   const [, host = '', digits] = /^(\[[0-9a-fA-F:.]+\]|[^:/[\]]+):(\d{1,5})$/.exec(listen) ?? []

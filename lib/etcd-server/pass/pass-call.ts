@@ -5,7 +5,8 @@
 import { constants, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2'
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http2'
 import { CacheError } from '@watchglass/base'
-import { asSent, grpcStatus, type Message, MessageReader } from '@watchglass/etcd'
+import type { ResponseHeaders } from '@watchglass/cache'
+import { asSent, grpcStatus, type Message, MessageReader, ofConnection } from '@watchglass/etcd'
 import type { EtcdSessions, SessionKind } from './etcd-sessions.ts'
 import type { GrpcCall } from '../listen/grpc-call.ts'
 
@@ -138,20 +139,21 @@ function endWith(call: GrpcCall, there: ClientHttp2Stream): void {
 }
 
 function sendThere(call: GrpcCall, there: ClientHttp2Stream, head: Buffer): void {
-  const { stream } = call
   const begun = Buffer.concat([head, call.detach()])
   call.waitingToGo = () => there.writableLength
   // etcd keeps a message that is not whole, and its stream.
-  if (isUnary(call.path) && !stream.readableEnded) call.expectOne()
-  stream.once('end', () => call.hasCome())
+  if (isUnary(call.path) && !call.hasEnded) call.expectOne()
   if (begun.length > 0) there.write(begun)
-  stream.on('data', (chunk: Buffer) => {
-    if (!there.write(chunk)) call.pause()
-  })
   there.on('drain', () => call.resume())
-  if (stream.readableEnded) there.end()
-  else stream.once('end', () => there.end())
-  stream.resume()
+  call.readBytes(
+    chunk => {
+      if (!there.write(chunk)) call.pause()
+    },
+    () => {
+      call.hasCome()
+      there.end()
+    },
+  )
   endWith(call, there)
 }
 
@@ -172,7 +174,7 @@ function sendBack(call: GrpcCall, there: ClientHttp2Stream, way: WayBack): void 
       reason = `HTTP status ${headers[':status']}`
       there.close(constants.NGHTTP2_CANCEL)
     } else if ((flags & constants.NGHTTP2_FLAG_END_STREAM) === 0) {
-      call.start(withoutPseudo(headers, { ':status': 200 }))
+      call.start(passedHeaders(headers))
     } else {
       // There is no message: the headers are the trailers.
       trailers = headers
@@ -184,7 +186,7 @@ function sendBack(call: GrpcCall, there: ClientHttp2Stream, way: WayBack): void 
     observer.passed?.(chunk)
     if (!forward(chunk)) there.pause()
   })
-  call.stream.on('drain', () => there.resume())
+  call.onDrain(() => there.resume())
   there.on('trailers', given => {
     trailers = given
   })
@@ -194,7 +196,7 @@ function sendBack(call: GrpcCall, there: ClientHttp2Stream, way: WayBack): void 
   there.once('end', () => {
     if (trailers?.['grpc-status'] === undefined) return
     observer.finished?.(Number(trailers['grpc-status']))
-    call.finishWith(withoutPseudo(trailers, {}))
+    call.finishWith(passedHeaders(trailers))
   })
   there.once('close', () => call.finish(unreachable(`etcd has not answered: ${reason}`)))
 }
@@ -205,22 +207,18 @@ function unreachable(details: string): { code: number; details: string } {
 
 /** The client's headers. Which member answers is not for the client to say. */
 function requestHeaders({ headers, path }: GrpcCall): OutgoingHttpHeaders {
-  return withoutPseudo(headers, { ':method': 'POST', ':path': path, te: 'trailers' })
+  return { ...passedHeaders(headers), ':method': 'POST', ':path': path, te: 'trailers' }
 }
 
-/** Headers of a connection, which each of the two has for itself. Node takes them in any form, and
- *  does not send them. */
-const ofConnection: ReadonlySet<string> = new Set(['host', 'http2-settings', 'te'])
+/** Headers of a connection, which each of the two has for itself. */
+const ofOneSide: ReadonlySet<string> = new Set([...ofConnection, 'host', 'http2-settings', 'te'])
 
 /** Headers without those of HTTP itself. */
-function withoutPseudo(
-  headers: IncomingHttpHeaders,
-  others: OutgoingHttpHeaders,
-): OutgoingHttpHeaders {
-  const kept: OutgoingHttpHeaders = others
+function passedHeaders(headers: IncomingHttpHeaders): ResponseHeaders {
+  const passed: Record<string, string | readonly string[]> = {}
   for (const [name, value] of Object.entries(headers)) {
-    const isPassed = !name.startsWith(':') && !ofConnection.has(name)
-    if (isPassed && value !== undefined) kept[name] = value
+    const isPassed = !name.startsWith(':') && !ofOneSide.has(name)
+    if (isPassed && value !== undefined) passed[name] = value
   }
-  return kept
+  return passed
 }

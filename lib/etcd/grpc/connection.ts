@@ -2,20 +2,14 @@
  *  and each message costs more than to read it. bench/README.md has the figures. */
 
 import type { Socket } from 'node:net'
-import { BlockBuffer } from '../http2/block-buffer.ts'
 import {
-  cutPadding,
-  dataBegun,
-  emptyFrame,
   errorCode,
   flag,
-  type Frame,
   frameHead,
   frameType,
   headBytes,
   headerFrames,
   preface,
-  readFrame,
   resetFrame,
   setting,
   settingsAck,
@@ -24,10 +18,13 @@ import {
   usualWindowBytes,
   uint32,
   windowFrame,
+  windowMaxBytes,
 } from '../http2/frames.ts'
-import { HeaderDecoder } from '../http2/hpack/decoder.ts'
+import { type BlockHead, type BodyPart, type FrameEnd, FrameLoop } from '../http2/frame-loop.ts'
+import type { HeaderList } from '../http2/hpack/decoder.ts'
+import { controlMaxBytes, idleOfServer, settingsBytes } from '../http2/limits.ts'
 import { messagePrefix, prefixBytes } from '../http2/message-reader.ts'
-import { readSettings } from '../http2/settings.ts'
+import type { PeerSettings } from '../http2/settings.ts'
 import { grpcStatus } from '../proto/failures.ts'
 import {
   Call,
@@ -39,11 +36,6 @@ import {
 } from './call.ts'
 import { statusOfHeaders, statusOfReset } from './failures.ts'
 
-/** Frames since a message that are no part of one: settings, pings, what is not known. A server
- *  that sends more has us answer them, or hold nothing of worth. */
-const asideMax = 1000
-/** A server that does not read what we answer to it has this much unread. */
-const unreadMaxBytes = 256 * 1024
 /** A ping waits so long for a call that takes its answer along: etcd sends one with each answer, to
  *  measure the line, and to write costs more than all else in a call. One that asks whether we are
  *  there gives us twenty seconds. */
@@ -55,7 +47,6 @@ const quietMs = 15_000
 const answerToPingMs = 10_000
 /** Numbers of streams end; a new connection begins anew. */
 const lastStream = 2 ** 30
-const headersMaxBytes = 64 * 1024
 
 export interface CallRequest {
   /** Headers as lib/etcd/http2/hpack/encoder.ts writes them. */
@@ -77,19 +68,10 @@ export interface ConnectionOptions {
   readonly onClosed: () => void
 }
 
-export class Connection implements CallOwner {
+export class Connection implements CallOwner, FrameEnd {
   readonly #socket: Socket
   readonly #options: ConnectionOptions
-  readonly #decoder = new HeaderDecoder(headersMaxBytes)
-  readonly #frame: Frame = emptyFrame()
-  /** Bytes that have come and are no whole frame yet. */
-  #rest: Buffer | undefined = undefined
-  /** The frame of data that is under way, and its bytes that have not come. */
-  #dataStream = 0
-  #dataFlags = 0
-  #dataLeft = 0
-  /** Headers that come in several frames: the first, and all their bytes. */
-  #begun: { readonly head: Frame; readonly block: BlockBuffer } | undefined = undefined
+  readonly #frames: FrameLoop
   readonly #calls = new Map<number, Call>()
   #nextStream = 1
   #isReady = false
@@ -99,7 +81,9 @@ export class Connection implements CallOwner {
   #streamWindow = usualWindowBytes
   #streamsMax = Infinity
   #untold = 0
-  #aside = 0
+  /** Bytes of calls that were given up, which may still come. */
+  #refusedBytes = 0
+  #sentBytes = 0
   #timer: NodeJS.Timeout | undefined = undefined
   #timerMs = Infinity
   /** The answer to a ping that is still to be sent. */
@@ -113,6 +97,8 @@ export class Connection implements CallOwner {
   constructor(socket: Socket, options: ConnectionOptions) {
     this.#socket = socket
     this.#options = options
+    const clock = { monotonicMs: options.nowMs }
+    this.#frames = new FrameLoop(this, { clock, idle: idleOfServer, isOfClient: false })
     socket.setNoDelay(true)
     socket.on('data', this.#take)
     socket.on('drain', this.#pump)
@@ -129,6 +115,10 @@ export class Connection implements CallOwner {
         settingsFrame(settings) +
         windowFrame(0, windowBytes - usualWindowBytes),
     )
+  }
+
+  get sentBytes(): number {
+    return this.#sentBytes
   }
 
   get callCount(): number {
@@ -183,6 +173,7 @@ export class Connection implements CallOwner {
 
   leave(call: Call): void {
     if (!this.#calls.delete(call.stream)) return
+    this.#expectRest()
     this.write(resetFrame(call.stream, errorCode.cancel))
     this.#destroyIfDone()
   }
@@ -192,7 +183,9 @@ export class Connection implements CallOwner {
   }
 
   write(frames: string): void {
-    if (frames !== '') this.#socket.write(frames, 'latin1')
+    if (frames === '') return
+    this.#sentBytes += frames.length
+    this.#socket.write(frames, 'latin1')
   }
 
   /** Takes no more calls; those under way go on. */
@@ -207,6 +200,7 @@ export class Connection implements CallOwner {
   /** Calls under way end. */
   destroy(reason: string): void {
     this.#failure ??= reason
+    this.#frames.stop()
     this.#socket.destroy()
     clearTimeout(this.#timer)
     clearTimeout(this.#owedTimer)
@@ -233,115 +227,40 @@ export class Connection implements CallOwner {
 
   readonly #take = (more: Buffer): void => {
     this.#hasHeard = true
-    const bytes = this.#rest === undefined ? more : Buffer.concat([this.#rest, more])
-    let at = 0
-    // A chunk may have thousands of frames after the one that ended it.
-    while (at < bytes.length && !this.#socket.destroyed) {
-      const next = this.#dataLeft > 0 ? this.#takeData(bytes, at) : this.#takeNext(bytes, at)
-      if (next === at) break
-      at = next
-    }
-    this.#rest = at === bytes.length ? undefined : bytes.subarray(at)
+    this.#frames.take(more)
   }
 
-  /** Takes the frame that begins here, and gives where the next one does; the same place if it is
-   *  not here whole. */
-  #takeNext(bytes: Buffer, at: number): number {
-    const frame = this.#frame
-    const end = readFrame(frame, bytes, at)
-    if (end === -1) {
-      this.destroy('Protocol error')
-      return bytes.length
-    }
-    if (end !== 0) {
-      this.#takeFrame(frame)
-      return end
-    }
-    // Data is read as it comes, and never moved to be whole.
-    this.#dataLeft = dataBegun(frame, bytes, at)
-    if (this.#dataLeft === 0) return at
-    this.#dataStream = frame.stream
-    this.#dataFlags = frame.flags
-    return at + headBytes
+  fail(): void {
+    this.destroy(this.#frames.idle.isSpent ? 'too much beside its answers' : 'Protocol error')
   }
 
-  #takeData(bytes: Buffer, at: number): number {
-    const end = Math.min(bytes.length, at + this.#dataLeft)
-    this.#dataLeft -= end - at
-    const isEnd = this.#dataLeft === 0 && (this.#dataFlags & flag.endStream) !== 0
-    this.#data(this.#dataStream, bytes.subarray(at, end), { used: end - at, isEnd })
-    return end
-  }
-
-  #takeFrame(frame: Frame): void {
-    const { type, flags, stream } = frame
-    const isPart = type === frameType.data && frame.from < frame.to && stream < this.#nextStream
-    const isOdd = this.#isReady
-      ? (type === frameType.continuation) === (this.#begun === undefined)
-      : type !== frameType.settings
-    if (isOdd || (!isPart && ++this.#aside > asideMax)) {
-      this.destroy(isOdd ? 'Protocol error' : 'too much beside its answers')
-      return
-    }
-    switch (type) {
-      case frameType.data:
-        this.#wholeData(frame)
-        return
-      case frameType.headers:
-      case frameType.continuation:
-        this.#headers(frame)
-        return
-      case frameType.reset:
-        this.#finish(
-          stream,
-          statusOfReset(lengthOf(frame) < 4 ? 0 : frame.bytes.readUInt32BE(frame.from)),
-        )
-        return
-      case frameType.settings:
-        if ((flags & flag.ack) === 0) this.#settings(frame)
-        return
-      case frameType.ping:
-        if ((flags & flag.ack) === 0) this.#pinged(frame)
-        return
-      case frameType.goAway:
-        this.#goAway(frame)
-        return
-      case frameType.windowUpdate:
-        this.#roomier(frame)
-        return
-      case frameType.push:
-        this.destroy('Protocol error')
-        return
-      default: // A frame that is not known is to be ignored.
-    }
-  }
-
-  #settings({ bytes, from, to }: Frame): void {
-    const settings = readSettings(bytes, from, to)
-    if (typeof settings === 'number') {
-      this.destroy('Protocol error')
-      return
-    }
+  settings(settings: PeerSettings): number | undefined {
     const more = (settings.initialWindowBytes ?? this.#streamWindow) - this.#streamWindow
     this.#streamWindow += more
-    for (const call of this.#calls.values()) call.sendWindow += more
+    for (const call of this.#calls.values()) {
+      call.sendWindow += more
+      if (call.sendWindow > windowMaxBytes) return errorCode.flowControl
+    }
     this.#streamsMax = settings.streamsMax ?? this.#streamsMax
     this.#answer(settingsAck)
     this.#pump()
-    if (this.#isReady) return
-    this.#isReady = true
-    this.#options.onReady()
+    if (!this.#isReady) {
+      this.#isReady = true
+      this.#options.onReady()
+    }
+    return this.#frames.idle.spend(settingsBytes * this.#calls.size)
   }
 
-  #roomier(frame: Frame): void {
-    if (lengthOf(frame) !== 4) return
-    const bytes = numberIn(frame)
-    if (frame.stream === 0) this.#sendWindow += bytes
+  window(stream: number, bytes: number): number | undefined {
+    if (stream === 0) this.#sendWindow += bytes
     else {
-      const call = this.#calls.get(frame.stream)
+      const call = this.#calls.get(stream)
       if (call !== undefined) call.sendWindow += bytes
+      if (call !== undefined && call.sendWindow > windowMaxBytes) return errorCode.flowControl
     }
+    if (this.#sendWindow > windowMaxBytes) return errorCode.flowControl
     this.#pump()
+    return undefined
   }
 
   /** Sends what waited for room. */
@@ -353,26 +272,28 @@ export class Connection implements CallOwner {
         const isLast = call.isShort && room === call.unsent.length
         this.#sendWindow -= room
         call.sendWindow -= room
-        this.#aside = 0
         this.write(frameHead(room, frameType.data, isLast ? flag.endStream : 0, call.stream))
         this.#socket.write(call.unsent.subarray(0, room))
+        this.#sentBytes += room
         call.unsent = call.unsent.subarray(room)
       }
     }
   }
 
-  #pinged({ bytes, from, to }: Frame): void {
+  pinged(opaque: string): undefined {
     this.#payOwed()
-    const opaque = bytes.toString('latin1', from, to)
     this.#owed = frameHead(opaque.length, frameType.ping, flag.ack, 0) + opaque
     this.#owedTimer ??= setTimeout(this.#payLate, pingDelayMs)
     this.#answer('')
   }
 
+  /** That something has come is enough. */
+  answered(): void {}
+
   /** Answers to what nobody asked for: a server that sends it must read them. */
   #answer(frames: string): void {
     this.write(frames)
-    if (this.#socket.writableLength > unreadMaxBytes) this.destroy('it does not read')
+    if (this.#socket.writableLength > controlMaxBytes) this.destroy('it does not read')
   }
 
   readonly #payLate = (): void => {
@@ -385,82 +306,68 @@ export class Connection implements CallOwner {
     this.#owed = ''
   }
 
-  #goAway(frame: Frame): void {
-    const last = lengthOf(frame) < 4 ? 0 : numberIn(frame)
+  goneAway(lastStream: number): void {
     this.end('it takes no more calls')
     for (const stream of this.#calls.keys()) {
-      if (stream > last) this.#finish(stream, this.#lost(true))
+      if (stream > lastStream) this.#finish(stream, this.#lost(true))
     }
   }
 
-  #wholeData(frame: Frame): void {
-    const used = lengthOf(frame)
-    if (!cutPadding(frame)) {
-      this.destroy('Protocol error')
-      return
-    }
-    const isEnd = (frame.flags & flag.endStream) !== 0
-    this.#data(frame.stream, frame.bytes.subarray(frame.from, frame.to), { used, isEnd })
+  reset(stream: number, code: number): undefined {
+    this.#finish(stream, statusOfReset(code))
   }
 
-  #data(
-    stream: number,
-    bytes: Buffer,
-    { used, isEnd }: { readonly used: number; readonly isEnd: boolean },
-  ): void {
+  data({ stream, bytes, from, to, used, isLast }: BodyPart): number | undefined {
     this.#untold += used
     if (this.#untold >= toldBytes) {
       this.write(windowFrame(0, this.#untold))
       this.#untold = 0
     }
     const call = this.#calls.get(stream)
-    if (call === undefined) return
-    if (bytes.length > 0) this.#aside = 0
-    if (call.hasHead) call.take(bytes, used)
+    if (call === undefined) return this.#takeRefused(used)
+    if (to > from) this.#frames.idle.forgive()
+    if (call.hasHead) call.take(bytes.subarray(from, to), used)
     else this.refuse(call, 'a body without headers')
-    if (isEnd) this.#finish(stream, statusOfHeaders([]))
+    if (isLast) this.#finish(stream, statusOfHeaders([]))
+    return undefined
   }
 
-  #headers(frame: Frame): void {
-    const isFirst = frame.type === frameType.headers
-    const isWhole = (frame.flags & flag.endHeaders) !== 0
-    if (isFirst && !cutPadding(frame)) frame.from = frame.to + 1
-    if (isFirst && (frame.flags & flag.priority) !== 0) frame.from += 5
-    if (!isFirst || !isWhole) {
-      this.#begun ??= { head: { ...frame }, block: new BlockBuffer(headersMaxBytes) }
-      if (frame.from > frame.to || !this.#begun.block.add(frame)) {
-        this.destroy('Protocol error')
-        return
-      }
-    }
-    if (!isWhole) return
-    const { head, block } = this.#begun ?? { head: frame, block: undefined }
-    this.#begun = undefined
-    const { bytes, from, to } = block?.whole() ?? frame
-    // Those of a call that was given up are read, too: later ones may name their fields.
-    const list = from > to ? undefined : this.#decoder.decode(bytes, from, to)
-    if (list === undefined) this.destroy('Protocol error')
-    else this.#headed(head, list.pairs)
+  /** A part of an answer that was given up, or that nobody has asked for. */
+  #takeRefused(length: number): number | undefined {
+    const expected = Math.min(this.#refusedBytes, length)
+    this.#refusedBytes -= expected
+    return expected === length ? undefined : this.#frames.idle.spend(headBytes + length - expected)
   }
 
-  #headed({ stream, flags }: Frame, pairs: readonly string[]): void {
+  /** A call was given up: all that its window has room for may be under way. */
+  #expectRest(): void {
+    this.#refusedBytes = windowBytes
+  }
+
+  headers({ pairs }: HeaderList, { stream, isLast, bytes }: BlockHead): number | undefined {
     const call = this.#calls.get(stream)
-    if (call === undefined) return
-    if ((flags & flag.endStream) !== 0) {
+    if (call !== undefined && isLast) {
       this.#finish(stream, statusOfHeaders(pairs))
-      return
+      return undefined
     }
-    const status = call.hasHead ? '' : pairs[pairs.indexOf(':status') + 1]
-    if (status === '200') call.hasHead = true
+    const status = call?.hasHead === false ? pairs[pairs.indexOf(':status') + 1] : ''
+    if (call !== undefined && status === '200') {
+      call.hasHead = true
+      return undefined
+    }
     // What comes ahead of the answer says nothing here.
-    else if (!/^1\d\d$/.test(status ?? '')) this.#finish(stream, statusOfHeaders(pairs), true)
+    if (call !== undefined && !/^1\d\d$/.test(status ?? '')) {
+      this.#finish(stream, statusOfHeaders(pairs), true)
+    }
+    return this.#frames.idle.spend(headBytes + bytes)
   }
 
   #finish(stream: number, status: CallStatus, isReset = false): void {
     const call = this.#calls.get(stream)
     if (call === undefined) return
     this.#calls.delete(stream)
-    this.#aside = 0
+    this.#frames.idle.forgive()
+    if (isReset) this.#expectRest()
     if (isReset || call.unsent.length > 0) this.write(resetFrame(stream, errorCode.cancel))
     call.end(status)
     this.#destroyIfDone()
@@ -490,7 +397,6 @@ export class Connection implements CallOwner {
     }
     this.#isPinged = !this.#hasHeard && this.#calls.size > 0
     if (this.#isPinged) {
-      this.#aside = 0
       this.write(frameHead(8, frameType.ping, 0, 0) + 'watchgls')
     }
     this.#hasHeard = false
@@ -499,15 +405,6 @@ export class Connection implements CallOwner {
 }
 
 const lateStatus = { code: grpcStatus.deadlineExceeded, details: 'Deadline exceeded' }
-
-function lengthOf({ from, to }: Frame): number {
-  return to - from
-}
-
-/** The number of 31 bits with which a payload begins. */
-function numberIn({ bytes, from }: Frame): number {
-  return bytes.readUInt32BE(from) & 0x7fff_ffff
-}
 
 /** A name with several addresses fails with a failure for each. */
 function reasonOf(error: Error): string {

@@ -72,8 +72,10 @@ export function windowFrame(stream: number, bytes: number): string {
   return frameHead(4, frameType.windowUpdate, 0, stream) + uint32(bytes)
 }
 
-export function goAwayFrame(lastStream: number, code: number): string {
-  return frameHead(8, frameType.goAway, 0, 0) + uint32(lastStream) + uint32(code)
+/** `reason` is for whoever reads the log of the other side. */
+export function goAwayFrame(lastStream: number, code: number, reason = ''): string {
+  const head = frameHead(8 + reason.length, frameType.goAway, 0, 0)
+  return head + uint32(lastStream) + uint32(code) + reason
 }
 
 export function settingsFrame(values: Readonly<Record<number, number>>): string {

@@ -2,11 +2,8 @@
 
 import type { Duplex } from 'node:stream'
 import type { Clock } from '@watchglass/base'
+import { headersMaxBytes } from '@watchglass/etcd'
 import { partWith } from './parting.ts'
-
-/** All header lines of a request together. kube-apiserver takes 1 MiB; nothing that reads needs
- *  more than tokens and a URL. */
-export const headersMaxBytes: number = 64 * 1024
 
 /** Answers what is not HTTP, or has too many or too long headers, and closes the connection. */
 export function refuseMalformed(

@@ -37,7 +37,7 @@ export interface LimitedStream {
 export interface LimitedConnection {
   readonly destroyed: boolean
   readonly closed: boolean
-  settings(settings: { readonly maxConcurrentStreams: number }): void
+  limitStreams(maxConcurrentStreams: number): void
 }
 
 type Stream = LimitedStream
@@ -102,7 +102,7 @@ export class StreamLimits {
         one.rest = undefined
       } else if (isAccepted(session) && takenOf(one) >= one.limit / 2) {
         one.limit = Math.min(streamsMax, growth * one.limit)
-        session.settings({ maxConcurrentStreams: one.limit })
+        session.limitStreams(one.limit)
       }
     }
     return this.#looked.size > 0

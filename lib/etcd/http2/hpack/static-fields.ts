@@ -33,7 +33,8 @@ export const staticFields: readonly HeaderField[] = [
 ]
 
 /** The fields that concern a connection of HTTP/1.1. Over HTTP/2 neither side may send them, and a
- *  server behind us would read them. */
+ *  server behind us would read them. Go's and Node's servers refuse the same ones (RFC 9113,
+ *  8.2.2). */
 export const ofConnection: ReadonlySet<string> = new Set(
-  'connection http2-settings keep-alive proxy-connection transfer-encoding upgrade'.split(' '),
+  'connection keep-alive proxy-connection transfer-encoding upgrade'.split(' '),
 )

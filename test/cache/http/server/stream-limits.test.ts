@@ -15,10 +15,9 @@ function streamOf(writableLength: number): {
 
 /** A connection, and the limits that it was told. */
 class Connection {
-  readonly told: (number | undefined)[] = []
+  readonly told: number[] = []
   readonly session = {
-    settings: ({ maxConcurrentStreams }: { maxConcurrentStreams?: number }) =>
-      void this.told.push(maxConcurrentStreams),
+    limitStreams: (maxConcurrentStreams: number) => void this.told.push(maxConcurrentStreams),
     destroyed: false,
     closed: false,
   }

@@ -3,14 +3,17 @@
 
 import type { Socket } from 'node:net'
 import type { Corks } from '../bare/corks.ts'
-import { emptyTable, usualPayloadMaxBytes, usualWindowBytes } from '@watchglass/etcd'
+import {
+  controlMaxBytes,
+  emptyTable,
+  usualPayloadMaxBytes,
+  usualWindowBytes,
+} from '@watchglass/etcd'
 
 /** The socket holds no more of bodies: the rest is not framed yet, so that others get between. */
 const heldMaxBytes = 256 * 1024
 /** A stream sends so much until it is the next one's turn. */
 const quantum = 64 * 1024
-/** A client that does not read the answers to its pings is left with so many bytes of them. */
-const controlMaxBytes = 1024 * 1024
 
 /** A stream as its turn sees it. */
 export interface Sender {

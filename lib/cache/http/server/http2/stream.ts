@@ -61,15 +61,20 @@ export class Http2Stream implements Exchange {
   isReceiving: boolean
   rawTrailers: readonly string[] = noTrailers
   rstCode = 0
+  /** The client may go on with its request after the response, until `closed` ends the stream.
+   *  Otherwise it is told to stop (RFC 9113, 8.1). */
+  waitsForRequest = false
   leaveLimits: (() => void) | undefined = undefined
   socketMs: number | undefined = undefined
   sentBytes: number | undefined = undefined
   #state: State = 'open'
   #block = ''
   #hasContent = true
+  #isSent = false
   #trailers: ResponseHeaders | undefined = undefined
   /** Pieces that wait for the windows or the socket, and the bytes of the first that are sent. */
   #waiting: Uint8Array[] = []
+  #waitingBytes = 0
   #sentOfFirst = 0
   #onDrain: (() => void) | undefined = undefined
   #onClose: (() => void)[] | undefined = undefined
@@ -144,9 +149,7 @@ export class Http2Stream implements Exchange {
 
   /** Bytes of the response that wait for the client's windows or the socket. */
   get writableLength(): number {
-    let bytes = -this.#sentOfFirst
-    for (const piece of this.#waiting) bytes += piece.length
-    return bytes
+    return this.#waitingBytes
   }
 
   /** Some of the response waits for the client's windows or the socket. */
@@ -154,7 +157,12 @@ export class Http2Stream implements Exchange {
     return this.#waiting.length > 0
   }
 
-  /** All of the response has left. */
+  /** All of the response has left; the request may go on. */
+  get isSent(): boolean {
+    return this.#isSent
+  }
+
+  /** The stream is over, and all of the response has left. */
   get writableFinished(): boolean {
     return this.#state === 'closed' && this.rstCode === 0
   }
@@ -202,7 +210,7 @@ export class Http2Stream implements Exchange {
     const { output } = this.#owner
     if (this.#state !== 'begun') output.write(this.#begin(false))
     if (!this.#hasContent || piece.length === 0) return this.#waiting.length === 0
-    this.#waiting.push(piece)
+    this.#wait(piece)
     this.#send()
     return this.#waiting.length === 0
   }
@@ -221,7 +229,7 @@ export class Http2Stream implements Exchange {
     if (pieces.length > 1 && this.#hasContent) {
       if (this.#state !== 'begun') this.#owner.output.write(this.#begin(false))
       for (let i = 0; i < pieces.length - 1; i++) {
-        if (pieces[i]!.length > 0) this.#waiting.push(pieces[i]!)
+        if (pieces[i]!.length > 0) this.#wait(pieces[i]!)
       }
     }
     this.#end(pieces.at(-1))
@@ -259,6 +267,7 @@ export class Http2Stream implements Exchange {
     this.isReceiving = false
     this.rawTrailers = trailers
     this.#body?.finish()
+    if (this.#isSent) this.closed(errorCode.none, false)
     return true
   }
 
@@ -283,6 +292,7 @@ export class Http2Stream implements Exchange {
     this.#state = 'closed'
     this.rstCode = code
     this.#waiting = []
+    this.#waitingBytes = 0
     this.#block = ''
     this.#owner.over(this, isTold ? code : undefined)
     if (this.#body?.readableEnded === false) this.#body.destroy()
@@ -291,11 +301,13 @@ export class Http2Stream implements Exchange {
     for (const task of tasks ?? []) task()
   }
 
-  /** All of the response has left. A client that is still sending its body is told to stop (RFC
-   *  9113, 8.1). */
+  /** All of the response has left. */
   readonly #sent = (error?: Error | null): void => {
     // The connection has ended, which is told.
-    if (!error) this.closed(errorCode.none, this.isReceiving)
+    if (error) return
+    this.#isSent = true
+    const isWaited = this.isReceiving && this.waitsForRequest
+    if (!isWaited) this.closed(errorCode.none, this.isReceiving)
   }
 
   #end(piece: Uint8Array | undefined): void {
@@ -303,15 +315,16 @@ export class Http2Stream implements Exchange {
     const { output } = this.#owner
     const bytes = this.#hasContent && piece !== undefined ? piece : nothing
     if (this.#waiting.length > 0) {
-      if (bytes.length > 0) this.#waiting.push(bytes)
+      if (bytes.length > 0) this.#wait(bytes)
       this.#state = 'ended'
       this.#send()
       return
     }
     const most = Math.min(this.window, output.window, output.room, output.payloadMax)
-    if (bytes.length > most) {
+    // Without a body the rest needs no room: it is one frame of headers.
+    if (bytes.length > Math.max(0, most)) {
       if (this.#state !== 'begun') output.write(this.#begin(false))
-      this.#waiting.push(bytes)
+      this.#wait(bytes)
       this.#state = 'ended'
       this.#send()
       return
@@ -368,6 +381,11 @@ export class Http2Stream implements Exchange {
     return frameHead(bytes, frameType.data, isEnd ? flag.endStream : 0, this.id)
   }
 
+  #wait(piece: Uint8Array): void {
+    this.#waiting.push(piece)
+    this.#waitingBytes += piece.length
+  }
+
   #send(): void {
     const { output } = this.#owner
     if (output.isBusy || this.sendSome(output.room)) output.wait(this)
@@ -385,6 +403,7 @@ export class Http2Stream implements Exchange {
     const isLast = isWhole && this.#waiting.length === 0 && this.#state === 'ended'
     const isEnd = isLast && this.#trailers === undefined
     const part = from === 0 && isWhole ? piece : piece.subarray(from, to)
+    this.#waitingBytes -= part.length
     this.window -= part.length
     output.window -= part.length
     output.writeData(this.#dataHead(part.length, isEnd), part, isEnd ? this.#sent : undefined)

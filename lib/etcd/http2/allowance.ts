@@ -1,4 +1,4 @@
-/** So much may be taken at once, and so much more each second. */
+/** An amount that may be taken at once, and that fills again with each second. */
 
 import type { Clock } from '@watchglass/base'
 
@@ -18,6 +18,11 @@ export class Allowance {
     this.#bounds = bounds
     this.#left = bounds.most
     this.#atMs = clock.monotonicMs()
+  }
+
+  /** More was taken than there was. */
+  get isSpent(): boolean {
+    return this.#left < 0
   }
 
   /** Adds what the time since the last call gives. */
