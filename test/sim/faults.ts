@@ -1,6 +1,7 @@
 /** The faults of a simulation, and how often they come: one profile for each world. */
 
 import { type Random, randomInt, randomItem } from '../../lib/base/random.ts'
+import { inOneStep } from '../../lib/etcd-server/engine/at-once.ts'
 import type { Backup, Engine } from '../../lib/etcd-server/engine/engine.ts'
 import type { FaultChances, FaultyNetwork, LinkFilter } from '../support/etcd/faulty-network.ts'
 import { CacheError } from '../../lib/base/errors.ts'
@@ -184,11 +185,14 @@ export class Faults {
     stats.count('fault passed')
     const most = before + randomInt(random, 0, 5)
     while (engine.revision < most) {
-      engine.write(transaction => {
-        const value = Buffer.from(`passed ${random.next()}`)
-        const asked = { previous: false, ignoreValue: false, ignoreLease: false }
-        transaction.put({ key: anyKey(random), value, lease: 0n, ...asked })
-      })
+      const write = engine.write(transaction =>
+        inOneStep(() => {
+          const value = Buffer.from(`passed ${random.next()}`)
+          const asked = { previous: false, ignoreValue: false, ignoreLease: false }
+          transaction.put({ key: anyKey(random), value, lease: 0n, ...asked })
+        }),
+      )
+      engine.decide(write, () => {})
     }
   }
 }

@@ -1,6 +1,7 @@
 /** The answers of a member beside reads, writes and watches: leases, the state of the cluster, and
  *  that authentication is off. */
 
+import type { Steps } from '@watchglass/base'
 import { noLease } from '@watchglass/store'
 import type {
   HeaderMessage,
@@ -39,10 +40,12 @@ export class Admin {
   }
 
   revokeLease(request: LeaseIdMessage, reply: Reply<HeaderResponseMessage>): void {
-    this.#member.decide(reply, () => {
-      this.#engine.revokeLease(request.id)
-      return { header: partialHeader(this.#engine.revision) }
-    })
+    this.#member.decideInSteps(reply, this.#revoke(request))
+  }
+
+  *#revoke({ id }: LeaseIdMessage): Steps<HeaderResponseMessage> {
+    yield* this.#engine.revokeLease(id)
+    return { header: partialHeader(this.#engine.revision) }
   }
 
   /** A lease that is not there has a time to live of 0. */

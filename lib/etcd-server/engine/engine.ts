@@ -4,18 +4,22 @@
  *
  *  The engine is what a cluster has decided: contents with their history, leases, the compacted
  *  revision. Its members answer clients from what they have applied of that (member.ts). Everything
- *  is synchronous; time, chance and the order of messages come from outside, so that a seed replays
- *  everything. */
+ *  is synchronous, but for transactions of more than a thousand changes, which are made in steps
+ *  while others are answered; time, chance and the order of messages come from outside, so that a
+ *  seed replays everything. */
 
 import {
   allKeys,
+  atOnce,
   CacheError,
   type Clock,
+  type Key,
   nextRevision,
   type Random,
   randomInt,
   revision,
   type Revision,
+  type Steps,
 } from '@watchglass/base'
 import {
   type Batch,
@@ -23,6 +27,8 @@ import {
   type Event,
   type KeyValue,
   noLease,
+  type PreparedBatch,
+  Ring,
   type Snapshot,
 } from '@watchglass/store'
 import {
@@ -31,12 +37,14 @@ import {
   type OwnRevision,
   type RevisionChanges,
 } from '@watchglass/etcd'
+import { changesAtOnce } from './at-once.ts'
+import { attempt } from './attempt.ts'
 import { EntryMaker } from './entry-maker.ts'
 import { createContents, type Decision, type Journal, type RecoveredState } from './journal.ts'
 import { Transaction, type VersionedContents } from './kv.ts'
 import { type Lease, Lessor } from './lease.ts'
 import { type Cluster, type Entry, Member, type MemberOptions } from './member.ts'
-import type { Scheduler } from './scheduler.ts'
+import type { Lane, Scheduler } from './scheduler.ts'
 import type { WatchStreamParts } from './watches/watch-stream.ts'
 
 export interface EngineOptions {
@@ -98,6 +106,11 @@ export class Engine implements Cluster {
   #leader: Member
   /** Number of entries that members were told of. */
   #index = 0
+  /** The decision that is under way, and those after it: each does a step, and is true with the
+   *  last. */
+  #underWay: (() => boolean) | undefined = undefined
+  readonly #line = new Ring<() => boolean>()
+  #lane: Lane | undefined = undefined
   /** Number of decided entries: more, while some are on their way to the journal. */
   #decidedIndex = 0
   #compactRevision = -1
@@ -113,7 +126,9 @@ export class Engine implements Cluster {
     this.progressOvertakesEvents = options.progressOvertakesEvents ?? false
     const { recovered } = options
     this.#clusterId = recovered?.clusterId ?? options.clusterId ?? this.#newId()
-    this.#lessor = new Lessor(options.clock, options.random, lease => this.#end(lease))
+    this.#lessor = new Lessor(options.clock, options.random, lease =>
+      this.decide(this.#endIfDue(lease), () => {}),
+    )
     if (recovered === undefined) this.#keyspace.restore([], firstRevision)
     else this.#recover(recovered)
     this.ownRevision?.set(this.revision)
@@ -228,8 +243,26 @@ export class Engine implements Cluster {
     this.#journal = journal
   }
 
-  /** Does a write: what `evaluate` has gathered becomes the next revision, if it is anything. */
-  write<T>(evaluate: (transaction: Transaction) => T): T {
+  /** Makes a decision: at once if it has one step and none is under way, else in turns of the
+   *  scheduler. `decided` learns its outcome. */
+  decide<T>(steps: Steps<T>, decided: (outcome: T | CacheError) => void): void {
+    const doStep = (): boolean => {
+      const outcome = attempt(() => steps.next())
+      if (outcome instanceof CacheError) decided(outcome)
+      else if (outcome.done === true) decided(outcome.value)
+      else return false
+      return true
+    }
+    if (this.#underWay !== undefined) this.#line.push(doStep)
+    else if (!doStep()) {
+      this.#underWay = doStep
+      this.#postStep()
+    }
+  }
+
+  /** The steps of a write: what `evaluate` has gathered becomes the next revision, if it is
+   *  anything. */
+  write<T>(evaluate: (transaction: Transaction) => Steps<T>): Steps<T> {
     return this.#write(evaluate, noLease)
   }
 
@@ -266,10 +299,10 @@ export class Engine implements Cluster {
   }
 
   /** Ends a lease and deletes its keys, in order, at one revision. */
-  revokeLease(id: bigint): void {
+  *revokeLease(id: bigint): Steps<undefined> {
     const lease = this.#lessor.get(id)
     if (lease === undefined) throw new EtcdError('leaseNotFound')
-    this.#end(lease)
+    return yield* this.#end(lease)
   }
 
   /** Makes another member lead, in a new term. */
@@ -292,7 +325,7 @@ export class Engine implements Cluster {
 
   /** Loads what happened at a revision, every field as it was recorded. */
   loadBatch({ revision, changes }: RevisionChanges): void {
-    this.#append(revision, changes)
+    atOnce(this.#append(revision, changes))
     this.#boundHistory()
   }
 
@@ -311,6 +344,7 @@ export class Engine implements Cluster {
   /** Replaces everything by a backup: revisions go back. Every connection is lost, and the cluster
    *  gets a new id, unless told to keep the old one. */
   restore(backup: Backup, options: { keepClusterId?: boolean } = {}): void {
+    while (this.#underWay !== undefined) this.#step()
     if (options.keepClusterId !== true) this.#clusterId = this.#newId()
     this.#lessor.clear()
     for (const { id, ttlSeconds } of backup.leases) this.#lessor.grant(id, ttlSeconds)
@@ -318,7 +352,9 @@ export class Engine implements Cluster {
     this.#restoreBase(backup.base.iterate(allKeys), backup.base.revision)
     this.#oldestBatch = backup.oldestBatch
     this.#compactRevision = backup.compactRevision
-    for (const { revision, events } of backup.batches) this.#apply(revision, events.map(changeOf))
+    for (const { revision, events } of backup.batches) {
+      this.#publish(this.#keyspace.prepare(revision, events.map(changeOf)))
+    }
     for (const entry of this.#keyspace.latest().iterate(allKeys)) {
       this.#lessor.attach(entry.lease, entry.key)
     }
@@ -344,11 +380,23 @@ export class Engine implements Cluster {
     })
   }
 
-  #write<T>(evaluate: (transaction: Transaction) => T, endedLease: bigint): T {
+  #postStep(): void {
+    this.#lane ??= this.#options.scheduler.createLane()
+    this.#lane.post(() => {
+      this.#step()
+      if (this.#underWay !== undefined) this.#postStep()
+    })
+  }
+
+  #step(): void {
+    if (this.#underWay?.() === true) this.#underWay = this.#line.shift()
+  }
+
+  *#write<T>(evaluate: (transaction: Transaction) => Steps<T>, endedLease: bigint): Steps<T> {
     const transaction = this.#transaction()
-    const response = evaluate(transaction)
+    const response = yield* evaluate(transaction)
     if (transaction.changes.length > 0) {
-      this.#append(nextRevision(this.revision), transaction.changes, endedLease)
+      yield* this.#append(nextRevision(this.revision), transaction.changes, endedLease)
       this.#boundHistory()
     } else if (endedLease !== noLease) {
       this.#noteLease({ type: 'lease-end', id: endedLease })
@@ -356,22 +404,28 @@ export class Engine implements Cluster {
     return response
   }
 
-  #append(revision: Revision, changes: readonly Change[], endedLease = noLease): void {
-    const batch = this.#apply(revision, changes)
-    this.#decided({ type: 'batch', batch }, { type: 'batch', revision, changes, endedLease })
+  /** Nothing of it is seen before the last step. */
+  *#append(revision: Revision, changes: readonly Change[], endedLease = noLease): Steps<undefined> {
+    const decision: Decision = { type: 'batch', revision, changes, endedLease }
+    const prepared = this.#keyspace.prepare(revision, changes)
+    while (prepared.step(changesAtOnce)) yield
+    const isLarge = changes.length > changesAtOnce
+    const bytes = isLarge && this.#journal ? yield* this.#journal.encode(decision) : undefined
+    this.#decided({ type: 'batch', batch: this.#publish(prepared) }, decision, bytes)
+    return undefined
   }
 
-  #apply(revision: Revision, changes: readonly Change[]): Batch {
-    const batch = this.#keyspace.apply(revision, changes, this.clock.monotonicMs())
+  #publish(prepared: PreparedBatch): Batch {
+    const batch = this.#keyspace.publish(prepared, this.clock.monotonicMs())
     for (const event of batch.events) this.#contentBytes += growthOf(event)
     return batch
   }
 
   /** Members learn of an entry when the journal has it: nobody sees what a restart could undo. */
-  #decided(entry: Entry, decision: Decision): void {
+  #decided(entry: Entry, decision: Decision, bytes?: Uint8Array): void {
     this.#decidedIndex++
     if (this.#journal === undefined) this.#tellMembers(entry)
-    else this.#journal.append(decision, () => this.#tellMembers(entry))
+    else this.#journal.append(decision, () => this.#tellMembers(entry), bytes)
   }
 
   #tellMembers(entry: Entry): void {
@@ -385,15 +439,18 @@ export class Engine implements Cluster {
     if (this.#journal !== undefined) this.#decided({ type: 'lease' }, decision)
   }
 
-  #end(lease: Lease): void {
+  /** Ends a lease whose time is over. It may have been kept alive while others decided. */
+  *#endIfDue(lease: Lease): Steps<undefined> {
+    if (this.#lessor.get(lease.id) !== lease) return undefined
+    if (lease.expiresAtMs > this.clock.monotonicMs()) this.#lessor.wait(lease)
+    else yield* this.#end(lease)
+    return undefined
+  }
+
+  *#end(lease: Lease): Steps<undefined> {
     this.#lessor.remove(lease.id)
     const keys = [...lease.keys].sort()
-    this.#write(transaction => {
-      for (const key of keys) {
-        const entry = transaction.get(key)
-        if (entry !== undefined) transaction.delete(entry)
-      }
-    }, lease.id)
+    return yield* this.#write(transaction => deleteKeys(transaction, keys), lease.id)
   }
 
   #recover({ contents, raftTerm, compactRevision, oldestBatch, leases }: RecoveredState): void {
@@ -451,4 +508,9 @@ function growthOf({ before, after }: Event): number {
 
 function weightOf(entry: KeyValue | undefined): number {
   return entry === undefined ? 0 : entry.key.length + entry.valueLength
+}
+
+function* deleteKeys(transaction: Transaction, keys: readonly Key[]): Steps<undefined> {
+  const entries = keys.map(key => transaction.get(key)).filter(entry => entry !== undefined)
+  return yield* transaction.deleteAll(entries)
 }

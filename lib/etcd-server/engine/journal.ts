@@ -2,7 +2,7 @@
  *  it, and what a journal kept is what it begins with. Files are not known here
  *  (lib/etcd-server/journal). */
 
-import type { CacheError, Revision } from '@watchglass/base'
+import type { CacheError, Revision, Steps } from '@watchglass/base'
 import { type Change, type HistoryBounds, Keyspace } from '@watchglass/store'
 
 /** One thing that the engine has decided. */
@@ -23,8 +23,11 @@ export type Decision =
 export interface Journal {
   /** The reason why nothing can be written now; undefined while all is well. */
   readonly refusal: CacheError | undefined
-  /** Takes a decision, and calls `written`, in order, once a restart would find it. */
-  append(decision: Decision, written: () => void): void
+  /** Makes the bytes of a large decision, in steps. */
+  encode(decision: Decision): Steps<Uint8Array>
+  /** Takes a decision, and its bytes if they are made already; calls `written`, in order, once a
+   *  restart would find it. */
+  append(decision: Decision, written: () => void, bytes?: Uint8Array): void
 }
 
 /** The state of an engine that has ended. */

@@ -2,7 +2,14 @@
  *  contents: a snapshot, or a transaction that is under way, which shows its own writes. A
  *  transaction gathers changes; its owner applies them at one revision. */
 
-import { inRange, type Key, type KeyRange, nextRevision, type Revision } from '@watchglass/base'
+import {
+  inRange,
+  type Key,
+  type KeyRange,
+  nextRevision,
+  type Revision,
+  type Steps,
+} from '@watchglass/base'
 import { type Change, KeyValue, noLease, type Snapshot, type ValueWindow } from '@watchglass/store'
 import {
   type DeleteRangeMessage,
@@ -14,6 +21,7 @@ import {
   type RangeMessage,
   type RangeResponseMessage,
 } from '@watchglass/etcd'
+import { changesAtOnce } from './at-once.ts'
 import { comparedAtOnceMaxBytes, type CompareRoom, type EntryMaker } from './entry-maker.ts'
 import type { Lessor } from './lease.ts'
 import { filterEntries, needsAll, sortEntries } from './range-order.ts'
@@ -187,17 +195,26 @@ export class Transaction implements VersionedContents {
     }
   }
 
-  deleteRange(request: DeleteRangeMessage): DeleteRangeResponseMessage {
+  *deleteRange(request: DeleteRangeMessage): Steps<DeleteRangeResponseMessage> {
     const range = rangeFromWire(request.key, request.rangeEnd)
     const single = this.get(request.key)
     const found =
       range === undefined ? (single === undefined ? [] : [single]) : this.range(range, {})
-    for (const entry of found) this.delete(entry)
+    yield* this.deleteAll(found)
     return {
       header: partialHeader(this.revision),
       deleted: found.length,
       previous: request.previous ? found : [],
     }
+  }
+
+  /** Deletes entries that are there. */
+  *deleteAll(entries: readonly KeyValue[]): Steps<undefined> {
+    for (let i = 0; i < entries.length; i++) {
+      if (i > 0 && i % changesAtOnce === 0) yield
+      this.delete(entries[i]!)
+    }
+    return undefined
   }
 
   /** Deletes an entry that is there. */

@@ -37,7 +37,8 @@ export class Lessor {
   )
   readonly #alarm: Alarm
 
-  /** `expire` is called for each lease whose time is over, and has to call `remove`. */
+  /** `expire` is called for each lease whose time is over, and has to call `remove`, or `wait` if
+   *  the lease was kept alive before it could end. */
   constructor(clock: Clock, random: Random, expire: (lease: Lease) => void) {
     this.#clock = clock
     this.#random = random
@@ -110,6 +111,12 @@ export class Lessor {
 
   detach(id: bigint, key: Key): void {
     if (id !== noLease) this.#leases.get(id)?.keys.delete(key)
+  }
+
+  /** Lets a lease expire at its time, again. */
+  wait(lease: Lease): void {
+    const own = this.#leases.get(lease.id)
+    if (own !== undefined) this.#enqueue(own)
   }
 
   /** Forgets all leases, and lets no more expire. */

@@ -6,7 +6,14 @@
  *  what the member has applied; linearizable reads wait until it has applied what the leader had
  *  when they came, and writes until it has applied them. */
 
-import { CacheError, type Clock, type Key, type KeyRange, type Revision } from '@watchglass/base'
+import {
+  CacheError,
+  type Clock,
+  type Key,
+  type KeyRange,
+  type Revision,
+  type Steps,
+} from '@watchglass/base'
 import { type Batch, type KeyValue, Ring } from '@watchglass/store'
 import {
   type CompactionMessage,
@@ -22,6 +29,8 @@ import {
   type TxnMessage,
   type TxnResponseMessage,
 } from '@watchglass/etcd'
+import { inOneStep } from './at-once.ts'
+import { attempt } from './attempt.ts'
 import {
   evaluateRange,
   partialHeader,
@@ -77,7 +86,9 @@ export interface Cluster {
   header(memberId: bigint, revision: number): HeaderMessage
   at(revision: Revision): Contents
   batches(from: Revision): Iterable<Batch>
-  write<T>(evaluate: (transaction: Transaction) => T): T
+  /** Makes a decision, after those that are under way. */
+  decide<T>(steps: Steps<T>, decided: (outcome: T | CacheError) => void): void
+  write<T>(evaluate: (transaction: Transaction) => Steps<T>): Steps<T>
   compact(revision: number): void
   /** A member has applied a compaction. */
   compactApplied(): void
@@ -185,12 +196,13 @@ export class Member implements VersionedContents, WatchedMember {
     this.#write(
       reply,
       () => checkPutRequest(request),
-      transaction => {
-        // The other way round than in a transaction.
-        transaction.checkLease(request)
-        transaction.checkEntry(request)
-        return transaction.put(request)
-      },
+      transaction =>
+        inOneStep(() => {
+          // The other way round than in a transaction.
+          transaction.checkLease(request)
+          transaction.checkEntry(request)
+          return transaction.put(request)
+        }),
     )
   }
 
@@ -224,8 +236,13 @@ export class Member implements VersionedContents, WatchedMember {
     })
   }
 
-  /** Lets the cluster decide something, and replies once this member has applied it. */
+  /** Lets the cluster decide something small, and replies once this member has applied it. */
   decide<T extends HeaderResponseMessage>(reply: Reply<T>, evaluate: () => T): void {
+    this.decideInSteps(reply, inOneStep(evaluate))
+  }
+
+  /** The same with something that may be large. */
+  decideInSteps<T extends HeaderResponseMessage>(reply: Reply<T>, steps: Steps<T>): void {
     if (this.#isIsolated) {
       // The proposal never gets through, whatever happens to the member later.
       this.#engine.clock.setTimer(requestTimeoutMs, () => reply(new EtcdError('timeout')))
@@ -236,8 +253,10 @@ export class Member implements VersionedContents, WatchedMember {
       reply(refusal)
       return
     }
-    const outcome = attempt(evaluate)
-    this.#whenApplied(this.#engine.decidedIndex, failure => reply(failure ?? this.#filled(outcome)))
+    this.#engine.decide(steps, outcome => {
+      const { decidedIndex } = this.#engine
+      this.#whenApplied(decidedIndex, failure => reply(failure ?? this.#filled(outcome)))
+    })
   }
 
   openWatch(connection: WatchConnection, options: OpenWatchOptions): WatchStream {
@@ -333,14 +352,14 @@ export class Member implements VersionedContents, WatchedMember {
   #write<T extends HeaderResponseMessage>(
     reply: Reply<T>,
     check: () => void,
-    evaluate: (transaction: Transaction) => T,
+    evaluate: (transaction: Transaction) => Steps<T>,
   ): void {
     const refusal = attempt(check)
     if (refusal instanceof CacheError) {
       reply(refusal)
       return
     }
-    this.decide(reply, () => this.#engine.write(evaluate))
+    this.decideInSteps(reply, this.#engine.write(evaluate))
   }
 
   /** The answer with this member's header around its revision. */
@@ -399,15 +418,4 @@ interface Waiting {
   /** Infinite while the member cannot know it. */
   index: number
   readonly task: (failure: CacheError | undefined) => void
-}
-
-/** The result of `evaluate`, or the failure that it throws; anything else that it throws is a
- *  bug. */
-function attempt<T>(evaluate: () => T): T | CacheError {
-  try {
-    return evaluate()
-  } catch (error) {
-    if (error instanceof CacheError) return error
-    throw error
-  }
 }

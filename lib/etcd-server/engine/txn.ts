@@ -1,6 +1,7 @@
 /** The meaning of an etcd transaction: its compares, and those of nested ones, look at the state
  *  before it; then one branch of each is checked as a whole, and done in order. */
 
+import type { Steps } from '@watchglass/base'
 import type { KeyValue } from '@watchglass/store'
 import {
   type CompareMessage,
@@ -14,6 +15,7 @@ import {
   type TxnMessage,
   type TxnResponseMessage,
 } from '@watchglass/etcd'
+import { changesAtOnce } from './at-once.ts'
 import {
   evaluateRange,
   type VersionedContents,
@@ -37,11 +39,11 @@ export function evaluateReadOnlyTxn(
 }
 
 /** Does a transaction that may write. */
-export function evaluateTxn(transaction: Transaction, txn: TxnMessage): TxnResponseMessage {
+export function* evaluateTxn(transaction: Transaction, txn: TxnMessage): Steps<TxnResponseMessage> {
   const plan = planTxn(transaction, txn)
   checkPuts(transaction, plan)
   checkRanges(transaction, plan)
-  const response = execute(transaction, plan)
+  const response = yield* execute(transaction, plan)
   return { ...response, header: partialHeader(transaction.revision) }
 }
 
@@ -92,20 +94,29 @@ function checkRanges(contents: VersionedContents, plan: Plan): void {
 }
 
 /** Does all steps. The header of a nested answer is empty, as etcd has it. */
-function execute(transaction: Transaction, plan: Plan): TxnResponseMessage {
-  const results = plan.steps.map(({ operation, nested }): ResultHolder => {
-    switch (operation.type) {
-      case 'range':
-        return { result: { type: 'range', value: evaluateRange(transaction, operation.value) } }
-      case 'put':
-        return { result: { type: 'put', value: transaction.put(operation.value) } }
-      case 'deleteRange':
-        return { result: { type: 'deleteRange', value: transaction.deleteRange(operation.value) } }
-      case 'txn':
-        return { result: { type: 'txn', value: execute(transaction, nested as Plan) } }
-    }
-  })
+function* execute(transaction: Transaction, plan: Plan): Steps<TxnResponseMessage> {
+  const results: ResultHolder[] = []
+  for (const step of plan.steps) {
+    // Each looks through what those before it have changed.
+    if (results.length > 0 && transaction.changes.length >= changesAtOnce) yield
+    results.push(yield* executeStep(transaction, step))
+  }
   return { header: partialHeader(0), succeeded: plan.succeeded, results }
+}
+
+function* executeStep(transaction: Transaction, { operation, nested }: Step): Steps<ResultHolder> {
+  switch (operation.type) {
+    case 'range':
+      return { result: { type: 'range', value: evaluateRange(transaction, operation.value) } }
+    case 'put':
+      return { result: { type: 'put', value: transaction.put(operation.value) } }
+    case 'deleteRange': {
+      const value = yield* transaction.deleteRange(operation.value)
+      return { result: { type: 'deleteRange', value } }
+    }
+    case 'txn':
+      return { result: { type: 'txn', value: yield* execute(transaction, nested as Plan) } }
+  }
 }
 
 /** True when the compare holds for every entry of its range. A range without entries compares as an

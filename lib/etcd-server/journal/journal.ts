@@ -7,7 +7,14 @@
 
 import { readdir, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ByteWriter, CacheError, type Clock, type Logger, sleep } from '@watchglass/base'
+import {
+  ByteWriter,
+  CacheError,
+  type Clock,
+  type Logger,
+  sleep,
+  type Steps,
+} from '@watchglass/base'
 import type { Engine } from '../engine/engine.ts'
 import type { Decision, Journal } from '../engine/journal.ts'
 import { EtcdError } from '@watchglass/etcd'
@@ -15,7 +22,7 @@ import { DataFile } from './data-file.ts'
 import { diskFailure, isFull } from './disk-failures.ts'
 import { planOf } from './file-names.ts'
 import type { FolderLock } from './folder-lock.ts'
-import { appendRecord, recordOf, type StartRecord } from './records.ts'
+import { appendRecord, appendSteps, recordOf, type StartRecord } from './records.ts'
 import { type Captured, snapshotParts } from './snapshot-records.ts'
 
 /** When a write counts: once the system has it, so that it outlives the process, or once the disk
@@ -88,14 +95,21 @@ export class FolderJournal implements Journal {
     return this.#refusal
   }
 
-  append(decision: Decision, written: () => void): void {
+  *encode(decision: Decision): Steps<Uint8Array> {
+    const out = new ByteWriter(firstBytes)
+    yield* appendSteps(out, recordOf(decision))
+    return out.bytes.subarray(0, out.length)
+  }
+
+  append(decision: Decision, written: () => void, bytes?: Uint8Array): void {
     if (this.#closing.signal.aborted) return
     let last = this.#queue.at(-1)
     if (last?.type !== 'records') {
       last = { type: 'records', out: new ByteWriter(firstBytes), written: [] }
       this.#queue.push(last)
     }
-    appendRecord(last.out, recordOf(decision))
+    if (bytes === undefined) appendRecord(last.out, recordOf(decision))
+    else last.out.append(bytes)
     last.written.push(written)
     if (decision.type === 'compaction') {
       last.written.push(() => this.#considerSnapshot(this.#compactMinBytes, 1))

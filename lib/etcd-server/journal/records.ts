@@ -8,14 +8,17 @@
 
 import {
   appendVarint,
+  atOnce,
   ByteWriter,
   CacheError,
   type Key,
   keyFromBytes,
   revision,
   type Revision,
+  type Steps,
 } from '@watchglass/base'
 import type { Change, KeyValue } from '@watchglass/store'
+import { changesAtOnce } from '../engine/at-once.ts'
 import type { EntryMaker } from '../engine/entry-maker.ts'
 import type { Decision, RecoveredLease } from '../engine/journal.ts'
 
@@ -72,13 +75,21 @@ export function recordOf(decision: Decision): JournalRecord {
 }
 
 export function appendRecord(out: ByteWriter, record: JournalRecord): void {
+  atOnce(appendSteps(out, record))
+}
+
+/** The same in steps, of which a large batch has many. */
+export function* appendSteps(out: ByteWriter, record: JournalRecord): Steps<undefined> {
   out.appendByte(tags[record.type])
   switch (record.type) {
     case 'batch':
       appendVarint(out, record.revision)
       appendId(out, record.endedLease)
       appendVarint(out, record.changes.length)
-      for (const change of record.changes) appendChange(out, change)
+      for (const [i, change] of record.changes.entries()) {
+        if (i > 0 && i % changesAtOnce === 0) yield
+        appendChange(out, change)
+      }
       return
     case 'compaction':
       appendVarint(out, record.revision)
