@@ -20,6 +20,7 @@ export const suiteBudgets: Readonly<Record<string, number>> = {
   proxy: 34,
   sim: 8,
   simulator: 18,
+  source: 3,
   store: 12,
   support: 14,
   workers: 14,

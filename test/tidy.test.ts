@@ -32,15 +32,14 @@ function dependenciesOf(name: string): string[] {
 
 const scope = '@watchglass/'
 
-/** The packages that the cache stands on. Nothing else is below it: proxy, workers, writes and the
- *  others attach to it. */
+/** The packages that the cache stands on. All others attach to it. */
 const ground = ['base', 'go', 'store', 'etcd', 'codec', 'kube']
 
 /** The packages that a service has only where its options ask for them. */
-const attached = ['proxy', 'workers', 'etcd-server', 'cel', 'writes', 'simulator']
+const attached = ['proxy', 'source', 'workers', 'etcd-server', 'cel', 'writes', 'simulator']
 
-/** Rooms inside a folder, where their order is known: each imports those before it that it names.
- *  `.` is what lies in no room of its own, but for files that are named, each of which is one. */
+/** Rooms inside a folder: each imports those before it that it names. `.` is what lies in no room
+ *  of its own, but for files that are named, each of which is one. */
 const inside: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   base: { '.': [], bytes: ['.'] },
   go: { '.': [], json: ['.'], patterns: ['.'], x509: ['.'] },
@@ -87,6 +86,12 @@ const inside: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     knowledge: ['aggregated', 'minors', 'upstream'],
     passing: ['evidence', 'minors', 'upstream'],
     '.': ['passing', 'knowledge', 'aggregated', 'evidence', 'minors', 'upstream'],
+  },
+  source: {
+    api: [],
+    objects: ['api'],
+    watch: ['objects', 'api'],
+    '.': ['watch', 'objects', 'api'],
   },
   simulator: {
     'node-conditions.ts': [],
@@ -139,12 +144,7 @@ const inside: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     view: ['answers'],
     '.': ['view', 'access', 'answers', 'pass', 'listen', 'journal', 'engine'],
   },
-  cli: {
-    options: [],
-    compose: [],
-    commands: ['compose', 'options'],
-    '.': ['commands', 'options'],
-  },
+  cli: { options: [], compose: [], commands: ['compose', 'options'], '.': ['commands', 'options'] },
 }
 
 /** Packages that only one file, or one folder, may know. */

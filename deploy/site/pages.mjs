@@ -35,6 +35,7 @@ export const menu = [
       'lib/cache/README.md',
       'lib/proxy/README.md',
       'lib/kubeconfig/README.md',
+      'lib/source/README.md',
       'lib/workers/README.md',
       'lib/etcd-server/README.md',
       'lib/cel/README.md',

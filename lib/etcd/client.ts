@@ -10,31 +10,41 @@ import type { CacheError, Key, KeyRange, Revision } from '@watchglass/base'
 import type { Change, KeyValue } from '@watchglass/store'
 import type { OwnRevision } from './own-revision.ts'
 
-export interface Client {
+/** The part of it that a mirror follows. A Kubernetes API implements it, too, for one resource
+ *  (lib/source): its resourceVersions are revisions, its bookmarks progress. */
+export interface Source {
   /** Revision of an etcd in this process whose history never goes back. */
   readonly ownRevision?: OwnRevision | undefined
   /** Number of connections that were made so far: on a new one another etcd may answer. Absent
    *  where there are none. */
   readonly connections?: number | undefined
+  /** A watch tells progress although its start revision has not come yet: etcd does not. */
+  readonly provesAhead?: boolean | undefined
   /** Entries of a range in key order. Linearizable unless `serializable` is set. */
   range(request: RangeRequest, signal?: AbortSignal): Promise<RangeResponse>
   /** The entries of a range in the parts that etcd streams (KEP-5966, etcd 3.7): it counts each key
    *  once. The next part is waited for when the one before has been taken. Absent where the client
    *  has no such call; fails with `unsupported` where etcd has none. */
   rangeParts?(request: RangeRequest, signal?: AbortSignal): AsyncIterable<RangePart>
-  /** Compares, then all of one list of operations, at one revision. */
-  txn(request: TxnRequest, signal?: AbortSignal): Promise<TxnResponse>
   /** Opens a stream with one watcher on it: a progress request is answered only when every watcher
    *  of its stream is in sync. */
   watch(request: WatchRequest, sink: WatchSink): WatchStream
+  /** Asks every endpoint; one that does not answer is reported, not thrown. Absent where the
+   *  progress marks of all versions are sound. */
+  status?(signal?: AbortSignal): Promise<readonly MemberStatus[]>
+}
+
+export interface Client extends Source {
+  /** Always there: etcd has versions whose marks are not sound. */
+  status(signal?: AbortSignal): Promise<readonly MemberStatus[]>
+  /** Compares, then all of one list of operations, at one revision. */
+  txn(request: TxnRequest, signal?: AbortSignal): Promise<TxnResponse>
   compact(revision: Revision, signal?: AbortSignal): Promise<void>
   /** Grants a lease; an id of `0n` lets etcd choose one. */
   grantLease(ttlSeconds: number, id: bigint, signal?: AbortSignal): Promise<Lease>
   revokeLease(id: bigint, signal?: AbortSignal): Promise<void>
   /** Prolongs a lease once. `not_found` when it has expired. */
   keepLeaseAlive(id: bigint, signal?: AbortSignal): Promise<Lease>
-  /** Asks every endpoint; one that does not answer is reported, not thrown. */
-  status(signal?: AbortSignal): Promise<readonly MemberStatus[]>
   /** Ends all streams and refuses further calls with `closed`. */
   close(): Promise<void>
 }

@@ -11,6 +11,7 @@ export type {
   RangeResponse,
   ResponseHeader,
   RevisionChanges,
+  Source,
   TxnRequest,
   TxnResponse,
   WatchRequest,

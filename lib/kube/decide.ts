@@ -64,6 +64,7 @@ export type PassReason =
   // lib/cache/mirror/reads/freshness.ts):
   | 'not-ready'
   | 'suspect'
+  | 'cheaper-elsewhere'
   | 'progress-untrusted'
   | 'revision-not-kept'
   // The mirror could answer, but the upstream has not plainly allowed it (lib/cache/http/auth):
@@ -125,7 +126,7 @@ export interface DecisionPolicy {
   /** Resources that are not to be answered from the mirror. */
   readonly isExcluded: (resource: Resource) => boolean
   /** Why a resource is not answered from the mirror now; undefined if it is. */
-  readonly objection?: ((resource: Resource) => PassReason | undefined) | undefined
+  readonly objection?: ((resource: Resource, verb: string) => PassReason | undefined) | undefined
 }
 
 /** Decides. Pure, and cheap enough for every request. */
@@ -159,7 +160,7 @@ function reasonToPass(
   const { resource } = route
   if (resource.learned === undefined && resource.storage === undefined) return 'not-stored'
   if (resource.storage?.conversion === 'webhook') return 'conversion'
-  return isExcluded(resource) ? 'excluded' : objection?.(resource)
+  return isExcluded(resource) ? 'excluded' : objection?.(resource, route.verb)
 }
 
 const readVerbs = new Set(['get', 'list', 'watch'])

@@ -85,6 +85,7 @@ export {
   ruleKeyspaces,
   specialKeyspaces,
 } from './resources/special-keyspaces.ts'
+export { compareVersions } from './resources/versions.ts'
 export { warningHeaders } from './resources/warning-headers.ts'
 export { scaleBody } from './scale.ts'
 export { FieldSelector, parseFieldSelector } from './selectors/field-selector.ts'

@@ -59,6 +59,8 @@ export interface UpstreamOptions {
   readonly compareShare?: number | undefined
   /** Bounds of the upstream's load by comparisons with our answers. */
   readonly evidencePace?: PaceLimits | undefined
+  /** The mirror follows these servers, and no etcd. */
+  readonly isSource?: boolean | undefined
   /** Resources that the upstream lists are served also without a definition. */
   readonly discoversResources?: boolean | undefined
 }
@@ -90,7 +92,8 @@ function comparisonOf(
 }
 
 /** Reads that the mirror cannot answer and that pass to the upstream at the same time
- *  (lib/ARCHITECTURE.md). */
+ *  (lib/ARCHITECTURE.md). Where the upstream is the source, what it does not mirror passes as a
+ *  matter of course. */
 const elsewhereMax = 8
 
 export class UpstreamProxy implements Follower {
@@ -128,6 +131,7 @@ export class UpstreamProxy implements Follower {
       revisionNow: revisionIn(mirrors),
       aggregated,
       discoversResources: options.discoversResources === true,
+      isSource: options.isSource === true,
       declared: named => declaredIn(parts.declared, named) !== undefined,
     })
     this.knowledge = knowledge
@@ -159,7 +163,7 @@ export class UpstreamProxy implements Follower {
     this.#comparison = comparisonOf(options, metrics)
     this.#proxy = {
       upstream: servers,
-      policy: policyOf(this.readSwitch, isExcluded, knowledge),
+      policy: policyOf(this.readSwitch, isExcluded, { knowledge, mirrors }),
       passed,
       isOneUser: options.isOneUser,
       isIdentityHeader,
@@ -169,7 +173,7 @@ export class UpstreamProxy implements Follower {
       mixed: () => versions.mixed,
       isCovered: ({ learned }) => learned !== undefined || knowledge.isVersionCovered,
       held,
-      slots: new Slots(elsewhereMax),
+      slots: new Slots(options.isSource === true ? Infinity : elsewhereMax),
       metrics,
     }
   }
@@ -254,13 +258,21 @@ function commonOf(
 function policyOf(
   readSwitch: ReadSwitch,
   isExcluded: (resource: Resource) => boolean,
-  { objection }: UpstreamKnowledge,
+  { knowledge, mirrors }: Pick<ReportParts, 'knowledge'> & Pick<UpstreamParts, 'mirrors'>,
 ): DecisionPolicy {
   return {
     hasUpstream: true,
     readSwitch,
     isExcluded,
-    objection,
+    objection(resource, verb) {
+      const reason = knowledge.objection(resource)
+      const { storage } = resource
+      // Nobody mirrors a hundred thousand pods for one of them.
+      if (reason === 'not-ready' && verb !== 'get' && storage !== undefined) {
+        mirrors.want?.(keyFromText(storage.prefix))
+      }
+      return reason
+    },
   }
 }
 

@@ -42,9 +42,9 @@ t.test('a command that is asked for something impossible says so in one line', a
     status: 2,
     stderr: /--prefix "registry" must begin with a slash/,
   })
-  t.match(watchglass('serve', '--upstream', 'https://10.0.0.1:6443'), {
+  t.match(watchglass('serve', '--mirror', 'pods'), {
     status: 2,
-    stderr: /^watchglass: --upstream needs --etcd: the etcd that this API server uses\n$/,
+    stderr: /^watchglass: --mirror needs --upstream without --etcd\n$/,
   })
   t.match(watchglass('generate', 'pods=3', '--seed', '-1'), {
     status: 2,

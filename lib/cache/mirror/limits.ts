@@ -2,6 +2,7 @@
 
 import type { BackoffBounds } from '@watchglass/base'
 import type { HistoryBounds } from '@watchglass/store'
+import type { CheapPassLimits } from './reads/cheap-passes.ts'
 
 export interface MirrorLimits {
   /** Time that a read may wait before it is refused. kube-apiserver waits as long, so clients
@@ -12,6 +13,11 @@ export interface MirrorLimits {
   /** Time that a consistent read waits for an event, where progress marks cannot be trusted, before
    *  it goes elsewhere. */
   readonly untrustedWaitMs: number
+  /** Time that a consistent read waits for progress before it goes elsewhere, if it may. If it is
+   *  left out: it does not. */
+  readonly provableWaitMs?: number | undefined
+  /** Reads that need not wait for a proof of progress. If it is left out: all wait. */
+  readonly cheapPasses?: CheapPassLimits | undefined
   /** The `retryAfterMs` of refusals. */
   readonly retryAfterMs: number
   /** A revision probe without an answer is cancelled and repeated: the member may be paused. Longer

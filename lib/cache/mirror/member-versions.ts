@@ -3,16 +3,16 @@
  *  asked again whenever a stream is opened. */
 
 import { CacheError, type Clock, type Logger, withTimeLimit } from '@watchglass/base'
-import type { Client } from '@watchglass/etcd'
+import type { Source } from '@watchglass/etcd'
 import type { MirrorLimits } from './limits.ts'
 import { judgeVersions, type VersionReport } from './versions.ts'
 
 export interface MemberVersionsOptions {
-  readonly client: Client
+  readonly client: Source
   readonly clock: Clock
   readonly limits: Pick<MirrorLimits, 'statusTimeoutMs'>
   readonly logger: Logger
-  /** False trusts every version: only tests do that. */
+  /** False trusts every version. */
   readonly isCheckingVersions: boolean
 }
 
@@ -34,7 +34,8 @@ export class MemberVersions {
 
   /** Whether progress marks from `endpoint` are correct; `undefined` while it has not answered. */
   isProgressSound(endpoint: string): boolean | undefined {
-    if (!this.#options.isCheckingVersions) return true
+    const { client, isCheckingVersions } = this.#options
+    if (!isCheckingVersions || client.status === undefined) return true
     const report = this.#report
     if (report === undefined) return undefined
     const isKnownOld = report.endpoints.some(one => one.text !== undefined && !one.isProgressSound)
@@ -54,13 +55,13 @@ export class MemberVersions {
 
   async #refresh(signal: AbortSignal): Promise<void> {
     const { client, clock, limits, logger } = this.#options
+    const ask = client.status?.bind(client)
+    if (ask === undefined) return
     const maxMs = limits.statusTimeoutMs
     const late = (): CacheError =>
       new CacheError('source_failed', `etcd did not answer in ${maxMs} ms`)
     try {
-      const statuses = await withTimeLimit({ clock, maxMs, signal, late }, limited =>
-        client.status(limited),
-      )
+      const statuses = await withTimeLimit({ clock, maxMs, signal, late }, limited => ask(limited))
       this.#report = judgeVersions(statuses)
       this.#say(this.#report)
     } catch (error) {

@@ -16,7 +16,7 @@ import {
   type Random,
   type Revision,
 } from '@watchglass/base'
-import type { Client, OwnRevision, ResponseHeader } from '@watchglass/etcd'
+import type { OwnRevision, ResponseHeader, Source } from '@watchglass/etcd'
 import type { LoadReport } from './feed/bootstrap.ts'
 import { CompactionFollower } from './feed/compaction.ts'
 import { DirectReads } from './reads/direct-reads.ts'
@@ -40,7 +40,7 @@ import { runSelfChecks } from './self-check.ts'
 import { type KeyspaceStatus, statusOf } from './status.ts'
 
 export interface MirrorOptions {
-  readonly client: Client
+  readonly client: Source
   readonly clock: Clock
   readonly random: Random
   readonly limits: MirrorLimits
@@ -157,7 +157,7 @@ export class Mirror {
     return this.#place(name).feed.trust === 'trusted'
   }
 
-  /** See `Client.ownRevision`. */
+  /** See `Source.ownRevision`. */
   get ownRevision(): OwnRevision | undefined {
     return this.#context.client.ownRevision
   }

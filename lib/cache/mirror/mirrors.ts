@@ -2,7 +2,7 @@
  *  worker has its own implementation, which is fed by the thread that has the mirrors
  *  (lib/workers). */
 
-import type { KeyRange, Revision } from '@watchglass/base'
+import type { Key, KeyRange, Revision } from '@watchglass/base'
 import type { RangePage } from './feed/page.ts'
 import type { KeyspaceDescription, MirroredKeyspace } from './mirrored-keyspace.ts'
 import type { DirectReadRequest } from './reads/direct-reads.ts'
@@ -16,6 +16,8 @@ export interface Mirrors {
   /** Starts to mirror a keyspace. */
   add(description: KeyspaceDescription): void
   drop(keyspace: string): void
+  /** A keyspace is read that is not mirrored before somebody reads it. Absent where all are. */
+  readonly want?: ((keyspace: Key) => void) | undefined
   start(): void
   stop(): Promise<void>
   /** The contents of a keyspace, fresh as asked for: see `FreshnessGate`. */

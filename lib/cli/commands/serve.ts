@@ -28,6 +28,7 @@ import { KubeService, type ServiceOptions } from '../compose/kube-service.ts'
 import type { WingOptions } from '../compose/service-options.ts'
 import { adminListenOf } from './plan/upstream.ts'
 import { churnOption, prefixOption, seedOption } from '../options/cluster.ts'
+import { isUpstreamMirrored } from '../options/etcd.ts'
 import { invalid } from '../options/invalid.ts'
 import { listenOption, shutdownDelayOption } from '../options/listening.ts'
 import { checkRules, valueOf } from '../options/rules.ts'
@@ -47,7 +48,9 @@ export async function serve(context: CommandContext): Promise<number> {
   const plan = await startPlan(context)
   const takeRoomBack = giveCollectorRoom(workers !== undefined)
   try {
-    if (isOwnEtcd) {
+    if (isUpstreamMirrored.holds(values)) {
+      await serveApi(context, plan, { client: undefined, name: values.all('upstream').join(', ') })
+    } else if (isOwnEtcd) {
       await inEmbeddedEtcd(context, etcd => serveApi(context, withWings(plan, { workers }), etcd))
     } else {
       const connection = etcdConnection(values)
@@ -114,9 +117,9 @@ async function workersFor(values: OptionValues): Promise<WorkersOptions | undefi
   return prepareWorkers({ count, script: workerScript(), options })
 }
 
-/** The etcd that is mirrored. */
+/** The etcd that is mirrored. Without a client it is the upstream. */
 interface MirroredEtcd {
-  readonly client: Client
+  readonly client: Client | undefined
   /** For people. */
   readonly name: string
 }

@@ -44,6 +44,7 @@ import { drainMaxMs, listenForAdmin, listenForClients, openEtcdDoor } from './li
 import { createPage, createRecent } from './page.ts'
 import {
   clientsOf,
+  createApiMirrors,
   createFaults,
   createMemoryKeeper,
   createMetrics,
@@ -105,7 +106,7 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
   mirrorSet: part({
     needs: ['clock', 'metrics', 'followers', 'registry', 'factsChanged'],
     make({ clock, metrics, followers, registry, factsChanged }, { etcd, served, wings, logger }) {
-      if (wings?.copies !== undefined) return undefined
+      if (wings?.copies !== undefined || etcd.client === undefined) return undefined
       const { client, others, prefix, limits = defaultLimits } = etcd
       const { configured = [], excluded } = served ?? {}
       const elsewhere = configured.flatMap(({ storage }) => storage?.prefix ?? [])
@@ -127,12 +128,16 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
     },
   }),
   mirrors: part({
-    needs: ['mirrorSet', 'clock', 'metrics', 'followers', 'registry'],
-    make({ mirrorSet, clock, metrics, followers }, { etcd: { limits = defaultLimits }, wings }) {
+    needs: ['mirrorSet', 'code', 'clock', 'metrics', 'followers', 'registry'],
+    make({ mirrorSet, code, clock, metrics, followers, registry }, options) {
       if (mirrorSet !== undefined) return mirrorSet
+      const common = { clock, metrics: metrics.mirror, sink: followers }
+      const ofApi = createApiMirrors(options, code, { ...common, registry })
+      if (ofApi !== undefined) return ofApi
+      const { etcd, wings } = options
       assert(wings?.copies !== undefined, 'a service has mirrors, or copies of them')
-      const common = { clock, limits, metrics: metrics.mirror, sink: followers }
-      return wings.copies.createMirrors({ ...common, history: defaultHistory })
+      const { limits = defaultLimits } = etcd
+      return wings.copies.createMirrors({ ...common, limits, history: defaultHistory })
     },
     start(mirrors, { registry }) {
       registry.start(mirrors)
@@ -290,7 +295,7 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
       const { registry } = parts
       const storage = metrics.apiServer?.storage
       const { writes } = wings ?? {}
-      if (writes === undefined) return undefined
+      if (writes === undefined || client === undefined) return undefined
       return code.createWriteSide?.(writes, {
         ...parts,
         client,

@@ -102,7 +102,7 @@ export async function openEtcdDoor(
   { wings: { door } = {}, etcd: { client }, logger }: ServiceOptions,
   { clock, metrics }: { readonly clock: Clock; readonly metrics: Metrics },
 ): Promise<EtcdDoor | undefined> {
-  if (door === undefined) return undefined
+  if (door === undefined || client === undefined) return undefined
   const { startEtcdDoor } = await wings.etcdDoor()
   return startEtcdDoor({ ...door, client, clock, metrics, logger })
 }

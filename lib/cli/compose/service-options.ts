@@ -17,6 +17,7 @@ import type {
 import type { Resource, TokenEncryption } from '@watchglass/kube'
 import type { CopiesOptions, WorkersOptions } from '@watchglass/workers'
 import type { UpstreamOptions } from '@watchglass/proxy'
+import type { ApiMirrorsOptions } from '@watchglass/source'
 
 export interface ServiceOptions {
   readonly etcd: MirroredEtcds
@@ -36,10 +37,10 @@ export interface ServiceOptions {
   readonly clock?: Clock | undefined
 }
 
-/** The mirrored etcds, and the way to mirror them. */
+/** The mirrored etcds, and the way to mirror them. Without a client the upstream is mirrored. */
 export interface MirroredEtcds {
   /** Closed by the caller, after the service has stopped. */
-  readonly client: Client
+  readonly client: Client | undefined
   /** etcds that keep what lies below some prefixes. Their clients stay the caller's, too. */
   readonly others?: readonly OtherEtcd[] | undefined
   /** `/registry` */
@@ -115,6 +116,8 @@ export interface WingOptions {
   readonly faults?: FaultRulesOptions | undefined
   /** The API server that this stands in front of. */
   readonly upstream?: UpstreamOptions | undefined
+  /** The upstream is mirrored, in place of an etcd: what is from the start. */
+  readonly source?: Pick<ApiMirrorsOptions, 'isWantedAtStart'> | undefined
   /** Workers that accept connections in place of this one. */
   readonly workers?: WorkersOptions | undefined
   /** In such a thread: where its contents come from. */

@@ -21,6 +21,7 @@ import {
   type Mirrors,
   type OpenWatches,
   systemClock,
+  systemRandom,
 } from '@watchglass/cache'
 import { measuredResources, mirroredKeyspaces, specialKeyspaces } from '@watchglass/kube'
 import { heldSlabBytes, type SegmentCache } from '@watchglass/store'
@@ -31,6 +32,7 @@ import type { MirroredEtcds, ServedOptions, ServiceOptions } from './service-opt
 import { type Sides, wings } from './sides.ts'
 import type { RulesOfProcess, Workers } from '@watchglass/workers'
 import type { UpstreamProxy, UpstreamParts } from '@watchglass/proxy'
+import type { ApiMirrorsOptions } from '@watchglass/source'
 
 /** With an upstream, what is excluded is known all the same: it passes. */
 export function createRegistry(
@@ -93,7 +95,8 @@ export function createFaults(
   { code, clock, metrics, workers }: FaultParts,
 ): ServiceFaults | undefined {
   if (faults === undefined) return undefined
-  const compact = copies === undefined ? (): Promise<Revision> => compactNow(client) : undefined
+  const isOwn = copies === undefined && client !== undefined
+  const compact = isOwn ? (): Promise<Revision> => compactNow(client) : undefined
   const passOn = workers && ((given: RulesOfProcess): Promise<void> => workers.passFaults(given))
   const onMet = (type: FaultType): void => metrics.faults.met(type)
   const options = { ...faults, compact, passOn, onMet, clock, logger }
@@ -144,9 +147,33 @@ export function createUpstreamSide(
   return new Loaded(upstream, { ...parts, isKept, prefix, declared, clients: clientsOf(etcd) })
 }
 
+/** The mirrors of the upstream's resources; undefined where it is not mirrored. */
+export function createApiMirrors(
+  { wings: { upstream, source } = {}, logger }: ServiceOptions,
+  { ApiMirrors: Loaded }: Sides,
+  {
+    registry,
+    ...parts
+  }: Pick<ApiMirrorsOptions, 'clock' | 'metrics' | 'sink'> & {
+    readonly registry: LiveRegistry
+  },
+): Mirrors | undefined {
+  if (upstream === undefined || source === undefined || Loaded === undefined) return undefined
+  const mirrors = new Loaded({
+    ...parts,
+    ...source,
+    random: systemRandom,
+    logger,
+    upstream: upstream.servers,
+    versionsOf: keyspace => registry.state.registry.resourcesAt(keyspace),
+  })
+  registry.onRedefined(() => mirrors.redefined())
+  return mirrors
+}
+
 /** The first etcd, and then the others. */
 export function clientsOf({ client, others = [] }: MirroredEtcds): Client[] {
-  return [client, ...others.map(other => other.client)]
+  return [client, ...others.map(other => other.client)].filter(one => one !== undefined)
 }
 
 interface Watched {

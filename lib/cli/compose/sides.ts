@@ -21,6 +21,7 @@ import type * as embedded from '@watchglass/etcd-server/embedded'
 import type * as upstreamSide from '@watchglass/proxy/upstream-proxy'
 import type * as upstreamServers from '@watchglass/proxy/upstream/connect'
 import type * as upstreamFailure from '@watchglass/proxy/upstream/failure'
+import type * as apiMirrors from '@watchglass/source/api-mirrors'
 import type * as workers from '@watchglass/workers/workers'
 import type { WingOptions } from './service-options.ts'
 
@@ -52,6 +53,8 @@ export const wings = {
     import('@watchglass/proxy/upstream/connect'),
   upstreamFailure: (): Promise<typeof upstreamFailure> =>
     import('@watchglass/proxy/upstream/failure'),
+  // source
+  apiMirrors: (): Promise<typeof apiMirrors> => import('@watchglass/source/api-mirrors'),
   // threads
   workers: (): Promise<typeof workers> => import('@watchglass/workers/workers'),
   // door
@@ -64,16 +67,18 @@ export interface Sides {
   readonly createWriteSide: typeof writeSide.createWriteSide | undefined
   readonly Workers: typeof workers.Workers | undefined
   readonly UpstreamProxy: typeof upstreamSide.UpstreamProxy | undefined
+  readonly ApiMirrors: typeof apiMirrors.ApiMirrors | undefined
   /** Undefined as long as there are no rules (`faults.ts`). */
   readonly FaultControl: typeof faultControl.FaultControl | undefined
 }
 
 export async function loadSides(asked: WingOptions = {}): Promise<Sides> {
-  const { writes, workers, upstream, faults } = asked
+  const { writes, workers, upstream, source, faults } = asked
   const hasRules = faults !== undefined && faults.rules.length > 0
-  const [cluster, proxy, several, rules] = await Promise.all([
+  const [cluster, proxy, followed, several, rules] = await Promise.all([
     writes === undefined ? undefined : wings.writeSide(),
     upstream === undefined ? undefined : wings.upstreamSide(),
+    source === undefined ? undefined : wings.apiMirrors(),
     workers === undefined ? undefined : wings.workers(),
     hasRules ? wings.faults() : undefined,
   ])
@@ -81,6 +86,7 @@ export async function loadSides(asked: WingOptions = {}): Promise<Sides> {
     createWriteSide: cluster?.createWriteSide,
     Workers: several?.Workers,
     UpstreamProxy: proxy?.UpstreamProxy,
+    ApiMirrors: followed?.ApiMirrors,
     FaultControl: rules?.FaultControl,
   }
 }

@@ -1,12 +1,23 @@
 /** The options of every command that connects to etcd, and what they become. */
 
 import type { OptionCondition, Option, OptionRule } from './option.ts'
-import { listed } from './option-values.ts'
+import { listed, type OptionValues } from './option-values.ts'
+
+/** The upstream itself is mirrored: there is one, and no etcd. */
+export const isUpstreamMirrored: OptionCondition = {
+  text: '--upstream without --etcd',
+  holds: values => isNoOtherEtcd(values) && listed(values, 'upstream').length > 0,
+}
 
 /** The etcd is one in this process. */
 export const isOwnEtcd: OptionCondition = {
   text: '--etcd embedded',
-  holds: values => listed(values, 'etcd').join() === 'embedded',
+  holds: values => isNoOtherEtcd(values) && !isUpstreamMirrored.holds(values),
+}
+
+/** Only an etcd that is there has to be named. */
+function isNoOtherEtcd(values: OptionValues): boolean {
+  return listed(values, 'etcd').join() === 'embedded'
 }
 
 /** The rule of the options of an etcd in this process. */

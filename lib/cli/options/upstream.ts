@@ -1,6 +1,6 @@
 /** The options of the upstream. */
 
-import { isOwnEtcd } from './etcd.ts'
+import { isUpstreamMirrored } from './etcd.ts'
 import { addressIn, type ListenAddress } from './listening.ts'
 import type { DefaultedOption, Option, OptionRule, ParsedOption } from './option.ts'
 import { given } from './rules.ts'
@@ -11,19 +11,22 @@ export const upstreamOption: ParsedOption<URL> = {
   name: 'upstream',
   value: 'URL',
   many: true,
-  help: 'The API server behind Watchglass: every request that the mirror cannot answer goes there. Separate several servers of one cluster with commas.',
+  help: 'The API server behind Watchglass: every request that the mirror cannot answer goes there. Without --etcd, it is mirrored itself. Separate several servers of one cluster with commas.',
   parse(text) {
     const url = URL.canParse(text) ? new URL(text) : undefined
     const isServer = url !== undefined && /^https?:$/.test(url.protocol) && url.pathname === '/'
     return isServer && url.username === '' && url.search === '' && url.hash === '' ? url : undefined
   },
   wrong: 'is not an address such as https://10.0.0.1:6443',
-  needs: [
-    {
-      that: { text: '--etcd', holds: values => !isOwnEtcd.holds(values) },
-      because: 'the etcd that this API server uses',
-    },
-  ],
+}
+
+export const mirrorOption: Option = {
+  name: 'mirror',
+  value: 'RESOURCE',
+  many: true,
+  fallback: 'on-demand',
+  help: 'Without --etcd, where the upstream itself is mirrored: all, or the resources, such as pods,nodes, that are mirrored from the start. on-demand: each when it is first listed or watched.',
+  needs: [{ that: isUpstreamMirrored }],
 }
 
 /** In seconds. */
@@ -105,6 +108,7 @@ export const upstreamOptions: readonly Option[] = [
   },
   upstreamTimeoutOption,
   compatibleWithOption,
+  mirrorOption,
   {
     name: 'cache-only',
     value: 'RESOURCE',

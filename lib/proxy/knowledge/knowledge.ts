@@ -55,6 +55,9 @@ export interface KnowledgeOptions {
   /** Resources that the upstream lists and that are not declared are also served, although the
    *  upstream is a kube-apiserver. */
   readonly discoversResources: boolean
+  /** The mirror follows the upstream itself: what it has is the upstream's, in the version that it
+   *  was asked for. */
+  readonly isSource: boolean
   readonly declared: (named: { readonly group: string; readonly resource: string }) => boolean
 }
 
@@ -149,8 +152,9 @@ export class UpstreamKnowledge {
     if (custom === undefined && !this.#areVersionsAnswered) return 'version'
     if (this.#options.mixed()?.areApart(resource) === true) return 'versions-differ'
     if (this.#listed?.has(resource) !== true) return 'not-listed'
-    if (this.isVersionCovered && this.#version.isStoredOtherwise(resource)) return 'stored-version'
     const keyspace = keyFromText(storage.prefix)
+    if (this.#options.isSource) return isServed(keyspace) ? undefined : 'not-ready'
+    if (this.isVersionCovered && this.#version.isStoredOtherwise(resource)) return 'stored-version'
     if (this.#storage.isAnswered(keyspace)) return undefined
     return isServed(keyspace) ? 'unproven' : 'not-ready'
   }
@@ -271,7 +275,8 @@ export class UpstreamKnowledge {
   /** One resource for each keyspace that can be compared. */
   #wanted(): ReadonlyMap<Key, Resource> {
     const wanted = new Map<Key, Resource>()
-    const { isServed, isMirrored, registry } = this.#options
+    const { isServed, isMirrored, registry, isSource } = this.#options
+    if (isSource) return wanted
     for (const { prefix, resources } of registry().keyspaces()) {
       const listed = resources.find(
         one => this.#listed?.has(one) === true && one.storage?.conversion !== 'webhook',

@@ -69,6 +69,7 @@ t.test('options name resources as kubectl does', async t => {
     others: new Map(),
     neverCache: [],
     excluded: ['/registry/secrets/', '/registry/leases/', '/registry/example.com/a/'],
+    atStart: [],
   })
   const { others } = planOf(
     '--etcd-for',

@@ -38,6 +38,11 @@ function freshnessOfStart({ start }: WatchPlan): Freshness {
   return start.type === 'after' ? { type: 'any' } : start.freshness
 }
 
+function workOf(plan: ReadPlan): ReadRequest['work'] {
+  if (plan.type === 'watch') return undefined
+  return plan.type === 'get' || plan.limit > 0 ? 'little' : 'list'
+}
+
 export interface Wanted {
   readonly plan: ReadPlan
   readonly timeoutMs: number | undefined
@@ -60,6 +65,7 @@ export function contentsFor(
     keyspace: plan.keyspace,
     freshness: plan.type === 'watch' ? freshnessOfStart(plan) : plan.freshness,
     elsewhere: reads.elsewhere,
+    work: workOf(plan),
     staleMs: staleMsOf(plan, context),
     reader: context,
   }

@@ -11,7 +11,7 @@ import {
   type Revision,
   Slice,
 } from '@watchglass/base'
-import type { Client } from '@watchglass/etcd'
+import type { Source } from '@watchglass/etcd'
 import { type BTree, BTreeBuilder, type KeyValue, type Snapshot } from '@watchglass/store'
 import type { Epochs } from './epochs.ts'
 import type { MirrorLimits } from '../limits.ts'
@@ -33,7 +33,7 @@ export interface LoadReport {
 }
 
 export interface LoadOptions {
-  readonly client: Client
+  readonly client: Source
   readonly clock: Clock
   readonly random: Random
   readonly limits: MirrorLimits

@@ -1,7 +1,7 @@
 /** The context that the parts of one mirror share. */
 
 import type { Clock, KeyRange, Logger, Random } from '@watchglass/base'
-import type { Client } from '@watchglass/etcd'
+import type { Source } from '@watchglass/etcd'
 import type { LoadReport } from './bootstrap.ts'
 import type { Epochs } from './epochs.ts'
 import type { Landmarks } from './landmarks.ts'
@@ -13,7 +13,7 @@ import type { PlainValues } from '../plain-values.ts'
 import type { RevisionProbe } from '../reads/revision-probe.ts'
 
 export interface FeedContext {
-  readonly client: Client
+  readonly client: Source
   readonly clock: Clock
   readonly random: Random
   readonly limits: MirrorLimits

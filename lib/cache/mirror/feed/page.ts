@@ -1,7 +1,7 @@
 /** A page of a paged read, and what such reads need. */
 
 import type { Clock, Random, Revision } from '@watchglass/base'
-import type { Client, ResponseHeader } from '@watchglass/etcd'
+import type { ResponseHeader, Source } from '@watchglass/etcd'
 import type { KeyValue } from '@watchglass/store'
 import type { MirrorLimits } from '../limits.ts'
 
@@ -18,7 +18,7 @@ export interface RangePage {
 }
 
 export interface PagesOptions {
-  readonly client: Client
+  readonly client: Source
   readonly clock: Clock
   readonly random: Random
   readonly limits: MirrorLimits

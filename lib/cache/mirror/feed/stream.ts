@@ -12,9 +12,9 @@ import {
   type Steps,
 } from '@watchglass/base'
 import type {
-  Client,
   ResponseHeader,
   RevisionChanges,
+  Source,
   WatchRequest,
   WatchSink,
   WatchStream,
@@ -58,7 +58,7 @@ export interface StreamTarget {
 }
 
 export interface StreamOptions {
-  readonly client: Client
+  readonly client: Source
   readonly clock: Clock
   readonly limits: MirrorLimits
   readonly metrics: MirrorMetrics
@@ -292,6 +292,7 @@ export class FeedStream implements WatchSink {
   }
 
   get #isStartAhead(): boolean {
+    if (this.#options.client.provesAhead === true) return false
     return this.#startRevision !== undefined && this.#startRevision > this.#options.epochs.witnessed
   }
 

@@ -11,7 +11,7 @@ import {
   singleKey,
   Slice,
 } from '@watchglass/base'
-import type { Client } from '@watchglass/etcd'
+import type { Source } from '@watchglass/etcd'
 import type { Epochs } from '../feed/epochs.ts'
 import type { MirrorLimits } from '../limits.ts'
 import type { MirrorMetrics } from '../metrics.ts'
@@ -32,7 +32,7 @@ export interface DirectReadRequest {
 }
 
 export interface DirectReadsOptions {
-  readonly client: Client
+  readonly client: Source
   readonly clock: Clock
   readonly random: Random
   readonly limits: MirrorLimits

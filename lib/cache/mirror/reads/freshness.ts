@@ -13,12 +13,21 @@
  *  to etcd: large reads from an etcd that is already slow have made API servers fail. */
 
 import { type GateFeed, type ReadOptions, type ReadOutcome } from './read.ts'
-import { CacheError, type Clock, type Freshness, revision, type Revision } from '@watchglass/base'
+import {
+  allKeys,
+  CacheError,
+  type Clock,
+  type Freshness,
+  revision,
+  type Revision,
+} from '@watchglass/base'
+import { CheapPasses } from './cheap-passes.ts'
 import { DeadlineList } from './deadlines.ts'
 import type { Epochs } from '../feed/epochs.ts'
 import type { MirrorLimits } from '../limits.ts'
 import type { MirrorMetrics } from '../metrics.ts'
 import type { MirroredKeyspace } from '../mirrored-keyspace.ts'
+import type { Snapshot } from '@watchglass/store'
 import { PendingRead } from './pending-read.ts'
 import type { RevisionProbe } from './revision-probe.ts'
 
@@ -37,11 +46,14 @@ export interface GateOptions {
 export class FreshnessGate {
   readonly #options: GateOptions
   readonly #deadlines: DeadlineList<PendingRead>
+  readonly #cheapPasses: CheapPasses | undefined
   #sequence = 0
   #isClosed = false
 
   constructor(options: GateOptions) {
     this.#options = options
+    const { cheapPasses } = options.limits
+    this.#cheapPasses = cheapPasses && new CheapPasses(cheapPasses, options.clock)
     this.#deadlines = new DeadlineList(options.clock, options.limits.readWaitMaxMs, read => {
       // What it waits for, such as a probe, may not be needed any more.
       this.#look(read)
@@ -175,13 +187,22 @@ export class FreshnessGate {
         read.answerNewest()
         return
       case 'consistent':
-        if (!read.isProbed) this.#probe(read)
+        if (!read.isProbed && this.#isCheaperElsewhere(read)) read.goElsewhere('cheaper-elsewhere')
+        else if (!read.isProbed) this.#probe(read)
         else this.#awaitProgress(read, read.probedRevision)
         return
       case 'not-older-than':
       case 'exact':
         this.#lookAtNamed(read, freshness.revision)
     }
+  }
+
+  #isCheaperElsewhere({ keyspace, options: { work }, canGoElsewhere }: PendingRead): boolean {
+    const { cheapPasses } = this.#options.limits
+    if (cheapPasses === undefined || work === undefined || !canGoElsewhere) return false
+    const { listMaxBytes, listCost } = cheapPasses
+    if (work === 'list' && !isSmall(keyspace.store.latest(), listMaxBytes)) return false
+    return this.#cheapPasses?.take(work === 'list' ? listCost : 1) === true
   }
 
   /** An outage of etcd for us need not be one for the upstream: as soon as it is certain, reads
@@ -226,9 +247,8 @@ export class FreshnessGate {
     const { clock, limits } = this.#options
     const { feed } = read
     const isUnprovable = feed.trust === 'old version' || feed.trust === 'unanswered'
-    if (isUnprovable && read.canGoElsewhere) {
-      read.giveUpAfter(clock, limits.untrustedWaitMs)
-    }
+    const waitMs = isUnprovable ? limits.untrustedWaitMs : limits.provableWaitMs
+    if (waitMs !== undefined && read.canGoElsewhere) read.giveUpAfter(clock, waitMs)
     read.waitFor(revision)
   }
 
@@ -266,6 +286,16 @@ export class FreshnessGate {
       { retryAfterMs },
     )
   }
+}
+
+/** So many objects are never small: a list of them takes a server a while, whatever they hold. */
+const smallEntriesMax = 128
+
+function isSmall(contents: Snapshot, maxBytes: number): boolean {
+  if (contents.size > smallEntriesMax) return false
+  let bytes = 0
+  for (const { valueLength } of contents.iterate(allKeys)) bytes += valueLength
+  return bytes <= maxBytes
 }
 
 function stopping(): CacheError {

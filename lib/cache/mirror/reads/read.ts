@@ -9,6 +9,7 @@ import type { ProgressTrust } from '../feed/stream.ts'
 export type ElsewhereReason =
   | 'not-ready' // not restored yet
   | 'suspect' // restored, but not trusted
+  | 'cheaper-elsewhere' // a proof that the contents are new enough costs more
   | 'progress-untrusted' // the contents may be new enough, but nothing proves it
   | 'revision-not-kept' // older than the history, though perhaps not for etcd
 
@@ -24,6 +25,8 @@ export type ReadOutcome =
 export interface ReadOptions {
   readonly freshness: Freshness
   readonly elsewhere: Elsewhere
+  /** See `ReadRequest`. */
+  readonly work?: 'little' | 'list' | undefined
   readonly reader?: Reader | undefined
 }
 

@@ -24,11 +24,11 @@ import {
   sleep,
 } from '@watchglass/base'
 import type {
-  Client,
   OwnRevision,
   RangeRequest,
   RangeResponse,
   ResponseHeader,
+  Source,
 } from '@watchglass/etcd'
 import type { Epochs } from '../feed/epochs.ts'
 import type { Landmarks } from '../feed/landmarks.ts'
@@ -47,7 +47,7 @@ export interface RevisionAsker {
 }
 
 export interface RevisionProbeOptions {
-  readonly client: Client
+  readonly client: Source
   readonly clock: Clock
   readonly random: Random
   readonly limits: Pick<MirrorLimits, 'probeTimeoutMs' | 'probeBackoff' | 'unaskedMaxMs'>

@@ -8,6 +8,7 @@ import { listed, type OptionValues } from '../../options/option-values.ts'
 import { systemClock } from '@watchglass/cache'
 import type { CommandContext } from '../context.ts'
 import { prefixOption } from '../../options/cluster.ts'
+import { isUpstreamMirrored } from '../../options/etcd.ts'
 import { listenOption } from '../../options/listening.ts'
 import { valueOf } from '../../options/rules.ts'
 import { checkEtcd } from './check-etcd.ts'
@@ -19,7 +20,9 @@ export async function check({ values, signal }: CommandContext): Promise<number>
   const list = new CheckList(line => process.stdout.write(`${line}\n`))
   await checkOptions(list, values)
   await checkFiles(list, values)
-  if (listed(values, 'etcd').includes('embedded')) {
+  if (isUpstreamMirrored.holds(values)) {
+    await list.try('--etcd', () => 'none: the upstream itself is mirrored')
+  } else if (listed(values, 'etcd').includes('embedded')) {
     await list.try('--etcd embedded', () => {
       isEmbedded(values)
       const folder = dataFolderOf(values)?.folder

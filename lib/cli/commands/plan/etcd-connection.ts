@@ -7,7 +7,6 @@ import { churnOption, embeddedOptions } from '../../options/cluster.ts'
 import { isOwnEtcd } from '../../options/etcd.ts'
 import { invalid } from '../../options/invalid.ts'
 import { checkRules } from '../../options/rules.ts'
-import { upstreamOption } from '../../options/upstream.ts'
 
 /** The connection that the options ask for, to the endpoints of `--etcd` or to others with the same
  *  credentials. */
@@ -41,11 +40,9 @@ function userFrom(text: string | undefined): EtcdConnection['user'] {
 /** True if etcd is to be in this process. Fails if something else that was asked for does not go
  *  with that. */
 export function isEmbedded(values: OptionValues): boolean {
-  if (isOwnEtcd.holds(values)) {
-    checkRules(values, [upstreamOption])
-    return true
-  }
-  if (listed(values, 'etcd').includes('embedded')) {
+  if (isOwnEtcd.holds(values)) return true
+  const endpoints = listed(values, 'etcd')
+  if (endpoints.length > 1 && endpoints.includes('embedded')) {
     throw invalid('--etcd embedded goes with no other endpoint')
   }
   checkRules(values, [...embeddedOptions, churnOption])

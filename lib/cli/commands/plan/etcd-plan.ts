@@ -17,6 +17,9 @@ export interface EtcdPlan {
   readonly cacheOnly: readonly string[] | undefined
   /** etcd prefixes that are not kept. */
   readonly neverCache: readonly string[]
+  /** etcd prefixes that are mirrored from the start where the upstream is mirrored; undefined:
+   *  all. */
+  readonly atStart: readonly string[] | undefined
 }
 
 /** The mirrored etcds of the options, for resources below an etcd prefix such as `/registry`. */
@@ -43,11 +46,13 @@ export function etcdPlanOf(
   const prefixesOf = (name: string): string[] =>
     listed(values, name).map(one => storagePrefix(`--${name}`, one, { prefix, known }))
   const cacheOnly = prefixesOf('cache-only')
+  const mirror = values.text('mirror') ?? 'on-demand'
   return {
     others,
     excluded: prefixesOf('exclude'),
     cacheOnly: cacheOnly.length === 0 ? undefined : cacheOnly,
     neverCache: prefixesOf('never-cache'),
+    atStart: mirror === 'all' ? undefined : mirror === 'on-demand' ? [] : prefixesOf('mirror'),
   }
 }
 

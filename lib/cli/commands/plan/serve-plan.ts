@@ -1,8 +1,8 @@
 /** The plan of `serve`, read from the options: the same in every thread of the process. */
 
 import { schemaOf } from '@watchglass/codec'
-import type { Resource } from '@watchglass/kube'
-import type { Logger } from '@watchglass/base'
+import { type Resource, specialKeyspaces } from '@watchglass/kube'
+import { keyFromText, type Logger } from '@watchglass/base'
 import { certificateFilesOf, fileOf } from './files.ts'
 import { tlsFilesOf } from './listen.ts'
 import { faultsOf } from './faults.ts'
@@ -20,13 +20,17 @@ import { type ServiceOptions } from '../../compose/kube-service.ts'
 import { wings } from '../../compose/sides.ts'
 import { tracingOf } from './tracing.ts'
 import { adminListenOf, keptOf } from './upstream.ts'
+import { threadsOf } from './threads.ts'
+import type { WingOptions } from '../../compose/service-options.ts'
 import { rbacOption } from '../../options/access.ts'
 import { prefixOption } from '../../options/cluster.ts'
-import { isOwnEtcd } from '../../options/etcd.ts'
+import { isOwnEtcd, isUpstreamMirrored } from '../../options/etcd.ts'
+import { invalid } from '../../options/invalid.ts'
 import { listenOption, shutdownDelayOption } from '../../options/listening.ts'
 import { kubernetesVersionOption } from '../../options/mirrored.ts'
 import { memoryOption } from '../../options/process.ts'
-import { checkRules, valueOf } from '../../options/rules.ts'
+import { checkRules, given, valueOf } from '../../options/rules.ts'
+import { mirrorOption } from '../../options/upstream.ts'
 import { takesWrites, writableOption } from '../../options/writes.ts'
 
 /** The plan of a service. */
@@ -76,7 +80,7 @@ export async function startPlan({
   if (files !== undefined) await readTls(files)
   const taken = await writesOf(values)
   const audit = auditLog === undefined ? undefined : await auditFile(auditLog, logger)
-  checkRules(values, [rbacOption])
+  checkRules(values, [rbacOption, mirrorOption])
   const tracing = await tracingOf(values, logger)
   const guarded = await startGuarded(values, listen.host, logger)
   const { tls, guardedHosts, authorization, rbac, upstream } = guarded
@@ -91,7 +95,7 @@ export async function startPlan({
       operating,
       memory,
       hasApiServerMetrics: hasApiServerMetrics(values),
-      wings: { writes, faults, upstream },
+      wings: { writes, faults, upstream, source: sourceOf(values, { etcd, prefix }) },
       tracer: tracing?.tracer,
       logger,
     },
@@ -100,6 +104,23 @@ export async function startPlan({
       await tracing?.stop()
       await audit?.close()
     },
+  }
+}
+
+/** The resources of the upstream that are mirrored; undefined where an etcd is. */
+function sourceOf(
+  values: OptionValues,
+  { etcd: { atStart }, prefix }: Pick<ServePlan, 'etcd' | 'prefix'>,
+): WingOptions['source'] {
+  if (!isUpstreamMirrored.holds(values)) return undefined
+  const needsEtcd = ['etcd-for', 'etcd-listen', 'resources', 'discover-resources']
+  const stray = needsEtcd.find(name => given(name).holds(values))
+  if (stray !== undefined) throw invalid(`--${stray} needs --etcd`)
+  if (threadsOf(values) > 1) throw invalid('--threads needs --etcd where there is an --upstream')
+  const isSpecial = specialKeyspaces(prefix)
+  const named = atStart && new Set<string>(atStart.map(keyFromText))
+  return {
+    isWantedAtStart: keyspace => isSpecial(keyspace) || (named?.has(keyspace) ?? true),
   }
 }
 

@@ -2,6 +2,7 @@
 
 import type { Key, Logger } from '@watchglass/base'
 import { keyPairOf } from './files.ts'
+import { isUpstreamMirrored } from '../../options/etcd.ts'
 import { invalid } from '../../options/invalid.ts'
 import { addressIn, type ListenAddress } from '../../options/listening.ts'
 import { listedValuesOf, valueOf } from '../../options/rules.ts'
@@ -33,6 +34,7 @@ export async function upstreamFrom(
       clock: systemClock,
       logger,
     }),
+    isSource: isUpstreamMirrored.holds(values),
     compatibleMinors: new Set(listedValuesOf(values, compatibleWithOption)),
     compareShare: valueOf(values, compareOption),
     discoversResources: values.switch('discover-resources'),

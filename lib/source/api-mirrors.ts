@@ -1,0 +1,321 @@
+/** The mirrors of a Kubernetes API: one for each resource, with its own order of revisions, its own
+ *  progress and its own questions. Nothing is said of one resource by what is known of another, as
+ *  they may be in different etcds.
+ *
+ *  A resource is mirrored from the start, or when somebody first reads it. One that the API refuses
+ *  us (forbidden, not served) is not mirrored, so that its requests pass; it is tried again
+ *  later. */
+
+import { setMaxListeners } from 'node:events'
+import {
+  CacheError,
+  type CancelTimer,
+  type Clock,
+  type Key,
+  type LogFields,
+  type Logger,
+  type Random,
+  type Revision,
+} from '@watchglass/base'
+import {
+  type DirectReadRequest,
+  type KeyspaceDescription,
+  type KeyspaceStatus,
+  Mirror,
+  MirroredKeyspace,
+  type MirrorLimits,
+  type MirrorMetrics,
+  type Mirrors,
+  type MirrorSink,
+  type RangePage,
+  type ReadOptions,
+  type ReadOutcome,
+} from '@watchglass/cache'
+import type { Source } from '@watchglass/etcd'
+import type { Resource } from '@watchglass/kube'
+import type { RefusedResource } from './api/answers.ts'
+import { ApiServer, type ApiServerOptions } from './api/api-server.ts'
+import { ClusterIdentity } from './api/cluster-identity.ts'
+import { type FollowedResource, followedResource } from './api/followed-resource.ts'
+import { apiMirrorLimits, defaultWatchLimits, type WatchLimits } from './watch/limits.ts'
+import { ResourceSource } from './resource-source.ts'
+import type { ProgressProof } from './watch/resource-watch.ts'
+
+export interface ApiMirrorsOptions {
+  readonly upstream: ApiServerOptions['upstream']
+  readonly clock: Clock
+  readonly random: Random
+  readonly logger: Logger
+  readonly metrics: MirrorMetrics
+  readonly sink: MirrorSink
+  /** The versions in which the objects of a keyspace are served. */
+  readonly versionsOf: (keyspace: Key) => readonly Resource[]
+  /** True for a keyspace that is mirrored although nobody has read it yet. */
+  readonly isWantedAtStart: (keyspace: Key) => boolean
+  readonly onProof?: ((keyspace: Key, proof: ProgressProof) => void) | undefined
+  readonly limits?: MirrorLimits | undefined
+  readonly watchLimits?: WatchLimits | undefined
+}
+
+/** A refused resource is tried again after this time, and one that is not served after the second:
+ *  a definition is served a moment after it is written. */
+const forbiddenForMs = 300_000
+const absentForMs = 15_000
+
+interface Followed {
+  readonly description: KeyspaceDescription
+  /** Undefined for a resource that the API does not serve in the version that we know. */
+  resource: FollowedResource | undefined
+  mirror: Mirror | undefined
+  client: Source | undefined
+  keyspace: MirroredKeyspace
+  isStarted: boolean
+  isWanted: boolean
+  /** Until then it is not tried again. */
+  refusedUntilMs: number
+  /** The refusal that was said last. */
+  refusal: number
+}
+
+export class ApiMirrors implements Mirrors {
+  readonly #options: ApiMirrorsOptions
+  readonly #limits: MirrorLimits
+  readonly #server: ApiServer
+  readonly #identity: ClusterIdentity
+  readonly #stopped = new AbortController()
+  readonly #followed = new Map<string, Followed>()
+  readonly #cancelTimers = new Set<CancelTimer>()
+  readonly #stopping = new Set<Promise<void>>()
+  #isRunning = false
+
+  constructor(options: ApiMirrorsOptions) {
+    const { clock, limits = apiMirrorLimits } = options
+    this.#options = options
+    this.#limits = limits
+    // All questions and watches under way listen to it.
+    setMaxListeners(0, this.#stopped.signal)
+    this.#server = new ApiServer(options)
+    this.#identity = new ClusterIdentity(this.#server, clock, this.#stopped.signal)
+  }
+
+  has(name: string): boolean {
+    return this.#followed.get(name)?.isStarted === true
+  }
+
+  /** Resources of aggregated servers are not looked for here. */
+  covers(): boolean {
+    return false
+  }
+
+  add(description: KeyspaceDescription): void {
+    const { name } = description
+    if (this.#followed.has(name)) {
+      throw new CacheError('invalid_request', `keyspace ${name} is mirrored already`)
+    }
+    const isWanted = this.#options.isWantedAtStart(name as Key)
+    const followed = { description, isStarted: false, isWanted, refusedUntilMs: 0, refusal: 0 }
+    this.#followed.set(name, { ...followed, ...this.#create(description) })
+    if (this.#isRunning) this.#startIfWanted(name)
+  }
+
+  drop(name: string): void {
+    const followed = this.#place(name)
+    this.#followed.delete(name)
+    this.#end(followed)
+  }
+
+  /** Somebody reads a resource: it is mirrored from now on. */
+  want(name: Key): void {
+    const followed = this.#followed.get(name)
+    if (followed === undefined || followed.isStarted) return
+    followed.isWanted = true
+    if (this.#isRunning) this.#startIfWanted(name)
+  }
+
+  start(): void {
+    this.#isRunning = true
+    for (const name of this.#followed.keys()) this.#startIfWanted(name)
+  }
+
+  async stop(): Promise<void> {
+    this.#isRunning = false
+    for (const cancel of this.#cancelTimers) cancel()
+    this.#stopped.abort()
+    for (const { mirror, isStarted } of this.#followed.values()) {
+      if (isStarted && mirror !== undefined) this.#stop(mirror)
+    }
+    await Promise.all(this.#stopping)
+  }
+
+  read(name: string, options: ReadOptions): ReadOutcome | Promise<ReadOutcome> {
+    const { mirror, isStarted } = this.#place(name)
+    if (mirror === undefined || !isStarted) return { from: 'elsewhere', reason: 'not-ready' }
+    return mirror.read(name, options)
+  }
+
+  keyspace(name: string): MirroredKeyspace {
+    return this.#place(name).keyspace
+  }
+
+  proven(name: string): Revision {
+    return this.#mirror(name).proven(name)
+  }
+
+  /** A bookmark tells the progress that is known: to ask for each would cost the upstream a watch,
+   *  and it sends one itself each minute. */
+  refresh(): void {}
+
+  /** The API says only when it is asked for something older. */
+  compactRevision(): Revision {
+    return 0 as Revision
+  }
+
+  isOfOldEpoch(name: string, revision: Revision): boolean {
+    return this.#mirror(name).isOfOldEpoch(revision)
+  }
+
+  readDirectly(name: string, request: DirectReadRequest): AsyncIterable<RangePage> {
+    return this.#mirror(name).directReads.read(request)
+  }
+
+  statuses(): KeyspaceStatus[] {
+    return [...this.#followed.values()].flatMap(({ mirror, isStarted }) =>
+      isStarted ? (mirror?.statuses() ?? []) : [],
+    )
+  }
+
+  get waitingReads(): number {
+    let sum = 0
+    for (const { mirror } of this.#followed.values()) sum += mirror?.waitingReads ?? 0
+    return sum
+  }
+
+  /** The API serves other versions, or is known to: a resource that is followed in another one than
+   *  before is read again. */
+  redefined(): void {
+    for (const followed of this.#followed.values()) {
+      const resource = this.#resourceOf(followed.description)
+      if (JSON.stringify(resource) === JSON.stringify(followed.resource)) continue
+      this.#replace(followed)
+      if (this.#isRunning) this.#startIfWanted(followed.description.name)
+    }
+  }
+
+  #place(name: string): Followed {
+    const followed = this.#followed.get(name)
+    if (followed === undefined) {
+      throw new CacheError('not_found', `keyspace ${name} is not mirrored`)
+    }
+    return followed
+  }
+
+  #mirror(name: string): Mirror {
+    const { mirror } = this.#place(name)
+    if (mirror === undefined) throw new CacheError('not_found', `keyspace ${name} is not mirrored`)
+    return mirror
+  }
+
+  #resourceOf({ name }: KeyspaceDescription): FollowedResource | undefined {
+    return followedResource(name as Key, this.#options.versionsOf(name as Key))
+  }
+
+  /** A mirror that is not started. */
+  #create(
+    description: KeyspaceDescription,
+  ): Pick<Followed, 'mirror' | 'client' | 'keyspace' | 'resource'> {
+    const { clock, random, metrics, sink, onProof = () => {} } = this.#options
+    const { name, range } = description
+    const resource = this.#resourceOf(description)
+    if (resource === undefined) {
+      const keyspace = new MirroredKeyspace(description, clock, sink)
+      return { mirror: undefined, client: undefined, keyspace, resource }
+    }
+    const client = new ResourceSource({
+      server: this.#server,
+      identity: this.#identity,
+      resource,
+      clock,
+      random,
+      limits: this.#options.watchLimits ?? defaultWatchLimits,
+      onRefused: refusal => queueMicrotask(() => this.#refused(name, client, refusal)),
+      onProof: proof => onProof(name as Key, proof),
+      signal: this.#stopped.signal,
+    })
+    const mirror = new Mirror({
+      client,
+      clock,
+      random,
+      limits: this.#limits,
+      logger: quieter(this.#options.logger, resource.name),
+      metrics,
+      sink,
+      ranges: [range],
+      keyspaceOf: () => name,
+    })
+    return { mirror, client, keyspace: mirror.add(description).keyspace, resource }
+  }
+
+  #startIfWanted(name: string): void {
+    const followed = this.#followed.get(name)
+    if (followed?.mirror === undefined || followed.isStarted || !followed.isWanted) return
+    const leftMs = followed.refusedUntilMs - this.#options.clock.monotonicMs()
+    if (leftMs > 0) return
+    followed.isStarted = true
+    followed.mirror.start()
+  }
+
+  /** The API does not let us follow a resource. */
+  #refused(name: string, by: Source, { answered, message }: RefusedResource): void {
+    const { clock, logger, random, sink } = this.#options
+    const followed = this.#followed.get(name)
+    if (followed?.isStarted !== true || followed.client !== by) return
+    const isForbidden = answered === 403
+    if (followed.refusal !== answered) {
+      followed.refusal = answered
+      const fields = { resource: followed.resource?.name, reason: message }
+      const said = 'the upstream does not let us follow a resource: its requests pass'
+      if (isForbidden) logger.warn(said, fields)
+      else logger.debug(said, fields)
+    }
+    const forMs = (isForbidden ? forbiddenForMs : absentForMs) * (1 + random.next() / 2)
+    followed.refusedUntilMs = clock.monotonicMs() + forMs
+    this.#replace(followed)
+    sink.stateChanged(name, followed.keyspace.state)
+    const cancel = clock.setTimer(forMs, () => {
+      this.#cancelTimers.delete(cancel)
+      if (this.#isRunning) this.#startIfWanted(name)
+    })
+    this.#cancelTimers.add(cancel)
+  }
+
+  /** Puts a new mirror in the place of one, whose contents are not shown any more. */
+  #replace(followed: Followed): void {
+    this.#end(followed)
+    followed.isStarted = false
+    Object.assign(followed, this.#create(followed.description))
+  }
+
+  #end({ mirror, keyspace, isStarted, description }: Followed): void {
+    if (mirror === undefined) keyspace.drop()
+    else mirror.drop(description.name)
+    if (mirror !== undefined && isStarted) this.#stop(mirror)
+  }
+
+  #stop(mirror: Mirror): void {
+    const stopping: Promise<void> = mirror.stop().finally(() => this.#stopping.delete(stopping))
+    this.#stopping.add(stopping)
+  }
+}
+
+/** The log of one mirror among many: an outage is told once, for the upstream, and not for each
+ *  resource. What must not be is told. */
+function quieter(logger: Logger, resource: string): Logger {
+  const debug = (message: string, fields: LogFields = {}): void =>
+    logger.debug(message, { resource, ...fields })
+  return {
+    debug,
+    info: debug,
+    warn: debug,
+    error: (message, fields = {}) => logger.error(message, { resource, ...fields }),
+  }
+}

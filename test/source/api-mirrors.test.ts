@@ -1,0 +1,182 @@
+import t from 'tap'
+import { createRandom } from '../../lib/base/random.ts'
+import type { Revision } from '../../lib/base/revision.ts'
+import type { ReadOutcome } from '../../lib/cache/mirror/reads/read.ts'
+import type { ApiMirrors } from '../../lib/source/api-mirrors.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { FakeApi } from '../support/source/fake-api.ts'
+import { configMaps, followedBy, silentSink } from '../support/source/followed.ts'
+
+interface World {
+  readonly clock: FakeClock
+  readonly api: FakeApi
+}
+
+function world(): World {
+  const clock = new FakeClock()
+  const api = new FakeApi({ clock, random: createRandom(1) })
+  for (let i = 0; i < 250; i++) api.write(`c${i}`, `first ${i}`)
+  return { clock, api }
+}
+
+async function started({ clock, api }: World): Promise<ApiMirrors> {
+  const mirrors = followedBy(clock, { upstream: api })
+  mirrors.start()
+  await clock.advance(5000)
+  return mirrors
+}
+
+/** The outcome of a consistent list, and its time. */
+async function list(
+  { clock }: World,
+  mirrors: ApiMirrors,
+  work?: 'little' | 'list',
+): Promise<{ readonly outcome: ReadOutcome; readonly tookMs: number }> {
+  const beganMs = clock.monotonicMs()
+  let outcome: ReadOutcome | undefined
+  const freshness = { type: 'consistent' } as const
+  void Promise.resolve(mirrors.read(configMaps, { freshness, elsewhere: 'anywhere', work })).then(
+    settled => (outcome = settled),
+  )
+  for (let i = 0; i < 400 && outcome === undefined; i++) await clock.advance(10)
+  if (outcome === undefined) throw new Error('the read has not ended')
+  return { outcome, tookMs: clock.monotonicMs() - beganMs }
+}
+
+t.test('objects are held as etcd has them: without their resourceVersion', async t => {
+  const w = world()
+  const mirrors = await started(w)
+  const { store } = mirrors.keyspace(configMaps)
+  t.equal(store.latest().size, 250, 'read in pages')
+  const entry = store.latest().get(`${configMaps}default/c7` as typeof configMaps)
+  t.equal(entry?.modRevision, 9)
+  const stored = Buffer.from(entry?.value ?? []).toString()
+  t.match(stored, /^\{"kind":"ConfigMap","apiVersion":"v1","metadata":\{"name":"c7"/)
+  t.notMatch(stored, 'resourceVersion')
+  await mirrors.stop()
+})
+
+t.test('a consistent read waits for the bookmark of a short watch', async t => {
+  const w = world()
+  const mirrors = await started(w)
+  w.api.writeOther()
+  const { outcome, tookMs } = await list(w, mirrors)
+  t.equal(outcome.from, 'mirror')
+  t.ok(tookMs > 50 && tookMs <= 2300, `${tookMs} ms`)
+  t.ok(w.api.requests.some(path => path.includes('timeoutSeconds=3')))
+  const again = await list(w, mirrors)
+  t.equal(again.outcome.from, 'mirror')
+  t.ok(again.tookMs < 100, 'nothing was written since')
+  await mirrors.stop()
+})
+
+t.test('a consistent read of what changes is proven by the event', async t => {
+  const w = world()
+  const mirrors = await started(w)
+  w.api.write('c1', 'second')
+  const { outcome, tookMs } = await list(w, mirrors)
+  t.equal(outcome.from, 'mirror')
+  t.ok(tookMs < 100, `${tookMs} ms`)
+  await mirrors.stop()
+})
+
+t.test('a get is passed on: a proof would cost more', async t => {
+  const w = world()
+  const mirrors = await started(w)
+  const { outcome } = await list(w, mirrors, 'little')
+  t.strictSame(outcome, { from: 'elsewhere', reason: 'cheaper-elsewhere' })
+  for (let i = 0; i < 60; i++) await list(w, mirrors, 'little')
+  await mirrors.stop()
+})
+
+t.test('consistent reads of a resource without bookmarks pass', async t => {
+  const w = world()
+  w.api.hasBookmarks = false
+  const mirrors = await started(w)
+  await w.clock.advance(5000)
+  w.api.writeOther()
+  const { outcome } = await list(w, mirrors)
+  t.strictSame(outcome, { from: 'elsewhere', reason: 'progress-untrusted' })
+  await mirrors.stop()
+})
+
+t.test('a watch that ends is continued before it does, without a gap', async t => {
+  const w = world()
+  const states: string[] = []
+  const sink = {
+    ...silentSink,
+    stateChanged: (_: string, state: string) => void states.push(state),
+  }
+  const mirrors = followedBy(w.clock, { upstream: w.api, sink })
+  mirrors.start()
+  await w.clock.advance(10_000)
+  for (let i = 0; i < 200; i++) {
+    w.api.write(`c${i % 250}`, `at ${i}`)
+    await w.clock.advance(5000)
+  }
+  t.strictSame(states, ['catching-up', 'ready'])
+  t.ok(w.api.openWatches <= 3, `${w.api.openWatches} watches`)
+  t.equal(mirrors.proven(configMaps), w.api.revision as Revision)
+  await mirrors.stop()
+})
+
+t.test('a forbidden resource passes, and is tried again later', async t => {
+  const w = world()
+  w.api.refusal = 403
+  const said: string[] = []
+  const logger = {
+    debug() {},
+    info() {},
+    warn: (message: string) => void said.push(message),
+    error: (message: string) => void said.push(message),
+  }
+  const mirrors = followedBy(w.clock, { upstream: w.api, logger })
+  mirrors.start()
+  await w.clock.advance(10_000)
+  t.notOk(mirrors.has(configMaps))
+  t.strictSame(mirrors.statuses(), [])
+  const before = w.api.requests.length
+  await w.clock.advance(60_000)
+  t.equal(w.api.requests.length, before, 'it is not asked for meanwhile')
+  t.equal(said.length, 1)
+  w.api.refusal = undefined
+  await w.clock.advance(600_000)
+  t.ok(mirrors.has(configMaps))
+  t.equal(mirrors.keyspace(configMaps).state, 'ready')
+  await mirrors.stop()
+})
+
+t.test('what nobody reads is not asked for', async t => {
+  const w = world()
+  const mirrors = followedBy(w.clock, { upstream: w.api, isWantedAtStart: () => false })
+  mirrors.start()
+  await w.clock.advance(10_000)
+  t.strictSame(w.api.requests, [])
+  t.strictSame(
+    await mirrors.read(configMaps, { freshness: { type: 'any' }, elsewhere: 'anywhere' }),
+    {
+      from: 'elsewhere',
+      reason: 'not-ready',
+    },
+  )
+  mirrors.want(configMaps)
+  await w.clock.advance(10_000)
+  t.equal(mirrors.keyspace(configMaps).state, 'ready')
+  const asked = w.api.requests.length
+  await w.clock.advance(120_000)
+  t.ok(w.api.requests.length - asked < 2, 'a quiet resource costs one watch')
+  await mirrors.stop()
+})
+
+t.test('a restored backup is another history: nothing of the old one is shown', async t => {
+  const w = world()
+  const mirrors = await started(w)
+  for (let i = 0; i < 50; i++) w.api.write('c1', `lost ${i}`)
+  await w.clock.advance(2000)
+  w.api.restore(200)
+  await w.clock.advance(20_000)
+  t.equal(mirrors.keyspace(configMaps).state, 'ready')
+  t.equal(mirrors.keyspace(configMaps).store.latest().size, w.api.objects.size)
+  t.ok(mirrors.isOfOldEpoch(configMaps, 290 as Revision))
+  await mirrors.stop()
+})
