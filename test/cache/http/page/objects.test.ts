@@ -9,7 +9,7 @@ import {
   revisionBefore,
   selectorValue,
 } from '../../../../lib/cache/http/page/browser/addresses.ts'
-import { type Cell, compareCells } from '../../../../lib/cache/http/page/browser/cells.ts'
+import { compareCells, type ShownCell } from '../../../../lib/cache/http/page/browser/cells.ts'
 import {
   changesBetween,
   withoutManagedFields,
@@ -24,7 +24,7 @@ function plain<T>(value: T): T {
 }
 
 t.test('rows are sorted by what their cells amount to', t => {
-  const sorted = (cells: Cell[]): Cell[] => cells.toSorted((a, b) => compareCells(a, b))
+  const sorted = (cells: ShownCell[]): ShownCell[] => cells.toSorted((a, b) => compareCells(a, b))
   t.strictSame(sorted([10, 9, 100]), [9, 10, 100])
   t.strictSame(sorted(['10d', '2d1h', '90m', '5s']), ['5s', '90m', '2d1h', '10d'])
   t.strictSame(sorted(['web-10', 'web-9', 'amber']), ['amber', 'web-9', 'web-10'])

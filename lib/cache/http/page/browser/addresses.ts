@@ -28,7 +28,7 @@ export interface ObjectPlace {
 }
 
 /** The parts of an aggregated discovery document that are read here. */
-export interface DiscoveryDocument {
+export interface ServedDiscovery {
   readonly items?: readonly {
     readonly metadata?: { readonly name?: string }
     readonly versions?: readonly {
@@ -76,7 +76,7 @@ export function pathOf(
 }
 
 /** The kinds of a discovery document that can be listed, in the preferred version. */
-export function kindsOf(document: DiscoveryDocument): Map<string, ListedKind> {
+export function kindsOf(document: ServedDiscovery): Map<string, ListedKind> {
   const kinds = new Map<string, ListedKind>()
   for (const { metadata, versions = [] } of document.items ?? []) {
     const group = metadata?.name ?? ''

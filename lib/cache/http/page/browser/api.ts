@@ -1,8 +1,8 @@
 /** Questions to the Kubernetes API of the same listener, asked by the browser as the caller who
  *  looks: the page shows nothing that this caller would not be answered anyway. */
 
-import type { Cell } from './cells.ts'
-import { type DiscoveryDocument, kindsOf, type ListedKind } from './addresses.ts'
+import type { ShownCell } from './cells.ts'
+import { kindsOf, type ListedKind, type ServedDiscovery } from './addresses.ts'
 
 export const tableType = 'application/json;as=Table;v=v1;g=meta.k8s.io'
 const discoveryType = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
@@ -36,7 +36,7 @@ export interface ApiObject {
   readonly metadata: ObjectMeta
 }
 
-export interface ColumnDefinition {
+export interface ServedColumn {
   readonly name: string
   readonly type: string
   readonly description: string
@@ -44,7 +44,7 @@ export interface ColumnDefinition {
 }
 
 export interface TableRow {
-  readonly cells: readonly Cell[]
+  readonly cells: readonly ShownCell[]
   readonly object: ApiObject
 }
 
@@ -55,7 +55,7 @@ export interface TableAnswer {
     readonly continue?: string
     readonly remainingItemCount?: number
   }
-  readonly columnDefinitions: readonly ColumnDefinition[]
+  readonly columnDefinitions: readonly ServedColumn[]
   readonly rows?: readonly TableRow[]
 }
 
@@ -68,7 +68,7 @@ interface EventObject {
   readonly message?: string
 }
 
-export interface Following<T> {
+export interface FollowedList<T> {
   readonly url: string
   readonly accept: string
   readonly revision: string
@@ -95,7 +95,7 @@ export async function askJson<T>(url: string, accept: string, signal: AbortSigna
 }
 
 /** Hands on the changes after a revision, until the signal or a failure. */
-export async function follow<T>(following: Following<T>): Promise<never> {
+export async function follow<T>(following: FollowedList<T>): Promise<never> {
   const { url, accept, signal, take } = following
   let last = following.revision
   for (;;) {
@@ -146,7 +146,7 @@ export async function persist(
 
 export async function findKinds(signal: AbortSignal): Promise<Map<string, ListedKind>> {
   const documents = await Promise.all(
-    ['/api', '/apis'].map(path => askJson<DiscoveryDocument>(path, discoveryType, signal)),
+    ['/api', '/apis'].map(path => askJson<ServedDiscovery>(path, discoveryType, signal)),
   )
   return new Map(documents.flatMap(document => [...kindsOf(document)]))
 }

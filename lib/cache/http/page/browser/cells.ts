@@ -1,7 +1,7 @@
 /** The order of a table's cells: figures and ages by what they amount to, words as people count. */
 
 /** A cell of a Table, which is no object and no list. */
-export type Cell = string | number | boolean | null | undefined
+export type ShownCell = string | number | boolean | null | undefined
 
 const secondsOf: Readonly<Record<string, number>> = {
   y: 31_536_000,
@@ -13,7 +13,7 @@ const secondsOf: Readonly<Record<string, number>> = {
 const words = new Intl.Collator('en', { numeric: true })
 
 /** Figures before words; equal cells keep their order. */
-export function compareCells(a: Cell, b: Cell): number {
+export function compareCells(a: ShownCell, b: ShownCell): number {
   const [x, y] = [amountOf(a), amountOf(b)]
   if (typeof x === 'number' && typeof y === 'number') return x - y
   if (typeof x === 'number') return -1
@@ -22,7 +22,7 @@ export function compareCells(a: Cell, b: Cell): number {
 }
 
 /** The amount of a figure or of an age such as 5d3h in seconds, or the text itself. */
-function amountOf(cell: Cell): number | string {
+function amountOf(cell: ShownCell): number | string {
   if (typeof cell === 'number') return cell
   const text = String(cell ?? '')
   if (/^-?\d+(?:\.\d+)?$/.test(text)) return Number(text)

@@ -5,7 +5,7 @@ import { hashOf, type ListedKind, pathOf } from './addresses.ts'
 import {
   ApiError,
   askJson,
-  type ColumnDefinition,
+  type ServedColumn,
   follow,
   messageOfError,
   persist,
@@ -15,7 +15,7 @@ import {
   wait,
 } from './api.ts'
 import { button, content, el, field, tell } from './elements.ts'
-import { type Column, columnsOf, type ObjectRow, SortedTable } from './table.ts'
+import { columnsOf, type DrawnColumn, type ObjectRow, SortedTable } from './table.ts'
 
 const chunk = 250
 const rowsMax = 10_000
@@ -50,7 +50,7 @@ class ObjectList {
   #rows = new Map<string, ListedRow>()
   /** Keys of rows that an event has told while chunks are still to come: an event is newer. */
   #touched = new Set<string>()
-  #definitions: readonly ColumnDefinition[] = []
+  #definitions: readonly ServedColumn[] = []
   #next = ''
   #remaining = 0
   #revision = ''
@@ -185,7 +185,7 @@ class ObjectList {
 
   #makeTable(): void {
     const isOfAllNamespaces = this.#kind.isNamespaced && this.#namespace === ''
-    const namespace: Column<ListedRow> = {
+    const namespace: DrawnColumn<ListedRow> = {
       title: 'Namespace',
       cell: ({ row }) => row.object.metadata.namespace ?? '',
     }

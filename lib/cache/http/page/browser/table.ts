@@ -1,7 +1,7 @@
 /** A table that can be sorted by a click on a column's head. Rows have a key; a row whose object is
  *  the same is drawn once, and the focused row keeps the focus. */
 
-import type { ColumnDefinition, TableRow } from './api.ts'
+import type { ServedColumn, TableRow } from './api.ts'
 import { compareCells } from './cells.ts'
 import { button, el } from './elements.ts'
 
@@ -13,7 +13,7 @@ export interface DrawnRow {
   readonly hash?: string
 }
 
-export interface Column<R extends DrawnRow> {
+export interface DrawnColumn<R extends DrawnRow> {
   readonly title: string
   readonly about?: string
   readonly isFigure?: boolean
@@ -28,7 +28,7 @@ interface Sorting {
 
 export class SortedTable<R extends DrawnRow> {
   readonly node: HTMLElement
-  readonly #columns: readonly Column<R>[]
+  readonly #columns: readonly DrawnColumn<R>[]
   readonly #heads: readonly HTMLElement[]
   readonly #body = el('tbody')
   readonly #more = el('p', { class: 'soft' })
@@ -36,7 +36,7 @@ export class SortedTable<R extends DrawnRow> {
   #sorting: Sorting | undefined
   #drawn = new Map<string, { row: R; node: HTMLElement }>()
 
-  constructor(caption: string, columns: readonly Column<R>[]) {
+  constructor(caption: string, columns: readonly DrawnColumn<R>[]) {
     this.#columns = columns
     this.#heads = columns.map((column, i) => this.#headOf(column, i))
     const heads = el('thead', {}, el('tr', {}, ...this.#heads))
@@ -50,7 +50,7 @@ export class SortedTable<R extends DrawnRow> {
     this.#draw()
   }
 
-  #headOf(column: Column<R>, i: number): HTMLElement {
+  #headOf(column: DrawnColumn<R>, i: number): HTMLElement {
     const sort = button(column.title, () => this.#sortBy(i))
     sort.className = 'sort'
     const head = el('th', { scope: 'col', class: column.isFigure ? 'figure' : 'text' }, sort)
@@ -116,10 +116,10 @@ export interface ObjectRow extends DrawnRow {
 
 /** The columns that the server defines, after those of the page's own. */
 export function columnsOf<R extends ObjectRow>(
-  definitions: readonly ColumnDefinition[],
+  definitions: readonly ServedColumn[],
   isWide: boolean,
-  before: readonly Column<R>[] = [],
-): Column<R>[] {
+  before: readonly DrawnColumn<R>[] = [],
+): DrawnColumn<R>[] {
   const columns = definitions
     .map((definition, i) => ({ ...definition, i }))
     .filter(({ priority }) => isWide || !priority)
