@@ -2,6 +2,7 @@
 
 import { adopt } from './adoption.ts'
 import { activePods, podCreation } from './owned-pods.ts'
+import { refusedCreation } from './refused-creation.ts'
 import { percentOf } from './rollout.ts'
 import { type NodeFact, type PodFact, selectingFact } from '../runtime/facts.ts'
 import {
@@ -14,6 +15,7 @@ import {
 import {
   nothing,
   type ReconcileResult,
+  type RefusedWrite,
   statusWrite,
   type Write,
 } from '../runtime/reconcile-result.ts'
@@ -56,7 +58,7 @@ export interface DaemonSetParts {
 const stepPods = 50
 
 export function reconcileDaemonSet(seen: Seen<DaemonSet> & DaemonSetParts): ReconcileResult {
-  const { key, object, owned, orphans, revisions, nodes } = seen
+  const { key, object, owned, orphans, revisions } = seen
   const { metadata, spec } = object
   if (metadata.deletionTimestamp !== undefined) return nothing
   const { name, uid } = metadata
@@ -66,10 +68,8 @@ export function reconcileDaemonSet(seen: Seen<DaemonSet> & DaemonSetParts): Reco
     ...adopt(adopter, spec.selector, revisions, seen.orphanRevisions),
   ]
   if (adoptions.length > 0) return { writes: adoptions, againMs: 0 }
-  const hash = hashOfTemplate({ spec })
-  const placing = { ...(spec.template.spec as Placing), ...daemonTolerations(spec.template) }
-  const wanted = nodes.filter(node => !node.isDeleting && isWanted(node, placing))
-  const { onNode, surplus } = podsByNode(owned, new Set(wanted.map(node => node.name)))
+  const state = stateOf(seen)
+  const { hash, wanted, onNode, surplus } = state
   const missing = wanted.filter(node => !onNode.has(node.name))
   const ended = owned.filter(pod => pod.phase === 'Failed' && !pod.isDeleting)
   const used = new Set(owned.map(({ labels }) => labels[revisionLabel] ?? ''))
@@ -79,9 +79,30 @@ export function reconcileDaemonSet(seen: Seen<DaemonSet> & DaemonSetParts): Reco
       ...[...ended, ...surplus].map(deletion),
       ...missing.slice(0, stepPods).map(node => create(object, node.name, hash)),
       ...updates(object, { hash, pods: [...onNode.values()], wanted: wanted.length }),
-      ...statusWrite(key, object.status, statusOf(object, { hash, onNode, surplus, wanted })),
+      ...statusWrite(key, object.status, statusOf(object, state)),
     ],
   }
+}
+
+/** The answer to a pod that may not be created: an Event, and the status without it. */
+export function refusedOfDaemonSet(
+  seen: Seen<DaemonSet> & DaemonSetParts,
+  refusal: RefusedWrite,
+): ReconcileResult {
+  if (refusal.write.type !== 'create') return nothing
+  const { key, object } = seen
+  return {
+    writes: statusWrite(key, object.status, statusOf(object, stateOf(seen))),
+    notes: refusedCreation(refusal),
+  }
+}
+
+/** The nodes that are to have a pod, and the pods that are there. */
+function stateOf({ object: { spec }, nodes, owned }: Seen<DaemonSet> & DaemonSetParts): State {
+  const placing = { ...(spec.template.spec as Placing), ...daemonTolerations(spec.template) }
+  const wanted = nodes.filter(node => !node.isDeleting && isWanted(node, placing))
+  const byNode = podsByNode(owned, new Set(wanted.map(node => node.name)))
+  return { hash: hashOfTemplate({ spec }), wanted, ...byNode }
 }
 
 function daemonTolerations(template: PodTemplate): { tolerations: Toleration[] } {
@@ -208,6 +229,7 @@ export function wireDaemonSets(runtime: ControllerRuntime): void {
       nodes: [...runtime.nodes.index.values()],
     }),
     reconcile: reconcileDaemonSet,
+    refused: refusedOfDaemonSet,
   })
   lookAtPodOwners(runtime, 'DaemonSet', sets, ({ key }) => lookAt(key))
   const known = new Map<string, string>()

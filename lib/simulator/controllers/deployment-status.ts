@@ -2,6 +2,7 @@
 
 import type { ReplicaSetFact } from '../runtime/facts.ts'
 import type { StatusCondition, Deployment } from '../runtime/objects.ts'
+import { isSame } from '../runtime/reconcile-result.ts'
 import { sum } from './rollout.ts'
 
 export interface DeploymentState {
@@ -35,13 +36,28 @@ export function deploymentStatus(
     availability(available >= Math.max(0, wanted - Math.ceil(wanted / 4))),
     progress(current?.name ?? metadata.name, isComplete),
   ].map(condition => dated(condition, known, now))
-  const others = known.filter(({ type }) => type !== 'Available' && type !== 'Progressing')
+  const failed = failureOf([...(current === undefined ? [] : [current]), ...sets])
+  const before = known.find(({ type }) => type === failure)
+  const own = ['Available', 'Progressing', failure]
+  const others = known.filter(({ type }) => !own.includes(type))
+  if (failed !== undefined) others.unshift(failed)
   const isTold =
     Object.entries(counts).every(([name, value]) => (status[name] ?? 0) === value) &&
-    conditions.every(condition => known.includes(condition))
+    conditions.every(condition => known.includes(condition)) &&
+    isSame(before, failed)
   if (isTold) return undefined
   const shown = Object.entries(counts).map(([name, value]) => [name, value === 0 ? null : value])
   return { ...Object.fromEntries(shown), conditions: [...conditions, ...others] }
+}
+
+const failure = 'ReplicaFailure'
+
+/** The failure of the first set that has one, the present one first (getReplicaFailures). */
+function failureOf(sets: readonly ReplicaSetFact[]): StatusCondition | undefined {
+  const failed = sets.find(set => set.failure !== undefined)?.failure
+  if (failed === undefined) return undefined
+  const { lastTransitionTime = '' } = failed
+  return { ...failed, lastUpdateTime: lastTransitionTime }
 }
 
 function availability(isAvailable: boolean): StatusCondition {

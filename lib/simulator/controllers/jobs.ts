@@ -4,9 +4,15 @@
 import type { ControllerRuntime } from '../runtime/controller-runtime.ts'
 import { jobFact, type PodFact } from '../runtime/facts.ts'
 import { type StatusCondition, hasCondition, type Job } from '../runtime/objects.ts'
-import { nothing, type ReconcileResult, type Write } from '../runtime/reconcile-result.ts'
+import {
+  nothing,
+  type ReconcileResult,
+  type RefusedWrite,
+  type Write,
+} from '../runtime/reconcile-result.ts'
 import type { Seen } from '../runtime/reconciler.ts'
 import { activePods, podCreation } from './owned-pods.ts'
+import { refusedCreation } from './refused-creation.ts'
 
 export interface JobParts {
   readonly owned: readonly PodFact[]
@@ -30,6 +36,12 @@ export function reconcileJob(seen: Seen<Job> & JobParts): ReconcileResult {
       ...statusWrites(seen, { ...counts, active: counts.active + missing }),
     ],
   }
+}
+
+/** The answer to a pod that may not be created: an Event, and the status without it. */
+export function refusedOfJob(seen: Seen<Job> & JobParts, refusal: RefusedWrite): ReconcileResult {
+  if (refusal.write.type !== 'create') return nothing
+  return { writes: statusWrites(seen, countsOf(seen)), notes: refusedCreation(refusal) }
 }
 
 /** A job that has ended goes after as long as it asks for. */
@@ -137,6 +149,7 @@ export function wireJobs(runtime: ControllerRuntime): void {
     source: { component: 'job-controller' },
     gather: ({ metadata: { uid } }) => ({ owned: [...runtime.pods.index.ownedBy(uid)] }),
     reconcile: reconcileJob,
+    refused: refusedOfJob,
   })
   jobs.listen({ changed: ({ key }) => lookAt(key) })
   runtime.owners('Job', jobs, ({ key }) => lookAt(key))

@@ -2,10 +2,11 @@
 
 import type { ControllerRuntime } from '../runtime/controller-runtime.ts'
 import { type PodFact, replicaSetFact } from '../runtime/facts.ts'
-import type { ReplicaSet } from '../runtime/objects.ts'
+import type { ReplicaSet, StatusCondition } from '../runtime/objects.ts'
 import {
   nothing,
   type ReconcileResult,
+  type RefusedWrite,
   statusWrite,
   type Write,
 } from '../runtime/reconcile-result.ts'
@@ -15,6 +16,7 @@ import { lookAtPodOwners } from '../runtime/wiring.ts'
 import { adopt } from './adoption.ts'
 import type { GeneratedWorkloads } from '../runtime/generated-workloads.ts'
 import { activePods, podCreation } from './owned-pods.ts'
+import { refusedCreation } from './refused-creation.ts'
 
 /** Pods made or deleted in one look, as in upstream's controller (BurstReplicas); then it is the
  *  turn of other sets. */
@@ -63,13 +65,42 @@ function deletion({ key, uid }: PodFact): Write {
   return { type: 'delete', key, uid, note }
 }
 
+/** The answer to a pod that may not be created: a condition, until one has been, and an Event. */
+export function refusedOfReplicaSet(
+  seen: Seen<ReplicaSet> & ReplicaSetParts,
+  refusal: RefusedWrite,
+): ReconcileResult {
+  const { write, status } = refusal
+  if (write.type !== 'create') return nothing
+  const condition: StatusCondition = {
+    type: failure,
+    status: 'True',
+    reason: 'FailedCreate',
+    message: status.message,
+    lastTransitionTime: seen.now,
+  }
+  const known = seen.object.status?.conditions?.find(({ type }) => type === failure)
+  const state = { pods: activePods(seen.owned), created: 0, failed: known ?? condition }
+  return { writes: statusWrites(seen, state), notes: refusedCreation(refusal) }
+}
+
+const failure = 'ReplicaFailure'
+
 interface SetState {
   /** The pods that stay. */
   readonly pods: readonly PodFact[]
   readonly created: number
+  /** The condition that says why pods could not be created. */
+  readonly failed?: StatusCondition
 }
 
-function statusWrites({ key, object }: Seen<ReplicaSet>, { pods, created }: SetState): Write[] {
+function statusWrites(
+  { key, object }: Seen<ReplicaSet>,
+  { pods, created, failed }: SetState,
+): Write[] {
+  const known = object.status?.conditions ?? []
+  const others = known.filter(({ type }) => type !== failure)
+  const conditions = failed === undefined ? others : [...others, failed]
   const ready = pods.filter(({ isReady }) => isReady).length
   const replicas = pods.length + created
   return statusWrite(key, object.status, {
@@ -78,6 +109,7 @@ function statusWrites({ key, object }: Seen<ReplicaSet>, { pods, created }: SetS
     readyReplicas: ready,
     availableReplicas: ready,
     observedGeneration: object.metadata.generation ?? 1,
+    ...(known.length === 0 && failed === undefined ? {} : { conditions }),
   })
 }
 
@@ -93,6 +125,7 @@ export function wireReplicaSets(runtime: ControllerRuntime, generated: Generated
       ...podsOf(runtime, metadata),
     }),
     reconcile: reconcileReplicaSet,
+    refused: refusedOfReplicaSet,
   })
   lookAtPodOwners(runtime, 'ReplicaSet', sets, set => {
     if (!generated.isLeftSet(set)) lookAt(set.key)
@@ -109,6 +142,7 @@ export function wireReplicationControllers(runtime: ControllerRuntime): void {
       ...podsOf(runtime, metadata),
     }),
     reconcile: reconcileReplicaSet,
+    refused: refusedOfReplicaSet,
   })
   lookAtPodOwners(runtime, 'ReplicationController', controllers, ({ key }) => lookAt(key))
 }

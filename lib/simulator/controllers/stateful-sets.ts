@@ -3,6 +3,7 @@
 
 import { adopt } from './adoption.ts'
 import { controllerReference } from './owner-reference.ts'
+import { refusedCreation } from './refused-creation.ts'
 import { type PodFact, selectingFact } from '../runtime/facts.ts'
 import {
   type Labels,
@@ -14,6 +15,7 @@ import {
 import {
   nothing,
   type ReconcileResult,
+  type RefusedWrite,
   statusWrite,
   type Write,
 } from '../runtime/reconcile-result.ts'
@@ -79,6 +81,24 @@ export function reconcileStatefulSet(seen: Seen<StatefulSet> & StatefulSetParts)
       ...statusWrite(seen.key, object.status, statusOf(seen)),
     ],
   }
+}
+
+/** The answer to a pod or a claim that may not be created. */
+export function refusedOfStatefulSet(
+  seen: Seen<StatefulSet> & StatefulSetParts,
+  refusal: RefusedWrite,
+): ReconcileResult {
+  const { write } = refusal
+  if (write.type !== 'create') return nothing
+  const { name } = seen.object.metadata
+  const { metadata } = write.object as { readonly metadata: { readonly name: string } }
+  const kind = write.resource === 'pods' ? 'Pod' : 'Claim'
+  const notes = refusedCreation(refusal, reason =>
+    kind === 'Pod'
+      ? `create Pod ${metadata.name} in StatefulSet ${name} failed error: ${reason}`
+      : `create Claim ${metadata.name} for Pod in StatefulSet ${name} failed error: ${reason}`,
+  )
+  return { writes: statusWrite(seen.key, seen.object.status, statusOf(seen)), notes }
 }
 
 function identity({ name, uid }: Metadata): { name: string; uid: string } {
@@ -249,6 +269,7 @@ export function wireStatefulSets(runtime: ControllerRuntime): void {
       hasClaim: name => claims.at(namespace, name) !== undefined,
     }),
     reconcile: reconcileStatefulSet,
+    refused: refusedOfStatefulSet,
   })
   lookAtPodOwners(runtime, 'StatefulSet', sets, ({ key }) => lookAt(key))
 }

@@ -16,6 +16,7 @@ import {
   type ReplicaSet,
   type Selector,
   sortedText,
+  type StatusCondition,
   type Taint,
   type Toleration,
 } from './objects.ts'
@@ -72,6 +73,8 @@ export interface ReplicaSetFact extends Fact {
   readonly labels: Labels
   readonly annotations: Labels
   readonly selector: Selector
+  /** The condition that says why pods of the set could not be created. */
+  readonly failure: StatusCondition | undefined
 }
 
 export interface DeploymentFact extends Fact {
@@ -227,6 +230,7 @@ export function replicaSetFact(key: Key, revision: number, set: ReplicaSet): Rep
     labels: metadata.labels ?? {},
     annotations: metadata.annotations ?? {},
     selector: selectorOf(spec),
+    failure: status?.conditions?.find(({ type }) => type === 'ReplicaFailure'),
   })
 }
 

@@ -158,6 +158,7 @@ export interface ReplicaSet {
     readonly readyReplicas?: number
     readonly availableReplicas?: number
     readonly observedGeneration?: number
+    readonly conditions?: readonly StatusCondition[]
   }
 }
 
