@@ -112,7 +112,7 @@ export interface DecidedExchange {
 
 export interface DecisionPolicy {
   readonly hasUpstream: boolean
-  /** There is a cluster, made up or not, that takes writes; never with an upstream. */
+  /** True where a cluster, made up or not, takes writes; never with an upstream. */
   readonly hasCluster?: boolean | undefined
   /** Webhooks that convert objects are called here. */
   readonly canConvert?: boolean | undefined
