@@ -11,7 +11,7 @@ export {
 } from './http/auth/authorization.ts'
 export { Authorizer } from './http/auth/authorizer.ts'
 export { adoptSalt, bearerToken, saltOfHashes } from './http/auth/caller.ts'
-export { Callers, type FrontProxies } from './http/auth/callers.ts'
+export { Callers, type FrontProxies, isImpersonating } from './http/auth/callers.ts'
 export { commonNameOf, withAuthenticated } from './http/auth/certificates.ts'
 export type { AccessGate, Verdict } from './http/auth/gate.ts'
 export {

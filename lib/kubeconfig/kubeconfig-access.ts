@@ -27,8 +27,8 @@ export interface KubeconfigAccessOptions {
 
 /** Credentials for one request. */
 export interface AccessCredentials {
-  /** `authorization`, or nothing. */
-  readonly headers: Readonly<Record<string, string>>
+  /** `authorization`, and whom the user acts as. Names in lower case. */
+  readonly headers: Readonly<Record<string, string | string[]>>
   /** To be called when the server has answered 401: they are made anew for the next request. */
   readonly refused: () => void
 }
@@ -39,6 +39,7 @@ export class KubeconfigAccess {
   readonly #plugin: ExecPlugin | undefined
   readonly #listeners = new Set<(tls: AccessTls) => void>()
   readonly #cancelFollowing: CancelTimer
+  readonly #impersonation: AccessCredentials['headers']
   #files: AccessTls
   #ofPlugin: PluginCredentials['certificate'] = undefined
 
@@ -55,6 +56,8 @@ export class KubeconfigAccess {
       authority: () => this.#files.ca,
       onRenewed: renewed => this.#take(renewed),
     })
+    const { user } = chosen
+    this.#impersonation = user === undefined ? {} : impersonationHeaders(user.impersonation)
     this.#authorize = authorizerOf(chosen, this.#plugin, { system, clock })
     const certificate = `kubeconfig context ${JSON.stringify(chosen.name)}`
     this.#cancelFollowing = hasFiles(chosen)
@@ -101,17 +104,11 @@ export class KubeconfigAccess {
     return { ...this.#files, ...this.#ofPlugin }
   }
 
-  /** The headers by which the user acts as another one; empty if they do not. A request that says
-   *  itself whom it impersonates is to be left as it is. */
-  get impersonation(): Readonly<Record<string, string | string[]>> {
-    const { user } = this.#chosen
-    return user === undefined ? {} : impersonationHeaders(user.impersonation)
-  }
-
   /** The current credentials for a request. TLS options have changed before this resolves, if they
    *  do. Fails with `unauthorized` if there are none. */
-  credentials(): Promise<AccessCredentials> {
-    return this.#authorize()
+  async credentials(): Promise<AccessCredentials> {
+    const { headers, refused } = await this.#authorize()
+    return { headers: { ...headers, ...this.#impersonation }, refused }
   }
 
   /** Calls `listener` with other TLS options whenever they change, until the answer is called. */

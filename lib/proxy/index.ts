@@ -5,5 +5,6 @@ export { UpstreamProxy, type UpstreamOptions, type UpstreamParts } from './upstr
 export { UpstreamKnowledge } from './knowledge/knowledge.ts'
 export { ReadSwitch } from './read-switch.ts'
 export { BalancedUpstream } from './upstream/balanced-upstream.ts'
+export { headerLines } from './upstream/header-lines.ts'
 export type { UpstreamTls } from './upstream/server.ts'
 export type { ForwardControl, ForwardSink, Upstream } from './upstream/upstream.ts'

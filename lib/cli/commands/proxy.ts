@@ -1,7 +1,9 @@
 /** `watchglass proxy`: the API of a kubeconfig's cluster on a loopback address, in place of
- *  `kubectl proxy`. Every client is the user of the kubeconfig. */
+ *  `kubectl proxy`. Every client is the user of the kubeconfig, and reads what is mirrored with that
+ *  user's rights. */
 
 import { systemClock } from '@watchglass/cache'
+import { specialKeyspaces } from '@watchglass/kube'
 import { KubeconfigAccess, nodeSystem } from '@watchglass/kubeconfig'
 import type { UpstreamOptions } from '@watchglass/proxy'
 import { KubeService } from '../compose/kube-service.ts'
@@ -13,6 +15,8 @@ import { untilAborted } from './until-aborted.ts'
 
 /** Other machines must not be this user. */
 const host = '127.0.0.1'
+/** The prefix under which resources are known, as kube-apiserver stores them. */
+const prefix = '/registry'
 
 export async function proxy(context: CommandContext): Promise<number> {
   const { values, logger, signal } = context
@@ -38,30 +42,23 @@ export async function proxy(context: CommandContext): Promise<number> {
 async function serveUser(
   access: KubeconfigAccess,
   port: number,
-  { logger, signal }: CommandContext,
+  { logger, signal, onSwitch }: CommandContext,
 ): Promise<void> {
-  const { startEmbeddedEtcd } = await wings.embedded()
-  const etcd = await startEmbeddedEtcd({
-    listen: undefined,
-    load: undefined,
-    clock: systemClock,
+  const service = await KubeService.start({
+    etcd: { client: undefined, prefix },
+    // Names that a web page could have pointed at this machine are refused, as by kubectl proxy.
+    listening: { listen: { protocol: 'http', host, port }, guardedHosts: [] },
+    wings: {
+      upstream: await upstreamOf(access, logger),
+      // Definitions are needed to know the resources; all else waits until somebody reads it.
+      source: { isWantedAtStart: specialKeyspaces(prefix) },
+    },
     logger,
   })
-  try {
-    const service = await KubeService.start({
-      etcd: { client: etcd.createClient(), prefix: '/registry' },
-      // Names that a web page could have pointed at this machine are refused, as by kubectl proxy.
-      listening: { listen: { protocol: 'http', host, port }, guardedHosts: [] },
-      served: { isKept: () => false },
-      wings: { upstream: await upstreamOf(access, logger) },
-      logger,
-    })
-    introduceUser(access, service.port)
-    await untilAborted(signal)
-    await service.stop()
-  } finally {
-    await etcd.close()
-  }
+  onSwitch(() => service.readSwitch?.toggle())
+  introduceUser(access, service.port)
+  await untilAborted(signal)
+  await service.stop()
 }
 
 async function upstreamOf(
@@ -69,16 +66,13 @@ async function upstreamOf(
   logger: CommandContext['logger'],
 ): Promise<UpstreamOptions> {
   const { upstreamOfUser } = await wings.upstreamServers()
-  const { impersonation } = access
   return {
     servers: upstreamOfUser(access, { clock: systemClock, logger }),
+    isSource: true,
     isOneUser: true,
-    // A client with credentials of its own is not the user, as with kubectl proxy; one that acts as
-    // somebody is the user who may do that.
+    // A client with credentials of its own is not the user, as with kubectl proxy.
     passed: ({ headers }) =>
-      headers.authorization === undefined
-        ? { as: 'ourselves', headers: 'impersonate-user' in headers ? {} : impersonation }
-        : undefined,
+      headers.authorization === undefined ? { as: 'ourselves', headers: {} } : undefined,
   }
 }
 

@@ -2,6 +2,7 @@
  *  begins just before the event, with the selectors of whoever waits for it. Its first frame is the
  *  event in the upstream's own bytes, after which it is over. */
 
+import { headerLines } from '../upstream/header-lines.ts'
 import type { Clock } from '@watchglass/base'
 import { frameWithoutColumns } from '@watchglass/codec'
 import type { HeldEvent } from '@watchglass/cache'
@@ -94,7 +95,7 @@ export class EventFrames {
     const { upstream, clock } = this.#options
     try {
       const own = await upstream.credentials()
-      const headers = Object.entries({ accept, ...own }).flat()
+      const headers = headerLines({ accept, ...own })
       return await new Promise(resolve => {
         const sink = new FirstFrame(new FrameCutter(encoding), result => {
           cancel()

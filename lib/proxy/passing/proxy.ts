@@ -19,7 +19,13 @@ import {
 import { withDecryptedToken } from './decrypted-token.ts'
 import type { ProxyOptions } from './proxy-options.ts'
 import { Relay } from './relay.ts'
-import { beginBody, type Exchange, type PassedKind, type RequestContext } from '@watchglass/cache'
+import {
+  beginBody,
+  type Exchange,
+  isImpersonating,
+  type PassedKind,
+  type RequestContext,
+} from '@watchglass/cache'
 import { holdPassed, nameForPass, type PassShares } from './pass-shares.ts'
 import type { Slots } from './slots.ts'
 import { isTunnel, passTunnel } from './tunnel.ts'
@@ -106,7 +112,7 @@ async function requestOf(
   const { method, peer, rawHeaders, hasBody } = exchange
   const credentials = passed?.(exchange)
   const as = credentials?.as ?? 'caller'
-  const own = as === 'ourselves' ? await upstream.credentials() : {}
+  const own = as === 'ourselves' ? ownFor(exchange, await upstream.credentials()) : {}
   const isIdentity = (name: string): boolean =>
     isRemoteHeader(name) || isIdentityHeader?.(name) === true
   const headers = requestHeaders(
@@ -145,6 +151,18 @@ async function requestOf(
     as,
     isIdentified: as !== 'caller' || exchange.headers.authorization !== undefined,
   }
+}
+
+/** Our credentials for a client's request. Whom we act as is left out where the client says itself
+ *  whom it acts as. */
+function ownFor(
+  exchange: Exchange,
+  own: Readonly<Record<string, string | string[]>>,
+): Readonly<Record<string, string | string[]>> {
+  if (!isImpersonating(exchange)) return own
+  return Object.fromEntries(
+    Object.entries(own).filter(([name]) => !name.startsWith('impersonate-')),
+  )
 }
 
 async function bodyOf(

@@ -49,7 +49,8 @@ export interface BalancedUpstreamOptions {
 
 /** Credentials as they are now. */
 export interface OwnCredentials {
-  readonly headers: Readonly<Record<string, string>>
+  /** Names in lower case. Those of an impersonation are among them. */
+  readonly headers: Readonly<Record<string, string | string[]>>
   /** Called when a server has refused them (401). */
   readonly refused: () => void
 }
@@ -185,7 +186,7 @@ export class BalancedUpstream implements Upstream {
     }
   }
 
-  async credentials(): Promise<Readonly<Record<string, string>>> {
+  async credentials(): Promise<OwnCredentials['headers']> {
     return (await this.#ownCredentials()).headers
   }
 

@@ -57,7 +57,7 @@ export interface ForwardControl {
 
 export interface Upstream extends UpstreamCaller {
   /** The headers with our own credentials, for a request `as` ourselves. */
-  credentials(): Promise<Readonly<Record<string, string>>>
+  credentials(): Promise<Readonly<Record<string, string | string[]>>>
   /** Forwards a request and streams its response back. */
   forward(request: ForwardRequest, sink: ForwardSink): ForwardControl
   /** Opens a separate connection for an upgrade. */

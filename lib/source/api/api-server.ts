@@ -4,7 +4,12 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { CacheError, type Clock, type Random, sleep } from '@watchglass/base'
-import type { ForwardControl, ForwardSink, Upstream } from '@watchglass/proxy'
+import {
+  type ForwardControl,
+  type ForwardSink,
+  headerLines,
+  type Upstream,
+} from '@watchglass/proxy'
 import { type Answer, failureFromAnswer } from './answers.ts'
 
 export interface ApiServerOptions {
@@ -137,7 +142,7 @@ export class ApiServer {
 
   async #headers(accept: string): Promise<string[]> {
     const { upstream } = this.#options
-    return Object.entries({ accept, ...(await upstream.credentials()) }).flat()
+    return headerLines({ accept, ...(await upstream.credentials()) })
   }
 
   #forward(

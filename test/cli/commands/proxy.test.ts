@@ -18,7 +18,7 @@ const data = (name: string): string => pem(name).toString('base64')
 const folder = mkdtempSync(join(tmpdir(), 'watchglass-proxy-'))
 
 /** An API server below a path that tells what it was asked, and by whom. */
-async function startApiServer(t: Test): Promise<number> {
+async function startApiServer(t: Test, onAsked: (told: Told) => void): Promise<number> {
   const tls = { cert: pem('server.pem'), key: pem('server.key'), ca: pem('ca.pem') }
   const options = { ...tls, requestCert: true, rejectUnauthorized: false }
   const server = createServer(options, ({ socket, method, url = '', headers }, response) => {
@@ -26,7 +26,9 @@ async function startApiServer(t: Test): Promise<number> {
     const certificate = 'subject' in peer ? peer.subject.CN : undefined
     const isAsked = url.startsWith('/k8s/c-1/api/v1/namespaces')
     response.writeHead(isAsked ? 200 : 404, { 'content-type': 'application/json' })
-    response.end(JSON.stringify({ method, url, certificate, headers }))
+    const told = { method, url, certificate, headers } as Told
+    onAsked(told)
+    response.end(JSON.stringify(told))
   })
   server.on('upgrade', ({ headers }, socket) => {
     socket.write(
@@ -56,8 +58,12 @@ interface Started {
   readonly ask: (path: string, init?: RequestInit) => Promise<Told | string>
 }
 
-async function startProxy(t: Test, user: object): Promise<Started> {
-  const port = await startApiServer(t)
+async function startProxy(
+  t: Test,
+  user: object,
+  onAsked: (told: Told) => void = () => {},
+): Promise<Started> {
+  const port = await startApiServer(t, onAsked)
   const kubeconfig = join(folder, `${port}.json`)
   const cluster = {
     server: `https://localhost:${port}/k8s/c-1`,
@@ -157,6 +163,21 @@ t.test('every client is the user of the kubeconfig', async t => {
     'credentials of a client are not replaced',
   )
   t.equal(typeof other === 'string' ? other : other.certificate, undefined)
+})
+
+t.test('what is mirrored is read as the user whom the kubeconfig acts as', async t => {
+  const seen: Told[] = []
+  const { ask } = await startProxy(
+    t,
+    { token: 'mine', as: 'jane', 'as-groups': ['a', 'b'] },
+    told => seen.push(told),
+  )
+  await ask('/api/v1/namespaces')
+  const lists = seen.filter(({ url }) => url.includes('limit='))
+  t.ok(lists.length > 0)
+  for (const { headers } of seen.filter(({ headers }) => headers['authorization'] !== undefined)) {
+    t.match(headers, { 'impersonate-user': 'jane', 'impersonate-group': 'a, b' })
+  }
 })
 
 t.test('a connection that is upgraded is the same user', async t => {

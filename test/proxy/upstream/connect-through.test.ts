@@ -10,6 +10,7 @@ import { silentLogger } from '../../../lib/base/logger.ts'
 import { systemClock } from '../../../lib/cache/ops/system.ts'
 import { BalancedUpstream } from '../../../lib/proxy/upstream/balanced-upstream.ts'
 import type { ForwardProxyAddress } from '../../../lib/proxy/upstream/connect-through.ts'
+import { headerLines } from '../../../lib/proxy/upstream/header-lines.ts'
 import { reasonFor } from '../../../lib/proxy/upstream/failure.ts'
 import {
   defaultUpstreamTimeouts,
@@ -257,7 +258,7 @@ t.test('credentials that a server refuses are told of, and others are not', asyn
   })
   t.equal(await call('/'), '401 / Bearer old')
   const forward = async (as: 'caller' | 'ourselves'): Promise<number> => {
-    const headers = Object.entries(await upstream.credentials()).flat()
+    const headers = headerLines(await upstream.credentials())
     const request = { method: 'GET', path: '/', headers, body: undefined, as }
     return new Promise((resolve, reject) => {
       upstream.forward(
