@@ -1,5 +1,5 @@
-/** The Event about a pod that may not be created: by a quota, by Pod Security, by a webhook, or since
- *  its account is missing. Users look for it first when a workload has no pods. */
+/** The Event about a pod that may not be created: by a quota, by Pod Security, by a webhook, or
+ *  since its account is missing. Users look for it first when a workload has no pods. */
 
 import type { Note } from '../runtime/event-recorder.ts'
 import type { RefusedWrite } from '../runtime/reconcile-result.ts'
