@@ -1,6 +1,6 @@
 /** `watchglass proxy`: the API of a kubeconfig's cluster on a loopback address, in place of
- *  `kubectl proxy`. Every client is the user of the kubeconfig, and reads what is mirrored with that
- *  user's rights. */
+ *  `kubectl proxy`. Every client is the user of the kubeconfig, and reads what is mirrored with
+ *  that user's rights. */
 
 import { systemClock } from '@watchglass/cache'
 import { specialKeyspaces } from '@watchglass/kube'
