@@ -195,8 +195,14 @@ export const commands: Readonly<Record<CommandName, CommandRow>> = {
   },
   proxy: {
     operands: '',
-    summary: "Serves the API of a kubeconfig's cluster on localhost, as kubectl proxy does.",
-    options: [portOption, ...kubeconfigOptions, ...logOptions],
+    summary:
+      "Serves a kubeconfig's cluster on localhost in place of kubectl proxy, with reads from memory.",
+    options: [
+      portOption,
+      ...kubeconfigOptions,
+      memoryOption,
+      ...logOptions.map(option => ({ ...option, fallback: 'warn' })),
+    ],
   },
   record: {
     operands: '',

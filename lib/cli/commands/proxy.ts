@@ -3,11 +3,12 @@
  *  that user's rights. */
 
 import { systemClock } from '@watchglass/cache'
-import { specialKeyspaces } from '@watchglass/kube'
+import { ruleKeyspaces, specialKeyspaces } from '@watchglass/kube'
 import { KubeconfigAccess, nodeSystem } from '@watchglass/kubeconfig'
 import type { UpstreamOptions } from '@watchglass/proxy'
 import { KubeService } from '../compose/kube-service.ts'
 import { wings } from '../compose/sides.ts'
+import { memoryOption } from '../options/process.ts'
 import { portOption } from '../options/proxy.ts'
 import { valueOf } from '../options/rules.ts'
 import type { CommandContext } from './context.ts'
@@ -39,10 +40,18 @@ export async function proxy(context: CommandContext): Promise<number> {
   return 0
 }
 
+const [isSpecial, isRule] = [specialKeyspaces(prefix), ruleKeyspaces(prefix)]
+
+/** Definitions say which resources there are; all else waits until somebody reads it. The rules of
+ *  access are not needed, as there is one user. */
+function isWantedAtStart(keyspace: string): boolean {
+  return isSpecial(keyspace) && !isRule(keyspace)
+}
+
 async function serveUser(
   access: KubeconfigAccess,
   port: number,
-  { logger, signal, onSwitch }: CommandContext,
+  { values, logger, signal, onSwitch }: CommandContext,
 ): Promise<void> {
   const service = await KubeService.start({
     etcd: { client: undefined, prefix },
@@ -50,9 +59,9 @@ async function serveUser(
     listening: { listen: { protocol: 'http', host, port }, guardedHosts: [] },
     wings: {
       upstream: await upstreamOf(access, logger),
-      // Definitions are needed to know the resources; all else waits until somebody reads it.
-      source: { isWantedAtStart: specialKeyspaces(prefix) },
+      source: { isWantedAtStart },
     },
+    memory: { budgetBytes: valueOf(values, memoryOption) },
     logger,
   })
   onSwitch(() => service.readSwitch?.toggle())
