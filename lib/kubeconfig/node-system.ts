@@ -15,7 +15,8 @@ export function nodeSystem(env: NodeJS.ProcessEnv = process.env): KubeconfigSyst
     env,
     // kubectl looks at HOME first, too.
     homeFolder: env['HOME'] ?? homedir(),
-    isTerminal: process.stdin.isTTY,
+    // Undefined where it is none, whatever its type says.
+    isTerminal: Boolean(process.stdin.isTTY),
     readFile: readBounded,
     run,
   }

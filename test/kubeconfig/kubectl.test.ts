@@ -194,7 +194,7 @@ printf '%s' '{"kind":"ExecCredential","apiVersion":"'"$VERSION"'","status":{"tok
       const exec = {
         apiVersion,
         command: './told',
-        interactiveMode: 'Never',
+        interactiveMode: version === 'v1' ? 'IfAvailable' : undefined,
         provideClusterInfo: isTold,
         env: [
           { name: 'TOLD', value: told },
@@ -226,7 +226,8 @@ printf '%s' '{"kind":"ExecCredential","apiVersion":"'"$VERSION"'","status":{"tok
       writeFileSync(told, '')
       const access = await KubeconfigAccess.open({
         kubeconfig: file,
-        system: nodeSystem(),
+        // kubectl has no terminal here, either.
+        system: { ...nodeSystem(), isTerminal: false },
         clock: systemClock,
         logger: silentLogger,
       })

@@ -78,6 +78,10 @@ echo '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1beta
   t.strictSame((await access.credentials()).headers, { authorization: 'Bearer t2' })
 })
 
+t.test('a plugin is told whether there is a terminal', async t => {
+  t.equal(typeof system.isTerminal, 'boolean', 'and nothing else')
+})
+
 t.test('a file without an end is not read for ever', async t => {
   await t.rejects(system.readFile('/dev/zero'), { message: 'it has more than 33554432 bytes' })
   const open = (kubeconfig: string): Promise<KubeconfigAccess> =>

@@ -94,7 +94,7 @@ export function reasonFor(error: unknown): string {
   if (!(cause instanceof Error) || cause.message === '') return message
   const code = codeOf(cause)
   const hint = untrustedCodes.has(code)
-    ? ': --upstream-ca has not the authority of its certificate'
+    ? ': --upstream-ca, or the kubeconfig, has not the authority of its certificate'
     : notTlsCodes.has(code)
       ? ': is its address http://?'
       : ''

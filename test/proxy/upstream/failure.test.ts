@@ -11,7 +11,7 @@ t.test('the log is told what a failure came from, and what to look at', async t 
         code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
       }),
     ),
-    'the upstream closed the connection: unable to verify the first certificate: --upstream-ca has not the authority of its certificate',
+    'the upstream closed the connection: unable to verify the first certificate: --upstream-ca, or the kubeconfig, has not the authority of its certificate',
   )
   t.equal(
     reasonOf(
