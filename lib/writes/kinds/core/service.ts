@@ -37,7 +37,6 @@ import {
   restoreInternalPolicy,
   takenNumbers,
 } from './service/allocation.ts'
-import { completeService } from './service/defaults.ts'
 import { specOf } from './service/spec.ts'
 import {
   checkLoadBalancerClass,
@@ -54,7 +53,6 @@ export const service: BuiltInKind = kind({
   hasStatus: true,
   createsOnUpdate: true,
   returnsDeleted: true,
-  complete: completeService,
   restore: restoreInternalPolicy,
   prepareCreate: (object, context) => {
     const spec = specOf(object)
