@@ -1,5 +1,5 @@
-/** Decides who answers a request: the mirror, the upstream, or a refusal. One table holds all
- *  rules, so there is one place to look when the wrong side answers.
+/** Decides who answers a request: the mirror, the upstream, or a refusal. Two functions
+ *  hold all rules, so there is one place to look when the wrong side answers.
  *
  *  The fidelity rule: the mirror answers only if the upstream would send the same answer.
  *  Everything else passes to the upstream; without one it is answered as a server without the

@@ -288,7 +288,7 @@ export class FreshnessGate {
   }
 }
 
-/** So many objects are never small: a list of them takes a server a while, whatever they hold. */
+/** A list of more objects is never small: it takes a server a while, whatever they hold. */
 const smallEntriesMax = 128
 
 function isSmall(contents: Snapshot, maxBytes: number): boolean {

@@ -73,7 +73,7 @@ export class Output {
     this.socket.write(frames, 'latin1', sent)
   }
 
-  /** The same, with a payload behind them. */
+  /** Frames of one character for each byte, with a payload behind them. */
   writeData(frames: string, payload: Uint8Array, sent?: (error?: Error | null) => void): void {
     this.#cork()
     this.sentBytes += frames.length + payload.length

@@ -27,7 +27,7 @@ export interface StreamOwner {
   accept(): void
   /** A request was answered with 401. */
   refuse(): void
-  /** Whoever reads the body of this stream has taken so many bytes. */
+  /** Gives the client back as many bytes of window as a reader has taken of this stream's body. */
   taken(stream: Http2Stream, bytes: number): void
   /** The stream is over. With a code, the client is to be told. */
   over(stream: Http2Stream, code: number | undefined): void
