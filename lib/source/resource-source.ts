@@ -54,6 +54,11 @@ const metadataAccept =
 export class ResourceSource implements Source {
   readonly provesAhead = true
   readonly #options: ResourceSourceOptions
+  /** The revision that the API was last said to be at. */
+  #lastPresent = 0
+  /** Questions and watches that have failed: the next one may reach a server whose store was
+   *  restored. */
+  #failures = 0
   /** By revision and first key: where a page goes on. */
   readonly #continuations = new Map<string, string>()
 
@@ -74,8 +79,13 @@ export class ResourceSource implements Source {
       return await this.#page(request, { header, limit: limit ?? 0, signal: ends })
     } catch (error) {
       if (error instanceof RefusedResource) onRefused(error)
+      this.#noteFailure(error)
       throw error
     }
+  }
+
+  get connections(): number {
+    return this.#failures
   }
 
   watch(request: WatchRequest, sink: WatchSink): WatchStream {
@@ -92,6 +102,7 @@ export class ResourceSource implements Source {
         progress: header => sink.progress(header),
         ended: failure => {
           if (failure instanceof RefusedResource) onRefused(failure)
+          this.#noteFailure(failure)
           sink.ended(failure)
         },
       },
@@ -110,7 +121,12 @@ export class ResourceSource implements Source {
     const { body } = await server.ask({ path, accept: metadataAccept, signal })
     const { revision, entries, remaining } = await this.#read(body, 'json')
     const count = entries.length + remaining
+    this.#lastPresent = revision
     return { header: { ...header, revision }, entries: [], more: false, count }
+  }
+
+  #noteFailure(error: unknown): void {
+    if (error instanceof CacheError && error.code === 'source_failed') this.#failures++
   }
 
   /** One object, now or at a revision. */
@@ -130,7 +146,10 @@ export class ResourceSource implements Source {
     const page = await this.#read(body)
     const entries = page.entries.filter(entry => entry.key === key)
     const { length: count } = entries
-    return { header: { ...header, revision: page.revision }, entries, more: false, count }
+    // A list at a revision does not say how far the API is, as etcd does.
+    const present = page.revision > this.#lastPresent ? page.revision : this.#lastPresent
+    const presentHeader = { ...header, revision: present as Revision }
+    return { header: presentHeader, entries, more: false, count }
   }
 
   async #page(

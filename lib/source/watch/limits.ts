@@ -14,7 +14,7 @@ export const apiMirrorLimits: MirrorLimits = {
   /** Reads of what has no bookmarks pass at once. */
   untrustedWaitMs: 0,
   /** A consistent list of one object takes 4 to 10 ms, of a busy server longer. */
-  probeTimeoutMs: 3000,
+  probeTimeoutMs: 10_000,
   probeBackoff: { firstMs: 100, maxMs: 2000 },
   /** Health checks of the upstream are enough: a resource is not asked about that nobody reads. */
   unaskedMaxMs: 24 * 3_600_000,

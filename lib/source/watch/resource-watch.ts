@@ -39,6 +39,9 @@ import { ShortWatches } from './short-watches.ts'
 /** The way in which progress came to be known. */
 export type ProgressProof = 'event' | 'bookmark' | 'short watch'
 
+/** Watches at a time: a long one, the next one, and as many short ones as are open in their three
+ *  seconds. A server that is slow, or has to be left alone, does not get more. */
+const partsMax = 6
 /** A successor that could not begin is tried again after this time, while the one before lives. */
 const successorRetryMs = 2000
 
@@ -131,7 +134,9 @@ export class ResourceWatch implements WatchStream {
   }
 
   #openShort(): void {
-    if (!this.#isOver && this.#long !== undefined) this.#open(this.#options.limits.shortSeconds)
+    const isFull = this.#parts.size >= partsMax
+    if (this.#isOver || this.#long === undefined || isFull) return
+    this.#open(this.#options.limits.shortSeconds)
   }
 
   #open(timeoutSeconds: number): PartWatch {

@@ -146,6 +146,11 @@ export class FreshnessGate {
     } else {
       this.#deadlines.add(read)
       this.#look(read)
+      const { provableWaitMs } = limits
+      const isBounded = type === 'consistent' && provableWaitMs !== undefined
+      if (isBounded && !read.isSettled && read.canGoElsewhere) {
+        read.giveUpAfter(clock, provableWaitMs)
+      }
     }
     if (settled instanceof CacheError) return Promise.reject(settled)
     if (settled !== undefined) return settled
@@ -247,8 +252,8 @@ export class FreshnessGate {
     const { clock, limits } = this.#options
     const { feed } = read
     const isUnprovable = feed.trust === 'old version' || feed.trust === 'unanswered'
-    const waitMs = isUnprovable ? limits.untrustedWaitMs : limits.provableWaitMs
-    if (waitMs !== undefined && read.canGoElsewhere) read.giveUpAfter(clock, waitMs)
+    if (isUnprovable && read.canGoElsewhere) read.giveUpAfter(clock, limits.untrustedWaitMs)
+    if (read.isSettled) return
     read.waitFor(revision)
   }
 

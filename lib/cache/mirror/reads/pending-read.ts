@@ -30,6 +30,7 @@ export class PendingRead extends Perishable implements ServedWaiter, ProgressWai
   #isInHeap = false
   #probedRevision: Revision = revision(0)
   #probedEpoch = 0
+  #givesUpAtMs = Infinity
   #cancelGivingUp: CancelTimer | undefined = undefined
   #stopListening: (() => void) | undefined = undefined
 
@@ -118,11 +119,16 @@ export class PendingRead extends Perishable implements ServedWaiter, ProgressWai
     }
   }
 
-  /** Goes elsewhere unless it is answered within `delayMs`. */
+  /** Goes elsewhere unless it is answered within `delayMs`, or before a time that was said
+   *  earlier. */
   giveUpAfter(clock: Clock, delayMs: number): void {
-    this.#cancelGivingUp ??= clock.setTimer(delayMs, () => {
-      this.goElsewhere('progress-untrusted')
-    })
+    const atMs = clock.monotonicMs() + delayMs
+    if (atMs >= this.#givesUpAtMs) return
+    this.#givesUpAtMs = atMs
+    this.#cancelGivingUp?.()
+    const giveUp = (): void => this.goElsewhere('progress-untrusted')
+    if (delayMs > 0) this.#cancelGivingUp = clock.setTimer(delayMs, giveUp)
+    else giveUp()
   }
 
   answerNewest(): void {

@@ -1,0 +1,20 @@
+import t from 'tap'
+import { effort } from '../support/effort.ts'
+import { simulateSource } from '../support/source/simulate-source.ts'
+
+const runs = 3 * effort
+const steps = 500
+
+t.test('an API that misbehaves: events, progress, contents and reads stay true', async t => {
+  const sum = { events: 0, resets: 0, mirror: 0, elsewhere: 0 }
+  for (let seed = 1; seed <= runs; seed++) {
+    const { problems, events, resets, reads } = await simulateSource(seed, steps)
+    t.strictSame(problems, [], `seed ${seed}`)
+    sum.events += events
+    sum.resets += resets
+    sum.mirror += reads.mirror
+    sum.elsewhere += reads.elsewhere
+  }
+  t.comment(JSON.stringify(sum))
+  t.ok(sum.events > 300 && sum.resets > 3 && sum.mirror > 50, 'all of it was tried')
+})
