@@ -25,21 +25,21 @@ interface Running {
   readonly ended: Promise<Ended>
 }
 
-function start(t: Test, args: readonly string[]): Running {
+function start(t: Test, args: readonly string[], input: 'ignore' | 'pipe' = 'ignore'): Running {
   const folder = mkdtempSync(join(tmpdir(), 'watchglass-test-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
   const node = nodeFor(args)
   const child = spawn(node, [...programFlags(node), '.', 'run', ...args], {
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [input, 'pipe', 'pipe'],
     env: { ...process.env, TMPDIR: folder },
   })
   let [out, err] = ['', '']
   const looks = new Set<() => void>()
-  child.stdout.on('data', (piece: Buffer) => {
+  child.stdout?.on('data', (piece: Buffer) => {
     out += piece.toString()
     for (const look of looks) look()
   })
-  child.stderr.on('data', (piece: Buffer) => (err += piece.toString()))
+  child.stderr?.on('data', (piece: Buffer) => (err += piece.toString()))
   return {
     child,
     left: () => readdirSync(folder),
@@ -83,6 +83,9 @@ function clientCommand(source: string): string[] {
 t.test('mistakes are told in a sentence before anything starts', async t => {
   const cases: readonly (readonly [args: readonly string[], code: number, said: RegExp])[] = [
     [[], 2, /say what to run/],
+    [['--stdio', '--', 'true'], 2, /--stdio takes the place of a command/],
+    [['--fault', 'no-such', '--', 'true'], 2, /"no-such" is no fault/],
+    [['--churn', '1/s', '--', 'true'], 2, /--churn changes generated objects: add --generate/],
     [['--kubernetes-version', '1.2', '--', 'true'], 1, /there is no data of Kubernetes/],
   ]
   for (const [args, code, said] of cases) {
@@ -232,6 +235,92 @@ t.test('what the server refuses is told with its file, and the command does not 
     t.match(ended.err, said)
     t.strictSame([ended.code, ended.out, ended.left], [2, '', []])
   }
+})
+
+t.test('a command has generated objects, and switches faults while it runs', async t => {
+  const objects = t.testdir({
+    'a.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: applied}\n',
+  })
+  const source = `
+    const admin = process.env.WATCHGLASS_ADMIN + '/faults'
+    const replace = rules => fetch(admin, { method: 'PUT', body: rules })
+    const pods = async () => (await ask('GET', '/api/v1/pods')).code
+    const codes = [await pods()]
+    const { faults } = await (await fetch(admin)).json()
+    await replace('')
+    const { items } = await ask('GET', '/api/v1/pods')
+    await replace('error,code=503,verb=list')
+    codes.push(await pods())
+    await replace('')
+    const map = await ask('GET', '/api/v1/namespaces/default/configmaps/applied')
+    console.log(JSON.stringify({ codes, faults, pods: items.length, map: map.metadata.name }))`
+  const { code, out, err } = await run(t, [
+    ...['--generate', 'pods=10', '--fault', 'error,code=429', '--apply', objects],
+    ...clientCommand(source),
+  ])
+  t.equal(err, '')
+  const found: unknown = JSON.parse(out)
+  t.match(found, { codes: [429, 503], map: 'applied' }, 'objects are applied before faults begin')
+  t.match(found, { faults: [{ rule: 'error,code=429', met: 1 }] })
+  t.match(found, { pods: Number })
+  t.equal(code, 0)
+})
+
+t.test('a recording is loaded', async t => {
+  const file = join(
+    t.testdir({ 'a.yaml': 'apiVersion: v1\nkind: Namespace\nmetadata: {name: loaded}\n' }),
+    'a.yaml',
+  )
+  const source = `console.log((await ask('GET', '/api/v1/namespaces/loaded')).metadata.name)`
+  t.match(await run(t, ['--load', file, ...clientCommand(source)]), { code: 0, out: 'loaded\n' })
+})
+
+t.test('--stdio: lines in place of a command, until standard input ends', async t => {
+  const folder = t.testdir({
+    'crd.json': JSON.stringify(definition('Namespaced')),
+    notes: { 'a.txt': 'not an object' },
+  })
+  const { child, said, ended } = start(t, ['--stdio'], 'pipe')
+  const requests: readonly (readonly [request: string, answer: string])[] = [
+    [
+      JSON.stringify({
+        apply: [
+          join(folder, 'crd.json'),
+          { apiVersion: 'example.com/v1', kind: 'Widget', metadata: { name: 'a' } },
+        ],
+      }),
+      '{}',
+    ],
+    [JSON.stringify({ apply: [join(folder, 'notes')] }), 'has no file of YAML or JSON'],
+    [JSON.stringify({ apply: [1] }), 'object 1 holds something that is not an object'],
+    ['{"apply":', 'a line of --stdio is'],
+    ['{}', 'a line of --stdio is'],
+  ]
+  await said('WATCHGLASS_ADMIN')
+  for (const [request, answer] of requests) {
+    child.stdin?.write(`${request}\n`)
+    await said(answer)
+  }
+  child.stdin?.end()
+  const { code, out, err, left } = await ended
+  const [first = '', ...answers] = out.trim().split('\n')
+  t.strictSame(Object.keys(JSON.parse(first) as object), [
+    'KUBECONFIG',
+    'KUBERNETES_SERVICE_HOST',
+    'KUBERNETES_SERVICE_PORT',
+    'KUBERNETES_SERVICE_PORT_HTTPS',
+    'WATCHGLASS_ADMIN',
+    'WATCHGLASS_SERVICE_ACCOUNT',
+  ])
+  t.equal(answers.length, requests.length, 'one line each')
+  t.strictSame([code, err, left], [0, '', []])
+})
+
+t.test('--stdio: a signal ends the cluster, too', async t => {
+  const { child, said, ended } = start(t, ['--stdio'], 'pipe')
+  await said('WATCHGLASS_ADMIN')
+  child.kill('SIGTERM')
+  t.match(await ended, { code: 143, left: [] })
 })
 
 t.test('with threads and made-up nodes', { skip: lacksThreads() }, async t => {

@@ -52,6 +52,13 @@ const sharedWithRun = [
   'kubernetes-version',
   'seed',
   'threads',
+  'fault',
+  'fault-seed',
+  'generate',
+  'churn',
+  'load',
+  'speed',
+  'loop',
 ]
 
 const runOptions: readonly Option[] = [
@@ -68,6 +75,10 @@ const runOptions: readonly Option[] = [
   {
     name: 'keep',
     help: 'Keeps the temporary folder with kubeconfig and certificates, and says where it is.',
+  },
+  {
+    name: 'stdio',
+    help: 'Instead of a command, for helpers of test frameworks: prints the variables that a command would get as one line of JSON, and keeps the cluster until standard input ends. A line {"apply":[...]} there, of objects and paths of files and folders, applies them, and is answered by {} or {"error":"..."}.',
   },
   ...allServeOptions.filter(({ name }) => sharedWithRun.includes(name)),
   ...logOptions.map(option => ({ ...option, fallback: 'error' })),

@@ -1,7 +1,7 @@
 /** Applies objects to a server as any client does, and waits until definitions are established. */
 
 import { Agent, request } from 'node:https'
-import { type Clock, isObject, sleep, textOf } from '@watchglass/base'
+import { CacheError, type Clock, isObject, sleep, textOf } from '@watchglass/base'
 import type { Registry } from '@watchglass/kube'
 import type { Manifest } from './manifests.ts'
 import { invalid } from '../../options/invalid.ts'
@@ -102,13 +102,13 @@ export class Applier {
         response => {
           const pieces: Buffer[] = []
           response.on('data', (piece: Buffer) => pieces.push(piece))
-          response.on('error', reject)
+          response.on('error', error => reject(CacheError.from(error, 'source_failed')))
           response.on('end', () => {
             resolve({ status: response.statusCode ?? 0, body: parsed(Buffer.concat(pieces)) })
           })
         },
       )
-      sent.on('error', reject)
+      sent.on('error', error => reject(CacheError.from(error, 'source_failed')))
       sent.end(body)
     })
   }

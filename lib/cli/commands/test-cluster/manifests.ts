@@ -1,11 +1,12 @@
 /** Objects in the YAML and JSON files of a folder. */
 
+import { statSync } from 'node:fs'
 import { CacheError, isObject, textOf } from '@watchglass/base'
 import { documentsIn, yamlFilesIn } from '../yaml-files.ts'
 import { invalid } from '../../options/invalid.ts'
 
 export interface Manifest {
-  /** For people: the file that it comes from. */
+  /** For people: the file that it comes from, or its place among objects without one. */
   readonly file: string
   readonly apiVersion: string
   readonly kind: string
@@ -19,21 +20,32 @@ export interface Manifest {
  *  alone.
  *  @param option for errors, as `--apply` */
 export function manifestsIn(folder: string, option: string): readonly Manifest[] {
-  const files = filesIn(folder, option)
+  const files = readable(option, () => yamlFilesIn(folder))
   if (files.length === 0) throw invalid(`${option} ${folder} has no file of YAML or JSON`)
-  return files.flatMap(file =>
-    documentsIn(file, file)
-      .filter(document => document !== null)
-      .flatMap(document => manifestsFrom(document, file)),
-  )
+  return files.flatMap(manifestsInFile)
 }
 
-function filesIn(folder: string, option: string): string[] {
+/** The manifests of a list of objects, and of paths of files and folders. */
+export function manifestsAmong(parts: readonly unknown[]): readonly Manifest[] {
+  return parts.flatMap((part, i) => {
+    if (typeof part !== 'string') return manifestsFrom(part, `object ${i + 1}`)
+    const isFolder = readable(part, () => statSync(part).isDirectory())
+    return isFolder ? manifestsIn(part, 'the folder') : manifestsInFile(part)
+  })
+}
+
+function manifestsInFile(file: string): readonly Manifest[] {
+  return documentsIn(file, file)
+    .filter(document => document !== null)
+    .flatMap(document => manifestsFrom(document, file))
+}
+
+function readable<Found>(said: string, read: () => Found): Found {
   try {
-    return yamlFilesIn(folder)
+    return read()
   } catch (error) {
     const reason = CacheError.from(error, 'invalid_request').message
-    throw invalid(`${option} cannot be read: ${reason}`, error)
+    throw invalid(`${said} cannot be read: ${reason}`, error)
   }
 }
 

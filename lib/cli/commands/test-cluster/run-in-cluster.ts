@@ -1,21 +1,24 @@
 /** `watchglass run -- COMMAND`: a fresh cluster on a free port of this machine for as long as a
- *  command takes, for tests in any language. The command finds it by KUBECONFIG. */
+ *  command takes, for tests in any language. The command finds it by KUBECONFIG. With `--stdio` the
+ *  program that started this one takes the command's place. */
 
 import { randomBytes } from 'node:crypto'
-import { CacheError } from '@watchglass/base'
 import { wings } from '../../compose/sides.ts'
 import type { KubeService } from '../../compose/kube-service.ts'
 import { commands } from '../commands.ts'
+import { invalid } from '../../options/invalid.ts'
 import { OptionValues } from '../../options/option-values.ts'
 import { systemClock } from '@watchglass/cache'
 import type { CommandContext } from '../context.ts'
+import { faultsOf } from '../plan/faults.ts'
 import { whileServing } from '../serve.ts'
 import { Applier } from './apply.ts'
-import { Child, codeOfSignal } from './child.ts'
+import { Child, type ChildEnd, codeOfSignal } from './child.ts'
 import { type ClusterFolder, createFolder, removeFolder, writeClientFiles } from './folder.ts'
 import { type Manifest, manifestsIn } from './manifests.ts'
 import { RunProgress } from './run-progress.ts'
 import { freePort } from './free-port.ts'
+import { StdioSession } from './stdio-session.ts'
 
 const host = '127.0.0.1'
 
@@ -33,13 +36,9 @@ const serverNames = [
 
 export async function runInCluster(context: CommandContext): Promise<number> {
   const { values, operands } = context
-  if (operands.length === 0) {
-    throw new CacheError(
-      'invalid_request',
-      'say what to run, such as: watchglass run -- npm test; try "watchglass run --help"',
-    )
-  }
+  checkOperands(values, operands)
   const manifests = manifestsOf(values)
+  const faults = (await faultsOf(values))?.rules ?? []
   const stopping = new Stopping(context)
   const { createAuthority } = await wings.authority()
   const authority = createAuthority(systemClock.wallMs())
@@ -60,16 +59,25 @@ export async function runInCluster(context: CommandContext): Promise<number> {
     return await whileServing(serving, async (service, address) => {
       await service.ready
       writeClientFiles(folder, { address, authority, tokens })
-      await applyAll(manifests, service, {
-        address,
-        authority: authority.cert,
-        token: tokens.admin,
-        signal: stopping.signal,
-        progress,
-      })
+      const apply = (more: readonly Manifest[], shown?: RunProgress): Promise<void> =>
+        applyAll(more, service, {
+          address,
+          authority: authority.cert,
+          token: tokens.admin,
+          signal: stopping.signal,
+          progress: shown,
+        })
+      await apply(manifests, progress)
+      // Only now, so that what is applied for the command meets none of them.
+      if (faults.length > 0) await service.faults?.replace(faults)
       progress.say(`the cluster is serving at ${address}`)
       progress.end()
-      return await stopping.run(() => new Child(operands, environmentOf(folder, service)))
+      const found = clusterVariables(folder, service)
+      return await stopping.run(() =>
+        values.switch('stdio')
+          ? new StdioSession({ found, apply: more => apply(more) })
+          : new Child(operands, { ...process.env, ...found }),
+      )
     })
   } finally {
     if (isKept) process.stderr.write(`watchglass: kept ${folder.path}\n`)
@@ -77,6 +85,16 @@ export async function runInCluster(context: CommandContext): Promise<number> {
       process.off('exit', remove)
       remove()
     }
+  }
+}
+
+function checkOperands(values: OptionValues, { length }: readonly string[]): void {
+  if (values.switch('stdio')) {
+    if (length > 0) throw invalid('--stdio takes the place of a command: leave one of them out')
+  } else if (length === 0) {
+    throw invalid(
+      'say what to run, such as: watchglass run -- npm test; try "watchglass run --help"',
+    )
   }
 }
 
@@ -110,6 +128,9 @@ async function serveValues(values: OptionValues, folder: ClusterFolder): Promise
       ['tls-key', [folder.keyFile]],
       ['auth', ['rbac']],
       ['token-auth-file', [folder.tokenFile]],
+      ['admin-listen', [`http://${host}:0`]],
+      // They begin with the command.
+      ['fault', []],
     ]),
   )
 }
@@ -119,7 +140,7 @@ interface ApplyingTo {
   readonly authority: string
   readonly token: string
   readonly signal: AbortSignal
-  readonly progress: RunProgress
+  readonly progress: RunProgress | undefined
 }
 
 async function applyAll(
@@ -133,7 +154,7 @@ async function applyAll(
   try {
     for (const [i, manifest] of manifests.entries()) {
       if (server.signal.aborted) return
-      progress.say(`applying ${i + 1} of ${manifests.length}: ${manifest.kind} ${manifest.name}`)
+      progress?.say(`applying ${i + 1} of ${manifests.length}: ${manifest.kind} ${manifest.name}`)
       await applier.apply(manifest)
     }
   } catch (error) {
@@ -143,38 +164,46 @@ async function applyAll(
   }
 }
 
-/** As pods have it, and clients outside of them. */
-function environmentOf(
+/** The variables by which the command finds the cluster: as pods have them, and clients outside of
+ *  pods. */
+function clusterVariables(
   { kubeconfig, account }: ClusterFolder,
-  { port }: KubeService,
-): NodeJS.ProcessEnv {
+  { port, adminPort }: KubeService,
+): Readonly<Record<string, string>> {
   return {
-    ...process.env,
     KUBECONFIG: kubeconfig,
     KUBERNETES_SERVICE_HOST: host,
     KUBERNETES_SERVICE_PORT: String(port),
     KUBERNETES_SERVICE_PORT_HTTPS: String(port),
+    WATCHGLASS_ADMIN: `http://${host}:${adminPort}`,
     WATCHGLASS_SERVICE_ACCOUNT: account,
   }
+}
+
+/** The task that the cluster is there for: a command, or a session with the program that started
+ *  this one. */
+interface Task {
+  readonly ended: Promise<ChildEnd>
+  pass(signal: NodeJS.Signals): void
 }
 
 /** Signals: before the command runs they end the start, and then they are the command's. */
 class Stopping {
   readonly #abort = new AbortController()
-  #child: Child | undefined
+  #task: Task | undefined
   #last: NodeJS.Signals | undefined
 
   constructor({ takeSignals, signal }: CommandContext) {
     takeSignals(name => {
       this.#last = name
-      if (this.#child === undefined) this.#abort.abort()
-      else this.#child.pass(name)
+      if (this.#task === undefined) this.#abort.abort()
+      else this.#task.pass(name)
     })
     // A bug in our own code stops the program, too.
     signal.addEventListener('abort', () => {
       this.#last ??= 'SIGTERM'
       this.#abort.abort()
-      this.#child?.pass('SIGTERM')
+      this.#task?.pass('SIGTERM')
     })
   }
 
@@ -182,10 +211,10 @@ class Stopping {
     return this.#abort.signal
   }
 
-  async run(start: () => Child): Promise<number> {
+  async run(start: () => Task): Promise<number> {
     if (this.#abort.signal.aborted) return codeOfSignal(this.#last ?? 'SIGTERM')
-    this.#child = start()
-    const { code, problem } = await this.#child.ended
+    this.#task = start()
+    const { code, problem } = await this.#task.ended
     if (problem !== undefined) process.stderr.write(`watchglass: ${problem}\n`)
     return code
   }
