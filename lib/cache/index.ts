@@ -10,7 +10,7 @@ export {
   RuleChanges,
 } from './http/auth/authorization.ts'
 export { Authorizer } from './http/auth/authorizer.ts'
-export { adoptSalt, bearerToken, saltOfHashes } from './http/auth/caller.ts'
+export { adoptSalt, authorizationOf, bearerToken, saltOfHashes } from './http/auth/caller.ts'
 export { Callers, type FrontProxies, isImpersonating } from './http/auth/callers.ts'
 export { commonNameOf, withAuthenticated } from './http/auth/certificates.ts'
 export type { AccessGate, Verdict } from './http/auth/gate.ts'
@@ -87,6 +87,15 @@ export { slowReaderTimeoutMs } from './http/server/respond.ts'
 export { OpenFiles, openFilesMax } from './http/server/open-files.ts'
 export { type Listen, Server } from './http/server/server.ts'
 export { singleHeaders } from './http/server/single-headers.ts'
+export {
+  acceptOf,
+  closeCodes,
+  closeMessage,
+  controlMaxBytes,
+  message,
+  messageHead,
+  opcodes,
+} from './http/server/web-socket/messages.ts'
 export { followTls, readTls, type TlsFiles } from './http/server/tls.ts'
 export { OpenWatches, type WatchingClient } from './http/watch/open-watches.ts'
 export { type Follower, Followers, onAnyChange } from './keepers/followers.ts'

@@ -8,6 +8,7 @@
 
 import { knownParameters } from './request/list-options.ts'
 import { hasUnknownMediaType } from '@watchglass/codec'
+import { isWebSocket, protocolToken, readHandshake } from './request/web-socket.ts'
 import type { RequestTarget } from './request/request.ts'
 import { isMeasured } from './resources/measured.ts'
 import { readsAsObject } from './resources/object-reads.ts'
@@ -141,19 +142,20 @@ function decideWithUpstream(request: DecisionRequest, policy: DecisionPolicy): D
 
 /** The first rule that applies is the reason. */
 function reasonToPass(
-  { known: { route, target }, exchange, accept }: DecisionRequest,
+  { known, exchange, accept }: DecisionRequest,
   { readSwitch, isOneUser = false, isExcluded, objection }: DecisionPolicy,
 ): PassReason | undefined {
+  const { route, target } = known
   if (!target.isCanonical) return 'path'
   if (route.type === 'remote') return 'other-server'
   if (route.type === 'failure' || route.type === 'unknown') return 'unknown-resource'
   if (route.type !== 'resource') return 'not-a-resource'
-  if (exchange.takeover !== undefined) return 'upgrade'
+  if (exchange.takeover !== undefined && !isPlainWebSocket(known, exchange)) return 'upgrade'
   if (readSwitch?.isSwitchedOff === true) return 'switched-off'
   if (!readVerbs.has(route.verb)) return 'write'
   if (isOnlyUpstream(route)) return 'subresource'
   if (hasImpersonation(exchange.headers)) return 'impersonation'
-  if (isOneUser && exchange.headers['authorization'] !== undefined) return 'credentials'
+  if (isOneUser && hasCredentials(exchange)) return 'credentials'
   if (target.query.names().some(name => !knownParameters.has(name))) return 'parameter'
   if (longSelector(target) !== undefined) return 'parameter'
   if (hasUnknownMediaType(accept)) return 'media-type'
@@ -161,6 +163,17 @@ function reasonToPass(
   if (resource.learned === undefined && resource.storage === undefined) return 'not-stored'
   if (resource.storage?.conversion === 'webhook') return 'conversion'
   return isExcluded(resource) ? 'excluded' : objection?.(resource, route.verb)
+}
+
+/** A watch over a WebSocket that the upstream would agree to. */
+function isPlainWebSocket({ isWatch }: DecidedLine, { headers }: DecidedExchange): boolean {
+  if (!isWatch || !isWebSocket(headers) || 'refusal' in readHandshake(headers)) return false
+  // Of two tokens the upstream takes either, and its answer shows which.
+  return headers['authorization'] === undefined || protocolToken(headers) === undefined
+}
+
+function hasCredentials({ headers }: DecidedExchange): boolean {
+  return headers['authorization'] !== undefined || protocolToken(headers) !== undefined
 }
 
 const readVerbs = new Set(['get', 'list', 'watch'])

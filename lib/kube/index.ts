@@ -55,6 +55,13 @@ export {
   type Verb,
 } from './request/request.ts'
 export {
+  type Handshake,
+  type HandshakeRefusal,
+  isWebSocket,
+  protocolToken,
+  readHandshake,
+} from './request/web-socket.ts'
+export {
   aggregatorGroup,
   type DiscoveryDocument,
   type ResourceRoute,

@@ -14,14 +14,18 @@ export interface WatchReplay {
   readonly exceptions: Readonly<Record<string, string>>
   /** The recorded server was started again at this revision, which decides what it still had. */
   readonly restart?: { readonly at: number; start(): Promise<Served> } | undefined
+  /** Opens a watch in another way than over plain HTTP. */
+  readonly open?: OpenRecorded | undefined
 }
+
+type OpenRecorded = (served: Served, watch: RecordedWatch) => Promise<Stream>
 
 /** Opens the watches that were open at the same time, writes what was written meanwhile, and
  *  compares what came. */
 export async function replayWatches(
   t: Test,
   first: Served,
-  { watches, writer, exceptions, restart }: WatchReplay,
+  { watches, writer, exceptions, restart, open = openOverHttp }: WatchReplay,
 ): Promise<Table> {
   let served = first
   const table = new Table()
@@ -73,13 +77,13 @@ function byRevision(recorded: readonly RecordedWatch[]): [number, RecordedWatch[
 async function compare(stream: Stream, watch: RecordedWatch): Promise<string | undefined> {
   const wanted = watch.frames.map(frameBytes).filter(frame => !isBookmark(frame))
   const { response } = watch
-  if (stream.response.statusCode !== response.status) {
-    return `status ${stream.response.statusCode} instead of ${response.status}`
+  if (stream.statusCode !== response.status) {
+    return `status ${stream.statusCode} instead of ${response.status}`
   }
-  const type = stream.response.headers['content-type']
+  const type = stream.headers['content-type']
   if (type !== response.headers['content-type']) return `content-type ${type}`
-  if (response.status !== 200 || response.body !== undefined) {
-    const body = Buffer.concat(await all(stream.response))
+  if (response.status >= 300 || response.body !== undefined) {
+    const body = await stream.body()
     return body.equals(bodyBytes(response)) ? undefined : `body ${body.toString()}`
   }
   for (let i = 0; i < wanted.length;) {
@@ -118,14 +122,18 @@ function comparable(frame: Buffer): string {
   return text.includes('"kind":"Table"') ? text.replace(/"(?:\d+[smhdy])+"/g, '"AGE"') : text
 }
 
-interface Stream {
-  readonly response: http.IncomingMessage
+/** A watch that was opened. */
+export interface Stream {
+  readonly statusCode: number | undefined
+  readonly headers: http.IncomingHttpHeaders
+  /** All of an answer that is no watch. */
+  body(): Promise<Buffer>
   /** The next frame; undefined at the end. */
   next(): Promise<Buffer | undefined>
   close(): void
 }
 
-function open(served: Served, { request }: RecordedWatch): Promise<Stream> {
+function openOverHttp(served: Served, { request }: RecordedWatch): Promise<Stream> {
   const { port } = served.service
   const headers = request.headers as http.OutgoingHttpHeaders
   return new Promise((resolve, reject) => {
@@ -141,7 +149,9 @@ function open(served: Served, { request }: RecordedWatch): Promise<Stream> {
     sent.on('response', response => {
       const frames = framesOf(response)
       resolve({
-        response,
+        statusCode: response.statusCode,
+        headers: response.headers,
+        body: async () => Buffer.concat(await all(response)),
         next: async () => (await frames.next()).value as Buffer | undefined,
         close: () => sent.destroy(),
       })

@@ -2,7 +2,7 @@
  *  `kubectl proxy`. Every client is the user of the kubeconfig, and reads what is mirrored with
  *  that user's rights. */
 
-import { systemClock } from '@watchglass/cache'
+import { authorizationOf, systemClock } from '@watchglass/cache'
 import { ruleKeyspaces, specialKeyspaces } from '@watchglass/kube'
 import { KubeconfigAccess, nodeSystem } from '@watchglass/kubeconfig'
 import type { UpstreamOptions } from '@watchglass/proxy'
@@ -80,8 +80,8 @@ async function upstreamOf(
     isSource: true,
     isOneUser: true,
     // A client with credentials of its own is not the user, as with kubectl proxy.
-    passed: ({ headers }) =>
-      headers.authorization === undefined ? { as: 'ourselves', headers: {} } : undefined,
+    passed: exchange =>
+      authorizationOf(exchange) === undefined ? { as: 'ourselves', headers: {} } : undefined,
   }
 }
 

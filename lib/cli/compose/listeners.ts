@@ -49,8 +49,9 @@ export async function listenForClients(
     tls,
     clock,
     openFiles: new OpenFiles({ max: openFilesMax(), callers: 'clients', clock, logger }),
-    // An upstream takes them, and so do made-up pods.
-    takesUpgrades: upstream !== undefined || writes?.simulation !== undefined,
+    // An upstream takes all of them, and so do made-up pods; watches are answered over WebSockets.
+    takesUpgrades:
+      upstream !== undefined || writes?.simulation !== undefined ? 'all' : 'WebSockets',
   })
   return {
     server,

@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto'
 import type { DetailedPeerCertificate } from 'node:tls'
 import {
+  authorizationOf,
   bearerToken,
   type Callers,
   type Exchange,
@@ -97,10 +98,10 @@ export class RbacGate implements AccessGate {
 
   /** Undefined if the credentials are nobody's. A certificate counts before a token. */
   #senderOf(exchange: Exchange): Identity | undefined {
-    const { peer, headers } = exchange
+    const { peer } = exchange
     const certified = this.#userOfCertificate(exchange)
     if (certified !== undefined) return certified
-    const token = bearerToken(headers.authorization)
+    const token = bearerToken(authorizationOf(exchange))
     if (token === undefined) return peer.hasRefusedCertificate() ? undefined : anonymous
     const known = this.#options.userOfToken(token)
     return known && { ...known, groups: withAuthenticated(known.user, known.groups) }

@@ -2,19 +2,20 @@
  *  which is a channel's. What a client sends is bounded, and a client that breaks the rules is told
  *  by a code. */
 
-import { createHash } from 'node:crypto'
+import {
+  acceptOf,
+  closeCodes,
+  closeMessage,
+  controlMaxBytes,
+  message,
+  messageHead,
+  opcodes,
+} from '@watchglass/cache'
 import { ClientSide, type Upgraded } from './client-side.ts'
 import { FrameLoop, type StreamServices } from './frame-loop.ts'
 import { Unread } from './unread.ts'
 
 const messageMaxBytes = 1024 * 1024
-const controlMaxBytes = 125
-
-const guid = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
-
-const opcodes = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 }
-
-const closeCode = { normal: 1000, protocol: 1002, tooLarge: 1009 }
 
 export interface WebSocketEvents {
   readonly message: (bytes: Buffer) => void
@@ -25,12 +26,11 @@ export interface WebSocketEvents {
 
 /** The head of the answer that agrees to the upgrade. */
 export function acceptance(key: string, protocol: string): string {
-  const accept = createHash('sha1').update(`${key}${guid}`).digest('base64')
   return [
     'HTTP/1.1 101 Switching Protocols',
     'Upgrade: websocket',
     'Connection: Upgrade',
-    `Sec-WebSocket-Accept: ${accept}`,
+    `Sec-WebSocket-Accept: ${acceptOf(key)}`,
     `Sec-WebSocket-Protocol: ${protocol}`,
     '\r\n',
   ].join('\r\n')
@@ -60,18 +60,18 @@ export class WebSocketServer {
   }
 
   send(bytes: Buffer): void {
-    this.client.write(headOf(opcodes.binary, bytes.length))
+    this.client.write(messageHead(opcodes.binary, bytes.length))
     this.client.write(bytes)
   }
 
   /** Ends the connection when all that was sent is written. */
   close(): void {
-    this.client.write(closeFrame(closeCode.normal))
+    this.client.write(closeMessage(closeCodes.normal))
     this.client.end()
   }
 
   #fail(code: number): undefined {
-    this.client.fail(closeFrame(code))
+    this.client.fail(closeMessage(code))
   }
 
   /** Clients mask what they send. */
@@ -88,11 +88,11 @@ export class WebSocketServer {
       !known.has(opcode) ||
       (isControl && (!isWhole || short > controlMaxBytes)) ||
       (!isControl && (opcode === opcodes.continuation) !== this.#isWithin)
-    if (isBroken) return this.#fail(closeCode.protocol)
+    if (isBroken) return this.#fail(closeCodes.protocol)
     const headLength = headLengthOf(short)
     if (bytes.length < headLength) return undefined
     const size = sizeOf(bytes, short)
-    if (size + this.#parts.size > messageMaxBytes) return this.#fail(closeCode.tooLarge)
+    if (size + this.#parts.size > messageMaxBytes) return this.#fail(closeCodes.tooLarge)
     return headLength + size
   }
 
@@ -103,7 +103,7 @@ export class WebSocketServer {
       case opcodes.close:
         return this.#fail(answeredCode(payload))
       case opcodes.ping:
-        this.client.write(Buffer.concat([headOf(opcodes.pong, payload.length), payload]))
+        this.client.write(message(opcodes.pong, payload))
         return undefined
       case opcodes.pong:
         return undefined
@@ -146,26 +146,8 @@ function unmasked(frame: Buffer, headLength: number): Buffer {
 
 /** The code with which a close is answered: its own, if it is one that may be sent. */
 function answeredCode(payload: Buffer): number {
-  if (payload.length === 0) return closeCode.normal
+  if (payload.length === 0) return closeCodes.normal
   const code = payload.length === 1 ? 0 : payload.readUInt16BE()
   const isSent = (code >= 1000 && code <= 1014) || (code >= 3000 && code <= 4999)
-  return isSent && ![1004, 1005, 1006].includes(code) ? code : closeCode.protocol
-}
-
-function closeFrame(code: number): Buffer {
-  return Buffer.concat([headOf(opcodes.close, 2), Buffer.of(code >> 8, code & 0xff)])
-}
-
-function headOf(opcode: number, length: number): Buffer {
-  const head = Buffer.alloc(length < 126 ? 2 : length < 65536 ? 4 : 10)
-  head[0] = 0x80 | opcode
-  if (length < 126) head[1] = length
-  else if (length < 65536) {
-    head[1] = 126
-    head.writeUInt16BE(length, 2)
-  } else {
-    head[1] = 127
-    head.writeBigUInt64BE(BigInt(length), 2)
-  }
-  return head
+  return isSent && ![1004, 1005, 1006].includes(code) ? code : closeCodes.protocol
 }

@@ -10,7 +10,7 @@ import { join } from '../../../lib/proxy/passing/tunnel.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { ask } from '../../support/http/served.ts'
 import { codeIn, head, raw } from '../../support/http/raw-http.ts'
-import { startProxied } from '../../support/upstream/proxied.ts'
+import { answeredHere, configMap, startProxied } from '../../support/upstream/proxied.ts'
 
 const exec = '/api/v1/namespaces/a/pods/p/exec?command=cat'
 const spdy = ['Connection: Upgrade', 'Upgrade: SPDY/3.1']
@@ -175,13 +175,46 @@ t.test('identities do not slip through a tunnel either', async t => {
   t.notOk(names.some(name => name.replaceAll('_', '-').startsWith('x-remote-')))
 })
 
-t.test('a watch over WebSocket passes, though the mirror has the resource', async t => {
-  const { port } = await startProxied(t)
-  const talk = new Talk(t, port)
-  const key = 'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=='
-  const lines = ['Connection: upgrade', 'Upgrade: websocket', key, 'Sec-WebSocket-Version: 13']
-  talk.socket.write(head('GET /api/v1/pods?watch=1', ...lines))
-  const answer = (await talk.head()).toString()
-  t.match(answer, /^HTTP\/1\.1 101 /)
-  t.match(answer, /reason=upgrade/)
+const webSocket = [
+  'Connection: upgrade',
+  'Upgrade: websocket',
+  'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==',
+  'Sec-WebSocket-Version: 13',
+]
+const token = 'base64url.bearer.authorization.k8s.io.c2VjcmV0'
+
+t.test('a watch over a WebSocket is answered from the mirror', async t => {
+  const path = '/api/v1/namespaces/a/configmaps'
+  const proxied = await startProxied(t, { objects: [[path, configMap('x', '1')]] })
+  const { port, upstream } = proxied
+  await answeredHere(proxied, '', 'v1', 'configmaps')
+  const seen = upstream.seen.length
+  for (const more of [[], [`Sec-WebSocket-Protocol: ${token}, binary.k8s.io`]]) {
+    const talk = new Talk(t, port)
+    talk.socket.write(head(`GET ${path}?watch=1`, ...webSocket, 'Origin: http://x', ...more))
+    const answer = (await talk.head()).toString()
+    t.match(answer, /^HTTP\/1\.1 101 /)
+    t.match(answer, /\r\nX-Watchglass: mirror; revision=\d+\r\n/)
+  }
+  t.notOk(upstream.seen.slice(seen).some(({ headers }) => 'upgrade' in headers))
 })
+
+for (const [what, ...lines] of [
+  ['has no origin, which the upstream refuses'],
+  ['has two subprotocols', 'Origin: http://x', 'Sec-WebSocket-Protocol: a, b'],
+  [
+    'has two tokens',
+    'Origin: http://x',
+    'Authorization: Bearer x',
+    `Sec-WebSocket-Protocol: ${token}, a`,
+  ],
+] as const) {
+  t.test(`a watch over a WebSocket passes if its handshake ${what}`, async t => {
+    const { port } = await startProxied(t)
+    const talk = new Talk(t, port)
+    talk.socket.write(head('GET /api/v1/pods?watch=1', ...webSocket, ...lines))
+    const answer = (await talk.head()).toString()
+    t.match(answer, /^HTTP\/1\.1 101 /)
+    t.match(answer, /reason=upgrade/)
+  })
+}

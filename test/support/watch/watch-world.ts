@@ -62,7 +62,7 @@ export class WatchWorld {
     exchange: ScriptedExchange = new ScriptedExchange(),
   ): Promise<OpenedWatch> {
     const encoder = new ObjectEncoder(configMaps, undefined)
-    const framing = new WatchFraming(builtIn('configmaps'), encoder, shownAs(form))
+    const framing = new WatchFraming(builtIn('configmaps'), encoder, shownAs(form), 'response')
     const connection = new WatchResponse(exchange, framing, { outbox: this.watches.outbox })
     this.watches.follow(connection, {
       keyspace: keyspaceKey,

@@ -3,7 +3,8 @@
  *  never stored and never logged. */
 
 import { hash, randomBytes } from 'node:crypto'
-import type { Identity } from '@watchglass/kube'
+import { type Identity, protocolToken } from '@watchglass/kube'
+import type { Exchange } from '../server/exchange.ts'
 import type { UpstreamIdentity } from './upstream-calls.ts'
 
 /** Headers for the upstream: names in lower case. */
@@ -53,6 +54,15 @@ export function bearerToken(authorization: string | undefined): string | undefin
   if (authorization === undefined) return undefined
   const [scheme = '', token = ''] = authorization.trim().split(' ', 3)
   return scheme.toLowerCase() === 'bearer' && token !== '' ? token : undefined
+}
+
+/** The header `Authorization` of a request, or what stands for it: a token among the subprotocols of
+ *  a WebSocket, which upstream looks for where that header has none. */
+export function authorizationOf({ headers, takeover }: Exchange): string | undefined {
+  const { authorization } = headers
+  if (takeover === undefined || bearerToken(authorization) !== undefined) return authorization
+  const token = protocolToken(headers)
+  return token === undefined ? authorization : `Bearer ${token}`
 }
 
 /** The caller of a bearer token; undefined if there is none. */

@@ -7,7 +7,7 @@ import type { DetailedPeerCertificate } from 'node:tls'
 import type { Clock } from '@watchglass/base'
 import type { Identity } from '@watchglass/kube'
 import type { Exchange, Peer } from '../server/exchange.ts'
-import { type Caller, hashed, tokenCaller } from './caller.ts'
+import { authorizationOf, type Caller, hashed, tokenCaller } from './caller.ts'
 import { commonNameOf, identityOfCertificate, trustedUntil } from './certificates.ts'
 import {
   defaultIdentityHeaders,
@@ -90,7 +90,9 @@ export class Callers {
 
   /** A connection mostly sends the same token again and again, and hashing it costs as much as
    *  writing a small object. So the hash is kept as long as the connection. */
-  #bearer({ peer, headers: { authorization } }: Exchange): Caller | undefined {
+  #bearer(exchange: Exchange): Caller | undefined {
+    const { peer } = exchange
+    const authorization = authorizationOf(exchange)
     const last = this.#lastBearers.get(peer)
     if (last !== undefined && last.authorization === authorization) return last.caller
     const caller = tokenCaller(authorization)

@@ -151,6 +151,12 @@ export class Reply {
     return { status: code, headers }
   }
 
+  /** The connection is the request's own from now on: no response is made. */
+  switched(): void {
+    this.code = 101
+    this.#options.trace?.stage('write')
+  }
+
   /** The headers of a response that the upstream made. */
   passed(code: number, headers: Record<string, string | string[]>): ResponseHeaders {
     this.code = code

@@ -190,7 +190,7 @@ function freshContents(
   const { plan, mediaType } = planned
   const expired = (error: unknown): undefined => {
     if (plan.type !== 'watch' || !isToldInStream(error)) throw error
-    refuseWatch(context, { plan, mediaType }, { failure: error, upstream: services.upstream })
+    refuseWatch(context, { plan, mediaType }, error, services)
   }
   let found: ReturnType<typeof contentsFor>
   try {

@@ -25,6 +25,8 @@ export interface Takeover {
   readonly socket: Duplex
   /** The bytes that have come after the request so far. From now on the caller reads the socket. */
   take(): Uint8Array
+  /** Told of what fails in the caller's listeners. */
+  readonly onFault: OnFault
 }
 
 export interface Exchange {
@@ -82,6 +84,12 @@ export interface Exchange {
    *  happened already. Call the returned function to cancel. */
   onClose(task: () => void): () => void
 }
+
+/** What a watch is written to: its exchange, or the WebSocket on its connection. */
+export type ResponseStream = Pick<
+  Exchange,
+  'version' | 'headers' | 'write' | 'onDrain' | 'end' | 'abort' | 'onClose' | 'stalled' | 'socketMs'
+>
 
 export type Handler = (exchange: Exchange) => void
 

@@ -2,7 +2,7 @@
  *  client has a time limit. */
 
 import { type CancelTimer, type Clock, Slice } from '@watchglass/base'
-import type { Exchange, ResponseHeaders } from './exchange.ts'
+import type { Exchange, ResponseHeaders, ResponseStream } from './exchange.ts'
 
 export interface Response {
   readonly status: number
@@ -97,7 +97,7 @@ function writeFirst(exchange: Exchange, pieces: Uint8Array[]): boolean {
 /** Waits until the exchange can be written to. A client that reads nothing in time, or not before
  *  `endMs`, is cut off. */
 export function writable(
-  exchange: Exchange,
+  exchange: ResponseStream,
   clock: Clock,
   endMs: number = Infinity,
 ): Promise<Outcome> {

@@ -20,6 +20,7 @@ import { refuseMalformed } from './malformed.ts'
 import { Arrivals } from './arrivals.ts'
 import { BareConnections } from './bare/connections.ts'
 import { Http2Connections } from './http2/connections.ts'
+import { MaybeWebSocket, type Upgrades } from './maybe-web-socket.ts'
 import { partWith } from './parting.ts'
 import { StalledClients } from './stalled.ts'
 import { StreamLimits } from './stream-limits.ts'
@@ -42,9 +43,9 @@ export interface ServerOptions {
   readonly clock: Clock
   /** Closes clients that come when few files are left. */
   readonly openFiles?: OpenFiles | undefined
-  /** Requests for an upgrade are handed over with their connection. Without it they are answered
-   *  like any other request. */
-  readonly takesUpgrades?: boolean | undefined
+  /** The requests for an upgrade that are handed over with their connection; undefined: none. All
+   *  others are answered like any other request. */
+  readonly takesUpgrades?: Upgrades | undefined
   /** Time that a connection without requests is kept. */
   readonly idleTimeoutMs?: number | undefined
   /** The time limit of a client for a handshake, or for headers. */
@@ -66,8 +67,9 @@ interface Times {
   readonly headersTimeoutMs: number
 }
 
-function http1Options(times: Times): http.ServerOptions {
+function http1Options(times: Times, upgrades: Upgrades | undefined): http.ServerOptions {
   return {
+    ...(upgrades === 'WebSockets' ? { IncomingMessage: MaybeWebSocket } : {}),
     maxHeaderSize: headersMaxBytes,
     headersTimeout: times.headersTimeoutMs,
     connectionsCheckingInterval: times.headersTimeoutMs / checksWithin,
@@ -103,7 +105,7 @@ export class Server {
   #isCloseDue = false
 
   private constructor(options: ServerOptions) {
-    const { listen, handler, tls, clock, takesUpgrades = false } = options
+    const { listen, handler, tls, clock, takesUpgrades } = options
     this.#handler = handler
     this.#services = { clock, onFault: options.onFault }
     this.#openFiles = options.openFiles
@@ -133,18 +135,18 @@ export class Server {
     })
     switch (listen.protocol) {
       case 'https':
-        this.#secure = this.#createSecure(tls ?? {})
+        this.#secure = this.#createSecure(tls ?? {}, takesUpgrades)
         this.#http1 = this.#withHttp1(this.#secure)
         break
       case 'http':
         this.#http1 = this.#sniffProtocol(
-          this.#withHttp1(http.createServer(http1Options(this.#times))),
+          this.#withHttp1(http.createServer(http1Options(this.#times, takesUpgrades))),
         )
         break
       default:
         unreachable(listen.protocol)
     }
-    if (takesUpgrades) this.#takeUpgrades(this.#http1)
+    if (takesUpgrades !== undefined) this.#takeUpgrades(this.#http1)
   }
 
   /** Node hands such a connection to the listener of this event. An ordinary response closes it. */
@@ -156,7 +158,7 @@ export class Server {
       response.assignSocket(socket)
       response.on('finish', () => partWith(socket, this.#services.clock))
       socket.on('error', () => {})
-      const takeover = new WaitingTakeover(socket, head)
+      const takeover = new WaitingTakeover(socket, head, this.#services.onFault)
       this.#begin(new Http1Exchange(request, response, this.#services, takeover), socket)
     })
   }
@@ -232,11 +234,11 @@ export class Server {
 
   /** Node's HTTP/1.1 server listens, because only a server that listens times out slow headers and
    *  idle connections. */
-  #createSecure(tls: SecureContextOptions): https.Server {
+  #createSecure(tls: SecureContextOptions, upgrades: Upgrades | undefined): https.Server {
     const verification: TlsOptions =
       tls.ca === undefined ? {} : { requestCert: true, rejectUnauthorized: false }
     const server = https.createServer({
-      ...http1Options(this.#times),
+      ...http1Options(this.#times, upgrades),
       ...tls,
       ...verification,
       handshakeTimeout: this.#times.headersTimeoutMs,

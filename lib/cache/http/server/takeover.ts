@@ -3,19 +3,21 @@
  *  answers. */
 
 import type { Socket } from 'node:net'
-import type { Takeover } from './exchange.ts'
+import type { OnFault, Takeover } from './exchange.ts'
 
 /** Clients send at most a few bytes of the new protocol before the answer. */
 const earlyMaxBytes = 64 * 1024
 
 export class WaitingTakeover implements Takeover {
   readonly socket: Socket
+  readonly onFault: OnFault
   readonly #pieces: Uint8Array[]
   #bytes: number
 
   /** `head` is what has come after the request. */
-  constructor(socket: Socket, head: Uint8Array) {
+  constructor(socket: Socket, head: Uint8Array, onFault: OnFault) {
     this.socket = socket
+    this.onFault = onFault
     this.#pieces = [head]
     this.#bytes = head.length
     socket.on('data', this.#keep)

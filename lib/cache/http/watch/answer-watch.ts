@@ -3,13 +3,12 @@
  *  bytes. */
 
 import { type CacheError, type Clock, NotExact, Slice } from '@watchglass/base'
-import { errorFrame, type MediaType, type OutputForm, watchContentType } from '@watchglass/codec'
+import { type MediaType, type OutputForm, watchContentType } from '@watchglass/codec'
 import {
   compileFilter,
+  type Handshake,
   listScopeOf,
   type PassReason,
-  statusFromError,
-  statusObjectJson,
   type WatchPlan,
 } from '@watchglass/kube'
 import type { Snapshot } from '@watchglass/store'
@@ -20,10 +19,12 @@ import type { UpstreamSide } from '../exchange/upstream-side.ts'
 import type { Fairness } from '../limits/fairness.ts'
 import { gated, answerForm } from '../exchange/answer-form.ts'
 import { type HeldBytes, holdWatch, tooMuchHeld } from '../limits/fair-share.ts'
+import type { ResponseStream } from '../server/exchange.ts'
 import { answerMaxMs, writable } from '../server/respond.ts'
 import { type Frames, InitialState, type StateServices } from './initial-state.ts'
 import { WatchResponse } from './watch-response.ts'
-import { framingOf } from './watch-framing.ts'
+import { type Carriage, carried, failureFrame, framingOf } from './watch-framing.ts'
+import { handshakeOf, openWebSocket, refuseHandshake } from './upgrade-watch.ts'
 import { zippedMember } from './zipped-frames.ts'
 import { audienceSpecOf, type FrameServices } from './audience-spec.ts'
 
@@ -49,8 +50,12 @@ export async function answerWatch(
   { plan, mediaType, snapshot, pace }: WatchAnswer,
   services: WatchServices,
 ): Promise<PassReason | undefined> {
-  const { exchange, signal } = context
+  const { signal } = context
   const { watches, clock, upstream } = services
+  const handshake = handshakeOf(context)
+  if (handshake !== undefined && 'refusal' in handshake) {
+    return refuseHandshake(context, handshake, clock)
+  }
   const plain = answerForm(context, plan, mediaType, services)
   const answer = upstream === undefined ? plain : gated(plain, plan.resource, upstream)
   if (typeof answer === 'string') return answer
@@ -64,7 +69,8 @@ export async function answerWatch(
   const objection = objectionTo(plan, snapshot, services)
   if (objection !== undefined) return objection
   const isZipped = isCompressed(context, { plan, mediaType }, upstream)
-  const stateAnswer = { plan, snapshot, encoder, form, isZipped }
+  const carriage = carriageOf(handshake)
+  const stateAnswer = { plan, snapshot, encoder, form, isZipped, carriage }
   const initial = new InitialState(stateAnswer, context.state.makeReader, services)
   // With an upstream, objects that cannot be shown exactly are found before anything is sent.
   const isChecked = hasState && upstream !== undefined && !isUnanswerable(form)
@@ -79,14 +85,15 @@ export async function answerWatch(
   const held = holdWatch(context, context.target, services.fairness)
   const firstBytes = beginning.value instanceof Uint8Array ? beginning.value.length : 0
   if (held?.atLeast(firstBytes) === false) throw tooMuchHeld()
-  respondTo(context, mediaType, isZipped)
-  exchange.flush()
-  const framing = framingOf(plan.resource, encoder, form)
-  const { outbox, reports } = watches
+  const stream = respondTo(context, { mediaType, isZipped, handshake }, clock)
+  const framing = framingOf(plan.resource, encoder, form, carriage)
+  const { outbox } = watches
+  // kube-apiserver counts no events that it sends over WebSockets.
+  const reports = handshake === undefined ? watches.reports : undefined
   const events = reports?.of(plan.resource)
-  const connection = new WatchResponse(exchange, framing, { outbox, events, held, isZipped })
+  const connection = new WatchResponse(stream, framing, { outbox, events, held, isZipped })
   const letGo = context.grant?.watch(() => connection.end())
-  if (letGo !== undefined) exchange.onClose(letGo)
+  if (letGo !== undefined) stream.onClose(letGo)
   const bookmark =
     hasState && start.hasEndBookmark ? framing.bookmark(snapshot.revision, true) : undefined
   const state = { connection, held, beginning, rest: frames, initial, bookmark }
@@ -122,24 +129,40 @@ type PlannedWatch = Pick<WatchAnswer, 'plan' | 'mediaType'>
 /** Whether a watch is compressed: a streaming list, as servers of the version do for clients that
  *  accept it. */
 function isCompressed(
-  { reply, state }: RequestContext,
+  { reply, state, exchange: { takeover } }: RequestContext,
   { plan: { start, resource }, mediaType }: PlannedWatch,
   upstream: UpstreamSide | undefined,
 ): boolean {
+  if (takeover !== undefined) return false
   if (start.type !== 'state' || !start.hasEndBookmark || !reply.takesGzip) return false
   const isOfVersion = state.registry.schema.has('zippedStreams')
   return upstream?.zipsStreams(resource, mediaType, isOfVersion) ?? isOfVersion
 }
 
-/** Begins the response. */
+function carriageOf(handshake: Handshake | undefined): Carriage {
+  return handshake === undefined ? 'response' : 'messages'
+}
+
+interface Beginning {
+  readonly mediaType: MediaType
+  readonly isZipped: boolean
+  /** Undefined over plain HTTP. */
+  readonly handshake: Handshake | undefined
+}
+
+/** Begins the response, or the WebSocket. */
 function respondTo(
-  { reply, exchange }: RequestContext,
-  { encoding }: MediaType,
-  isZipped: boolean,
-): void {
+  context: RequestContext,
+  { mediaType: { encoding }, isZipped, handshake }: Beginning,
+  clock: Clock,
+): ResponseStream {
+  if (handshake !== undefined) return openWebSocket(context, handshake, clock)
+  const { reply, exchange } = context
   const plain = reply.response(200, watchContentType(encoding))
   const { status, headers } = isZipped ? zippedResponse(plain) : plain
   exchange.respond(status, headers)
+  exchange.flush()
+  return exchange
 }
 
 /** Ends a watch before its first event: upstream reports in the stream that the revision has
@@ -147,12 +170,17 @@ function respondTo(
 export function refuseWatch(
   context: RequestContext,
   { plan, mediaType }: PlannedWatch,
-  { failure, upstream }: { failure: CacheError; upstream?: UpstreamSide | undefined },
+  failure: CacheError,
+  { upstream, clock }: Pick<WatchServices, 'upstream' | 'clock'>,
 ): void {
+  const handshake = handshakeOf(context)
+  if (handshake !== undefined && 'refusal' in handshake) {
+    return refuseHandshake(context, handshake, clock)
+  }
   const isZipped = isCompressed(context, { plan, mediaType }, upstream)
-  respondTo(context, mediaType, isZipped)
-  const frame = errorFrame(statusObjectJson(statusFromError(failure)), mediaType)
-  context.exchange.end(isZipped ? zippedMember([frame]) : frame)
+  const stream = respondTo(context, { mediaType, isZipped, handshake }, clock)
+  const frame = carried(failureFrame(failure, mediaType), mediaType, carriageOf(handshake))
+  stream.end(isZipped ? zippedMember([frame]) : frame)
 }
 
 /** The object of an event cannot be written as a list of metadata: upstream ends such a stream at
@@ -174,11 +202,12 @@ interface StateFrames {
 /** Writes the initial events. False when the watch is over: the client has left or does not read,
  *  or an object is not exact. */
 async function sendState(
-  { exchange, signal, reply }: RequestContext,
+  { signal, reply }: RequestContext,
   state: StateFrames,
   clock: Clock,
 ): Promise<boolean> {
   const { connection, held } = state
+  const stream = connection.exchange
   const slice = new Slice(clock)
   // As long as it goes on, it keeps all objects as they were.
   const endMs = clock.monotonicMs() + answerMaxMs
@@ -187,8 +216,8 @@ async function sendState(
   for await (const piece of connection.isZipped ? reply.zip(frames) : frames) {
     if (signal.aborted || !connection.isOpen) return false
     if (held?.atLeast(piece.length) === false) break
-    const isFull = !exchange.write(piece)
-    if (isFull && (await writable(exchange, clock, endMs)) !== 'sent') return false
+    const isFull = !stream.write(piece)
+    if (isFull && (await writable(stream, clock, endMs)) !== 'sent') return false
     // A thousand sockets may drain at once, so each continues in its turn.
     if (isFull || slice.isOver) await slice.next()
   }

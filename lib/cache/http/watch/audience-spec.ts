@@ -87,14 +87,14 @@ function frameMaker(
   const { resource } = first
   const frames: FrameCache | undefined = first.canKeep ? watches.frames : undefined
   let framing = first
-  let names = namesOf(framing)
+  let names = namesOf(framing.name)
   /** Another gate instead of one that is outdated: the watch goes on. */
   const regate = (): void => {
     const { encoder, form } = framing
     const gate = upstream?.gateOf(resource, form)
     if (gate === undefined || typeof gate === 'string') return
-    framing = framingOf(resource, encoder, { ...form, gate })
-    names = namesOf(framing)
+    framing = framingOf(resource, encoder, { ...form, gate }, framing.carriage)
+    names = namesOf(framing.name)
   }
   const held = (event: Event, told: ServedEvent, why: NotExact): Framed => {
     if (upstream === undefined) return inexact(why, event.key, told.revision)
@@ -102,12 +102,12 @@ function frameMaker(
     if (!isProvable) upstream.noteInexact(keyspace, event.key, told.revision)
     const { encoder, form } = framing
     const shown = { keyspace, event, told, resource, encoder, form, isProvable }
-    const shownAs = names[told.type]
-    if (told.type === unselectedType(event)) {
-      return upstream.heldFrame({ ...shown, selectors: undefined, shownAs })
-    }
-    const selected = JSON.stringify([shownAs, selectors])
-    return upstream.heldFrame({ ...shown, selectors, shownAs: selected })
+    const shownAs = namesOf(framing.formName)[told.type]
+    const isUnselected = told.type === unselectedType(event)
+    const frame = isUnselected
+      ? upstream.heldFrame({ ...shown, selectors: undefined, shownAs })
+      : upstream.heldFrame({ ...shown, selectors, shownAs: JSON.stringify([shownAs, selectors]) })
+    return typeof frame === 'string' ? frame : framing.carried(frame)
   }
   const inexact = ({ reason }: NotExact, key: Key, revision: Revision): 'inexact' => {
     upstream?.noteInexact(keyspace, key, revision)
@@ -147,7 +147,7 @@ function unselectedType({ before, after }: Event): ServedEvent['type'] {
 
 type FrameNames = Readonly<Record<ServedEvent['type'], string>>
 
-function namesOf({ name }: WatchFraming): FrameNames {
+function namesOf(name: string): FrameNames {
   return { ADDED: `ADDED ${name}`, MODIFIED: `MODIFIED ${name}`, DELETED: `DELETED ${name}` }
 }
 

@@ -17,6 +17,7 @@ import { NotExact } from '@watchglass/base'
 import { type MakeReader, selectedEntries, type WatchPlan, wholeShard } from '@watchglass/kube'
 import type { KeyValue, SegmentCache, Snapshot } from '@watchglass/store'
 import type { AnswerForm } from '../exchange/answer-form.ts'
+import { type Carriage, carried } from './watch-framing.ts'
 
 export interface StateServices {
   readonly segments: SegmentCache<Segment>
@@ -28,6 +29,7 @@ export interface StateAnswer extends AnswerForm {
   readonly snapshot: Snapshot
   /** The pieces will be compressed: those that are kept are noted for that. */
   readonly isZipped: boolean
+  readonly carriage: Carriage
 }
 
 /** Pieces of whole events; empty where nothing was selected for a while. */
@@ -158,7 +160,7 @@ export class InitialState {
 }
 
 /** Encoder of initial events. Rows show ages, so they are never kept. */
-function addedItemEncoder({ encoder, form }: AnswerForm): ItemEncoder {
+function addedItemEncoder({ encoder, form, carriage }: StateAnswer): ItemEncoder {
   const options = { form, hasColumns: false }
   return {
     append(out, entry) {
@@ -168,9 +170,10 @@ function addedItemEncoder({ encoder, form }: AnswerForm): ItemEncoder {
         options,
       )
       if (frame instanceof NotExact) return frame
-      out.append(frame)
+      out.append(carried(frame, form, carriage))
       return undefined
     },
-    segmentName: form.rendering === 'Table' ? undefined : `added ${encoder.segmentName(form)}`,
+    segmentName:
+      form.rendering === 'Table' ? undefined : `added ${carriage} ${encoder.segmentName(form)}`,
   }
 }

@@ -11,7 +11,7 @@
 import type { Revision } from '@watchglass/base'
 import type { Hub, Watcher, WatcherSink } from '@watchglass/store'
 import type { HeldBytes } from '../limits/fair-share.ts'
-import type { Exchange } from '../server/exchange.ts'
+import type { ResponseStream } from '../server/exchange.ts'
 import type { Outbox, FrameSender } from './outbox.ts'
 import type { EventReports } from './watch-reports.ts'
 import type { WatchFraming } from './watch-framing.ts'
@@ -40,7 +40,7 @@ export interface WatchResponseOptions {
 }
 
 export class WatchResponse implements WatcherSink, FrameSender {
-  readonly exchange: Exchange
+  readonly exchange: ResponseStream
   readonly framing: WatchFraming
   readonly isZipped: boolean
   readonly #outbox: Outbox
@@ -59,7 +59,7 @@ export class WatchResponse implements WatcherSink, FrameSender {
   #endedAs: WatchEnd = 'client'
 
   constructor(
-    exchange: Exchange,
+    exchange: ResponseStream,
     framing: WatchFraming,
     { outbox, events, held, isZipped = false }: WatchResponseOptions,
   ) {

@@ -464,7 +464,7 @@ for (const [what, head] of [
       handler: echo,
       onFault,
       clock,
-      takesUpgrades: true,
+      takesUpgrades: 'all',
     })
     t.teardown(() => server.close())
     const socket = await refused(t, server.port, head)
