@@ -1,9 +1,11 @@
-/** Jobs have their pods made until enough have succeeded, and go after a while if they ask for
- *  it. */
+/** Jobs: pods until enough have succeeded, or too many have failed. Reasons, messages, Events and
+ *  the order of all decisions are those of upstream's job controller. */
 
 import type { ControllerRuntime } from '../runtime/controller-runtime.ts'
-import { jobFact, type PodFact } from '../runtime/facts.ts'
-import { type StatusCondition, hasCondition, type Job } from '../runtime/objects.ts'
+import { jobFact, type JobFact, type PodFact } from '../runtime/facts.ts'
+import type { Informer } from '../runtime/informer.ts'
+import type { Job } from '../runtime/job.ts'
+import { hasCondition, type Pod } from '../runtime/objects.ts'
 import {
   nothing,
   type ReconcileResult,
@@ -11,43 +13,83 @@ import {
   type Write,
 } from '../runtime/reconcile-result.ts'
 import type { Seen } from '../runtime/reconciler.ts'
-import { activePods, podCreation } from './owned-pods.ts'
+import { selectorOf } from '../runtime/selectors.ts'
+import { lookAtPodOwners } from '../runtime/wiring.ts'
+import { adopt } from './adoption.ts'
+import { JobBackoffs, type JobFailures } from './job-backoff.ts'
+import { completionOf, finishOf, untilDeadlineMs } from './job-finish.ts'
+import { endedPods, type PodChanges, podChanges, untracked } from './job-pods.ts'
+import { trackedStatus } from './job-status.ts'
+import { isTracked, trackingFinalizer, viewOf } from './job-view.ts'
 import { refusedCreation } from './refused-creation.ts'
 
 export interface JobParts {
   readonly owned: readonly PodFact[]
+  readonly orphans: readonly PodFact[]
+  readonly failures: JobFailures
 }
+
+/** The value of managedBy by which a job is left to this controller (KEP-4368). */
+const ownName = 'kubernetes.io/job-controller'
 
 export function reconcileJob(seen: Seen<Job> & JobParts): ReconcileResult {
   const { object } = seen
-  const { metadata, spec } = object
-  if (metadata.deletionTimestamp !== undefined) return nothing
+  const { managedBy = ownName } = object.spec
   if (isOver(object)) return afterwards(seen)
-  // Pods with an index, and those that wait to be resumed, are for a real controller.
-  if (spec.completionMode === 'Indexed' || spec.suspend === true) return nothing
-  const counts = countsOf(seen)
-  const missing = missingOf(object, counts)
-  const { name, uid, namespace = '' } = metadata
-  const owner = { apiVersion: 'batch/v1', kind: 'Job', name, uid }
-  const creation = podCreation(owner, namespace, spec.template)
-  return {
-    writes: [
-      ...Array.from({ length: missing }, () => creation),
-      ...statusWrites(seen, { ...counts, active: counts.active + missing }),
-    ],
-  }
+  if (managedBy !== ownName) return nothing
+  const adoptions = adoptionsOf(seen)
+  if (adoptions.length > 0) return { writes: adoptions, againMs: 0 }
+  return syncJob(seen, true)
 }
 
 /** The answer to a pod that may not be created: an Event, and the status without it. */
 export function refusedOfJob(seen: Seen<Job> & JobParts, refusal: RefusedWrite): ReconcileResult {
   if (refusal.write.type !== 'create') return nothing
-  return { writes: statusWrites(seen, countsOf(seen)), notes: refusedCreation(refusal) }
+  const { writes, notes = [] } = syncJob(seen, false)
+  return { writes, notes: [...refusedCreation(refusal), ...notes] }
+}
+
+function syncJob(seen: Seen<Job> & JobParts, mayCreate: boolean): ReconcileResult {
+  const { object, owned, nowMs, failures } = seen
+  const view = viewOf(object, owned)
+  const decided = finishOf(object, view, nowMs)
+  const isManaged = decided === undefined && object.metadata.deletionTimestamp === undefined
+  const unchanged: PodChanges = { writes: [], deleted: [], active: view.active.length }
+  const changes = isManaged
+    ? podChanges(object, view, { nowMs, failures, mayCreate })
+    : decided === undefined
+      ? unchanged
+      : endedPods(view)
+  const finish = decided ?? completionOf(object, view.succeeded, changes.active)
+  const { writes, notes } = trackedStatus(seen, { view, changes, finish, isManaged })
+  const waits = [changes.againMs, untilDeadlineMs(object, nowMs)].flatMap(ms => ms ?? [])
+  const againMs = finish !== undefined || waits.length === 0 ? undefined : Math.min(...waits)
+  return { writes: [...changes.writes, ...writes], notes, againMs }
+}
+
+/** A pod that is adopted is counted when it has ended; one that is let go is not. */
+function adoptionsOf({ object, owned, orphans }: Seen<Job> & JobParts): Write[] {
+  const { metadata, spec } = object
+  if (metadata.deletionTimestamp !== undefined) return []
+  const { name, uid } = metadata
+  const adopter = { apiVersion: 'batch/v1', kind: 'Job', name, uid }
+  const released = new Map(owned.map(pod => [pod.key, pod]))
+  const known = new Map([...released, ...orphans.map(pod => [pod.key, pod] as const)])
+  return adopt(adopter, selectorOf(spec), owned, orphans).map(write => {
+    const pod = write.type === 'patch' ? known.get(write.key) : undefined
+    if (write.type !== 'patch' || pod === undefined) return write
+    const others = pod.finalizers.filter(one => one !== trackingFinalizer)
+    const finalizers = released.has(pod.key) ? others : [...others, trackingFinalizer]
+    const { metadata: adopted } = write.patch as { readonly metadata: object }
+    const shown = finalizers.length === 0 ? null : finalizers
+    return { ...write, patch: { metadata: { ...adopted, finalizers: shown } } }
+  })
 }
 
 /** A job that has ended goes after as long as it asks for. */
 function afterwards({ key, object, nowMs }: Seen<Job>): ReconcileResult {
   const goesAtMs = goneAtMs(object)
-  if (goesAtMs === undefined) return nothing
+  if (goesAtMs === undefined || object.metadata.deletionTimestamp !== undefined) return nothing
   const waitMs = goesAtMs - nowMs
   if (waitMs > 0) return { writes: [], againMs: waitMs }
   return { writes: [{ type: 'delete', key, uid: object.metadata.uid }] }
@@ -63,94 +105,53 @@ export function goneAtMs({ spec, status }: Job): number | undefined {
   return Date.parse(status?.completionTime ?? ended.lastTransitionTime ?? '') + seconds * 1_000
 }
 
-interface JobCounts {
-  readonly active: number
-  readonly ready: number
-  readonly succeeded: number
-  readonly failed: number
-}
-
-/** A pod that has been deleted since has succeeded nevertheless. */
-function countsOf({ object: { status }, owned }: Seen<Job> & JobParts): JobCounts {
-  const active = activePods(owned)
-  const ended = (phase: string): number => owned.filter(pod => pod.phase === phase).length
-  return {
-    active: active.length,
-    ready: active.filter(({ isReady }) => isReady).length,
-    succeeded: Math.max(ended('Succeeded'), status?.succeeded ?? 0),
-    failed: Math.max(ended('Failed'), status?.failed ?? 0),
-  }
-}
-
 function isOver({ status }: Job): boolean {
   return hasCondition(status?.conditions, 'Complete') || hasCondition(status?.conditions, 'Failed')
 }
 
-/** Without a number of completions, one pod that succeeds is enough. */
-function isDone({ completions }: Job['spec'], { succeeded }: JobCounts): boolean {
-  return succeeded >= (completions ?? 1)
-}
-
-function missingOf({ spec }: Job, counts: JobCounts): number {
-  const parallelism = spec.parallelism ?? 1
-  if (isDone(spec, counts)) return 0
-  if (spec.completions === undefined) {
-    return counts.succeeded > 0 ? 0 : Math.max(0, parallelism - counts.active)
-  }
-  const open = spec.completions - counts.succeeded
-  return Math.max(0, Math.min(parallelism, open) - counts.active)
-}
-
-function statusWrites({ key, object, now }: Seen<Job>, counts: JobCounts): Write[] {
-  const { spec, status } = object
-  const isComplete = isDone(spec, counts)
-  if (isComplete && counts.active > 0) return []
-  const isTold = (name: keyof JobCounts): boolean => (status?.[name] ?? 0) === counts[name]
-  const names = ['active', 'ready', 'succeeded', 'failed'] as const
-  if (!isComplete && status?.startTime !== undefined && names.every(isTold)) return []
-  const { active, ready, succeeded, failed } = counts
-  const shown = { active: active || null, succeeded: succeeded || null, failed: failed || null }
-  const startTime = status?.startTime ?? now
-  const common = { ...shown, ready, startTime, terminating: 0, uncountedTerminatedPods: {} }
-  if (!isComplete) {
-    return [{ type: 'patch', key, patch: { status: common }, subresource: 'status' }]
-  }
-  const wanted = {
-    ...common,
-    completionTime: now,
-    conditions: [
-      condition('SuccessCriteriaMet', now),
-      condition('Complete', now),
-      ...(status?.conditions ?? []).filter(({ type }) => type === 'Suspended'),
-    ],
-  }
-  const note = { reason: 'Completed', message: 'Job completed' }
-  return [{ type: 'patch', key, patch: { status: wanted }, subresource: 'status', note }]
-}
-
-function condition(
-  type: string,
-  now: string,
-): StatusCondition & { readonly lastProbeTime: string } {
-  return {
-    type,
-    status: 'True',
-    reason: 'CompletionsReached',
-    message: 'Reached expected number of succeeded pods',
-    lastProbeTime: now,
-    lastTransitionTime: now,
-  }
-}
-
 export function wireJobs(runtime: ControllerRuntime): void {
-  const jobs = runtime.informer('jobs', jobFact)
+  const jobs = runtime.informer<JobFact, Job>('jobs', jobFact)
+  const backoffs = new JobBackoffs()
   const { lookAt } = runtime.controller<Job, JobParts>({
     name: 'a simulated job',
     source: { component: 'job-controller' },
-    gather: ({ metadata: { uid } }) => ({ owned: [...runtime.pods.index.ownedBy(uid)] }),
+    gather: job => {
+      const { uid, namespace = '' } = job.metadata
+      const owned = [...runtime.pods.index.ownedBy(uid)]
+      if (isOver(job)) backoffs.forget(uid)
+      const failures = isOver(job) ? { count: 0, lastMs: 0 } : backoffs.noted(job, owned)
+      return { owned, orphans: [...runtime.pods.index.orphansIn(namespace)], failures }
+    },
     reconcile: reconcileJob,
     refused: refusedOfJob,
   })
-  jobs.listen({ changed: ({ key }) => lookAt(key) })
-  runtime.owners('Job', jobs, ({ key }) => lookAt(key))
+  lookAtPodOwners(runtime, 'Job', jobs, ({ key }) => lookAt(key))
+  jobs.listen({ gone: ({ uid }) => backoffs.forget(uid) })
+  wireLeftPods(runtime, jobs)
+}
+
+/** Pods whose job is gone or has ended lose its finalizer: nobody counts them any more
+ *  (syncOrphanPod). */
+function wireLeftPods(runtime: ControllerRuntime, jobs: Informer<JobFact, Job>): void {
+  const { index } = runtime.pods
+  const isLeft = (pod: PodFact): boolean => {
+    if (!isTracked(pod)) return false
+    if (pod.owner === undefined) return true
+    if (pod.owner.kind !== 'Job') return false
+    const job = jobs.at(pod.namespace, pod.owner.name)
+    return job?.uid !== pod.owner.uid || job.end !== undefined
+  }
+  const { lookAt } = runtime.controller<Pod, { readonly pod: PodFact | undefined }>({
+    name: 'a pod that a job has left',
+    source: { component: 'job-controller' },
+    gather: (_, key) => ({ pod: index.get(key) }),
+    reconcile: ({ pod }) =>
+      pod === undefined || !isLeft(pod) ? nothing : { writes: untracked(pod) },
+  })
+  runtime.pods.listen({ changed: pod => isLeft(pod) && lookAt(pod.key) })
+  jobs.listen({
+    gone: ({ uid }) => {
+      for (const pod of index.ownedBy(uid)) if (isTracked(pod)) lookAt(pod.key)
+    },
+  })
 }

@@ -17,11 +17,12 @@ export function podCreation(
   owner: OwnerIdentity,
   namespace: string,
   template: PodTemplate,
+  generateName: string = `${owner.name}-`,
 ): Write & { readonly type: 'create' } {
   const object = {
     metadata: {
       ...metadataForPods(template),
-      generateName: `${owner.name}-`,
+      generateName,
       namespace,
       ownerReferences: [controllerReference(owner)],
     },

@@ -6,7 +6,6 @@ import {
   type Deployment,
   hasCondition,
   hashOf,
-  type Job,
   type Labels,
   type Metadata,
   type NodeObject,
@@ -20,6 +19,8 @@ import {
   type Taint,
   type Toleration,
 } from './objects.ts'
+import type { Job } from './job.ts'
+import { jobPodFact, type JobPodFact } from './job-pod-fact.ts'
 import { asSelector, selectorOf } from './selectors.ts'
 
 /** Facts about every object. */
@@ -60,6 +61,9 @@ export interface PodFact extends Fact {
   /** Ephemeral containers that do not run yet. */
   readonly hasNewContainers: boolean
   readonly graceSeconds: number
+  readonly finalizers: readonly string[]
+  /** Undefined: it is not the pod of a job. */
+  readonly job: JobPodFact | undefined
 }
 
 export interface ReplicaSetFact extends Fact {
@@ -91,6 +95,7 @@ export interface JobFact extends Fact {
   /** The condition by which it has ended. */
   readonly end: 'Complete' | 'Failed' | undefined
   readonly endedMs: number
+  readonly selector: Selector
 }
 
 /** Facts about objects that select pods. */
@@ -205,6 +210,8 @@ export function podFact(key: Key, revision: number, pod: Pod): PodFact {
     hasNewContainers:
       (spec.ephemeralContainers?.length ?? 0) > (status?.ephemeralContainerStatuses?.length ?? 0),
     graceSeconds: metadata.deletionGracePeriodSeconds ?? 0,
+    finalizers: shared(metadata.finalizers ?? []),
+    job: jobPodFact(pod),
   })
 }
 
@@ -252,13 +259,14 @@ export function deploymentFact(
   })
 }
 
-export function jobFact(key: Key, revision: number, { metadata, status }: Job): JobFact {
+export function jobFact(key: Key, revision: number, { metadata, spec, status }: Job): JobFact {
   const ended = status?.conditions?.find(
     one => (one.type === 'Complete' || one.type === 'Failed') && one.status === 'True',
   )
   return factOf(key, revision, metadata, {
     end: ended && (ended.type as JobFact['end']),
     endedMs: Date.parse(status?.completionTime ?? ended?.lastTransitionTime ?? '') || 0,
+    selector: selectorOf(spec),
   })
 }
 

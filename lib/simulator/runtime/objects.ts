@@ -60,6 +60,7 @@ export interface StatusCondition {
   readonly reason?: string
   readonly message?: string
   readonly lastHeartbeatTime?: string
+  readonly lastProbeTime?: string
   readonly lastUpdateTime?: string
   readonly lastTransitionTime?: string
 }
@@ -111,14 +112,19 @@ export interface Pod {
     readonly startTime?: string
     readonly podIP?: string
     readonly containerStatuses?: readonly ContainerStatus[]
+    readonly initContainerStatuses?: readonly ContainerStatus[]
     readonly ephemeralContainerStatuses?: readonly object[]
   }
 }
 
 export interface ContainerStatus {
+  readonly name?: string
   readonly containerID?: string
   readonly restartCount?: number
-  readonly state?: { readonly running?: { readonly startedAt?: string } }
+  readonly state?: {
+    readonly running?: { readonly startedAt?: string }
+    readonly terminated?: { readonly exitCode?: number; readonly finishedAt?: string }
+  }
 }
 
 export interface Toleration {
@@ -182,27 +188,6 @@ export interface Deployment {
     readonly conditions?: readonly StatusCondition[]
     readonly collisionCount?: number
     readonly [count: string]: unknown
-  }
-}
-
-export interface Job {
-  readonly metadata: Metadata
-  readonly spec: {
-    readonly parallelism?: number
-    readonly completions?: number
-    readonly completionMode?: string
-    readonly suspend?: boolean
-    readonly ttlSecondsAfterFinished?: number
-    readonly template: PodTemplate
-  }
-  readonly status?: {
-    readonly active?: number
-    readonly ready?: number
-    readonly succeeded?: number
-    readonly failed?: number
-    readonly startTime?: string
-    readonly completionTime?: string
-    readonly conditions?: readonly StatusCondition[]
   }
 }
 
