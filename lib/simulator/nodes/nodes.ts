@@ -111,7 +111,7 @@ function lose({ key, object, node, now, nowMs }: SeenNode, sinceMs: number): Rec
   const status = { conditions: unknownConditions(node.status?.conditions, now) }
   const note = {
     reason: 'NodeNotReady',
-    message: `NodeObject ${fact.name} status is now: NodeNotReady`,
+    message: `Node ${fact.name} status is now: NodeNotReady`,
     source: { component: 'node-controller' },
   }
   return {

@@ -184,7 +184,7 @@ function start(seen: SeenPod): ReconcileResult {
     notes: [
       ...ofEach(pod, 'Pulled', ({ image = '' }) => {
         const where = 'already present on machine and can be accessed by the pod'
-        return `PodContainer image ${JSON.stringify(image)} ${where}`
+        return `Container image ${JSON.stringify(image)} ${where}`
       }),
       ...ofEach(pod, 'Created', () => 'Container created'),
       ...ofEach(pod, 'Started', () => 'Container started'),

@@ -44,7 +44,7 @@ export function stageOf(object: unknown): LifecycleStage | undefined {
       error instanceof JqProblem ||
       error instanceof TemplateProblem
     if (!isKnown) throw error
-    throw new StageProblem(`LifecycleStage ${name}: ${error.message}`, { cause: error })
+    throw new StageProblem(`Stage ${name}: ${error.message}`, { cause: error })
   }
 }
 

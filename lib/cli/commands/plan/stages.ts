@@ -44,7 +44,7 @@ export async function declaredIn(paths: readonly string[]): Promise<DeclaredStag
     }
     if (found === 0) {
       throw invalid(
-        `--stages ${path} has no LifecycleStage of ${stageApiVersion} with a selector, and no other object of kwok that counts here`,
+        `--stages ${path} has no Stage of ${stageApiVersion} with a selector, and no other object of kwok that counts here`,
       )
     }
   }

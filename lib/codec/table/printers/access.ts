@@ -159,5 +159,5 @@ function goText({ matchLabels, matchExpressions }: PrintedSelector): string {
     ({ key, operator, values }) =>
       `LabelSelectorRequirement{Key:${key},Operator:${operator},Values:[${values.join(' ')}],},`,
   )
-  return `&PrintedSelector{MatchLabels:map[string]string{${labels}},MatchExpressions:[]LabelSelectorRequirement{${expressions.join('')}},}`
+  return `&LabelSelector{MatchLabels:map[string]string{${labels}},MatchExpressions:[]LabelSelectorRequirement{${expressions.join('')}},}`
 }
