@@ -63,7 +63,7 @@ export interface OpenOrder {
   readonly type: 'open'
   readonly name: string
   readonly port: number
-  readonly version: '1.1' | '2'
+  readonly version: '1.1' | '2' | 'WebSocket'
   /** A watcher for each. Over HTTP/2 a hundred share a connection. */
   readonly paths: readonly string[]
   /** Each connection reads no more than this; undefined: all that comes. */

@@ -14,6 +14,9 @@ import { type Started, startChild } from './processes.ts'
 
 export type HttpVersion = '1.1' | '2'
 
+/** The way that a watch is asked for. */
+export type WatchShape = HttpVersion | 'WebSocket'
+
 /** One of the two that are compared. */
 export interface Subject {
   readonly name: 'ours' | 'ceiling'
@@ -65,7 +68,7 @@ export class Stage {
   }
 
   /** Opens watchers, one for each path. The name is theirs at both subjects. */
-  async open(subject: Subject, version: HttpVersion, paths: readonly string[]): Promise<void> {
+  async open(subject: Subject, version: WatchShape, paths: readonly string[]): Promise<void> {
     const { name, port } = subject
     await this.#watchers.ask({ type: 'open', name, port, version, paths })
   }

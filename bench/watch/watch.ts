@@ -7,7 +7,7 @@ import { type Bench, type BenchOptions, type BenchResult, type Floor, median } f
 import { measureBurst } from './burst.ts'
 import type { CountReport, UsageReport } from './orders.ts'
 import { namespaceOf, nodeName } from './pods.ts'
-import { type HttpVersion, sleep, Stage, type Subject } from './stage.ts'
+import { type HttpVersion, sleep, Stage, type Subject, type WatchShape } from './stage.ts'
 
 export const watchBench: Bench = {
   name: 'watch',
@@ -42,7 +42,7 @@ interface Scale {
 interface Fan {
   readonly watchers: number
   readonly perSecond: number
-  readonly version: HttpVersion
+  readonly version: WatchShape
   readonly floor: number
   /** At half of what the ceiling carries. Thousands of sockets, each with a frame of 4 KB, take
    *  longer than that to write to. */
@@ -62,6 +62,7 @@ const full: Scale = {
   fans: [
     { watchers: 100, perSecond: 100, version: '1.1', floor: 0.75, lagMaxMs: 50 },
     { watchers: 100, perSecond: 100, version: '2', floor: 0.75, lagMaxMs: 50 },
+    { watchers: 100, perSecond: 100, version: 'WebSocket', floor: 0.75, lagMaxMs: 50 },
     { watchers: 1_000, perSecond: 60, version: '1.1', floor: 0.7 },
     { watchers: 5_000, perSecond: 10, version: '1.1', floor: 0.7 },
   ],
@@ -83,6 +84,7 @@ const small: Scale = {
   fans: [
     { watchers: 10, perSecond: 50, version: '1.1', floor: 0.75, lagMaxMs: 50 },
     { watchers: 10, perSecond: 50, version: '2', floor: 0.75, lagMaxMs: 50 },
+    { watchers: 10, perSecond: 50, version: 'WebSocket', floor: 0.75, lagMaxMs: 50 },
   ],
   selective: { few: 10, many: 100, perSecond: 100 },
   streams: 10,
@@ -126,7 +128,7 @@ async function measureWatches({ size, progress }: BenchOptions): Promise<BenchRe
     hash.update(`${copied.bytes > 0 && copied.frameBytes > 3_000}`)
     const fans: Row[] = []
     for (const fan of scale.fans) {
-      progress(`${fan.watchers} watchers over HTTP/${fan.version}`)
+      progress(`${fan.watchers} watchers over ${nameOf(fan.version)}`)
       fans.push(await measureFan(stage, { fan, scale, floors }))
     }
     progress(`${scale.selective.many} watchers of a node each`)
@@ -185,7 +187,7 @@ async function measureFan(
   const { ours, ceiling } = stage
   const { watchers, version, perSecond, floor, lagMaxMs } = fan
   const { pods, lagMs } = scale
-  const name = `${watchers} of everything, HTTP/${version}`
+  const name = `${watchers} of everything, ${nameOf(version)}`
   await stage.open(
     ours,
     version,
@@ -193,7 +195,8 @@ async function measureFan(
   )
   await stage.open(
     ceiling,
-    version,
+    // It writes the same frames, and knows of no WebSockets.
+    version === 'WebSocket' ? '1.1' : version,
     Array.from({ length: watchers }, () => '/'),
   )
   const rounds: { mine: number; theirs: number; myCost: number; theirCost: number }[] = []
@@ -245,7 +248,7 @@ async function measureFan(
     floors.push(...askedFloors(`${name}, ${perSecond} changes/s`, perEvent(asked), asked))
   }
   return [
-    `${watchers}, HTTP/${version}`,
+    `${watchers}, ${nameOf(version)}`,
     Math.round(median(rounds.map(({ mine }) => mine))),
     Math.round(theirs),
     ratio.toFixed(2),
@@ -260,6 +263,10 @@ async function measureFan(
     lagP99Ms,
     theirLag.lagP99Ms,
   ]
+}
+
+function nameOf(version: WatchShape): string {
+  return version === 'WebSocket' ? version : `HTTP/${version}`
 }
 
 /** At a rate that clusters have, an event may cost so much, and be so late. */

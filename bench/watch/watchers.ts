@@ -69,7 +69,7 @@ async function open(order: OpenOrder): Promise<void> {
           resolve()
         })
         noteEnd(group, socket)
-        socket.write(requestFor(path))
+        socket.write(order.version === 'WebSocket' ? handshakeFor(path) : requestFor(path))
       })
     }
   }
@@ -132,6 +132,17 @@ function openSocket(
 
 function requestFor(path: string): string {
   return `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`
+}
+
+function handshakeFor(path: string): string {
+  const lines = [
+    'Connection: Upgrade',
+    'Upgrade: websocket',
+    'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+    'Sec-WebSocket-Version: 13',
+    'Origin: https://127.0.0.1',
+  ]
+  return `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n${lines.join('\r\n')}\r\n\r\n`
 }
 
 async function openConnection(group: Group, port: number, paths: readonly string[]): Promise<void> {

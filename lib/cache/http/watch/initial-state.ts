@@ -159,9 +159,11 @@ export class InitialState {
   }
 }
 
-/** Encoder of initial events. Rows show ages, so they are never kept. */
+/** Encoder of initial events. Rows show ages, so they are never kept; nor is what stands for objects
+ *  that cannot be shown, which would be found under the name of single objects. */
 function addedItemEncoder({ encoder, form, carriage }: StateAnswer): ItemEncoder {
   const options = { form, hasColumns: false }
+  const isKept = form.rendering !== 'Table' && form.rendering !== 'PartialObjectMetadataList'
   return {
     append(out, entry) {
       const frame = eventFrame(
@@ -173,7 +175,6 @@ function addedItemEncoder({ encoder, form, carriage }: StateAnswer): ItemEncoder
       out.append(carried(frame, form, carriage))
       return undefined
     },
-    segmentName:
-      form.rendering === 'Table' ? undefined : `added ${carriage} ${encoder.segmentName(form)}`,
+    segmentName: isKept ? `added ${carriage} ${encoder.segmentName(form)}` : undefined,
   }
 }

@@ -15,6 +15,18 @@ import {
 } from '../../../support/watch/watch-served.ts'
 import type { ToldEvent } from '../../../support/watch/watch-world.ts'
 
+t.test('events are no lists of metadata, though others watch metadata', async t => {
+  const served = await startServed(t)
+  await put(served, 'a')
+  const as = (kind: string): Record<string, string> => ({
+    Accept: `application/json;as=${kind};v=v1;g=meta.k8s.io`,
+  })
+  const objects = await watch(t, served, all, { headers: as('PartialObjectMetadata') })
+  t.ok(await objects.next())
+  const lists = await watch(t, served, all, { headers: as('PartialObjectMetadataList') })
+  t.equal(await lists.next(), undefined, 'the watch ends, as with kube-apiserver 1.36')
+})
+
 t.test('every media type tells the same', async t => {
   const served = await startServed(t, { hasCbor: true })
   const at = await put(served, 'a')
