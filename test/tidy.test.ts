@@ -510,7 +510,7 @@ function namesImportedBy(file: string): string[] {
   )
 }
 
-/** The modules whose names are called by generated code, and the entrances of wings. */
+/** The modules whose names are called by generated code, and the entrances of attached packages. */
 function modulesImportedWhole(file: string): string[] {
   const found = readFileSync(file, 'utf8').matchAll(/import (?:type )?\* as \w+ from '(\.[^']+)'/g)
   return [...found].map(([, target = '']) => normalize(join(dirname(file), target)))

@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import * as http2 from 'node:http2'
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { bytesOf, type DoorBody, pathOf } from '../../test/support/attacks/door-bodies.ts'
+import { bytesOf, type EtcdBody, pathOf } from '../../test/support/attacks/etcd-bodies.ts'
 import { maps } from '../../test/support/attacks/door.ts'
 import { connect, type Address, openSession } from '../../test/support/attacks/ask.ts'
 import {
@@ -127,7 +127,7 @@ const heldMs = 1_000
 
 /** Sends calls to etcd's API over one connection, and holds them for a while. Responses are
  *  read. */
-async function called({ etcdPort }: Target, body: DoorBody, calls: number): Promise<void> {
+async function called({ etcdPort }: Target, body: EtcdBody, calls: number): Promise<void> {
   const session = http2.connect(`http://127.0.0.1:${etcdPort}`, { maxSessionMemory: 1_024 })
   session.on('error', () => {})
   open.add(session)

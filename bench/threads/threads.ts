@@ -25,7 +25,7 @@ import { type Measurable, sumOf, UsageMeter } from './usage.ts'
 
 export const threadsBench: Bench = {
   name: 'threads',
-  summary: 'gets, pages, whole lists and watches with one, two and more face threads',
+  summary: 'gets, pages, whole lists and watches with one, two and more workers',
   run,
 }
 

@@ -31,7 +31,7 @@ export async function measureSeen(
       prefix: '/registry',
     },
     listening: { listen: { protocol: 'http', host: '127.0.0.1', port: 0 } },
-    wings: { writes: { basics: { rootAuthority: 'none' } } },
+    attached: { writes: { basics: { rootAuthority: 'none' } } },
     logger: silentLogger,
     clock: systemClock,
   })

@@ -1,13 +1,13 @@
-/** The counters of a door, and the names of etcd's calls, so that no text of a client becomes a
+/** The counters of a replica, and the names of etcd's calls, so that no text of a client becomes a
  *  label. */
 
-import type { WatcherRoom } from './engine/watches/watch-source.ts'
+import type { WatcherRoom } from './engine/watches/batch-source.ts'
 import type { GrpcCall } from './listen/grpc-call.ts'
 
 export interface CallMetrics {
   /** A call has ended: who answered (mirror, etcd, none), with which status of gRPC. */
   call(method: string, source: string, status: string): void
-  /** So many watchers were opened; a negative number were closed. */
+  /** Counts watchers that were opened, or closed if the number is negative. */
   addWatchers(count: number): void
 }
 

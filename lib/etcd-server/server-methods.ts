@@ -6,7 +6,7 @@ import type { Clock } from '@watchglass/base'
 import type { Admin } from './engine/admin.ts'
 import { sizeOfEntry } from './engine/fragments.ts'
 import { requestMaxBytes } from './engine/request-size.ts'
-import type { Member, Reply } from './engine/member.ts'
+import type { EngineMember, MemberReply } from './engine/member.ts'
 import {
   type Codec,
   compactionCodec,
@@ -36,7 +36,7 @@ import {
 
 /** Whom calls are answered by. */
 export interface Answerer {
-  readonly member: Member
+  readonly member: EngineMember
   readonly admin: Admin
   /** The time that answers of any size are divided by. */
   readonly clock: Clock
@@ -46,7 +46,7 @@ export interface Answerer {
 export interface UnaryMethod {
   readonly path: string
   /** The request's bytes in, the response's bytes or the failure out. */
-  answer(answerer: Answerer, request: Buffer, reply: Reply<Buffer>): void
+  answer(answerer: Answerer, request: Buffer, reply: MemberReply<Buffer>): void
 }
 
 interface MethodParts<Request, Response> {
@@ -57,7 +57,7 @@ interface MethodParts<Request, Response> {
   readonly maxBytes?: number
   /** Estimated size of a response, where it may be large. */
   readonly sizeOf?: (response: Response) => number
-  readonly call: (answerer: Answerer, request: Request, reply: Reply<Response>) => void
+  readonly call: (answerer: Answerer, request: Request, reply: MemberReply<Response>) => void
 }
 
 const kv: readonly UnaryMethod[] = [
@@ -170,7 +170,7 @@ const authCalls = [
   'RoleRevokePermission',
 ]
 
-/** There are no users: whatever needs them is told so. */
+/** The calls of users and roles. The embedded etcd has none, and answers each of them so. */
 const auth = authCalls.map(name =>
   unary({
     path: `/etcdserverpb.Auth/${name}`,

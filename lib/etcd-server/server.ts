@@ -7,7 +7,7 @@ import { CacheError } from '@watchglass/base'
 import type { OpenFiles } from '@watchglass/cache'
 import { Admin } from './engine/admin.ts'
 import type { Engine } from './engine/engine.ts'
-import type { Member } from './engine/member.ts'
+import type { EngineMember } from './engine/member.ts'
 import {
   EtcdError,
   grpcStatus,
@@ -27,7 +27,7 @@ import { serveWatch } from './watch-call.ts'
 export interface EtcdServerOptions {
   readonly engine: Engine
   /** Which member answers; the first by default. */
-  readonly member?: Member | undefined
+  readonly member?: EngineMember | undefined
   /** Such as `127.0.0.1:2379`; port 0 lets the system choose one. */
   readonly listen: string
   /** Plain if it is left out. */

@@ -1,4 +1,4 @@
-/** A watch stream over gRPC: its requests go to a `WatchStream`, whose responses are encoded and
+/** A watch stream over gRPC: its requests go to a `WatcherStream`, whose responses are encoded and
  *  written as fast as the client reads. */
 
 import { type CacheError, ProtoWriter } from '@watchglass/base'
@@ -12,17 +12,17 @@ import {
   type WatchResponseMessage,
 } from '@watchglass/etcd'
 import { fieldOf, fieldSize, KeptEvent, writeField } from './engine/watches/kept-event.ts'
-import type { WatchConnection, WatcherRoom } from './engine/watches/watch-source.ts'
-import type { WatchStream } from './engine/watches/watch-stream.ts'
+import type { WatchConnection, WatcherRoom } from './engine/watches/batch-source.ts'
+import type { WatcherStream } from './engine/watches/watcher-stream.ts'
 import { cutOff, type GrpcCall } from './listen/grpc-call.ts'
 import { malformed, statusOf, uncompressed } from './statuses.ts'
 
 export type OpenWatch = (
   connection: WatchConnection,
   options: { requiresLeader: boolean; room: WatcherRoom },
-) => WatchStream
+) => WatcherStream
 
-/** So much may wait for a client before its watchers stay behind. To catch up costs more, and
+/** Bytes that may wait for a client before its watchers stay behind. To catch up costs more, and
  *  events come in bursts. */
 const waitingMaxBytes = 64 * 1024
 
@@ -33,7 +33,7 @@ const joinMaxBytes = 16 * 1024
 /** A watch call that is served by a stream. */
 export class WatchCall {
   readonly #call: GrpcCall
-  readonly #stream: WatchStream
+  readonly #stream: WatcherStream
 
   /** Serves the call by the stream that `open` opens. The caller hands over the messages. */
   constructor(call: GrpcCall, open: OpenWatch) {

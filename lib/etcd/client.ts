@@ -49,7 +49,7 @@ export interface Client extends Source {
   close(): Promise<void>
 }
 
-/** Who answered, and where its store stood. */
+/** The member that answered, and where its store stood. */
 export interface ResponseHeader {
   readonly clusterId: bigint
   readonly memberId: bigint
@@ -95,7 +95,7 @@ export type Operation =
   | { readonly type: 'delete'; readonly range: KeyRange }
   | { readonly type: 'range'; readonly request: RangeRequest }
 
-export interface Compare {
+export interface TxnCompare {
   readonly key: Key
   readonly target: 'modRevision' | 'createRevision' | 'version'
   readonly result: 'equal' | 'not equal' | 'greater' | 'less'
@@ -103,7 +103,7 @@ export interface Compare {
 }
 
 export interface TxnRequest {
-  readonly compares: readonly Compare[]
+  readonly compares: readonly TxnCompare[]
   readonly success: readonly Operation[]
   readonly failure: readonly Operation[]
 }

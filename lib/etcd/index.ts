@@ -2,7 +2,7 @@
 
 export type {
   Client,
-  Compare,
+  TxnCompare,
   Lease,
   MemberStatus,
   Operation,

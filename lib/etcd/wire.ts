@@ -13,7 +13,7 @@ import {
 } from '@watchglass/base'
 import { type Change, KeyValue, noLease } from '@watchglass/store'
 import type {
-  Compare,
+  TxnCompare,
   Operation,
   OperationResult,
   RangeRequest,
@@ -174,15 +174,15 @@ const results = {
   'not equal': compareResult.notEqual,
   greater: compareResult.greater,
   less: compareResult.less,
-} as const satisfies Record<Compare['result'], number>
+} as const satisfies Record<TxnCompare['result'], number>
 
 const targets = {
   version: compareTarget.version,
   createRevision: compareTarget.create,
   modRevision: compareTarget.mod,
-} as const satisfies Record<Compare['target'], number>
+} as const satisfies Record<TxnCompare['target'], number>
 
-function messageFromCompare({ key, target, result, value }: Compare): CompareMessage {
+function messageFromCompare({ key, target, result, value }: TxnCompare): CompareMessage {
   return {
     result: results[result],
     target: targets[target],

@@ -232,7 +232,7 @@ export class Workers implements ClientListener {
   readonly check: HealthCheck = {
     name: 'threads',
     problem: () =>
-      this.#pool !== undefined && this.#pool.listening === 0 ? 'no face thread listens' : undefined,
+      this.#pool !== undefined && this.#pool.listening === 0 ? 'no worker listens' : undefined,
   }
 
   get port(): number {

@@ -23,7 +23,7 @@ import {
 } from '../support/attacks/certificates.ts'
 import { startDoor } from '../support/attacks/door.ts'
 import { RawEtcd } from '../support/etcd/raw-etcd.ts'
-import { startTestDoor } from '../support/etcd/test-door.ts'
+import { startTestReplica } from '../support/etcd/test-replica.ts'
 import { createTestEngine } from '../support/etcd/test-engine.ts'
 
 const certs = 'test/support/certs'
@@ -193,7 +193,7 @@ t.test('the upstream is told of whom Go sees', async t => {
   t.strictSame(await seen(cn('a b'), o('c d')), [200, 'a b', 'c d', all])
 })
 
-t.test('a name of etcd’s door is the one that etcd sees', async t => {
+t.test('a name of an etcd replica is the one that etcd sees', async t => {
   const { engine } = createTestEngine(t)
   const server = await startEtcdServer({ engine, listen: '127.0.0.1:0' })
   t.teardown(() => server.close())
@@ -203,7 +203,9 @@ t.test('a name of etcd’s door is the one that etcd sees', async t => {
     keyFile: `${certs}/server.key`,
     clientCaFile: `${certs}/ca.pem`,
   }
-  const door = await startTestDoor(t, [`http://${server.address}`], { listen: { tlsFiles, rules } })
+  const door = await startTestReplica(t, [`http://${server.address}`], {
+    listen: { tlsFiles, rules },
+  })
   await door.ready()
   const codeOf = async (...sets: readonly NameSet[]): Promise<unknown> => {
     const { ca, key, cert } = shown(nameOf(...sets))

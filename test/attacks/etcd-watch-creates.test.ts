@@ -2,16 +2,16 @@
  *  or does not, and there is a bound. */
 
 import t, { type Test } from 'tap'
-import { attack, put, startDoors } from '../support/attacks/doors.ts'
-import type { DoorBody } from '../support/attacks/door-bodies.ts'
+import { attack, put, startEtcdServers } from '../support/attacks/etcd-servers.ts'
+import type { EtcdBody } from '../support/attacks/etcd-bodies.ts'
 import { watchBusy } from '../support/attacks/loop-busy.ts'
 import { patience } from '../support/patience.ts'
 
-const doors = await startDoors(t)
-for (let i = 0; i < 200; i++) await put(doors.client, `/a/${i}`, 10)
+const replicas = await startEtcdServers(t)
+for (let i = 0; i < 200; i++) await put(replicas.client, `/a/${i}`, 10)
 
 interface Flood {
-  readonly body: DoorBody
+  readonly body: EtcdBody
   readonly reads: boolean
   /** So many bytes of responses come. */
   readonly bytes: number
@@ -40,12 +40,12 @@ const floods: readonly [string, Flood][] = [
   ],
 ]
 
-async function flooded(t: Test, door: 'engine' | 'door', flood: Flood): Promise<void> {
+async function flooded(t: Test, replica: 'engine' | 'replica', flood: Flood): Promise<void> {
   const { body, reads } = flood
-  const isSecure = door === 'door'
+  const isSecure = replica === 'replica'
   const over = watchBusy()
   const attacker = attack(t, {
-    address: doors[door],
+    address: replicas[replica],
     isSecure,
     connections: 1,
     streams: 1,
@@ -65,8 +65,8 @@ async function flooded(t: Test, door: 'engine' | 'door', flood: Flood): Promise<
   t.ok(Math.max(during.longestMs, after.longestMs) <= 50 * factor, 'it holds nobody')
 }
 
-for (const door of ['engine', 'door'] as const) {
+for (const replica of ['engine', 'replica'] as const) {
   for (const [name, flood] of floods) {
-    t.test(`${name}, at the ${door}`, t => flooded(t, door, flood))
+    t.test(`${name}, at the ${replica}`, t => flooded(t, replica, flood))
   }
 }

@@ -3,7 +3,7 @@
 import t from 'tap'
 import { fuzzWrites } from '../support/fuzz/fuzz-writes.ts'
 import { fuzzValues } from '../support/fuzz/fuzz-values.ts'
-import { fuzzDoor } from '../support/fuzz/fuzz-door.ts'
+import { fuzzEtcdServer } from '../support/fuzz/fuzz-etcd-server.ts'
 import { fuzzFrames } from '../support/fuzz/fuzz-frames.ts'
 import { fuzz } from '../support/fuzz/fuzz.ts'
 
@@ -37,8 +37,8 @@ t.test('stored values, lines and certificates are read, or refused with a reason
 
 t.test('calls of etcd’s API end, and nobody goes beyond limited rights', async t => {
   const seed = Date.now() % 1_000_000
-  t.comment(`seed ${seed}: npm run fuzz -- --what door --requests 100 --seed ${seed}`)
-  const report = await fuzzDoor(t, { requests: 100, seed })
+  t.comment(`seed ${seed}: npm run fuzz -- --what etcd-server --requests 100 --seed ${seed}`)
+  const report = await fuzzEtcdServer(t, { requests: 100, seed })
   t.comment(JSON.stringify(report.statuses))
   t.strictSame(report.findings, [])
   t.equal(report.sent, 100)

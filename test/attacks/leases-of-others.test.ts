@@ -20,7 +20,7 @@ import {
   pemOf,
 } from '../support/attacks/certificates.ts'
 import { type Answer, type Message, RawEtcd } from '../support/etcd/raw-etcd.ts'
-import { startTestDoor } from '../support/etcd/test-door.ts'
+import { startTestReplica } from '../support/etcd/test-replica.ts'
 import { createTestEngine } from '../support/etcd/test-engine.ts'
 
 const certs = 'test/support/certs'
@@ -39,13 +39,16 @@ const tlsFiles = {
   clientCaFile: `${certs}/ca.pem`,
 }
 
-/** A client of that name, of a door of its own: replicas know the same of each other's leases. */
+/** A client of that name, of a replica of its own: replicas know the same of each other's
+ *  leases. */
 async function clientOf(name: string): Promise<RawEtcd> {
-  const door = await startTestDoor(t, [`http://${server.address}`], { listen: { tlsFiles, rules } })
-  await door.ready()
+  const replica = await startTestReplica(t, [`http://${server.address}`], {
+    listen: { tlsFiles, rules },
+  })
+  await replica.ready()
   const certificate = Buffer.from(pemOf(certificateOf(nameOf(attribute('CN', name)))))
   const as = credentials.createSsl(authority, clientKey, certificate)
-  const client = new RawEtcd(door.address.replace('127.0.0.1', 'localhost'), as)
+  const client = new RawEtcd(replica.address.replace('127.0.0.1', 'localhost'), as)
   t.teardown(() => client.close())
   return client
 }

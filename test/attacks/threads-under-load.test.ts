@@ -62,6 +62,6 @@ t.test('threads are flooded, not read, and told of more than a ring holds', { sk
   for (const [name, value] of Object.entries(before.held)) {
     while ((await door.metric(name)) > value) await moment()
   }
-  const died = door.log.filter(({ message }) => message.includes('face thread'))
+  const died = door.log.filter(({ message }) => message.includes('a worker '))
   t.strictSame(died, [], 'no thread has died')
 })

@@ -5,16 +5,16 @@ import { once } from 'node:events'
 import * as http2 from 'node:http2'
 import t, { type Test } from 'tap'
 import { allKeys } from '../../lib/base/keys.ts'
-import { openDoor } from '../../lib/etcd-server/door.ts'
+import { openReplicaServer } from '../../lib/etcd-server/replica-server.ts'
 import type { GrpcCall } from '../../lib/etcd-server/listen/grpc-call.ts'
 import { GrpcServer } from '../../lib/etcd-server/listen/grpc-server.ts'
 import { Holdings } from '../../lib/etcd-server/listen/holdings.ts'
 import { EtcdSessions } from '../../lib/etcd-server/pass/etcd-sessions.ts'
 import { startEtcdServer } from '../../lib/etcd-server/server.ts'
 import { systemClock, systemRandom } from '../../lib/cache/ops/system.ts'
-import { attack, startDoors } from '../support/attacks/doors.ts'
+import { attack, startEtcdServers } from '../support/attacks/etcd-servers.ts'
 import { framed } from '../support/etcd/bare-grpc.ts'
-import { startTestDoor } from '../support/etcd/test-door.ts'
+import { startTestReplica } from '../support/etcd/test-replica.ts'
 import { createTestEngine } from '../support/etcd/test-engine.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
@@ -83,14 +83,14 @@ async function hasCalls(server: GrpcServer, count: number): Promise<void> {
   while (server.calls !== count) await new Promise(resolve => setTimeout(resolve, 5))
 }
 
-const doors = await startDoors(t)
-for (const where of ['engine', 'door'] as const) {
+const replicas = await startEtcdServers(t)
+for (const where of ['engine', 'replica'] as const) {
   t.test(`messages without an end, at the ${where}`, async t => {
     const before = process.memoryUsage().arrayBuffers
     for (const path of ['KV/Range', 'KV/Put', 'Watch/Watch', 'Lease/LeaseKeepAlive']) {
       const attacker = attack(t, {
-        address: doors[where],
-        isSecure: where === 'door',
+        address: replicas[where],
+        isSecure: where === 'replica',
         connections: 1,
         streams: 400,
         body: { type: 'unfinished', path: `/etcdserverpb.${path}`, bytes: 900_000 },
@@ -130,7 +130,7 @@ t.test('so does one that passes to etcd', async t => {
   const sessions = new EtcdSessions({ endpoints: [`http://${etcd.address}`], clock: systemClock })
   t.teardown(() => sessions.close())
   const clock = new FakeClock()
-  const door = await openDoor({
+  const replica = await openReplicaServer({
     listen: '127.0.0.1:0',
     sessions,
     clock,
@@ -138,8 +138,8 @@ t.test('so does one that passes to etcd', async t => {
     metrics: { call: () => undefined, addWatchers: () => undefined },
     onFault: error => t.fail(String(error)),
   })
-  t.teardown(() => door.close(0))
-  const session = connect(t, door.address)
+  t.teardown(() => replica.close(0))
+  const session = connect(t, replica.address)
   const late = begin(session, '/etcdserverpb.KV/Put', unfinished(10))
   const open = begin(session, '/etcdserverpb.Lease/LeaseKeepAlive')
   late.stream.resume()
@@ -151,14 +151,14 @@ t.test('so does one that passes to etcd', async t => {
   t.notOk(open.stream.closed, 'a stream may wait for what it is told to do')
 })
 
-for (const where of ['engine', 'door'] as const) {
+for (const where of ['engine', 'replica'] as const) {
   t.test(`a call that ends before its message does ends at once, at the ${where}`, async t => {
     const { engine } = createTestEngine(t)
     const etcd = await startEtcdServer({ engine, listen: '127.0.0.1:0' })
     t.teardown(() => etcd.close())
-    const door = where === 'door' && (await startTestDoor(t, [`http://${etcd.address}`]))
-    if (door !== false) await door.ready()
-    const session = connect(t, door === false ? etcd.address : door.address)
+    const replica = where === 'replica' && (await startTestReplica(t, [`http://${etcd.address}`]))
+    if (replica !== false) await replica.ready()
+    const session = connect(t, replica === false ? etcd.address : replica.address)
     // As etcd says it.
     const expected = [
       ['KV/Range', unfinished(5), '2', 'unexpected EOF'],

@@ -7,7 +7,7 @@ import t from 'tap'
 import type { EtcdListen } from '../../lib/etcd-server/listen-settings.ts'
 import { startEtcdServer } from '../../lib/etcd-server/server.ts'
 import { type Message, RawEtcd } from '../support/etcd/raw-etcd.ts'
-import { startTestDoor } from '../support/etcd/test-door.ts'
+import { startTestReplica } from '../support/etcd/test-replica.ts'
 import { createTestEngine } from '../support/etcd/test-engine.ts'
 import { WatchLog } from '../support/etcd/watch-log.ts'
 import { base64 } from './engine/operations.ts'
@@ -23,12 +23,14 @@ const tlsFiles = {
   clientCaFile: file('ca.pem'),
 }
 
-/** A client with the certificate of alice, of a door with these rules. */
+/** A client with the certificate of alice, of a replica with these rules. */
 async function clientOf(rules: EtcdListen['rules']): Promise<RawEtcd> {
-  const door = await startTestDoor(t, [`http://${server.address}`], { listen: { tlsFiles, rules } })
-  await door.ready()
+  const replica = await startTestReplica(t, [`http://${server.address}`], {
+    listen: { tlsFiles, rules },
+  })
+  await replica.ready()
   const as = credentials.createSsl(pem('ca.pem'), pem('client.key'), pem('client.pem'))
-  const client = new RawEtcd(door.address.replace('127.0.0.1', 'localhost'), as)
+  const client = new RawEtcd(replica.address.replace('127.0.0.1', 'localhost'), as)
   t.teardown(() => client.close())
   return client
 }

@@ -1,4 +1,4 @@
-/** The listener of both doors, on the wire. */
+/** The listener of both etcd servers, on the wire. */
 
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'

@@ -4,7 +4,7 @@ import { EventEmitter, once } from 'node:events'
 import * as http2 from 'node:http2'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import t, { type Test } from 'tap'
-import { type Door, openDoor } from '../../lib/etcd-server/door.ts'
+import { type ReplicaServer, openReplicaServer } from '../../lib/etcd-server/replica-server.ts'
 import { callEtcd } from '../../lib/etcd-server/pass/etcd-call.ts'
 import { EtcdSessions } from '../../lib/etcd-server/pass/etcd-sessions.ts'
 import { systemClock, systemRandom } from '../../lib/cache/ops/system.ts'
@@ -17,10 +17,10 @@ interface Started {
   readonly session: http2.ClientHttp2Session
   readonly counted: string[][]
   readonly etcd: http2.Http2Server
-  readonly door: Door
+  readonly replica: ReplicaServer
 }
 
-/** Something that speaks HTTP/2, and a door in front of it. */
+/** Something that speaks HTTP/2, and a replica in front of it. */
 async function start(
   t: Test,
   onStream: OnStream,
@@ -41,7 +41,7 @@ async function start(
     clock: systemClock,
   })
   const counted: string[][] = []
-  const door: Door = await openDoor({
+  const replica: ReplicaServer = await openReplicaServer({
     listen: '127.0.0.1:0',
     sessions: passing,
     clock: systemClock,
@@ -51,16 +51,16 @@ async function start(
       throw error
     },
   })
-  const session = http2.connect(`http://${door.address}`)
+  const session = http2.connect(`http://${replica.address}`)
   session.on('error', () => undefined)
   t.teardown(async () => {
     session.destroy()
-    await door.close(0)
+    await replica.close(0)
     passing.close()
     for (const one of sessions) one.destroy()
     etcd.close()
   })
-  return { session, counted, etcd, door }
+  return { session, counted, etcd, replica }
 }
 
 t.test('metadata, messages and trailers pass as they are', async t => {
@@ -165,14 +165,14 @@ t.test('a client is told that no endpoint can be reached', async t => {
   })
 })
 
-t.test('a door that closes waits for what is under way, and takes nothing more', async t => {
+t.test('a replica that closes waits for what is under way, and takes nothing more', async t => {
   const arrivals = new EventEmitter()
-  const { session, door } = await start(t, stream => arrivals.emit('stream', stream))
+  const { session, replica } = await start(t, stream => arrivals.emit('stream', stream))
   const arrival = once(arrivals, 'stream') as Promise<[http2.ServerHttp2Stream]>
   const answer = bareCall(session, '/etcdserverpb.KV/Put', framed(Buffer.from('x')))
   const [there] = await arrival
-  const { address } = door
-  const closed = door.close(60_000)
+  const { address } = replica
+  const closed = replica.close(60_000)
   await once(session, 'goaway')
   there.respond({ ':status': 200, 'grpc-status': '0' }, { endStream: true })
   t.match(await answer, { headers: { 'grpc-status': '0' } })
@@ -183,13 +183,13 @@ t.test('a door that closes waits for what is under way, and takes nothing more',
 
 t.test('headers of a connection stay on it, in whatever form a client has them', async t => {
   const asked: http2.IncomingHttpHeaders[] = []
-  const { door, session } = await start(t, (stream, headers) => {
+  const { replica, session } = await start(t, (stream, headers) => {
     stream.respond({ ':status': 200, 'grpc-status': '0' }, { endStream: true })
     asked.push(headers)
   })
   // For the first call there is no connection to etcd yet.
   for (let i = 0; i < 3; i++) {
-    const socket = connect(Number(door.address.split(':').at(-1)), '127.0.0.1')
+    const socket = connect(Number(replica.address.split(':').at(-1)), '127.0.0.1')
     t.teardown(() => socket.destroy())
     socket.on('error', () => undefined)
     socket.resume()
@@ -212,7 +212,7 @@ t.test('headers of a connection stay on it, in whatever form a client has them',
     t.equal(headers['http2-settings'], undefined)
   }
   const { headers } = await bareCall(session, '/x.Y/Z', framed(Buffer.from('x')))
-  t.equal(headers['grpc-status'], '0', 'the door answers on')
+  t.equal(headers['grpc-status'], '0', 'the replica answers on')
 })
 
 t.test('a connection to etcd that ends as soon as it is there is said as unavailable', async t => {

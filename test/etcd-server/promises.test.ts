@@ -1,5 +1,5 @@
-/** The checks of etcd's robustness tests, over two doors in front of one cluster: clients change
- *  doors with each call, watchers resume at the other door, and a member is killed meanwhile.
+/** The checks of etcd's robustness tests, over two replicas in front of one cluster: clients change
+ *  replicas with each call, watchers resume at the other replica, and a member is killed meanwhile.
  *  `SEED=7 node dist/test/etcd-server/promises.test.js` runs another sequence. */
 
 import t, { type Test } from 'tap'
@@ -19,7 +19,7 @@ import {
 } from '../support/etcd/promises.ts'
 import { type Message, RawEtcd } from '../support/etcd/raw-etcd.ts'
 import { findEtcd } from '../support/etcd/real-etcd.ts'
-import { startTestDoor } from '../support/etcd/test-door.ts'
+import { startTestReplica } from '../support/etcd/test-replica.ts'
 import { createTestEngine } from '../support/etcd/test-engine.ts'
 import { WatchLog } from '../support/etcd/watch-log.ts'
 import { base64 } from './engine/operations.ts'
@@ -34,30 +34,30 @@ const text = (bytes = ''): string => Buffer.from(bytes, 'base64').toString()
 
 interface Sides {
   readonly direct: RawEtcd
-  readonly doors: readonly RawEtcd[]
+  readonly replicas: readonly RawEtcd[]
 }
 
 async function openSides(t: Test, endpoints: readonly string[]): Promise<Sides> {
   const direct = new RawEtcd(endpoints[0]!.replace('http://', ''))
-  const doors = await Promise.all([1, 2].map(() => startTestDoor(t, endpoints)))
-  await Promise.all(doors.map(door => door.ready()))
-  const through = doors.map(({ address }) => new RawEtcd(address))
+  const replicas = await Promise.all([1, 2].map(() => startTestReplica(t, endpoints)))
+  await Promise.all(replicas.map(replica => replica.ready()))
+  const through = replicas.map(({ address }) => new RawEtcd(address))
   t.teardown(() => [direct, ...through].forEach(one => one.close()))
-  return { direct, doors: through }
+  return { direct, replicas: through }
 }
 
 /** One client: reads everything, or writes a key if it has the revision that was read. */
-async function work({ doors }: Sides, random: Random, name: string): Promise<SeenCall[]> {
+async function work({ replicas }: Sides, random: Random, name: string): Promise<SeenCall[]> {
   const seen: SeenCall[] = []
   const revisions = new Map<string, string>()
   for (let i = 0; i < callsOfClient; i++) {
-    const door = doors[randomInt(random, 0, doors.length - 1)]!
+    const replica = replicas[randomInt(random, 0, replicas.length - 1)]!
     const startMs = performance.now()
     const isRead = random.next() < 0.5
     const written = { key: `/r/${randomInt(random, 0, keys - 1)}`, value: `${name}-${i}` }
     const answer = isRead
-      ? await door.call('KV', 'Range', { key, rangeEnd })
-      : await door.call('KV', 'Txn', txnOf(written, revisions.get(written.key) ?? '0', random))
+      ? await replica.call('KV', 'Range', { key, rangeEnd })
+      : await replica.call('KV', 'Txn', txnOf(written, revisions.get(written.key) ?? '0', random))
     const endMs = performance.now()
     // Nobody knows whether a write that failed has been done.
     if (!('response' in answer)) continue
@@ -141,27 +141,27 @@ async function untilProgress(log: WatchLog, revision: number): Promise<void> {
 }
 
 async function check(t: Test, sides: Sides, trouble: () => Promise<void>): Promise<void> {
-  const { direct, doors } = sides
+  const { direct, replicas } = sides
   const start = await direct.call('KV', 'Range', { key, rangeEnd, countOnly: true })
   const from = 'response' in start ? revisionOf(start.response) + 1 : 1
   const startRevision = String(from)
   const everything = await watch(direct, { startRevision })
   const one = { key: base64('/r/1'), rangeEnd: '' }
   const logs = await Promise.all([
-    watch(doors[0]!, { startRevision }),
-    watch(doors[1]!, { startRevision, ...one }),
-    watch(doors[0]!, { startRevision, filters: [0] }),
+    watch(replicas[0]!, { startRevision }),
+    watch(replicas[1]!, { startRevision, ...one }),
+    watch(replicas[0]!, { startRevision, filters: [0] }),
   ])
   const workers = Array.from({ length: clients }, (_, i) =>
     work(sides, createRandom(seed + i), `c${i}`),
   )
   const [calls] = await Promise.all([Promise.all(workers), trouble()])
-  const end = await doors[0]!.call('KV', 'Range', { key, rangeEnd })
+  const end = await replicas[0]!.call('KV', 'Range', { key, rangeEnd })
   const last = 'response' in end ? revisionOf(end.response) : 0
-  // A watch through the other door goes on in the middle of what the first one has told.
+  // A watch through the other replica goes on in the middle of what the first one has told.
   const told = logs[0]!.events
   const middle = told[Math.floor(told.length / 2)]?.revision ?? from
-  const resumed = await watch(doors[1]!, { startRevision: String(middle) })
+  const resumed = await watch(replicas[1]!, { startRevision: String(middle) })
   logs.push(resumed)
   for (const log of [everything, ...logs]) await untilProgress(log, last)
   const truth: Truth = responsesOf(everything).flatMap(({ events }) => events)

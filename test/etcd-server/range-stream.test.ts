@@ -1,5 +1,5 @@
-/** Ranges in parts (KEP-5966) at both doors, in front of the embedded engine: joined, the parts are
- *  what a range is answered with. */
+/** Ranges in parts (KEP-5966) at both etcd servers, in front of the embedded engine: joined, the
+ *  parts are what a range is answered with. */
 
 import * as http2 from 'node:http2'
 import fc from 'fast-check'
@@ -18,15 +18,17 @@ import {
 } from '../../lib/etcd/proto/kv-messages.ts'
 import type { KeyValue } from '../../lib/store/event.ts'
 import { bareCall, framed } from '../support/etcd/bare-grpc.ts'
-import { startTestDoor } from '../support/etcd/test-door.ts'
+import { startTestReplica } from '../support/etcd/test-replica.ts'
 import { createTestEngine } from '../support/etcd/test-engine.ts'
 
 const partCodec = createRangePartCodec(keyValueCodec(leaveInMessage))
 const { engine, client } = createTestEngine(t)
 const server = await startEtcdServer({ engine, listen: '127.0.0.1:0' })
-const door = await startTestDoor(t, [`http://${server.address}`], { prefixes: ['/registry/'] })
+const replica = await startTestReplica(t, [`http://${server.address}`], {
+  prefixes: ['/registry/'],
+})
 t.teardown(() => server.close())
-await door.ready()
+await replica.ready()
 
 const put = (name: string, value: Buffer): Promise<unknown> =>
   client.txn({
@@ -39,7 +41,7 @@ for (let i = 0; i < 40; i++) {
 }
 await put('/elsewhere/a', Buffer.from('1'))
 
-const sessions = [server, door].map(({ address }) => http2.connect(`http://${address}`))
+const sessions = [server, replica].map(({ address }) => http2.connect(`http://${address}`))
 t.teardown(() => sessions.forEach(session => session.destroy()))
 
 function requestOf(parts: Partial<RangeMessage>): RangeMessage {
@@ -100,7 +102,7 @@ async function partsOf(
   return { answer, parts: answer.messages.map(bytes => partCodec.decode(bytes).part!) }
 }
 
-t.test('parts that are joined are what a range is answered with, at both doors', async t => {
+t.test('parts that are joined are what a range is answered with, at both etcd servers', async t => {
   const request = fc.record(
     {
       limit: fc.constantFrom(0, 1, 7, 40, 41),
@@ -174,7 +176,7 @@ t.test('what etcd does not stream is refused in its words', async t => {
   }
 })
 
-t.test('what is not mirrored passes, and is noted: the door says nothing older', async t => {
+t.test('what is not mirrored passes, and is noted: the replica says nothing older', async t => {
   const { revision } = engine.members[0]!
   await put('/elsewhere/b', Buffer.from('2'))
   const request = requestOf({

@@ -11,8 +11,8 @@ import { serveWatch } from '../../lib/etcd-server/watch-call.ts'
 import { KeptEvent } from '../../lib/etcd-server/engine/watches/kept-event.ts'
 import type { HeaderMessage } from '../../lib/etcd/proto/kv-messages.ts'
 import { watchResponseCodec } from '../../lib/etcd/proto/watch-messages.ts'
-import type { WatchConnection } from '../../lib/etcd-server/engine/watches/watch-source.ts'
-import type { WatchStream } from '../../lib/etcd-server/engine/watches/watch-stream.ts'
+import type { WatchConnection } from '../../lib/etcd-server/engine/watches/batch-source.ts'
+import type { WatcherStream } from '../../lib/etcd-server/engine/watches/watcher-stream.ts'
 import { systemClock } from '../../lib/cache/ops/system.ts'
 import { watchResponse } from '../support/etcd/watch-response.ts'
 
@@ -45,7 +45,7 @@ t.test('watch calls', async t => {
         const served = { connection, resumed: 0 }
         opened(served)
         const stream = { resume: () => void served.resumed++, close: () => undefined }
-        return stream as unknown as WatchStream
+        return stream as unknown as WatcherStream
       }),
   })
   const session = http2.connect(`http://${server.address}`)

@@ -3,7 +3,7 @@ import { GrpcClient } from '../../lib/etcd/grpc/client.ts'
 import { defaultLimits } from '../../lib/cache/mirror/limits.ts'
 import { startEtcd } from '../support/etcd/etcd-cluster.ts'
 import { findEtcd } from '../support/etcd/real-etcd.ts'
-import { startTestDoor } from '../support/etcd/test-door.ts'
+import { startTestReplica } from '../support/etcd/test-replica.ts'
 import { startServed } from '../support/http/served.ts'
 import { golden } from './load.ts'
 import { readsOf, replayReads } from './replay.ts'
@@ -51,7 +51,7 @@ t.test(
   { skip: etcd.skip },
   async t => {
     const { endpoints } = await startEtcd(t, etcd)
-    const door = await startTestDoor(t, endpoints)
+    const door = await startTestReplica(t, endpoints)
     await door.ready()
     const client = new GrpcClient({ endpoints: [door.address] })
     const writing = new GrpcClient({ endpoints })

@@ -10,8 +10,8 @@ const tool = new ToolOptions(`npm run simulate -- [OPTION...]
   --seed N        random by default
   --world N       so many events in each world
   --profile NAME  one world with these faults: ${profiles.map(({ name }) => name).join(', ')}
-  --threads N     with so many face threads (0)
-  --door          with clients of etcd's own API
+  --threads N     with so many workers (0)
+  --replica       with clients of etcd's own API
   --own           with an etcd that says its revision in memory`)
 const { values } = tool.read({
   options: {
@@ -20,7 +20,7 @@ const { values } = tool.read({
     profile: { type: 'string' },
     world: { type: 'string' },
     threads: { type: 'string', default: '0' },
-    door: { type: 'boolean', default: false },
+    replica: { type: 'boolean', default: false },
     own: { type: 'boolean', default: false },
   },
 })
@@ -39,7 +39,7 @@ process.stdout.write(
 )
 
 async function run(): Promise<SimulationResult> {
-  const world = { threads, hasDoor: values.door, hasOwnRevision: values.own }
+  const world = { threads, hasReplica: values.replica, hasOwnRevision: values.own }
   if (values.profile === undefined) {
     const eventsOfWorld =
       values.world === undefined ? undefined : tool.number('world', values.world)

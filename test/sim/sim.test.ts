@@ -21,7 +21,7 @@ interface Regression {
   /** Workers. */
   readonly threads?: number
   /** With clients of etcd's own API. */
-  readonly door?: boolean
+  readonly replica?: boolean
   /** Findings of the world. */
   readonly found: string
 }
@@ -48,7 +48,7 @@ t.test('faults of every kind were part of it', async t => {
   }
 })
 
-t.test('a client that moves between face threads never sees time go back', async t => {
+t.test('a client that moves between workers never sees time go back', async t => {
   const seed = Math.floor(Math.random() * 1_000_000_000)
   const met = new Map<string, number>()
   for (const threads of [2, 4]) {
@@ -73,9 +73,14 @@ t.test('reads are as fresh when an etcd in the process says its revision in memo
 })
 
 t.test("every watch of etcd's API is right, whatever fails", async t => {
-  const world = { hasDoor: true }
+  const world = { hasReplica: true }
   const { stats } = await simulate({ events: 18_000 * effort, seed: 7, eventsOfWorld: 6000, world })
-  for (const name of ['door event', 'door progress', 'door client left', 'door watch at etcd']) {
+  for (const name of [
+    'replica event',
+    'replica progress',
+    'replica client left',
+    'replica watch at etcd',
+  ]) {
     t.ok(stats.of(name) > 10, `${name}: ${stats.of(name)}`)
   }
 })
@@ -90,7 +95,7 @@ t.test("what was found once in watches of etcd's API is never found again", asyn
   ]
   for (const [what, seed] of found) {
     for (const profile of profiles) {
-      await t.resolves(runWorld({ seed, profile, events: 2000, hasDoor: true }), what)
+      await t.resolves(runWorld({ seed, profile, events: 2000, hasReplica: true }), what)
     }
   }
 })
@@ -121,8 +126,8 @@ t.test('the version check keeps every answer right with that bug', async t => {
 t.test('what was found once is never found again', async t => {
   for (const file of readdirSync(regressions).filter(name => name.endsWith('.json'))) {
     const text = readFileSync(new URL(file, regressions), 'utf8')
-    const { seed, events, threads, door: hasDoor, ...rest } = JSON.parse(text) as Regression
+    const { seed, events, threads, replica: hasReplica, ...rest } = JSON.parse(text) as Regression
     const profile = profiles.find(({ name }) => name === rest.profile)!
-    await t.resolves(runWorld({ seed, profile, events, threads, hasDoor }), rest.found)
+    await t.resolves(runWorld({ seed, profile, events, threads, hasReplica }), rest.found)
   }
 })

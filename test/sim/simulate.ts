@@ -27,9 +27,9 @@ export class WorldFailure extends Error {
   constructor(world: WorldOptions, cause: unknown, events: number) {
     const text = cause instanceof Error ? cause.message : String(cause)
     const threads = world.threads === undefined ? '' : ` --threads ${world.threads}`
-    const door = world.hasDoor === true ? ' --door' : ''
+    const replica = world.hasReplica === true ? ' --replica' : ''
     const own = world.hasOwnRevision === true ? ' --own' : ''
-    const replay = `npm run simulate -- --seed ${world.seed} --profile ${world.profile.name} --events ${world.events}${threads}${door}${own}`
+    const replay = `npm run simulate -- --seed ${world.seed} --profile ${world.profile.name} --events ${world.events}${threads}${replica}${own}`
     super(`${text} (event ${events}; replay: ${replay})`, { cause })
     this.world = world
   }

@@ -15,7 +15,7 @@ import { SimFailure } from './checks.ts'
 import { Faults, type Profile } from './faults.ts'
 import { SimClient } from './sim-client.ts'
 import { SimClock } from './sim-clock.ts'
-import { SimDoor } from './sim-door.ts'
+import { SimReplica } from './sim-replica.ts'
 import { SimMirror } from './sim-mirror.ts'
 import { Stats } from './stats.ts'
 import { sumOf, Truth } from './truth.ts'
@@ -34,8 +34,8 @@ export interface WorldOptions {
   readonly isCheckingVersions?: boolean | undefined
   /** Workers of each mirror; none if it is left out. */
   readonly threads?: number | undefined
-  /** One mirror has a door of etcd's API, with clients that watch. */
-  readonly hasDoor?: boolean | undefined
+  /** One mirror has an etcd server, with clients that watch. */
+  readonly hasReplica?: boolean | undefined
   /** Whoever asks for etcd's revision finds it in memory, as with an etcd in the process; where no
    *  fault restores it. */
   readonly hasOwnRevision?: boolean | undefined
@@ -61,7 +61,7 @@ export class World {
   readonly #faults: Faults
   readonly #writers: Writer[]
   readonly #mirrors: SimMirror[]
-  readonly #door: SimDoor | undefined
+  readonly #replica: SimReplica | undefined
   #failure: Error | undefined = undefined
   #events = 0
   /** Writers rest until every mirror has noticed a restore that only revisions give away. */
@@ -122,16 +122,18 @@ export class World {
       random: this.#fork(),
       truth: this.#truth,
       stats: this.stats,
-      clients: [...writers, ...mirrors, ...(options.hasDoor === true ? ['door'] : [])],
+      clients: [...writers, ...mirrors, ...(options.hasReplica === true ? ['replica'] : [])],
     })
-    this.#door =
-      options.hasDoor === true ? this.#openDoor(network, clientNamed('door', 0)) : undefined
+    this.#replica =
+      options.hasReplica === true
+        ? this.#openReplica(network, clientNamed('replica', 0))
+        : undefined
   }
 
-  /** A door in front of the first mirror. */
-  #openDoor(network: FaultyNetwork, client: SimClient): SimDoor {
+  /** A replica in front of the first mirror. */
+  #openReplica(network: FaultyNetwork, client: SimClient): SimReplica {
     const [first] = this.#mirrors as [SimMirror]
-    const door = new SimDoor({
+    const replica = new SimReplica({
       mirror: first.mirror,
       client,
       engine: this.#engine,
@@ -143,8 +145,8 @@ export class World {
       stats: this.stats,
       fail: this.#fail,
     })
-    first.follower = door.sink
-    return door
+    first.follower = replica.sink
+    return replica
   }
 
   get events(): number {
@@ -185,7 +187,7 @@ export class World {
     const { threads = 0, profile } = this.#options
     if (threads > 0 && random.next() < profile.trouble) randomItem(random, this.#mirrors).trouble()
     const choice = random.next()
-    if (this.#door !== undefined && random.next() < 0.06) this.#door.act()
+    if (this.#replica !== undefined && random.next() < 0.06) this.#replica.act()
     if (choice < 0.08) this.#write()
     else if (choice < 0.14) this.#read()
     else if (choice < 0.2) randomItem(random, this.#mirrors).watch()
@@ -193,9 +195,9 @@ export class World {
     else if (choice < 0.202 + this.#options.profile.compaction) this.#compact()
   }
 
-  /** The ranges of a door are mirrored for good. */
+  /** The ranges of a replica are mirrored for good. */
   #toggle(mirror: SimMirror): void {
-    if (this.#door === undefined || mirror !== this.#mirrors[0]) mirror.toggleKeyspace()
+    if (this.#replica === undefined || mirror !== this.#mirrors[0]) mirror.toggleKeyspace()
   }
 
   #write(): void {
@@ -264,7 +266,7 @@ export class World {
     this.#faults.heal()
     this.#isResting = true
     for (const mirror of this.#mirrors) mirror.addAll()
-    this.#door?.heal()
+    this.#replica?.heal()
     const untilMs = this.#clock.monotonicMs() + healMaxMs
     const isDone = (): boolean =>
       this.#writers.every(writer => !writer.isBusy) &&
@@ -274,12 +276,12 @@ export class World {
     const last = this.#writers[0]!
     last.touch(keyspaceNames)
     await this.#stepUntil(() => !last.isBusy, untilMs, 'see the last write')
-    const door = this.#door
-    if (door !== undefined) {
+    const replica = this.#replica
+    if (replica !== undefined) {
       await this.#stepUntil(
-        () => door.isSettled,
+        () => replica.isSettled,
         untilMs,
-        'tell the clients of the door everything',
+        'tell the clients of the replica everything',
       )
     }
     let compared = 0
@@ -321,7 +323,7 @@ export class World {
         const states = mirror.statuses().map(one => `${one.name}=${one.state}@${one.revision}`)
         return `${name} ${states.join(' ')} reading=${reading}`
       })
-      .concat(this.#door?.describe() ?? [])
+      .concat(this.#replica?.describe() ?? [])
       .join('; ')
   }
 }

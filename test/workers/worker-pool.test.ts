@@ -133,7 +133,7 @@ t.test('threads serve one port from one memory; one that dies is replaced', { sk
     t.ok(isPassing, 'the new one is told of the switch, too')
   }
   t.equal(dead.length, 1, 'what the dead one held is given back')
-  t.match(errors, [/a face thread has died/])
+  t.match(errors, [/a worker has died/])
 })
 
 t.test('a thread that the system does not give is asked for again', async t => {
@@ -164,7 +164,7 @@ t.test('a thread that the system does not give is asked for again', async t => {
   t.teardown(() => pool.stop())
   await t.rejects(fetch(`http://127.0.0.1:${pool.port}/die`))
   while (begun < 3 || pool.listening < 1) await new Promise(resolve => setTimeout(resolve, 10))
-  t.match(errors, [/a face thread has died/, /a face thread cannot start/])
+  t.match(errors, [/a worker has died/, /a worker cannot start/])
 })
 
 t.test('threads do not listen where somebody else does', async t => {

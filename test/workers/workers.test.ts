@@ -102,7 +102,7 @@ t.test(
     }
     const ended = watches.filter(({ isOver }) => isOver).length
     t.ok(ended > 0 && ended < 16, `${ended} of 16 watches were the dead thread's`)
-    t.match(log, /a face thread has died.*the test wants this thread to die/)
+    t.match(log, /a worker has died.*the test wants this thread to die/)
     send({ dies: threads[1]! } satisfies DeathMessage)
     while (watches.some(({ isOver }) => !isOver)) await sleep(systemClock, 20)
     const { status, body } = await askOnceListening('/api/v1/pods')

@@ -5,7 +5,7 @@ import { CacheError, sleep } from '@watchglass/base'
 import { prefixOption, seedOption } from '../options/cluster.ts'
 import { valueOf } from '../options/rules.ts'
 import { progressOnStderr } from './progress.ts'
-import { wings } from '../compose/sides.ts'
+import { load } from '../compose/loaded-code.ts'
 import { etcdConnection } from './plan/etcd-connection.ts'
 import { GrpcClient } from '@watchglass/etcd'
 import { systemClock } from '@watchglass/cache'
@@ -20,7 +20,7 @@ export async function generate(context: CommandContext): Promise<number> {
       'say what to generate, such as pods=1000; try "watchglass generate --help"',
     )
   }
-  const { clusterOf, fill, rateOf, startChurnOf } = await wings.generator()
+  const { clusterOf, fill, rateOf, startChurnOf } = await load.generator()
   const cluster = clusterOf({
     plan,
     seed: valueOf(values, seedOption),

@@ -7,7 +7,7 @@ import { ruleKeyspaces, specialKeyspaces } from '@watchglass/kube'
 import { KubeconfigAccess, nodeSystem } from '@watchglass/kubeconfig'
 import type { UpstreamOptions } from '@watchglass/proxy'
 import { KubeService } from '../compose/kube-service.ts'
-import { wings } from '../compose/sides.ts'
+import { load } from '../compose/loaded-code.ts'
 import { memoryOption } from '../options/process.ts'
 import { portOption } from '../options/proxy.ts'
 import { valueOf } from '../options/rules.ts'
@@ -57,7 +57,7 @@ async function serveUser(
     etcd: { client: undefined, prefix },
     // Names that a web page could have pointed at this machine are refused, as by kubectl proxy.
     listening: { listen: { protocol: 'http', host, port }, guardedHosts: [] },
-    wings: {
+    attached: {
       upstream: await upstreamOf(access, logger),
       source: { isWantedAtStart },
     },
@@ -74,7 +74,7 @@ async function upstreamOf(
   access: KubeconfigAccess,
   logger: CommandContext['logger'],
 ): Promise<UpstreamOptions> {
-  const { upstreamOfUser } = await wings.upstreamServers()
+  const { upstreamOfUser } = await load.upstreamServers()
   return {
     servers: upstreamOfUser(access, { clock: systemClock, logger }),
     isSource: true,

@@ -4,7 +4,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { schemaOf } from '@watchglass/codec'
 import type { Anonymizer } from '@watchglass/simulator'
-import { wings } from '../compose/sides.ts'
+import { load } from '../compose/loaded-code.ts'
 import { AnonymousTarget } from './recordings/anonymous-target.ts'
 import {
   allKeys,
@@ -120,7 +120,7 @@ const reachMs = 10_000
 /** The pseudonyms follow from a secret that is forgotten with the process: nobody can try names
  *  until one fits. */
 async function createAnonymizer(): Promise<Anonymizer> {
-  const { Anonymizer } = await wings.anonymizer()
+  const { Anonymizer } = await load.anonymizer()
   const secret = randomBytes(32)
   return new Anonymizer(schemaOf(), text => createHmac('sha256', secret).update(text).digest())
 }

@@ -23,9 +23,9 @@ import type { WorkerOptions } from './worker-options.ts'
 import { type ServePlan, startPlan } from './plan/serve-plan.ts'
 import { untilAborted } from './until-aborted.ts'
 import { progressOnStderr } from './progress.ts'
-import { wings } from '../compose/sides.ts'
+import { load } from '../compose/loaded-code.ts'
 import { KubeService, type ServiceOptions } from '../compose/kube-service.ts'
-import type { WingOptions } from '../compose/service-options.ts'
+import type { AttachedOptions } from '../compose/service-options.ts'
 import { adminListenOf } from './plan/upstream.ts'
 import { churnOption, prefixOption, seedOption } from '../options/cluster.ts'
 import { isUpstreamMirrored } from '../options/etcd.ts'
@@ -51,13 +51,15 @@ export async function serve(context: CommandContext): Promise<number> {
     if (isUpstreamMirrored.holds(values)) {
       await serveApi(context, plan, { client: undefined, name: values.all('upstream').join(', ') })
     } else if (isOwnEtcd) {
-      await inEmbeddedEtcd(context, etcd => serveApi(context, withWings(plan, { workers }), etcd))
+      await inEmbeddedEtcd(context, etcd =>
+        serveApi(context, withAttached(plan, { workers }), etcd),
+      )
     } else {
       const connection = etcdConnection(values)
       await inEtcd(context, connection, etcd => {
         const { onRenewed } = etcd
-        const door = etcdListen && { listen: etcdListen, connection, onRenewed }
-        return serveApi(context, withWings(plan, { workers, door }), etcd)
+        const replica = etcdListen && { listen: etcdListen, connection, onRenewed }
+        return serveApi(context, withAttached(plan, { workers, replica }), etcd)
       })
     }
   } finally {
@@ -89,7 +91,7 @@ export async function whileServing<T>(
   const takeRoomBack = giveCollectorRoom(workers !== undefined)
   try {
     return await inEmbeddedEtcd(context, async ({ client }) => {
-      const { prefix, options } = withWings(plan, { workers })
+      const { prefix, options } = withAttached(plan, { workers })
       const service = await KubeService.start({ ...options, etcd: { client, prefix } })
       try {
         return await task(service, addressOf(options.listening.listen, service.port))
@@ -103,16 +105,16 @@ export async function whileServing<T>(
   }
 }
 
-/** A plan with more wings. */
-function withWings(plan: ServePlan, more: Partial<WingOptions>): ServePlan {
-  return { ...plan, options: { ...plan.options, wings: { ...plan.options.wings, ...more } } }
+/** A plan with more attached packages. */
+function withAttached(plan: ServePlan, more: Partial<AttachedOptions>): ServePlan {
+  return { ...plan, options: { ...plan.options, attached: { ...plan.options.attached, ...more } } }
 }
 
 /** Workers, unless one thread does all. */
 async function workersFor(values: OptionValues): Promise<WorkersOptions | undefined> {
   const count = threadsOf(values)
   if (count === 1) return undefined
-  const { prepareWorkers } = await wings.workers()
+  const { prepareWorkers } = await load.workers()
   const options: WorkerOptions = { values: values.entries }
   return prepareWorkers({ count, script: workerScript(), options })
 }
@@ -149,7 +151,7 @@ async function inEmbeddedEtcd<T>(
   const loaded = replay === undefined ? values.text('load') : undefined
   const dataFolder = dataFolderOf(values)
   const generated = await generatedFor(context)
-  const { startEmbeddedEtcd } = await wings.embedded()
+  const { startEmbeddedEtcd } = await load.embedded()
   const embedded = await startEmbeddedEtcd({
     listen,
     load: loaded === undefined ? undefined : engine => loadRecording(engine, loaded, logger),
@@ -213,7 +215,7 @@ async function generatedFor(context: CommandContext): Promise<Generated | undefi
   const plan = values.text('generate')
   checkRules(values, [churnOption])
   if (plan === undefined) return undefined
-  const { clusterOf, fill, forgetStamps, rateOf, startChurnOf } = await wings.generator()
+  const { clusterOf, fill, forgetStamps, rateOf, startChurnOf } = await load.generator()
   const rate = rateOf(values.text('churn'))
   // What is only written once is not kept: a hundred thousand pods are 70 MB of plans.
   let cluster: ReturnType<typeof clusterOf> | undefined

@@ -2,7 +2,7 @@
 
 import { stringify } from 'yaml'
 import { CacheError } from '@watchglass/base'
-import { wings } from '../compose/sides.ts'
+import { load } from '../compose/loaded-code.ts'
 import type { CommandContext } from './context.ts'
 
 const about = `# What serve --simulate does with pods and nodes. Change it, and load it: serve --simulate all --stages FILE
@@ -12,7 +12,7 @@ export async function stages({ operands: [operand] }: CommandContext): Promise<n
   if (operand !== undefined) {
     throw new CacheError('invalid_request', `stages takes no argument, but was given "${operand}"`)
   }
-  const { builtInStages } = await wings.builtInStages()
+  const { builtInStages } = await load.builtInStages()
   const documents = builtInStages.map(one =>
     stringify(one, { lineWidth: 0, aliasDuplicateObjects: false }),
   )

@@ -69,7 +69,7 @@ async function run(thread: WorkerThread): Promise<void> {
   thread.tell({ type: 'listening', port: service.port })
   void service.ready.then(() => thread.tell({ type: 'ready' }))
   tellFigures(thread, service, () => drops)
-  startup.logger.debug('a face thread serves', { number: thread.data.number })
+  startup.logger.debug('a worker serves', { number: thread.data.number })
 }
 
 /** The main thread's plan, for a thread that has copies of the contents. */
@@ -80,7 +80,7 @@ function optionsOf(
 ): ServiceOptions {
   const { count, port, program } = thread.data
   const { faults, segments } = program as WorkerProgram
-  const { listening: asked, wings = {} } = options
+  const { listening: asked, attached = {} } = options
   return {
     ...options,
     etcd: {
@@ -92,11 +92,11 @@ function optionsOf(
     // The main thread is the one that operators see, and it waits before it stops its threads.
     operating: undefined,
     memory: { segmentsMaxBytes: ownSegmentsMaxBytes(count, segments !== undefined) },
-    wings: {
-      upstream: wings.upstream,
+    attached: {
+      upstream: attached.upstream,
       // Controllers, nodes that are made up, and the first namespaces are the main thread's.
-      writes: wings.writes && { access: wings.writes.access },
-      faults: wings.faults && { ...wings.faults, ...faultsOf(faults) },
+      writes: attached.writes && { access: attached.writes.access },
+      faults: attached.faults && { ...attached.faults, ...faultsOf(faults) },
       copies: copiesOf(thread, forCopies),
     },
   }

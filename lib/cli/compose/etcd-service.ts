@@ -5,11 +5,11 @@ import { sleep, version } from '@watchglass/base'
 import { schemaOf } from '@watchglass/codec'
 import { faultLogger, type Listen, Metrics, ServiceHealth, systemClock } from '@watchglass/cache'
 import { heldSlabBytes } from '@watchglass/store'
-import type { EtcdDoorOptions } from '@watchglass/etcd-server'
+import type { EtcdReplicaOptions } from '@watchglass/etcd-server'
 import { drainMaxMs, listenForAdmin } from './listeners.ts'
-import { wings } from './sides.ts'
+import { load } from './loaded-code.ts'
 
-export interface EtcdServiceOptions extends Omit<EtcdDoorOptions, 'clock' | 'metrics'> {
+export interface EtcdServiceOptions extends Omit<EtcdReplicaOptions, 'clock' | 'metrics'> {
   /** Listener of health and metrics; none if it is left out. */
   readonly adminListen: Listen | undefined
   /** Time that it still serves after it was asked to stop. */
@@ -27,9 +27,9 @@ export async function startEtcdService(options: EtcdServiceOptions): Promise<Etc
   metrics.watchProcess()
   metrics.showVersions(version)
   metrics.watchSlabs(heldSlabBytes)
-  const { startEtcdDoor } = await wings.etcdDoor()
-  const door = await startEtcdDoor({ ...options, clock: systemClock, metrics })
-  const { mirrors, followers } = door
+  const { startEtcdReplica } = await load.etcdReplica()
+  const replica = await startEtcdReplica({ ...options, clock: systemClock, metrics })
+  const { mirrors, followers } = replica
   const health = new ServiceHealth(mirrors)
   followers.add(health)
   metrics.watchWaitingReads(() => mirrors.waitingReads)
@@ -42,16 +42,16 @@ export async function startEtcdService(options: EtcdServiceOptions): Promise<Etc
       logger,
       health,
       metrics,
-      page: door.page(health),
-      upstreamSide: undefined,
+      page: replica.page(health),
+      upstreamProxy: undefined,
       onFault: faultLogger(metrics.access, logger),
     },
   )?.catch(async (error: unknown) => {
-    await door.stop(0)
+    await replica.stop(0)
     throw error
   })
   if (admin !== undefined) logger.info('serving health and metrics', { port: admin.port })
-  door.start()
+  replica.start()
   void health.ready.then(() => {
     const statuses = mirrors.statuses()
     const keys = statuses.reduce((sum, { entries }) => sum + entries, 0)
@@ -61,7 +61,7 @@ export async function startEtcdService(options: EtcdServiceOptions): Promise<Etc
     async stop() {
       health.stop()
       if (stopDelayMs > 0) await sleep(systemClock, stopDelayMs)
-      await door.stop(drainMaxMs)
+      await replica.stop(drainMaxMs)
       admin?.close()
     },
   }

@@ -1,4 +1,4 @@
-/** Faults on purpose, of a service that may have some. Their code is a part of the cluster wing and
+/** Faults on purpose, of a service that may have some. Their code is a part of the simulator and
  *  is loaded with the first rule: that of `--fault`, or one that PUT /faults brings while the
  *  program runs. Until then no request meets any. */
 

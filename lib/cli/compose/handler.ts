@@ -18,7 +18,7 @@ type HandlerParts = Pick<
   | 'gate'
   | 'watches'
   | 'health'
-  | 'upstreamSide'
+  | 'upstreamProxy'
   | 'writeSide'
   | 'metrics'
   | 'allMetrics'
@@ -31,14 +31,14 @@ type HandlerParts = Pick<
 >
 
 export function createServiceHandler(options: ServiceOptions, parts: HandlerParts): Handler {
-  const { clock, mirrors, registry, gate, watches, health, upstreamSide, metrics } = parts
+  const { clock, mirrors, registry, gate, watches, health, upstreamProxy, metrics } = parts
   const { indexes, segments, onFault, page } = parts
   const {
     served: { tokenEncryption, hasCbor = false, hasShards, hasDrop } = {},
     access,
     logger,
   } = options
-  const { copies } = options.wings ?? {}
+  const { copies } = options.attached ?? {}
   const fairness = new Fairness({
     clock,
     metrics: metrics.access,
@@ -52,11 +52,11 @@ export function createServiceHandler(options: ServiceOptions, parts: HandlerPart
     reads: new MirrorReads({
       mirrors,
       clock,
-      hasUpstream: upstreamSide !== undefined,
+      hasUpstream: upstreamProxy !== undefined,
       reports: metrics.apiServer?.storage,
     }),
     faults: parts.faults,
-    upstream: upstreamSide?.sideFor({ ...common, auditId }),
+    upstream: upstreamProxy?.sideFor({ ...common, auditId }),
     watches,
     sharedSegments: copies?.segments,
     hasShards,
@@ -73,7 +73,7 @@ export function createServiceHandler(options: ServiceOptions, parts: HandlerPart
     reports: metrics.apiServer?.requests,
     metrics: parts.allMetrics,
     page:
-      upstreamSide === undefined
+      upstreamProxy === undefined
         ? { source: page, shows: gate === undefined ? 'all' : 'objects' }
         : undefined,
     onFault,

@@ -28,7 +28,7 @@ import type {
   WatchHubs,
 } from '@watchglass/cache'
 import type { Segment } from '@watchglass/codec'
-import type { EtcdDoor } from '@watchglass/etcd-server'
+import type { EtcdReplica } from '@watchglass/etcd-server'
 import type { UpstreamProxy } from '@watchglass/proxy'
 import type { WriteSide } from '@watchglass/simulator'
 import type { Keyspace, SegmentCache } from '@watchglass/store'
@@ -37,12 +37,12 @@ import type { LateCall } from './composition.ts'
 import type { ServiceFaults } from './faults.ts'
 import type { ClientPort } from './listeners.ts'
 import type { ServedOptions } from './service-options.ts'
-import type { Sides } from './sides.ts'
+import type { LoadedCode } from './loaded-code.ts'
 
 export interface KubeServiceParts {
   readonly clock: Clock
-  /** The code of the wings that are asked for. */
-  readonly code: Sides
+  /** The code of the attached packages that are asked for. */
+  readonly code: LoadedCode
   readonly metrics: Metrics
   readonly onFault: OnFault
   /** Undefined where workers have the port. */
@@ -73,11 +73,12 @@ export interface KubeServiceParts {
   readonly watches: OpenWatches
   /** Asks an API server who may do what. */
   readonly authorizer: Authorizer | undefined
-  readonly upstreamSide: UpstreamProxy | undefined
+  readonly upstreamProxy: UpstreamProxy | undefined
   readonly memory: MemoryKeeper | undefined
   readonly faults: ServiceFaults | undefined
   readonly writeSide: WriteSide | undefined
-  /** Decides who may do what: the authorizer, or a wing; undefined: everybody may do everything. */
+  /** Decides who may do what: the authorizer, or an attached package; undefined: everybody may do
+   *  everything. */
   readonly gate: AccessGate | undefined
   readonly health: ServiceHealth
   readonly slabs: SlabKeeper | undefined
@@ -91,8 +92,8 @@ export interface KubeServiceParts {
   readonly shown: void
   readonly handler: Handler
   readonly admin: Server | undefined
-  readonly etcdDoor: EtcdDoor | undefined
+  readonly etcdReplica: EtcdReplica | undefined
   readonly controllers: void
-  /** The side that accepts connections of clients. */
-  readonly front: ClientListener
+  /** The listener that accepts connections of clients, or the workers that do. */
+  readonly clientListener: ClientListener
 }

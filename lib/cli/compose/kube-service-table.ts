@@ -1,4 +1,4 @@
-/** The parts of a service, from the code that it loads up to the front where clients come in: a row
+/** The parts of a service, from the code that it loads up to the listener of clients: a row
  *  for each, with what it needs. The order in which parts come and go follows
  *  (`composition.ts`).
  *
@@ -40,7 +40,7 @@ import type { Segment } from '@watchglass/codec'
 import { type Keyspace, SegmentCache } from '@watchglass/store'
 import { LateCall, partOf, type PartTable } from './composition.ts'
 import { createServiceHandler } from './handler.ts'
-import { drainMaxMs, listenForAdmin, listenForClients, openEtcdDoor } from './listeners.ts'
+import { drainMaxMs, listenForAdmin, listenForClients, openEtcdReplica } from './listeners.ts'
 import { createPage, createRecent } from './page.ts'
 import {
   clientsOf,
@@ -55,13 +55,13 @@ import {
 } from './service-parts.ts'
 import type { ServiceOptions } from './service-options.ts'
 import type { KubeServiceParts } from './kube-service-parts.ts'
-import { loadSides } from './sides.ts'
+import { loadCode } from './loaded-code.ts'
 
 const part = partOf<KubeServiceParts, ServiceOptions>()
 
 export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
   clock: part({ needs: [], make: (_, { clock = systemClock }) => clock }),
-  code: part({ needs: [], make: (_, { wings }) => loadSides(wings) }),
+  code: part({ needs: [], make: (_, { attached }) => loadCode(attached) }),
   metrics: part({ needs: [], make: (_, options) => createMetrics(options) }),
   onFault: part({
     needs: ['metrics'],
@@ -71,7 +71,7 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
     // Code first: between this and the handler nothing is waited for, so no client comes too early.
     needs: ['clock', 'code', 'onFault'],
     make: (parts, options) =>
-      options.wings?.workers === undefined ? listenForClients(options, parts) : undefined,
+      options.attached?.workers === undefined ? listenForClients(options, parts) : undefined,
     stop: clientPort => clientPort?.server.close(),
   }),
   renewals: part({
@@ -105,8 +105,11 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
   factsChanged: part({ needs: [], make: () => new LateCall<[], void>(() => {}) }),
   mirrorSet: part({
     needs: ['clock', 'metrics', 'followers', 'registry', 'factsChanged'],
-    make({ clock, metrics, followers, registry, factsChanged }, { etcd, served, wings, logger }) {
-      if (wings?.copies !== undefined || etcd.client === undefined) return undefined
+    make(
+      { clock, metrics, followers, registry, factsChanged },
+      { etcd, served, attached, logger },
+    ) {
+      if (attached?.copies !== undefined || etcd.client === undefined) return undefined
       const { client, others, prefix, limits = defaultLimits } = etcd
       const { configured = [], excluded } = served ?? {}
       const elsewhere = configured.flatMap(({ storage }) => storage?.prefix ?? [])
@@ -134,10 +137,10 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
       const common = { clock, metrics: metrics.mirror, sink: followers }
       const ofApi = createApiMirrors(options, code, { ...common, registry })
       if (ofApi !== undefined) return ofApi
-      const { etcd, wings } = options
-      assert(wings?.copies !== undefined, 'a service has mirrors, or copies of them')
+      const { etcd, attached } = options
+      assert(attached?.copies !== undefined, 'a service has mirrors, or copies of them')
       const { limits = defaultLimits } = etcd
-      return wings.copies.createMirrors({ ...common, limits, history: defaultHistory })
+      return attached.copies.createMirrors({ ...common, limits, history: defaultHistory })
     },
     start(mirrors, { registry }) {
       registry.start(mirrors)
@@ -147,17 +150,17 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
   }),
   workers: part({
     needs: ['code', 'clock', 'metrics', 'registry', 'mirrorSet', 'factsChanged'],
-    make({ code, mirrorSet, registry, factsChanged, ...parts }, { etcd, wings = {}, logger }) {
-      if (wings.workers === undefined || code.Workers === undefined) return undefined
+    make({ code, mirrorSet, registry, factsChanged, ...parts }, { etcd, attached = {}, logger }) {
+      if (attached.workers === undefined || code.Workers === undefined) return undefined
       if (mirrorSet === undefined) return undefined
-      const workers = new code.Workers(wings.workers, {
+      const workers = new code.Workers(attached.workers, {
         ...parts,
         mirrors: mirrorSet,
         keyspaceOf: registry.keyspaceOf,
         clients: clientsOf(etcd),
         logger,
         // What an upstream shows changes how objects are written, in each thread at its own time.
-        sharesSegments: wings.upstream === undefined,
+        sharesSegments: attached.upstream === undefined,
       })
       factsChanged.answerWith(() => workers.mirrorSide.factsChanged())
       return workers
@@ -180,8 +183,8 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
   }),
   sizes: part({
     needs: ['storeOf', 'clock'],
-    make: (parts, { wings }) =>
-      new KeyspaceSizes({ ...parts, trees: 1 + (wings?.workers?.count ?? 0) }),
+    make: (parts, { attached }) =>
+      new KeyspaceSizes({ ...parts, trees: 1 + (attached?.workers?.count ?? 0) }),
     start: sizes => sizes.start(),
     stop: sizes => sizes.stop(),
   }),
@@ -194,8 +197,8 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
   }),
   fits: part({
     needs: [],
-    make: (_, { wings }) =>
-      new LateCall<[number], boolean>(bytes => wings?.copies?.fits(bytes) ?? true),
+    make: (_, { attached }) =>
+      new LateCall<[number], boolean>(bytes => attached?.copies?.fits(bytes) ?? true),
   }),
   indexes: part({
     needs: ['storeOf', 'clock', 'fits', 'registry'],
@@ -225,17 +228,17 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
   }),
   authorizer: part({
     needs: ['clock', 'metrics'],
-    make: ({ clock, metrics }, { access, wings, logger }) =>
+    make: ({ clock, metrics }, { access, attached, logger }) =>
       createAuthorizer(access?.authorization, {
         clock,
         random: systemRandom,
         metrics: metrics.access,
         logger,
-        askDesk: wings?.copies?.askDesk,
+        askDesk: attached?.copies?.askDesk,
       }),
     stop: authorizer => authorizer?.stop(),
   }),
-  upstreamSide: part({
+  upstreamProxy: part({
     needs: ['code', 'served', 'clock', 'metrics', 'registry', 'mirrors', 'hubs', 'workers'],
     make: ({ code, served, clock, metrics, registry, mirrors, hubs }, options) =>
       createUpstreamSide(code, options, served, {
@@ -246,11 +249,11 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
         mirrors,
         resumeHeld: keyspace => hubs.resumeHeld(keyspace),
       }),
-    start(upstreamSide, { workers }) {
-      upstreamSide?.start()
-      upstreamSide?.readSwitch.onChange(isOn => workers?.passThrough(isOn))
+    start(upstreamProxy, { workers }) {
+      upstreamProxy?.start()
+      upstreamProxy?.readSwitch.onChange(isOn => workers?.passThrough(isOn))
     },
-    stop: upstreamSide => upstreamSide?.stop(),
+    stop: upstreamProxy => upstreamProxy?.stop(),
   }),
   memory: part({
     needs: [
@@ -291,10 +294,13 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
   }),
   writeSide: part({
     needs: ['code', 'clock', 'metrics', 'registry', 'address', 'storeOf', 'hubs', 'faults'],
-    make({ code, metrics, hubs, faults, ...parts }, { etcd: { client, prefix }, wings, logger }) {
+    make(
+      { code, metrics, hubs, faults, ...parts },
+      { etcd: { client, prefix }, attached, logger },
+    ) {
       const { registry } = parts
       const storage = metrics.apiServer?.storage
-      const { writes } = wings ?? {}
+      const { writes } = attached ?? {}
       if (writes === undefined || client === undefined) return undefined
       return code.createWriteSide?.(writes, {
         ...parts,
@@ -314,13 +320,13 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
     make: ({ authorizer, writeSide }) => authorizer ?? writeSide?.gate,
   }),
   health: part({
-    needs: ['mirrors', 'upstreamSide', 'memory', 'workers', 'writeSide'],
-    make({ mirrors, upstreamSide, memory, workers, writeSide }, { wings }) {
+    needs: ['mirrors', 'upstreamProxy', 'memory', 'workers', 'writeSide'],
+    make({ mirrors, upstreamProxy, memory, workers, writeSide }, { attached }) {
       const health = new ServiceHealth(mirrors, {
-        own: [...(upstreamSide?.checks ?? []), memory?.healthCheck, workers?.check],
-        others: wings?.copies?.checks,
+        own: [...(upstreamProxy?.checks ?? []), memory?.healthCheck, workers?.check],
+        others: attached?.copies?.checks,
         // Workers begin when everything is there.
-        missing: wings?.copies === undefined ? () => writeSide?.missing() : undefined,
+        missing: attached?.copies === undefined ? () => writeSide?.missing() : undefined,
         serverChecks: () => writeSide?.checks,
       })
       void health.ready.then(() => memory?.started())
@@ -329,9 +335,9 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
   }),
   slabs: part({
     needs: ['mirrors', 'workers', 'clock'],
-    make({ mirrors, workers, clock }, { wings, logger }) {
+    make({ mirrors, workers, clock }, { attached, logger }) {
       // The values of a worker are in slabs of the main thread.
-      if (wings?.copies !== undefined) return undefined
+      if (attached?.copies !== undefined) return undefined
       return new SlabKeeper({
         clock,
         logger,
@@ -344,10 +350,10 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
     needs: ['registry', 'storeOf', 'clock', 'health', 'onFault'],
     make(
       { registry, health: { ready }, ...parts },
-      { wings, served: { hasDrop, hasShards } = {} },
+      { attached, served: { hasDrop, hasShards } = {} },
     ) {
       // Workers write the lists, if there are some.
-      if (wings?.workers !== undefined) return undefined
+      if (attached?.workers !== undefined) return undefined
       return new WarmUp({ state: () => registry.state, ready, hasDrop, hasShards, ...parts })
     },
   }),
@@ -362,7 +368,7 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
       'indexes',
       'warmUp',
       'sizes',
-      'upstreamSide',
+      'upstreamProxy',
       'health',
       'writeSide',
       'workers',
@@ -380,7 +386,7 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
         parts.indexes,
         parts.warmUp,
         parts.sizes,
-        parts.upstreamSide,
+        parts.upstreamProxy,
         parts.health,
         ...(writeSide?.followers ?? []),
         workers?.mirrorSide,
@@ -399,9 +405,9 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
   }),
   allMetrics: part({
     needs: ['metrics', 'workers'],
-    make: ({ metrics, workers }, { wings }) => ({
+    make: ({ metrics, workers }, { attached }) => ({
       contentType: metrics.contentType,
-      text: wings?.copies?.allMetrics ?? (() => workers?.allMetrics() ?? metrics.text()),
+      text: attached?.copies?.allMetrics ?? (() => workers?.allMetrics() ?? metrics.text()),
     }),
   }),
   page: part({
@@ -412,12 +418,12 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
       'registry',
       'watches',
       'slow',
-      'upstreamSide',
+      'upstreamProxy',
       'allMetrics',
       'faults',
       'workers',
     ],
-    make: (parts, { wings }) => createPage(parts, wings),
+    make: (parts, { attached }) => createPage(parts, attached),
   }),
   shown: part({
     needs: [
@@ -427,7 +433,7 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
       'sizes',
       'mirrors',
       'watches',
-      'upstreamSide',
+      'upstreamProxy',
       'memory',
       'authorizer',
       'health',
@@ -444,7 +450,7 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
       'gate',
       'watches',
       'health',
-      'upstreamSide',
+      'upstreamProxy',
       'writeSide',
       'metrics',
       'allMetrics',
@@ -469,7 +475,7 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
       'registry',
       'health',
       'allMetrics',
-      'upstreamSide',
+      'upstreamProxy',
       'page',
       'faults',
       'onFault',
@@ -483,12 +489,12 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
       }),
     stop: admin => admin?.close(),
   }),
-  etcdDoor: part({
+  etcdReplica: part({
     // Operators look on until the last call is over.
     needs: ['admin', 'clock', 'metrics'],
-    make: (parts, options) => openEtcdDoor(options, parts),
-    start: door => door?.start(),
-    stop: door => door?.stop(drainMaxMs),
+    make: (parts, options) => openEtcdReplica(options, parts),
+    start: replica => replica?.start(),
+    stop: replica => replica?.stop(drainMaxMs),
   }),
   controllers: part({
     // A row of its own: another process may go on in their place while the last requests end here.
@@ -500,7 +506,7 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
     },
     stop: (_, { writeSide }) => writeSide?.stop(),
   }),
-  front: part({
+  clientListener: part({
     // Operators look on until the last request is over.
     needs: [
       'handler',
@@ -515,16 +521,16 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
       'faults',
     ],
     make({ clientPort, workers, metrics }) {
-      const front = workers ?? clientPort?.server
-      assert(front !== undefined, 'clients come in here or in workers')
-      metrics.watchExchanges(() => front.exchanges)
-      return front
+      const listener = workers ?? clientPort?.server
+      assert(listener !== undefined, 'clients come in here or in workers')
+      metrics.watchExchanges(() => listener.exchanges)
+      return listener
     },
     start: (_, { workers, health, authorizer, faults }, { listening: { listen } }) =>
       workers?.start(listen, { checks: () => health.own, desk: authorizer?.desk, faults }),
-    async stop(front, { watches, clock }) {
-      const cancel = clock.setTimer(drainMaxMs, () => front.close())
-      const drained = front.drain()
+    async stop(listener, { watches, clock }) {
+      const cancel = clock.setTimer(drainMaxMs, () => listener.close())
+      const drained = listener.drain()
       // An open watch would last as long as its client.
       watches.stop()
       await drained

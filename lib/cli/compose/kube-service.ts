@@ -42,7 +42,7 @@ export class KubeService {
 
   /** Port that it listens on. */
   get port(): number {
-    return this.#parts.front.port
+    return this.#parts.clientListener.port
   }
 
   /** Port of our own paths; 0 if they have none. */
@@ -52,7 +52,7 @@ export class KubeService {
 
   /** The page for people is at `/` of the main listener, too. */
   get hasPage(): boolean {
-    return this.#parts.upstreamSide === undefined && this.#parts.gate === undefined
+    return this.#parts.upstreamProxy === undefined && this.#parts.gate === undefined
   }
 
   /** Someone decides who may read. */
@@ -67,17 +67,17 @@ export class KubeService {
 
   /** Switches all reads to the upstream; undefined without an upstream. */
   get readSwitch(): ReadSwitch | undefined {
-    return this.#parts.upstreamSide?.readSwitch
+    return this.#parts.upstreamProxy?.readSwitch
   }
 
   /** Results of comparisons with the upstream; undefined if there is none. */
   get evidence(): Evidence | undefined {
-    return this.#parts.upstreamSide?.evidence
+    return this.#parts.upstreamProxy?.evidence
   }
 
   /** Knowledge of the upstream; undefined if there is none. */
   get knowledge(): UpstreamKnowledge | undefined {
-    return this.#parts.upstreamSide?.knowledge
+    return this.#parts.upstreamProxy?.knowledge
   }
 
   /** The number of objects in each keyspace. */
@@ -144,7 +144,7 @@ export class KubeService {
   /** /readyz fails from now on, and answers tell clients to connect anew. */
   leave(): void {
     this.#parts.health.stop()
-    this.#parts.front.leave()
+    this.#parts.clientListener.leave()
   }
 
   /** Stops: /readyz fails at once; after the delay no new requests are accepted; requests in flight

@@ -17,11 +17,11 @@ import {
   withHostGuard,
 } from '@watchglass/cache'
 import type { Schema } from '@watchglass/codec'
-import type { EtcdDoor } from '@watchglass/etcd-server'
+import type { EtcdReplica } from '@watchglass/etcd-server'
 import { versionBody } from '@watchglass/kube'
 import type { UpstreamProxy } from '@watchglass/proxy'
 import type { OperatingOptions, ServiceOptions } from './service-options.ts'
-import { wings } from './sides.ts'
+import { load } from './loaded-code.ts'
 
 /** The time limit of requests and calls under way when a process is asked to stop. */
 export const drainMaxMs = 10_000
@@ -37,7 +37,7 @@ export interface ClientPort {
 }
 
 export async function listenForClients(
-  { listening, wings: { upstream, writes } = {}, logger }: ServiceOptions,
+  { listening, attached: { upstream, writes } = {}, logger }: ServiceOptions,
   { clock, onFault }: { readonly clock: Clock; readonly onFault: OnFault },
 ): Promise<ClientPort> {
   const { listen, tls: files, guardedHosts } = listening
@@ -68,7 +68,7 @@ export interface AdminParts {
   readonly logger: Logger
   readonly health: Health
   readonly metrics: MetricsText
-  readonly upstreamSide: UpstreamProxy | undefined
+  readonly upstreamProxy: UpstreamProxy | undefined
   readonly faults?: FaultSwitch | undefined
   /** Undefined where there is no API to show. */
   readonly page?: PageSource | undefined
@@ -78,15 +78,15 @@ export interface AdminParts {
 /** Our own paths, where the main listener has the upstream's. */
 export function listenForAdmin(
   { adminListen: listen, levelledLogger }: OperatingOptions,
-  { schema, health, metrics, upstreamSide, page, faults, clock, logger, onFault }: AdminParts,
+  { schema, health, metrics, upstreamProxy, page, faults, clock, logger, onFault }: AdminParts,
 ): Promise<Server> | undefined {
   if (listen === undefined) return undefined
   const handler = createAdminHandler({
     health,
     metrics,
     version: versionBody(schema),
-    readSwitch: upstreamSide?.readSwitch,
-    resources: upstreamSide && (() => upstreamSide.report.all()),
+    readSwitch: upstreamProxy?.readSwitch,
+    resources: upstreamProxy && (() => upstreamProxy.report.all()),
     faults,
     page,
     log: levelledLogger,
@@ -99,11 +99,11 @@ export function listenForAdmin(
 }
 
 /** etcd's own API beside ours; undefined where it is not asked for. */
-export async function openEtcdDoor(
-  { wings: { door } = {}, etcd: { client }, logger }: ServiceOptions,
+export async function openEtcdReplica(
+  { attached: { replica } = {}, etcd: { client }, logger }: ServiceOptions,
   { clock, metrics }: { readonly clock: Clock; readonly metrics: Metrics },
-): Promise<EtcdDoor | undefined> {
-  if (door === undefined || client === undefined) return undefined
-  const { startEtcdDoor } = await wings.etcdDoor()
-  return startEtcdDoor({ ...door, client, clock, metrics, logger })
+): Promise<EtcdReplica | undefined> {
+  if (replica === undefined || client === undefined) return undefined
+  const { startEtcdReplica } = await load.etcdReplica()
+  return startEtcdReplica({ ...replica, client, clock, metrics, logger })
 }

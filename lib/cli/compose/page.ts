@@ -14,7 +14,7 @@ import {
 } from '@watchglass/cache'
 import { keyspaceNames } from '@watchglass/kube'
 import type { KubeServiceParts } from './kube-service-parts.ts'
-import type { WingOptions } from './service-options.ts'
+import type { AttachedOptions } from './service-options.ts'
 
 /** The parts whose counts the plots show. */
 type LookedAt = Pick<KubeServiceParts, 'metrics' | 'watches' | 'mirrors' | 'workers'>
@@ -27,7 +27,7 @@ type PageParts = Pick<
   | 'registry'
   | 'watches'
   | 'slow'
-  | 'upstreamSide'
+  | 'upstreamProxy'
   | 'allMetrics'
   | 'faults'
   | 'workers'
@@ -41,8 +41,11 @@ export function createRecent({
   return new Recent({ clock, look: () => lookAtAll(parts) })
 }
 
-export function createPage(parts: PageParts, { copies, workers }: WingOptions = {}): PageSource {
-  const { clock, health, registry, watches, upstreamSide, recent } = parts
+export function createPage(
+  parts: PageParts,
+  { copies, workers }: AttachedOptions = {},
+): PageSource {
+  const { clock, health, registry, watches, upstreamProxy, recent } = parts
   const ofProcess = async (): Promise<Traffic> => ({
     recent: recentFigures(recent),
     slow: [...parts.slow.kept, ...(parts.workers?.figures ?? []).flatMap(({ slow }) => slow)],
@@ -61,11 +64,11 @@ export function createPage(parts: PageParts, { copies, workers }: WingOptions = 
     faults: () => parts.faults?.counts ?? [],
     checks: health.readyz,
     nameOf: keyspaceNames(() => registry.state),
-    resources: upstreamSide && (() => upstreamSide.report.all()),
-    servers: () => upstreamSide?.servers() ?? [],
+    resources: upstreamProxy && (() => upstreamProxy.report.all()),
+    servers: () => upstreamProxy?.servers() ?? [],
     versions: () =>
-      upstreamSide?.knowledge.versions.map(({ name }) => name) ?? [answeredAs(registry.state)],
-    isSwitchedOff: upstreamSide && (() => upstreamSide.readSwitch.isSwitchedOff),
+      upstreamProxy?.knowledge.versions.map(({ name }) => name) ?? [answeredAs(registry.state)],
+    isSwitchedOff: upstreamProxy && (() => upstreamProxy.readSwitch.isSwitchedOff),
     traffic: copies?.traffic ?? ofProcess,
   }
 }

@@ -3,7 +3,7 @@
 import type { Clock, Key, LevelledLogger, Logger, Tracer } from '@watchglass/base'
 import type { FaultRulesOptions, WriteSideOptions } from '@watchglass/simulator'
 import type { Schema } from '@watchglass/codec'
-import type { EtcdDoorOptions } from '@watchglass/etcd-server'
+import type { EtcdReplicaOptions } from '@watchglass/etcd-server'
 import type { Client } from '@watchglass/etcd'
 import type {
   AuditLog,
@@ -28,7 +28,7 @@ export interface ServiceOptions {
   readonly memory?: MemoryOptions | undefined
   /** Undefined: nothing is traced. */
   readonly tracer?: Tracer | undefined
-  readonly wings?: WingOptions | undefined
+  readonly attached?: AttachedOptions | undefined
   /** Metrics are also shown under the names of kube-apiserver. If it is left out: without an
    *  upstream, whose own they would be. */
   readonly hasApiServerMetrics?: boolean | undefined
@@ -108,8 +108,8 @@ export interface MemoryOptions {
   readonly segmentsMaxBytes?: number | undefined
 }
 
-/** The wings that are asked for (`sides.ts`). */
-export interface WingOptions {
+/** The attached packages that are asked for (`loaded-code.ts`). */
+export interface AttachedOptions {
   /** Writes are done here. Not with an upstream, which does them. */
   readonly writes?: WriteSideOptions | undefined
   /** Faults on purpose; undefined: nothing, and nothing can be switched on. */
@@ -123,5 +123,5 @@ export interface WingOptions {
   /** In such a thread: where its contents come from. */
   readonly copies?: CopiesOptions | undefined
   /** Listener of etcd's own API, and the etcd that its calls pass to. */
-  readonly door?: Pick<EtcdDoorOptions, 'listen' | 'connection' | 'onRenewed'> | undefined
+  readonly replica?: Pick<EtcdReplicaOptions, 'listen' | 'connection' | 'onRenewed'> | undefined
 }

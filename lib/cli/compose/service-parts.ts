@@ -29,14 +29,14 @@ import type { Client } from '@watchglass/etcd'
 import type { FaultType } from '@watchglass/simulator'
 import { ServiceFaults } from './faults.ts'
 import type { MirroredEtcds, ServedOptions, ServiceOptions } from './service-options.ts'
-import { type Sides, wings } from './sides.ts'
+import { load, type LoadedCode } from './loaded-code.ts'
 import type { RulesOfProcess, Workers } from '@watchglass/workers'
 import type { UpstreamProxy, UpstreamParts } from '@watchglass/proxy'
 import type { ApiMirrorsOptions } from '@watchglass/source'
 
 /** With an upstream, what is excluded is known all the same: it passes. */
 export function createRegistry(
-  { etcd: { prefix }, wings: { upstream, writes } = {}, logger }: ServiceOptions,
+  { etcd: { prefix }, attached: { upstream, writes } = {}, logger }: ServiceOptions,
   served: ServedOptions,
   serverAddress: string,
 ): LiveRegistry {
@@ -59,7 +59,7 @@ export function createRegistry(
 /** The metrics, also under the names of kube-apiserver where these are asked for. */
 export function createMetrics({
   hasApiServerMetrics,
-  wings: { upstream } = {},
+  attached: { upstream } = {},
   clock = systemClock,
 }: ServiceOptions): Metrics {
   const isAsked = hasApiServerMetrics ?? upstream === undefined
@@ -91,7 +91,7 @@ function resourcesByKeyspace(
 
 /** The faults on purpose; undefined where there are to be none. */
 export function createFaults(
-  { wings: { faults, copies } = {}, etcd: { client }, logger }: ServiceOptions,
+  { attached: { faults, copies } = {}, etcd: { client }, logger }: ServiceOptions,
   { code, clock, metrics, workers }: FaultParts,
 ): ServiceFaults | undefined {
   if (faults === undefined) return undefined
@@ -102,12 +102,12 @@ export function createFaults(
   const options = { ...faults, compact, passOn, onMet, clock, logger }
   return new ServiceFaults({
     control: code.FaultControl && new code.FaultControl(options),
-    load: async () => new (await wings.faults()).FaultControl(options),
+    load: async () => new (await load.faults()).FaultControl(options),
   })
 }
 
 interface FaultParts {
-  readonly code: Sides
+  readonly code: LoadedCode
   readonly clock: Clock
   readonly metrics: Metrics
   readonly workers: Workers | undefined
@@ -116,29 +116,30 @@ interface FaultParts {
 /** The keeper of the memory budget; undefined if there is no budget. Keyspaces that declare
  *  resources or rules are never dropped. */
 export function createMemoryKeeper(
-  { memory: { budgetBytes } = {}, wings = {}, etcd: { prefix }, logger }: ServiceOptions,
+  { memory: { budgetBytes } = {}, attached = {}, etcd: { prefix }, logger }: ServiceOptions,
   parts: Omit<MemoryKeeperOptions, 'budgetBytes' | 'canDrop' | 'logger'>,
 ): MemoryKeeper | undefined {
   if (budgetBytes === undefined) return undefined
   const isSpecial = specialKeyspaces(prefix)
-  const canDrop = (keyspace: Key): boolean => wings.upstream !== undefined && !isSpecial(keyspace)
+  const canDrop = (keyspace: Key): boolean =>
+    attached.upstream !== undefined && !isSpecial(keyspace)
   return new MemoryKeeper({ ...parts, budgetBytes, canDrop, logger })
 }
 
 /** The served resources, without the keyspaces that were dropped for the memory budget. */
 export function withoutDropped(
-  { served = {}, memory, wings }: ServiceOptions,
+  { served = {}, memory, attached }: ServiceOptions,
   dropped: ReadonlySet<Key>,
 ): ServedOptions {
   const { isKept = () => true } = served
-  if (memory?.budgetBytes === undefined || wings?.upstream === undefined) return served
+  if (memory?.budgetBytes === undefined || attached?.upstream === undefined) return served
   return { ...served, isKept: keyspace => !dropped.has(keyspace) && isKept(keyspace) }
 }
 
 /** The part of a service that there is in front of an upstream; undefined without one. */
 export function createUpstreamSide(
-  { UpstreamProxy: Loaded }: Sides,
-  { wings: { upstream } = {}, etcd }: ServiceOptions,
+  { UpstreamProxy: Loaded }: LoadedCode,
+  { attached: { upstream } = {}, etcd }: ServiceOptions,
   { isKept, configured: declared = [] }: ServedOptions,
   parts: Omit<UpstreamParts, 'isKept' | 'prefix' | 'declared' | 'clients'>,
 ): UpstreamProxy | undefined {
@@ -149,8 +150,8 @@ export function createUpstreamSide(
 
 /** The mirrors of the upstream's resources; undefined where it is not mirrored. */
 export function createApiMirrors(
-  { wings: { upstream, source } = {}, logger }: ServiceOptions,
-  { ApiMirrors: Loaded }: Sides,
+  { attached: { upstream, source } = {}, logger }: ServiceOptions,
+  { ApiMirrors: Loaded }: LoadedCode,
   {
     registry,
     ...parts
@@ -182,7 +183,7 @@ interface Watched {
   readonly sizes: KeyspaceSizes
   readonly mirrors: Mirrors
   readonly watches: OpenWatches
-  readonly upstreamSide: UpstreamProxy | undefined
+  readonly upstreamProxy: UpstreamProxy | undefined
   readonly memory: { readonly figures: MemoryFigures } | undefined
   readonly authorizer: Authorizer | undefined
   readonly health: Health
@@ -191,13 +192,13 @@ interface Watched {
 
 /** Shows the parts in the metrics. */
 export function watchAll(metrics: Metrics, shown: Watched, options: ServiceOptions): void {
-  const { segments, sizes, mirrors, watches, upstreamSide, memory, authorizer, health } = shown
+  const { segments, sizes, mirrors, watches, upstreamProxy, memory, authorizer, health } = shown
   const { workers } = shown
   const keyspaces = (): readonly KeyspaceFacts[] =>
     mirrors.statuses().map(status => ({ ...status, bytes: sizes.bytesOf(status.name as Key) }))
   if (memory !== undefined) metrics.watchMemory(() => memory.figures)
   // These are the main thread's, if there are several.
-  if (options.wings?.copies === undefined) {
+  if (options.attached?.copies === undefined) {
     metrics.watchProcess()
     metrics.showVersions(version)
     metrics.watchCertificates(new CertificateDates(options.operating?.certificateFiles ?? []))
@@ -206,7 +207,7 @@ export function watchAll(metrics: Metrics, shown: Watched, options: ServiceOptio
   }
   const resourceOf = resourcesByKeyspace(shown.registry)
   metrics.apiServer?.storage.show({
-    keyspaces: options.wings?.copies === undefined ? keyspaces : undefined,
+    keyspaces: options.attached?.copies === undefined ? keyspaces : undefined,
     resourceOf,
   })
   metrics.watchReviews(() => authorizer?.underWay ?? 0)
@@ -214,5 +215,5 @@ export function watchAll(metrics: Metrics, shown: Watched, options: ServiceOptio
   metrics.watchSlabs(heldSlabBytes)
   metrics.watchWatches(() => watches.figures)
   metrics.watchWaitingReads(() => mirrors.waitingReads)
-  if (upstreamSide !== undefined) metrics.upstream.watch(() => upstreamSide.facts())
+  if (upstreamProxy !== undefined) metrics.upstream.watch(() => upstreamProxy.facts())
 }

@@ -1,4 +1,4 @@
-/** Whose a lease is. etcd does not know who was granted one, so that the number says it: for a
+/** The owner of a lease. etcd does not know who was granted one, so that the number says it: for a
  *  limited name it is chosen here, one half at random and the other a hash of that and the name.
  *  Each replica knows the leases of a name so, also those of before its start, and nothing is
  *  kept. Somebody else's lease has such a number by chance once in four billion. */

@@ -49,7 +49,7 @@ export class Leases {
     return !isThere || (keys.length > 0 && rights.mayWriteKeys(keys))
   }
 
-  /** The same for all of them; 0 is none. */
+  /** Whether the name may use all of these leases; 0 is none. */
   async mayUseAll(rights: Rights, ids: Iterable<bigint>): Promise<boolean> {
     const others = [...new Set(ids)].filter(id => id !== 0n && !isLeaseOf(rights.name, id))
     if (others.length > askedMax) return false

@@ -29,7 +29,7 @@ export class Rights {
     this.#ranges = { read: [...read, ...write].map(prefixRange), write: write.map(prefixRange) }
   }
 
-  /** There are keys that may be written. */
+  /** True if some keys may be written. */
   get canWrite(): boolean {
     return this.#ranges.write.length > 0
   }

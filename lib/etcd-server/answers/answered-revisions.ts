@@ -1,5 +1,6 @@
-/** The revisions that this door has answered with, or has learnt from what passed: a member of etcd
- *  never answers with less than it has answered with before, so the door does not either. */
+/** The revisions that this replica has answered with, or has learnt from what passed: a member
+ *  of etcd never answers with less than it has answered with before, so the replica does not
+ *  either. */
 
 import { CacheError, type Revision, WireReader } from '@watchglass/base'
 import { headerCodec, prefixBytes } from '@watchglass/etcd'
@@ -45,7 +46,7 @@ export class AnsweredRevisions implements PartFollower {
   }
 }
 
-/** So much of a message has its header, wherever it begins with one. */
+/** The bytes at the start of a message that contain its header, if it begins with one. */
 export const messageHeadBytes = 128
 
 /** The revision of the header that every answer of etcd's begins with; 0 if there is none. */
@@ -55,7 +56,7 @@ function headerRevision(bytes: Buffer): number {
   return bytes[0] === 0 ? nextHeader(reader) : 0
 }
 
-/** The same for a part of a streamed range, which has the header within its only field. */
+/** The revision of a part of a streamed range, which has the header within its only field. */
 function partRevision(bytes: Buffer): number {
   const reader = new WireReader()
   reader.reset(bytes, prefixBytes, bytes.length)

@@ -10,7 +10,11 @@ import {
   watchRequestCodec,
   watchResponseCodec,
 } from '@watchglass/etcd'
-import type { Elsewhere, ElsewhereSink, ElsewhereWatch } from '../engine/watches/watch-source.ts'
+import type {
+  ElsewhereStreams,
+  ElsewhereSink,
+  ElsewhereWatch,
+} from '../engine/watches/batch-source.ts'
 import type { EtcdSessions } from '../pass/etcd-sessions.ts'
 import type { StreamPace } from '../pass/stream-pace.ts'
 import { type EtcdStream, openEtcdStream } from '../pass/etcd-stream.ts'
@@ -29,7 +33,7 @@ export interface EtcdWatchesOptions {
   readonly clock: Clock
 }
 
-export class EtcdWatches implements Elsewhere {
+export class EtcdWatches implements ElsewhereStreams {
   readonly #options: EtcdWatchesOptions
   readonly #requiresLeader: boolean
 

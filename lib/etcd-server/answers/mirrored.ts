@@ -34,7 +34,7 @@ export interface PartFollower {
   progressed?(part: MirroredPart): void
   /** The history has started anew: positions up to the new beginning are lost. */
   reset?(part: MirroredPart): void
-  /** It is another etcd, or an old backup: nothing that was said before holds. */
+  /** Told when etcd is another one, or an old backup: nothing that was said before holds. */
   epochEnded?(): void
   /** `isServed` or `isCutOff` may have changed. */
   stateChanged?(part: MirroredPart): void

@@ -2,7 +2,7 @@
 
 import { type Clock, revision, type Revision } from '@watchglass/base'
 import type { Batch } from '@watchglass/store'
-import type { WatchSource } from '../engine/watches/watch-source.ts'
+import type { BatchSource } from '../engine/watches/batch-source.ts'
 import type { MirroredPart } from './mirrored.ts'
 import type { AnsweredRevisions } from './answered-revisions.ts'
 
@@ -10,7 +10,7 @@ import type { AnsweredRevisions } from './answered-revisions.ts'
  *  it. */
 const refreshEveryMs = 100
 
-export class PartSource implements WatchSource {
+export class PartSource implements BatchSource {
   readonly part: MirroredPart
   readonly #answered: AnsweredRevisions
   readonly #clock: Clock

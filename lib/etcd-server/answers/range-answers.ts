@@ -2,7 +2,7 @@
  *  that they must pass.
  *
  *  ```
- *  serializable        the newest contents, but not older than what this door has said
+ *  serializable        the newest contents, but not older than what this replica has said
  *  linearizable        through the freshness gate: etcd is asked for its revision, and the contents have reached it
  *  at a revision       etcd is asked whether it can be read; the contents come from the history
  *  ```

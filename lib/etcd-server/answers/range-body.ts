@@ -20,7 +20,7 @@ export interface RangeBody {
 /** The clock is read once for this many entries. */
 const clockCheckEntries = 128
 
-/** So much is written before it is sent. */
+/** Bytes that are written before they are sent. */
 const sendBytes = 256 * 1024
 
 /** gRPC has four bytes for the length; clients in Go take no more than this. */

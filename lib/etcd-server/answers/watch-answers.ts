@@ -14,13 +14,13 @@ import type { Scheduler } from '../engine/scheduler.ts'
 import { EtcdError, type HeaderMessage, type WatchCreateMessage } from '@watchglass/etcd'
 import { BatchEvents } from '../engine/watches/batch-events.ts'
 import type {
-  Elsewhere,
+  ElsewhereStreams,
   WatchConnection,
   WatcherRoom,
   WatchHome,
-  WatchSource,
-} from '../engine/watches/watch-source.ts'
-import { WatchStream } from '../engine/watches/watch-stream.ts'
+  BatchSource,
+} from '../engine/watches/batch-source.ts'
+import { WatcherStream } from '../engine/watches/watcher-stream.ts'
 import type { MirroredEtcd, MirroredPart, PartFollower } from './mirrored.ts'
 import { PartSource } from './part-source.ts'
 import type { AnsweredRevisions } from './answered-revisions.ts'
@@ -28,7 +28,7 @@ import type { AnsweredRevisions } from './answered-revisions.ts'
 export interface WatchAnswersOptions {
   readonly etcd: MirroredEtcd
   /** Watches at etcd itself, which may be asked to end when it has lost its leader. */
-  readonly elsewhere: (requiresLeader: boolean) => Elsewhere
+  readonly elsewhere: (requiresLeader: boolean) => ElsewhereStreams
   readonly answered: AnsweredRevisions
   readonly clock: Clock
   readonly random: Random
@@ -40,7 +40,8 @@ export interface OpenOptions {
   readonly requiresLeader: boolean
   /** Bounds the stream's watchers. */
   readonly room?: WatcherRoom | undefined
-  /** Who asks may watch what this is true for; everything if it is left out. */
+  /** True for a request whose sender may watch its range; everything may be watched if it is left
+   *  out. */
   readonly mayWatch?: ((request: WatchCreateMessage) => boolean) | undefined
 }
 
@@ -53,7 +54,7 @@ const noLeaderTimeoutMs = 3000
 
 export class WatchAnswers implements PartFollower {
   readonly #options: WatchAnswersOptions
-  readonly #streams = new Set<WatchStream>()
+  readonly #streams = new Set<WatcherStream>()
   readonly #sources = new Map<MirroredPart, PartSource>()
   #cancelNoLeader: CancelTimer | undefined
 
@@ -70,10 +71,10 @@ export class WatchAnswers implements PartFollower {
   open(
     connection: WatchConnection,
     { requiresLeader, room, mayWatch = () => true }: OpenOptions,
-  ): WatchStream {
+  ): WatcherStream {
     const { clock, random, scheduler } = this.#options
     const elsewhere = this.#options.elsewhere(requiresLeader)
-    const stream = new WatchStream({
+    const stream = new WatcherStream({
       home: new Home(this.#options, {
         elsewhere,
         mayWatch,
@@ -155,18 +156,18 @@ export class WatchAnswers implements PartFollower {
 }
 
 interface HomeParts {
-  readonly elsewhere: Elsewhere
+  readonly elsewhere: ElsewhereStreams
   readonly mayWatch: (request: WatchCreateMessage) => boolean
-  readonly sourceOf: (part: MirroredPart) => WatchSource
+  readonly sourceOf: (part: MirroredPart) => BatchSource
 }
 
 class Home implements WatchHome {
   readonly progressOvertakesEvents = false
   readonly answersProgressLater = true
-  readonly elsewhere: Elsewhere
+  readonly elsewhere: ElsewhereStreams
   readonly mayWatch: (request: WatchCreateMessage) => boolean
   readonly #options: WatchAnswersOptions
-  readonly #sourceOf: (part: MirroredPart) => WatchSource
+  readonly #sourceOf: (part: MirroredPart) => BatchSource
 
   constructor(options: WatchAnswersOptions, { elsewhere, mayWatch, sourceOf }: HomeParts) {
     this.#options = options
@@ -194,7 +195,7 @@ class Home implements WatchHome {
     return false
   }
 
-  sourceOf(range: KeyRange): WatchSource | undefined {
+  sourceOf(range: KeyRange): BatchSource | undefined {
     const part = this.#options.etcd.partOf(range)
     return part && this.#sourceOf(part)
   }

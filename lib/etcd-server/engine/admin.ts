@@ -20,26 +20,26 @@ import type {
 } from './admin-messages.ts'
 import type { Engine } from './engine.ts'
 import { partialHeader } from './kv.ts'
-import type { Member, Reply } from './member.ts'
+import type { EngineMember, MemberReply } from './member.ts'
 
 /** The answers of one member. */
 export class Admin {
   readonly #engine: Engine
-  readonly #member: Member
+  readonly #member: EngineMember
 
-  constructor(engine: Engine, member: Member) {
+  constructor(engine: Engine, member: EngineMember) {
     this.#engine = engine
     this.#member = member
   }
 
-  grantLease(request: LeaseGrantMessage, reply: Reply<LeaseResponseMessage>): void {
+  grantLease(request: LeaseGrantMessage, reply: MemberReply<LeaseResponseMessage>): void {
     this.#member.decide(reply, () => {
       const { id, ttlSeconds } = this.#engine.grantLease(request.id, request.ttl)
       return { header: partialHeader(this.#engine.revision), id, ttl: ttlSeconds }
     })
   }
 
-  revokeLease(request: LeaseIdMessage, reply: Reply<HeaderResponseMessage>): void {
+  revokeLease(request: LeaseIdMessage, reply: MemberReply<HeaderResponseMessage>): void {
     this.#member.decideInSteps(reply, this.#revoke(request))
   }
 
@@ -49,7 +49,7 @@ export class Admin {
   }
 
   /** A lease that is not there has a time to live of 0. */
-  keepLeaseAlive(request: LeaseIdMessage, reply: Reply<LeaseResponseMessage>): void {
+  keepLeaseAlive(request: LeaseIdMessage, reply: MemberReply<LeaseResponseMessage>): void {
     this.#member.decide(reply, () => {
       const lease = this.#engine.renewLease(request.id)
       const header = partialHeader(this.#engine.revision)
@@ -60,7 +60,7 @@ export class Admin {
   /** A lease that is not there has a time to live of -1. */
   leaseTimeToLive(
     request: LeaseTimeToLiveMessage,
-    reply: Reply<LeaseTimeToLiveResponseMessage>,
+    reply: MemberReply<LeaseTimeToLiveResponseMessage>,
   ): void {
     this.#member.decide(reply, () => {
       const { id } = request

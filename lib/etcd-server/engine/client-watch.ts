@@ -11,13 +11,13 @@ import {
   type WatchSink,
   type WatchStream,
 } from '@watchglass/etcd'
-import type { Member } from './member.ts'
-import type { Link, Network } from './network.ts'
-import type { WatchStream as MemberStream } from './watches/watch-stream.ts'
+import type { EngineMember } from './member.ts'
+import type { MemberLink, Network } from './network.ts'
+import type { WatcherStream } from './watches/watcher-stream.ts'
 
 export interface EngineWatchContext {
   readonly client: string
-  readonly member: Member
+  readonly member: EngineMember
   readonly network: Network
   /** The stream has ended in whatever way; with `isFault` when it was the member's or the
    *  network's. */
@@ -27,9 +27,9 @@ export interface EngineWatchContext {
 export class EngineWatchStream implements WatchStream {
   readonly #context: EngineWatchContext
   readonly #sink: WatchSink
-  #link: Link | undefined
+  #link: MemberLink | undefined
   /** The other end, once it has heard of us. */
-  #stream: MemberStream | undefined
+  #stream: WatcherStream | undefined
   #isCreated = false
   #isOver = false
 

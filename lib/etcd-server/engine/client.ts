@@ -25,7 +25,7 @@ import {
 import { Admin } from './admin.ts'
 import { EngineWatchStream } from './client-watch.ts'
 import type { Engine } from './engine.ts'
-import type { Member, Reply } from './member.ts'
+import type { EngineMember, MemberReply } from './member.ts'
 import type { Network } from './network.ts'
 import { checkSize } from './request-size.ts'
 
@@ -33,19 +33,19 @@ export interface EngineClientOptions {
   readonly engine: Engine
   readonly network: Network
   /** Which members it knows, the preferred one first; all by default. */
-  readonly members?: readonly Member[] | undefined
+  readonly members?: readonly EngineMember[] | undefined
   /** Names it, for whoever decides about faults. */
   readonly name?: string | undefined
 }
 
 /** One call: what the member is to do. */
-type Call<T> = (member: Member, reply: Reply<T>) => void
+type Call<T> = (member: EngineMember, reply: MemberReply<T>) => void
 
 export class EngineClient implements Client {
   readonly #options: EngineClientOptions
   readonly #name: string
   /** The one that failed last is the last. */
-  #members: readonly Member[]
+  #members: readonly EngineMember[]
   readonly #streams = new Set<EngineWatchStream>()
   readonly #calls = new Set<(failure: CacheError) => void>()
   #isClosed = false
@@ -131,20 +131,21 @@ export class EngineClient implements Client {
     for (const fail of this.#calls) fail(closedFailure())
   }
 
-  get #preferred(): Member {
-    return this.#members[0] as Member
+  get #preferred(): EngineMember {
+    return this.#members[0] as EngineMember
   }
 
-  #admin(member: Member): Admin {
+  #admin(member: EngineMember): Admin {
     return new Admin(this.#options.engine, member)
   }
 
-  async #statusOf(member: Member, signal: AbortSignal | undefined): Promise<MemberStatus> {
+  async #statusOf(member: EngineMember, signal: AbortSignal | undefined): Promise<MemberStatus> {
     const { endpoint } = member
     try {
       const status = await this.#callMember(
         member,
-        (asked, reply: Reply<ReturnType<Admin['status']>>) => reply(this.#admin(asked).status()),
+        (asked, reply: MemberReply<ReturnType<Admin['status']>>) =>
+          reply(this.#admin(asked).status()),
         signal,
       )
       const { version, leader, databaseBytes } = status
@@ -154,7 +155,7 @@ export class EngineClient implements Client {
     }
   }
 
-  #failed(member: Member): void {
+  #failed(member: EngineMember): void {
     this.#members = [...this.#members.filter(other => other !== member), member]
   }
 
@@ -180,7 +181,7 @@ export class EngineClient implements Client {
     }
   }
 
-  #callMember<T>(member: Member, call: Call<T>, signal: AbortSignal | undefined): Promise<T> {
+  #callMember<T>(member: EngineMember, call: Call<T>, signal: AbortSignal | undefined): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.#isClosed || signal?.aborted === true) {
         reject(closedFailure())

@@ -40,12 +40,17 @@ import {
 import { changesAtOnce } from './at-once.ts'
 import { attempt } from './attempt.ts'
 import { EntryMaker } from './entry-maker.ts'
-import { createContents, type Decision, type Journal, type RecoveredState } from './journal.ts'
+import {
+  createContents,
+  type EngineDecision,
+  type Journal,
+  type RecoveredState,
+} from './journal.ts'
 import { Transaction, type VersionedContents } from './kv.ts'
-import { type Lease, Lessor } from './lease.ts'
-import { type Cluster, type Entry, Member, type MemberOptions } from './member.ts'
+import { type EngineLease, Lessor } from './lease.ts'
+import { type Cluster, type Entry, EngineMember, type MemberOptions } from './member.ts'
 import type { Lane, Scheduler } from './scheduler.ts'
-import type { WatchStreamParts } from './watches/watch-stream.ts'
+import type { WatchStreamParts } from './watches/watcher-stream.ts'
 
 export interface EngineOptions {
   readonly clock: Clock
@@ -79,7 +84,7 @@ export interface Backup {
   readonly batches: readonly Batch[]
   readonly compactRevision: number
   readonly oldestBatch: number
-  readonly leases: readonly Pick<Lease, 'id' | 'ttlSeconds' | 'expiresAtMs'>[]
+  readonly leases: readonly Pick<EngineLease, 'id' | 'ttlSeconds' | 'expiresAtMs'>[]
 }
 
 /** The version of etcd whose behaviour this is. */
@@ -92,7 +97,7 @@ const firstRevision = revision(1)
 
 export class Engine implements Cluster {
   readonly clock: Clock
-  readonly members: readonly Member[]
+  readonly members: readonly EngineMember[]
   readonly version: string
   /** See the option; a simulation may switch it. */
   progressOvertakesEvents: boolean
@@ -103,7 +108,7 @@ export class Engine implements Cluster {
   #journal: Journal | undefined = undefined
   #clusterId: bigint
   #raftTerm = 2n
-  #leader: Member
+  #leader: EngineMember
   /** Number of entries that members were told of. */
   #index = 0
   /** The decision that is under way, and those after it: each does a step, and is true with the
@@ -135,7 +140,7 @@ export class Engine implements Cluster {
     this.#aging = { revision: this.revision, atMs: this.clock.monotonicMs() }
     this.members = (options.members ?? [{}]).map(
       ({ name, id, endpoint }, i) =>
-        new Member(
+        new EngineMember(
           this,
           {
             name: name ?? `embedded${i}`,
@@ -184,7 +189,7 @@ export class Engine implements Cluster {
     return this.#journal?.refusal
   }
 
-  get leader(): Member {
+  get leader(): EngineMember {
     return this.#leader
   }
 
@@ -285,14 +290,14 @@ export class Engine implements Cluster {
   }
 
   /** Grants a lease; an id of 0 lets us choose one. */
-  grantLease(id: bigint, ttlSeconds: number): Lease {
+  grantLease(id: bigint, ttlSeconds: number): EngineLease {
     const lease = this.#lessor.grant(id, ttlSeconds)
     this.#noteLease({ type: 'lease', id: lease.id, ttlSeconds: lease.ttlSeconds })
     return lease
   }
 
   /** Makes a lease live for its whole time again; undefined when there is none. */
-  renewLease(id: bigint): Lease | undefined {
+  renewLease(id: bigint): EngineLease | undefined {
     const lease = this.#lessor.renew(id)
     if (lease !== undefined) this.#noteLease({ type: 'lease', id, ttlSeconds: lease.ttlSeconds })
     return lease
@@ -306,7 +311,7 @@ export class Engine implements Cluster {
   }
 
   /** Makes another member lead, in a new term. */
-  elect(member: Member): void {
+  elect(member: EngineMember): void {
     member.catchUp()
     this.#leader = member
     this.#raftTerm++
@@ -406,7 +411,7 @@ export class Engine implements Cluster {
 
   /** Nothing of it is seen before the last step. */
   *#append(revision: Revision, changes: readonly Change[], endedLease = noLease): Steps<undefined> {
-    const decision: Decision = { type: 'batch', revision, changes, endedLease }
+    const decision: EngineDecision = { type: 'batch', revision, changes, endedLease }
     const prepared = this.#keyspace.prepare(revision, changes)
     while (prepared.step(changesAtOnce)) yield
     const isLarge = changes.length > changesAtOnce
@@ -422,7 +427,7 @@ export class Engine implements Cluster {
   }
 
   /** Members learn of an entry when the journal has it: nobody sees what a restart could undo. */
-  #decided(entry: Entry, decision: Decision, bytes?: Uint8Array): void {
+  #decided(entry: Entry, decision: EngineDecision, bytes?: Uint8Array): void {
     this.#decidedIndex++
     if (this.#journal === undefined) this.#tellMembers(entry)
     else this.#journal.append(decision, () => this.#tellMembers(entry), bytes)
@@ -435,19 +440,19 @@ export class Engine implements Cluster {
   }
 
   /** In memory only, nobody has to wait for a lease. */
-  #noteLease(decision: Decision): void {
+  #noteLease(decision: EngineDecision): void {
     if (this.#journal !== undefined) this.#decided({ type: 'lease' }, decision)
   }
 
   /** Ends a lease whose time is over. It may have been kept alive while others decided. */
-  *#endIfDue(lease: Lease): Steps<undefined> {
+  *#endIfDue(lease: EngineLease): Steps<undefined> {
     if (this.#lessor.get(lease.id) !== lease) return undefined
     if (lease.expiresAtMs > this.clock.monotonicMs()) this.#lessor.wait(lease)
     else yield* this.#end(lease)
     return undefined
   }
 
-  *#end(lease: Lease): Steps<undefined> {
+  *#end(lease: EngineLease): Steps<undefined> {
     this.#lessor.remove(lease.id)
     const keys = [...lease.keys].sort()
     return yield* this.#write(transaction => deleteKeys(transaction, keys), lease.id)

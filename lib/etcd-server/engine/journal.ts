@@ -6,7 +6,7 @@ import type { CacheError, Revision, Steps } from '@watchglass/base'
 import { type Change, type HistoryBounds, Keyspace } from '@watchglass/store'
 
 /** One thing that the engine has decided. */
-export type Decision =
+export type EngineDecision =
   | {
       readonly type: 'batch'
       readonly revision: Revision
@@ -24,10 +24,10 @@ export interface Journal {
   /** The reason why nothing can be written now; undefined while all is well. */
   readonly refusal: CacheError | undefined
   /** Makes the bytes of a large decision, in steps. */
-  encode(decision: Decision): Steps<Uint8Array>
+  encode(decision: EngineDecision): Steps<Uint8Array>
   /** Takes a decision, and its bytes if they are made already; calls `written`, in order, once a
    *  restart would find it. */
-  append(decision: Decision, written: () => void, bytes?: Uint8Array): void
+  append(decision: EngineDecision, written: () => void, bytes?: Uint8Array): void
 }
 
 /** The state of an engine that has ended. */

@@ -26,8 +26,8 @@ import { comparedAtOnceMaxBytes, type CompareRoom, type EntryMaker } from './ent
 import type { Lessor } from './lease.ts'
 import { filterEntries, needsAll, sortEntries } from './range-order.ts'
 
-/** Contents to read. */
-export interface Contents {
+/** Contents that ranges read. */
+export interface RangeContents {
   readonly revision: Revision
   get(key: Key): KeyValue | undefined
   /** In key order. */
@@ -36,11 +36,11 @@ export interface Contents {
 }
 
 /** Contents with a past. */
-export interface VersionedContents extends Contents {
+export interface VersionedContents extends RangeContents {
   /** Below it nothing can be read; -1 before the first compaction. */
   readonly compactRevision: number
   /** The contents at a revision that is neither compacted nor in the future. */
-  at(revision: Revision): Contents
+  at(revision: Revision): RangeContents
 }
 
 /** The range that etcd means by a key and a range end: `undefined` when it means the one key. */
@@ -57,7 +57,7 @@ export function partialHeader(revision: number): HeaderMessage {
 
 /** The contents that a range with this revision reads; refuses what is compacted or in the
  *  future. */
-function contentsAt(contents: VersionedContents, revision: number): Contents {
+function contentsAt(contents: VersionedContents, revision: number): RangeContents {
   if (revision > contents.revision) {
     throw new EtcdError('futureRevision', { latest: contents.revision })
   }
@@ -135,7 +135,7 @@ export class Transaction implements VersionedContents {
     return this.#base.compactRevision
   }
 
-  at(revision: Revision): Contents {
+  at(revision: Revision): RangeContents {
     return revision === this.#snapshot.revision ? this.#snapshot : this.#base.at(revision)
   }
 

@@ -12,7 +12,7 @@ const minTtlSeconds = 2
 /** The longest lease that etcd grants. */
 const maxTtlSeconds = 9_000_000_000
 
-export interface Lease {
+export interface EngineLease {
   readonly id: bigint
   /** Granted, which may be more than was asked for. */
   readonly ttlSeconds: number
@@ -20,7 +20,7 @@ export interface Lease {
   readonly expiresAtMs: number
 }
 
-interface OwnLease extends Lease {
+interface OwnLease extends EngineLease {
   readonly keys: Set<Key>
   expiresAtMs: number
 }
@@ -28,7 +28,7 @@ interface OwnLease extends Lease {
 export class Lessor {
   readonly #clock: Clock
   readonly #random: Random
-  readonly #expire: (lease: Lease) => void
+  readonly #expire: (lease: EngineLease) => void
   readonly #leases = new Map<bigint, OwnLease>()
   /** By a time at which each was to expire; one that was kept alive since is put back when its turn
    *  comes. */
@@ -39,7 +39,7 @@ export class Lessor {
 
   /** `expire` is called for each lease whose time is over, and has to call `remove`, or `wait` if
    *  the lease was kept alive before it could end. */
-  constructor(clock: Clock, random: Random, expire: (lease: Lease) => void) {
+  constructor(clock: Clock, random: Random, expire: (lease: EngineLease) => void) {
     this.#clock = clock
     this.#random = random
     this.#expire = expire
@@ -50,17 +50,17 @@ export class Lessor {
     return this.#leases.has(id)
   }
 
-  get(id: bigint): Lease | undefined {
+  get(id: bigint): EngineLease | undefined {
     return this.#leases.get(id)
   }
 
   /** All leases, the one that expires first first. */
-  all(): Lease[] {
+  all(): EngineLease[] {
     return [...this.#leases.values()].sort((a, b) => a.expiresAtMs - b.expiresAtMs)
   }
 
   /** Grants a lease; an id of 0 lets us choose one. */
-  grant(id: bigint, ttlSeconds: number): Lease {
+  grant(id: bigint, ttlSeconds: number): EngineLease {
     if (ttlSeconds > maxTtlSeconds) throw new EtcdError('leaseTtlTooLarge')
     if (this.#leases.has(id)) throw new EtcdError('leaseExists')
     const granted = Math.max(ttlSeconds, minTtlSeconds)
@@ -84,7 +84,7 @@ export class Lessor {
   }
 
   /** Makes a lease live for its whole time again; `undefined` when there is none. */
-  renew(id: bigint): Lease | undefined {
+  renew(id: bigint): EngineLease | undefined {
     const lease = this.#leases.get(id)
     if (lease !== undefined) {
       lease.expiresAtMs = this.#clock.monotonicMs() + lease.ttlSeconds * 1000
@@ -93,7 +93,7 @@ export class Lessor {
   }
 
   /** Whole seconds that the lease has left. */
-  remainingSeconds(lease: Lease): number {
+  remainingSeconds(lease: EngineLease): number {
     return Math.trunc((lease.expiresAtMs - this.#clock.monotonicMs()) / 1000)
   }
 
@@ -114,7 +114,7 @@ export class Lessor {
   }
 
   /** Lets a lease expire at its time, again. */
-  wait(lease: Lease): void {
+  wait(lease: EngineLease): void {
     const own = this.#leases.get(lease.id)
     if (own !== undefined) this.#enqueue(own)
   }

@@ -3,7 +3,7 @@
 import type { Revision } from '@watchglass/base'
 import type { Batch } from '@watchglass/store'
 import type { HeaderMessage } from '@watchglass/etcd'
-import type { WatchHome, WatchSource } from './watches/watch-source.ts'
+import type { WatchHome, BatchSource } from './watches/batch-source.ts'
 
 /** The part of a member that watches need. */
 export interface WatchedMember {
@@ -18,7 +18,7 @@ export interface WatchedMember {
   batches(from: Revision): Iterable<Batch>
 }
 
-export class MemberWatches implements WatchHome, WatchSource {
+export class MemberWatches implements WatchHome, BatchSource {
   readonly isServed = true
   readonly isCutOff = false
   readonly isProgressSound = true
@@ -70,7 +70,7 @@ export class MemberWatches implements WatchHome, WatchSource {
     return true
   }
 
-  sourceOf(): WatchSource {
+  sourceOf(): BatchSource {
     return this
   }
 

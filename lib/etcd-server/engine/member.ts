@@ -36,18 +36,18 @@ import {
   partialHeader,
   type Transaction,
   type VersionedContents,
-  type Contents,
+  type RangeContents,
 } from './kv.ts'
 import type { Lane } from './scheduler.ts'
 import { evaluateReadOnlyTxn, evaluateTxn } from './txn.ts'
 import { checkKey, checkPutRequest, checkTxn, isReadOnly, isSerializable } from './txn-checks.ts'
 import { BatchEvents } from './watches/batch-events.ts'
-import type { WatchConnection, WatcherRoom } from './watches/watch-source.ts'
-import { WatchStream, type WatchStreamParts } from './watches/watch-stream.ts'
+import type { WatchConnection, WatcherRoom } from './watches/batch-source.ts'
+import { WatcherStream, type WatchStreamParts } from './watches/watcher-stream.ts'
 import { MemberWatches, type WatchedMember } from './member-watches.ts'
 
 /** Takes an answer, or a failure. */
-export type Reply<T> = (outcome: T | CacheError) => void
+export type MemberReply<T> = (outcome: T | CacheError) => void
 
 export interface MemberOptions {
   readonly name: string
@@ -82,9 +82,9 @@ export interface Cluster {
   /** The reason why nothing can be decided now; undefined while all is well. */
   readonly refusal: CacheError | undefined
   readonly oldestBatch: number
-  readonly leader: Member
+  readonly leader: EngineMember
   header(memberId: bigint, revision: number): HeaderMessage
-  at(revision: Revision): Contents
+  at(revision: Revision): RangeContents
   batches(from: Revision): Iterable<Batch>
   /** Makes a decision, after those that are under way. */
   decide<T>(steps: Steps<T>, decided: (outcome: T | CacheError) => void): void
@@ -102,13 +102,13 @@ const requestTimeoutMs = 7000
 /** Streams that ask for a leader are ended after three election timeouts without one. */
 const noLeaderTimeoutMs = 3000
 
-export class Member implements VersionedContents, WatchedMember {
+export class EngineMember implements VersionedContents, WatchedMember {
   readonly name: string
   readonly id: bigint
   readonly endpoint: string
   readonly #engine: Cluster
   readonly #lane: Lane
-  readonly #streams = new Set<WatchStream>()
+  readonly #streams = new Set<WatcherStream>()
   readonly #watches = new MemberWatches(this)
   /** Decided by the cluster, not applied here yet. */
   #pending = new Ring<Entry>()
@@ -176,7 +176,7 @@ export class Member implements VersionedContents, WatchedMember {
     return this.at(this.#revision).count(range)
   }
 
-  at(revision: Revision): Contents {
+  at(revision: Revision): RangeContents {
     return this.#engine.at(revision)
   }
 
@@ -185,14 +185,14 @@ export class Member implements VersionedContents, WatchedMember {
   }
 
   /** Answers a range. */
-  readRange(request: RangeMessage, reply: Reply<RangeResponseMessage>): void {
+  readRange(request: RangeMessage, reply: MemberReply<RangeResponseMessage>): void {
     this.#read(request.serializable, reply, () => {
       checkKey(request)
       return evaluateRange(this, request)
     })
   }
 
-  put(request: PutMessage, reply: Reply<PutResponseMessage>): void {
+  put(request: PutMessage, reply: MemberReply<PutResponseMessage>): void {
     this.#write(
       reply,
       () => checkPutRequest(request),
@@ -206,7 +206,7 @@ export class Member implements VersionedContents, WatchedMember {
     )
   }
 
-  deleteRange(request: DeleteRangeMessage, reply: Reply<DeleteRangeResponseMessage>): void {
+  deleteRange(request: DeleteRangeMessage, reply: MemberReply<DeleteRangeResponseMessage>): void {
     this.#write(
       reply,
       () => checkKey(request),
@@ -214,7 +214,7 @@ export class Member implements VersionedContents, WatchedMember {
     )
   }
 
-  txn(request: TxnMessage, reply: Reply<TxnResponseMessage>): void {
+  txn(request: TxnMessage, reply: MemberReply<TxnResponseMessage>): void {
     if (isReadOnly(request)) {
       this.#read(isSerializable(request), reply, () => {
         checkTxn(request)
@@ -229,7 +229,7 @@ export class Member implements VersionedContents, WatchedMember {
     }
   }
 
-  compact(request: CompactionMessage, reply: Reply<HeaderResponseMessage>): void {
+  compact(request: CompactionMessage, reply: MemberReply<HeaderResponseMessage>): void {
     this.decide(reply, () => {
       this.#engine.compact(request.revision)
       return { header: partialHeader(this.#engine.revision) }
@@ -237,12 +237,12 @@ export class Member implements VersionedContents, WatchedMember {
   }
 
   /** Lets the cluster decide something small, and replies once this member has applied it. */
-  decide<T extends HeaderResponseMessage>(reply: Reply<T>, evaluate: () => T): void {
+  decide<T extends HeaderResponseMessage>(reply: MemberReply<T>, evaluate: () => T): void {
     this.decideInSteps(reply, inOneStep(evaluate))
   }
 
-  /** The same with something that may be large. */
-  decideInSteps<T extends HeaderResponseMessage>(reply: Reply<T>, steps: Steps<T>): void {
+  /** Decides a write that may be large, in steps. */
+  decideInSteps<T extends HeaderResponseMessage>(reply: MemberReply<T>, steps: Steps<T>): void {
     if (this.#isIsolated) {
       // The proposal never gets through, whatever happens to the member later.
       this.#engine.clock.setTimer(requestTimeoutMs, () => reply(new EtcdError('timeout')))
@@ -259,8 +259,8 @@ export class Member implements VersionedContents, WatchedMember {
     })
   }
 
-  openWatch(connection: WatchConnection, options: OpenWatchOptions): WatchStream {
-    const stream = new WatchStream({
+  openWatch(connection: WatchConnection, options: OpenWatchOptions): WatcherStream {
+    const stream = new WatcherStream({
       home: this.#watches,
       connection,
       ...this.#engine.watchParts(),
@@ -335,7 +335,7 @@ export class Member implements VersionedContents, WatchedMember {
 
   #read<T extends HeaderResponseMessage>(
     isSerializable: boolean,
-    reply: Reply<T>,
+    reply: MemberReply<T>,
     evaluate: () => T,
   ): void {
     if (isSerializable) {
@@ -350,7 +350,7 @@ export class Member implements VersionedContents, WatchedMember {
   }
 
   #write<T extends HeaderResponseMessage>(
-    reply: Reply<T>,
+    reply: MemberReply<T>,
     check: () => void,
     evaluate: (transaction: Transaction) => Steps<T>,
   ): void {

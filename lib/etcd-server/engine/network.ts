@@ -3,18 +3,18 @@
  *  `DirectNetwork` delivers everything; faults.ts has one that fails as it is told to. */
 
 import type { CacheError } from '@watchglass/base'
-import type { Member } from './member.ts'
+import type { EngineMember } from './member.ts'
 import type { Scheduler } from './scheduler.ts'
 
 export interface Network {
-  connect(ends: LinkEnds): Link
+  connect(ends: LinkEnds): MemberLink
 }
 
-/** Who is at the ends of a link, and what each is told when it breaks. */
+/** The client and the member at the ends of a link, and what each is told when it breaks. */
 export interface LinkEnds {
   /** Names the client, for whoever decides about faults. */
   readonly client: string
-  readonly member: Member
+  readonly member: EngineMember
   readonly kind: 'call' | 'stream'
   /** The link has broken: the client gets nothing more, and cannot know what the member has
    *  done. */
@@ -24,7 +24,7 @@ export interface LinkEnds {
   readonly lostByMember?: (() => void) | undefined
 }
 
-export interface Link {
+export interface MemberLink {
   toMember(task: () => void): void
   toClient(task: () => void): void
   /** Arrives before what was sent to the client already: see `Lane.postFirst`. */
@@ -41,7 +41,7 @@ export class DirectNetwork implements Network {
     this.#scheduler = scheduler
   }
 
-  connect(ends: LinkEnds): Link {
+  connect(ends: LinkEnds): MemberLink {
     const lane = this.#scheduler.createLane()
     return {
       toMember: task => lane.post(task),

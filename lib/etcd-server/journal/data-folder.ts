@@ -20,7 +20,7 @@ import {
   removeLeftovers,
 } from './journal.ts'
 import { readDataFile } from './read-file.ts'
-import { type Replayed, Replay } from './replay.ts'
+import { type ReplayedState, Replay } from './replay.ts'
 import type { StartRecord } from './records.ts'
 
 export interface DataFolder {
@@ -97,7 +97,7 @@ async function prepare({ folder, logger }: JournalOptions): Promise<void> {
 }
 
 interface FolderRead {
-  readonly replayed: Replayed
+  readonly replayed: ReplayedState
   readonly snapshotNumber: number
   readonly snapshotBytes: number
   readonly logBytes: number

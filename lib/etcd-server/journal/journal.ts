@@ -16,7 +16,7 @@ import {
   type Steps,
 } from '@watchglass/base'
 import type { Engine } from '../engine/engine.ts'
-import type { Decision, Journal } from '../engine/journal.ts'
+import type { EngineDecision, Journal } from '../engine/journal.ts'
 import { EtcdError } from '@watchglass/etcd'
 import { DataFile } from './data-file.ts'
 import { diskFailure, isFull } from './disk-failures.ts'
@@ -95,13 +95,13 @@ export class FolderJournal implements Journal {
     return this.#refusal
   }
 
-  *encode(decision: Decision): Steps<Uint8Array> {
+  *encode(decision: EngineDecision): Steps<Uint8Array> {
     const out = new ByteWriter(firstBytes)
     yield* appendSteps(out, recordOf(decision))
     return out.bytes.subarray(0, out.length)
   }
 
-  append(decision: Decision, written: () => void, bytes?: Uint8Array): void {
+  append(decision: EngineDecision, written: () => void, bytes?: Uint8Array): void {
     if (this.#closing.signal.aborted) return
     let last = this.#queue.at(-1)
     if (last?.type !== 'records') {

@@ -19,7 +19,7 @@ import {
 import { decodePayload } from './records.ts'
 import type { Replay } from './replay.ts'
 
-export interface ReadOptions extends NewFile {
+export interface ReadFileOptions extends NewFile {
   /** Only the last log may have a torn end. */
   readonly mayBeTorn: boolean
 }
@@ -30,7 +30,7 @@ export interface ReadFile extends KnownFile {
 }
 
 /** Reads the file to its end. A failure names the file and the place. */
-export async function readDataFile(options: ReadOptions, replay: Replay): Promise<ReadFile> {
+export async function readDataFile(options: ReadFileOptions, replay: Replay): Promise<ReadFile> {
   const path = join(options.folder, fileName(options.kind, options.number))
   // To open a pipe would wait for somebody who writes to it.
   const { O_RDONLY, O_NONBLOCK } = constants
@@ -46,7 +46,7 @@ export async function readDataFile(options: ReadOptions, replay: Replay): Promis
   }
 }
 
-/** So much is read at once. */
+/** Bytes that are read at once. */
 const chunkBytes = 1024 * 1024
 
 class FileReader {
@@ -61,7 +61,7 @@ class FileReader {
     this.#handle = handle
   }
 
-  async read({ kind, number, mayBeTorn }: ReadOptions, replay: Replay): Promise<ReadFile> {
+  async read({ kind, number, mayBeTorn }: ReadFileOptions, replay: Replay): Promise<ReadFile> {
     const stats = await this.#handle.stat()
     if (!stats.isFile()) throw this.#wrong('is no file: put the file back from a copy')
     const { size } = stats
@@ -110,7 +110,7 @@ class FileReader {
     return false
   }
 
-  /** So many bytes, or as many as there are; valid until the next call. */
+  /** Reads this many bytes, or as many as are left; valid until the next call. */
   async #at(place: number, length: number): Promise<Buffer> {
     const start = place - this.#chunkAt
     if (start >= 0 && start + length <= this.#chunk.length) {

@@ -20,7 +20,7 @@ import {
 import type { Change, KeyValue } from '@watchglass/store'
 import { changesAtOnce } from '../engine/at-once.ts'
 import type { EntryMaker } from '../engine/entry-maker.ts'
-import type { Decision, RecoveredLease } from '../engine/journal.ts'
+import type { EngineDecision, RecoveredLease } from '../engine/journal.ts'
 
 /** The beginning of a process that writes to the folder; also the first record of each file. */
 export interface StartRecord {
@@ -41,7 +41,7 @@ export interface BaseRecord {
 }
 
 export type JournalRecord =
-  | Exclude<Decision, { type: 'lease' }>
+  | Exclude<EngineDecision, { type: 'lease' }>
   | ({ readonly type: 'lease' } & RecoveredLease)
   | StartRecord
   | BaseRecord
@@ -69,7 +69,7 @@ const tags = {
 const put = 1
 const deletion = 0
 
-export function recordOf(decision: Decision): JournalRecord {
+export function recordOf(decision: EngineDecision): JournalRecord {
   if (decision.type !== 'lease') return decision
   return { ...decision, remainingMs: decision.ttlSeconds * 1000 }
 }
@@ -78,7 +78,7 @@ export function appendRecord(out: ByteWriter, record: JournalRecord): void {
   atOnce(appendSteps(out, record))
 }
 
-/** The same in steps, of which a large batch has many. */
+/** Appends a record in steps, of which a large batch has many. */
 export function* appendSteps(out: ByteWriter, record: JournalRecord): Steps<undefined> {
   out.appendByte(tags[record.type])
   switch (record.type) {

@@ -8,7 +8,7 @@ import { createContents, type RecoveredState } from '../engine/journal.ts'
 import type { BaseRecord, JournalRecord, Payload, StartRecord } from './records.ts'
 
 /** A recovered state, and the clock of it. */
-export interface Replayed extends RecoveredState {
+export interface ReplayedState extends RecoveredState {
   readonly runningMs: number
 }
 
@@ -48,7 +48,7 @@ export class Replay {
     return this.#sequence
   }
 
-  finish(): Replayed {
+  finish(): ReplayedState {
     const [base, start] = [this.#base, this.#start]
     if (base === undefined || start === undefined) throw invalid('there is no snapshot')
     return {

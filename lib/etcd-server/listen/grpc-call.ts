@@ -6,7 +6,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { Http2Stream, ResponseHeaders } from '@watchglass/cache'
 import { errorCode, grpcStatus, type Message, messagePrefix, MessageReader } from '@watchglass/etcd'
-import { Held, type Share } from './holdings.ts'
+import { CallShare, type Share } from './holdings.ts'
 import type { ReadingTurns } from './reading-turns.ts'
 
 /** The end of a call. */
@@ -57,7 +57,7 @@ const joinMaxBytes = 4096
  *  has. */
 export const windowBytes = 65_535
 
-/** So much of a call that waits is read: most have sent no more. */
+/** Bytes that are read of a call that waits: most have sent no more. */
 const waitingMaxBytes = 16 * 1024
 
 /** A message has to be whole so long after its first byte. */
@@ -90,16 +90,16 @@ export class GrpcCall {
   readonly #body: Readable
   readonly #home: CallHome
   readonly #reader = new MessageReader(receiveMaxBytes)
-  readonly #requestBytes: Held
-  readonly #responseBytes: Held
+  readonly #requestBytes: CallShare
+  readonly #responseBytes: CallShare
   readonly #onDrain: (() => void)[] = []
   #drained: (() => void)[] = []
   #isDrainAwaited = false
   #sink: MessageSink | undefined
   #isStarted = false
-  /** Whoever takes the messages takes none for now. */
+  /** True while the receiver of the messages takes none. */
   #isHeld = false
-  /** It waits for a turn in which to read on. */
+  /** True while the call waits for a turn in which to read on. */
   #isWaiting = false
   #isReading = false
   #isPaused = false
@@ -121,8 +121,8 @@ export class GrpcCall {
     this.#stream = stream
     this.#body = stream.body
     this.#home = home
-    this.#requestBytes = new Held(home.requestBytes)
-    this.#responseBytes = new Held(home.responseBytes)
+    this.#requestBytes = new CallShare(home.requestBytes)
+    this.#responseBytes = new CallShare(home.responseBytes)
     this.headers = stream.headers
     this.path = stream.target
     stream.onClose(() => this.#close())
@@ -277,7 +277,7 @@ export class GrpcCall {
     this.finishWith(trailersOf(status))
   }
 
-  /** The same with these trailers. */
+  /** Ends the call with these trailers. */
   finishWith(given: ResponseHeaders): void {
     if (this.#isOver) return
     this.#isOver = true

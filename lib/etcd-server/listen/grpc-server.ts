@@ -1,5 +1,5 @@
-/** A listener for gRPC: HTTP/2, plain or TLS. Both doors of etcd's API stand behind it: that of
- *  the embedded engine and that of a mirror. It bounds what a connection may hold, ends
+/** A listener for gRPC: HTTP/2, plain or TLS. Both etcd servers stand behind it: that
+ *  of the embedded engine and that of a mirror. It bounds what a connection may hold, ends
  *  connections that ping too often, as etcd does, and stops without cutting off answers. */
 
 import { createServer, type Server as NetServer, type Socket } from 'node:net'
@@ -19,7 +19,7 @@ import {
 } from '@watchglass/cache'
 import { errorCode } from '@watchglass/etcd'
 import { type CallHome, GrpcCall, tooMuch, windowBytes } from './grpc-call.ts'
-import { Held, Holdings, type Share } from './holdings.ts'
+import { CallShare, Holdings, type Share } from './holdings.ts'
 import { PingStrikes } from './ping-strikes.ts'
 import { ReadingTurns } from './reading-turns.ts'
 
@@ -202,7 +202,7 @@ export class GrpcServer {
 
   #begin(stream: Http2Stream, home: CallHome, calls: Share): void {
     const call = new GrpcCall(stream, home)
-    const head = new Held(home.requestBytes)
+    const head = new CallShare(home.requestBytes)
     this.#watchOver(call)
     if (!calls.take(1)) {
       call.finish(tooMuch)

@@ -25,7 +25,7 @@ const bounds: Readonly<Record<HeldKind, Bounds>> = {
   calls: { one: 1000, name: 10_000, all: 40_000 },
   /** Bytes of headers, of messages that are not whole, and of calls that wait for their turn. */
   requestBytes: { one: 16 * mebibyte, name: 64 * mebibyte, all: 256 * mebibyte },
-  /** That the client has not taken. One response may be larger if there is no other. */
+  /** Bytes that the client has not taken. One response may be larger if there is no other. */
   responseBytes: { one: 256 * mebibyte, name: 512 * mebibyte, all: 2048 * mebibyte },
   /** Each is looked at for each change, which takes 2 ms for as many as there may be. */
   watchers: { one: 10_000, name: 20_000, all: 50_000 },
@@ -71,7 +71,7 @@ export class Share {
 }
 
 /** One call's part of a share: an amount that rises and falls. */
-export class Held {
+export class CallShare {
   readonly #share: Share
   #amount = 0
 

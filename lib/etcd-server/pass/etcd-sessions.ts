@@ -81,7 +81,7 @@ class Member {
   readonly #clock: Clock
   #tls: SecureContextOptions
   readonly #sessions = new Map<SessionKind, http2.ClientHttp2Session>()
-  /** Those that are not over: being opened, in use, or of certificates before these. */
+  /** The sessions that are not over: being opened, in use, or of certificates before these. */
   readonly #all = new Set<http2.ClientHttp2Session>()
   readonly #connecting = new Map<SessionKind, Promise<http2.ClientHttp2Session>>()
 

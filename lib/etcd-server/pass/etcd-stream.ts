@@ -50,7 +50,7 @@ export class EtcdStream {
     this.#stream.write(bytes)
   }
 
-  /** There is nothing more to send. */
+  /** Ends the request: nothing more is sent. */
   end(): void {
     this.#stream.end()
   }

@@ -52,11 +52,11 @@ export function passCall(
 }
 
 /** Decides whether a message goes on. It ends the call by itself if it must. */
-export type Gate = (message: Message) => Promise<boolean>
+export type MessageGate = (message: Message) => Promise<boolean>
 
 /** Passes a call of small messages, each of which `gate` lets through or not, one after the
  *  other. What comes back is written message by message, so that others can be sent between. */
-export function passThroughGate(sessions: EtcdSessions, call: GrpcCall, gate: Gate): void {
+export function passThroughGate(sessions: EtcdSessions, call: GrpcCall, gate: MessageGate): void {
   withStream(sessions, call, there => {
     const mayGoOn = (): void => {
       if (!there.writableNeedDrain) call.goOn()

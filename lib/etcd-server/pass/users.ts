@@ -6,7 +6,7 @@ import { authenticateCodec, isAuthNotEnabled } from '@watchglass/etcd'
 import { callEtcd } from './etcd-call.ts'
 import type { EtcdSessions } from './etcd-sessions.ts'
 
-/** A change that passes this door is noticed at once. */
+/** A change that passes this replica is noticed at once. */
 const askEveryMs = 10_000
 const askAgainMs = 1000
 

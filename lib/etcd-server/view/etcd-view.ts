@@ -1,4 +1,4 @@
-/** A mirror as the door of etcd's API needs it: ranges of which every key is kept, each in a
+/** A mirror as the etcd server needs it: ranges of which every key is kept, each in a
  *  keyspace of its own. */
 
 import { type Freshness, type KeyRange, type Revision, singleKey } from '@watchglass/base'

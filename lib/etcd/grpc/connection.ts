@@ -62,7 +62,7 @@ export interface ConnectionOptions {
   readonly nowMs: () => number
   /** The server has said its settings: calls can be made. */
   readonly onReady: () => void
-  /** It takes no more calls, if it ever did, and why. */
+  /** Told when the connection takes no more calls, if it ever did, and why. */
   readonly onEnd: (reason: string) => void
   /** All its calls have ended. */
   readonly onClosed: () => void

@@ -7,7 +7,7 @@ export interface PeerSettings {
   readonly initialWindowBytes: number | undefined
   readonly frameMaxBytes: number | undefined
   readonly streamsMax: number | undefined
-  /** It says how large its table of headers may be. */
+  /** True if the peer says how large its table of headers may be. */
   readonly hasTable: boolean
 }
 

@@ -27,7 +27,7 @@ export interface Codec<T> {
 }
 
 /** One field of a message. */
-export interface Field<T> {
+export interface ProtoField<T> {
   /** Every field number under which a value may come: one, or one for each member of a oneof. */
   readonly numbers: readonly number[]
   /** The wire types under which it may come. */
@@ -42,10 +42,10 @@ export interface Field<T> {
 
 /** The codec of a message with these fields. */
 export function message<T extends object>(fields: {
-  readonly [K in keyof T]-?: Field<T[K]>
+  readonly [K in keyof T]-?: ProtoField<T[K]>
 }): Codec<T> {
-  const entries = Object.entries(fields) as [keyof T, Field<T[keyof T]>][]
-  const byNumber: [keyof T, Field<T[keyof T]>][] = []
+  const entries = Object.entries(fields) as [keyof T, ProtoField<T[keyof T]>][]
+  const byNumber: [keyof T, ProtoField<T[keyof T]>][] = []
   for (const entry of entries) for (const number of entry[1].numbers) byNumber[number] = entry
   const backwards = entries.toReversed()
 
@@ -87,7 +87,7 @@ export function createCodec<T>(
 }
 
 /** An int64 as a number, exact up to 2^53. */
-export function int(number: number): Field<number> {
+export function int(number: number): ProtoField<number> {
   return scalar(number, wireVarint, {
     zero: 0,
     read: reader => reader.int64(),
@@ -96,7 +96,7 @@ export function int(number: number): Field<number> {
 }
 
 /** An int64 with all its bits: leases and watch ids. */
-export function bigint(number: number): Field<bigint> {
+export function bigint(number: number): ProtoField<bigint> {
   return scalar(number, wireVarint, {
     zero: 0n,
     read: reader => reader.readInt64(),
@@ -105,11 +105,11 @@ export function bigint(number: number): Field<bigint> {
 }
 
 /** A uint64 with all its bits: cluster and member ids. */
-export function biguint(number: number): Field<bigint> {
+export function biguint(number: number): ProtoField<bigint> {
   return { ...bigint(number), read: reader => reader.biguint64() }
 }
 
-export function bool(number: number): Field<boolean> {
+export function bool(number: number): ProtoField<boolean> {
   return scalar(number, wireVarint, {
     zero: false,
     read: reader => reader.bool(),
@@ -117,7 +117,7 @@ export function bool(number: number): Field<boolean> {
   })
 }
 
-export function key(number: number): Field<Key> {
+export function key(number: number): ProtoField<Key> {
   return scalar(number, wireBytes, {
     zero: '' as Key,
     read: reader => reader.key(),
@@ -125,7 +125,7 @@ export function key(number: number): Field<Key> {
   })
 }
 
-export function text(number: number): Field<string> {
+export function text(number: number): ProtoField<string> {
   return scalar(number, wireBytes, {
     zero: '',
     read: reader => reader.text(),
@@ -136,7 +136,7 @@ export function text(number: number): Field<string> {
 const noBytes: Uint8Array = new Uint8Array(0)
 
 /** Bytes that are not a key: a view of the message. */
-export function bytes(number: number): Field<Uint8Array> {
+export function bytes(number: number): ProtoField<Uint8Array> {
   return {
     numbers: [number],
     types: [wireBytes],
@@ -150,7 +150,7 @@ export function bytes(number: number): Field<Uint8Array> {
   }
 }
 
-export function embedded<T>(number: number, codec: Codec<T>): Field<T | undefined> {
+export function embedded<T>(number: number, codec: Codec<T>): ProtoField<T | undefined> {
   return {
     numbers: [number],
     types: [wireBytes],
@@ -162,7 +162,7 @@ export function embedded<T>(number: number, codec: Codec<T>): Field<T | undefine
   }
 }
 
-export function repeated<T>(number: number, codec: Codec<T>): Field<readonly T[]> {
+export function repeated<T>(number: number, codec: Codec<T>): ProtoField<readonly T[]> {
   return {
     numbers: [number],
     types: [wireBytes],
@@ -176,7 +176,7 @@ export function repeated<T>(number: number, codec: Codec<T>): Field<readonly T[]
   }
 }
 
-export function repeatedKey(number: number): Field<readonly Key[]> {
+export function repeatedKey(number: number): ProtoField<readonly Key[]> {
   return repeatedDelimited(
     number,
     reader => reader.key(),
@@ -184,7 +184,7 @@ export function repeatedKey(number: number): Field<readonly Key[]> {
   )
 }
 
-export function repeatedText(number: number): Field<readonly string[]> {
+export function repeatedText(number: number): ProtoField<readonly string[]> {
   return repeatedDelimited(
     number,
     reader => reader.text(),
@@ -193,7 +193,7 @@ export function repeatedText(number: number): Field<readonly string[]> {
 }
 
 /** Enum values, packed as proto3 writes them, or one by one. */
-export function repeatedInt(number: number): Field<readonly number[]> {
+export function repeatedInt(number: number): ProtoField<readonly number[]> {
   return {
     numbers: [number],
     types: [wireVarint, wireBytes],
@@ -222,7 +222,7 @@ export type OneOf<M> = { [K in keyof M]: { readonly type: K; readonly value: M[K
  *  counts. */
 export function oneOf<M extends object>(members: {
   readonly [K in keyof M]: readonly [number, Codec<M[K]>]
-}): Field<OneOf<M> | undefined> {
+}): ProtoField<OneOf<M> | undefined> {
   type Member = readonly [number, Codec<M[keyof M]>]
   const entries = Object.entries(members) as [keyof M, Member][]
   const byNumber = new Map(entries.map(entry => [entry[1][0], entry]))
@@ -250,7 +250,7 @@ interface Scalar<T> {
   readonly write: (writer: ProtoWriter, value: T) => void
 }
 
-function scalar<T>(number: number, type: number, { zero, read, write }: Scalar<T>): Field<T> {
+function scalar<T>(number: number, type: number, { zero, read, write }: Scalar<T>): ProtoField<T> {
   return {
     numbers: [number],
     types: [type],
@@ -268,7 +268,7 @@ function repeatedDelimited<T>(
   number: number,
   read: (reader: ProtoReader) => T,
   write: (writer: ProtoWriter, value: T) => void,
-): Field<readonly T[]> {
+): ProtoField<readonly T[]> {
   return {
     numbers: [number],
     types: [wireBytes],

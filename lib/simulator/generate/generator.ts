@@ -1,7 +1,7 @@
 /** Writes a made-up cluster into an etcd, as options describe it, and goes on changing it. */
 
 import { CacheError, createRandom, type Logger, singleKey } from '@watchglass/base'
-import type { Client, Compare, Operation } from '@watchglass/etcd'
+import type { Client, TxnCompare, Operation } from '@watchglass/etcd'
 import { systemClock } from '@watchglass/cache'
 import { parseRate, startChurn } from './churn.ts'
 import { GeneratedCluster, type GeneratedChange, type GeneratedStep } from './generated-cluster.ts'
@@ -101,10 +101,10 @@ export function startChurnOf({ client, cluster, rate, logger }: ChurnOf): () => 
 /** Writes the changes of a step, unless somebody else has changed what it is about. */
 async function writeStep(client: Client, step: GeneratedStep): Promise<void> {
   const compares = [
-    ...step.unchanged.map(({ key, record }): Compare => {
+    ...step.unchanged.map(({ key, record }): TxnCompare => {
       return { key, target: 'modRevision', result: 'equal', value: record.writtenAt }
     }),
-    ...step.present.map((key): Compare => {
+    ...step.present.map((key): TxnCompare => {
       return { key, target: 'createRevision', result: 'greater', value: 0 }
     }),
   ]
@@ -117,7 +117,7 @@ async function writeStep(client: Client, step: GeneratedStep): Promise<void> {
 async function writeChanges(
   client: Client,
   changes: readonly GeneratedChange[],
-  compares: readonly Compare[] = [],
+  compares: readonly TxnCompare[] = [],
 ): Promise<boolean> {
   const last = new Map(changes.map(change => [change.key, change]))
   const success = [...last.values()].map(operationOf)

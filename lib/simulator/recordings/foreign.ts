@@ -1,4 +1,4 @@
-/** Recordings of other tools, read and written: one module for those who load the wing. */
+/** Recordings of other tools, read and written: one module for those who load them. */
 
 export { isTrace, traceHistory } from './simkube.ts'
 export { PackProblem } from './msgpack.ts'

@@ -1,4 +1,4 @@
-/** Encoded objects that all workers share: the side of the main thread, and that of a face
+/** Encoded objects that all workers share: the side of the main thread, and that of a
  *  thread. */
 
 import { type Clock, repeat } from '@watchglass/base'

@@ -98,7 +98,7 @@ function txnOfMessage({
 }
 
 function refuse(): never {
-  throw new CacheError('unsupported', 'a face thread does not call etcd that way')
+  throw new CacheError('unsupported', 'a worker does not call etcd that way')
 }
 
 function unexpected(): Error {

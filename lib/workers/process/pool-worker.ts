@@ -112,9 +112,7 @@ export class PoolWorker {
         this.#fed.end()
         this.#work?.end()
         slabs.port1.close()
-        this.#onFailure(
-          new CacheError('closed', `face thread ${number} has ended: ${this.#reason}`),
-        )
+        this.#onFailure(new CacheError('closed', `worker ${number} has ended: ${this.#reason}`))
         resolve()
         options.onEnd(this.#reason)
       })

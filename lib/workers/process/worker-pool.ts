@@ -157,7 +157,7 @@ export class WorkerPool {
     const { port, logger } = this.#options
     this.#port = await thread.listening
     port.taken(this.#port)
-    logger.debug('a face thread listens', { thread: number })
+    logger.debug('a worker listens', { thread: number })
   }
 
   #take(number: number, thread: PoolWorker, message: WorkerNews): void {
@@ -189,13 +189,10 @@ export class WorkerPool {
     if (this.#threads.get(number) === thread) this.#threads.delete(number)
     this.#options.onDeath(number)
     if (this.#isStopping) return
-    this.#options.logger.error(
-      'a face thread has died: its connections are closed, another starts',
-      {
-        thread: number,
-        reason,
-      },
-    )
+    this.#options.logger.error('a worker has died: its connections are closed, another starts', {
+      thread: number,
+      reason,
+    })
     void this.#startAgain(number)
   }
 
@@ -210,7 +207,7 @@ export class WorkerPool {
       // A thread that has begun has said so by ending.
       const { message } = CacheError.from(error, 'closed')
       if (thread !== undefined && !this.#threads.has(number)) return
-      this.#options.logger.error('a face thread cannot start', { thread: number, reason: message })
+      this.#options.logger.error('a worker cannot start', { thread: number, reason: message })
       if (thread === undefined) void this.#startAgain(number)
     }
   }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import * as tls from 'node:tls'
 import t, { type Test } from 'tap'
 import { startEmbeddedEtcd } from '../../../lib/etcd-server/embedded.ts'
-import { startEtcdDoor } from '../../../lib/etcd-server/etcd-door.ts'
+import { startEtcdReplica } from '../../../lib/etcd-server/etcd-replica.ts'
 import type { EtcdListen, EtcdListenFiles } from '../../../lib/etcd-server/listen-settings.ts'
 import { Metrics } from '../../../lib/cache/ops/metrics.ts'
 import { systemClock } from '../../../lib/cache/ops/system.ts'
@@ -80,7 +80,7 @@ t.test("so does etcd's API from a mirror", async t => {
   const client = embedded.createClient()
   const connection = { endpoints: ['http://127.0.0.1:1'] }
   let followers = 0
-  const door = await startEtcdDoor({
+  const replica = await startEtcdReplica({
     listen,
     connection,
     onRenewed: () => {
@@ -98,6 +98,6 @@ t.test("so does etcd's API from a mirror", async t => {
   })
   await renews(t, port, files, clock)
   t.equal(followers, 1, 'connections to etcd are told of theirs')
-  await door.stop(0)
+  await replica.stop(0)
   t.equal(followers, 0)
 })

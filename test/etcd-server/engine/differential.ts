@@ -11,7 +11,7 @@ import { systemClock } from '../../../lib/cache/ops/system.ts'
 import { startEtcd } from '../../support/etcd/etcd-cluster.ts'
 import { type Answer, comparable, RawEtcd } from '../../support/etcd/raw-etcd.ts'
 import type { Program } from '../../support/etcd/real-etcd.ts'
-import { startTestDoor, type TestDoor } from '../../support/etcd/test-door.ts'
+import { startTestReplica, type TestReplica } from '../../support/etcd/test-replica.ts'
 import { type Call, Calls } from './operations.ts'
 import { WatchPair } from './watch-pair.ts'
 
@@ -52,19 +52,22 @@ export async function startEngine(t: Test): Promise<string> {
   return server.address
 }
 
-/** Starts two real etcds for one test, one of them behind a door with a mirror. */
-export async function startDoorPair(t: Test, etcd: Program): Promise<Pair & { door: TestDoor }> {
+/** Starts two real etcds for one test, one of them behind a replica with a mirror. */
+export async function startReplicaPair(
+  t: Test,
+  etcd: Program,
+): Promise<Pair & { replica: TestReplica }> {
   const [bare, behind] = await Promise.all([startEtcd(t, etcd), startEtcd(t, etcd)])
-  const door = await startTestDoor(t, behind.endpoints)
-  await door.ready()
+  const replica = await startTestReplica(t, behind.endpoints)
+  await replica.ready()
   const realAddress = String(bare.endpoints[0]).replace('http://', '')
   const real = new RawEtcd(realAddress)
-  const ours = new RawEtcd(door.address)
+  const ours = new RawEtcd(replica.address)
   t.teardown(async () => {
     real.close()
     ours.close()
   })
-  return { real, ours, realAddress, ourAddress: door.address, door }
+  return { real, ours, realAddress, ourAddress: replica.address, replica }
 }
 
 export interface RunOptions {

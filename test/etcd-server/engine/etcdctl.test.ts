@@ -1,11 +1,11 @@
-/** etcdctl, the real one, says the same on a real etcd, on the engine and through a door. */
+/** etcdctl, the real one, says the same on a real etcd, on the engine and through a replica. */
 
 import { execFile, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import { findEtcd, findEtcdctl } from '../../support/etcd/real-etcd.ts'
 import { startEtcd } from '../../support/etcd/etcd-cluster.ts'
-import { startTestDoor } from '../../support/etcd/test-door.ts'
+import { startTestReplica } from '../../support/etcd/test-replica.ts'
 import { startEngine } from './differential.ts'
 import { patient } from '../../support/patience.ts'
 
@@ -108,13 +108,13 @@ t.test('etcdctl prints the same for etcd and for the engine', { skip }, async t 
   await compare(t, await startEngine(t))
 })
 
-t.test('etcdctl prints the same for etcd and through a door', { skip }, async t => {
+t.test('etcdctl prints the same for etcd and through a replica', { skip }, async t => {
   const { endpoints } = await startEtcd(t, etcd)
-  const door = await startTestDoor(t, endpoints)
-  await door.ready()
-  await compare(t, door.address)
-  t.ok(door.count('Range', 'mirror') > 10, 'gets are answered from the mirror')
-  t.ok(door.count('Watch', 'mirror') > 3, 'and so are watches')
+  const replica = await startTestReplica(t, endpoints)
+  await replica.ready()
+  await compare(t, replica.address)
+  t.ok(replica.count('Range', 'mirror') > 10, 'gets are answered from the mirror')
+  t.ok(replica.count('Watch', 'mirror') > 3, 'and so are watches')
 })
 
 t.test('what the engine does not do is refused cleanly', { skip }, async t => {

@@ -6,7 +6,7 @@ import t from 'tap'
 import { createRandom } from '../../../lib/base/random.ts'
 import { type Key, keyFromText } from '../../../lib/base/keys.ts'
 import { Engine, type EngineOptions } from '../../../lib/etcd-server/engine/engine.ts'
-import type { WatchStream } from '../../../lib/etcd-server/engine/watches/watch-stream.ts'
+import type { WatcherStream } from '../../../lib/etcd-server/engine/watches/watcher-stream.ts'
 import type {
   WatchCreateMessage,
   WatchResponseMessage,
@@ -30,7 +30,7 @@ class Bench {
   readonly scheduler: SeededScheduler = new SeededScheduler(createRandom(1))
   readonly engine: Engine
   readonly responses: WatchResponseMessage[] = []
-  readonly stream: WatchStream
+  readonly stream: WatcherStream
   credit = Infinity
 
   constructor(options: Partial<EngineOptions> = {}) {

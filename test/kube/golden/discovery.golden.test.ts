@@ -38,7 +38,7 @@ t.test('the core group has an aggregated document of its own', async t => {
   t.strictSame(items[0]?.metadata, {})
 })
 
-t.test('the paths of the API are listed beside those of the face', async t => {
+t.test('the paths of the API are listed beside those of the service', async t => {
   const { paths } = JSON.parse(discovery.paths(['/readyz'])) as { paths: string[] }
   t.strictSame(paths, [...paths].sort())
   for (const path of ['/api/v1', '/apis/', '/apis/example.com/v1', '/readyz']) {

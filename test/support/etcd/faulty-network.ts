@@ -1,14 +1,14 @@
 /** A network with controlled failures, for simulations: calls that are lost before or after the
  *  member has done its work, late messages, broken links, members that cannot be reached, and
  *  members or clients that stop sending without closing. It does not cover the traffic between
- *  members: see `Member.isolate`, `Engine.elect` and `Engine.restore`. */
+ *  members: see `EngineMember.isolate`, `Engine.elect` and `Engine.restore`. */
 
 import type { SeededLane, SeededScheduler } from './seeded-scheduler.ts'
 import type { Clock } from '../../../lib/base/clock.ts'
 import { CacheError } from '../../../lib/base/errors.ts'
 import { type Random, randomInt } from '../../../lib/base/random.ts'
-import type { Member } from '../../../lib/etcd-server/engine/member.ts'
-import type { Link, LinkEnds, Network } from '../../../lib/etcd-server/engine/network.ts'
+import type { EngineMember } from '../../../lib/etcd-server/engine/member.ts'
+import type { MemberLink, LinkEnds, Network } from '../../../lib/etcd-server/engine/network.ts'
 
 /** The chances of faults that come by themselves. All are 0 at first. */
 export interface FaultChances {
@@ -37,7 +37,7 @@ export interface FaultyNetworkOptions {
 /** Chooses links: those of a client, of a member, or both. */
 export interface LinkFilter {
   readonly client?: string | undefined
-  readonly member?: Member | undefined
+  readonly member?: EngineMember | undefined
 }
 
 export class FaultyNetwork implements Network {
@@ -60,7 +60,7 @@ export class FaultyNetwork implements Network {
     return this.#links.size
   }
 
-  connect(ends: LinkEnds): Link {
+  connect(ends: LinkEnds): MemberLink {
     const link = new FaultyLink(this, ends)
     this.#links.add(link)
     if (this.#cuts.some(filter => link.matches(filter))) link.break()
@@ -120,7 +120,7 @@ export class FaultyNetwork implements Network {
   }
 }
 
-class FaultyLink implements Link {
+class FaultyLink implements MemberLink {
   readonly #network: FaultyNetwork
   readonly #ends: LinkEnds
   readonly #up: SeededLane

@@ -6,7 +6,7 @@ import { createRandom } from '../../../lib/base/random.ts'
 import { EngineClient } from '../../../lib/etcd-server/engine/client.ts'
 import { Engine, type EngineOptions } from '../../../lib/etcd-server/engine/engine.ts'
 import { FaultyNetwork } from './faulty-network.ts'
-import type { Member } from '../../../lib/etcd-server/engine/member.ts'
+import type { EngineMember } from '../../../lib/etcd-server/engine/member.ts'
 import { FakeClock, settle } from '../fake-clock.ts'
 
 export interface SimEngineOptions extends Partial<EngineOptions> {
@@ -29,7 +29,7 @@ export class SimEngine {
     this.engine = new Engine({ clock, random, scheduler: this.scheduler, members, ...options })
   }
 
-  member(index: number): Member {
+  member(index: number): EngineMember {
     return this.engine.members[index]!
   }
 

@@ -66,7 +66,7 @@ export async function fuzzFrames(
     handler: exchange => void served(exchange).catch(() => exchange.abort()),
   })
   t.teardown(() => server.close())
-  const door = await GrpcServer.listen({
+  const grpcServer = await GrpcServer.listen({
     listen: '127.0.0.1:0',
     clock: systemClock,
     handle: call => {
@@ -74,10 +74,10 @@ export async function fuzzFrames(
       call.read({ message: ({ bytes }) => void call.send(bytes), ended: () => call.finish() })
     },
   })
-  t.teardown(() => door.close())
+  t.teardown(() => grpcServer.close())
   const target = await openTarget(t, () => begun++)
   const api: Address = { protocol: 'http', port: server.port }
-  const etcd: Address = { protocol: 'http', port: Number(door.address.split(':').at(-1)) }
+  const etcd: Address = { protocol: 'http', port: Number(grpcServer.address.split(':').at(-1)) }
   const attacks: readonly Attack[] = [
     random => attackHttp2(random, api),
     random => attackHttp2(random, etcd),

@@ -1,8 +1,9 @@
-/** `npm run fuzz -- --requests 1000000 --seed N`: made-up requests through the whole door, or with
- *  `--what writes` odd objects through all that writes do. Exit code 1 if there was a finding. */
+/** `npm run fuzz -- --requests 1000000 --seed N`: made-up requests through the whole service, or
+ *  with `--what writes` odd objects through all that writes do. Exit code 1 if there was a
+ *  finding. */
 
 import { ToolOptions } from '../runner/tool-options.ts'
-import { fuzzDoor } from './fuzz-door.ts'
+import { fuzzEtcdServer } from './fuzz-etcd-server.ts'
 import { fuzzFrames } from './fuzz-frames.ts'
 import { fuzzWrites } from './fuzz-writes.ts'
 import { fuzzValues } from './fuzz-values.ts'
@@ -12,8 +13,8 @@ const tool = new ToolOptions(`npm run fuzz -- [OPTION...]
   --what WHAT   requests: bytes through the listener; writes: objects with odd values, in JSON,
                 YAML, CBOR and protobuf; values: stored values, lines of recordings,
                 certificates, CBOR, YAML, selectors, expressions and records of data
-                folders; door: calls of etcd's API through
-                its listener; frames: connections of frames of HTTP/2, WebSockets
+                folders; etcd-server: calls of etcd's API
+                through its listeners; frames: connections of frames of HTTP/2, WebSockets
                 and SPDY, and of answers of etcd (requests)
   --requests N  so many requests (100000)
   --seed N      1 by default`)
@@ -34,10 +35,10 @@ if (values.what === 'writes') {
 } else if (values.what === 'values') {
   const { sent, read, findings } = fuzzValues(options)
   end([`${sent} values, ${read} of them could be read`], findings)
-} else if (values.what === 'door') await fuzzDoorCalls()
+} else if (values.what === 'etcd-server') await fuzzEtcdCalls()
 else if (values.what === 'frames') await fuzzOddFrames()
 else if (values.what === 'requests') await fuzzRequests()
-else tool.refuse(`--what ${values.what} is none of requests, writes, values, door and frames`)
+else tool.refuse(`--what ${values.what}: not requests, writes, values, etcd-server or frames`)
 
 async function fuzzRequests(): Promise<void> {
   const [seconds, { sent, passed, statuses, findings, slowestMs }] = await inScope(scope =>
@@ -50,9 +51,9 @@ async function fuzzRequests(): Promise<void> {
   end(lines, findings)
 }
 
-async function fuzzDoorCalls(): Promise<void> {
+async function fuzzEtcdCalls(): Promise<void> {
   const [seconds, { sent, statuses, findings, slowestMs }] = await inScope(scope =>
-    fuzzDoor(scope, options),
+    fuzzEtcdServer(scope, options),
   )
   const lines = [
     `${sent} calls in ${seconds} s, a plain one took ${Math.round(slowestMs)} ms at most`,

@@ -9,7 +9,7 @@ import type {
   OperatingOptions,
   ServedOptions,
   ServiceOptions,
-  WingOptions,
+  AttachedOptions,
 } from '../../../lib/cli/compose/service-options.ts'
 import { silentLogger } from '../silent-logger.ts'
 
@@ -19,7 +19,7 @@ export type TestOptions = Partial<MirroredEtcds> &
   AccessOptions &
   OperatingOptions &
   MemoryOptions &
-  Omit<WingOptions, 'writes'> &
+  Omit<AttachedOptions, 'writes'> &
   WriteSideOptions &
   Partial<Pick<ServiceOptions, 'logger' | 'clock' | 'tracer'>> & {
     /** Writes are done here. */
@@ -37,7 +37,7 @@ export function serviceOptions(
   const { adminListen, levelledLogger, certificateFiles, stopDelayMs } = options
   const { isWritable, hasControllers, simulation, basics, generated, access, admission, webhooks } =
     options
-  const { faults, upstream, workers, copies, door } = options
+  const { faults, upstream, workers, copies, replica } = options
   const writes = { hasControllers, simulation, basics, generated, access, admission, webhooks }
   return {
     etcd: { client, others, prefix, limits },
@@ -46,13 +46,13 @@ export function serviceOptions(
     access: { authorization: options.authorization, audit: options.audit },
     operating: { adminListen, levelledLogger, certificateFiles, stopDelayMs },
     memory: { budgetBytes: options.budgetBytes, segmentsMaxBytes: options.segmentsMaxBytes },
-    wings: {
+    attached: {
       writes: isWritable === true ? writes : undefined,
       faults,
       upstream,
       workers,
       copies,
-      door,
+      replica,
     },
     logger: options.logger ?? silentLogger,
     clock: options.clock,

@@ -43,7 +43,7 @@ export async function metricsDocument(): Promise<string> {
     'Verbs and scopes are those of kube-apiserver: a get of a collection is a `LIST`, a delete of one a `DELETE` with the scope',
     '`namespace` or `cluster`, a server-side apply an `APPLY`. Requests for resources count, of callers who were admitted, and',
     '`/healthz`, `/livez`, `/readyz` and aggregated discovery. A watch counts when it ends. With an upstream, watches that pass to it are',
-    'not among `apiserver_longrunning_requests`. With face threads, `apiserver_current_inflight_requests` adds up the most of each.',
+    'not among `apiserver_longrunning_requests`. With workers, `apiserver_current_inflight_requests` adds up the most of each.',
     'Unlike those of kube-apiserver, `apiserver_watch_cache_consistent_read_total` and `apiserver_watch_cache_read_wait_seconds` count gets,',
     'too, which the mirror answers here. Compared with what a running 1.36 exposed after the same fifty requests: the same families, types,',
     'labels, buckets and counts. It has no `apiserver_watch_list_duration_seconds`, and does not count the sizes of `/watch/` paths’ answers.',

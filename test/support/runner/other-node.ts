@@ -62,7 +62,7 @@ export function nodeForThreads(): string {
 
 /** Why a test of several workers cannot run here; false if it can. */
 export function lacksThreads(): string | false {
-  if (process.platform !== 'linux') return 'several face threads need Linux'
+  if (process.platform !== 'linux') return 'several workers need Linux'
   try {
     nodeForThreads()
     return false

@@ -58,10 +58,10 @@ const maxBytes = 12_000
 /** A thread, and the messages that are under way from it and to it. */
 class FakeThread {
   readonly toMain: ToLedger[] = []
-  readonly toFace: ToShelf[] = []
+  readonly toWorker: ToShelf[] = []
   readonly shelf: SegmentShelf
   readonly detach: () => void
-  readonly tell = (message: ToShelf): void => void this.toFace.push(message)
+  readonly tell = (message: ToShelf): void => void this.toWorker.push(message)
   heldBytes = 0
   /** Each thread has leaves of its own. */
   readonly #leaves = new Map<string, Run>()
@@ -98,7 +98,7 @@ class FakeThread {
   }
 
   deliver(): void {
-    const message = this.toFace.shift()
+    const message = this.toWorker.shift()
     if (message === undefined) return
     this.shelf.take(message)
     if (message.type !== 'kept') return
@@ -165,9 +165,9 @@ t.test(
           const send = (thread: FakeThread): void => {
             const message = thread.toMain.shift()
             if (message === undefined) return
-            const before = thread.toFace.length
+            const before = thread.toWorker.length
             ledger.take(message, thread.tell)
-            const placed = thread.toFace.slice(before).find(({ type }) => type === 'placed')
+            const placed = thread.toWorker.slice(before).find(({ type }) => type === 'placed')
             for (const [i, { memory }] of message.segments.entries()) {
               const slot = placed?.type === 'placed' ? placed.segments[i]?.slot : undefined
               if (slot !== undefined) keptBytes += memory.byteLength + overhead
@@ -200,7 +200,7 @@ t.test(
             while (thread.toMain.length > 0) send(thread)
           }
           for (const thread of threads) {
-            while (thread.toFace.length > 0) thread.deliver()
+            while (thread.toWorker.length > 0) thread.deliver()
             assertEqual(thread.heldBytes, ledger.bytes, 'what a thread holds')
           }
           for (const name of names) {

@@ -2,7 +2,7 @@
  *  may not list passes. */
 
 import { CacheError, silentLogger } from '@watchglass/base'
-import { wings } from '../../compose/sides.ts'
+import { load } from '../../compose/loaded-code.ts'
 import { basisOf, recordedRange } from '@watchglass/codec'
 import { upstreamFrom } from '../plan/upstream.ts'
 import type { OptionValues } from '../../options/option-values.ts'
@@ -30,7 +30,7 @@ export async function checkUpstream(
   const servers = await serversAt(values, url)
   // What is wrong with the options was said with them.
   if (servers === undefined) return
-  const { reasonFor } = await wings.upstreamFailure()
+  const { reasonFor } = await load.upstreamFailure()
   const ask: Ask = async path => {
     const call = servers.call(
       { method: 'GET', path, headers: { accept }, maxBytes: 16 * 1024 * 1024, signal },

@@ -31,7 +31,7 @@ import {
 } from './trust.ts'
 import type { ClusterAccessOptions, StaticTokens } from '@watchglass/simulator'
 import type { BalancedUpstream, UpstreamOptions } from '@watchglass/proxy'
-import { wings } from '../../compose/sides.ts'
+import { load } from '../../compose/loaded-code.ts'
 import type { ListeningOptions } from '../../compose/service-options.ts'
 import { upstreamFrom } from './upstream.ts'
 
@@ -120,7 +120,7 @@ async function startRbac(
   const clock = systemClock
   const tls = tlsFilesOf(values)
   warnOfTokens({ tls, host, logger })
-  const known = readTokens((await wings.staticTokens()).StaticTokens, tokens)
+  const known = readTokens((await load.staticTokens()).StaticTokens, tokens)
   await checkAccountKeys(accounts)
   const userAuthorities = async (): Promise<string> =>
     file === undefined ? '' : readAuthorities('--client-ca', file)
@@ -147,7 +147,7 @@ async function startRbac(
 
 /** A file that has no key is refused at the start, and with its option. */
 async function checkAccountKeys(accounts: AccountPlan): Promise<void> {
-  const { readAccountKeys } = await wings.accountKeys()
+  const { readAccountKeys } = await load.accountKeys()
   const { issuers, signingPem, checkingPems } = accounts
   const check = (option: string, files: Omit<AccountPlan, 'issuers'>): void => {
     try {
@@ -228,7 +228,7 @@ async function reviewServerOf(
   { url, readCa, tokenFile }: ReviewServerPlan,
   { clock, logger }: AccessParts,
 ): Promise<BalancedUpstream> {
-  const { upstreamServers } = await wings.upstreamServers()
+  const { upstreamServers } = await load.upstreamServers()
   return upstreamServers({
     urls: [url],
     readTls: () => ({ ca: readCa() }),

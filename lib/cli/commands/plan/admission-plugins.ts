@@ -1,7 +1,7 @@
 /** The admission plugins that are switched on or off, read from the options. */
 
 import type { PluginChoice } from '@watchglass/writes'
-import { wings } from '../../compose/sides.ts'
+import { load } from '../../compose/loaded-code.ts'
 import type { OptionValues } from '../../options/option-values.ts'
 import { invalid } from '../../options/invalid.ts'
 import { checkRules } from '../../options/rules.ts'
@@ -12,7 +12,7 @@ export async function admissionOf(values: OptionValues): Promise<PluginChoice | 
   const [enabled, disabled] = pluginOptions.map(({ name }) => values.text(name))
   if (enabled === undefined && disabled === undefined) return undefined
   checkRules(values, pluginOptions)
-  const { availablePlugins, pluginProblem } = await wings.pluginNames()
+  const { availablePlugins, pluginProblem } = await load.pluginNames()
   for (const [i, { name: option }] of pluginOptions.entries()) {
     for (const name of namesIn(values.text(option))) {
       const problem = pluginProblem(name, i === 0)

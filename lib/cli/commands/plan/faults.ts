@@ -4,13 +4,13 @@ import type { FaultRulesOptions } from '@watchglass/simulator'
 import type { OptionValues } from '../../options/option-values.ts'
 import { faultOption, faultSeedOption } from '../../options/process.ts'
 import { checkRules, valueOf } from '../../options/rules.ts'
-import { wings } from '../../compose/sides.ts'
+import { load } from '../../compose/loaded-code.ts'
 
 /** The faults to begin with; undefined with an upstream, whose clients are to meet none. */
 export async function faultsOf(values: OptionValues): Promise<FaultRulesOptions | undefined> {
   const rules = values.all('fault')
   if (rules.length > 0) {
-    const { parseFaultRule } = await wings.faultRules()
+    const { parseFaultRule } = await load.faultRules()
     for (const rule of rules) parseFaultRule(rule)
   }
   const seed = valueOf(values, faultSeedOption)

@@ -17,11 +17,11 @@ import { simulationOf } from './simulation.ts'
 import { webhooksOf } from './webhooks.ts'
 import type { ClusterBasics, WriteSideOptions } from '@watchglass/simulator'
 import { type ServiceOptions } from '../../compose/kube-service.ts'
-import { wings } from '../../compose/sides.ts'
+import { load } from '../../compose/loaded-code.ts'
 import { tracingOf } from './tracing.ts'
 import { adminListenOf, keptOf } from './upstream.ts'
 import { threadsOf } from './threads.ts'
-import type { WingOptions } from '../../compose/service-options.ts'
+import type { AttachedOptions } from '../../compose/service-options.ts'
 import { rbacOption } from '../../options/access.ts'
 import { prefixOption } from '../../options/cluster.ts'
 import { isOwnEtcd, isUpstreamMirrored } from '../../options/etcd.ts'
@@ -95,7 +95,7 @@ export async function startPlan({
       operating,
       memory,
       hasApiServerMetrics: hasApiServerMetrics(values),
-      wings: { writes, faults, upstream, source: sourceOf(values, { etcd, prefix }) },
+      attached: { writes, faults, upstream, source: sourceOf(values, { etcd, prefix }) },
       tracer: tracing?.tracer,
       logger,
     },
@@ -111,7 +111,7 @@ export async function startPlan({
 function sourceOf(
   values: OptionValues,
   { etcd: { atStart }, prefix }: Pick<ServePlan, 'etcd' | 'prefix'>,
-): WingOptions['source'] {
+): AttachedOptions['source'] {
   if (!isUpstreamMirrored.holds(values)) return undefined
   const needsEtcd = ['etcd-for', 'etcd-listen', 'resources', 'discover-resources']
   const stray = needsEtcd.find(name => given(name).holds(values))
@@ -142,7 +142,7 @@ async function basicsOf(values: OptionValues): Promise<ClusterBasics> {
   const own = fileOf(values, 'tls-cert')?.toString()
   const last = own?.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)?.at(-1)
   if (last !== undefined) return { rootAuthority: `${last}\n` }
-  const { createAuthority } = await wings.authority()
+  const { createAuthority } = await load.authority()
   return { rootAuthority: createAuthority(systemClock.wallMs()).cert, isMadeUp: true }
 }
 

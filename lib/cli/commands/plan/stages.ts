@@ -3,7 +3,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { CacheError, isObject, listOf, type UntypedObject } from '@watchglass/base'
 import type { PodRules, LifecycleStage } from '@watchglass/simulator'
-import { wings } from '../../compose/sides.ts'
+import { load } from '../../compose/loaded-code.ts'
 import { documentsIn, yamlFilesIn } from '../yaml-files.ts'
 import { invalid } from '../../options/invalid.ts'
 
@@ -19,8 +19,8 @@ export interface DeclaredStages {
 export async function declaredIn(paths: readonly string[]): Promise<DeclaredStages> {
   if (paths.length === 0) return { stages: [], podRules: undefined }
   const [{ stageOf, stageApiVersion }, { PodRules }] = await Promise.all([
-    wings.stages(),
-    wings.podRules(),
+    load.stages(),
+    load.podRules(),
   ])
   const stages: LifecycleStage[] = []
   const podRules = new PodRules(readRuleFile)

@@ -10,7 +10,7 @@ import { adminListenOption, compareOption, compatibleWithOption } from '../../op
 import type { OptionValues } from '../../options/option-values.ts'
 import { upstreamConnection } from './upstream-settings.ts'
 import type { UpstreamOptions, UpstreamTls } from '@watchglass/proxy'
-import { wings } from '../../compose/sides.ts'
+import { load } from '../../compose/loaded-code.ts'
 import { systemClock } from '@watchglass/cache'
 import type { EtcdPlan } from './etcd-plan.ts'
 
@@ -23,7 +23,7 @@ export async function upstreamFrom(
   const connection = upstreamConnection(values)
   if (connection === undefined) return undefined
   const { urls, tokenFile, answerMs } = connection
-  const { upstreamServers } = await wings.upstreamServers()
+  const { upstreamServers } = await load.upstreamServers()
   return {
     servers: upstreamServers({
       urls,

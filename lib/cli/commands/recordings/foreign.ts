@@ -2,7 +2,7 @@
 
 import type { FileHandle } from 'node:fs/promises'
 import { CacheError, type Revision } from '@watchglass/base'
-import { wings } from '../../compose/sides.ts'
+import { load } from '../../compose/loaded-code.ts'
 import type { RevisionChanges } from '@watchglass/etcd'
 import { linesIn } from '../lines.ts'
 import { systemClock } from '@watchglass/cache'
@@ -28,7 +28,7 @@ const yamlStart = /^(?:(?:#[^\n]*|---[^\n]*|\s*)\r?\n)*[A-Za-z]+:/
 export async function readerOf(path: string): Promise<ReadForeign | undefined> {
   const start = await startOf(path)
   if (start === undefined) return undefined
-  const { isTrace } = await wings.foreignRecordings()
+  const { isTrace } = await load.foreignRecordings()
   if (isTrace(start)) return readTrace
   return yamlStart.test(start.subarray(0, 4096).toString()) ? readKwok : undefined
 }
@@ -45,7 +45,7 @@ async function startOf(path: string): Promise<Buffer | undefined> {
 }
 
 async function* readTrace(path: string, onLeftOut: OnLeftOut): AsyncGenerator<HistoryStep> {
-  const { traceHistory, ObjectHistory, PackProblem } = await wings.foreignRecordings()
+  const { traceHistory, ObjectHistory, PackProblem } = await load.foreignRecordings()
   const history = new ObjectHistory()
   const bytes = await wholeOf(path)
   try {
@@ -58,7 +58,7 @@ async function* readTrace(path: string, onLeftOut: OnLeftOut): AsyncGenerator<Hi
 }
 
 async function* readKwok(path: string, onLeftOut: OnLeftOut): AsyncGenerator<HistoryStep> {
-  const { kwokHistory, ObjectHistory } = await wings.foreignRecordings()
+  const { kwokHistory, ObjectHistory } = await load.foreignRecordings()
   const history = new ObjectHistory()
   const lines = (): AsyncIterable<string> => linesOf(path)
   try {
@@ -108,7 +108,7 @@ export async function createForeignWriter(
   nowMs: () => number,
   access: FileAccess = 'private',
 ): Promise<ForeignWriter> {
-  const { TraceWriter, KwokWriter } = await wings.foreignRecordings()
+  const { TraceWriter, KwokWriter } = await load.foreignRecordings()
   if (format === 'kwok') {
     return new KwokFile(await TextFile.create(path, access), new KwokWriter(nowMs()), nowMs)
   }

@@ -5,7 +5,7 @@ import { schemaOf } from '@watchglass/codec'
 import type { OptionValues } from '../../options/option-values.ts'
 import type { Client } from '@watchglass/etcd'
 import { parseSpeed, RecordingReplay, type ReplaySpeed } from './recording-replay.ts'
-import { wings } from '../../compose/sides.ts'
+import { load } from '../../compose/loaded-code.ts'
 import { systemClock } from '@watchglass/cache'
 import type { CommandContext } from '../context.ts'
 import { replayOptions } from '../../options/cluster.ts'
@@ -32,7 +32,7 @@ export async function startReplay(
   client: Client,
   { logger, signal }: Pick<CommandContext, 'logger' | 'signal'>,
 ): Promise<() => void> {
-  const { moveTimes } = await wings.movedTimes()
+  const { moveTimes } = await load.movedTimes()
   const stopping = new AbortController()
   const replay = new RecordingReplay({
     ...plan,

@@ -3,7 +3,7 @@
  *  program that started this one takes the command's place. */
 
 import { randomBytes } from 'node:crypto'
-import { wings } from '../../compose/sides.ts'
+import { load } from '../../compose/loaded-code.ts'
 import type { KubeService } from '../../compose/kube-service.ts'
 import { commands } from '../commands.ts'
 import { invalid } from '../../options/invalid.ts'
@@ -40,7 +40,7 @@ export async function runInCluster(context: CommandContext): Promise<number> {
   const manifests = manifestsOf(values)
   const faults = (await faultsOf(values))?.rules ?? []
   const stopping = new Stopping(context)
-  const { createAuthority } = await wings.authority()
+  const { createAuthority } = await load.authority()
   const authority = createAuthority(systemClock.wallMs())
   const tokens = { admin: newToken(), visitor: newToken() }
   const folder = createFolder(authority, { names: serverNames, tokens })

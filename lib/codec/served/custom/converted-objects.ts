@@ -1,5 +1,5 @@
 /** Custom resources in versions that only a webhook can make of the stored ones. Whoever may call
- *  webhooks (a wing) keeps here what they have made, once for each stored object and version and as
+ *  webhooks keeps here what they have made, once for each stored object and version and as
  *  long as the object is held; whoever writes objects finds it. */
 
 import { NotExact } from '@watchglass/base'

@@ -21,7 +21,7 @@ export class BatchEvents {
     return (this.#plain[i] ??= this.#make(i, false))
   }
 
-  /** The same with what was there before. */
+  /** The event of that number, with what was there before. */
   withPrevious(i: number): KeptEvent {
     return (this.#withPrevious[i] ??= this.#make(i, true))
   }

@@ -2,8 +2,8 @@
 
 import { assert, CacheError, nextRevision, type Revision } from '@watchglass/base'
 import { type HeaderMessage, noWatchId, type WatchResponseMessage } from '@watchglass/etcd'
-import type { Elsewhere, WatchSource } from './watch-source.ts'
-import type { Watcher } from './watcher.ts'
+import type { ElsewhereStreams, BatchSource } from './batch-source.ts'
+import type { StreamWatcher } from './stream-watcher.ts'
 
 export interface ElsewhereOwner {
   send(response: WatchResponseMessage): void
@@ -11,36 +11,36 @@ export interface ElsewhereOwner {
   /** etcd has accepted a watcher, or has refused it: there may be another one. */
   accepted(): void
   /** etcd has refused the watcher. */
-  canceledAtCreation(watcher: Watcher): void
+  canceledAtCreation(watcher: StreamWatcher): void
   /** The position of the watcher may have moved. */
-  told(watcher: Watcher): void
+  told(watcher: StreamWatcher): void
   failed(failure: CacheError): void
 }
 
-/** So many watchers of a stream are served by etcd at a time that the history does not reach back
- *  to; others wait until one of them was taken over. Each is a stream at etcd. */
+/** The most watchers of a stream that etcd serves at a time because the history does not reach back
+ *  to their start; others wait until one of them was taken over. Each is a stream at etcd. */
 const replaysMax = 64
 
 export class ElsewhereWatchers {
-  readonly #elsewhere: Elsewhere | undefined
+  readonly #elsewhere: ElsewhereStreams | undefined
   readonly #owner: ElsewhereOwner
   /** The watchers of which a response has come that is not the last fragment of its revision. */
-  readonly #inFragments = new Set<Watcher>()
+  readonly #inFragments = new Set<StreamWatcher>()
   /** The watchers that etcd serves. */
-  readonly #open = new Set<Watcher>()
-  /** Those that etcd is to serve once there is room. */
-  readonly #waiting = new Set<Watcher>()
-  /** Those that etcd replays. */
-  readonly #replayed = new Set<Watcher>()
+  readonly #open = new Set<StreamWatcher>()
+  /** The watchers that etcd is to serve once there is room. */
+  readonly #waiting = new Set<StreamWatcher>()
+  /** The watchers to which etcd sends what the history does not reach. */
+  readonly #replayed = new Set<StreamWatcher>()
   /** The watchers that etcd has not accepted yet. */
-  readonly #accepting = new Set<Watcher>()
+  readonly #accepting = new Set<StreamWatcher>()
 
-  constructor(elsewhere: Elsewhere | undefined, owner: ElsewhereOwner) {
+  constructor(elsewhere: ElsewhereStreams | undefined, owner: ElsewhereOwner) {
     this.#elsewhere = elsewhere
     this.#owner = owner
   }
 
-  /** There is a watcher that etcd has not accepted yet: etcd, too, takes one request after the
+  /** True while etcd has not accepted a watcher yet: etcd, too, takes one request after the
    *  other. */
   get isAccepting(): boolean {
     return this.#accepting.size > 0
@@ -53,20 +53,20 @@ export class ElsewhereWatchers {
     return bytes
   }
 
-  /** Those that etcd serves for now. */
-  watchers(): Iterable<Watcher> {
+  /** The watchers that etcd serves for now. */
+  watchers(): Iterable<StreamWatcher> {
     return this.#open
   }
 
   /** Lets etcd create a watcher: it tells the client so. */
-  create(watcher: Watcher): void {
+  create(watcher: StreamWatcher): void {
     this.#accepting.add(watcher)
     this.#begin(watcher, watcher.startRevision, true)
   }
 
   /** Lets etcd send a watcher what comes next, as soon as there is room. It has been created
    *  already. */
-  replay(watcher: Watcher): void {
+  replay(watcher: StreamWatcher): void {
     if (this.#replayed.size >= replaysMax) {
       this.#waiting.add(watcher)
       return
@@ -77,7 +77,7 @@ export class ElsewhereWatchers {
   }
 
   /** Finds out how far the watchers are: those of a source, or all that have none. */
-  askProgress(source?: WatchSource): void {
+  askProgress(source?: BatchSource): void {
     for (const watcher of this.#open) {
       if (watcher.source !== source) continue
       watcher.provenElsewhere = -1
@@ -86,7 +86,7 @@ export class ElsewhereWatchers {
   }
 
   /** All of the revisions before its position has been sent. */
-  isAtRest(watcher: Watcher): boolean {
+  isAtRest(watcher: StreamWatcher): boolean {
     return !this.#accepting.has(watcher) && !this.#inFragments.has(watcher)
   }
 
@@ -99,7 +99,7 @@ export class ElsewhereWatchers {
   }
 
   /** The watcher is not served by etcd any more. */
-  leave(watcher: Watcher): void {
+  leave(watcher: StreamWatcher): void {
     watcher.elsewhere?.close()
     watcher.elsewhere = undefined
     this.#open.delete(watcher)
@@ -118,7 +118,7 @@ export class ElsewhereWatchers {
     this.#waiting.clear()
   }
 
-  #begin(watcher: Watcher, startRevision: number, isCreation: boolean): void {
+  #begin(watcher: StreamWatcher, startRevision: number, isCreation: boolean): void {
     assert(this.#elsewhere !== undefined, 'a watcher is served elsewhere, where there is nothing')
     const request = { ...watcher.request, watchId: 0n, startRevision }
     this.#open.add(watcher)
@@ -136,11 +136,11 @@ export class ElsewhereWatchers {
   }
 
   /** True if a watcher's two sources fit together: the history, and etcd itself. */
-  #isSameHistory({ source, headerElsewhere }: Watcher): boolean {
+  #isSameHistory({ source, headerElsewhere }: StreamWatcher): boolean {
     return source?.isServed !== true || this.#owner.isSameHistory(headerElsewhere)
   }
 
-  #created(watcher: Watcher, response: WatchResponseMessage): void {
+  #created(watcher: StreamWatcher, response: WatchResponseMessage): void {
     this.#accepting.delete(watcher)
     if (response.canceled) {
       this.leave(watcher)
@@ -157,7 +157,7 @@ export class ElsewhereWatchers {
     this.#owner.accepted()
   }
 
-  #received(watcher: Watcher, response: WatchResponseMessage): void {
+  #received(watcher: StreamWatcher, response: WatchResponseMessage): void {
     const { events, canceled, fragment, header, watchId } = response
     if (canceled) {
       watcher.isCompacted = true
@@ -180,7 +180,7 @@ export class ElsewhereWatchers {
     this.#owner.told(watcher)
   }
 
-  #proven(watcher: Watcher, revision: Revision): void {
+  #proven(watcher: StreamWatcher, revision: Revision): void {
     watcher.provenElsewhere = revision
     if (watcher.source?.isProgressSound === false) return
     if (revision >= watcher.position) watcher.position = nextRevision(revision)

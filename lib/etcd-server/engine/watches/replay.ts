@@ -4,8 +4,8 @@ import { nextRevision, revision } from '@watchglass/base'
 import { responseMaxBytes, sizeOfEvent } from '../fragments.ts'
 import type { WatchEvent } from '@watchglass/etcd'
 import { BatchEvents } from './batch-events.ts'
-import type { WatchSource } from './watch-source.ts'
-import { eventsFor, type Watcher } from './watcher.ts'
+import type { BatchSource } from './batch-source.ts'
+import { eventsFor, type StreamWatcher } from './stream-watcher.ts'
 
 /** As many revisions as etcd replays in one response. */
 const replayMaxRevisions = 1000
@@ -13,14 +13,14 @@ const replayMaxRevisions = 1000
 /** As many batches are looked at before others get their turn. */
 const scanMaxBatches = 5000
 
-export interface Replayed {
+export interface ReplayedEvents {
   readonly events: WatchEvent[]
   /** Number of batches looked at. */
   readonly batches: number
 }
 
 /** The events after the watcher's position, which moves past them. */
-export function replay(watcher: Watcher, source: WatchSource): Replayed {
+export function replay(watcher: StreamWatcher, source: BatchSource): ReplayedEvents {
   const events: WatchEvent[] = []
   let bytes = 0
   let revisions = 0

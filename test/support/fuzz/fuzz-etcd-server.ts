@@ -1,6 +1,6 @@
-/** Both doors of etcd's API under made-up calls, through their real listeners: an embedded engine,
- *  for everybody, and a mirror of another, for a certificate with limited rights. Whoever has
- *  limited rights reads and changes nothing beyond them. */
+/** Both etcd servers under made-up calls, through their real listeners: an embedded
+ *  engine, for everybody, and a mirror of another, for a certificate with limited rights. Whoever
+ *  has limited rights reads and changes nothing beyond them. */
 
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -10,16 +10,16 @@ import { createRandom } from '../../../lib/base/random.ts'
 import { startEtcdServer } from '../../../lib/etcd-server/server.ts'
 import { rangeCodec } from '../../../lib/etcd/proto/kv-messages.ts'
 import type { EngineClient } from '../../../lib/etcd-server/engine/client.ts'
-import { startTestDoor } from '../etcd/test-door.ts'
+import { startTestReplica } from '../etcd/test-replica.ts'
 import { createTestEngine } from '../etcd/test-engine.ts'
 import { bareCall, framed } from '../etcd/bare-grpc.ts'
 import { patient } from '../patience.ts'
 import { silentLogger } from '../silent-logger.ts'
 import type { Test } from 'tap'
-import { type DoorCall, doorCall, openKeys, secretKeys, secretText } from './door-calls.ts'
+import { type EtcdCall, etcdCall, openKeys, secretKeys, secretText } from './etcd-calls.ts'
 import type { FuzzOptions } from './fuzz.ts'
 
-export interface DoorReport {
+export interface EtcdReport {
   readonly sent: number
   /** Number of calls that ended with each status of gRPC. */
   readonly statuses: Readonly<Record<string, number>>
@@ -54,10 +54,10 @@ interface Target {
   readonly isLimited: boolean
 }
 
-export async function fuzzDoor(
+export async function fuzzEtcdServer(
   t: Pick<Test, 'teardown'>,
   { requests, seed }: FuzzOptions,
-): Promise<DoorReport> {
+): Promise<EtcdReport> {
   const findings: string[] = []
   const { client, targets } = await startTargets(t, findings)
   const before = await secretsOf(client)
@@ -70,7 +70,7 @@ export async function fuzzDoor(
       const number = seed + sent++
       if (number % callsOfSession === 0) session?.destroy()
       if (session === undefined || session.destroyed || session.closed) session = target.connect()
-      const call = doorCall(createRandom(number))
+      const call = etcdCall(createRandom(number))
       const what = `seed ${number}, ${call.path} at ${target.name}`
       const { status, message, bytes } = await answerOf(session, call)
       statuses[status] = (statuses[status] ?? 0) + 1
@@ -126,14 +126,14 @@ async function startTargets(
     clientCaFile: `${certs}/ca.pem`,
   }
   const endpoints = [`http://${server.address}`]
-  const door = await startTestDoor(t, endpoints, { logger, listen: { tlsFiles, rules } })
-  await door.ready()
+  const replica = await startTestReplica(t, endpoints, { logger, listen: { tlsFiles, rules } })
+  await replica.ready()
   const [ca, cert, key] = ['ca.pem', 'client.pem', 'client.key'].map(pem) as [
     Buffer,
     Buffer,
     Buffer,
   ]
-  const secure = `https://${door.address.replace('127.0.0.1', 'localhost')}`
+  const secure = `https://${replica.address.replace('127.0.0.1', 'localhost')}`
   return {
     client,
     targets: [
@@ -143,7 +143,7 @@ async function startTargets(
         isLimited: false,
       },
       {
-        name: 'the door',
+        name: 'the replica',
         connect: () => quiet(http2.connect(secure, { ca, cert, key })),
         isLimited: true,
       },
@@ -164,14 +164,14 @@ async function secretsOf(client: EngineClient): Promise<string> {
   return found.join('\n')
 }
 
-interface DoorAnswer {
+interface EtcdAnswer {
   /** The status of the call; `left` of one that went on, `refused` of one that HTTP/2 refuses. */
   readonly status: string
   readonly message: string
   readonly bytes: Buffer
 }
 
-async function answerOf(session: http2.ClientHttp2Session, call: DoorCall): Promise<DoorAnswer> {
+async function answerOf(session: http2.ClientHttp2Session, call: EtcdCall): Promise<EtcdAnswer> {
   let stream: http2.ClientHttp2Stream
   try {
     stream = session.request({ ':method': 'POST', ':path': call.path, ...call.headers })
@@ -211,7 +211,7 @@ function pause(ms: number, signal: AbortSignal): Promise<false> {
   })
 }
 
-/** The time of a read that is as it should be. On a busy machine etcd may not answer the door in
+/** The time of a read that is as it should be. On a busy machine etcd may not answer the replica in
  *  time: such a read is asked again, and its time goes on. */
 async function plainMs(target: Target, findings: string[]): Promise<number> {
   const startMs = performance.now()

@@ -1,4 +1,4 @@
-/** Decides for each call of a door who answers it: the mirror, or etcd. */
+/** Decides for each call of a replica who answers it: the mirror, or etcd. */
 
 import { CacheError, type Clock, type Random, WireReader } from '@watchglass/base'
 import {
@@ -53,7 +53,7 @@ const usersPaths = new Set(['/etcdserverpb.Auth/AuthEnable', '/etcdserverpb.Auth
 /** Answers a call; or says that it must pass, perhaps with an observer of etcd's answer. */
 type Answer = (bytes: Buffer) => Promise<'answered' | PassObserver | undefined>
 
-export class Calls {
+export class CallRouter {
   readonly #options: CallsOptions
   readonly #answered = new AnsweredRevisions()
   readonly #users: Users
@@ -145,7 +145,7 @@ export class Calls {
     return false
   }
 
-  /** Who answers a call of one message, if it is not etcd alone. */
+  /** Chooses what answers a call of one message; undefined if etcd alone does. */
   #answerOf(call: GrpcCall): Answer | undefined {
     const ranges = this.#ranges
     if (ranges === undefined) return undefined
@@ -159,7 +159,7 @@ export class Calls {
     }
   }
 
-  /** The same for a limited name, who is told of its own leases only. */
+  /** Chooses what answers a call of a limited name, which is told of its own leases only. */
   #answerOfLimited(call: GrpcCall, rights: Rights): Answer | undefined {
     if (call.path !== leasesPath) return this.#answerOf(call)
     return async bytes => {

@@ -1,4 +1,4 @@
-/** A door with a mirror in front of a real etcd: what the random calls do not reach. */
+/** A replica with a mirror in front of a real etcd: what the random calls do not reach. */
 
 import { once } from 'node:events'
 import * as http2 from 'node:http2'
@@ -9,7 +9,7 @@ import { bareCall, framed } from '../support/etcd/bare-grpc.ts'
 import type { Message } from '../support/etcd/raw-etcd.ts'
 import { findEtcd } from '../support/etcd/real-etcd.ts'
 import { startEtcd } from '../support/etcd/etcd-cluster.ts'
-import { openSides, type Sides } from '../support/etcd/test-door.ts'
+import { openSides, type Sides } from '../support/etcd/test-replica.ts'
 import { WatchLog } from '../support/etcd/watch-log.ts'
 import { base64 } from './engine/operations.ts'
 
@@ -26,7 +26,7 @@ async function range({ direct, through }: Sides, request: Message): Promise<[unk
 
 t.test('ranges of any size are what etcd answers, header and all', { skip }, async t => {
   const sides = await openSides(t, cluster!)
-  const { direct, door } = sides
+  const { direct, replica } = sides
   await direct.call('Lease', 'LeaseGrant', { ID: '9223372036854775807', TTL: '1000' })
   const sizes = [0, 1, 100, 3000, 16_383, 16_384, 16_385, 200_000]
   for (let i = 0; i < 400; i++) {
@@ -39,8 +39,8 @@ t.test('ranges of any size are what etcd answers, header and all', { skip }, asy
     const [wanted, found] = await range(sides, { ...everything, ...request })
     t.strictSame(found, wanted, JSON.stringify(request))
   }
-  t.equal(door.count('Range', 'mirror'), requests.length)
-  const session = http2.connect(`http://${door.address}`)
+  t.equal(replica.count('Range', 'mirror'), requests.length)
+  const session = http2.connect(`http://${replica.address}`)
   t.teardown(() => session.destroy())
   const body = rangeCodec.encode({ ...noRange, key: keyFromText('0') })
   const { trailers } = await bareCall(session, '/etcdserverpb.KV/Range', framed(body))
@@ -65,7 +65,7 @@ const noRange = {
 
 t.test('what is not mirrored as a whole passes', { skip }, async t => {
   const sides = await openSides(t, cluster!, { prefixes: ['/a/'] })
-  const { direct, door } = sides
+  const { direct, replica } = sides
   for (const name of ['/a', '/a/1', '/a/2', '/b/1']) {
     await direct.call('KV', 'Put', { key: base64(name), value: base64('1') })
   }
@@ -78,18 +78,18 @@ t.test('what is not mirrored as a whole passes', { skip }, async t => {
     [inside, 'mirror'],
     [outside, 'etcd'],
   ] as const) {
-    const before = door.count('Range', source)
+    const before = replica.count('Range', source)
     for (const request of requests) {
       const [wanted, found] = await range(sides, request)
       t.strictSame(found, wanted, JSON.stringify(request))
     }
-    t.equal(door.count('Range', source), before + requests.length, source)
+    t.equal(replica.count('Range', source), before + requests.length, source)
   }
 })
 
 t.test('fields that are not known pass', { skip }, async t => {
-  const { door } = await openSides(t, cluster!)
-  const session = http2.connect(`http://${door.address}`)
+  const { replica } = await openSides(t, cluster!)
+  const session = http2.connect(`http://${replica.address}`)
   t.teardown(() => session.destroy())
   const known = rangeCodec.encode({ ...noRange, key: keyFromText('a') })
   const unknown = Buffer.concat([known, Buffer.from([(14 << 3) | 0, 1])])
@@ -98,8 +98,8 @@ t.test('fields that are not known pass', { skip }, async t => {
 })
 
 t.test('a request with a token is never answered here', { skip }, async t => {
-  const { door, through } = await openSides(t, cluster!)
-  const session = http2.connect(`http://${door.address}`)
+  const { replica, through } = await openSides(t, cluster!)
+  const session = http2.connect(`http://${replica.address}`)
   t.teardown(() => session.destroy())
   const body = framed(rangeCodec.encode({ ...noRange, key: keyFromText('a') }))
   for (const [headers, source] of [
@@ -113,15 +113,15 @@ t.test('a request with a token is never answered here', { skip }, async t => {
   const log = new WatchLog(through, { token: 'some' })
   await log.create({ key: base64('a') })
   log.close()
-  while (door.count('Watch', 'etcd') === 0) await new Promise(resolve => setTimeout(resolve, 5))
+  while (replica.count('Watch', 'etcd') === 0) await new Promise(resolve => setTimeout(resolve, 5))
 })
 
 t.test('nothing is answered here where etcd has users', { skip }, async t => {
-  const { direct, through, door } = await openSides(t, cluster!)
+  const { direct, through, replica } = await openSides(t, cluster!)
   await direct.call('KV', 'Put', { key: base64('a'), value: base64('1') })
   t.match(await through.call('KV', 'Range', { key: base64('a') }), { response: {} })
-  t.equal(door.count('Range', 'mirror'), 1)
-  const [log, session] = [new WatchLog(through), http2.connect(`http://${door.address}`)]
+  t.equal(replica.count('Range', 'mirror'), 1)
+  const [log, session] = [new WatchLog(through), http2.connect(`http://${replica.address}`)]
   t.teardown(() => {
     log.close()
     session.destroy()
@@ -151,5 +151,5 @@ t.test('nothing is answered here where etcd has users', { skip }, async t => {
   t.match(await answer, [refusal], 'a call that began before is checked too')
   log.send({ createRequest: { key: base64('b') } })
   t.match(await log.untilFailed(), { code: 14, details: /etcd has users now/ })
-  t.equal(door.count('Range', 'mirror'), 1)
+  t.equal(replica.count('Range', 'mirror'), 1)
 })

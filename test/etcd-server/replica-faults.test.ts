@@ -1,7 +1,7 @@
-/** Random ranges through a door, compared with those of the etcd behind it: after compactions, a
+/** Random ranges through a replica, compared with those of the etcd behind it: after compactions, a
  *  restart, a partition, and when a backup was restored.
  *
- *  `SEED=7 node dist/test/etcd-server/door-faults.test.js` runs another sequence. */
+ *  `SEED=7 node dist/test/etcd-server/replica-faults.test.js` runs another sequence. */
 
 import { cpSync, readFileSync, rmSync } from 'node:fs'
 import t, { type Test } from 'tap'
@@ -10,7 +10,7 @@ import { effort } from '../support/effort.ts'
 import { startEtcd } from '../support/etcd/etcd-cluster.ts'
 import { type Answer, comparable, type Message, RawEtcd } from '../support/etcd/raw-etcd.ts'
 import { findEtcd } from '../support/etcd/real-etcd.ts'
-import { startTestDoor, type TestDoor } from '../support/etcd/test-door.ts'
+import { startTestReplica, type TestReplica } from '../support/etcd/test-replica.ts'
 import { WatchLog } from '../support/etcd/watch-log.ts'
 import { startTcpProxy } from '../support/http/tcp-proxy.ts'
 import { base64, Calls } from './engine/operations.ts'
@@ -25,25 +25,25 @@ const { skip } = etcd
 interface World {
   readonly direct: RawEtcd
   readonly through: RawEtcd
-  readonly door: TestDoor
+  readonly replica: TestReplica
   readonly random: Random
   readonly calls: Calls
   revision: number
   compactRevision: number
 }
 
-function worldOf(t: Test, address: string, door: TestDoor): World {
+function worldOf(t: Test, address: string, replica: TestReplica): World {
   const random = createRandom(seed)
-  const [direct, through] = [new RawEtcd(address), new RawEtcd(door.address)]
+  const [direct, through] = [new RawEtcd(address), new RawEtcd(replica.address)]
   t.teardown(() => {
     direct.close()
     through.close()
   })
   const calls = new Calls(random, { withTies: true })
-  return { direct, through, door, random, calls, revision: 1, compactRevision: -1 }
+  return { direct, through, replica, random, calls, revision: 1, compactRevision: -1 }
 }
 
-/** Puts, deletes and transactions past the door. */
+/** Puts, deletes and transactions past the replica. */
 async function write(world: World, count = writesOfRound): Promise<void> {
   for (let i = 0; i < count;) {
     const { service, method, request, isRead } = world.calls.next(world)
@@ -62,7 +62,7 @@ function revisionOf(answer: Answer): number {
   return Number((answer.response['header'] as Message)['revision'])
 }
 
-/** Compacts, mostly unseen by the door. */
+/** Compacts, mostly unseen by the replica. */
 async function compact(world: World): Promise<void> {
   const revision = randomInt(world.random, Math.max(1, world.compactRevision + 1), world.revision)
   const by = world.random.next() < 0.3 ? world.through : world.direct
@@ -71,7 +71,7 @@ async function compact(world: World): Promise<void> {
 }
 
 /** While nobody writes, both say the same of every range. What is serializable must not be behind
- *  what the door has just said. */
+ *  what the replica has just said. */
 async function compareRanges(t: Test, world: World, when: string): Promise<void> {
   noteRevision(world, await world.through.call('KV', 'Range', { key: base64('a') }))
   for (let i = 0; i < rangesOfRound; i += 10) {
@@ -93,9 +93,9 @@ t.test(`after compactions, a restart and a partition (seed ${seed})`, { skip }, 
   const address = String(cluster.endpoints[0]).replace('http://', '')
   let isCut = false
   const proxy = await startTcpProxy(t, () => (isCut ? undefined : cluster.endpoints[0]))
-  const door = await startTestDoor(t, [proxy.endpoint])
-  await door.ready()
-  const world = worldOf(t, address, door)
+  const replica = await startTestReplica(t, [proxy.endpoint])
+  await replica.ready()
+  const world = worldOf(t, address, replica)
   const log = new WatchLog(world.through)
   t.teardown(() => log.close())
   await log.create({ key: base64('\0'), rangeEnd: base64('\0'), startRevision: '2' })
@@ -136,7 +136,7 @@ t.test(`after compactions, a restart and a partition (seed ${seed})`, { skip }, 
     'the watch was told in order',
   )
   t.equal(new Set(log.events.map(one => `${one.revision} ${one.key}`)).size, told.length, 'once')
-  const ranges = ['mirror', 'etcd'].map(source => door.count('Range', source as 'mirror'))
+  const ranges = ['mirror', 'etcd'].map(source => replica.count('Range', source as 'mirror'))
   t.ok(ranges[0]! > ranges[1]!, `${ranges[0]} ranges from the mirror, ${ranges[1]} from etcd`)
 })
 
@@ -144,9 +144,9 @@ t.test(`when a backup was restored (seed ${seed})`, { skip }, async t => {
   const cluster = await startEtcd(t, etcd)
   const [member] = cluster.members
   const address = String(cluster.endpoints[0]).replace('http://', '')
-  const door = await startTestDoor(t, cluster.endpoints)
-  await door.ready()
-  const world = worldOf(t, address, door)
+  const replica = await startTestReplica(t, cluster.endpoints)
+  await replica.ready()
+  const world = worldOf(t, address, replica)
   const data = dataOf(member!.processId)
   const backup = `${data}-backup`
   await write(world)
@@ -168,19 +168,19 @@ t.test(`when a backup was restored (seed ${seed})`, { skip }, async t => {
   world.revision = 1
   await untilAnswered(world)
   t.match(await log.untilFailed(), { code: 14 }, 'watches of what is no more end')
-  await door.ready()
+  await replica.ready()
   noteRevision(world, await world.through.call('KV', 'Range', { key: base64('a') }))
   t.ok(world.revision < lost, `${world.revision} is before ${lost}`)
   await compareRanges(t, world, 'restored')
   const request = { key: base64('a'), revision: String(lost) }
   t.match(await world.through.call('KV', 'Range', request), { code: 11 }, 'lost, not kept')
-  const mirrored = door.count('Range', 'mirror')
+  const mirrored = replica.count('Range', 'mirror')
   await write(world, lost)
   await compareRanges(t, world, 'and written to')
-  t.ok(door.count('Range', 'mirror') > mirrored + rangesOfRound / 2, 'out of the mirror again')
+  t.ok(replica.count('Range', 'mirror') > mirrored + rangesOfRound / 2, 'out of the mirror again')
 })
 
-/** Resolves when a linearizable read through the door is answered with what etcd has now. */
+/** Resolves when a linearizable read through the replica is answered with what etcd has now. */
 async function untilAnswered({ direct, through }: World): Promise<void> {
   for (;;) {
     const answers = [direct, through].map(one => one.call('KV', 'Range', { key: base64('a') }))

@@ -1,7 +1,7 @@
-/** A door in front of an etcd, in this process, with what it has counted. */
+/** A replica in front of an etcd, in this process, with what it has counted. */
 
 import { GrpcClient } from '../../../lib/etcd/grpc/client.ts'
-import { type EtcdDoor, startEtcdDoor } from '../../../lib/etcd-server/etcd-door.ts'
+import { type EtcdReplica, startEtcdReplica } from '../../../lib/etcd-server/etcd-replica.ts'
 import type { EtcdTls } from '../../../lib/etcd/connection-settings.ts'
 import type { EtcdListen } from '../../../lib/etcd-server/listen-settings.ts'
 import type { Logger } from '../../../lib/base/logger.ts'
@@ -13,9 +13,9 @@ import { type EtcdCluster, type EtcdOptions, startEtcd, type Teardown } from './
 import { RawEtcd } from './raw-etcd.ts'
 import type { Program } from './real-etcd.ts'
 
-export interface TestDoor {
+export interface TestReplica {
   readonly address: string
-  readonly door: EtcdDoor
+  readonly replica: EtcdReplica
   /** Calls that have ended. */
   count(method: string, source: 'mirror' | 'etcd' | 'none'): number
   /** Watchers that are open. */
@@ -24,7 +24,7 @@ export interface TestDoor {
   ready(): Promise<void>
 }
 
-export interface TestDoorOptions {
+export interface TestReplicaOptions {
   readonly prefixes?: readonly string[] | undefined
   readonly logger?: Logger | undefined
   readonly listen?: Partial<EtcdListen> | undefined
@@ -35,16 +35,16 @@ export interface TestDoorOptions {
 
 /** Starts it; it stops at the end of `scope`. Every key is mirrored, or those with these
  *  prefixes. */
-export async function startTestDoor(
+export async function startTestReplica(
   scope: Teardown,
   endpoints: readonly string[],
-  options: TestDoorOptions = {},
-): Promise<TestDoor> {
+  options: TestReplicaOptions = {},
+): Promise<TestReplica> {
   const { prefixes = [''], logger = silentLogger, history, listen, etcdTls } = options
   const connection = { endpoints, tls: etcdTls }
   const client = new GrpcClient(connection)
   const metrics = new Metrics()
-  const door = await startEtcdDoor({
+  const replica = await startEtcdReplica({
     listen: { address: '127.0.0.1:0', tlsFiles: undefined, prefixes, ...listen },
     connection,
     client,
@@ -53,15 +53,15 @@ export async function startTestDoor(
     metrics,
     logger,
   })
-  door.start()
+  replica.start()
   scope.teardown(async () => {
-    await door.stop(0)
+    await replica.stop(0)
     await client.close()
   })
-  const isReady = (): boolean => door.mirrors.statuses().every(({ state }) => state === 'ready')
+  const isReady = (): boolean => replica.mirrors.statuses().every(({ state }) => state === 'ready')
   return {
-    address: door.address,
-    door,
+    address: replica.address,
+    replica,
     count(method, source) {
       const labels = `{method="${method}",source="${source}",`
       const lines = metrics.etcdServer.text().split('\n')
@@ -79,17 +79,17 @@ export async function startTestDoor(
 
 export interface Sides {
   readonly cluster: EtcdCluster
-  readonly door: TestDoor
-  /** etcd itself, and the same etcd through the door. */
+  readonly replica: TestReplica
+  /** etcd itself, and the same etcd through the replica. */
   readonly direct: RawEtcd
   readonly through: RawEtcd
 }
 
-/** An etcd with a door that is ready. */
+/** An etcd with a replica that is ready. */
 export async function startSides(
   t: Teardown,
   etcd: Program,
-  options: TestDoorOptions & EtcdOptions = {},
+  options: TestReplicaOptions & EtcdOptions = {},
 ): Promise<Sides> {
   return openSides(t, await startEtcd(t, etcd, options), options)
 }
@@ -98,15 +98,15 @@ export async function startSides(
 export async function openSides(
   t: Teardown,
   cluster: EtcdCluster,
-  options: TestDoorOptions = {},
+  options: TestReplicaOptions = {},
 ): Promise<Sides> {
-  const door = await startTestDoor(t, cluster.endpoints, options)
-  await door.ready()
+  const replica = await startTestReplica(t, cluster.endpoints, options)
+  await replica.ready()
   const direct = new RawEtcd(String(cluster.endpoints[0]).replace('http://', ''))
-  const through = new RawEtcd(door.address)
+  const through = new RawEtcd(replica.address)
   t.teardown(async () => {
     direct.close()
     through.close()
   })
-  return { cluster, door, direct, through }
+  return { cluster, replica, direct, through }
 }

@@ -1,4 +1,4 @@
-/** Real clients behind a door: ours over TLS to etcd, the npm package etcd3 as it is, and API
+/** Real clients behind a replica: ours over TLS to etcd, the npm package etcd3 as it is, and API
  *  servers that start. */
 
 import { readFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { clientContract } from '../contract/client.ts'
 import { startEtcd } from '../support/etcd/etcd-cluster.ts'
 import { type Message, RawEtcd } from '../support/etcd/raw-etcd.ts'
 import { findEtcd } from '../support/etcd/real-etcd.ts'
-import { type Sides, startSides, startTestDoor } from '../support/etcd/test-door.ts'
+import { type Sides, startSides, startTestReplica } from '../support/etcd/test-replica.ts'
 import { WatchLog } from '../support/etcd/watch-log.ts'
 import { base64 } from './engine/operations.ts'
 
@@ -30,18 +30,18 @@ t.test('our client keeps the contract, over TLS with a certificate to etcd', { s
   ]
   const { endpoints } = await startEtcd(t, etcd, { tls: { ca, cert, key, clientAuth: true } })
   const etcdTls = { ca: pem('ca.pem'), cert: pem('client.pem'), key: pem('client.key') }
-  const door = await startTestDoor(t, endpoints, { etcdTls })
-  await door.ready()
-  clientContract(t, () => new GrpcClient({ endpoints: [door.address] }))
+  const replica = await startTestReplica(t, endpoints, { etcdTls })
+  await replica.ready()
+  clientContract(t, () => new GrpcClient({ endpoints: [replica.address] }))
   t.test('out of the mirror', async t => {
-    t.ok(door.count('Range', 'mirror') > 10, 'ranges')
-    t.ok(door.count('Watch', 'mirror') > 10, 'watches')
+    t.ok(replica.count('Range', 'mirror') > 10, 'ranges')
+    t.ok(replica.count('Watch', 'mirror') > 10, 'watches')
   })
 })
 
 t.test('the helpers of etcd3 work as they are', { skip }, async t => {
   const sides = await startSides(t, etcd)
-  const clients = [0, 1].map(() => new Etcd3({ hosts: `http://${sides.door.address}` }))
+  const clients = [0, 1].map(() => new Etcd3({ hosts: `http://${sides.replica.address}` }))
   t.teardown(() => clients.forEach(client => client.close()))
   const [one, other] = clients as [Etcd3, Etcd3]
 
@@ -85,11 +85,11 @@ t.test('the helpers of etcd3 work as they are', { skip }, async t => {
       await new Promise(resolve => setTimeout(resolve, 20))
       holders--
     }
-    await one.lock('door').do(async () => {
-      await t.rejects(other.lock('door').acquire(), { message: /lock/i })
+    await one.lock('replica').do(async () => {
+      await t.rejects(other.lock('replica').acquire(), { message: /lock/i })
       await hold()
     })
-    await other.lock('door').do(hold)
+    await other.lock('replica').do(hold)
   })
 
   await t.test('an election has one winner, and another one when that resigns', async t => {
@@ -110,7 +110,7 @@ t.test('the helpers of etcd3 work as they are', { skip }, async t => {
     await waiting.resign()
   })
 
-  t.ok(sides.door.count('Range', 'mirror') > 5, 'ranges come from the mirror')
+  t.ok(sides.replica.count('Range', 'mirror') > 5, 'ranges come from the mirror')
 })
 
 t.test(
@@ -125,7 +125,7 @@ t.test(
     const sides = await startSides(t, etcd)
     const changes = [...prefixes, ...prefixes].map((prefix, i) => `${prefix}/n/${i % 100}`)
     for (const [i, key] of changes.entries()) await write(sides, key, i)
-    const servers = Array.from({ length: 8 }, () => new StartingServer(sides.door.address))
+    const servers = Array.from({ length: 8 }, () => new StartingServer(sides.replica.address))
     t.teardown(() => servers.forEach(server => server.close()))
     const started = Promise.all(servers.map(server => server.start(prefixes)))
     let revision = 0
@@ -137,9 +137,9 @@ t.test(
       t.strictSame(server.contents(), wanted)
       server.close()
     }
-    t.equal(sides.door.count('Range', 'etcd') + sides.door.count('Watch', 'etcd'), 0)
+    t.equal(sides.replica.count('Range', 'etcd') + sides.replica.count('Watch', 'etcd'), 0)
     const asked = servers.reduce((sum, server) => sum + server.asked, 0)
-    t.equal(sides.door.count('Range', 'mirror'), asked)
+    t.equal(sides.replica.count('Range', 'mirror'), asked)
   },
 )
 
@@ -179,7 +179,7 @@ class StartingServer {
       return this.#client.call('KV', 'Range', { ...span, limit: '10000' })
     }
     let answer = await read()
-    // The door of a busy machine takes so many at once, and says so.
+    // The replica of a busy machine takes so many at once, and says so.
     while (!('response' in answer) && /too many requests/.test(answer.details)) {
       answer = await read()
     }

@@ -1,4 +1,4 @@
-/** Both doors of etcd's API, in this process, and an attacker in another one. */
+/** Both etcd servers, in this process, and an attacker in another one. */
 
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -8,8 +8,8 @@ import type { EtcdListen } from '../../../lib/etcd-server/listen-settings.ts'
 import { startEtcdServer } from '../../../lib/etcd-server/server.ts'
 import type { Client } from '../../../lib/etcd/client.ts'
 import { createTestEngine } from '../etcd/test-engine.ts'
-import { startTestDoor } from '../etcd/test-door.ts'
-import type { DoorFlood, FloodReport } from './door-flood.ts'
+import { startTestReplica } from '../etcd/test-replica.ts'
+import type { EtcdFlood, FloodReport } from './etcd-flood.ts'
 
 const file = (name: string): string => `test/support/certs/${name}`
 
@@ -21,10 +21,10 @@ export interface EtcdDoors {
   /** The embedded engine, on loopback without credentials. */
   readonly engine: string
   /** A mirror of it, for certificates with limited rights. */
-  readonly door: string
+  readonly replica: string
 }
 
-export async function startDoors(t: Test): Promise<EtcdDoors> {
+export async function startEtcdServers(t: Test): Promise<EtcdDoors> {
   const { engine, client } = createTestEngine(t)
   const server = await startEtcdServer({ engine, listen: '127.0.0.1:0' })
   t.teardown(() => server.close())
@@ -33,9 +33,11 @@ export async function startDoors(t: Test): Promise<EtcdDoors> {
     keyFile: file('server.key'),
     clientCaFile: file('ca.pem'),
   }
-  const door = await startTestDoor(t, [`http://${server.address}`], { listen: { tlsFiles, rules } })
-  await door.ready()
-  return { client, engine: server.address, door: door.address }
+  const replica = await startTestReplica(t, [`http://${server.address}`], {
+    listen: { tlsFiles, rules },
+  })
+  await replica.ready()
+  return { client, engine: server.address, replica: replica.address }
 }
 
 export async function put(client: Client, key: string, bytes: number): Promise<void> {
@@ -55,8 +57,8 @@ export interface Attacker {
   end(): Promise<void>
 }
 
-export function attack(t: Test, order: DoorFlood): Attacker {
-  const child = fork(fileURLToPath(new URL('door-flood.js', import.meta.url)))
+export function attack(t: Test, order: EtcdFlood): Attacker {
+  const child = fork(fileURLToPath(new URL('etcd-flood.js', import.meta.url)))
   const ended = new Promise<void>(resolve => child.once('exit', () => resolve()))
   let report: FloodReport = { bytes: 0, ended: {} }
   child.on('message', (one: FloodReport) => (report = one))

@@ -1,4 +1,4 @@
-/** The watchers of one stream, with etcd's semantics, for both doors.
+/** The watchers of one stream, with etcd's semantics, for both etcd servers.
  *
  *  A watcher is a position: the next revision that it has not seen. One that has seen everything
  *  its source has applied is in sync, and gets each batch as it is applied; one that is behind
@@ -36,8 +36,8 @@ import {
 import type { BatchEvents } from './batch-events.ts'
 import { anotherHistory, ElsewhereWatchers } from './elsewhere-watchers.ts'
 import { replay } from './replay.ts'
-import type { WatchConnection, WatcherRoom, WatchHome, WatchSource } from './watch-source.ts'
-import { createWatcher, eventsFor, type Watcher, watchedRange } from './watcher.ts'
+import type { WatchConnection, WatcherRoom, WatchHome, BatchSource } from './batch-source.ts'
+import { createWatcher, eventsFor, type StreamWatcher, watchedRange } from './stream-watcher.ts'
 
 export interface WatchStreamParts {
   readonly home: WatchHome
@@ -52,7 +52,7 @@ export interface WatchStreamParts {
   /** Lane in which the stream's work waits for its turn. */
   readonly lane: Lane
   /** Called once, when the stream is over. */
-  readonly closed: (stream: WatchStream) => void
+  readonly closed: (stream: WatcherStream) => void
 }
 
 /** The bounds of a stream's work for watchers that are behind, before others get their turn: so
@@ -64,12 +64,12 @@ const catchUpMax = { watchers: 256, batches: 5000 }
 const manyWatchers = 1000
 const progressMinMs = 10
 
-export class WatchStream {
+export class WatcherStream {
   readonly #parts: WatchStreamParts
-  readonly #watchers = new Map<bigint, Watcher>()
+  readonly #watchers = new Map<bigint, StreamWatcher>()
   readonly #elsewhere: ElsewhereWatchers
-  /** Those that have not seen everything. */
-  readonly #behind = new Set<Watcher>()
+  /** The watchers that have not seen everything. */
+  readonly #behind = new Set<StreamWatcher>()
   #nextId = 0n
   #isBlocked = false
   #isClosed = false
@@ -137,7 +137,7 @@ export class WatchStream {
   }
 
   /** A source has applied a batch. */
-  applied(source: WatchSource, batch: BatchEvents): void {
+  applied(source: BatchSource, batch: BatchEvents): void {
     const next = nextRevision(batch.revision)
     let isBehind = false
     for (const watcher of this.#watchers.values()) {
@@ -166,7 +166,7 @@ export class WatchStream {
 
   /** The history of a source has begun anew, after `seenBefore`: whatever comes after that must be
    *  found again. */
-  lost(source: WatchSource, seenBefore: Revision): void {
+  lost(source: BatchSource, seenBefore: Revision): void {
     for (const watcher of this.#watchers.values()) {
       if (watcher.source !== source || watcher.elsewhere !== undefined) continue
       if (!watcher.isBehind) watcher.position = revision(Math.max(watcher.position, seenBefore + 1))
@@ -177,7 +177,7 @@ export class WatchStream {
   }
 
   /** A source is served, or is not any more. */
-  sourceChanged(source: WatchSource): void {
+  sourceChanged(source: BatchSource): void {
     if (!source.isServed) return
     this.#elsewhere.askProgress(source)
     this.#isTakeOverDue = true
@@ -268,14 +268,14 @@ export class WatchStream {
     this.#send({ watchId: id, canceled: true })
   }
 
-  #remove(watcher: Watcher): void {
+  #remove(watcher: StreamWatcher): void {
     this.#watchers.delete(watcher.id)
     this.#behind.delete(watcher)
     this.#elsewhere.leave(watcher)
     this.#parts.room?.give(1)
   }
 
-  #fallBehind(watcher: Watcher): void {
+  #fallBehind(watcher: StreamWatcher): void {
     watcher.isBehind = true
     this.#behind.add(watcher)
   }
@@ -336,13 +336,13 @@ export class WatchStream {
     this.#send({ watchId: noWatchId }, proven)
   }
 
-  #sources(): Set<WatchSource> {
-    const sources = new Set<WatchSource>()
+  #sources(): Set<BatchSource> {
+    const sources = new Set<BatchSource>()
     for (const { source } of this.#watchers.values()) if (source !== undefined) sources.add(source)
     return sources
   }
 
-  #isInSync(watcher: Watcher): boolean {
+  #isInSync(watcher: StreamWatcher): boolean {
     const { isBehind, isCompacted, source, elsewhere, startRevision } = watcher
     if (isBehind || isCompacted || this.#isBlocked) return false
     if (elsewhere !== undefined) return source === undefined && watcher.provenElsewhere >= 0
@@ -401,7 +401,7 @@ export class WatchStream {
   /** Sends watchers that are behind what they have missed, each one response, as long as the client
    *  takes them. */
   #catchUpSome(): void {
-    const unfinished: Watcher[] = []
+    const unfinished: StreamWatcher[] = []
     let watchers = 0
     let batches = 0
     let hasTime = true
@@ -422,7 +422,7 @@ export class WatchStream {
 
   /** Sends a watcher that is behind one response with what it has missed, or as much as one
    *  response holds. Returns how many batches it has looked at. */
-  #catchUp(watcher: Watcher, source: WatchSource): number {
+  #catchUp(watcher: StreamWatcher, source: BatchSource): number {
     if (watcher.position < source.compactRevision || watcher.position < source.oldestBatch) {
       this.#leaveBehind(watcher, source)
       return 0
@@ -433,7 +433,7 @@ export class WatchStream {
   }
 
   /** The source does not have what comes next: etcd may, or it is compacted. */
-  #leaveBehind(watcher: Watcher, source: WatchSource): void {
+  #leaveBehind(watcher: StreamWatcher, source: BatchSource): void {
     if (this.#parts.home.elsewhere !== undefined) {
       this.#elsewhere.replay(watcher)
       return
@@ -443,13 +443,13 @@ export class WatchStream {
     this.#send({ watchId: watcher.id, canceled: true, compactRevision }, 0)
   }
 
-  #toldElsewhere(watcher: Watcher): void {
+  #toldElsewhere(watcher: StreamWatcher): void {
     this.#takeOver(watcher)
     if (this.#isProgressOwed) this.#tellOwedProgress()
   }
 
   /** Serves a watcher again that etcd has served, if the history has what it has not seen. */
-  #takeOver(watcher: Watcher): void {
+  #takeOver(watcher: StreamWatcher): void {
     const { source, position, isCompacted } = watcher
     if (source?.isServed !== true || isCompacted || !this.#elsewhere.isAtRest(watcher)) return
     // etcd has served it since: it may have been restored meanwhile, in the term that it had.
@@ -466,7 +466,7 @@ export class WatchStream {
     this.#postCatchUp()
   }
 
-  #sendEvents(watcher: Watcher, events: WatchEvent[], headerRevision: number): void {
+  #sendEvents(watcher: StreamWatcher, events: WatchEvent[], headerRevision: number): void {
     watcher.isProgressDue = false
     const parts = watcher.request.fragment ? fragmentsOf(events) : [events]
     for (const [i, part] of parts.entries()) {
@@ -504,14 +504,16 @@ type ResponseFields = { readonly watchId: bigint } & Partial<Omit<WatchResponseM
 const noEvents: readonly WatchEvent[] = []
 
 /** A watcher is told that nothing up to a revision is missing: it never asks for less again. */
-function seen(watcher: Watcher, proven: number): void {
+function seen(watcher: StreamWatcher, proven: number): void {
   if (watcher.position <= proven) watcher.position = revision(proven + 1)
 }
 
-function waitsForSource({ isBehind, isCompacted, elsewhere }: Watcher): boolean {
+function waitsForSource({ isBehind, isCompacted, elsewhere }: StreamWatcher): boolean {
   return isBehind && !isCompacted && elsewhere === undefined
 }
 
-function mayCatchUp(watcher: Watcher): watcher is Watcher & { readonly source: WatchSource } {
+function mayCatchUp(
+  watcher: StreamWatcher,
+): watcher is StreamWatcher & { readonly source: BatchSource } {
   return waitsForSource(watcher) && watcher.source?.isServed === true
 }

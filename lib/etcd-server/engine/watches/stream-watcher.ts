@@ -9,14 +9,14 @@ import {
   watchFilter,
 } from '@watchglass/etcd'
 import type { BatchEvents } from './batch-events.ts'
-import type { ElsewhereWatch, WatchSource } from './watch-source.ts'
+import type { ElsewhereWatch, BatchSource } from './batch-source.ts'
 
-export interface Watcher {
+export interface StreamWatcher {
   readonly id: bigint
   readonly request: WatchCreateMessage
   readonly range: KeyRange
   /** Source of its events; none if nothing has all of its keys. */
-  readonly source: WatchSource | undefined
+  readonly source: BatchSource | undefined
   readonly wantsPuts: boolean
   readonly wantsDeletes: boolean
   /** As it was asked for; 0 for now. */
@@ -26,12 +26,12 @@ export interface Watcher {
   /** The next revision that it has not seen; above the source's by more than one when its start
    *  lies in the future. */
   position: Revision
-  /** There are batches that it has not seen. */
+  /** True while there are batches that the watcher has not seen. */
   isBehind: boolean
-  /** It has been told that its position is compacted. It keeps its id until it is canceled, and
-   *  keeps progress from being told. */
+  /** True once the client was told that the position is compacted. The watcher keeps its id until
+   *  it is canceled, and keeps progress from being told. */
   isCompacted: boolean
-  /** It is served by etcd itself for now. */
+  /** The stream at etcd that serves the watcher for now. */
   elsewhere: ElsewhereWatch | undefined
   /** Up to here etcd has told it everything, when it is served by etcd; of the last time that it
    *  was asked. */
@@ -43,8 +43,8 @@ export interface Watcher {
 /** A watcher that has seen nothing. */
 export function createWatcher(
   request: WatchCreateMessage,
-  parts: Pick<Watcher, 'id' | 'range' | 'source' | 'startRevision' | 'position' | 'isBehind'>,
-): Watcher {
+  parts: Pick<StreamWatcher, 'id' | 'range' | 'source' | 'startRevision' | 'position' | 'isBehind'>,
+): StreamWatcher {
   return {
     ...parts,
     request,
@@ -66,7 +66,7 @@ export function watchedRange({ key, rangeEnd }: WatchCreateMessage): KeyRange {
 
 /** The events of a batch that a watcher is told. */
 export function eventsFor(
-  watcher: Watcher,
+  watcher: StreamWatcher,
   batch: BatchEvents,
   compactRevision: number,
 ): WatchEvent[] {

@@ -1,11 +1,11 @@
-/** Watches through doors with a mirror in front of a real etcd, which all tests share: revisions
+/** Watches through replicas with a mirror in front of a real etcd, which all tests share: revisions
  *  are counted from where a test begins. */
 
 import t, { type Test } from 'tap'
 import { startEtcd } from '../support/etcd/etcd-cluster.ts'
 import type { Message } from '../support/etcd/raw-etcd.ts'
 import { findEtcd } from '../support/etcd/real-etcd.ts'
-import { openSides, type Sides, type TestDoorOptions } from '../support/etcd/test-door.ts'
+import { openSides, type Sides, type TestReplicaOptions } from '../support/etcd/test-replica.ts'
 import { WatchLog } from '../support/etcd/watch-log.ts'
 import { base64 } from './engine/operations.ts'
 
@@ -21,10 +21,10 @@ interface Started extends Sides {
   readonly offset: number
 }
 
-/** A door of the test's own. */
-async function start(t: Test, options: TestDoorOptions = {}): Promise<Started> {
+/** A replica of the test's own. */
+async function start(t: Test, options: TestReplicaOptions = {}): Promise<Started> {
   const sides = await openSides(t, cluster!, options)
-  const revisions = sides.door.door.mirrors.statuses().map(({ revision }) => revision)
+  const revisions = sides.replica.replica.mirrors.statuses().map(({ revision }) => revision)
   return { ...sides, offset: Math.min(...revisions) - 1 }
 }
 
@@ -51,8 +51,8 @@ async function put({ direct }: Sides, key: string, count = 1): Promise<number> {
 }
 
 /** Waits until the mirror has this revision. */
-async function mirrored({ door }: Sides, revision: number): Promise<void> {
-  while (door.door.mirrors.statuses().some(one => one.revision < revision)) {
+async function mirrored({ replica }: Sides, revision: number): Promise<void> {
+  while (replica.replica.mirrors.statuses().some(one => one.revision < revision)) {
     await new Promise(resolve => setTimeout(resolve, 5))
   }
 }
@@ -72,7 +72,7 @@ t.test(
     const log = watch(t, sides)
     await log.create(from(sides, 2))
     await log.until(() => log.events.length === 100)
-    const passed = sides.door.count('Watch', 'etcd')
+    const passed = sides.replica.count('Watch', 'etcd')
     await put(sides, 'a', 50)
     await log.until(() => log.events.length === 150)
     t.strictSame(
@@ -91,13 +91,13 @@ t.test('open watchers are counted until they end, or their stream', { skip }, as
   const { watchId = '0' } = await one.create(from(sides, 0))
   await one.create(from(sides, 0))
   await two.create(from(sides, 0))
-  t.equal(sides.door.watchers, 3)
+  t.equal(sides.replica.watchers, 3)
   one.send({ cancelRequest: { watchId } })
   await one.until(() => one.responses.at(-1)?.['canceled'] === true)
-  t.equal(sides.door.watchers, 2)
+  t.equal(sides.replica.watchers, 2)
   one.close()
   two.close()
-  while (sides.door.watchers > 0) await new Promise(resolve => setTimeout(resolve, 5))
+  while (sides.replica.watchers > 0) await new Promise(resolve => setTimeout(resolve, 5))
 })
 
 t.test('a quiet range from before the history is taken over too', { skip }, async t => {

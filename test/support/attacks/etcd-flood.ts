@@ -1,18 +1,18 @@
-/** A process of its own that attacks a door of etcd's API. It is sent an order, and reports what
+/** A process of its own that attacks an etcd server. It is sent an order, and reports what
  *  became of it; then it keeps what it holds open until it is ended. */
 
 import { readFileSync } from 'node:fs'
 import * as http2 from 'node:http2'
-import { bytesOf, type DoorBody, pathOf } from './door-bodies.ts'
+import { bytesOf, type EtcdBody, pathOf } from './etcd-bodies.ts'
 
-export interface DoorFlood {
+export interface EtcdFlood {
   readonly address: string
   /** With the certificate of alice. */
   readonly isSecure?: boolean
   readonly connections: number
   /** Number of streams on each connection. */
   readonly streams: number
-  readonly body: DoorBody
+  readonly body: EtcdBody
   /** Responses are read. */
   readonly reads: boolean
 }
@@ -26,7 +26,7 @@ export interface FloodReport {
 
 const pem = (name: string): Buffer => readFileSync(`test/support/certs/${name}`)
 
-function run({ address, isSecure, connections, streams, body, reads }: DoorFlood): void {
+function run({ address, isSecure, connections, streams, body, reads }: EtcdFlood): void {
   const bytes = bytesOf(body)
   const ended: Record<string, number> = {}
   let read = 0
@@ -65,5 +65,5 @@ function run({ address, isSecure, connections, streams, body, reads }: DoorFlood
   setInterval(() => process.send?.({ bytes: read, ended } satisfies FloodReport), 50)
 }
 
-process.once('message', (order: DoorFlood) => run(order))
+process.once('message', (order: EtcdFlood) => run(order))
 process.once('disconnect', () => process.exit())

@@ -1,6 +1,6 @@
-/** The watches of a door in the simulation: real streams over a simulated mirror, with clients that
- *  read slowly, leave, and come back to where they were, as etcd's own client does. Every event and
- *  every progress mark is judged by the truth. */
+/** The watches of a replica in the simulation: real streams over a simulated mirror, with clients
+ *  that read slowly, leave, and come back to where they were, as etcd's own client does. Every
+ *  event and every progress mark is judged by the truth. */
 
 import type { CacheError } from '../../lib/base/errors.ts'
 import { keyFromText, prefixRange } from '../../lib/base/keys.ts'
@@ -15,11 +15,11 @@ import type {
   WatchResponseMessage,
 } from '../../lib/etcd/proto/watch-messages.ts'
 import type {
-  Elsewhere,
+  ElsewhereStreams,
   ElsewhereSink,
   ElsewhereWatch,
-} from '../../lib/etcd-server/engine/watches/watch-source.ts'
-import type { WatchStream } from '../../lib/etcd-server/engine/watches/watch-stream.ts'
+} from '../../lib/etcd-server/engine/watches/batch-source.ts'
+import type { WatcherStream } from '../../lib/etcd-server/engine/watches/watcher-stream.ts'
 import { EtcdView } from '../../lib/etcd-server/view/etcd-view.ts'
 import type { Mirror } from '../../lib/cache/mirror/mirror.ts'
 import type { MirrorSink } from '../../lib/cache/mirror/mirrored-keyspace.ts'
@@ -30,7 +30,7 @@ import type { SimClock } from './sim-clock.ts'
 import type { Stats } from './stats.ts'
 import type { EpochTruth, Truth } from './truth.ts'
 
-export interface SimDoorOptions {
+export interface SimReplicaOptions {
   readonly mirror: Mirror
   readonly client: Client
   readonly engine: Engine
@@ -45,13 +45,13 @@ export interface SimDoorOptions {
 
 const clientCount = 4
 
-export class SimDoor {
+export class SimReplica {
   /** Told what the mirror does. */
   readonly sink: MirrorSink
-  readonly #options: SimDoorOptions
-  readonly #clients: DoorClient[]
+  readonly #options: SimReplicaOptions
+  readonly #clients: ReplicaClient[]
 
-  constructor(options: SimDoorOptions) {
+  constructor(options: SimReplicaOptions) {
     const { mirror, client } = options
     this.#options = options
     const view = new EtcdView({ mirror, client, keyspaces: keyspaceNames })
@@ -66,7 +66,7 @@ export class SimDoor {
     })
     this.#clients = Array.from(
       { length: clientCount },
-      (_, i) => new DoorClient(options, answers, `door client ${i}`),
+      (_, i) => new ReplicaClient(options, answers, `replica client ${i}`),
     )
   }
 
@@ -101,17 +101,17 @@ interface Watched {
   isCreated: boolean
 }
 
-class DoorClient {
-  readonly #options: SimDoorOptions
+class ReplicaClient {
+  readonly #options: SimReplicaOptions
   readonly #answers: WatchAnswers
   readonly #name: string
-  #stream: WatchStream | undefined
+  #stream: WatcherStream | undefined
   #watched = new Map<bigint, Watched>()
   #nextId = 1n
   #isSlow = false
   #isHealed = false
 
-  constructor(options: SimDoorOptions, answers: WatchAnswers, name: string) {
+  constructor(options: SimReplicaOptions, answers: WatchAnswers, name: string) {
     this.#options = options
     this.#answers = answers
     this.#name = name
@@ -133,7 +133,7 @@ class DoorClient {
     else if (roll < 0.1) this.#isSlow = true
     else if (roll < 0.4) this.#readAgain()
     else if (roll < 0.43) {
-      stats.count('door client left')
+      stats.count('replica client left')
       const stream = this.#stream
       this.#stream = undefined
       stream.close()
@@ -194,7 +194,7 @@ class DoorClient {
   }
 
   #ended(failure: CacheError): void {
-    this.#options.stats.count(`door stream ended ${failure.code}`)
+    this.#options.stats.count(`replica stream ended ${failure.code}`)
     this.#stream = undefined
     if (this.#isHealed) this.#options.clock.setTimer(50, () => this.#connect())
   }
@@ -233,7 +233,7 @@ class DoorClient {
     const watched = this.#watched.get(response.watchId)
     if (response.watchId === -1n) {
       if (created) throw this.#failure(`refused: ${response.cancelReason}`)
-      stats.count('door progress')
+      stats.count('replica progress')
       for (const one of this.#watched.values()) if (one.isCreated) this.#proven(one, revision)
     } else if (watched === undefined) {
       // It has been canceled, and what was on its way still comes.
@@ -242,7 +242,7 @@ class DoorClient {
       watched.isCreated = true
       if (watched.position < 0) watched.position = revision
     } else if (canceled) {
-      stats.count('door watcher compacted')
+      stats.count('replica watcher compacted')
       if (compactRevision <= watched.position) {
         throw this.#failure(`canceled at ${watched.position} by a compaction at ${compactRevision}`)
       }
@@ -280,7 +280,7 @@ class DoorClient {
         )
       }
       watched.position = revision
-      this.#options.stats.count('door event', told.length)
+      this.#options.stats.count('replica event', told.length)
       at += told.length
     }
   }
@@ -321,20 +321,20 @@ class DoorClient {
 }
 
 /** etcd over the simulated network. */
-class SimElsewhere implements Elsewhere {
-  readonly #options: SimDoorOptions
+class SimElsewhere implements ElsewhereStreams {
+  readonly #options: SimReplicaOptions
   readonly #answered: AnsweredRevisions
 
-  constructor(options: SimDoorOptions, answered: AnsweredRevisions) {
+  constructor(options: SimReplicaOptions, answered: AnsweredRevisions) {
     this.#options = options
     this.#answered = answered
   }
 
   open(request: WatchCreateMessage, sink: ElsewhereSink): ElsewhereWatch {
     const { network, engine, random, clock, stats } = this.#options
-    stats.count('door watch at etcd')
+    stats.count('replica watch at etcd')
     const member = randomItem(random, engine.members)
-    let there: WatchStream | undefined
+    let there: WatcherStream | undefined
     let isOver = false
     let isAsking = false
     const end = (failure: CacheError): void => {
@@ -349,7 +349,7 @@ class SimElsewhere implements Elsewhere {
       sink.received(response)
     }
     const link = network.connect({
-      client: 'door',
+      client: 'replica',
       member,
       kind: 'stream',
       lostByClient: end,

@@ -6,7 +6,7 @@ import type { Batch } from '@watchglass/store'
 import type { HeaderMessage, WatchCreateMessage, WatchResponseMessage } from '@watchglass/etcd'
 
 /** Batches of some keys, in order. */
-export interface WatchSource {
+export interface BatchSource {
   /** Up to which revision batches are applied here. */
   readonly revision: Revision
   /** The newest revision that anybody was told of: a watcher of what comes next begins after it. */
@@ -14,7 +14,7 @@ export interface WatchSource {
   readonly compactRevision: number
   /** The first revision whose batch may still be there. */
   readonly oldestBatch: number
-  /** There are batches to send; otherwise watchers wait, or are served elsewhere. */
+  /** True while batches can be sent; otherwise watchers wait, or are served by etcd. */
   readonly isServed: boolean
   /** Nothing new comes for now. Whether etcd itself still has this history is not known. */
   readonly isCutOff: boolean
@@ -38,18 +38,18 @@ export interface WatchHome {
   /** The revision in the header of what concerns no source. */
   readonly revision: Revision
   /** The source of all keys of a range, if there is one. */
-  sourceOf(range: KeyRange): WatchSource | undefined
+  sourceOf(range: KeyRange): BatchSource | undefined
   /** Whether a header is of the history that the sources have. If it may not be, they look
    *  again. */
   isSameHistory(header: HeaderMessage | undefined): boolean
   /** Whether the client may watch this. */
   mayWatch(request: WatchCreateMessage): boolean
   /** Serves watchers that no source can serve. */
-  readonly elsewhere: Elsewhere | undefined
+  readonly elsewhere: ElsewhereStreams | undefined
 }
 
-/** etcd itself. */
-export interface Elsewhere {
+/** Streams at etcd itself, for watchers that no source can serve. */
+export interface ElsewhereStreams {
   /** Opens a stream with one watcher. Nothing is delivered before it returns. */
   open(request: WatchCreateMessage, sink: ElsewhereSink): ElsewhereWatch
 }
@@ -80,7 +80,7 @@ export interface WatchConnection {
    *  simulations. */
   sendFirst(response: WatchResponseMessage): void
   /** The stream takes requests again, after it has said that it takes none
-   *  (`WatchStream.takesRequests`). */
+   *  (`WatcherStream.takesRequests`). */
   readOn?(): void
   /** The stream has been ended from this side. Nothing comes after it. */
   end(failure: CacheError): void

@@ -11,18 +11,18 @@ import {
   Recent,
 } from '@watchglass/cache'
 
-export interface DoorPageOptions {
+export interface ReplicaPageOptions {
   readonly clock: Clock
   readonly metrics: Metrics
   readonly mirrors: MirrorSet
 }
 
-export class DoorPage {
-  readonly #options: DoorPageOptions
+export class ReplicaPage {
+  readonly #options: ReplicaPageOptions
   readonly #startedMs: number
   readonly #recent: Recent
 
-  constructor(options: DoorPageOptions) {
+  constructor(options: ReplicaPageOptions) {
     const { clock, metrics, mirrors } = options
     this.#options = options
     this.#startedMs = clock.wallMs()

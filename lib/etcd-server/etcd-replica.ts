@@ -1,11 +1,11 @@
-/** etcd's API in front of an etcd: the door with its certificate and its connections. */
+/** etcd's API in front of an etcd: the replica with its certificate and its connections. */
 
 import { type CancelTimer, type Clock, keyFromText, type Logger } from '@watchglass/base'
 import type { Client, EtcdConnection, Tls } from '@watchglass/etcd'
 import type { AllowedTexts, EtcdListen } from './listen-settings.ts'
 import type { AllowedPrefixes } from './access/rights.ts'
-import { DoorPage } from './door-page.ts'
-import { openDoor } from './door.ts'
+import { ReplicaPage } from './replica-page.ts'
+import { openReplicaServer } from './replica-server.ts'
 import { EtcdSessions } from './pass/etcd-sessions.ts'
 import {
   faultLogger,
@@ -25,12 +25,12 @@ import {
 import type { HistoryBounds } from '@watchglass/store'
 import { createEtcdMirror } from './view/etcd-mirror.ts'
 
-export interface EtcdDoorOptions {
+export interface EtcdReplicaOptions {
   readonly listen: EtcdListen
   readonly connection: EtcdConnection
   /** Calls `renew` with renewed certificates of the connection until it is cancelled. */
   readonly onRenewed?: ((renew: (tls: Tls) => void) => CancelTimer) | undefined
-  /** For the mirror, to the same etcd. Closed by the caller, after the door has stopped. */
+  /** For the mirror, to the same etcd. Closed by the caller, after the replica has stopped. */
   readonly client: Client
   readonly history?: HistoryBounds | undefined
   readonly clock: Clock
@@ -38,7 +38,7 @@ export interface EtcdDoorOptions {
   readonly logger: Logger
 }
 
-export interface EtcdDoor {
+export interface EtcdReplica {
   /** With the port that it got. */
   readonly address: string
   readonly mirrors: MirrorSet
@@ -52,8 +52,8 @@ export interface EtcdDoor {
   stop(drainMaxMs: number): Promise<void>
 }
 
-/** Opens the door. Fails with `invalid_request` for an address or files that cannot be used. */
-export async function startEtcdDoor(options: EtcdDoorOptions): Promise<EtcdDoor> {
+/** Opens the replica. Fails with `invalid_request` for an address or files that cannot be used. */
+export async function startEtcdReplica(options: EtcdReplicaOptions): Promise<EtcdReplica> {
   const { listen, connection, clock, metrics, logger } = options
   const followers = new Followers()
   const { view, mirrors } = createEtcdMirror({
@@ -67,7 +67,7 @@ export async function startEtcdDoor(options: EtcdDoorOptions): Promise<EtcdDoor>
   const files = listen.tlsFiles
   const tls = files && (await readTls(files))
   const sessions = new EtcdSessions({ ...connection, clock })
-  const door = await openDoor({
+  const replica = await openReplicaServer({
     listen: listen.address,
     tls,
     sessions,
@@ -90,15 +90,15 @@ export async function startEtcdDoor(options: EtcdDoorOptions): Promise<EtcdDoor>
     files,
     what: 'certificates of --etcd-listen',
     current: tls,
-    onChange: renewed => door.renewTls(renewed),
+    onChange: renewed => replica.renewTls(renewed),
     clock,
     logger,
   })
   const stopRenewals = options.onRenewed?.(renewed => sessions.renew(renewed))
-  const page = new DoorPage({ clock, metrics, mirrors })
-  logger.info("serving etcd's API", { etcd: door.address })
+  const page = new ReplicaPage({ clock, metrics, mirrors })
+  logger.info("serving etcd's API", { etcd: replica.address })
   return {
-    address: door.address,
+    address: replica.address,
     mirrors,
     followers,
     page: health => page.source(health),
@@ -110,7 +110,7 @@ export async function startEtcdDoor(options: EtcdDoorOptions): Promise<EtcdDoor>
       page.stop()
       stopTls()
       stopRenewals?.()
-      await door.close(drainMaxMs)
+      await replica.close(drainMaxMs)
       sessions.close()
       await mirrors.stop()
     },

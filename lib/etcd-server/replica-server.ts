@@ -6,12 +6,12 @@ import type { Clock, Random } from '@watchglass/base'
 import type { OpenFiles } from '@watchglass/cache'
 import type { AccessRules } from './access/access.ts'
 import { type CallMetrics, countCall } from './call-metrics.ts'
-import { Calls } from './calls.ts'
+import { CallRouter } from './call-router.ts'
 import type { EtcdSessions } from './pass/etcd-sessions.ts'
 import { GrpcServer } from './listen/grpc-server.ts'
 import type { MirroredEtcd } from './answers/mirrored.ts'
 
-export interface DoorOptions {
+export interface ReplicaServerOptions {
   /** Such as `127.0.0.1:2379`. */
   readonly listen: string
   readonly tls?: SecureContextOptions | undefined
@@ -29,8 +29,8 @@ export interface DoorOptions {
   readonly onFault: (error: unknown) => void
 }
 
-/** A listening door. */
-export interface Door {
+/** A listening replica. */
+export interface ReplicaServer {
   /** Address that it listens on, with the port that it got. */
   readonly address: string
   renewTls(tls: SecureContextOptions): void
@@ -39,13 +39,13 @@ export interface Door {
   close(drainMaxMs: number): Promise<void>
 }
 
-/** The interval at which a closing door looks whether all calls have ended. */
+/** The interval at which a closing replica looks whether all calls have ended. */
 const drainCheckMs = 20
 
-/** Opens a door. Fails with `invalid_request` when the address cannot be listened on. */
-export async function openDoor(options: DoorOptions): Promise<Door> {
+/** Opens a replica. Fails with `invalid_request` when the address cannot be listened on. */
+export async function openReplicaServer(options: ReplicaServerOptions): Promise<ReplicaServer> {
   const { listen, tls, clock, metrics, openFiles } = options
-  const calls = new Calls(options)
+  const calls = new CallRouter(options)
   const server = await GrpcServer.listen({
     listen,
     tls,

@@ -8,7 +8,7 @@ import {
 } from '../../../lib/etcd/proto/watch-messages.ts'
 import { framed } from '../etcd/bare-grpc.ts'
 
-export type DoorBody =
+export type EtcdBody =
   | {
       readonly type: 'creates'
       readonly count: number
@@ -24,12 +24,12 @@ export type DoorBody =
     }
   | { readonly type: 'range'; readonly key: string; readonly end: string }
 
-export function pathOf(body: DoorBody): string {
+export function pathOf(body: EtcdBody): string {
   if (body.type === 'unfinished') return body.path
   return body.type === 'creates' ? '/etcdserverpb.Watch/Watch' : '/etcdserverpb.KV/Range'
 }
 
-export function bytesOf(body: DoorBody): Buffer {
+export function bytesOf(body: EtcdBody): Buffer {
   switch (body.type) {
     case 'creates': {
       const create = framed(

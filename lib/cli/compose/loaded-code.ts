@@ -1,6 +1,7 @@
-/** The wings: the only place that loads their code. A service or a command loads what its options
- *  ask for, so that nobody waits for, or reads, what is not asked for: without writes a process
- *  starts a quarter sooner. Everywhere else in compose/ and commands/ wings are types. */
+/** The only place that loads the code of attached packages. A service or a command loads what
+ *  its options ask for, so that nobody waits for, or reads, what is not asked for: without
+ *  writes a process starts a quarter sooner. Everywhere else in compose/ and commands/ their
+ *  code is a type. */
 
 import type * as accountKeys from '@watchglass/simulator/access/account-keys'
 import type * as staticTokens from '@watchglass/simulator/access/token-file'
@@ -16,18 +17,18 @@ import type * as stages from '@watchglass/simulator/stages/stage'
 import type * as builtInStages from '@watchglass/simulator/stages/built-in'
 import type * as podRules from '@watchglass/simulator/pod-rules/pod-rules'
 import type * as writeSide from '@watchglass/simulator/write-side'
-import type * as etcdDoor from '@watchglass/etcd-server/etcd-door'
+import type * as etcdReplica from '@watchglass/etcd-server/etcd-replica'
 import type * as embedded from '@watchglass/etcd-server/embedded'
-import type * as upstreamSide from '@watchglass/proxy/upstream-proxy'
+import type * as upstreamProxy from '@watchglass/proxy/upstream-proxy'
 import type * as upstreamServers from '@watchglass/proxy/upstream/connect'
 import type * as upstreamFailure from '@watchglass/proxy/upstream/failure'
 import type * as apiMirrors from '@watchglass/source/api-mirrors'
 import type * as workers from '@watchglass/workers/workers'
-import type { WingOptions } from './service-options.ts'
+import type { AttachedOptions } from './service-options.ts'
 
-/** Loads a part of a wing. */
-export const wings = {
-  // cluster
+/** Loads a part of an attached package. */
+export const load = {
+  // simulator and writes
   writeSide: (): Promise<typeof writeSide> => import('@watchglass/simulator/write-side'),
   faults: (): Promise<typeof faultControl> => import('@watchglass/simulator/faults/fault-control'),
   faultRules: (): Promise<typeof faultRules> => import('@watchglass/simulator/faults/rule'),
@@ -48,39 +49,39 @@ export const wings = {
   builtInStages: (): Promise<typeof builtInStages> =>
     import('@watchglass/simulator/stages/built-in'),
   // proxy
-  upstreamSide: (): Promise<typeof upstreamSide> => import('@watchglass/proxy/upstream-proxy'),
+  upstreamProxy: (): Promise<typeof upstreamProxy> => import('@watchglass/proxy/upstream-proxy'),
   upstreamServers: (): Promise<typeof upstreamServers> =>
     import('@watchglass/proxy/upstream/connect'),
   upstreamFailure: (): Promise<typeof upstreamFailure> =>
     import('@watchglass/proxy/upstream/failure'),
   // source
   apiMirrors: (): Promise<typeof apiMirrors> => import('@watchglass/source/api-mirrors'),
-  // threads
+  // workers
   workers: (): Promise<typeof workers> => import('@watchglass/workers/workers'),
-  // door
-  etcdDoor: (): Promise<typeof etcdDoor> => import('@watchglass/etcd-server/etcd-door'),
+  // etcd server
+  etcdReplica: (): Promise<typeof etcdReplica> => import('@watchglass/etcd-server/etcd-replica'),
   embedded: (): Promise<typeof embedded> => import('@watchglass/etcd-server/embedded'),
 }
 
-/** The wings that a service with some options has; undefined where it does not have one. */
-export interface Sides {
+/** The attached code that a service with some options has; undefined where it does not have one. */
+export interface LoadedCode {
   readonly createWriteSide: typeof writeSide.createWriteSide | undefined
   readonly Workers: typeof workers.Workers | undefined
-  readonly UpstreamProxy: typeof upstreamSide.UpstreamProxy | undefined
+  readonly UpstreamProxy: typeof upstreamProxy.UpstreamProxy | undefined
   readonly ApiMirrors: typeof apiMirrors.ApiMirrors | undefined
   /** Undefined as long as there are no rules (`faults.ts`). */
   readonly FaultControl: typeof faultControl.FaultControl | undefined
 }
 
-export async function loadSides(asked: WingOptions = {}): Promise<Sides> {
+export async function loadCode(asked: AttachedOptions = {}): Promise<LoadedCode> {
   const { writes, workers, upstream, source, faults } = asked
   const hasRules = faults !== undefined && faults.rules.length > 0
   const [cluster, proxy, followed, several, rules] = await Promise.all([
-    writes === undefined ? undefined : wings.writeSide(),
-    upstream === undefined ? undefined : wings.upstreamSide(),
-    source === undefined ? undefined : wings.apiMirrors(),
-    workers === undefined ? undefined : wings.workers(),
-    hasRules ? wings.faults() : undefined,
+    writes === undefined ? undefined : load.writeSide(),
+    upstream === undefined ? undefined : load.upstreamProxy(),
+    source === undefined ? undefined : load.apiMirrors(),
+    workers === undefined ? undefined : load.workers(),
+    hasRules ? load.faults() : undefined,
   ])
   return {
     createWriteSide: cluster?.createWriteSide,

@@ -25,7 +25,7 @@ import {
 import { framed } from '../etcd/bare-grpc.ts'
 import { createGrammar } from './grammar.ts'
 
-export interface DoorCall {
+export interface EtcdCall {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   /** The body, as it is written. */
@@ -55,7 +55,7 @@ interface Made {
   readonly isStream?: boolean
 }
 
-export function doorCall(random: Random): DoorCall {
+export function etcdCall(random: Random): EtcdCall {
   const grammar = createGrammar(random)
   const below = (count: number): number => Math.floor(random.next() * count)
   const one = <T>(all: readonly T[]): T => all[below(all.length)]!
