@@ -1,7 +1,7 @@
 /** Daemon sets: a pod on each node that takes it. */
 
 import { adopt } from './adoption.ts'
-import { activePods, podCreation } from './owned-pods.ts'
+import { activePods, availablePods, podCreation } from './owned-pods.ts'
 import { refusedCreation } from './refused-creation.ts'
 import { percentOf } from './rollout.ts'
 import { type NodeFact, type PodFact, selectingFact } from '../runtime/facts.ts'
@@ -37,6 +37,7 @@ export interface DaemonSet {
     readonly selector: Selector
     readonly template: PodTemplate
     readonly revisionHistoryLimit?: number
+    readonly minReadySeconds?: number
     readonly updateStrategy?: {
       readonly type?: string
       readonly rollingUpdate?: { readonly maxUnavailable?: number | string }
@@ -78,9 +79,10 @@ export function reconcileDaemonSet(seen: Seen<DaemonSet> & DaemonSetParts): Reco
       ...revisionWrites({ kind: 'DaemonSet', metadata, spec }, revisions, used),
       ...[...ended, ...surplus].map(deletion),
       ...missing.slice(0, stepPods).map(node => create(object, node.name, hash)),
-      ...updates(object, { hash, pods: [...onNode.values()], wanted: wanted.length }),
-      ...statusWrite(key, object.status, statusOf(object, state)),
+      ...updates(seen, { hash, pods: [...onNode.values()], wanted: wanted.length }),
+      ...statusWrite(key, object.status, statusOf(seen, state)),
     ],
+    againMs: availablePods(owned, spec, seen.nowMs).againMs,
   }
 }
 
@@ -92,7 +94,7 @@ export function refusedOfDaemonSet(
   if (refusal.write.type !== 'create') return nothing
   const { key, object } = seen
   return {
-    writes: statusWrite(key, object.status, statusOf(object, stateOf(seen))),
+    writes: statusWrite(key, object.status, statusOf(seen, stateOf(seen))),
     notes: refusedCreation(refusal),
   }
 }
@@ -176,15 +178,18 @@ interface Update {
 }
 
 /** As many old pods go as may be unavailable. */
-function updates({ spec }: DaemonSet, { hash, pods, wanted }: Update): Write[] {
+function updates(
+  { object: { spec }, nowMs }: Seen<DaemonSet>,
+  { hash, pods, wanted }: Update,
+): Write[] {
   if (spec.updateStrategy?.type === 'OnDelete') return []
   const limit = spec.updateStrategy?.rollingUpdate?.maxUnavailable ?? 1
   const most = percentOf(limit, wanted, Math.ceil)
   const old = pods.filter(({ labels, isDeleting }) => labels[revisionLabel] !== hash && !isDeleting)
-  const available = pods.filter(({ isReady, isDeleting }) => isReady && !isDeleting).length
-  const idle = old.filter(({ isReady }) => !isReady)
-  const room = Math.max(0, Math.max(1, most) - (wanted - available))
-  const next = old.filter(({ isReady }) => isReady).slice(0, room)
+  const available = new Set(availablePods(pods, spec, nowMs).pods.filter(one => !one.isDeleting))
+  const idle = old.filter(pod => !available.has(pod))
+  const room = Math.max(0, Math.max(1, most) - (wanted - available.size))
+  const next = old.filter(pod => available.has(pod)).slice(0, room)
   return [...idle, ...next].map(deletion)
 }
 
@@ -195,9 +200,13 @@ interface State {
   readonly wanted: readonly NodeFact[]
 }
 
-function statusOf({ metadata }: DaemonSet, { hash, onNode, surplus, wanted }: State): object {
+function statusOf(
+  { object: { metadata, spec }, nowMs }: Seen<DaemonSet>,
+  { hash, onNode, surplus, wanted }: State,
+): object {
   const pods = activePods(onNode.values())
   const ready = pods.filter(({ isReady }) => isReady).length
+  const available = availablePods(pods, spec, nowMs).pods.length
   return {
     observedGeneration: metadata.generation ?? 1,
     currentNumberScheduled: pods.length,
@@ -205,8 +214,8 @@ function statusOf({ metadata }: DaemonSet, { hash, onNode, surplus, wanted }: St
     desiredNumberScheduled: wanted.length,
     numberReady: ready,
     updatedNumberScheduled: pods.filter(({ labels }) => labels[revisionLabel] === hash).length,
-    numberAvailable: ready,
-    numberUnavailable: wanted.length - ready,
+    numberAvailable: available,
+    numberUnavailable: wanted.length - available,
   }
 }
 

@@ -3,10 +3,12 @@
 import type { ReplicaSetFact } from '../runtime/facts.ts'
 import type { StatusCondition, Deployment } from '../runtime/objects.ts'
 import { isSame } from '../runtime/reconcile-result.ts'
-import { sum } from './rollout.ts'
+import { progressCondition } from './deployment-progress.ts'
+import { maxUnavailableOf, sum } from './rollout.ts'
 
 export interface DeploymentState {
   readonly now: string
+  readonly nowMs: number
   /** Replica set of the present template. */
   readonly current: ReplicaSetFact | undefined
   readonly sets: readonly ReplicaSetFact[]
@@ -15,7 +17,7 @@ export interface DeploymentState {
 /** A merge patch; undefined if the status is as it should be. */
 export function deploymentStatus(
   deployment: Deployment,
-  { now, current, sets }: DeploymentState,
+  { now, nowMs, current, sets }: DeploymentState,
 ): object | undefined {
   const { metadata, spec, status = {} } = deployment
   const wanted = spec.replicas ?? 1
@@ -30,21 +32,26 @@ export function deploymentStatus(
     unavailableReplicas: Math.max(0, Math.max(wanted, replicas) - available),
   }
   const isComplete =
-    current?.statusReplicas === wanted && replicas === wanted && available >= wanted
+    current?.statusReplicas === wanted && replicas === wanted && available === wanted
   const known = status.conditions ?? []
-  const conditions = [
-    availability(available >= Math.max(0, wanted - Math.ceil(wanted / 4))),
-    progress(current?.name ?? metadata.name, isComplete),
-  ].map(condition => dated(condition, known, now))
+  const isAvailable = available >= wanted - maxUnavailableOf(spec)
+  const before = known.find(({ type }) => type === 'Progressing')
+  const progress = progressCondition(deployment, { nowMs, current, isComplete, before, counts })
+  const conditions = [dated(availability(isAvailable), known, now)]
+  if (progress.condition !== undefined) {
+    const { condition, isNews } = progress
+    conditions.push(condition === before ? condition : dated(condition, known, now, isNews))
+  }
   const failed = failureOf([...(current === undefined ? [] : [current]), ...sets])
-  const before = known.find(({ type }) => type === failure)
+  const failedBefore = known.find(({ type }) => type === failure)
   const own = ['Available', 'Progressing', failure]
   const others = known.filter(({ type }) => !own.includes(type))
   if (failed !== undefined) others.unshift(failed)
   const isTold =
     Object.entries(counts).every(([name, value]) => (status[name] ?? 0) === value) &&
     conditions.every(condition => known.includes(condition)) &&
-    isSame(before, failed)
+    isSame(failedBefore, failed) &&
+    (progress.condition !== undefined || before === undefined)
   if (isTold) return undefined
   const shown = Object.entries(counts).map(([name, value]) => [name, value === 0 ? null : value])
   return { ...Object.fromEntries(shown), conditions: [...conditions, ...others] }
@@ -76,24 +83,17 @@ function availability(isAvailable: boolean): StatusCondition {
       }
 }
 
-function progress(set: string, isComplete: boolean): StatusCondition {
-  const [reason, what] = isComplete
-    ? ['NewReplicaSetAvailable', 'has successfully progressed.']
-    : ['ReplicaSetUpdated', 'is progressing.']
-  return { type: 'Progressing', status: 'True', reason, message: `ReplicaSet "${set}" ${what}` }
-}
-
-/** The known condition, if it says the same. */
+/** The known condition, if it says the same and is no news. */
 function dated(
   condition: StatusCondition,
   known: readonly StatusCondition[],
   now: string,
+  isNews: boolean = false,
 ): StatusCondition {
   const before = known.find(({ type }) => type === condition.type)
   const { status, reason, message } = condition
-  if (before?.status === status && before.reason === reason && before.message === message) {
-    return before
-  }
+  const isTold = before?.status === status && before.reason === reason && before.message === message
+  if (isTold && !isNews) return before
   const since = before?.status === status ? before.lastTransitionTime : undefined
   return { ...condition, lastUpdateTime: now, lastTransitionTime: since ?? now }
 }

@@ -24,6 +24,7 @@ import type { Seen } from '../runtime/reconciler.ts'
 import { selects } from '../runtime/selectors.ts'
 import { adopt } from './adoption.ts'
 import { deploymentStatus } from './deployment-status.ts'
+import { untilProgressIsDue } from './deployment-progress.ts'
 import { nameHash } from './name-hash.ts'
 import { controllerReference, type OwnerIdentity } from './owner-reference.ts'
 import { nextRollout, percentOf, type ReplicaShare } from './rollout.ts'
@@ -45,7 +46,7 @@ export interface OwnedSet extends ReplicaSetFact {
 type SeenDeployment = Seen<Deployment> & DeploymentParts
 
 export function reconcileDeployment(seen: SeenDeployment): ReconcileResult {
-  const { key, object, now, owned, orphans } = seen
+  const { key, object, now, nowMs, owned, orphans } = seen
   const { metadata, spec } = object
   if (metadata.deletionTimestamp !== undefined) return nothing
   const adoptions = adopt(identityOf(object), spec.selector, owned, orphans)
@@ -70,9 +71,10 @@ export function reconcileDeployment(seen: SeenDeployment): ReconcileResult {
       }),
       ...statusWrites(key, object, {
         revision,
-        status: deploymentStatus(object, { now, current, sets }),
+        status: deploymentStatus(object, { now, nowMs, current, sets }),
       }),
     ],
+    againMs: untilProgressIsDue(object, nowMs),
   }
 }
 
@@ -110,6 +112,7 @@ function creationOf(deployment: Deployment, sets: readonly ReplicaSetFact[]): Wr
   const labels = { ...spec.template.metadata?.labels, [hashLabel]: hash }
   const { matchLabels } = spec.selector
   const replicas = sets.length === 0 ? (spec.replicas ?? 1) : 0
+  const { minReadySeconds = 0 } = spec
   const object = {
     metadata: {
       name: `${name}-${hash}`,
@@ -124,6 +127,7 @@ function creationOf(deployment: Deployment, sets: readonly ReplicaSetFact[]): Wr
     },
     spec: {
       replicas,
+      ...(minReadySeconds === 0 ? {} : { minReadySeconds }),
       selector: { ...spec.selector, matchLabels: { ...matchLabels, [hashLabel]: hash } },
       template: { ...spec.template, metadata: { ...spec.template.metadata, labels } },
     },
@@ -136,16 +140,19 @@ function creationOf(deployment: Deployment, sets: readonly ReplicaSetFact[]): Wr
 /** The set of the present template has the newest revision, also if it is in use again, and the
  *  annotations of the deployment. Undefined: a deployment that is paused has no new revision. */
 function annotationWrites(
-  { metadata }: Deployment,
-  { key, annotations, revisionNumber }: ReplicaSetFact,
+  { metadata, spec: { minReadySeconds = 0 } }: Deployment,
+  set: ReplicaSetFact,
   revision: number | undefined,
 ): Write[] {
   if (revision === undefined) return []
+  const { key, annotations, revisionNumber } = set
   const passed = passedOn(metadata.annotations)
   const isPassed = Object.entries(passed).every(([name, text]) => annotations[name] === text)
-  if (revision === revisionNumber && isPassed) return []
+  const waitsAsLong = set.minReadySeconds === minReadySeconds
+  if (revision === revisionNumber && isPassed && waitsAsLong) return []
   const wanted = { ...passed, [revisionAnnotation]: String(revision) }
-  return [{ type: 'patch', key, patch: { metadata: { annotations: wanted } } }]
+  const spec = waitsAsLong ? {} : { spec: { minReadySeconds } }
+  return [{ type: 'patch', key, patch: { metadata: { annotations: wanted }, ...spec } }]
 }
 
 function scalingWrites(

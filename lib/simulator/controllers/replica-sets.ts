@@ -15,7 +15,7 @@ import { selectorOf } from '../runtime/selectors.ts'
 import { lookAtPodOwners } from '../runtime/wiring.ts'
 import { adopt } from './adoption.ts'
 import type { GeneratedWorkloads } from '../runtime/generated-workloads.ts'
-import { activePods, podCreation } from './owned-pods.ts'
+import { activePods, availablePods, podCreation } from './owned-pods.ts'
 import { refusedCreation } from './refused-creation.ts'
 
 /** Pods made or deleted in one look, as in upstream's controller (BurstReplicas); then it is the
@@ -51,7 +51,7 @@ export function reconcileReplicaSet(seen: Seen<ReplicaSet> & ReplicaSetParts): R
       ...surplus.map(deletion),
       ...statusWrites(seen, { pods: kept, created }),
     ],
-    againMs: Math.abs(missing) > burstPods ? 0 : undefined,
+    againMs: Math.abs(missing) > burstPods ? 0 : availablePods(kept, spec, seen.nowMs).againMs,
   }
 }
 
@@ -95,7 +95,7 @@ interface SetState {
 }
 
 function statusWrites(
-  { key, object }: Seen<ReplicaSet>,
+  { key, object, nowMs }: Seen<ReplicaSet>,
   { pods, created, failed }: SetState,
 ): Write[] {
   const known = object.status?.conditions ?? []
@@ -107,7 +107,7 @@ function statusWrites(
     replicas,
     fullyLabeledReplicas: replicas,
     readyReplicas: ready,
-    availableReplicas: ready,
+    availableReplicas: availablePods(pods, object.spec, nowMs).pods.length,
     observedGeneration: object.metadata.generation ?? 1,
     ...(known.length === 0 && failed === undefined ? {} : { conditions }),
   })

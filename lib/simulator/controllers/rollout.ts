@@ -48,6 +48,12 @@ function reduced(old: readonly ReplicaShare[], spare: number): number[] {
   })
 }
 
+/** The pods that may be missing: none of a deployment that is recreated (MaxUnavailable). */
+export function maxUnavailableOf({ replicas = 1, strategy }: Deployment['spec']): number {
+  if (strategy?.type === 'Recreate') return 0
+  return limitsOf(strategy?.rollingUpdate, replicas)[1]
+}
+
 function limitsOf(
   limits: NonNullable<Deployment['spec']['strategy']>['rollingUpdate'],
   wanted: number,

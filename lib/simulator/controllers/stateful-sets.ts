@@ -3,6 +3,7 @@
 
 import { adopt } from './adoption.ts'
 import { controllerReference } from './owner-reference.ts'
+import { availablePods } from './owned-pods.ts'
 import { refusedCreation } from './refused-creation.ts'
 import { type PodFact, selectingFact } from '../runtime/facts.ts'
 import {
@@ -35,6 +36,7 @@ export interface StatefulSet {
   readonly metadata: Metadata
   readonly spec: {
     readonly replicas?: number
+    readonly minReadySeconds?: number
     readonly selector: Selector
     readonly template: PodTemplate
     readonly serviceName?: string
@@ -80,6 +82,7 @@ export function reconcileStatefulSet(seen: Seen<StatefulSet> & StatefulSetParts)
       ...podWrites(seen),
       ...statusWrite(seen.key, object.status, statusOf(seen)),
     ],
+    againMs: availablePods(owned, spec, seen.nowMs).againMs,
   }
 }
 
@@ -119,6 +122,7 @@ function podWrites(seen: Seen<StatefulSet> & StatefulSetParts): Write[] {
   const { object, owned } = seen
   const { metadata, spec } = object
   const isParallel = spec.podManagementPolicy === 'Parallel'
+  const available = new Set(availablePods(owned, spec, seen.nowMs).pods)
   const numbers = numbersOf(spec)
   const byName = new Map(owned.map(pod => [pod.name, pod]))
   const writes: Write[] = []
@@ -126,7 +130,7 @@ function podWrites(seen: Seen<StatefulSet> & StatefulSetParts): Write[] {
     const pod = byName.get(`${metadata.name}-${String(number)}`)
     const made = pod === undefined ? create(seen, number) : replaceEnded(metadata.name, pod)
     writes.push(...made)
-    const waits = made.length > 0 || pod?.isReady !== true || pod.isDeleting
+    const waits = made.length > 0 || pod === undefined || !available.has(pod) || pod.isDeleting
     if (waits && !isParallel) return writes
   }
   const wanted = new Set(numbers.map(number => `${metadata.name}-${String(number)}`))
@@ -231,7 +235,7 @@ function create(
   return [...claims, { type: 'create', group: '', resource: 'pods', namespace, object: pod, note }]
 }
 
-function statusOf({ object, owned }: Seen<StatefulSet> & StatefulSetParts): object {
+function statusOf({ object, owned, nowMs }: Seen<StatefulSet> & StatefulSetParts): object {
   const { metadata, spec, status } = object
   const hash = hashOfTemplate({ spec })
   const updateRevision = `${metadata.name}-${hash}`
@@ -245,7 +249,7 @@ function statusOf({ object, owned }: Seen<StatefulSet> & StatefulSetParts): obje
     observedGeneration: metadata.generation ?? 1,
     replicas: pods.length,
     readyReplicas: ready,
-    availableReplicas: ready,
+    availableReplicas: availablePods(pods, spec, nowMs).pods.length,
     currentReplicas: current,
     updatedReplicas: updated,
     currentRevision,

@@ -42,6 +42,8 @@ export interface Fact {
 export interface PodFact extends Fact {
   readonly phase: string
   readonly isReady: boolean
+  /** The time since when it is ready, or not. */
+  readonly readySinceMs: number
   readonly node: string
   readonly runsForEver: boolean
   /** Not to be scheduled: a gate holds it. */
@@ -72,6 +74,7 @@ export interface ReplicaSetFact extends Fact {
   readonly ready: number
   readonly available: number
   readonly revisionNumber: number
+  readonly minReadySeconds: number
   /** Equal for equal templates. */
   readonly template: string
   readonly labels: Labels
@@ -187,6 +190,11 @@ function portsOf({ spec }: Pod): Record<string, number> {
   return Object.fromEntries(ports.map(({ name = '', containerPort }) => [name, containerPort]))
 }
 
+function readySinceMs(conditions: readonly StatusCondition[] = []): number {
+  const ready = conditions.find(({ type }) => type === 'Ready')
+  return Date.parse(ready?.lastTransitionTime ?? '') || 0
+}
+
 export function podFact(key: Key, revision: number, pod: Pod): PodFact {
   const { metadata, spec, status } = pod
   const unplaced = status?.conditions?.some(
@@ -195,6 +203,7 @@ export function podFact(key: Key, revision: number, pod: Pod): PodFact {
   return factOf(key, revision, metadata, {
     phase: sharedText(status?.phase ?? 'Pending'),
     isReady: hasCondition(status?.conditions, 'Ready'),
+    readySinceMs: readySinceMs(status?.conditions),
     node: sharedText(spec.nodeName ?? ''),
     runsForEver: (spec.restartPolicy ?? 'Always') === 'Always',
     isHeld: (spec.schedulingGates?.length ?? 0) > 0,
@@ -232,6 +241,7 @@ export function replicaSetFact(key: Key, revision: number, set: ReplicaSet): Rep
     statusReplicas: status?.replicas ?? 0,
     ready: status?.readyReplicas ?? 0,
     available: status?.availableReplicas ?? 0,
+    minReadySeconds: spec.minReadySeconds ?? 0,
     revisionNumber: Number(metadata.annotations?.[revisionAnnotation] ?? 0),
     template: templateKey(spec.template),
     labels: metadata.labels ?? {},

@@ -155,6 +155,7 @@ export interface ReplicaSet {
   readonly metadata: Metadata
   readonly spec: {
     readonly replicas?: number
+    readonly minReadySeconds?: number
     readonly selector?: Selector
     readonly template: PodTemplate
   }
@@ -173,6 +174,8 @@ export interface Deployment {
   readonly spec: {
     readonly replicas?: number
     readonly paused?: boolean
+    readonly minReadySeconds?: number
+    readonly progressDeadlineSeconds?: number
     readonly revisionHistoryLimit?: number
     readonly selector: Selector
     readonly template: PodTemplate
