@@ -11,6 +11,7 @@ import {
 } from '@watchglass/base'
 import type { Client } from '@watchglass/etcd'
 import { AnsweringVersions } from './answering-versions.ts'
+import { CollapsedReads } from './passing/collapsed-reads.ts'
 import { InexactEvents } from './passing/inexact-events.ts'
 import type { PassedCredentials, PassMetrics, ProxyOptions } from './passing/proxy-options.ts'
 import { ReadSwitch } from './read-switch.ts'
@@ -96,6 +97,18 @@ function comparisonOf(
  *  matter of course. */
 const elsewhereMax = 8
 
+/** What reads that pass share, and what counts them. */
+function sharesOf(
+  { servers, isSource }: UpstreamOptions,
+  { clock, metrics }: UpstreamParts,
+): Pick<ProxyOptions, 'collapsed' | 'slots' | 'metrics'> {
+  return {
+    collapsed: new CollapsedReads({ upstream: servers, clock, metrics }),
+    slots: new Slots(isSource === true ? Infinity : elsewhereMax),
+    metrics,
+  }
+}
+
 export class UpstreamProxy implements Follower {
   readonly readSwitch: ReadSwitch
   readonly knowledge: UpstreamKnowledge
@@ -173,8 +186,7 @@ export class UpstreamProxy implements Follower {
       mixed: () => versions.mixed,
       isCovered: ({ learned }) => learned !== undefined || knowledge.isVersionCovered,
       held,
-      slots: new Slots(options.isSource === true ? Infinity : elsewhereMax),
-      metrics,
+      ...sharesOf(options, parts),
     }
   }
 

@@ -4,6 +4,7 @@ import type { Gate, OutputForm } from '@watchglass/codec'
 import type { DecisionPolicy, PassReason, Resource } from '@watchglass/kube'
 import type { MixedMinors } from '../minors/mixed-minors.ts'
 import type { Exchange, UpstreamIdentity } from '@watchglass/cache'
+import type { CollapsedReads, CollapseMetrics } from './collapsed-reads.ts'
 import type { Features } from '../evidence/features.ts'
 import type { InexactEvents } from './inexact-events.ts'
 import type { HeldEvents } from './held-events.ts'
@@ -17,7 +18,7 @@ export interface PassedCredentials {
   readonly as: UpstreamIdentity
 }
 
-export interface PassMetrics {
+export interface PassMetrics extends CollapseMetrics {
   /** Called when a request has passed. */
   passed(reason: PassReason): void
 }
@@ -48,6 +49,8 @@ export interface ProxyOptions {
   readonly mixed?: (() => MixedMinors | undefined) | undefined
   /** Events that wait until they were compared. */
   readonly held: HeldEvents
+  /** Shares answers among identical reads. */
+  readonly collapsed: CollapsedReads
   /** Limits reads that the mirror should have answered. */
   readonly slots: Slots
   readonly metrics: PassMetrics

@@ -16,6 +16,8 @@ import {
   requestHeaders,
   requestTrailers,
 } from './forwarded-headers.ts'
+import { collapseKey } from './collapse-key.ts'
+import type { CollapsibleRead } from './collapsed-reads.ts'
 import { withDecryptedToken } from './decrypted-token.ts'
 import type { ProxyOptions } from './proxy-options.ts'
 import { Relay } from './relay.ts'
@@ -30,7 +32,7 @@ import { holdPassed, nameForPass, type PassShares } from './pass-shares.ts'
 import type { Slots } from './slots.ts'
 import { isTunnel, passTunnel } from './tunnel.ts'
 import { defaultUpstreamTimeouts } from '../upstream/server.ts'
-import type { ForwardBody, ForwardRequest, Upstream } from '../upstream/upstream.ts'
+import type { ForwardBody, ForwardControl, ForwardRequest } from '../upstream/upstream.ts'
 
 /** Reads that pass in large numbers when the mirror fails. They are limited, so that they do not
  *  overload the upstream. */
@@ -52,6 +54,9 @@ export interface PassServices extends PassShares {
   readonly tokenEncryption?: TokenEncryption | undefined
 }
 
+const nothing = (): void => {}
+const unlimited = (): (() => void) => nothing
+
 /** Passes the request to the upstream. Resolves when the response has ended. */
 export async function passOn(
   context: RequestContext,
@@ -63,8 +68,8 @@ export async function passOn(
   context.facts = { ...context.facts, source: 'upstream' }
   reply.origin = `pass; reason=${reason}`
   proxy.metrics.passed(reason)
-  const free = limitedReasons.has(reason) ? takeSlot(proxy.slots) : (): void => {}
-  let leave = (): void => {}
+  let free = nothing
+  let leave = nothing
   try {
     if (exchange.takeover !== undefined && exchange.hasBody) {
       throw badRequest('a request that upgrades its connection must not have a body')
@@ -81,9 +86,19 @@ export async function passOn(
       leave = share.leave
     }
     const request = await requestOf(context, proxy, { ...services, user: share.user })
-    const passing = { upstream: proxy.upstream, clock }
-    if (kind === 'upgrade') await passTunnel(context, passing, request)
-    else await forward(context, passing, { request, onStarted: free })
+    const limit = limitedReasons.has(reason) ? (): (() => void) => takeSlot(proxy.slots) : unlimited
+    const key = collapseKey(context.target, request)
+    if (key !== undefined) {
+      await forwardShared(context, services, { request, key, takeSlot: limit })
+      return
+    }
+    free = limit()
+    const { upstream } = proxy
+    if (kind === 'upgrade') await passTunnel(context, { upstream, clock }, request)
+    else {
+      const passing = { request, clock, onStarted: free }
+      await forward(context, passing, relay => upstream.forward(request, relay))
+    }
   } finally {
     leave()
     free()
@@ -185,16 +200,33 @@ function isLongRunning(method: string, { path, query }: RequestTarget): boolean 
   return isWatch || info.verb === 'proxy' || longSubresources.has(info.subresource)
 }
 
+/** Forwards a read that may share its answer with identical ones. */
+function forwardShared(
+  context: RequestContext,
+  { proxy, clock }: PassServices,
+  read: Omit<CollapsibleRead, 'sink' | 'onShared'>,
+): Promise<void> {
+  const { reply } = context
+  const onShared = (reads: number): void => {
+    reply.origin = `${reply.origin}; collapsed=${reads}`
+  }
+  const { request } = read
+  return forward(context, { request, clock, onStarted: nothing }, relay =>
+    proxy.collapsed.forward({ ...read, sink: relay, onShared }),
+  )
+}
+
 interface Forwarded {
   readonly request: ForwardRequest
+  readonly clock: Clock
   /** The answer has begun. */
   readonly onStarted: () => void
 }
 
 function forward(
   { exchange, reply }: RequestContext,
-  { upstream, clock }: { readonly upstream: Upstream; readonly clock: Clock },
-  { request, onStarted }: Forwarded,
+  { request, clock, onStarted }: Forwarded,
+  ask: (relay: Relay) => ForwardControl,
 ): Promise<void> {
   const { method } = request
   const { canHaveTrailers } = exchange
@@ -214,7 +246,7 @@ function forward(
         else reject(failure)
       },
     })
-    const control = upstream.forward(request, relay)
+    const control = ask(relay)
     relay.control = control
     ignoreClose = exchange.onClose(() => {
       control.abort()

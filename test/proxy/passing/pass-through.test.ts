@@ -211,8 +211,10 @@ t.test('what the mirror lacks passes eight at a time', async t => {
   const path = `${maps}?resourceVersion=1&resourceVersionMatch=Exact`
   const isOld = ({ url }: { readonly url: string }): boolean => url === path
   upstream.fault = seen => (isOld(seen) ? { type: 'hang' } : undefined)
-  const requests = Array.from({ length: 8 }, () => {
-    const request = http.get({ port, host: '127.0.0.1', path, agent: false })
+  const requests = Array.from({ length: 8 }, (_, i) => {
+    // Identical ones would share a question.
+    const headers = { 'user-agent': `client-${i}` }
+    const request = http.get({ port, host: '127.0.0.1', path, headers, agent: false })
     request.on('error', () => {})
     return request
   })

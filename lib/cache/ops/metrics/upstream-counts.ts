@@ -35,6 +35,7 @@ export class UpstreamCounts {
   /** By reason. They are added to the counter when metrics are scraped, because it checks and
    *  hashes labels with each count. */
   readonly #untold = new Map<string, number>()
+  readonly #collapsed: Counter
   readonly #compared: Counter
 
   constructor(registry: Registry) {
@@ -45,6 +46,11 @@ export class UpstreamCounts {
       labelNames: ['reason'],
       registers: [],
       collect: () => this.#tell(),
+    })
+    this.#collapsed = new Counter({
+      name: 'watchglass_collapsed_reads_total',
+      help: 'Reads that passed without a request of their own: they had the answer to an identical read of the same user that began after they came.',
+      registers: [],
     })
     this.#compared = new Counter({
       name: 'watchglass_compared_reads_total',
@@ -57,6 +63,10 @@ export class UpstreamCounts {
 
   passed(reason: string): void {
     this.#untold.set(reason, (this.#untold.get(reason) ?? 0) + 1)
+  }
+
+  collapsed(reads: number): void {
+    this.#collapsed.inc(reads)
   }
 
   #tell(): void {
@@ -72,6 +82,7 @@ export class UpstreamCounts {
    *  there is an upstream. */
   watch(facts: () => UpstreamFacts): void {
     this.#registry.registerMetric(this.#passed)
+    this.#registry.registerMetric(this.#collapsed)
     this.#registry.registerMetric(this.#compared)
     const gauge = (name: string, help: string, valueOf: (now: UpstreamFacts) => number): void => {
       const collect = function collect(this: Gauge): void {
