@@ -3,6 +3,7 @@
 
 import { once } from 'node:events'
 import * as http2 from 'node:http2'
+import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { allKeys } from '../../lib/base/keys.ts'
 import { openReplicaServer } from '../../lib/etcd-server/replica-server.ts'
@@ -124,10 +125,20 @@ t.test('a message has to come to its end', async t => {
 })
 
 t.test('so does one that passes to etcd', async t => {
-  const { engine } = createTestEngine(t)
-  const etcd = await startEtcdServer({ engine, listen: '127.0.0.1:0' })
+  // An etcd that answers nothing, and tells of the calls that have come.
+  const etcd = http2.createServer()
+  const bothCame = new Promise<void>(resolve => {
+    let calls = 0
+    etcd.on('stream', stream => {
+      stream.on('error', () => undefined)
+      if (++calls === 2) resolve()
+    })
+  })
+  etcd.listen(0, '127.0.0.1')
+  await once(etcd, 'listening')
   t.teardown(() => etcd.close())
-  const sessions = new EtcdSessions({ endpoints: [`http://${etcd.address}`], clock: systemClock })
+  const { port } = etcd.address() as AddressInfo
+  const sessions = new EtcdSessions({ endpoints: [`http://127.0.0.1:${port}`], clock: systemClock })
   t.teardown(() => sessions.close())
   const clock = new FakeClock()
   const replica = await openReplicaServer({
@@ -144,7 +155,7 @@ t.test('so does one that passes to etcd', async t => {
   const open = begin(session, '/etcdserverpb.Lease/LeaseKeepAlive')
   late.stream.resume()
   open.stream.resume()
-  await new Promise(resolve => setTimeout(resolve, 100))
+  await bothCame
   await clock.advance(31_000)
   await late.closed
   t.equal(late.status(), '14')
