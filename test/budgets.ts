@@ -7,6 +7,7 @@ export const suiteBudgets: Readonly<Record<string, number>> = {
   cache: 61,
   cel: 8,
   cli: 55,
+  cluster: 8,
   codec: 22,
   contract: 4,
   deploy: 14,
@@ -30,7 +31,7 @@ export const suiteBudgets: Readonly<Record<string, number>> = {
 }
 
 /** Seconds of wall time for all of them on a quiet machine with two cores. */
-export const wholeBudget: number = 5 * 60
+export const wholeBudget: number = 5 * 60 + 5
 /** The same for `npm run test:quick`, whose suites are a part of these. */
 export const quickBudget: number = 60
 

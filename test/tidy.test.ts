@@ -16,6 +16,8 @@ const packages: ReadonlyMap<string, Manifest> = new Map(
 interface Manifest {
   readonly name: string
   readonly description: string
+  /** Others than those of this repository do not import it. */
+  readonly private?: boolean
   readonly exports: Readonly<Record<string, { readonly types: string }>>
   readonly dependencies: Readonly<Record<string, string>>
 }
@@ -208,7 +210,8 @@ t.test('a package exports what another one imports, and nothing else', async t =
       .flatMap(importsOf)
       .filter(target => target.split('/').length > 2 && target.startsWith(scope)),
   )
-  const idle = [...packages].flatMap(([name, { exports }]) => {
+  const idle = [...packages].flatMap(([name, { private: isPrivate = false, exports }]) => {
+    if (!isPrivate) return []
     const names = exports['.'] === undefined ? [] : namesExportedBy(`lib/${name}/index.ts`)
     const modules = Object.keys(exports)
       .filter(path => path !== '.')

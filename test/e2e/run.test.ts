@@ -255,7 +255,12 @@ t.test('a command has generated objects, and switches faults while it runs', asy
     const map = await ask('GET', '/api/v1/namespaces/default/configmaps/applied')
     console.log(JSON.stringify({ codes, faults, pods: items.length, map: map.metadata.name }))`
   const { code, out, err } = await run(t, [
-    ...['--generate', 'pods=10', '--fault', 'error,code=429', '--apply', objects],
+    '--generate',
+    'pods=10',
+    '--fault',
+    'error,code=429',
+    '--apply',
+    objects,
     ...clientCommand(source),
   ])
   t.equal(err, '')

@@ -1,8 +1,16 @@
 /** The starters of deploy/examples run: what a new user copies first. */
 
 import { spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, readFileSync, readdirSync } from 'node:fs'
-import { join } from 'node:path'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  readFileSync,
+  readdirSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
 import { parse } from 'yaml'
 import { KubeConfig } from '@kubernetes/client-node'
@@ -58,6 +66,33 @@ t.test('Node, with its own test runner', async t => {
   const alone = run(process.execPath, ['--test', file])
   t.match(alone.said, /start this with: watchglass run/)
   t.equal(alone.code, 1)
+})
+
+t.test('Node, with a cluster that the test starts, by the package as it is published', async t => {
+  const installed = t.testdir({ node_modules: { '@watchglass': {}, '@kubernetes': {} } })
+  const modules = join(installed, 'node_modules')
+  cpSync('dist/packages/cluster', join(modules, '@watchglass/cluster'), { recursive: true })
+  symlinkSync(process.cwd(), join(modules, 'watchglass'))
+  const client = '@kubernetes/client-node'
+  symlinkSync(resolve('node_modules', client), join(modules, client))
+  const file = join(installed, 'own-cluster.test.mjs')
+  cpSync(`${folder}/node/own-cluster.test.mjs`, file)
+  const { code, said } = run(process.execPath, ['--test', file])
+  t.match(said, /pass 2\b/)
+  t.equal(code, 0, said)
+  const source = `
+    import { startCluster, type TestCluster } from '@watchglass/cluster'
+    export async function start(): Promise<number> {
+      const cluster: TestCluster = await startCluster({ fault: ['reset'], seed: 1 })
+      const met = await cluster.faults.withFault('reset', () => cluster.faults.met())
+      await cluster[Symbol.asyncDispose]()
+      return met[0]?.met ?? 0
+    }`
+  writeFileSync(join(installed, 'typed.mts'), source)
+  const flags = ['--ignoreConfig', '--module', 'nodenext', '--strict', '--noEmit', '--typeRoots']
+  const types = [resolve('node_modules/@types'), '--types', 'node']
+  const typed = run('npx', ['tsc', ...flags, ...types, join(installed, 'typed.mts')])
+  t.equal(typed.code, 0, typed.said)
 })
 
 for (const name of ['controller', 'gitops', 'dashboard']) {

@@ -251,7 +251,7 @@ export const commands: Readonly<Record<CommandName, CommandRow>> = {
   stages: {
     operands: '',
     summary:
-      'Prints what --simulate does with pods and nodes as Stage objects, which you can change and give to --stages.',
+      'Prints what --simulate does with pods and nodes as Stage objects, to change and give to --stages.',
     options: [...logOptions],
   },
 }
