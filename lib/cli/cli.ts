@@ -88,10 +88,17 @@ const nothingToReload =
 /** The time for last lines to be read, once a command is over. */
 const lastLinesMs = 1_000
 
+/** The time for anything else, such as sockets that are closing on a busy machine: whoever waits
+ *  for the process shall see its own exit code. */
+const lastThingsMs = 5_000
+
 /** Ends a process that was asked to stop, and that only output keeps that nobody takes: a pipe that
  *  is not read, a disk that does not answer. */
 function endSoon(): void {
-  setTimeout(() => endNow('SIGTERM'), lastLinesMs).unref()
+  setTimeout(() => {
+    if (process.stdout.writableLength + process.stderr.writableLength > 0) endNow('SIGTERM')
+  }, lastLinesMs).unref()
+  setTimeout(() => endNow('SIGTERM'), lastThingsMs).unref()
 }
 
 /** Ends the process as the signal would without a listener: `process.exit` waits for threads that a
