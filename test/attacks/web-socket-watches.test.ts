@@ -3,19 +3,18 @@
 
 import * as net from 'node:net'
 import t from 'tap'
-import type { Exchange } from '../../lib/cache/http/server/exchange.ts'
 import { slowReaderTimeoutMs } from '../../lib/cache/http/server/respond.ts'
-import { WebSocketStream } from '../../lib/cache/http/server/web-socket/stream.ts'
+import type { WebSocketStream } from '../../lib/cache/http/server/web-socket/stream.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { moment } from '../support/http/moment.ts'
 import { startServed } from '../support/http/served.ts'
 import { maskedFrame, StreamWire } from '../support/http/stream-wire.ts'
 import { all, large, put, putBytes, untilWatches } from '../support/watch/watch-served.ts'
 import { handshake } from '../support/watch/web-socket-client.ts'
+import { webSocketHead, webSocketOn } from '../support/watch/web-socket-stream.ts'
 
 const mebibyte = 1024 ** 2
 const ping = 9
-const head = 'HTTP/1.1 101 Switching Protocols\r\n\r\n'
 
 interface Opened {
   readonly wire: StreamWire
@@ -26,21 +25,7 @@ interface Opened {
 function open(early: Buffer = Buffer.alloc(0)): Opened {
   const wire = new StreamWire()
   const clock = new FakeClock()
-  const takeover = {
-    socket: wire,
-    take: () => early,
-    onFault: (error: unknown) => t.fail(String(error)),
-  }
-  const exchange = {
-    headers: {},
-    takeover,
-    abort: () => wire.destroy(),
-    onClose: (task: () => void) => {
-      wire.on('close', task)
-      return () => wire.off('close', task)
-    },
-  } as unknown as Exchange
-  return { wire, clock, stream: new WebSocketStream(exchange, head, clock) }
+  return { wire, clock, stream: webSocketOn(wire, clock, early) }
 }
 
 async function flood({ wire }: Opened, frame: Buffer, bytes: number): Promise<void> {
@@ -57,7 +42,7 @@ t.test('pings of a client that reads nothing are answered once, when it reads', 
     const opened = open()
     const { wire } = opened
     wire.isStuck = true
-    await flood(opened, maskedFrame(ping, Buffer.alloc(size)), 16 * mebibyte)
+    await flood(opened, maskedFrame(ping, Buffer.alloc(size)), 4 * mebibyte)
     t.ok(wire.writableLength < 64 * 1024, `${wire.writableLength} bytes wait`)
     wire.goOn()
     await moment()
@@ -116,7 +101,7 @@ t.test('after its end nothing is written, and nothing is read', async t => {
 t.test('a client that closes before its head is written has its end behind it', async t => {
   const { wire } = open(maskedFrame(8, Buffer.of(3, 232)))
   await moment()
-  t.equal(wire.text, `${head}\x88\x02\x03\xe8`)
+  t.equal(wire.text, `${webSocketHead}\x88\x02\x03\xe8`)
   wire.destroy()
 })
 

@@ -1,17 +1,18 @@
 /** Connections of frames that no library sends: over HTTP/2 at both listeners, over WebSockets and
- *  SPDY at streams to pods, and in answers of an etcd to our client. Each connection ends, nothing
+ *  SPDY at streams to pods, over those of watches, and in answers of an etcd to our client. Each connection ends, nothing
  *  of it is held afterwards, and others are answered. */
 
 import { createServer, type Server as NetServer, type AddressInfo } from 'node:net'
 import { once } from 'node:events'
 import type { Test } from 'tap'
-import { createRandom, type Random, randomItem } from '../../../lib/base/random.ts'
+import { createRandom, type Random, randomInt, randomItem } from '../../../lib/base/random.ts'
 import { openChannels } from '../../../lib/simulator/streams/channels.ts'
 import { runPortForward } from '../../../lib/simulator/streams/port-forward.ts'
 import { GrpcServer } from '../../../lib/etcd-server/listen/grpc-server.ts'
 import type { Exchange } from '../../../lib/cache/http/server/exchange.ts'
 import { sendWhole } from '../../../lib/cache/http/server/respond.ts'
 import { Server } from '../../../lib/cache/http/server/server.ts'
+import { ClientFrames } from '../../../lib/cache/http/server/web-socket/client-frames.ts'
 import { systemClock } from '../../../lib/cache/ops/system.ts'
 import { type Address, ask } from '../attacks/ask.ts'
 import { outcomeOf } from '../attacks/etcd-answer.ts'
@@ -19,6 +20,7 @@ import { frame, frameTypes, headerBlock, openRaw } from '../attacks/raw-http2.ts
 import { moment } from '../http/moment.ts'
 import { HeaderBlocks } from '../http/spdy-client.ts'
 import { streamServices, StreamWire } from '../http/stream-wire.ts'
+import { webSocketOn } from '../watch/web-socket-stream.ts'
 import type { FuzzOptions } from './fuzz.ts'
 import { createGrammar } from './grammar.ts'
 import { http2Answers } from './http2-answers.ts'
@@ -41,6 +43,8 @@ const etcdAnswer: readonly Buffer[] = [
   frame(frameTypes.headers, 5, 1, headerBlock([['grpc-status', '0']])),
 ]
 const heldMaxBytes = 16 * 1024 ** 2
+/** An answer to a ping, and what is written at once. */
+const watchMaxBytes = 64 * 1024
 
 /** Sends a connection of frames. A text tells what must not be. */
 type Attack = (random: Random) => Promise<string | undefined>
@@ -83,6 +87,7 @@ export async function fuzzFrames(
     random => attackHttp2(random, etcd),
     random => attackStream(random, target),
     attackEtcdClient,
+    attackWatch,
   ]
   let sent = 0
   for (; sent < requests; sent++) {
@@ -181,6 +186,38 @@ async function attackStream(random: Random, target: NetServer): Promise<string |
   services.held.end()
   if (services.amount() !== 0) return `${how}: ${services.amount()} bytes are held for ever`
   return held > heldMaxBytes ? `${how}: ${held} bytes are held` : undefined
+}
+
+/** The client of a watch over a WebSocket. Its frames are read alike in whatever pieces they come,
+ *  and little waits for it. */
+async function attackWatch(random: Random): Promise<string | undefined> {
+  const frames = Array.from({ length: framesOfConnection }, () =>
+    oddWebSocketFrame(random, Buffer.alloc(randomInt(random, 0, 300), 'x')),
+  )
+  const bytes = Buffer.concat(frames)
+  const [whole, inPieces] = [new ClientFrames(), new ClientFrames()]
+  const wire = new StreamWire()
+  wire.isStuck = random.next() < 0.5
+  webSocketOn(wire, systemClock)
+  const state = whole.take(bytes)
+  const ping = whole.takePing()
+  let lastPing: Buffer | undefined = undefined
+  let lastState: typeof state = 'open'
+  for (let at = 0; at < bytes.length;) {
+    const piece = bytes.subarray(at, (at += randomItem(random, [1, 2, 7, 100, 70_000])))
+    lastState = inPieces.take(piece)
+    lastPing = inPieces.takePing() ?? lastPing
+    wire.push(piece)
+  }
+  await moment()
+  const waiting = wire.writableLength
+  const hasEnded = wire.writableEnded
+  wire.destroy()
+  if (waiting > watchMaxBytes) return `a watch: ${waiting} bytes wait for its client`
+  if (hasEnded !== (state !== 'open')) return `a watch: ${state}, and yet it goes on, or has ended`
+  const isSame =
+    lastState === state && (lastPing?.equals(ping ?? Buffer.of(0)) ?? ping === undefined)
+  return isSame ? undefined : 'a watch: its frames are read in another way if they come in pieces'
 }
 
 function targetOf(target: NetServer) {
