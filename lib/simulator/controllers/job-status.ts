@@ -221,7 +221,7 @@ function conditionOf(
   return { type, status: 'True', ...times, reason, message }
 }
 
-/** Those that say the same stay as they are (ensureJobConditionStatus). */
+/** Conditions that say the same stay as they are (ensureJobConditionStatus). */
 function withConditions(
   known: readonly StatusCondition[],
   wanted: readonly StatusCondition[],

@@ -29,7 +29,7 @@ export interface JobView {
 
 export interface JobIndexes {
   readonly completions: number
-  /** Those that the status knows. */
+  /** Succeeded indexes that the status knows. */
   readonly counted: IndexIntervals
   readonly succeeded: IndexIntervals
   /** Undefined: failures are not counted by index. */

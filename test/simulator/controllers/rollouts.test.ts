@@ -55,7 +55,13 @@ t.test('a replica set tells available pods when they are, and looks again for it
   const owned = [pod('a', '2026-01-01T00:00:00Z')]
   const look = (nowMs: number): ReturnType<typeof reconcileReplicaSet> =>
     reconcileReplicaSet({
-      ...{ key, object: { metadata, spec }, now: '', nowMs, kind, owned, orphans: [] },
+      key,
+      object: { metadata, spec },
+      now: '',
+      nowMs,
+      kind,
+      owned,
+      orphans: [],
     })
   const first = look(startMs + 4_000)
   t.equal(first.againMs, 6_000)
@@ -76,10 +82,8 @@ const current = replicaSetFact(keyFromText('/registry/replicasets/default/web-x'
 
 function told(reason: string, rest: Partial<StatusCondition> = {}): StatusCondition {
   const lastUpdateTime = '2026-01-01T00:00:00Z'
-  return {
-    ...{ type: 'Progressing', status: 'True', reason, lastUpdateTime },
-    ...{ message: 'ReplicaSet "web-x" is progressing.', ...rest },
-  }
+  const message = 'ReplicaSet "web-x" is progressing.'
+  return { type: 'Progressing', status: 'True', reason, lastUpdateTime, message, ...rest }
 }
 
 function reasonOf(rest: Partial<ProgressState>, of: Deployment = deployment): string | undefined {
@@ -107,7 +111,10 @@ t.test('a rollout that takes longer than its deadline says so, once', async t =>
   const before = told('ReplicaSetUpdated')
   t.equal(reasonOf({ before, nowMs: startMs + 60_000 }), 'ReplicaSetUpdated')
   const { condition } = progressCondition(deployment, {
-    ...{ nowMs: startMs + 60_001, current, isComplete: false, before },
+    nowMs: startMs + 60_001,
+    current,
+    isComplete: false,
+    before,
     counts: { replicas: 2, updatedReplicas: 1 },
   })
   t.match(condition, {
