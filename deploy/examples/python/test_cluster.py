@@ -4,6 +4,8 @@ They need pytest and the package kubernetes, and stop where no cluster was made 
 """
 
 import os
+import urllib.request
+from contextlib import contextmanager
 
 import pytest
 from kubernetes import client, config, watch
@@ -24,6 +26,34 @@ def namespace(request):
     core.create_namespace(client.V1Namespace(metadata=client.V1ObjectMeta(name=name)))
     yield name
     core.delete_namespace(name)
+
+
+@pytest.fixture
+def fault():
+    """Switches a fault on for a block: with fault("error,code=429,verb=list"): ..."""
+
+    def replace(rules):
+        address = os.environ["WATCHGLASS_ADMIN"] + "/faults"
+        urllib.request.urlopen(urllib.request.Request(address, rules.encode(), method="PUT"))
+
+    @contextmanager
+    def block(rule):
+        replace(rule)
+        try:
+            yield
+        finally:
+            replace("")
+
+    return block
+
+
+def test_too_many_requests(fault):
+    core = client.CoreV1Api()
+    with fault("error,code=429,verb=list,resource=pods"):
+        with pytest.raises(client.ApiException) as refusal:
+            core.list_namespaced_pod("default")
+    assert refusal.value.status == 429
+    core.list_namespaced_pod("default")
 
 
 def test_a_deployment_has_pods_that_run(namespace):

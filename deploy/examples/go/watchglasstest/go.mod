@@ -1,0 +1,3 @@
+module example.com/watchglasstest
+
+go 1.21
