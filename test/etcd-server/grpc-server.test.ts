@@ -143,6 +143,38 @@ t.test('a connection that pings too often ends as etcd ends it', async t => {
   t.equal(data.toString(), 'too_many_pings')
 })
 
+t.test('a client may ping as often as it gets a part of a large message', async t => {
+  const message = Buffer.alloc(8 * 1024 ** 2)
+  const server = await GrpcServer.listen({
+    listen: '127.0.0.1:0',
+    clock: systemClock,
+    handle: call =>
+      call.read({ message: () => void call.send(message), ended: () => call.finish() }),
+  })
+  t.teardown(() => server.close())
+  const session = connect(t, `http://${server.address}`)
+  session.on('goaway', (_code, _last, reason) => t.fail(`the connection ends: ${reason}`))
+  const stream = session.request({
+    ':method': 'POST',
+    ':path': '/large',
+    'content-type': 'application/grpc',
+    te: 'trailers',
+  })
+  stream.end(framed(Buffer.from('x')))
+  let bytes = 0
+  let pings = 0
+  stream.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
+    // Far more than the client's window: the server has sent since the ping before.
+    if (bytes < (pings + 1) * 512 * 1024) return
+    pings++
+    session.ping(() => undefined)
+  })
+  await once(stream, 'close')
+  t.equal(bytes, message.length + 5)
+  t.ok(pings > 10)
+})
+
 t.test('pings count when they come early and nothing was sent', async t => {
   const patient = new PingStrikes()
   for (let i = 0; i < 20; i++) t.notOk(patient.pinged(i * 5000))

@@ -162,7 +162,7 @@ export class GrpcServer {
   #accept(socket: Socket): void {
     const { clock, onFault = rethrow } = this.#options
     const certificateName = certificateNameOf(socket)
-    const strikes = new PingStrikes()
+    const strikes = new PingStrikes(() => connection.output.bodyBytes)
     const calls = this.#holdings.share('calls', certificateName)
     const connection: Http2Connection = new Http2Connection(
       socket,

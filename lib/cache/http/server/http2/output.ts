@@ -33,6 +33,8 @@ export class Output {
   payloadMax: number = usualPayloadMaxBytes
   /** Bytes that were written. */
   sentBytes = 0
+  /** Bytes of bodies among them: a large one is sent as the client's windows open. */
+  bodyBytes = 0
   #isCorked = false
   #saysTable = false
   #isPumping = false
@@ -77,6 +79,7 @@ export class Output {
   writeData(frames: string, payload: Uint8Array, sent?: (error?: Error | null) => void): void {
     this.#cork()
     this.sentBytes += frames.length + payload.length
+    this.bodyBytes += payload.length
     this.socket.write(frames, 'latin1')
     this.socket.write(payload, sent)
   }
