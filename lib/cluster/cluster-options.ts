@@ -17,7 +17,7 @@ export interface TestClusterOptions {
   readonly stages?: string | readonly string[] | undefined
   /** Objects to begin with, such as `pods=1000`. */
   readonly generate?: string | undefined
-  /** How often generated objects change, such as `10/s`. */
+  /** The rate at which generated objects change, such as `10/s`. */
   readonly churn?: string | undefined
   /** A recording, or a file of objects, to begin with. */
   readonly load?: string | undefined
