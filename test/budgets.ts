@@ -87,6 +87,7 @@ export const ownProcess: readonly string[] = [
 /** Files that are run by `npm run test:long` only: benches, which take as long as a suite in their
  *  small size, too, and walks with other programs whose parts are tested elsewhere. */
 export const long: readonly string[] = [
+  'source/differential',
   'bench/actors',
   'bench/attacks',
   'bench/auth',

@@ -13,6 +13,8 @@ import type { OwnRevision } from './own-revision.ts'
 /** The part of it that a mirror follows. A Kubernetes API implements it, too, for one resource
  *  (lib/source): its resourceVersions are revisions, its bookmarks progress. */
 export interface Source {
+  /** Its name for people, where it is no etcd. */
+  readonly called?: string | undefined
   /** Revision of an etcd in this process whose history never goes back. */
   readonly ownRevision?: OwnRevision | undefined
   /** Number of connections that were made so far: on a new one another etcd may answer. Absent

@@ -28,6 +28,9 @@ export interface Reads {
    *  upstream is to answer: at once if nothing has to be waited for. Fails with the codes of the
    *  mirror's freshness gate. */
   read(request: ReadRequest): Soon<Contents | PassReason>
+  /** The way in which the contents of a keyspace are known to be new; undefined where there is one
+   *  way only. */
+  proofOf?(keyspace: Key): string | undefined
 }
 
 /** etcd itself, for reads that the mirror cannot answer: only a few at a time. */

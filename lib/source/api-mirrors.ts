@@ -16,6 +16,7 @@ import {
   type Logger,
   type Random,
   type Revision,
+  silentLogger,
 } from '@watchglass/base'
 import {
   type DirectReadRequest,
@@ -39,6 +40,7 @@ import { ClusterIdentity } from './api/cluster-identity.ts'
 import { type FollowedResource, followedResource } from './api/followed-resource.ts'
 import { apiMirrorLimits, defaultWatchLimits, type WatchLimits } from './watch/limits.ts'
 import { ResourceSource } from './resource-source.ts'
+import { type FollowedState, Troubles } from './troubles.ts'
 import type { ProgressProof } from './watch/resource-watch.ts'
 
 export interface ApiMirrorsOptions {
@@ -52,7 +54,7 @@ export interface ApiMirrorsOptions {
   readonly versionsOf: (keyspace: Key) => readonly Resource[]
   /** True for a keyspace that is mirrored although nobody has read it yet. */
   readonly isWantedAtStart: (keyspace: Key) => boolean
-  readonly onProof?: ((keyspace: Key, proof: ProgressProof) => void) | undefined
+  readonly onProof?: ((proof: ProgressProof) => void) | undefined
   readonly limits?: MirrorLimits | undefined
   readonly watchLimits?: WatchLimits | undefined
 }
@@ -71,10 +73,14 @@ interface Followed {
   keyspace: MirroredKeyspace
   isStarted: boolean
   isWanted: boolean
+  readonly isWantedAtStart: boolean
   /** Until then it is not tried again. */
   refusedUntilMs: number
   /** The refusal that was said last. */
   refusal: number
+  /** The way in which progress was last proven. */
+  proofs: { last: ProgressProof | undefined }
+  wasReady: boolean
 }
 
 export class ApiMirrors implements Mirrors {
@@ -86,6 +92,8 @@ export class ApiMirrors implements Mirrors {
   readonly #followed = new Map<string, Followed>()
   readonly #cancelTimers = new Set<CancelTimer>()
   readonly #stopping = new Set<Promise<void>>()
+  readonly #troubles: Troubles
+  readonly outageCheck = 'source'
   #isRunning = false
 
   constructor(options: ApiMirrorsOptions) {
@@ -95,6 +103,7 @@ export class ApiMirrors implements Mirrors {
     // All questions and watches under way listen to it.
     setMaxListeners(0, this.#stopped.signal)
     this.#server = new ApiServer(options)
+    this.#troubles = new Troubles({ clock, logger: options.logger, states: () => this.#states() })
     this.#identity = new ClusterIdentity(this.#server, clock, this.#stopped.signal)
   }
 
@@ -112,9 +121,17 @@ export class ApiMirrors implements Mirrors {
     if (this.#followed.has(name)) {
       throw new CacheError('invalid_request', `keyspace ${name} is mirrored already`)
     }
-    const isWanted = this.#options.isWantedAtStart(name as Key)
-    const followed = { description, isStarted: false, isWanted, refusedUntilMs: 0, refusal: 0 }
-    this.#followed.set(name, { ...followed, ...this.#create(description) })
+    const isWantedAtStart = this.#options.isWantedAtStart(name as Key)
+    this.#followed.set(name, {
+      description,
+      isStarted: false,
+      isWanted: isWantedAtStart,
+      isWantedAtStart,
+      wasReady: false,
+      refusedUntilMs: 0,
+      refusal: 0,
+      ...this.#create(description),
+    })
     if (this.#isRunning) this.#startIfWanted(name)
   }
 
@@ -135,12 +152,14 @@ export class ApiMirrors implements Mirrors {
   start(): void {
     this.#isRunning = true
     for (const name of this.#followed.keys()) this.#startIfWanted(name)
+    this.#troubles.start()
   }
 
   async stop(): Promise<void> {
     this.#isRunning = false
     for (const cancel of this.#cancelTimers) cancel()
     this.#stopped.abort()
+    this.#troubles.stop()
     for (const { mirror, isStarted } of this.#followed.values()) {
       if (isStarted && mirror !== undefined) this.#stop(mirror)
     }
@@ -184,6 +203,25 @@ export class ApiMirrors implements Mirrors {
     )
   }
 
+  proofOf(name: string): string | undefined {
+    return this.#followed.get(name)?.proofs.last
+  }
+
+  /** The resources that are mirrored from the start and were never ready. Requests for all others
+   *  pass until they are. */
+  awaited(): KeyspaceStatus[] {
+    return [...this.#followed.values()].flatMap(followed => {
+      const { mirror, keyspace, isStarted, isWantedAtStart } = followed
+      followed.wasReady ||= keyspace.state === 'ready'
+      const isAwaited = isStarted && isWantedAtStart && !followed.wasReady
+      return isAwaited ? (mirror?.statuses() ?? []) : []
+    })
+  }
+
+  outage(): string | undefined {
+    return this.#troubles.problem
+  }
+
   get waitingReads(): number {
     let sum = 0
     for (const { mirror } of this.#followed.values()) sum += mirror?.waitingReads ?? 0
@@ -199,6 +237,12 @@ export class ApiMirrors implements Mirrors {
       this.#replace(followed)
       if (this.#isRunning) this.#startIfWanted(followed.description.name)
     }
+  }
+
+  #states(): FollowedState[] {
+    return [...this.#followed].flatMap(([name, { resource, keyspace, isStarted }]) =>
+      isStarted ? [{ name, resource: resource?.name ?? name, state: keyspace.state }] : [],
+    )
   }
 
   #place(name: string): Followed {
@@ -222,14 +266,16 @@ export class ApiMirrors implements Mirrors {
   /** A mirror that is not started. */
   #create(
     description: KeyspaceDescription,
-  ): Pick<Followed, 'mirror' | 'client' | 'keyspace' | 'resource'> {
+  ): Pick<Followed, 'mirror' | 'client' | 'keyspace' | 'resource' | 'proofs'> {
     const { clock, random, metrics, sink, onProof = () => {} } = this.#options
     const { name, range } = description
     const resource = this.#resourceOf(description)
     if (resource === undefined) {
       const keyspace = new MirroredKeyspace(description, clock, sink)
-      return { mirror: undefined, client: undefined, keyspace, resource }
+      const proofs = { last: undefined }
+      return { mirror: undefined, client: undefined, keyspace, resource, proofs }
     }
+    const proofs: Followed['proofs'] = { last: undefined }
     const client = new ResourceSource({
       server: this.#server,
       identity: this.#identity,
@@ -238,7 +284,11 @@ export class ApiMirrors implements Mirrors {
       random,
       limits: this.#options.watchLimits ?? defaultWatchLimits,
       onRefused: refusal => queueMicrotask(() => this.#refused(name, client, refusal)),
-      onProof: proof => onProof(name as Key, proof),
+      onFailed: failure => this.#troubles.failed(name, failure),
+      onProof(proof) {
+        proofs.last = proof
+        onProof(proof)
+      },
       signal: this.#stopped.signal,
     })
     const mirror = new Mirror({
@@ -247,12 +297,13 @@ export class ApiMirrors implements Mirrors {
       random,
       limits: this.#limits,
       logger: quieter(this.#options.logger, resource.name),
+      outageLogger: silentLogger,
       metrics,
       sink,
       ranges: [range],
       keyspaceOf: () => name,
     })
-    return { mirror, client, keyspace: mirror.add(description).keyspace, resource }
+    return { mirror, client, keyspace: mirror.add(description).keyspace, resource, proofs }
   }
 
   #startIfWanted(name: string): void {

@@ -40,6 +40,7 @@ export interface ResourceSourceOptions {
   /** The API refuses the resource: it is forbidden, or there is none. */
   readonly onRefused: (refusal: RefusedResource) => void
   readonly onProof: (proof: ProgressProof) => void
+  readonly onFailed: (failure: CacheError) => void
   /** Ends everything. */
   readonly signal: AbortSignal
 }
@@ -52,6 +53,7 @@ const metadataAccept =
   'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json'
 
 export class ResourceSource implements Source {
+  readonly called = 'the upstream'
   readonly provesAhead = true
   readonly #options: ResourceSourceOptions
   /** The revision that the API was last said to be at. */
@@ -126,7 +128,9 @@ export class ResourceSource implements Source {
   }
 
   #noteFailure(error: unknown): void {
-    if (error instanceof CacheError && error.code === 'source_failed') this.#failures++
+    if (!(error instanceof CacheError) || error.code === 'closed') return
+    if (error.code === 'source_failed') this.#failures++
+    this.#options.onFailed(error)
   }
 
   /** One object, now or at a revision. */

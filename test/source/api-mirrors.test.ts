@@ -146,6 +146,36 @@ t.test('a forbidden resource passes, and is tried again later', async t => {
   await mirrors.stop()
 })
 
+t.test('an outage is told with its cause, once for all, and so is its end', async t => {
+  const w = world()
+  const said: string[] = []
+  const logger = {
+    debug() {},
+    info: (message: string) => void said.push(message),
+    warn: (message: string) => void said.push(message),
+    error: (message: string) => void said.push(message),
+  }
+  const mirrors = followedBy(w.clock, { upstream: w.api, logger })
+  mirrors.start()
+  await w.clock.advance(20_000)
+  w.api.refusal = 500
+  w.api.restart()
+  await w.clock.advance(5000)
+  t.equal(mirrors.outage(), undefined, 'a watch that is cut off begins anew')
+  await w.clock.advance(20_000)
+  t.match(mirrors.outage(), /^configmaps cannot be followed since \S+Z: the upstream answers 500$/)
+  const any = { freshness: { type: 'any' }, elsewhere: 'anywhere' } as const
+  t.match(await mirrors.read(configMaps, any), { from: 'mirror', isStale: true })
+  w.api.refusal = undefined
+  await w.clock.advance(30_000)
+  t.equal(mirrors.outage(), undefined)
+  t.strictSame(said, [
+    'resources of the upstream cannot be followed: what is held is served where it may be old, and all else passes',
+    'all resources of the upstream are followed again',
+  ])
+  await mirrors.stop()
+})
+
 t.test('what nobody reads is not asked for', async t => {
   const w = world()
   const mirrors = followedBy(w.clock, { upstream: w.api, isWantedAtStart: () => false })

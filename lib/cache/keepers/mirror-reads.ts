@@ -3,7 +3,7 @@
  *  of the range that it needs. */
 
 import type { ReadOutcome } from '../mirror/reads/read.ts'
-import type { Clock, Elsewhere, Soon } from '@watchglass/base'
+import type { Clock, Elsewhere, Key, Soon } from '@watchglass/base'
 import type { Contents, DirectSource, PassReason, ReadRequest, Reads } from '@watchglass/kube'
 import type { Mirrors } from '../mirror/mirrors.ts'
 import type { Snapshot } from '@watchglass/store'
@@ -64,6 +64,10 @@ export class MirrorReads implements Reads {
         throw error
       },
     )
+  }
+
+  proofOf(keyspace: Key): string | undefined {
+    return this.#mirrors.proofOf?.(keyspace)
   }
 
   #report(

@@ -3,6 +3,7 @@
 import type { HealthCheck } from '@watchglass/base'
 import { type LoadReport, secondsLeft } from '../mirror/feed/bootstrap.ts'
 import type { Mirrors } from '../mirror/mirrors.ts'
+import type { KeyspaceStatus } from '../mirror/status.ts'
 import type { Follower } from './followers.ts'
 
 /** The checks of a server by name, where other programs look for those of kube-apiserver. */
@@ -45,7 +46,7 @@ export class ServiceHealth implements Follower {
     this.#mirrors = mirrors
     this.#options = options
     const problem = mirrors.outage?.bind(mirrors)
-    const etcd = problem && { name: etcdCheck, problem }
+    const etcd = problem && { name: mirrors.outageCheck ?? etcdCheck, problem }
     this.own = [etcd, ...own].filter(check => check !== undefined)
     this.ready = new Promise(resolve => (this.#onReady = resolve))
     // In the words of kube-apiserver.
@@ -95,7 +96,7 @@ export class ServiceHealth implements Follower {
 
   /** Everything is mirrored. */
   get isReady(): boolean {
-    return this.#mirrors.statuses().every(({ state }) => state === 'ready')
+    return behindIn(this.#mirrors).length === 0
   }
 
   stateChanged(): void {
@@ -108,8 +109,13 @@ export class ServiceHealth implements Follower {
   }
 }
 
+function behindIn(mirrors: Mirrors): KeyspaceStatus[] {
+  const awaited = mirrors.awaited?.() ?? mirrors.statuses()
+  return awaited.filter(({ state }) => state !== 'ready')
+}
+
 function problemOf(mirrors: Mirrors): string | undefined {
-  const behind = mirrors.statuses().filter(({ state }) => state !== 'ready')
+  const behind = behindIn(mirrors)
   const [first] = behind
   if (first === undefined) return undefined
   const { name, state, load } = first

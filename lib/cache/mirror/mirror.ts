@@ -45,6 +45,8 @@ export interface MirrorOptions {
   readonly random: Random
   readonly limits: MirrorLimits
   readonly logger: Logger
+  /** The log of times without answers; `logger` if it is left out. */
+  readonly outageLogger?: Logger | undefined
   readonly metrics: MirrorMetrics
   readonly sink: MirrorSink
   /** Ranges to follow, which do not overlap: one stream each (`rangesWithout` makes them). */
@@ -94,6 +96,7 @@ export class Mirror {
     const landmarks = new Landmarks()
     const probe = new RevisionProbe({
       ...options,
+      logger: options.outageLogger ?? logger,
       epochs,
       landmarks,
       signal,
@@ -275,10 +278,14 @@ export class Mirror {
     return place
   }
 
+  get #called(): string {
+    return this.#context.client.called ?? 'etcd'
+  }
+
   readonly #startEpoch = (): void => {
     const { witnessed, expiredThrough, number } = this.#epochs
     this.#context.logger.error(
-      'etcd has another history, as after a restored backup: everything is read again and all watches end',
+      `${this.#called} has another history, as after a restored backup: everything is read again and all watches end`,
       {
         epoch: number,
         revision: witnessed,
@@ -293,7 +300,7 @@ export class Mirror {
   readonly #tellStaleAnswer = (got: Revision, known: Revision): void => {
     this.#context.metrics.violation('stale-quorum-read')
     this.#context.logger.error(
-      'a linearizable read of etcd was answered with an older revision than an earlier one',
+      `a linearizable read of ${this.#called} was answered with an older revision than an earlier one`,
       { got, known },
     )
   }

@@ -30,8 +30,8 @@ async function check(context: FeedContext, feed: Feed, keyspace: MirroredKeyspac
   if (signal.aborted || keyspace.isDropped) return
   context.metrics.selfCheck(outcome)
   if (outcome !== 'differed') return
-  context.logger.error('the mirror of a resource differs from etcd: it is read again', {
-    keyspace: keyspace.name,
-  })
+  const { called = 'etcd' } = context.client
+  const fields = { keyspace: keyspace.name }
+  context.logger.error(`the mirror of a resource differs from ${called}: it is read again`, fields)
   feed.distrust(keyspace)
 }

@@ -134,13 +134,15 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
     needs: ['mirrorSet', 'code', 'clock', 'metrics', 'followers', 'registry'],
     make({ mirrorSet, code, clock, metrics, followers, registry }, options) {
       if (mirrorSet !== undefined) return mirrorSet
-      const common = { clock, metrics: metrics.mirror, sink: followers }
-      const ofApi = createApiMirrors(options, code, { ...common, registry })
+      const common = { clock, sink: followers }
+      const ofApi = createApiMirrors(options, code, { ...common, metrics, registry })
       if (ofApi !== undefined) return ofApi
       const { etcd, attached } = options
       assert(attached?.copies !== undefined, 'a service has mirrors, or copies of them')
       const { limits = defaultLimits } = etcd
-      return attached.copies.createMirrors({ ...common, limits, history: defaultHistory })
+      const { mirror } = metrics
+      const copied = { ...common, limits, metrics: mirror, history: defaultHistory }
+      return attached.copies.createMirrors(copied)
     },
     start(mirrors, { registry }) {
       registry.start(mirrors)

@@ -154,15 +154,19 @@ export function createApiMirrors(
   { ApiMirrors: Loaded }: LoadedCode,
   {
     registry,
+    metrics,
     ...parts
-  }: Pick<ApiMirrorsOptions, 'clock' | 'metrics' | 'sink'> & {
+  }: Pick<ApiMirrorsOptions, 'clock' | 'sink'> & {
     readonly registry: LiveRegistry
+    readonly metrics: Metrics
   },
 ): Mirrors | undefined {
   if (upstream === undefined || source === undefined || Loaded === undefined) return undefined
   const mirrors = new Loaded({
     ...parts,
     ...source,
+    metrics: metrics.mirror,
+    onProof: proof => metrics.upstream.proven(proof),
     random: systemRandom,
     logger,
     upstream: upstream.servers,

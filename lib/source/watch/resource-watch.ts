@@ -37,7 +37,7 @@ import { PartWatch } from './part-watch.ts'
 import { ShortWatches } from './short-watches.ts'
 
 /** The way in which progress came to be known. */
-export type ProgressProof = 'event' | 'bookmark' | 'short watch'
+export type ProgressProof = 'event' | 'bookmark' | 'short-watch'
 
 /** Watches at a time: a long one, the next one, and as many short ones as are open in their three
  *  seconds. A server that is slow, or has to be left alone, does not get more. */
@@ -184,7 +184,7 @@ export class ResourceWatch implements WatchStream {
       this.#sink.changed(batches, this.#headerAt(last.revision))
     }
     if (proven !== undefined && proven >= (last?.revision ?? 0) && !this.#isOver) {
-      onProof(isLong ? 'bookmark' : 'short watch')
+      onProof(isLong ? 'bookmark' : 'short-watch')
       this.#sink.progress(this.#headerAt(proven))
     }
     return !this.#isHeld

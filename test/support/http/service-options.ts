@@ -37,7 +37,7 @@ export function serviceOptions(
   const { adminListen, levelledLogger, certificateFiles, stopDelayMs } = options
   const { isWritable, hasControllers, simulation, basics, generated, access, admission, webhooks } =
     options
-  const { faults, upstream, workers, copies, replica } = options
+  const { faults, upstream, source, workers, copies, replica } = options
   const writes = { hasControllers, simulation, basics, generated, access, admission, webhooks }
   return {
     etcd: { client, others, prefix, limits },
@@ -50,6 +50,7 @@ export function serviceOptions(
       writes: isWritable === true ? writes : undefined,
       faults,
       upstream,
+      source,
       workers,
       copies,
       replica,

@@ -73,8 +73,9 @@ export class CheckedMirror {
       if (found === undefined) this.#fail(`a read at ${snapshot.revision} shows what never was`)
       else if (found < began) {
         const shared = this.#histories[began]?.from ?? 0
-        if (snapshot.revision > shared)
+        if (snapshot.revision > shared) {
           this.#fail(`a read at ${snapshot.revision} is of an old history`)
+        }
       }
       const missed = this.#changesOf(began).find(
         change => change.revision > snapshot.revision && change.revision <= revision,
@@ -92,8 +93,9 @@ export class CheckedMirror {
     const keyspace = this.mirrors.keyspace(configMaps)
     if (keyspace.state !== 'ready') this.#fail(`the mirror is ${keyspace.state} at the end`)
     const found = this.#historyOf(keyspace.store.latest())
-    if (found !== this.#histories.length - 1)
+    if (found !== this.#histories.length - 1) {
       this.#fail('the mirror has another history at the end')
+    }
     const { size } = keyspace.store.latest()
     if (size !== this.#api.objects.size) {
       this.#fail(`the mirror has ${size} objects at the end, and not ${this.#api.objects.size}`)

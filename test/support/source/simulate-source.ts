@@ -48,8 +48,9 @@ export async function simulateSource(seed: number, steps: number): Promise<Sourc
     else if (chance < 78) api.restart()
     else if (chance < 78.3) restore()
     else if (chance < 80) {
-      for (const server of api.servers)
+      for (const server of api.servers) {
         server.lagMs = [0, 0, 50, 3000][randomInt(random, 0, 3)] ?? 0
+      }
     } else if (chance < 82) {
       const chanceOf = (): number => (random.next() < 0.5 ? 0 : random.next() * 0.2)
       api.faults = {

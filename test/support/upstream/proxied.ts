@@ -93,10 +93,11 @@ export async function startProxied(t: Test, options: ProxiedOptions = {}): Promi
 const kept =
   /\/(?:configmaps|pods|podtemplates|secrets|namespaces|deployments|events|leases|[^/]+\..*)\/$/
 
-/** A service in front of an upstream that runs already. Of built-in resources it mirrors those that
+/** A service in front of an upstream that runs already, which is mirrored where there is no client
+ *  of etcd. Of built-in resources it mirrors those that
  *  most tests are about; all with `service: { isKept: undefined }`. */
 export function startFront(
-  client: Client,
+  client: Client | undefined,
   upstream: Pick<TestUpstream, 'url'>,
   options: ProxiedOptions = {},
 ): Promise<KubeService> {
@@ -123,6 +124,7 @@ export function startFront(
       isKept: prefix => kept.test(prefix),
       upstream: {
         servers,
+        isSource: client === undefined,
         passed: callers && (exchange => callers.passed(exchange)),
         compatibleMinors,
         compareShare: options.compareShare,

@@ -242,7 +242,9 @@ function walkSnapshot(
   const { plan, snapshot } = read
   // With an upstream, every answer says who has made it.
   if (services.upstream !== undefined) {
-    context.reply.origin = `mirror; revision=${snapshot.revision}`
+    const proof = services.reads.proofOf?.(plan.keyspace)
+    const by = proof === undefined ? '' : `; proof=${proof}`
+    context.reply.origin = `mirror; revision=${snapshot.revision}${by}`
   }
   const { preparation } = services
   if (preparation !== undefined && (plan.type !== 'watch' || plan.start.type === 'state')) {

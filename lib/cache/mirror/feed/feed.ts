@@ -192,9 +192,10 @@ export class Feed implements StreamTarget {
 
   /** etcd broke a guarantee: nothing is served until everything has been read again. */
   violated({ kind, got, known }: Violation, endpoint: string | undefined = this.endpoint): void {
-    const { logger, metrics } = this.#context
+    const { logger, metrics, client } = this.#context
+    const { called = 'etcd' } = client
     metrics.violation(kind)
-    logger.error('etcd sent changes out of order: the range is read again', {
+    logger.error(`${called} sent changes out of order: the range is read again`, {
       violation: kind,
       got,
       known,
@@ -212,9 +213,10 @@ export class Feed implements StreamTarget {
       yield* this.#distribute(revision, changes)
     } catch (error) {
       if (!(error instanceof CacheError)) throw error
-      this.#context.logger.error('a change from etcd does not fit what is mirrored', {
-        error: error.message,
-      })
+      const { logger, client } = this.#context
+      const { called = 'etcd' } = client
+      const fields = { error: error.message }
+      logger.error(`a change from ${called} does not fit what is mirrored`, fields)
       return { kind: 'unknown-delete', got: revision, known: this.progress.revision }
     }
     this.#context.landmarks.note({ revision, changes })

@@ -328,7 +328,7 @@ export class RevisionProbe {
       return answer
     } catch (error) {
       const failure = CacheError.from(error, 'source_failed')
-      const late = `etcd did not answer in ${limits.probeTimeoutMs} ms: ${failure.message}`
+      const late = `${this.#options.client.called ?? 'etcd'} did not answer in ${limits.probeTimeoutMs} ms: ${failure.message}`
       const told = call.isLate ? new CacheError('source_failed', late) : failure
       if (!signal.aborted) this.#outage.failed(told)
       return undefined

@@ -37,6 +37,7 @@ export class UpstreamCounts {
   readonly #untold = new Map<string, number>()
   readonly #collapsed: Counter
   readonly #compared: Counter
+  readonly #proofs: Counter
 
   constructor(registry: Registry) {
     this.#registry = registry
@@ -58,7 +59,19 @@ export class UpstreamCounts {
       labelNames: ['outcome'],
       registers: [],
     })
+    this.#proofs = new Counter({
+      name: 'watchglass_progress_proofs_total',
+      help: 'Where the upstream itself is mirrored: how it was proven that nothing of a resource is missing: by an event, by the bookmark of its watch, or by that of a short watch.',
+      labelNames: ['proof'],
+      registers: [],
+    })
+    for (const proof of ['event', 'bookmark', 'short-watch']) this.#proofs.inc({ proof }, 0)
     for (const outcome of ['same', 'differs', 'moved', 'failed']) this.#compared.inc({ outcome }, 0)
+  }
+
+  /** Progress of a mirrored resource was proven. */
+  proven(proof: string): void {
+    this.#proofs.inc({ proof })
   }
 
   passed(reason: string): void {
@@ -84,6 +97,7 @@ export class UpstreamCounts {
     this.#registry.registerMetric(this.#passed)
     this.#registry.registerMetric(this.#collapsed)
     this.#registry.registerMetric(this.#compared)
+    this.#registry.registerMetric(this.#proofs)
     const gauge = (name: string, help: string, valueOf: (now: UpstreamFacts) => number): void => {
       const collect = function collect(this: Gauge): void {
         this.set(valueOf(facts()))
