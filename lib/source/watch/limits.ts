@@ -48,6 +48,8 @@ export interface WatchLimits {
   readonly shortEveryMs: number
   /** Somebody waits who has asked within this time. */
   readonly waitingMs: number
+  /** An asker gets its bookmark within this time, or never. */
+  readonly owedMs: number
   /** With so many askers, one after the other, in `askersWithinMs` the next short watch is opened
    *  before somebody asks for it. */
   readonly askersMin: number
@@ -64,6 +66,7 @@ export const defaultWatchLimits: WatchLimits = {
   shortSeconds: 3,
   shortEveryMs: 1000,
   waitingMs: 600,
+  owedMs: 6000,
   askersMin: 3,
   askersWithinMs: 10_000,
   stuckMs: 10_000,

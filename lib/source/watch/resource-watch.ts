@@ -184,6 +184,7 @@ export class ResourceWatch implements WatchStream {
       this.#sink.changed(batches, this.#headerAt(last.revision))
     }
     if (proven !== undefined && proven >= (last?.revision ?? 0) && !this.#isOver) {
+      this.#shorts.answered()
       onProof(isLong ? 'bookmark' : 'short-watch')
       this.#sink.progress(this.#headerAt(proven))
     }

@@ -9,7 +9,10 @@ import type { WatchLimits } from './limits.ts'
 
 export interface ShortWatchesOptions {
   readonly clock: Clock
-  readonly limits: Pick<WatchLimits, 'shortEveryMs' | 'waitingMs' | 'askersMin' | 'askersWithinMs'>
+  readonly limits: Pick<
+    WatchLimits,
+    'shortEveryMs' | 'waitingMs' | 'owedMs' | 'askersMin' | 'askersWithinMs'
+  >
   readonly open: () => void
 }
 
@@ -19,6 +22,8 @@ export class ShortWatches {
   #askedMs = Number.NEGATIVE_INFINITY
   /** The moments at which askers came of whom nobody waited before. */
   #comings: number[] = []
+  /** Somebody has asked, and no bookmark has come since. */
+  #isOwed = false
   #cancel: CancelTimer | undefined = undefined
 
   constructor(options: ShortWatchesOptions) {
@@ -34,8 +39,14 @@ export class ShortWatches {
       if (this.#comings.length > limits.askersMin) this.#comings.shift()
     }
     this.#askedMs = nowMs
+    this.#isOwed = true
     if (nowMs - this.#openedMs >= limits.shortEveryMs) this.#open(nowMs)
     this.#schedule()
+  }
+
+  /** A bookmark has come. */
+  answered(): void {
+    this.#isOwed = false
   }
 
   stop(): void {
@@ -61,8 +72,8 @@ export class ShortWatches {
   }
 
   #isWanted(nowMs: number): boolean {
-    const { waitingMs, askersMin, askersWithinMs } = this.#options.limits
-    if (nowMs - this.#askedMs <= waitingMs) return true
+    const { waitingMs, owedMs, askersMin, askersWithinMs } = this.#options.limits
+    if (nowMs - this.#askedMs <= (this.#isOwed ? owedMs : waitingMs)) return true
     const [first] = this.#comings
     return (
       this.#comings.length === askersMin && first !== undefined && nowMs - first < askersWithinMs
