@@ -63,9 +63,11 @@ export const optionNames: Readonly<Record<keyof TestClusterOptions, string>> = {
   logLevel: 'log-level',
 }
 
+type OptionValue = boolean | number | string | readonly string[]
+
 /** The arguments of `watchglass run`. A value may begin with a dash. */
 export function argumentsOf(options: TestClusterOptions): string[] {
-  return Object.entries(options).flatMap(([key, value]: [string, unknown]) => {
+  return Object.entries(options).flatMap(([key, value]: [string, OptionValue | undefined]) => {
     if (!Object.hasOwn(optionNames, key)) {
       const known = Object.keys(optionNames).join(', ')
       throw new TypeError(`a cluster has no option "${key}"; it takes ${known}`)

@@ -78,8 +78,9 @@ async function recordTo(
       signal,
     })
     progress.clear()
-    if (isBaseOnly && signal.aborted)
+    if (isBaseOnly && signal.aborted) {
       throw new CacheError('closed', 'stopped before everything was saved')
+    }
     logger.info(isBaseOnly ? 'saved' : 'recorded', { file: path, ...report })
   } finally {
     progress.clear()

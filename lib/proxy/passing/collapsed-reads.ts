@@ -17,7 +17,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { type CancelTimer, type Clock, Slice } from '@watchglass/base'
 import type { ForwardControl, ForwardRequest, ForwardSink, Upstream } from '../upstream/upstream.ts'
-import { type HeldBytes, SharedAnswer } from './shared-answer.ts'
+import { type SharedAnswerBytes, SharedAnswer } from './shared-answer.ts'
 
 /** Reads gather for no longer than this. An upstream that does not answer one question holds nobody
  *  else up, and is asked once a second at most. */
@@ -64,7 +64,7 @@ const nothing = (): void => {}
 export class CollapsedReads {
   readonly #options: CollapsedReadsOptions
   readonly #lines = new Map<string, Line>()
-  readonly #held: HeldBytes = { bytes: 0, max: heldMaxBytes }
+  readonly #held: SharedAnswerBytes = { bytes: 0, max: heldMaxBytes }
 
   constructor(options: CollapsedReadsOptions) {
     this.#options = options

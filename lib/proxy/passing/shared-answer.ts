@@ -34,7 +34,7 @@ const patienceMs = 10_000
 const sliceMs = 2
 
 /** The bytes that all shared answers keep, which they bound together. */
-export interface HeldBytes {
+export interface SharedAnswerBytes {
   bytes: number
   readonly max: number
 }
@@ -58,7 +58,7 @@ export class SharedAnswer implements ForwardSink {
   /** The question to the upstream; set before it is asked. */
   control: ForwardControl | undefined = undefined
   readonly #clock: Clock
-  readonly #held: HeldBytes
+  readonly #held: SharedAnswerBytes
   readonly #readers = new Set<Reader>()
   /** Readers for whom there is something, in the order of their turns. */
   readonly #due = new Set<Reader>()
@@ -78,7 +78,7 @@ export class SharedAnswer implements ForwardSink {
   #heldUpSinceMs: number | undefined = undefined
   #cancelCut: CancelTimer = nothing
 
-  constructor(clock: Clock, held: HeldBytes) {
+  constructor(clock: Clock, held: SharedAnswerBytes) {
     this.#clock = clock
     this.#held = held
   }

@@ -2,7 +2,7 @@
 
 import type { Exchange } from '@watchglass/cache'
 import { type ClientEvents, ClientSide, type Upgraded } from './client-side.ts'
-import type { StreamServices } from './frame-loop.ts'
+import type { StreamServices } from './stream-frames.ts'
 import { acceptance, WebSocketServer } from './web-socket.ts'
 
 /** Bytes to the client, in frames of SPDY. */

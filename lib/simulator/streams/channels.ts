@@ -3,7 +3,7 @@
 
 import type { Exchange } from '@watchglass/cache'
 import { type Carrier, listedIn, plainOf, spdyOf, upgradeOf, webSocketOf } from './carrier.ts'
-import type { StreamServices } from './frame-loop.ts'
+import type { StreamServices } from './stream-frames.ts'
 import { SpdySession } from './spdy.ts'
 import { WebSocketServer } from './web-socket.ts'
 

@@ -15,7 +15,7 @@ import {
   webSocketOf,
 } from './carrier.ts'
 import type { ClientEvents } from './client-side.ts'
-import type { StreamServices } from './frame-loop.ts'
+import type { StreamServices } from './stream-frames.ts'
 import { SpdySession } from './spdy.ts'
 import type { Headers } from './spdy-headers.ts'
 

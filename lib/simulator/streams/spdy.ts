@@ -3,7 +3,7 @@
  *  to be told by whoever carries the bytes. */
 
 import type { Carrier } from './carrier.ts'
-import { FrameLoop, type StreamServices } from './frame-loop.ts'
+import { StreamFrames, type StreamServices } from './stream-frames.ts'
 import { BadHeaders, HeaderReader, type Headers, HeaderWriter } from './spdy-headers.ts'
 
 const frameTypes = { open: 1, reply: 2, reset: 3, ping: 6, goAway: 7 }
@@ -38,7 +38,7 @@ export class SpdySession {
   readonly #reader = new HeaderReader()
   readonly #writer = new HeaderWriter()
   readonly #carrier: Carrier
-  readonly #frames: FrameLoop
+  readonly #frames: StreamFrames
   /** Numbers of streams rise: one that came again would take the place of another. */
   #lastStream = 0
   #isOver = false
@@ -47,7 +47,7 @@ export class SpdySession {
   constructor(carrier: Carrier, services: StreamServices, events: SpdyEvents) {
     this.#carrier = carrier
     this.#events = events
-    this.#frames = new FrameLoop(carrier.client, services, {
+    this.#frames = new StreamFrames(carrier.client, services, {
       aheadMaxBytes,
       lengthOf: bytes => this.#lengthOf(bytes),
       take: bytes => this.#handle(frameOf(bytes)),

@@ -12,7 +12,7 @@ import {
   opcodes,
 } from '@watchglass/cache'
 import { ClientSide, type Upgraded } from './client-side.ts'
-import { FrameLoop, type StreamServices } from './frame-loop.ts'
+import { StreamFrames, type StreamServices } from './stream-frames.ts'
 import { Unread } from './unread.ts'
 
 const messageMaxBytes = 1024 * 1024
@@ -39,7 +39,7 @@ export function acceptance(key: string, protocol: string): string {
 export class WebSocketServer {
   readonly client: ClientSide
   readonly #events: WebSocketEvents
-  readonly #frames: FrameLoop
+  readonly #frames: StreamFrames
   /** The parts of a message that have come; undefined between messages. */
   readonly #parts: Unread
   #isWithin = false
@@ -52,7 +52,7 @@ export class WebSocketServer {
       drained: () => events.drained?.(),
       over: events.over,
     })
-    this.#frames = new FrameLoop(this.client, services, {
+    this.#frames = new StreamFrames(this.client, services, {
       aheadMaxBytes: messageMaxBytes + headMaxBytes,
       lengthOf: bytes => this.#lengthOf(bytes),
       take: bytes => this.#take(bytes),

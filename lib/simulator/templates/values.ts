@@ -84,9 +84,9 @@ export function sizeOf(value: TemplateValue): number {
   const visit = (one: TemplateValue, depth: number): void => {
     size += typeof one === 'string' ? one.length : 1
     if (size > sizeMax || depth > depthMax) throw new TemplateProblem('a value is too large')
-    if (Array.isArray(one))
+    if (Array.isArray(one)) {
       for (const item of one as readonly TemplateValue[]) visit(item, depth + 1)
-    else if (isObject(one)) {
+    } else if (isObject(one)) {
       for (const name of Object.keys(one)) {
         size += name.length
         visit(one[name], depth + 1)

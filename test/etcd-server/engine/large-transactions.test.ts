@@ -31,15 +31,20 @@ class Turns implements Scheduler {
   }
 }
 
+/** A method as it is before a test puts its own in its place. */
+function unboundOf<T extends object, K extends keyof T>(prototype: T, name: K): T[K] {
+  return prototype[name]
+}
+
 /** Counts what is done since the last look: deletes that are gathered, and changes of the tree. */
 function countWork(): () => number {
   let done = 0
-  const { delete: gather } = Transaction.prototype
+  const gather = unboundOf(Transaction.prototype, 'delete')
   Transaction.prototype.delete = function (entry) {
     done++
     gather.call(this, entry)
   }
-  const { step } = PreparedBatch.prototype
+  const step = unboundOf(PreparedBatch.prototype, 'step')
   const made = new Map<PreparedBatch, number>()
   PreparedBatch.prototype.step = function (maxChanges) {
     const before = made.get(this) ?? 0

@@ -3,7 +3,7 @@
 
 import { Duplex } from 'node:stream'
 import { HeldStreamBytes } from '../../../lib/simulator/streams/held-bytes.ts'
-import type { StreamServices } from '../../../lib/simulator/streams/frame-loop.ts'
+import type { StreamServices } from '../../../lib/simulator/streams/stream-frames.ts'
 import { type Tally, UserTally } from '../../../lib/cache/http/limits/user-tally.ts'
 import { FakeClock } from '../fake-clock.ts'
 

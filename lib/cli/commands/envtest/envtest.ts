@@ -38,8 +38,9 @@ export async function envtest(context: CommandContext): Promise<number> {
     throw CacheError.from(error, 'invalid_request')
   })
   process.stdout.write(`export KUBEBUILDER_ASSETS=${quoted(path)}\n`)
-  if (!hasKubectl)
+  if (!hasKubectl) {
     context.logger.warn('kubectl was not found: tests that run kubectl need it in this folder')
+  }
   return 0
 }
 

@@ -93,8 +93,9 @@ function certificatesIn({ userAuthorities, frontProxies }: TrustTexts): Certific
   const users = certificatesOf('authorities of client certificates', userAuthorities)
   if (frontProxies === undefined) return { users, frontProxies }
   const authorities = certificatesOf('authorities of front proxies', frontProxies.authorities)
-  if (authorities.length === 0)
+  if (authorities.length === 0) {
     throw invalid('no certificate authority for front proxies was given')
+  }
   return { users, frontProxies: { ...frontProxies, authorities } }
 }
 

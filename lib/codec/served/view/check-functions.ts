@@ -124,6 +124,7 @@ export function isOtherFirst(
 }
 
 /** True if one map field of the message in a window has a key that another has not. */
+// oxlint-disable-next-line max-params -- asked of every container; an object would be made for each
 export function lacksKeys(
   out: DecodeState,
   start: number,

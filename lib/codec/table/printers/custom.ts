@@ -78,8 +78,9 @@ export class CustomPrinter {
     const wrong = paths.findIndex(path => typeof path === 'string')
     this.columns = wrong < 0 ? declared : declared.slice(0, wrong)
     this.#add('string', name)
-    for (const [i, { type }] of this.columns.entries())
+    for (const [i, { type }] of this.columns.entries()) {
       this.#add(type, paths[i] as readonly ParsedJsonPath[])
+    }
     this.#read = [...new Set(this.#targets.map(({ place }) => place))]
     const lookedInto = this.#targets.filter(({ rest }) => rest !== undefined)
     this.#isReadWhole = new Set(lookedInto.map(({ place }) => place)).size > placesReadMax

@@ -25,7 +25,7 @@ export interface FrameSyntax {
   readonly take: (frame: Buffer) => Promise<void> | undefined
 }
 
-export class FrameLoop {
+export class StreamFrames {
   readonly #client: ClientSide
   readonly #clock: Pick<Clock, 'yield'>
   readonly #syntax: FrameSyntax
