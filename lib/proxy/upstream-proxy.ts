@@ -97,7 +97,7 @@ function comparisonOf(
  *  matter of course. */
 const elsewhereMax = 8
 
-/** What reads that pass share, and what counts them. */
+/** The shared answers of reads that pass, and their counts. */
 function sharesOf(
   { servers, isSource }: UpstreamOptions,
   { clock, metrics }: UpstreamParts,

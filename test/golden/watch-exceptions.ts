@@ -1,4 +1,4 @@
-/** What is special about the recorded watches of the set `public`. */
+/** Exceptions among the recorded watches of the set `public`. */
 
 /** The recorded requests that are answered differently here, each with the reason. */
 export const watchExceptions: Readonly<Record<string, string>> = {

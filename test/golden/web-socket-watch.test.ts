@@ -8,7 +8,7 @@ import { HistoryWriter } from './replay.ts'
 import { restartedAt, watchExceptions } from './watch-exceptions.ts'
 import { replayWatches, type Stream } from './watch-replay.ts'
 
-/** What a recorded watch is over a WebSocket: a message for each frame, without its length. */
+/** A recorded watch as it is over a WebSocket: a message for each frame, without its length. */
 function overWebSocket(watch: RecordedWatch): RecordedWatch {
   const { response } = watch
   if (response.status !== 200 || response.body !== undefined) return watch

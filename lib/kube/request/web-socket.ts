@@ -24,7 +24,7 @@ export interface HandshakeRefusal {
 const tokenPrefix = 'base64url.bearer.authorization.k8s.io.'
 const versionSpoken = '13'
 
-/** What Go's `url.ParseRequestURI` takes: a path, or anything behind a scheme. */
+/** An origin as Go's `url.ParseRequestURI` takes it: a path, or anything behind a scheme. */
 const origin = /^(?:[a-z][a-z\d+.-]*:|\/)[\x21-\x7e]*$/i
 
 /** Characters of a token that a header can carry. */

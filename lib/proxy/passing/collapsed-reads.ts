@@ -1,18 +1,18 @@
 /** Identical reads that pass share answers: five hundred identical lists are two questions.
  *
- *  A read that nobody else is asking for is asked at once, and costs nothing more than before. Reads
- *  that come while an identical one is unanswered gather, and share the next question:
+ *  A read that nobody else is asking for is asked at once, and costs nothing more than before.
+ *  Reads that come while an identical one is unanswered gather, and share the next question:
  *
  *  ```
- *   read 1   ├─── asks ───┤ answer begins
- *   read 2        ┌───────┤
- *   read 3            ┌───┼─── ask together ───┤ answer begins
- *   read 4                         ┌───────────┼─── asks ───┤
+ *  read 1   ├─── asks ───┤ answer begins
+ *  read 2        ┌───────┤
+ *  read 3            ┌───┼─── ask together ───┤ answer begins
+ *  read 4                         ┌───────────┼─── asks ───┤
  *  ```
  *
- *  No read gets an answer to a question that was asked before it came, so each is as fresh as if it
- *  had been asked alone. What it pays is the wait for the answer that is under way to begin, bounded
- *  by `gatherMaxMs`. */
+ *  No read gets an answer to a question that was asked before it came, so each is as fresh as if
+ *  it had been asked alone. What it pays is the wait for the answer that is under way to begin,
+ *  bounded by `gatherMaxMs`. */
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { type CancelTimer, type Clock, Slice } from '@watchglass/base'

@@ -23,13 +23,13 @@ import type { ForwardControl, ForwardSink } from '../upstream/upstream.ts'
 const keptMaxBytes = 64 * 1024 * 1024
 /** An answer may keep this much whatever others keep, so that it always gets on. */
 const keptMinBytes = 256 * 1024
-/** What has come, and nobody has taken: twice what a relay writes ahead. */
+/** Bytes that have come and nobody has taken: twice what a relay writes ahead. */
 const aheadMaxBytes = 256 * 1024
 /** Given to one client before it is another's turn. */
 const turnMaxBytes = 64 * 1024
-/** What keeping a piece costs beside its bytes. */
+/** The cost of keeping a piece, beside its bytes. */
 const pieceBytes = 256
-/** For so long an answer waits for those furthest behind, from its beginning to its end. */
+/** The time for which an answer waits for those furthest behind, from its beginning to its end. */
 const patienceMs = 10_000
 const sliceMs = 2
 

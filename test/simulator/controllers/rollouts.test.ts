@@ -1,4 +1,4 @@
-/** How rollouts wait, and what is said when they take too long. */
+/** Rollouts wait, and say when they take too long. */
 
 import t from 'tap'
 import { keyFromText } from '../../../lib/base/keys.ts'

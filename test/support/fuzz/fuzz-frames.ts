@@ -1,6 +1,6 @@
 /** Connections of frames that no library sends: over HTTP/2 at both listeners, over WebSockets and
- *  SPDY at streams to pods, over those of watches, and in answers of an etcd to our client. Each connection ends, nothing
- *  of it is held afterwards, and others are answered. */
+ *  SPDY at streams to pods, over those of watches, and in answers of an etcd to our client. Each
+ *  connection ends, nothing of it is held afterwards, and others are answered. */
 
 import { createServer, type Server as NetServer, type AddressInfo } from 'node:net'
 import { once } from 'node:events'

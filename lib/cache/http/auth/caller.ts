@@ -56,8 +56,8 @@ export function bearerToken(authorization: string | undefined): string | undefin
   return scheme.toLowerCase() === 'bearer' && token !== '' ? token : undefined
 }
 
-/** The header `Authorization` of a request, or what stands for it: a token among the subprotocols of
- *  a WebSocket, which upstream looks for where that header has none. */
+/** The header `Authorization` of a request, or what stands for it: a token among the subprotocols
+ *  of a WebSocket, which upstream looks for where that header has none. */
 export function authorizationOf({ headers, takeover }: Exchange): string | undefined {
   const { authorization } = headers
   if (takeover === undefined || bearerToken(authorization) !== undefined) return authorization

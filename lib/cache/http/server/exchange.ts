@@ -85,7 +85,7 @@ export interface Exchange {
   onClose(task: () => void): () => void
 }
 
-/** What a watch is written to: its exchange, or the WebSocket on its connection. */
+/** The stream that a watch is written to: its exchange, or the WebSocket on its connection. */
 export type ResponseStream = Pick<
   Exchange,
   'version' | 'headers' | 'write' | 'onDrain' | 'end' | 'abort' | 'onClose' | 'stalled' | 'socketMs'

@@ -1,6 +1,6 @@
-/** Has Node hand over the connections of WebSockets only. Of any other request for an upgrade, such as
- *  those for HTTP/2 that clients of Java begin with, it would take a body for bytes of the new
- *  protocol. */
+/** Has Node hand over the connections of WebSockets only. Of any other request for an upgrade,
+ *  such as those for HTTP/2 that clients of Java begin with, it would take a body for bytes of the
+ *  new protocol. */
 
 import { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'

@@ -159,8 +159,8 @@ export class InitialState {
   }
 }
 
-/** Encoder of initial events. Rows show ages, so they are never kept; nor is what stands for objects
- *  that cannot be shown, which would be found under the name of single objects. */
+/** Encoder of initial events. Rows show ages, so they are never kept; nor is what stands for
+ *  objects that cannot be shown, which would be found under the name of single objects. */
 function addedItemEncoder({ encoder, form, carriage }: StateAnswer): ItemEncoder {
   const options = { form, hasColumns: false }
   const isKept = form.rendering !== 'Table' && form.rendering !== 'PartialObjectMetadataList'

@@ -1,6 +1,6 @@
 /** The form in which a watch's events are written, be it one after the other or as messages of a
- *  WebSocket: everything that is needed of it after its request was parsed. It is small and holds no contents, so that an idle watch costs little and
- *  keeps no old snapshot alive. */
+ *  WebSocket: everything that is needed of it after its request was parsed. It is small and holds
+ *  no contents, so that an idle watch costs little and keeps no old snapshot alive. */
 
 import type { CacheError, NotExact, Revision } from '@watchglass/base'
 import {

@@ -1,11 +1,12 @@
-/** Reads what the client of a watch sends over its WebSocket: pings are answered, its end is an end,
- *  and everything else is passed over without being kept. As lenient as kube-apiserver (tried with
- *  1.36): reserved bits, unknown kinds of frames, fragments in any order, and control frames that
- *  are too long or not whole are no reason to end a watch. Whatever comes, a few bytes are held. */
+/** Reads what the client of a watch sends over its WebSocket: pings are answered, its end is an
+ *  end, and everything else is passed over without being kept. As lenient as kube-apiserver (tried
+ *  with 1.36): reserved bits, unknown kinds of frames, fragments in any order, and control frames
+ *  that are too long or not whole are no reason to end a watch. Whatever comes, a few bytes are
+ *  held. */
 
 import { controlMaxBytes, opcodes } from './messages.ts'
 
-/** What there is to do after some bytes. */
+/** The state of the connection after some bytes of the client. */
 export type ClientState =
   | 'open'
   /** The client has closed the WebSocket. */

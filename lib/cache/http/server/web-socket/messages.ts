@@ -28,7 +28,7 @@ export const controlMaxBytes = 125
 const longFrom = 126
 const longestFrom = 65_536
 
-/** What goes before a payload of this length. */
+/** The head of a message with a payload of this length. */
 export function messageHead(opcode: number, length: number): Buffer {
   const head = Buffer.alloc(length < longFrom ? 2 : length < longestFrom ? 4 : 10)
   head[0] = 0x80 | opcode
