@@ -3,7 +3,7 @@
  *  once. */
 
 import type { IncomingHttpHeaders } from 'node:http'
-import { CacheError, type Clock, type Random, sleep } from '@watchglass/base'
+import { CacheError, type Clock, type Random, sleep, version } from '@watchglass/base'
 import {
   type ForwardControl,
   type ForwardSink,
@@ -142,7 +142,8 @@ export class ApiServer {
 
   async #headers(accept: string): Promise<string[]> {
     const { upstream } = this.#options
-    return headerLines({ accept, ...(await upstream.credentials()) })
+    const own = await upstream.credentials()
+    return headerLines({ accept, 'user-agent': `watchglass/${version}`, ...own })
   }
 
   #forward(
