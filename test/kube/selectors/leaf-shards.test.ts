@@ -12,7 +12,7 @@ import {
   parseShardSelector,
   type ShardSelector,
 } from '../../../lib/kube/selectors/shard-selector.ts'
-import type { KeyValue } from '../../../lib/store/event.ts'
+import { KeyValue } from '../../../lib/store/event.ts'
 import { Keyspace } from '../../../lib/store/keyspace.ts'
 import type { Snapshot } from '../../../lib/store/snapshot.ts'
 import { builtIn, jsonEntry } from '../../support/kube/kube-builders.ts'
@@ -201,8 +201,8 @@ t.test('ever other shards do not keep ever more runs', async t => {
 
 t.test('what cannot be read is in no shard, and in every one', async t => {
   const broken = new Keyspace({ maxBatches: 100, maxAgeMs: Infinity, maxBytes: Infinity })
-  const entry = podIn(1, 1)
-  entry.move({ bytes: Buffer.from('k8s\0'), start: 0, end: 4 })
+  const whole = podIn(1, 1)
+  const entry = new KeyValue(whole.key, { bytes: Buffer.from('k8s\0'), start: 0, end: 4 }, whole)
   broken.restore([entry], revision(50))
   for (let i = 0; i < 4; i++) t.equal(found(broken.latest(), selectionOf(i, 4)).length, 1)
   const runs = [0, 1].map(() => runsOf(broken.latest(), selectionOf(0, 4)))
