@@ -27,7 +27,7 @@ import type { ApiServer } from './api/api-server.ts'
 import type { ClusterIdentity } from './api/cluster-identity.ts'
 import { acceptOf, type FollowedResource, listPath, objectOfKey } from './api/followed-resource.ts'
 import type { WatchLimits } from './watch/limits.ts'
-import { type ListPage, readListPage } from './objects/list-page.ts'
+import { type SourcePage, readSourcePage } from './objects/source-page.ts'
 import { type ProgressProof, ResourceWatch } from './watch/resource-watch.ts'
 
 export interface ResourceSourceOptions {
@@ -202,9 +202,9 @@ export class ResourceSource implements Source {
   }
 
   /** The page in a body, whose entries are in the order of their keys. */
-  async #read(body: Uint8Array, encoding = this.#options.resource.encoding): Promise<ListPage> {
+  async #read(body: Uint8Array, encoding = this.#options.resource.encoding): Promise<SourcePage> {
     const { clock, resource } = this.#options
-    return inSlices(readListPage({ ...resource, encoding }, body), clock)
+    return inSlices(readSourcePage({ ...resource, encoding }, body), clock)
   }
 }
 

@@ -15,7 +15,7 @@ import {
 } from '@watchglass/base'
 import { hasEnvelope, readEnvelope } from '@watchglass/codec'
 
-export interface Answer {
+export interface ApiAnswer {
   /** 0 where only the Status says it. */
   readonly code: number
   /** Names in lower case. */
@@ -38,7 +38,7 @@ export class RefusedResource extends CacheError {
 const retryAfterMaxMs = 30_000
 
 /** The failure that an answer is. */
-export function failureFromAnswer(answer: Answer): CacheError {
+export function failureFromAnswer(answer: ApiAnswer): CacheError {
   const status = statusOf(answer.body)
   const code = answer.code === 0 ? status.code : answer.code
   const message = `the upstream answers ${code}${status.message === '' ? '' : `: ${status.message.slice(0, 500)}`}`

@@ -10,7 +10,7 @@ import {
   headerLines,
   type Upstream,
 } from '@watchglass/proxy'
-import { type Answer, failureFromAnswer } from './answers.ts'
+import { type ApiAnswer, failureFromAnswer } from './answers.ts'
 
 export interface ApiServerOptions {
   readonly upstream: Pick<Upstream, 'forward' | 'credentials'>
@@ -60,10 +60,10 @@ export class ApiServer {
 
   /** The answer, which is 200. Fails as `failureFromAnswer` says, with `source_failed` if there is
    *  none, and with `closed`. */
-  async ask(question: ApiQuestion): Promise<Answer> {
+  async ask(question: ApiQuestion): Promise<ApiAnswer> {
     await this.#leaveAlone(question.signal)
     const headers = await this.#headers(question.accept)
-    const answer = await new Promise<Answer>((resolve, reject) => {
+    const answer = await new Promise<ApiAnswer>((resolve, reject) => {
       const { path, signal } = question
       const abort = (): void => sink.abandon()
       const settle = (): void => signal.removeEventListener('abort', abort)
@@ -79,8 +79,8 @@ export class ApiServer {
     return answer
   }
 
-  /** The same for a page of a list, of which only a few are read at once. */
-  async askPage(question: ApiQuestion): Promise<Answer> {
+  /** Asks for a page of a list, of which only a few are read at once. */
+  async askPage(question: ApiQuestion): Promise<ApiAnswer> {
     if (this.#pages >= pagesMax) await this.#turn(question.signal)
     else this.#pages++
     try {
@@ -156,8 +156,9 @@ export class ApiServer {
     return this.#options.upstream.forward({ ...request, as: 'ourselves', isIdentified: true }, sink)
   }
 
-  /** Those who were told the same time do not come back at the same time. */
-  #refused(answer: Answer): CacheError {
+  /** Notes how long a busy server is to be left alone, each time a little longer than it says: other
+   *  clients that were told the same do not come back at the same moment. */
+  #refused(answer: ApiAnswer): CacheError {
     const failure = failureFromAnswer(answer)
     if (failure.code === 'overloaded') {
       const { clock, random } = this.#options
@@ -171,14 +172,14 @@ export class ApiServer {
 /** Collects an answer. */
 class WholeAnswer implements ForwardSink {
   control: ForwardControl | undefined = undefined
-  readonly #resolve: (answer: Answer) => void
+  readonly #resolve: (answer: ApiAnswer) => void
   readonly #reject: (failure: CacheError) => void
   readonly #pieces: Buffer[] = []
   #bytes = 0
   #code = 0
   #headers: IncomingHttpHeaders = {}
 
-  constructor(resolve: (answer: Answer) => void, reject: (failure: CacheError) => void) {
+  constructor(resolve: (answer: ApiAnswer) => void, reject: (failure: CacheError) => void) {
     this.#resolve = resolve
     this.#reject = reject
   }
@@ -218,7 +219,7 @@ class WholeAnswer implements ForwardSink {
 class WatchReceiver implements ForwardSink {
   readonly #sink: ApiWatchSink
   readonly #end: (failure: CacheError | undefined) => void
-  readonly #refused: (answer: Answer) => CacheError
+  readonly #refused: (answer: ApiAnswer) => CacheError
   readonly #refusal: Buffer[] = []
   #refusalBytes = 0
   #code = 0
@@ -227,7 +228,7 @@ class WatchReceiver implements ForwardSink {
   constructor(
     sink: ApiWatchSink,
     end: (failure: CacheError | undefined) => void,
-    refused: (answer: Answer) => CacheError,
+    refused: (answer: ApiAnswer) => CacheError,
   ) {
     this.#sink = sink
     this.#end = end

@@ -23,7 +23,7 @@ export interface FollowedResource {
 }
 
 /** An object's name, with its namespace; that is empty for a resource of the cluster. */
-export interface ObjectName {
+export interface FollowedName {
   readonly namespace: string
   readonly name: string
 }
@@ -64,7 +64,7 @@ export function listPath({ root, resource }: FollowedResource, namespace = ''): 
 
 export function keyOf(
   { keyspace, isNamespaced }: Pick<FollowedResource, 'keyspace' | 'isNamespaced'>,
-  { namespace, name }: ObjectName,
+  { namespace, name }: FollowedName,
 ): Key {
   return (keyspace + keyFromText(isNamespaced ? `${namespace}/${name}` : name)) as Key
 }
@@ -73,7 +73,7 @@ export function keyOf(
 export function objectOfKey(
   { keyspace, isNamespaced }: Pick<FollowedResource, 'keyspace' | 'isNamespaced'>,
   key: Key,
-): ObjectName | undefined {
+): FollowedName | undefined {
   if (!key.startsWith(keyspace)) return undefined
   const rest = textFromKey(key.slice(keyspace.length) as Key)
   const slash = rest.indexOf('/')

@@ -4,10 +4,10 @@
 
 import { CacheError, type Key, knownRevision, type Revision } from '@watchglass/base'
 import { KeyValue, noLease, type SlabWriter } from '@watchglass/store'
-import { type FollowedResource, keyOf, type ObjectName } from '../api/followed-resource.ts'
+import { type FollowedResource, keyOf, type FollowedName } from '../api/followed-resource.ts'
 
 /** An object that was found in an answer. */
-export interface FoundObject extends ObjectName {
+export interface FoundObject extends FollowedName {
   readonly revision: Revision
 }
 
@@ -29,7 +29,7 @@ export function entryOf(
 }
 
 /** The key of an object. Fails with `source_failed` for one that names none. */
-export function foundKey(resource: FollowedResource, found: ObjectName): Key {
+export function foundKey(resource: FollowedResource, found: FollowedName): Key {
   const { namespace, name } = found
   if (name === '' || resource.isNamespaced !== (namespace !== '')) {
     throw malformed(resource, `an object has the name "${name}" and the namespace "${namespace}"`)

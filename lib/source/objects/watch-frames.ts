@@ -15,7 +15,7 @@ import {
 import { JsonMembers, readEnvelope } from '@watchglass/codec'
 import type { Change } from '@watchglass/store'
 import { SlabWriter } from '@watchglass/store'
-import { type Answer, failureFromAnswer } from '../api/answers.ts'
+import { type ApiAnswer, failureFromAnswer } from '../api/answers.ts'
 import type { FollowedResource } from '../api/followed-resource.ts'
 import { takeJson } from './json-object.ts'
 import { type ObjectWindow, takeProtobuf } from './protobuf-object.ts'
@@ -192,7 +192,7 @@ function bookmarkRevision(resource: FollowedResource, object: ObjectWindow): Rev
 }
 
 /** The Status of an error event. */
-function statusIn({ bytes, start, end }: ObjectWindow): Answer {
+function statusIn({ bytes, start, end }: ObjectWindow): ApiAnswer {
   return { code: 0, headers: {}, body: bytes.subarray(start, end) }
 }
 

@@ -56,7 +56,7 @@ export interface WatchLimits {
   readonly askersWithinMs: number
   /** A watch that has not brought what another one has brought for so long is stuck. */
   readonly stuckMs: number
-  /** So is one without a bookmark for so long, if it has had one. */
+  /** A watch that has had a bookmark is stuck after so long without another message. */
   readonly silentMs: number
 }
 

@@ -6,7 +6,7 @@ import { schemaOf } from '../../../lib/codec/schema/schema.ts'
 import { jsonFromStored, protobufFromJson } from '../../../lib/codec/transcode/transcode.ts'
 import { failureFromAnswer, RefusedResource } from '../../../lib/source/api/answers.ts'
 import type { FollowedResource } from '../../../lib/source/api/followed-resource.ts'
-import { readListPage } from '../../../lib/source/objects/list-page.ts'
+import { readSourcePage } from '../../../lib/source/objects/source-page.ts'
 import { type FollowedEvent, FrameReader } from '../../../lib/source/objects/watch-frames.ts'
 
 const schema = schemaOf()
@@ -44,7 +44,7 @@ for (const encoding of ['protobuf', 'json'] as const) {
     const metadata = { resourceVersion: '12', continue: 'next', remainingItemCount: 7 }
     const items = [configMap('a', '5'), configMap('b', '9007199254')]
     const list = { kind: 'ConfigMapList', apiVersion: 'v1', metadata, items }
-    const page = atOnce(readListPage(resource, encoded(list, encoding)))
+    const page = atOnce(readSourcePage(resource, encoded(list, encoding)))
     t.equal(page.revision, 12)
     t.equal(page.continuation, 'next')
     t.equal(page.remaining, 7)
@@ -63,7 +63,7 @@ for (const encoding of ['protobuf', 'json'] as const) {
   t.test(`a list of nothing in ${encoding}`, async t => {
     const metadata = { resourceVersion: '3' }
     const list = { kind: 'ConfigMapList', apiVersion: 'v1', metadata, items: null }
-    const page = atOnce(readListPage(resource, encoded(list, encoding)))
+    const page = atOnce(readSourcePage(resource, encoded(list, encoding)))
     t.strictSame({ ...page }, { revision: 3, entries: [], continuation: '', remaining: 0 })
   })
 
@@ -126,7 +126,7 @@ for (const encoding of ['protobuf', 'json'] as const) {
 t.test('items of a built-in list get the kind that they leave out', async t => {
   const { kind: _, apiVersion: __, ...item } = configMap('a', '5')
   const list = { kind: 'ConfigMapList', metadata: { resourceVersion: '5' }, items: [item] }
-  const page = atOnce(readListPage(resourceOf('json'), encoded(list, 'json')))
+  const page = atOnce(readSourcePage(resourceOf('json'), encoded(list, 'json')))
   const stored = Buffer.from(page.entries[0]!.value).toString()
   t.match(stored, /^\{"kind":"ConfigMap","apiVersion":"v1","metadata":\{"name":"a",/)
 })

@@ -22,7 +22,7 @@ import { takeJson } from './json-object.ts'
 import { takeProtobuf } from './protobuf-object.ts'
 import { entryOf, malformed, revisionOf } from './stored-object.ts'
 
-export interface ListPage {
+export interface SourcePage {
   readonly revision: Revision
   readonly entries: readonly KeyValue[]
   /** Empty for the last page. */
@@ -41,7 +41,7 @@ interface PageMeta {
 }
 
 /** Reads a page. Fails with `source_failed` if it is none. */
-export function* readListPage(resource: FollowedResource, body: Uint8Array): Steps<ListPage> {
+export function* readSourcePage(resource: FollowedResource, body: Uint8Array): Steps<SourcePage> {
   const meta = { resourceVersion: '', continuation: '', remaining: 0 }
   const entries: KeyValue[] = []
   const reading =
