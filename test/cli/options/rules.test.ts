@@ -35,7 +35,6 @@ const refused: readonly (readonly [args: readonly string[], message: string])[] 
     '--simulate needs a server that takes writes: add --writable, without --upstream',
   ],
   [[etcd, '--webhook-host=a'], '--webhook-host needs a server that takes writes: add --writable'],
-  [[upstream], '--upstream needs --etcd: the etcd that this API server uses'],
   [[etcd, '--discover-resources'], '--discover-resources needs --upstream'],
   [[etcd, '--upstream-timeout=5'], '--upstream-timeout needs --upstream'],
   [

@@ -96,7 +96,7 @@ t.test('a watcher that is told nothing more holds none of what it was told', asy
   world.apply(2, put('b', '1', 2))
   const told = new WeakRef(world.keyspace.at(revision(2)))
   for (let at = 3; at <= 5; at++) world.apply(at, put('c', '1', at))
-  // What a WeakRef was asked for stays until the turn is over, and so may what V8 has just compiled.
+  // What a WeakRef was asked for stays until the turn is over, and so may what V8 has compiled.
   for (let i = 0; i < 20 && told.deref() !== undefined; i++) {
     await new Promise(setImmediate)
     collect()
