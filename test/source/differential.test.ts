@@ -1,5 +1,5 @@
-/** One cluster, mirrored from its etcd and from its API: every form of every read is the same to the
- *  byte. */
+/** One cluster, mirrored from its etcd and from its API: every form of every read is the same to
+ *  the byte. */
 
 import t, { type Test } from 'tap'
 import type { KubeService } from '../../lib/cli/compose/kube-service.ts'
