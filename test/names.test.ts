@@ -4,13 +4,6 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 
-/** The packages that still break a rule. A package leaves the list when it keeps the rule, and none
- *  is added. */
-const notYet: Readonly<Record<'openings' | 'namesakes', readonly string[]>> = {
-  openings: ['source'],
-  namesakes: ['source', 'simulator'],
-}
-
 /** The order of packages: of two with a type of one name the later one calls its own what it
  *  is. */
 const renamingOrder = [
@@ -65,10 +58,7 @@ t.test('a comment names its subject', async t => {
       .split('\n')
       .flatMap((line, i) => (hasNoSubject.test(line) ? [`${file}:${i + 1}`] : [])),
   )
-  t.strictSame(
-    strays.filter(place => !notYet.openings.includes(packageOf(place))),
-    [],
-  )
+  t.strictSame(strays, [])
 })
 
 t.test('no two exported types have the same name', async t => {
@@ -83,7 +73,7 @@ t.test('no two exported types have the same name', async t => {
     renamingOrder.findLast(name => files.some(file => packageOf(file) === name)) ?? ''
   t.strictSame(
     [...places]
-      .filter(([, files]) => files.length > 1 && !notYet.namesakes.includes(later(files)))
+      .filter(([, files]) => files.length > 1)
       .map(([name, files]) => `${name}: ${later(files)} renames its own, of ${files.join(', ')}`),
     [],
   )

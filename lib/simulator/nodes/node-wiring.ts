@@ -5,7 +5,7 @@ import type { Clock, Logger } from '@watchglass/base'
 import type { ApiClient } from '../runtime/api-client.ts'
 import type { Controller, ControllerRuntime } from '../runtime/controller-runtime.ts'
 import { type NodeFact, type PodFact, podFact } from '../runtime/facts.ts'
-import type { FoundPod } from '../runtime/found-object.ts'
+import type { FoundPod } from '../runtime/read-object.ts'
 import type { GeneratedWorkloads } from '../runtime/generated-workloads.ts'
 import type { Pod } from '../runtime/objects.ts'
 import type { LifecycleStage } from '../stages/stage.ts'
@@ -18,7 +18,7 @@ import { PodController } from './pod-controller.ts'
 import type { PodStamps } from './pod-stamps.ts'
 import type { PodTimetable } from './pod-timetable.ts'
 import { StagePlayer } from './stage-player.ts'
-import { type SimulatedFaults, Troubles } from './troubles.ts'
+import { type SimulatedFaults, NodeTroubles } from './troubles.ts'
 
 export interface NodeWiringOptions {
   readonly runtime: ControllerRuntime
@@ -97,7 +97,7 @@ export class NodeWiring {
       clock,
       addresses,
       places: this.#places,
-      troubles: new Troubles(faults),
+      troubles: new NodeTroubles(faults),
       draw: (least, most) => runtime.draw(least, most),
       isLeft: () => this.#player.plays('v1', 'Pod'),
       lookAt: key => this.#pods.lookAt(key),

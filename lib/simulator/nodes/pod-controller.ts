@@ -4,7 +4,7 @@
 import type { Key } from '@watchglass/base'
 import type { ControllerOptions } from '../runtime/controller-runtime.ts'
 import type { PodFact } from '../runtime/facts.ts'
-import type { FoundPod } from '../runtime/found-object.ts'
+import type { FoundPod } from '../runtime/read-object.ts'
 import type { Pod } from '../runtime/objects.ts'
 import { evictedShare } from '../stages/pod-durations.ts'
 import type { Addresses } from './addresses.ts'
@@ -19,7 +19,7 @@ import {
   reconcilePod,
   taskOf,
 } from './pods.ts'
-import type { Troubles } from './troubles.ts'
+import type { NodeTroubles } from './troubles.ts'
 
 export interface PodControllerOptions extends PodTimetableOptions {
   readonly addresses: Addresses
@@ -34,7 +34,7 @@ export class PodController {
   readonly loop: ControllerOptions<PodWithFact, PodParts>
   readonly #options: PodControllerOptions
   readonly #places: Places
-  readonly #troubles: Troubles
+  readonly #troubles: NodeTroubles
 
   constructor(options: PodControllerOptions) {
     this.#options = options

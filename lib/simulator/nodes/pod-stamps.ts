@@ -13,7 +13,7 @@ import type { ApiClient, PodAddresses, PodStamper, StampedPod } from '../runtime
 import type { ApiPlace } from '../runtime/cluster-api.ts'
 import { entryOf } from '@watchglass/writes'
 import type { Variables } from '../stamps/stamp.ts'
-import type { FoundPod } from '../runtime/found-object.ts'
+import type { FoundPod } from '../runtime/read-object.ts'
 import type { Pod } from '../runtime/objects.ts'
 import { type NodeFact, type PodFact, podFact } from '../runtime/facts.ts'
 import { containerId, runningStatus } from './pod-status.ts'

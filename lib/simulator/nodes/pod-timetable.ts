@@ -8,14 +8,14 @@ import { KeyedTimers } from '../runtime/keyed-timers.ts'
 import { podDurationsMs, type PodStage } from '../stages/pod-durations.ts'
 import type { Places } from './places.ts'
 import { leavesAfterMs } from './taints.ts'
-import type { Troubles } from './troubles.ts'
+import type { NodeTroubles } from './troubles.ts'
 
 export interface PodTimetableOptions {
   readonly clock: Clock
   /** A number from a range. */
   readonly draw: (least: number, most: number) => number
   readonly places: Places
-  readonly troubles: Troubles
+  readonly troubles: NodeTroubles
   /** Declared stages run the pods: here they are only given their nodes, and driven from them. */
   readonly isLeft: () => boolean
   readonly lookAt: (key: Key) => void

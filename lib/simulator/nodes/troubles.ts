@@ -30,7 +30,7 @@ export interface SimulatedFaults {
 const firstMs = 10_000
 const lastMs = 300_000
 
-export class Troubles {
+export class NodeTroubles {
   readonly #faults: () => SimulatedFaults | undefined
   readonly #times = new Map<Key, number>()
   /** Pods that crash, and so long after they were started. */

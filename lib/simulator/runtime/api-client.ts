@@ -25,7 +25,7 @@ import {
 import type { KeyValue } from '@watchglass/store'
 import type { ClusterApi, DeleteRequest, ApiPlace } from './cluster-api.ts'
 import type { NodeFact, PodFact } from './facts.ts'
-import type { FoundObject } from './found-object.ts'
+import type { ReadObject } from './read-object.ts'
 
 export interface ApiClientOptions {
   readonly state: () => ApiState
@@ -204,7 +204,7 @@ export class ApiClient implements ClusterApi {
   }
 
   /** The object at a key, in plain values, and where it is; undefined if there is none. */
-  async find<T>(key: Key): Promise<FoundObject<T> | undefined> {
+  async find<T>(key: Key): Promise<ReadObject<T> | undefined> {
     const place = this.placeOf(key)
     const entry = await this.read(key)
     if (place === undefined || entry === undefined) return undefined

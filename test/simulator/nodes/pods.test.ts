@@ -4,10 +4,10 @@ import type { ApiClient } from '../../../lib/simulator/runtime/api-client.ts'
 import { type NodeFact, podFact } from '../../../lib/simulator/runtime/facts.ts'
 import { Places } from '../../../lib/simulator/nodes/places.ts'
 import { Addresses } from '../../../lib/simulator/nodes/addresses.ts'
-import { Troubles } from '../../../lib/simulator/nodes/troubles.ts'
+import { NodeTroubles } from '../../../lib/simulator/nodes/troubles.ts'
 import { PodController } from '../../../lib/simulator/nodes/pod-controller.ts'
 import { Reconciler } from '../../../lib/simulator/runtime/reconciler.ts'
-import type { FoundPod } from '../../../lib/simulator/runtime/found-object.ts'
+import type { FoundPod } from '../../../lib/simulator/runtime/read-object.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
 
 function nodeCalled(name: string): NodeFact {
@@ -56,7 +56,7 @@ function podLoop({ api, findPod, places, lookAt, clock = new FakeClock() }: Loop
     addresses: new Addresses(0),
     isLeft: () => false,
     isStamped: () => false,
-    troubles: new Troubles(() => undefined),
+    troubles: new NodeTroubles(() => undefined),
     lookAt,
     findPod,
   })

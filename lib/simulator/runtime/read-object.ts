@@ -5,12 +5,12 @@ import type { PodFact } from './facts.ts'
 import type { Pod } from './objects.ts'
 
 /** An object that was read, and its place. */
-export interface FoundObject<T> {
+export interface ReadObject<T> {
   readonly place: ApiPlace
   readonly object: T
   readonly revision: number
 }
 
-export interface FoundPod extends FoundObject<Pod> {
+export interface FoundPod extends ReadObject<Pod> {
   readonly fact: PodFact
 }
