@@ -156,8 +156,8 @@ export class ApiServer {
     return this.#options.upstream.forward({ ...request, as: 'ourselves', isIdentified: true }, sink)
   }
 
-  /** Notes how long a busy server is to be left alone, each time a little longer than it says: other
-   *  clients that were told the same do not come back at the same moment. */
+  /** Notes how long a busy server is to be left alone, each time a little longer than it says:
+   *  other clients that were told the same do not come back at the same moment. */
   #refused(answer: ApiAnswer): CacheError {
     const failure = failureFromAnswer(answer)
     if (failure.code === 'overloaded') {
