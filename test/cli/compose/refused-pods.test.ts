@@ -22,6 +22,7 @@ interface Answer {
   }[]
   readonly status: {
     readonly used?: object
+    readonly hard?: { readonly pods?: string }
     readonly observedGeneration?: number
     readonly replicas?: number
     readonly active?: number
@@ -80,6 +81,7 @@ t.test('a deployment and its replica set say so, until its pods may be created',
   const after = await until(`${apps}/deployments/web`, one => one.status.availableReplicas === 2)
   t.notOk(hasFailed(after))
   await send('PATCH', quota, { spec: { hard: { pods: '0' } } })
+  await until(quota, one => one.status.hard?.pods === '0')
 })
 
 t.test('stateful sets, daemon sets and jobs tell it by Events', async t => {
