@@ -127,7 +127,7 @@ export interface DecisionPolicy {
   /** Resources that are not to be answered from the mirror. */
   readonly isExcluded: (resource: Resource) => boolean
   /** Why a resource is not answered from the mirror now; undefined if it is. */
-  readonly objection?: ((resource: Resource, verb: string) => PassReason | undefined) | undefined
+  readonly objection?: ((resource: Resource) => PassReason | undefined) | undefined
 }
 
 /** Decides. Pure, and cheap enough for every request. */
@@ -162,7 +162,7 @@ function reasonToPass(
   const { resource } = route
   if (resource.learned === undefined && resource.storage === undefined) return 'not-stored'
   if (resource.storage?.conversion === 'webhook') return 'conversion'
-  return isExcluded(resource) ? 'excluded' : objection?.(resource, route.verb)
+  return isExcluded(resource) ? 'excluded' : objection?.(resource)
 }
 
 /** A watch over a WebSocket that the upstream would agree to. */

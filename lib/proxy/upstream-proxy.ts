@@ -97,15 +97,19 @@ function comparisonOf(
  *  matter of course. */
 const elsewhereMax = 8
 
-/** The shared answers of reads that pass, and their counts. */
-function sharesOf(
+/** The parts that pass reads: answers that are shared, the limit, counts, and the news that the
+ *  mirror lacks a resource. */
+function passingOf(
   { servers, isSource }: UpstreamOptions,
-  { clock, metrics }: UpstreamParts,
-): Pick<ProxyOptions, 'collapsed' | 'slots' | 'metrics'> {
+  { clock, metrics, mirrors }: UpstreamParts,
+): Pick<ProxyOptions, 'collapsed' | 'slots' | 'metrics' | 'onLacked'> {
   return {
     collapsed: new CollapsedReads({ upstream: servers, clock, metrics }),
     slots: new Slots(isSource === true ? Infinity : elsewhereMax),
     metrics,
+    onLacked({ storage }) {
+      if (storage !== undefined) mirrors.want?.(keyFromText(storage.prefix))
+    },
   }
 }
 
@@ -176,7 +180,7 @@ export class UpstreamProxy implements Follower {
     this.#comparison = comparisonOf(options, metrics)
     this.#proxy = {
       upstream: servers,
-      policy: policyOf(this.readSwitch, isExcluded, { knowledge, mirrors }),
+      policy: policyOf(this.readSwitch, isExcluded, { knowledge }),
       passed,
       isOneUser: options.isOneUser,
       isIdentityHeader,
@@ -186,7 +190,7 @@ export class UpstreamProxy implements Follower {
       mixed: () => versions.mixed,
       isCovered: ({ learned }) => learned !== undefined || knowledge.isVersionCovered,
       held,
-      ...sharesOf(options, parts),
+      ...passingOf(options, parts),
     }
   }
 
@@ -270,21 +274,13 @@ function commonOf(
 function policyOf(
   readSwitch: ReadSwitch,
   isExcluded: (resource: Resource) => boolean,
-  { knowledge, mirrors }: Pick<ReportParts, 'knowledge'> & Pick<UpstreamParts, 'mirrors'>,
+  { knowledge }: Pick<ReportParts, 'knowledge'>,
 ): DecisionPolicy {
   return {
     hasUpstream: true,
     readSwitch,
     isExcluded,
-    objection(resource, verb) {
-      const reason = knowledge.objection(resource)
-      const { storage } = resource
-      // Nobody mirrors a hundred thousand pods for one of them.
-      if (reason === 'not-ready' && verb !== 'get' && storage !== undefined) {
-        mirrors.want?.(keyFromText(storage.prefix))
-      }
-      return reason
-    },
+    objection: resource => knowledge.objection(resource),
   }
 }
 

@@ -159,7 +159,7 @@ t.test('either end of a tunnel that does not read', async t => {
     }
     const over = passTunnel(
       context as unknown as RequestContext,
-      { upstream: upstream as unknown as Upstream, clock },
+      { upstream: upstream as unknown as Upstream, clock, onAnswered: () => {} },
       { method: 'GET', path: '/', headers: [], as: 'caller' } as unknown as ForwardRequest,
     )
     sink?.switched('HTTP/1.1 101 Switching Protocols', ends.upstream)

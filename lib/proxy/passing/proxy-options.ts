@@ -51,6 +51,10 @@ export interface ProxyOptions {
   readonly held: HeldEvents
   /** Shares answers among identical reads. */
   readonly collapsed: CollapsedReads
+  /** Called when the upstream has answered a list or a watch of a resource that the mirror lacks.
+   *  Only that answer says that somebody may read it: before, a stranger's request would have it
+   *  mirrored. */
+  readonly onLacked?: ((resource: Resource) => void) | undefined
   /** Limits reads that the mirror should have answered. */
   readonly slots: Slots
   readonly metrics: PassMetrics

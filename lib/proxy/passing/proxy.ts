@@ -88,15 +88,23 @@ export async function passOn(
     const request = await requestOf(context, proxy, { ...services, user: share.user })
     const limit = limitedReasons.has(reason) ? (): (() => void) => takeSlot(proxy.slots) : unlimited
     const key = collapseKey(context.target, request)
+    const onAnswered = (code: number): void => noteLacked(context, { proxy, reason, code })
     if (key !== undefined) {
-      await forwardShared(context, services, { request, key, takeSlot: limit })
+      await forwardShared(context, services, { request, key, takeSlot: limit, onAnswered })
       return
     }
     free = limit()
     const { upstream } = proxy
-    if (kind === 'upgrade') await passTunnel(context, { upstream, clock }, request)
+    if (kind === 'upgrade') await passTunnel(context, { upstream, clock, onAnswered }, request)
     else {
-      const passing = { request, clock, onStarted: free }
+      const passing = {
+        request,
+        clock,
+        onAnswered(code: number): void {
+          free()
+          onAnswered(code)
+        },
+      }
       await forward(context, passing, relay => upstream.forward(request, relay))
     }
   } finally {
@@ -108,6 +116,20 @@ export async function passOn(
 function kindOf({ exchange, target }: RequestContext): PassedKind {
   if (exchange.takeover !== undefined && isTunnel(exchange.headers.upgrade)) return 'upgrade'
   return isLongRunning(exchange.method, target) ? 'long' : 'short'
+}
+
+/** Tells of a list or a watch that the upstream has answered, and that the mirror lacks. */
+function noteLacked(
+  { known: { route } }: RequestContext,
+  {
+    proxy,
+    reason,
+    code,
+  }: { readonly proxy: ProxyOptions; readonly reason: PassReason; readonly code: number },
+): void {
+  if (reason !== 'not-ready' || (code !== 200 && code !== 101)) return
+  // Nobody mirrors a hundred thousand pods for one of them.
+  if (route.type === 'resource' && route.verb !== 'get') proxy.onLacked?.(route.resource)
 }
 
 function takeSlot(slots: Slots): () => void {
@@ -204,14 +226,14 @@ function isLongRunning(method: string, { path, query }: RequestTarget): boolean 
 function forwardShared(
   context: RequestContext,
   { proxy, clock }: PassServices,
-  read: Omit<CollapsibleRead, 'sink' | 'onShared'>,
+  read: Omit<CollapsibleRead, 'sink' | 'onShared'> & Pick<Forwarded, 'onAnswered'>,
 ): Promise<void> {
   const { reply } = context
   const onShared = (reads: number): void => {
     reply.origin = `${reply.origin}; collapsed=${reads}`
   }
-  const { request } = read
-  return forward(context, { request, clock, onStarted: nothing }, relay =>
+  const { request, onAnswered } = read
+  return forward(context, { request, clock, onAnswered }, relay =>
     proxy.collapsed.forward({ ...read, sink: relay, onShared }),
   )
 }
@@ -219,13 +241,13 @@ function forwardShared(
 interface Forwarded {
   readonly request: ForwardRequest
   readonly clock: Clock
-  /** The answer has begun. */
-  readonly onStarted: () => void
+  /** Called when the answer begins. */
+  readonly onAnswered: (code: number) => void
 }
 
 function forward(
   { exchange, reply }: RequestContext,
-  { request, clock, onStarted }: Forwarded,
+  { request, clock, onAnswered }: Forwarded,
   ask: (relay: Relay) => ForwardControl,
 ): Promise<void> {
   const { method } = request
@@ -234,7 +256,7 @@ function forward(
     let ignoreClose = (): void => {}
     const relay = new Relay(exchange, clock, {
       started(code, headers) {
-        onStarted()
+        onAnswered(code)
         // A request without credentials authenticates nobody, even if its path is open to everyone.
         if (code !== 401 && request.isIdentified) exchange.accept()
         const passed = answerHeaders(code, headers, { method, canHaveTrailers })

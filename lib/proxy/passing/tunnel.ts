@@ -19,10 +19,21 @@ export function isTunnel(protocol: string | undefined): boolean {
   return protocols.has((protocol ?? '').toLowerCase())
 }
 
+export interface TunnelServices {
+  readonly upstream: Upstream
+  readonly clock: Clock
+  /** Called when the answer begins; with 101 once the connection is another protocol's. */
+  readonly onAnswered: (code: number) => void
+}
+
+interface TunnelHooks extends RelayHooks {
+  readonly switched: () => void
+}
+
 /** Asks the upstream for the upgrade. Resolves when the connections have ended. */
 export function passTunnel(
   context: RequestContext,
-  { upstream, clock }: { readonly upstream: Upstream; readonly clock: Clock },
+  { upstream, clock, onAnswered }: TunnelServices,
   { method, path, headers, as }: ForwardRequest,
 ): Promise<void> {
   const { exchange, reply } = context
@@ -36,8 +47,10 @@ export function passTunnel(
           throw new UpstreamFailure('broken', 'the upstream answered an upgrade with a redirect')
         }
         const passed = answerHeaders(code, answer, { method, canHaveTrailers: false })
+        onAnswered(code)
         exchange.respond(code, { ...reply.passed(code, passed), connection: 'close' })
       },
+      switched: () => onAnswered(101),
       over: failure => {
         ignoreClose()
         if (failure === undefined) resolve()
@@ -57,11 +70,13 @@ export function passTunnel(
 class TunnelRelay extends Relay {
   readonly #context: RequestContext
   readonly #clock: Clock
+  readonly #switched: () => void
 
-  constructor(context: RequestContext, clock: Clock, hooks: RelayHooks) {
+  constructor(context: RequestContext, clock: Clock, hooks: TunnelHooks) {
     super(context.exchange, clock, hooks)
     this.#context = context
     this.#clock = clock
+    this.#switched = hooks.switched
   }
 
   switched(head: string, socket: Duplex): void {
@@ -70,6 +85,7 @@ class TunnelRelay extends Relay {
       const { takeover } = exchange
       if (takeover === undefined) throw new TypeError('there is no connection to hand over')
       reply.passed(101, {})
+      this.#switched()
       const early = takeover.take()
       const origin = reply.origin === undefined ? '' : `X-Watchglass: ${reply.origin}\r\n`
       join([takeover.socket, socket], this.#clock, () => this.over(undefined))
