@@ -47,6 +47,7 @@ export {
   type JsonValue,
   memberAt,
   memberOf,
+  objectIn,
   type ParsedDocument,
   parseDocument,
   parseTree,

@@ -162,6 +162,15 @@ export function memberOf(value: JsonValue | undefined, key: string): JsonValue |
   return value instanceof Map ? value.get(key) : undefined
 }
 
+/** The member as an object; an empty one is added where there is none. */
+export function objectIn(parent: JsonObject, name: string): JsonObject {
+  const known = parent.get(name)
+  if (known instanceof Map) return known
+  const made: JsonObject = new Map()
+  parent.set(name, made)
+  return made
+}
+
 /** The value at a path of names, if there are objects all the way. */
 export function memberAt(
   value: JsonValue | undefined,

@@ -2,6 +2,7 @@
 
 import type { NodeFact } from '../runtime/facts.ts'
 import type { NodeExpression, Placing, Taint, Toleration } from '../runtime/objects.ts'
+import { meetsExpression } from '../runtime/selectors.ts'
 
 /** The facts of a node that matter here. */
 export type PlacingNode = Pick<
@@ -64,19 +65,11 @@ function fits(node: PlacingNode, { nodeSelector = {}, affinity }: Placing): bool
 
 function meets(label: string | undefined, { operator, values = [] }: NodeExpression): boolean {
   switch (operator) {
-    case 'In':
-      return label !== undefined && values.includes(label)
-    case 'NotIn':
-      return label === undefined || !values.includes(label)
-    case 'Exists':
-      return label !== undefined
-    case 'DoesNotExist':
-      return label === undefined
     case 'Gt':
       return Number(label) > Number(values[0])
     case 'Lt':
       return Number(label) < Number(values[0])
     default:
-      return false
+      return meetsExpression(label, operator, values)
   }
 }

@@ -11,11 +11,18 @@ export function selects(
   if (pairs.length === 0 && matchExpressions.length === 0) return false
   return (
     pairs.every(([name, value]) => labels[name] === value) &&
-    matchExpressions.every(({ key, operator, values = [] }) => meets(labels[key], operator, values))
+    matchExpressions.every(({ key, operator, values = [] }) =>
+      meetsExpression(labels[key], operator, values),
+    )
   )
 }
 
-function meets(label: string | undefined, operator: string, values: readonly string[]): boolean {
+/** True if a label meets one of the operators that selectors of labels and of nodes share. */
+export function meetsExpression(
+  label: string | undefined,
+  operator: string,
+  values: readonly string[],
+): boolean {
   switch (operator) {
     case 'In':
       return label !== undefined && values.includes(label)

@@ -3,15 +3,6 @@
 import { itemsOf, type JsonObject, type JsonValue, memberOf } from '@watchglass/go'
 import { metadataOf, textOf } from '../metadata.ts'
 
-/** The member, which is an object; an empty one is added where it is missing. */
-export function objectIn(parent: JsonObject, name: string): JsonObject {
-  const known = parent.get(name)
-  if (known instanceof Map) return known
-  const made: JsonObject = new Map()
-  parent.set(name, made)
-  return made
-}
-
 /** The member as an object, which is empty where it is missing; nothing is added. */
 export function partOf(parent: JsonValue | undefined, name: string): JsonObject {
   const known = memberOf(parent, name)

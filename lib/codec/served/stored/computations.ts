@@ -3,6 +3,7 @@
  *  change the parts that the row says it reads (view/would-change.ts). */
 
 import {
+  objectIn,
   JsonNumber,
   type JsonObject,
   type JsonValue,
@@ -39,15 +40,6 @@ export const messageComputations: Readonly<Record<string, MessageComputation>> =
 
 export function isText(value: JsonValue | undefined): value is string {
   return typeof value === 'string' && value !== ''
-}
-
-/** The member as an object; it is added if there is none. */
-export function objectIn(object: JsonObject, name: string): JsonObject {
-  const value = object.get(name)
-  if (value instanceof Map) return value
-  const made: JsonObject = new Map()
-  object.set(name, made)
-  return made
 }
 
 function objectsIn(object: JsonObject, name: string): readonly JsonObject[] {

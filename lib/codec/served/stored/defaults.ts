@@ -3,6 +3,7 @@
  *  this is for what was written by others, and for what comes in a request. */
 
 import {
+  objectIn,
   JsonNumber,
   type JsonObject,
   type JsonValue,
@@ -22,7 +23,7 @@ import {
   isRounded,
   rulesOf,
 } from '../default-rules.ts'
-import { isText, messageComputations, objectIn, valueComputations } from './computations.ts'
+import { isText, messageComputations, valueComputations } from './computations.ts'
 import { membersOf } from './typed-json.ts'
 
 /** The place of a message: the object and its kind, and the member that the message is in. */

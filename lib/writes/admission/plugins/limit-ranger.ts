@@ -1,10 +1,10 @@
 /** LimitRanger: pods get the requests and limits that their namespace's limit ranges give, and pods
  *  and claims are within what these allow. */
 
-import { type JsonObject, memberOf, quantityNanos } from '@watchglass/go'
+import { type JsonObject, memberOf, objectIn, quantityNanos } from '@watchglass/go'
 import { metaText, textOf } from '../../metadata.ts'
 import { tooLarge } from '../../refusals.ts'
-import { addToMeta, nameIn, objectIn, partOf, partsOf } from '../pod-parts.ts'
+import { addToMeta, nameIn, partOf, partsOf } from '../pod-parts.ts'
 import type { AdmissionPlugin, AdmissionAttributes } from '../plugin.ts'
 import { aggregated, forbidden } from '../refusals.ts'
 import { podResources, type ResourceList, resourceList } from '../resource-lists.ts'

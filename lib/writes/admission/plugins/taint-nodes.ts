@@ -1,7 +1,6 @@
 /** TaintNodesByCondition: a new node is not ready. */
 
-import { itemsOf, type JsonObject, memberOf } from '@watchglass/go'
-import { objectIn } from '../pod-parts.ts'
+import { itemsOf, type JsonObject, memberOf, objectIn } from '@watchglass/go'
 import type { AdmissionPlugin } from '../plugin.ts'
 
 const notReady = 'node.kubernetes.io/not-ready'
