@@ -29,8 +29,8 @@ export type {
 } from './http/auth/upstream-calls.ts'
 export type { MetricsText, OwnDocument } from './http/documents/documents.ts'
 export type { Health } from './http/documents/health.ts'
-export { answerForm } from './http/exchange/answer-form.ts'
-export { endsAtMs, refuseLate } from './http/exchange/deadline.ts'
+export { answerForm } from './http/request/answer-form.ts'
+export { endsAtMs, refuseLate } from './http/request/deadline.ts'
 export type {
   FaultCount,
   Faults,
@@ -38,16 +38,16 @@ export type {
   FaultyWatch,
   RequestFaults,
   SwitchableFaults,
-} from './http/exchange/faults.ts'
-export type { Grant, Senders } from './http/exchange/grant.ts'
-export type { ObjectPreparation } from './http/exchange/object-preparation.ts'
-export { offerOf } from './http/exchange/offers.ts'
-export { beginBody, readBody } from './http/exchange/read-body.ts'
-export { Reply } from './http/exchange/reply.ts'
-export { RequestContext } from './http/exchange/request-context.ts'
-export type { SlowRequest } from './http/exchange/slow-request.ts'
-export type { Answer, AskedPlan, HeldEvent, UpstreamSide } from './http/exchange/upstream-side.ts'
-export { Zipper } from './http/exchange/zipper.ts'
+} from './http/request/faults.ts'
+export type { Grant, Senders } from './http/request/grant.ts'
+export type { ObjectPreparation } from './http/request/object-preparation.ts'
+export { offerOf } from './http/request/offers.ts'
+export { beginBody, readBody } from './http/request/read-body.ts'
+export { Reply } from './http/request/reply.ts'
+export { RequestContext } from './http/request/request-context.ts'
+export type { SlowRequest } from './http/request/slow-request.ts'
+export type { Answer, AskedPlan, HeldEvent, UpstreamSide } from './http/request/upstream-side.ts'
+export { Zipper } from './http/request/zipper.ts'
 export type { ReadServices } from './http/handler/answer-read.ts'
 export type { AnswerFromCluster } from './http/handler/api.ts'
 export { createHandler } from './http/handler/handler.ts'
@@ -71,13 +71,13 @@ export { beginList, readPage, sendList } from './http/read/list.ts'
 export { contentsFor } from './http/read/planned-read.ts'
 export { authoritiesOf, requireAuthorities } from './http/server/authorities.ts'
 export type {
-  Exchange,
+  HttpRequest,
   Handler,
   OnFault,
   Peer,
   ResponseHeaders,
   Takeover,
-} from './http/server/exchange.ts'
+} from './http/server/http-request.ts'
 export { Corks } from './http/server/bare/corks.ts'
 export { Http2Connection } from './http/server/http2/connection.ts'
 export type { Http2Stream } from './http/server/http2/stream.ts'

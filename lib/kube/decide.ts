@@ -89,10 +89,10 @@ export type Decision =
   /** Plain text: `service unavailable`. */
   | { readonly type: 'unavailable' }
 
-/** The part of a request that the decision is made from. */
-export interface DecisionRequest {
+/** All that the decision is made from, beside the policy. */
+export interface DecisionInput {
   readonly known: DecidedLine
-  readonly exchange: DecidedExchange
+  readonly request: DecidedRequest
   /** The Accept header that counts. */
   readonly accept: string
 }
@@ -105,7 +105,8 @@ export interface DecidedLine {
   readonly isWatch: boolean
 }
 
-export interface DecidedExchange {
+/** The part of an HTTP request that the decision is made from. */
+export interface DecidedRequest {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
   /** There where the client wants another protocol on its connection. */
   readonly takeover?: unknown
@@ -131,18 +132,18 @@ export interface DecisionPolicy {
 }
 
 /** Decides. Pure, and cheap enough for every request. */
-export function decide(request: DecisionRequest, policy: DecisionPolicy): Decision {
-  return policy.hasUpstream ? decideWithUpstream(request, policy) : decideAlone(request, policy)
+export function decide(input: DecisionInput, policy: DecisionPolicy): Decision {
+  return policy.hasUpstream ? decideWithUpstream(input, policy) : decideAlone(input, policy)
 }
 
-function decideWithUpstream(request: DecisionRequest, policy: DecisionPolicy): Decision {
-  const reason = reasonToPass(request, policy)
+function decideWithUpstream(input: DecisionInput, policy: DecisionPolicy): Decision {
+  const reason = reasonToPass(input, policy)
   return reason === undefined ? { type: 'mirror' } : { type: 'pass', reason }
 }
 
 /** The first rule that applies is the reason. */
 function reasonToPass(
-  { known, exchange, accept }: DecisionRequest,
+  { known, request, accept }: DecisionInput,
   { readSwitch, isOneUser = false, isExcluded, objection }: DecisionPolicy,
 ): PassReason | undefined {
   const { route, target } = known
@@ -150,12 +151,12 @@ function reasonToPass(
   if (route.type === 'remote') return 'other-server'
   if (route.type === 'failure' || route.type === 'unknown') return 'unknown-resource'
   if (route.type !== 'resource') return 'not-a-resource'
-  if (exchange.takeover !== undefined && !isPlainWebSocket(known, exchange)) return 'upgrade'
+  if (request.takeover !== undefined && !isPlainWebSocket(known, request)) return 'upgrade'
   if (readSwitch?.isSwitchedOff === true) return 'switched-off'
   if (!readVerbs.has(route.verb)) return 'write'
   if (isOnlyUpstream(route)) return 'subresource'
-  if (hasImpersonation(exchange.headers)) return 'impersonation'
-  if (isOneUser && hasCredentials(exchange)) return 'credentials'
+  if (hasImpersonation(request.headers)) return 'impersonation'
+  if (isOneUser && hasCredentials(request)) return 'credentials'
   if (target.query.names().some(name => !knownParameters.has(name))) return 'parameter'
   if (longSelector(target) !== undefined) return 'parameter'
   if (hasUnknownMediaType(accept)) return 'media-type'
@@ -166,13 +167,13 @@ function reasonToPass(
 }
 
 /** A watch over a WebSocket that the upstream would agree to. */
-function isPlainWebSocket({ isWatch }: DecidedLine, { headers }: DecidedExchange): boolean {
+function isPlainWebSocket({ isWatch }: DecidedLine, { headers }: DecidedRequest): boolean {
   if (!isWatch || !isWebSocket(headers) || 'refusal' in readHandshake(headers)) return false
   // Of two tokens the upstream takes either, and its answer shows which.
   return headers['authorization'] === undefined || protocolToken(headers) === undefined
 }
 
-function hasCredentials({ headers }: DecidedExchange): boolean {
+function hasCredentials({ headers }: DecidedRequest): boolean {
   return headers['authorization'] !== undefined || protocolToken(headers) !== undefined
 }
 
@@ -189,7 +190,7 @@ function longSelector({ query }: RequestTarget): string | undefined {
   return isCheapSelector(query.text('fieldSelector'), 'fields') ? undefined : 'fieldSelector'
 }
 
-function hasImpersonation(headers: DecidedExchange['headers']): boolean {
+function hasImpersonation(headers: DecidedRequest['headers']): boolean {
   for (const name of Object.keys(headers)) {
     if (name.toLowerCase().replaceAll('_', '-').startsWith('impersonate-')) return true
   }
@@ -197,7 +198,7 @@ function hasImpersonation(headers: DecidedExchange['headers']): boolean {
 }
 
 function decideAlone(
-  { known: { route, target, isWatch }, exchange }: DecisionRequest,
+  { known: { route, target, isWatch }, request }: DecisionInput,
   { hasCluster = false, canConvert = false, hasCbor = false }: DecisionPolicy,
 ): Decision {
   switch (route.type) {
@@ -215,7 +216,7 @@ function decideAlone(
       if (isWatch && !resource.verbs.includes('watch')) {
         return { type: 'refuse', status: verbNotSupported(resource, 'watch').status }
       }
-      const { 'content-type': sentType } = exchange.headers
+      const { 'content-type': sentType } = request.headers
       const isPatch = route.verb === 'patch' && !isProxy(route)
       if (isPatch && !isPatchType(resource, sentType, hasCbor)) {
         return { type: 'refuse', status: unsupportedMediaType }

@@ -4,7 +4,7 @@
 
 import { LRUCache } from 'lru-cache'
 import type { Offer } from '@watchglass/codec'
-import { decide, type DecidedExchange, type Decision, type DecisionPolicy } from './decide.ts'
+import { decide, type DecidedRequest, type Decision, type DecisionPolicy } from './decide.ts'
 import type { GetPlan } from './read-plan.ts'
 import type { Reported } from './request/reported.ts'
 import { longSubresources, parseTarget, type RequestTarget } from './request/request.ts'
@@ -49,10 +49,10 @@ export class KnownRequest {
 
   /** The decision who answers. Without an upstream nothing but the line decides about a GET, and
    *  the policy is always the same, so that it is decided once. */
-  decide(exchange: DecidedExchange, accept: string, policy: DecisionPolicy): Decision {
+  decide(request: DecidedRequest, accept: string, policy: DecisionPolicy): Decision {
     const isByLine = !policy.hasUpstream
     if (isByLine && this.#decision !== undefined) return this.#decision
-    const decision = decide({ known: this, exchange, accept }, policy)
+    const decision = decide({ known: this, request, accept }, policy)
     if (isByLine) this.#decision = decision
     return decision
   }

@@ -22,7 +22,7 @@ import { EventFrames } from './passing/event-frames.ts'
 import { HeldEvents } from './passing/held-events.ts'
 import {
   contentsAt,
-  type Exchange,
+  type HttpRequest,
   type Follower,
   type HeldEvent,
   heldIn,
@@ -52,7 +52,7 @@ export interface UpstreamOptions {
   /** Minor versions, beside our own, whose built-in resources are answered here. */
   readonly compatibleMinors?: ReadonlySet<number> | undefined
   /** Credentials by which callers are shown to the upstream; by their own if it is left out. */
-  readonly passed?: ((exchange: Exchange) => PassedCredentials | undefined) | undefined
+  readonly passed?: ((request: HttpRequest) => PassedCredentials | undefined) | undefined
   /** All callers are one user, but for those with credentials of their own. */
   readonly isOneUser?: boolean | undefined
   readonly isIdentityHeader?: ((name: string) => boolean) | undefined

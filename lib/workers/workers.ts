@@ -127,7 +127,7 @@ export function copiesOf(
 export interface ClientListener {
   readonly port: number
   /** Requests under way. */
-  readonly exchanges: number
+  readonly requestsInFlight: number
   /** Answers tell clients to connect anew from now on. */
   leave(): void
   drain(): Promise<void>
@@ -240,7 +240,7 @@ export class Workers implements ClientListener {
   }
 
   /** Requests are counted by the workers. */
-  get exchanges(): number {
+  get requestsInFlight(): number {
     return 0
   }
 

@@ -1,10 +1,10 @@
 /** Answers and headers that once ended the process, and their siblings: none of them ends more
- *  than its own exchange. */
+ *  than its own request. */
 
 import t from 'tap'
 import type { Binding } from '../support/upstream/rules.ts'
 import { admin, type Door, maps, startDoor } from '../support/attacks/door.ts'
-import { ask, exchange, protocols, versions } from '../support/attacks/ask.ts'
+import { ask, askRaw, protocols, versions } from '../support/attacks/ask.ts'
 import { calm, staysCalm } from '../support/attacks/works.ts'
 
 const chunked = 'Transfer-Encoding: chunked\r\n'
@@ -42,7 +42,7 @@ async function meets(door: Door, bytes: string): Promise<void> {
   for (const version of ['1.0', '1.1']) {
     const line = `GET /api/v1/namespaces/a/pods/bad/exec HTTP/${version}`
     const host = `Host: x\r\nAuthorization: ${admin.authorization}`
-    const said = await exchange(door, `${line}\r\n${host}\r\n${upgrade}`, text =>
+    const said = await askRaw(door, `${line}\r\n${host}\r\n${upgrade}`, text =>
       text.includes('\r\n\r\nhello'),
     )
     void said

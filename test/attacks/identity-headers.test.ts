@@ -3,7 +3,7 @@
 
 import t from 'tap'
 import { admin, startDoor } from '../support/attacks/door.ts'
-import { ask, exchange, versions } from '../support/attacks/ask.ts'
+import { ask, askRaw, versions } from '../support/attacks/ask.ts'
 
 const names = [
   'Remote-User',
@@ -49,7 +49,7 @@ t.test('no header of a client names anybody to the upstream', async t => {
     const trailers = names.map(name => `${name}: system:admin\r\n`).join('')
     const head = 'POST /echo?trailers HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n'
     const body = `Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n${trailers}\r\n`
-    t.notMatch(await exchange(door, head + body), /system:admin/, 'neither as a trailer')
+    t.notMatch(await askRaw(door, head + body), /system:admin/, 'neither as a trailer')
   }
 })
 

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import * as http2 from 'node:http2'
 import t, { type Test } from 'tap'
 import { GrpcServer } from '../../lib/etcd-server/listen/grpc-server.ts'
-import type { Exchange } from '../../lib/cache/http/server/exchange.ts'
+import type { HttpRequest } from '../../lib/cache/http/server/http-request.ts'
 import { sendWhole } from '../../lib/cache/http/server/respond.ts'
 import { Server } from '../../lib/cache/http/server/server.ts'
 import { systemClock } from '../../lib/cache/ops/system.ts'
@@ -47,7 +47,7 @@ async function serve(t: Test, protocol: Address['protocol'], isKnown: boolean): 
 
 /** The answer says how many bytes have come; or it has so many as the target says. A body is
  *  refused unread where the target says so. */
-async function answer(one: Exchange, isKnown: boolean): Promise<void> {
+async function answer(one: HttpRequest, isKnown: boolean): Promise<void> {
   if (isKnown) one.accept()
   let bytes = 0
   if (one.target !== '/refused') {

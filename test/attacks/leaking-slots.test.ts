@@ -3,7 +3,7 @@
 
 import t from 'tap'
 import { type Door, maps, startDoor } from '../support/attacks/door.ts'
-import { connect, exchange, protocols } from '../support/attacks/ask.ts'
+import { connect, askRaw, protocols } from '../support/attacks/ask.ts'
 import { calm, staysCalm } from '../support/attacks/works.ts'
 
 const exec = '/api/v1/namespaces/default/pods/p/exec?command=cat'
@@ -23,7 +23,7 @@ async function upgrades(door: Door, rounds: number): Promise<void> {
     await Promise.all(
       requests.map(lines => {
         const head = [`POST ${exec} HTTP/1.1`, 'Host: x', ...lines, '', ''].join('\r\n')
-        return exchange(door, Buffer.from(head, 'latin1'), text => text.includes('\r\n\r\n'))
+        return askRaw(door, Buffer.from(head, 'latin1'), text => text.includes('\r\n\r\n'))
       }),
     )
   }

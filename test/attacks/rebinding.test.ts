@@ -3,7 +3,7 @@
 
 import t from 'tap'
 import { startDoor } from '../support/attacks/door.ts'
-import { ask, exchange, versions } from '../support/attacks/ask.ts'
+import { ask, askRaw, versions } from '../support/attacks/ask.ts'
 
 const refused: readonly Readonly<Record<string, string>>[] = [
   { host: 'rebound.example.com' },
@@ -49,7 +49,7 @@ t.test('neither the loopback listener nor the admin listener answers web pages',
   for (const version of versions) {
     t.equal((await ask(main, version, { path: '/api/v1/configmaps' })).status, 200)
   }
-  const old = await exchange(own, 'GET /livez HTTP/1.0\r\n\r\n')
+  const old = await askRaw(own, 'GET /livez HTTP/1.0\r\n\r\n')
   t.match(old, / 200 /, 'a probe that has no name for us')
   t.match((await ask(own, '1.1', { path: '/pass-through' })).body, /false/, 'nothing was switched')
 })

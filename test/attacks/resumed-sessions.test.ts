@@ -10,7 +10,7 @@ import t, { type Test } from 'tap'
 import { GrpcServer } from '../../lib/etcd-server/listen/grpc-server.ts'
 import { authoritiesOf } from '../../lib/cache/http/server/authorities.ts'
 import { identityOfCertificate, trustedUntil } from '../../lib/cache/http/auth/certificates.ts'
-import type { Exchange } from '../../lib/cache/http/server/exchange.ts'
+import type { HttpRequest } from '../../lib/cache/http/server/http-request.ts'
 import { sendWhole } from '../../lib/cache/http/server/respond.ts'
 import { Server } from '../../lib/cache/http/server/server.ts'
 import { readTls } from '../../lib/cache/http/server/tls.ts'
@@ -46,7 +46,7 @@ const shown: Readonly<Record<string, Shown>> = {
 }
 
 /** Answers with the user whom the connection's certificate names. */
-function whoIs({ peer }: Exchange): string {
+function whoIs({ peer }: HttpRequest): string {
   const certificate = peer.certificate()
   const authorities = authoritiesOf(pem('ca.pem').toString())
   if (certificate === undefined) return 'nobody'

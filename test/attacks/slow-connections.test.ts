@@ -6,11 +6,11 @@ import { readFileSync } from 'node:fs'
 import type { Http2Session } from 'node:http2'
 import * as net from 'node:net'
 import t, { type Test } from 'tap'
-import type { Exchange } from '../../lib/cache/http/server/exchange.ts'
+import type { HttpRequest } from '../../lib/cache/http/server/http-request.ts'
 import { sendWhole } from '../../lib/cache/http/server/respond.ts'
 import { Server } from '../../lib/cache/http/server/server.ts'
 import { systemClock } from '../../lib/cache/ops/system.ts'
-import { connect, exchange, type Address, openSession, protocols } from '../support/attacks/ask.ts'
+import { connect, askRaw, type Address, openSession, protocols } from '../support/attacks/ask.ts'
 import { patient } from '../support/patience.ts'
 
 /** Long enough for this machine to send the next piece in. */
@@ -32,7 +32,7 @@ async function serve(t: Test, protocol: 'http' | 'https'): Promise<Address> {
 }
 
 /** Answers with the number of bytes that have come. */
-async function answer(one: Exchange): Promise<void> {
+async function answer(one: HttpRequest): Promise<void> {
   let bytes = 0
   for await (const piece of one.body as AsyncIterable<Buffer>) bytes += piece.length
   sendWhole(one, { status: 200, headers: {} }, Buffer.from(String(bytes)))
@@ -84,7 +84,7 @@ for (const protocol of protocols) {
     async t => {
       const address = await serve(t, protocol)
       const withHeader = (bytes: number): Promise<string> =>
-        exchange(address, `GET / HTTP/1.1\r\nHost: x\r\nX-A: ${'a'.repeat(bytes)}\r\n\r\n`, text =>
+        askRaw(address, `GET / HTTP/1.1\r\nHost: x\r\nX-A: ${'a'.repeat(bytes)}\r\n\r\n`, text =>
           text.includes('\r\n\r\n'),
         )
       t.match(await withHeader(60_000), /^HTTP\/1\.1 200 /)

@@ -5,18 +5,18 @@
 import { once } from 'node:events'
 import { Duplex, PassThrough, type Readable } from 'node:stream'
 import t from 'tap'
-import type { RequestContext } from '../../lib/cache/http/exchange/request-context.ts'
+import type { RequestContext } from '../../lib/cache/http/request/request-context.ts'
 import { Relay } from '../../lib/proxy/passing/relay.ts'
-import { beginBody, readBody } from '../../lib/cache/http/exchange/read-body.ts'
+import { beginBody, readBody } from '../../lib/cache/http/request/read-body.ts'
 import { passTunnel } from '../../lib/proxy/passing/tunnel.ts'
 import type { ForwardRequest, TunnelSink, Upstream } from '../../lib/proxy/upstream/upstream.ts'
 import { StatusError } from '../../lib/kube/status.ts'
 import { connect } from '../support/attacks/ask.ts'
 import { FakeClock, settle } from '../support/fake-clock.ts'
-import { ScriptedExchange } from '../support/http/scripted-exchange.ts'
+import { ScriptedRequest } from '../support/http/scripted-request.ts'
 import { startProgram } from '../support/program/program.ts'
 
-class Uploading extends ScriptedExchange {
+class Uploading extends ScriptedRequest {
   override readonly body: Readable & PassThrough = new PassThrough()
   override readonly hasBody = true
 }
@@ -34,15 +34,15 @@ t.test('a body of which nothing comes, or nothing more', async t => {
   await clock.advance(1_000)
   t.ok(isLate(await refused))
 
-  const exchange = new Uploading()
-  exchange.body.write('x')
-  const begun = await beginBody(exchange, clock)
+  const request = new Uploading()
+  request.body.write('x')
+  const begun = await beginBody(request, clock)
   const body = begun[Symbol.asyncIterator]()
   await body.next()
   for (let i = 0; i < 3; i++) {
     const next = body.next()
     await clock.advance(50_000)
-    exchange.body.write('y')
+    request.body.write('y')
     t.notOk((await next).done, 'a slow one goes on')
   }
   const last = body.next().catch((error: unknown) => error)
@@ -54,14 +54,14 @@ t.test('a body of which nothing comes, or nothing more', async t => {
 t.test('a body that comes on, and not to its end in time', async t => {
   for (const isWhole of [true, false]) {
     const clock = new FakeClock()
-    const exchange = new Uploading()
+    const request = new Uploading()
     const endsAtMs = clock.monotonicMs() + 75_000
     const read = isWhole
-      ? readBody(exchange, { maxBytes: 1_000, endsAtMs }, clock)
-      : drained(beginBody(exchange, clock, endsAtMs))
+      ? readBody(request, { maxBytes: 1_000, endsAtMs }, clock)
+      : drained(beginBody(request, clock, endsAtMs))
     const over = read.catch((error: unknown) => error)
     for (let i = 0; i < 16; i++) {
-      exchange.body.write('x')
+      request.body.write('x')
       await clock.advance(5_000)
     }
     t.ok(isWhole ? (await over) === 'too late' : isLate(await over))
@@ -90,13 +90,13 @@ t.test('the body of a write that does not come within the time of its request', 
 
 t.test('a body that nobody wants any more keeps no timer', async t => {
   const clock = new FakeClock()
-  const exchange = new Uploading()
-  exchange.body.write('x')
-  const begun = await beginBody(exchange, clock)
+  const request = new Uploading()
+  request.body.write('x')
+  const begun = await beginBody(request, clock)
   const body = begun[Symbol.asyncIterator]()
   await body.next()
   const rest = body.next().catch((error: unknown) => error)
-  exchange.leave()
+  request.leave()
   t.match(await rest, { code: 'closed' })
   t.equal(clock.pendingTimers, 0)
 })
@@ -104,22 +104,22 @@ t.test('a body that nobody wants any more keeps no timer', async t => {
 t.test('a client that takes nothing of a passed response', async t => {
   for (const isRead of [true, false]) {
     const clock = new FakeClock()
-    const exchange = new ScriptedExchange()
+    const request = new ScriptedRequest()
     let isOver = false
     let isAborted = false
-    const relay = new Relay(exchange, clock, { started: () => {}, over: () => (isOver = true) })
+    const relay = new Relay(request, clock, { started: () => {}, over: () => (isOver = true) })
     relay.control = { resume: () => {}, abort: () => (isAborted = true) }
     relay.started(200, {})
     await settle()
-    exchange.isFull = true
+    request.isFull = true
     relay.data(Buffer.alloc(1_000_000))
     t.notOk(relay.data(Buffer.alloc(1_000_000)), 'no more is read of the upstream')
     await clock.advance(59_000)
-    if (isRead) exchange.drain()
+    if (isRead) request.drain()
     await clock.advance(2_000)
     t.equal(isOver, !isRead)
     t.equal(isAborted, !isRead, 'the upstream is told')
-    t.equal(exchange.isAborted, !isRead)
+    t.equal(request.isAborted, !isRead)
     t.equal(clock.pendingTimers, 0)
   }
 })
@@ -146,10 +146,10 @@ t.test('either end of a tunnel that does not read', async t => {
   for (const who of ['client', 'upstream'] as const) {
     const clock = new FakeClock()
     const ends = { client: new End(), upstream: new End() }
-    const exchange = Object.assign(new ScriptedExchange(), {
+    const request = Object.assign(new ScriptedRequest(), {
       takeover: { socket: ends.client, take: () => Buffer.alloc(0) },
     })
-    const context = { exchange, reply: { passed: () => ({}), origin: undefined } }
+    const context = { request, reply: { passed: () => ({}), origin: undefined } }
     let sink: TunnelSink | undefined
     const upstream = {
       tunnel(_: unknown, to: TunnelSink) {

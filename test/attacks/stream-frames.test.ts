@@ -6,7 +6,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { openChannels } from '../../lib/simulator/streams/channels.ts'
 import { type ForwardTarget, runPortForward } from '../../lib/simulator/streams/port-forward.ts'
-import type { Exchange } from '../../lib/cache/http/server/exchange.ts'
+import type { HttpRequest } from '../../lib/cache/http/server/http-request.ts'
 import { moment } from '../support/http/moment.ts'
 import { controlFrame, HeaderBlocks, openFrame } from '../support/http/spdy-client.ts'
 import {
@@ -25,9 +25,12 @@ interface Attacked {
   readonly isOver: () => boolean
 }
 
-function exchangeOf(wire: StreamWire): Exchange {
+function requestOf(wire: StreamWire): HttpRequest {
   const headers = { 'sec-websocket-key': 'x' }
-  return { headers, takeover: { socket: wire, take: () => Buffer.alloc(0) } } as unknown as Exchange
+  return {
+    headers,
+    takeover: { socket: wire, take: () => Buffer.alloc(0) },
+  } as unknown as HttpRequest
 }
 
 function exec(protocol: 'spdy' | 'v5.channel.k8s.io', services = streamServices()): Attacked {
@@ -35,7 +38,7 @@ function exec(protocol: 'spdy' | 'v5.channel.k8s.io', services = streamServices(
   let isOver = false
   const ignore = (): void => {}
   openChannels(
-    exchangeOf(wire),
+    requestOf(wire),
     { protocol, asked: new Set(), ...services },
     {
       ready: ignore,
@@ -59,7 +62,7 @@ function forward(
   const wire = new StreamWire()
   const services = streamServices()
   let isOver = false
-  const over = runPortForward(exchangeOf(wire), protocol, { targetOf, ...services })
+  const over = runPortForward(requestOf(wire), protocol, { targetOf, ...services })
   void over.then(() => (isOver = true))
   return { wire, services, over, isOver: () => isOver }
 }

@@ -11,7 +11,7 @@ import type { WatchFraming } from '../../lib/cache/http/watch/watch-framing.ts'
 import { WatchResponse } from '../../lib/cache/http/watch/watch-response.ts'
 import { FakeClock, settle } from '../support/fake-clock.ts'
 import { head, raw } from '../support/http/raw-http.ts'
-import { ScriptedExchange } from '../support/http/scripted-exchange.ts'
+import { ScriptedRequest } from '../support/http/scripted-request.ts'
 import { startServed } from '../support/http/served.ts'
 import { large, putBytes } from '../support/watch/watch-served.ts'
 
@@ -69,14 +69,14 @@ const metrics = { limited: () => {} }
 function createWatch(
   fairness: Fairness,
   clock: FakeClock,
-): { exchange: ScriptedExchange; watch: WatchResponse } {
-  const exchange = new ScriptedExchange('GET', '2')
+): { request: ScriptedRequest; watch: WatchResponse } {
+  const request = new ScriptedRequest('GET', '2')
   const framing = { first: (frame: Uint8Array) => frame, resource: {} as Resource }
-  const watch = new WatchResponse(exchange, framing as unknown as WatchFraming, {
+  const watch = new WatchResponse(request, framing as unknown as WatchFraming, {
     outbox: new Outbox(clock),
     held: new HeldBytes(fairness, 'user'),
   })
-  return { exchange, watch }
+  return { request, watch }
 }
 
 t.test('frames that a client does not take count as its user’s, who holds no more', async t => {
@@ -85,8 +85,8 @@ t.test('frames that a client does not take count as its user’s, who holds no m
   const fairness = new Fairness({ clock, metrics, limits })
   const watches = Array.from({ length: 20 }, () => createWatch(fairness, clock))
   const frame = new Uint8Array(objectBytes)
-  for (const { exchange, watch } of watches) {
-    exchange.isFull = true
+  for (const { request, watch } of watches) {
+    request.isFull = true
     watch.write(frame)
     await clock.advance(100)
     watch.write(frame)
@@ -94,9 +94,9 @@ t.test('frames that a client does not take count as its user’s, who holds no m
   await settle()
   const open = watches.filter(({ watch }) => watch.isOpen)
   t.equal(open.length, 4, 'each holds a frame in its socket and one behind it')
-  t.ok(watches.every(({ exchange, watch }) => watch.isOpen || exchange.isAborted))
+  t.ok(watches.every(({ request, watch }) => watch.isOpen || request.isAborted))
   t.throws(() => fairness.hold('user', objectBytes, 'list'), { code: 'overloaded' })
-  for (const { exchange } of open) exchange.drain()
+  for (const { request } of open) request.drain()
   await clock.advance(1_000)
   t.ok(open.every(({ watch }) => watch.isOpen))
   fairness.hold('user', 4_900_000, 'list')()
@@ -111,27 +111,27 @@ t.test('a client that takes nothing has no place in the line of others', async t
   const snapshot = { count: () => 5_000 }
   const signal = new AbortController().signal
   let written = 0
-  const list = async (exchange: ScriptedExchange): Promise<string> => {
-    const request = { grant: { user: () => 'user', learnName: () => {} }, exchange, signal }
-    const turn = await takeTurn(request, { fairness, clock }, { plan, snapshot } as never)
+  const list = async (request: ScriptedRequest): Promise<string> => {
+    const shared = { grant: { user: () => 'user', learnName: () => {} }, request, signal }
+    const turn = await takeTurn(shared, { fairness, clock }, { plan, snapshot } as never)
     try {
       const pieces = Array.from({ length: 3 }, () => new Uint8Array(100_000))
       const response = { status: 200, headers: {} }
-      return await sendPieces(exchange, response, pieces, turn.pace)
+      return await sendPieces(request, response, pieces, turn.pace)
     } finally {
       written++
       turn.end()
     }
   }
-  const mute = Array.from({ length: 100 }, () => new ScriptedExchange())
-  for (const exchange of mute) exchange.isFull = true
+  const mute = Array.from({ length: 100 }, () => new ScriptedRequest())
+  for (const request of mute) request.isFull = true
   const outcomes = mute.map(list)
-  const reading = list(new ScriptedExchange())
+  const reading = list(new ScriptedRequest())
   const startMs = clock.monotonicMs()
   while (written === 0 && clock.monotonicMs() < startMs + 60_000) await clock.advance(50)
   t.ok(clock.monotonicMs() - startMs < 4_000, 'it waits for seconds, not for minutes')
   t.equal(await reading, 'sent')
-  for (const exchange of mute) exchange.drain()
+  for (const request of mute) request.drain()
   for (let i = 0; i < 200 && written < 101; i++) await clock.advance(10)
   t.strictSame(
     new Set(await Promise.all(outcomes)),

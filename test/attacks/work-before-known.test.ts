@@ -5,7 +5,7 @@
 import type * as http2 from 'node:http2'
 import t from 'tap'
 import { admin, type Door, maps, startDoor } from '../support/attacks/door.ts'
-import { ask, askOn, exchange, openSession, versions } from '../support/attacks/ask.ts'
+import { ask, askOn, askRaw, openSession, versions } from '../support/attacks/ask.ts'
 import { calm, staysCalm } from '../support/attacks/works.ts'
 
 /** Sends requests as streams of a few connections; how often each status came. */
@@ -91,13 +91,13 @@ t.test('requests that a client sends without reading an answer hold up nobody', 
   const door = plain
   const before = await calm(t, door)
   const requests = `GET ${maps} HTTP/1.1\r\nHost: localhost\r\n\r\n`.repeat(2_000)
-  const answers = await Promise.all(Array.from({ length: 16 }, () => exchange(door, requests)))
+  const answers = await Promise.all(Array.from({ length: 16 }, () => askRaw(door, requests)))
   for (const text of answers) {
     const count = text.split('HTTP/1.1 403 ').length - 1
     t.ok(count <= 100, `${count} are answered before the connection is closed`)
   }
   const few = `GET ${maps} HTTP/1.1\r\nHost: localhost\r\n\r\n`.repeat(50)
-  const all = await exchange(door, few, text => text.split('HTTP/1.1 403 ').length > 50)
+  const all = await askRaw(door, few, text => text.split('HTTP/1.1 403 ').length > 50)
   t.equal(all.split('HTTP/1.1 403 ').length - 1, 50, 'fifty are answered')
   await staysCalm(t, door, before)
 })

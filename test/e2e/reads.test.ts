@@ -13,7 +13,7 @@ import {
   ask,
   caughtUp,
   type HttpAnswer,
-  type HttpRequest,
+  type SentRequest,
   type Served,
   startServed,
 } from '../support/http/served.ts'
@@ -103,7 +103,7 @@ class Model {
 
   async #ask(
     { served }: Server,
-    request: HttpRequest,
+    request: SentRequest,
     judge: (answer: HttpAnswer) => Promise<Verdict>,
   ): Promise<Verdict> {
     const answer = await ask(served.service.port, request, this.#agent)
@@ -150,7 +150,7 @@ class Model {
 }
 
 /** The whole object, or at times its metadata only. */
-function acceptOf(random: Random, view: string): HttpRequest['headers'] {
+function acceptOf(random: Random, view: string): SentRequest['headers'] {
   return random.next() < 0.8
     ? {}
     : { accept: `application/json;as=${view};v=v1;g=meta.k8s.io,application/json` }

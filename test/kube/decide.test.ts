@@ -20,7 +20,7 @@ function decided(target: string, asked: Asked = {}): Decision {
   return decide(
     {
       known: new KnownRequest(parsed, route),
-      exchange: { headers: Object.fromEntries((asked.headers ?? []).map(name => [name, 'x'])) },
+      request: { headers: Object.fromEntries((asked.headers ?? []).map(name => [name, 'x'])) },
       accept: asked.accept ?? '',
     },
     { hasUpstream: true, isExcluded: () => false, ...asked.policy },
@@ -158,7 +158,7 @@ t.test('alone and writable, each request goes where kube-apiserver would take it
     const decision = decide(
       {
         known: new KnownRequest(parsed, route),
-        exchange: { headers: type === '' ? {} : { 'content-type': type } },
+        request: { headers: type === '' ? {} : { 'content-type': type } },
         accept: '',
       },
       { isExcluded: () => false, ...writable, ...policy },

@@ -147,9 +147,9 @@ export class Metrics {
   }
 
   /** Adds the metric of requests under way. Called once. */
-  watchExchanges(exchanges: () => number): void {
+  watchRequestsInFlight(inFlight: () => number): void {
     const help = 'Requests that have not ended, among them open watches and upgraded connections.'
-    this.#gauge('watchglass_requests_in_flight', help, exchanges)
+    this.#gauge('watchglass_requests_in_flight', help, inFlight)
   }
 
   /** Adds the metric of access reviews under way. Called once. */

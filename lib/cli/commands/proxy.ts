@@ -80,8 +80,8 @@ async function upstreamOf(
     isSource: true,
     isOneUser: true,
     // A client with credentials of its own is not the user, as with kubectl proxy.
-    passed: exchange =>
-      authorizationOf(exchange) === undefined ? { as: 'ourselves', headers: {} } : undefined,
+    passed: request =>
+      authorizationOf(request) === undefined ? { as: 'ourselves', headers: {} } : undefined,
   }
 }
 

@@ -525,7 +525,7 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
     make({ clientPort, workers, metrics }) {
       const listener = workers ?? clientPort?.server
       assert(listener !== undefined, 'clients come in here or in workers')
-      metrics.watchExchanges(() => listener.exchanges)
+      metrics.watchRequestsInFlight(() => listener.requestsInFlight)
       return listener
     },
     start: (_, { workers, health, authorizer, faults }, { listening: { listen } }) =>

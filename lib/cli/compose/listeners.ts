@@ -44,7 +44,7 @@ export async function listenForClients(
   const tls = files === undefined ? undefined : await readTls(files)
   const server = await Server.listen({
     listen,
-    handler: exchange => exchange.abort(),
+    handler: request => request.abort(),
     onFault,
     tls,
     clock,

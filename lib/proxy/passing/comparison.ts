@@ -16,7 +16,7 @@ import {
   shardParameter,
   type TokenEncryption,
 } from '@watchglass/kube'
-import { CollectedExchange } from './collected-exchange.ts'
+import { CollectedRequest } from './collected-request.ts'
 import { firstDifference } from '../evidence/difference.ts'
 import { withDecryptedToken } from './decrypted-token.ts'
 import {
@@ -115,15 +115,11 @@ export class Comparison {
   }
 
   async #ourAnswer(
-    { state, exchange }: RequestContext,
+    { state, request }: RequestContext,
     { route, target, answerAgain }: ComparedRead & { readonly target: RequestTarget },
     services: ComparedServices,
-  ): Promise<CollectedExchange> {
-    const collected = new CollectedExchange(
-      target.raw,
-      plainHeaders(exchange.headers),
-      exchange.peer,
-    )
+  ): Promise<CollectedRequest> {
+    const collected = new CollectedRequest(target.raw, plainHeaders(request.headers), request.peer)
     const { clock, segments, hasCbor } = services
     const known = new KnownRequest(target, route)
     const reply = new Reply(collected, {
@@ -134,7 +130,7 @@ export class Comparison {
       pretty: known.pretty,
     })
     const context = new RequestContext({
-      exchange: collected,
+      request: collected,
       known,
       reply,
       startMs: clock.monotonicMs(),
@@ -175,9 +171,9 @@ export class Comparison {
 
 /** True for gets and lists that the mirror has answered with 200. Rows of Tables show ages, which
  *  change with time; and an upstream may ignore shards and what is to be dropped. */
-function isComparable({ facts, reply, exchange, target }: RequestContext): boolean {
+function isComparable({ facts, reply, request, target }: RequestContext): boolean {
   const isRead = facts.verb === 'get' || facts.verb === 'list'
-  const accept = String(exchange.headers.accept ?? '')
+  const accept = String(request.headers.accept ?? '')
   const isTable = accept.includes('as=Table') || accept.includes('drop=')
   const isWhole = !isTable && target.query.text(shardParameter) === ''
   return isRead && isWhole && facts.source === 'mirror' && reply.code === 200
@@ -202,19 +198,19 @@ function exactTarget(
 }
 
 function plainHeaders(
-  headers: RequestContext['exchange']['headers'],
-): RequestContext['exchange']['headers'] {
+  headers: RequestContext['request']['headers'],
+): RequestContext['request']['headers'] {
   const { 'accept-encoding': _, ...rest } = headers
   return rest
 }
 
 async function upstreamAnswer(
-  { exchange }: RequestContext,
+  { request }: RequestContext,
   target: RequestTarget,
   { proxy, clock }: ComparedServices,
 ): Promise<UpstreamAnswer> {
-  const { authorization, accept, 'user-agent': userAgent } = exchange.headers
-  const credentials = proxy.passed?.(exchange) ?? {
+  const { authorization, accept, 'user-agent': userAgent } = request.headers
+  const credentials = proxy.passed?.(request) ?? {
     headers: authorization === undefined ? {} : { authorization },
     as: 'caller' as const,
   }

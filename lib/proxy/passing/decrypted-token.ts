@@ -7,14 +7,14 @@ import type { RequestContext } from '@watchglass/cache'
  *  the list that the token was made for. Otherwise a client could have a token decrypted and read
  *  it, for example in a pod of its own behind pods/proxy. */
 export function withDecryptedToken(
-  { target, exchange, state }: RequestContext,
+  { target, request, state }: RequestContext,
   encryption: TokenEncryption,
 ): string {
   const { raw, path } = target
   if (!raw.includes('continue=')) return raw
-  const route = routeRequest(exchange.method, path, state.registry)
+  const route = routeRequest(request.method, path, state.registry)
   const prefix = route.type === 'resource' ? prefixOfList(route) : undefined
-  if (prefix === undefined || exchange.method !== 'GET') return raw
+  if (prefix === undefined || request.method !== 'GET') return raw
   const mark = raw.indexOf('?')
   const pairs = raw
     .slice(mark + 1)

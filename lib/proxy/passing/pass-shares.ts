@@ -1,6 +1,6 @@
 /** Counts a request that passes against the limits that all requests share: see `Fairness`. */
 
-import type { Exchange, Fairness, PassedKind, Senders } from '@watchglass/cache'
+import type { HttpRequest, Fairness, PassedKind, Senders } from '@watchglass/cache'
 
 /** Services that tell whose share a passed request takes. */
 export interface PassShares {
@@ -12,23 +12,21 @@ export interface PassShares {
  *  passes: so that it counts as the user's, with whatever tokens. Undefined if there is nothing to
  *  wait for. */
 export function nameForPass(
-  { exchange }: { readonly exchange: Exchange },
+  { request }: { readonly request: HttpRequest },
   { fairness, authorizer }: PassShares,
 ): Promise<unknown> | undefined {
   if (fairness === undefined || authorizer === undefined) return undefined
-  return fairness.isCrowded(authorizer.userOf(exchange))
-    ? authorizer.learnName(exchange)
-    : undefined
+  return fairness.isCrowded(authorizer.userOf(request)) ? authorizer.learnName(request) : undefined
 }
 
 /** Counts a request that passes as one of its user's. Call the returned function when it is
  *  over. */
 export function holdPassed(
-  { exchange }: { readonly exchange: Exchange },
+  { request }: { readonly request: HttpRequest },
   kind: PassedKind,
   { fairness, authorizer }: PassShares,
 ): { readonly user: string; readonly leave: () => void } {
-  const user = authorizer?.userOf(exchange) ?? exchange.peer.address
+  const user = authorizer?.userOf(request) ?? request.peer.address
   if (fairness === undefined) return { user, leave: () => {} }
   return { user, leave: fairness.pass(user, kind) }
 }

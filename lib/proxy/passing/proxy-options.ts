@@ -3,7 +3,7 @@
 import type { Gate, OutputForm } from '@watchglass/codec'
 import type { DecisionPolicy, PassReason, Resource } from '@watchglass/kube'
 import type { MixedMinors } from '../minors/mixed-minors.ts'
-import type { Exchange, UpstreamIdentity } from '@watchglass/cache'
+import type { HttpRequest, UpstreamIdentity } from '@watchglass/cache'
 import type { CollapsedReads, CollapseMetrics } from './collapsed-reads.ts'
 import type { Features } from '../evidence/features.ts'
 import type { InexactEvents } from './inexact-events.ts'
@@ -29,7 +29,7 @@ export interface ProxyOptions {
   readonly policy: DecisionPolicy
   /** Undefined, or where it answers that: requests pass with the caller's own credentials,
    *  unchanged. */
-  readonly passed?: ((exchange: Exchange) => PassedCredentials | undefined) | undefined
+  readonly passed?: ((request: HttpRequest) => PassedCredentials | undefined) | undefined
   /** All callers are the user as whom the mirror reads, but for those with credentials of their
    *  own. */
   readonly isOneUser?: boolean | undefined

@@ -23,7 +23,7 @@ import type { ProxyOptions } from './proxy-options.ts'
 import { Relay } from './relay.ts'
 import {
   beginBody,
-  type Exchange,
+  type HttpRequest,
   isImpersonating,
   type PassedKind,
   type RequestContext,
@@ -63,7 +63,7 @@ export async function passOn(
   services: PassServices,
   reason: PassReason,
 ): Promise<void> {
-  const { exchange, reply } = context
+  const { request, reply } = context
   const { proxy, clock } = services
   context.facts = { ...context.facts, source: 'upstream' }
   reply.origin = `pass; reason=${reason}`
@@ -71,7 +71,7 @@ export async function passOn(
   let free = nothing
   let leave = nothing
   try {
-    if (exchange.takeover !== undefined && exchange.hasBody) {
+    if (request.takeover !== undefined && request.hasBody) {
       throw badRequest('a request that upgrades its connection must not have a body')
     }
     const kind = kindOf(context)
@@ -85,27 +85,32 @@ export async function passOn(
       share = holdPassed(context, kind, services)
       leave = share.leave
     }
-    const request = await requestOf(context, proxy, { ...services, user: share.user })
+    const outgoing = await outgoingOf(context, proxy, { ...services, user: share.user })
     const limit = limitedReasons.has(reason) ? (): (() => void) => takeSlot(proxy.slots) : unlimited
-    const key = collapseKey(context.target, request)
+    const key = collapseKey(context.target, outgoing)
     const onAnswered = (code: number): void => noteLacked(context, { proxy, reason, code })
     if (key !== undefined) {
-      await forwardShared(context, services, { request, key, takeSlot: limit, onAnswered })
+      await forwardShared(context, services, {
+        request: outgoing,
+        key,
+        takeSlot: limit,
+        onAnswered,
+      })
       return
     }
     free = limit()
     const { upstream } = proxy
-    if (kind === 'upgrade') await passTunnel(context, { upstream, clock, onAnswered }, request)
+    if (kind === 'upgrade') await passTunnel(context, { upstream, clock, onAnswered }, outgoing)
     else {
       const passing = {
-        request,
+        outgoing,
         clock,
         onAnswered(code: number): void {
           free()
           onAnswered(code)
         },
       }
-      await forward(context, passing, relay => upstream.forward(request, relay))
+      await forward(context, passing, relay => upstream.forward(outgoing, relay))
     }
   } finally {
     leave()
@@ -113,9 +118,9 @@ export async function passOn(
   }
 }
 
-function kindOf({ exchange, target }: RequestContext): PassedKind {
-  if (exchange.takeover !== undefined && isTunnel(exchange.headers.upgrade)) return 'upgrade'
-  return isLongRunning(exchange.method, target) ? 'long' : 'short'
+function kindOf({ request, target }: RequestContext): PassedKind {
+  if (request.takeover !== undefined && isTunnel(request.headers.upgrade)) return 'upgrade'
+  return isLongRunning(request.method, target) ? 'long' : 'short'
 }
 
 /** Tells of a list or a watch that the upstream has answered, and that the mirror lacks. */
@@ -140,16 +145,16 @@ function takeSlot(slots: Slots): () => void {
   return free
 }
 
-async function requestOf(
+async function outgoingOf(
   context: RequestContext,
   { passed, isIdentityHeader, upstream }: ProxyOptions,
   { tokenEncryption, clock, user }: PassServices & { readonly user: string },
 ): Promise<ForwardRequest> {
-  const { exchange, target, trace } = context
-  const { method, peer, rawHeaders, hasBody } = exchange
-  const credentials = passed?.(exchange)
+  const { request, target, trace } = context
+  const { method, peer, rawHeaders, hasBody } = request
+  const credentials = passed?.(request)
   const as = credentials?.as ?? 'caller'
-  const own = as === 'ourselves' ? ownFor(exchange, await upstream.credentials()) : {}
+  const own = as === 'ourselves' ? ownFor(request, await upstream.credentials()) : {}
   const isIdentity = (name: string): boolean =>
     isRemoteHeader(name) || isIdentityHeader?.(name) === true
   const headers = requestHeaders(
@@ -157,7 +162,7 @@ async function requestOf(
       rawHeaders,
       method,
       hasBody,
-      host: exchange.headers.host ?? '',
+      host: request.headers.host ?? '',
       address: peer.address,
       isSecure: peer.isSecure,
     },
@@ -182,35 +187,35 @@ async function requestOf(
     path: tokenEncryption === undefined ? target.raw : withDecryptedToken(context, tokenEncryption),
     headers,
     // Nothing of the upstream's is taken before there is something to send.
-    body: hasBody ? await bodyOf(exchange, isIdentity, { clock, endsAtMs }) : undefined,
+    body: hasBody ? await bodyOf(request, isIdentity, { clock, endsAtMs }) : undefined,
     user,
     isLongRunning: isLong,
     as,
-    isIdentified: as !== 'caller' || exchange.headers.authorization !== undefined,
+    isIdentified: as !== 'caller' || request.headers.authorization !== undefined,
   }
 }
 
 /** Our credentials for a client's request. Whom we act as is left out where the client says itself
  *  whom it acts as. */
 function ownFor(
-  exchange: Exchange,
+  request: HttpRequest,
   own: Readonly<Record<string, string | string[]>>,
 ): Readonly<Record<string, string | string[]>> {
-  if (!isImpersonating(exchange)) return own
+  if (!isImpersonating(request)) return own
   return Object.fromEntries(
     Object.entries(own).filter(([name]) => !name.startsWith('impersonate-')),
   )
 }
 
 async function bodyOf(
-  exchange: Exchange,
+  request: HttpRequest,
   isIdentityHeader: (name: string) => boolean,
   { clock, endsAtMs }: { readonly clock: Clock; readonly endsAtMs: number },
 ): Promise<ForwardBody> {
-  const pieces = await beginBody(exchange, clock, endsAtMs)
+  const pieces = await beginBody(request, clock, endsAtMs)
   return {
     pieces: () => pieces,
-    trailers: () => requestTrailers(exchange.rawTrailers, exchange.rawHeaders, isIdentityHeader),
+    trailers: () => requestTrailers(request.rawTrailers, request.rawHeaders, isIdentityHeader),
   }
 }
 
@@ -232,35 +237,35 @@ function forwardShared(
   const onShared = (reads: number): void => {
     reply.origin = `${reply.origin}; collapsed=${reads}`
   }
-  const { request, onAnswered } = read
-  return forward(context, { request, clock, onAnswered }, relay =>
+  const { request: outgoing, onAnswered } = read
+  return forward(context, { outgoing, clock, onAnswered }, relay =>
     proxy.collapsed.forward({ ...read, sink: relay, onShared }),
   )
 }
 
 interface Forwarded {
-  readonly request: ForwardRequest
+  readonly outgoing: ForwardRequest
   readonly clock: Clock
   /** Called when the answer begins. */
   readonly onAnswered: (code: number) => void
 }
 
 function forward(
-  { exchange, reply }: RequestContext,
-  { request, clock, onAnswered }: Forwarded,
+  { request, reply }: RequestContext,
+  { outgoing, clock, onAnswered }: Forwarded,
   ask: (relay: Relay) => ForwardControl,
 ): Promise<void> {
-  const { method } = request
-  const { canHaveTrailers } = exchange
+  const { method } = outgoing
+  const { canHaveTrailers } = request
   return new Promise((resolve, reject) => {
     let ignoreClose = (): void => {}
-    const relay = new Relay(exchange, clock, {
+    const relay = new Relay(request, clock, {
       started(code, headers) {
         onAnswered(code)
         // A request without credentials authenticates nobody, even if its path is open to everyone.
-        if (code !== 401 && request.isIdentified) exchange.accept()
+        if (code !== 401 && outgoing.isIdentified) request.accept()
         const passed = answerHeaders(code, headers, { method, canHaveTrailers })
-        exchange.respond(code, reply.passed(code, passed))
+        request.respond(code, reply.passed(code, passed))
       },
       over: failure => {
         ignoreClose()
@@ -270,7 +275,7 @@ function forward(
     })
     const control = ask(relay)
     relay.control = control
-    ignoreClose = exchange.onClose(() => {
+    ignoreClose = request.onClose(() => {
       control.abort()
       relay.over(undefined)
     })

@@ -9,7 +9,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { CancelTimer, Clock } from '@watchglass/base'
-import { type Exchange, slowReaderTimeoutMs } from '@watchglass/cache'
+import { type HttpRequest, slowReaderTimeoutMs } from '@watchglass/cache'
 import { answerTrailers } from './forwarded-headers.ts'
 import type { ForwardControl, ForwardSink } from '../upstream/upstream.ts'
 
@@ -30,7 +30,7 @@ export interface RelayHooks {
 export class Relay implements ForwardSink {
   /** Set once the request is under way; the upstream never answers before that. */
   control: ForwardControl | undefined = undefined
-  readonly #exchange: Exchange
+  readonly #request: HttpRequest
   readonly #clock: Clock
   readonly #hooks: RelayHooks
   #isOver = false
@@ -43,8 +43,8 @@ export class Relay implements ForwardSink {
   /** Bytes written since the client's buffer was full. */
   #aheadBytes = 0
 
-  constructor(exchange: Exchange, clock: Clock, hooks: RelayHooks) {
-    this.#exchange = exchange
+  constructor(request: HttpRequest, clock: Clock, hooks: RelayHooks) {
+    this.#request = request
     this.#clock = clock
     this.#hooks = hooks
   }
@@ -67,7 +67,7 @@ export class Relay implements ForwardSink {
       this.#isWritten = true
       const held = this.#held
       this.#held = undefined
-      this.#exchange.end(held, answerTrailers(trailers))
+      this.#request.end(held, answerTrailers(trailers))
       this.over(undefined)
     })
   }
@@ -86,7 +86,7 @@ export class Relay implements ForwardSink {
     this.#hooks.over(failure)
   }
 
-  /** An error of this side is not the upstream's fault: the exchange ends with that error. */
+  /** An error of this side is not the upstream's fault: the request ends with that error. */
   protected guarded(task: () => void): void {
     if (this.#isOver) return
     try {
@@ -104,7 +104,7 @@ export class Relay implements ForwardSink {
       const held = this.#held
       this.#held = undefined
       if (held !== undefined) this.#take(held)
-      else if (!this.#isWritten) this.#exchange.flush()
+      else if (!this.#isWritten) this.#request.flush()
     })
   }
 
@@ -115,9 +115,9 @@ export class Relay implements ForwardSink {
     }
     if (this.#held !== undefined) this.#flush()
     this.#isWritten = true
-    if (!this.#exchange.write(piece) && this.#cancelCut === undefined) {
+    if (!this.#request.write(piece) && this.#cancelCut === undefined) {
       this.#cancelCut = this.#clock.setTimer(slowReaderTimeoutMs, this.#cut)
-      this.#exchange.onDrain(this.#drained)
+      this.#request.onDrain(this.#drained)
     }
     if (this.#cancelCut !== undefined) this.#aheadBytes += piece.length
   }
@@ -133,6 +133,6 @@ export class Relay implements ForwardSink {
   readonly #cut = (): void => {
     this.control?.abort()
     this.over(undefined)
-    this.#exchange.abort()
+    this.#request.abort()
   }
 }

@@ -36,8 +36,8 @@ export function passTunnel(
   { upstream, clock, onAnswered }: TunnelServices,
   { method, path, headers, as }: ForwardRequest,
 ): Promise<void> {
-  const { exchange, reply } = context
-  const protocol = exchange.headers.upgrade ?? ''
+  const { request, reply } = context
+  const protocol = request.headers.upgrade ?? ''
   return new Promise((resolve, reject) => {
     let ignoreClose = (): void => {}
     const relay = new TunnelRelay(context, clock, {
@@ -48,7 +48,7 @@ export function passTunnel(
         }
         const passed = answerHeaders(code, answer, { method, canHaveTrailers: false })
         onAnswered(code)
-        exchange.respond(code, { ...reply.passed(code, passed), connection: 'close' })
+        request.respond(code, { ...reply.passed(code, passed), connection: 'close' })
       },
       switched: () => onAnswered(101),
       over: failure => {
@@ -59,7 +59,7 @@ export function passTunnel(
     })
     const tunnel = upstream.tunnel({ method, path, headers, as, protocol }, relay)
     relay.control = tunnel
-    ignoreClose = exchange.onClose(() => {
+    ignoreClose = request.onClose(() => {
       tunnel.abort()
       relay.over(undefined)
     })
@@ -73,7 +73,7 @@ class TunnelRelay extends Relay {
   readonly #switched: () => void
 
   constructor(context: RequestContext, clock: Clock, hooks: TunnelHooks) {
-    super(context.exchange, clock, hooks)
+    super(context.request, clock, hooks)
     this.#context = context
     this.#clock = clock
     this.#switched = hooks.switched
@@ -81,8 +81,8 @@ class TunnelRelay extends Relay {
 
   switched(head: string, socket: Duplex): void {
     this.guarded(() => {
-      const { exchange, reply } = this.#context
-      const { takeover } = exchange
+      const { request, reply } = this.#context
+      const { takeover } = request
       if (takeover === undefined) throw new TypeError('there is no connection to hand over')
       reply.passed(101, {})
       this.#switched()

@@ -7,7 +7,7 @@ import {
   authorizationOf,
   bearerToken,
   type Callers,
-  type Exchange,
+  type HttpRequest,
   type AccessGate,
   type Grant,
   type Verdict,
@@ -58,13 +58,13 @@ export class RbacGate implements AccessGate {
     this.#impersonation = new Impersonation(options.authorize)
   }
 
-  authorize(exchange: Exchange, attributes: Attributes): Verdict {
-    const sender = this.#senderOf(exchange)
+  authorize(request: HttpRequest, attributes: Attributes): Verdict {
+    const sender = this.#senderOf(request)
     if (sender === undefined) return { type: 'refuse', status: unauthorized }
     const { authorize, isReady, isConstrained } = this.#options
     if (!isReady()) return { type: 'refuse', status: notReady }
     try {
-      const wanted = wantedUser(exchange.rawHeaders)
+      const wanted = wantedUser(request.rawHeaders)
       const user =
         wanted === undefined
           ? sender
@@ -84,32 +84,32 @@ export class RbacGate implements AccessGate {
     }
   }
 
-  userOf(exchange: Exchange): string {
-    return limitsUser(this.#senderOf(exchange) ?? anonymous)
+  userOf(request: HttpRequest): string {
+    return limitsUser(this.#senderOf(request) ?? anonymous)
   }
 
   learnName(): undefined {
     return undefined
   }
 
-  identityOfSender(exchange: Exchange): Promise<Identity | undefined> {
-    return Promise.resolve(this.#senderOf(exchange))
+  identityOfSender(request: HttpRequest): Promise<Identity | undefined> {
+    return Promise.resolve(this.#senderOf(request))
   }
 
   /** Undefined if the credentials are nobody's. A certificate counts before a token. */
-  #senderOf(exchange: Exchange): Identity | undefined {
-    const { peer } = exchange
-    const certified = this.#userOfCertificate(exchange)
+  #senderOf(request: HttpRequest): Identity | undefined {
+    const { peer } = request
+    const certified = this.#userOfCertificate(request)
     if (certified !== undefined) return certified
-    const token = bearerToken(authorizationOf(exchange))
+    const token = bearerToken(authorizationOf(request))
     if (token === undefined) return peer.hasRefusedCertificate() ? undefined : anonymous
     const known = this.#options.userOfToken(token)
     return known && { ...known, groups: withAuthenticated(known.user, known.groups) }
   }
 
-  #userOfCertificate(exchange: Exchange): Identity | undefined {
-    const certificate = exchange.peer.certificate()
-    const identity = certificate && this.#options.callers.callerOf(exchange)?.identity
+  #userOfCertificate(request: HttpRequest): Identity | undefined {
+    const certificate = request.peer.certificate()
+    const identity = certificate && this.#options.callers.callerOf(request)?.identity
     if (certificate === undefined || identity === undefined) return undefined
     const known = this.#certified.get(certificate) ?? withCredential(identity, certificate)
     this.#certified.set(certificate, known)

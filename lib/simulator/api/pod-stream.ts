@@ -39,10 +39,10 @@ export class PodStreams {
     { metadata }: LoggedPod,
     clock: Clock,
   ): Promise<undefined> {
-    const { exchange } = context
+    const { request } = context
     const forwards = this.#rules?.forwards
     if (forwards?.concerns(metadata) !== true) throw needsKubelet(resource, subresource)
-    const protocol = forwardProtocol(exchange)
+    const protocol = forwardProtocol(request)
     if (protocol === undefined) throw needsKubelet(resource, `${subresource} ${notForwarded}`)
     const pod = `${metadata.namespace ?? ''}/${metadata.name}`
     const targetOf: TargetOf = port => {
@@ -51,9 +51,7 @@ export class PodStreams {
       if (rule !== 'none of its own') return rule
       return `forward not found for port ${port} in pod "${pod}"`
     }
-    await this.#while(context, held =>
-      runPortForward(exchange, protocol, { targetOf, clock, held }),
-    )
+    await this.#while(context, held => runPortForward(request, protocol, { targetOf, clock, held }))
     return undefined
   }
 
@@ -64,17 +62,17 @@ export class PodStreams {
     pod: LoggedPod,
     clock: Clock,
   ): Promise<undefined> {
-    const { exchange, target } = context
+    const { request, target } = context
     const isTerminal = target.query.text('tty') === 'true'
     // Before the protocol: a client that is refused tries the other one, and tells its answer.
     const nowMs = clock.wallMs()
     const asked = { subresource, query: target.query, nowMs }
     const work = workOf(pod, asked, this.#rules)
-    const protocol = channelProtocol(exchange)
+    const protocol = channelProtocol(request)
     if (protocol === undefined) throw needsKubelet(resource, `${subresource} ${notSpoken}`)
     await this.#while(context, held =>
       runStream(
-        exchange,
+        request,
         { ...work, protocol, isTerminal, asked: channelsIn(target.query, isTerminal), held },
         clock,
       ),

@@ -113,10 +113,10 @@ async function readPod(context: RequestContext, session: WriteSession): Promise<
 }
 
 async function sessionOf(
-  { exchange, state, signal, grant }: RequestContext,
+  { request, state, signal, grant }: RequestContext,
   { route, services }: Asked,
 ): Promise<WriteSession> {
-  const userAgent = exchange.headers['user-agent'] ?? ''
+  const userAgent = request.headers['user-agent'] ?? ''
   const user = (await grant?.identity()) ?? anonymous
   return new WriteSession({ ...route, state, userAgent, user, signal }, services)
 }
@@ -131,14 +131,14 @@ async function answerWrite(
   { route, services }: Asked,
   options: Parameters<AnswerFromCluster>[2],
 ): Promise<undefined> {
-  const { reply, exchange, target } = context
+  const { reply, request, target } = context
   const { resource, verb } = route
   context.facts = { ...context.facts, source: 'etcd' }
   reply.warnings = resource.warnings
   const mediaType = negotiate(reply.preference, reply.offer)
   if ('refusal' in mediaType) throw notAcceptable(mediaType.refusal, mediaType.hasDetails)
   const session = await sessionOf(context, { route, services })
-  const { 'content-type': sentType } = exchange.headers
+  const { 'content-type': sentType } = request.headers
   const cborType = options.hasCbor ? typeOfCbor(verb, sentType) : undefined
   const contentType = cborType ?? sentType
   const limits = {
@@ -146,7 +146,7 @@ async function answerWrite(
     endsAtMs: endsAtMs(context, requestTimeoutMs(target.query)),
   }
   const readWhole = async (): Promise<Uint8Array> => {
-    const body = await readBody(exchange, limits, options.clock)
+    const body = await readBody(request, limits, options.clock)
     if (body === 'too large') throw tooLarge(`limit is ${bodyMaxBytes}`)
     if (body === 'too late') throw new LateBody()
     return cborType !== undefined && body.length > 0 ? fromCbor(body) : body

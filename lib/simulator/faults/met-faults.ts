@@ -1,17 +1,17 @@
 /** The faults of one request, as the API lets them happen. */
 
 import type { Clock } from '@watchglass/base'
-import type { Exchange, FaultyWatch, RequestFaults } from '@watchglass/cache'
+import type { HttpRequest, FaultyWatch, RequestFaults } from '@watchglass/cache'
 import type { Status } from '@watchglass/kube'
 import type { WatcherSink } from '@watchglass/store'
 import { ChosenFaults } from './chosen-faults.ts'
 import { errorOfFault } from './fault-status.ts'
-import { faultyExchange } from './faulty-exchange.ts'
+import { faultyRequest } from './faulty-request.ts'
 import { faultySink } from './faulty-watch.ts'
 
 export class MetFaults extends ChosenFaults implements RequestFaults {
-  exchange(whole: Exchange, clock: Clock): Exchange {
-    return faultyExchange(whole, this, clock)
+  applyTo(request: HttpRequest, clock: Clock): HttpRequest {
+    return faultyRequest(request, this, clock)
   }
 
   delayMs(): number {

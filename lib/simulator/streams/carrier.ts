@@ -1,6 +1,6 @@
 /** The connections that carry SPDY: one that was upgraded to it, or the messages of a WebSocket. */
 
-import type { Exchange } from '@watchglass/cache'
+import type { HttpRequest } from '@watchglass/cache'
 import { type ClientEvents, ClientSide, type Upgraded } from './client-side.ts'
 import type { StreamServices } from './stream-frames.ts'
 import { acceptance, WebSocketServer } from './web-socket.ts'
@@ -14,20 +14,20 @@ export interface Carrier {
 }
 
 /** The texts of a header that lists some. */
-export function listedIn({ headers }: Exchange, name: string): readonly string[] {
+export function listedIn({ headers }: HttpRequest, name: string): readonly string[] {
   return String(headers[name] ?? '')
     .split(',')
     .map(one => one.trim())
 }
 
 /** The upgrade that is asked for, in lower case. */
-export function upgradeOf({ headers }: Exchange): string {
+export function upgradeOf({ headers }: HttpRequest): string {
   return (headers.upgrade ?? '').toLowerCase()
 }
 
 /** Agrees to a WebSocket. */
-export function webSocketOf(exchange: Exchange, protocol: string): Upgraded {
-  return upgraded(exchange, acceptance(String(exchange.headers['sec-websocket-key']), protocol))
+export function webSocketOf(request: HttpRequest, protocol: string): Upgraded {
+  return upgraded(request, acceptance(String(request.headers['sec-websocket-key']), protocol))
 }
 
 /** Agrees to a WebSocket in whose messages SPDY is spoken. */
@@ -40,7 +40,7 @@ export function tunnelOf(
 }
 
 /** Agrees to speak SPDY on the connection itself. */
-export function spdyOf(exchange: Exchange, protocol: string): Upgraded {
+export function spdyOf(request: HttpRequest, protocol: string): Upgraded {
   const head = [
     'HTTP/1.1 101 Switching Protocols',
     'Connection: Upgrade',
@@ -48,7 +48,7 @@ export function spdyOf(exchange: Exchange, protocol: string): Upgraded {
     `X-Stream-Protocol-Version: ${protocol}`,
     '\r\n',
   ]
-  return upgraded(exchange, head.join('\r\n'))
+  return upgraded(request, head.join('\r\n'))
 }
 
 export function plainOf(agreed: Upgraded, { held }: StreamServices, events: ClientEvents): Carrier {
@@ -56,7 +56,7 @@ export function plainOf(agreed: Upgraded, { held }: StreamServices, events: Clie
   return { client, send: bytes => client.write(bytes), close: () => client.end() }
 }
 
-function upgraded({ takeover }: Exchange, head: string): Upgraded {
+function upgraded({ takeover }: HttpRequest, head: string): Upgraded {
   if (takeover === undefined) throw new TypeError('there is no connection to take over')
   return { socket: takeover.socket, head, early: takeover.take() }
 }

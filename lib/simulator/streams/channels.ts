@@ -1,7 +1,7 @@
 /** The channels of `exec` and `attach`: over a WebSocket, where the first byte of a message names
  *  one, or over SPDY, where each is a stream that the client opens. */
 
-import type { Exchange } from '@watchglass/cache'
+import type { HttpRequest } from '@watchglass/cache'
 import { type Carrier, listedIn, plainOf, spdyOf, upgradeOf, webSocketOf } from './carrier.ts'
 import type { StreamServices } from './stream-frames.ts'
 import { SpdySession } from './spdy.ts'
@@ -36,14 +36,14 @@ export interface ChannelEvents {
 export type ChannelProtocol = (typeof webSocketProtocols)[number] | 'spdy'
 
 /** The protocol that both know; undefined if the request is for none that is spoken here. */
-export function channelProtocol(exchange: Exchange): ChannelProtocol | undefined {
-  if (exchange.takeover === undefined) return undefined
-  if (upgradeOf(exchange) === 'websocket') {
-    const offered = listedIn(exchange, 'sec-websocket-protocol')
+export function channelProtocol(request: HttpRequest): ChannelProtocol | undefined {
+  if (request.takeover === undefined) return undefined
+  if (upgradeOf(request) === 'websocket') {
+    const offered = listedIn(request, 'sec-websocket-protocol')
     return webSocketProtocols.find(one => offered.includes(one))
   }
-  const isSpoken = listedIn(exchange, 'x-stream-protocol-version').includes(spdyProtocol)
-  return upgradeOf(exchange) === 'spdy/3.1' && isSpoken ? 'spdy' : undefined
+  const isSpoken = listedIn(request, 'x-stream-protocol-version').includes(spdyProtocol)
+  return upgradeOf(request) === 'spdy/3.1' && isSpoken ? 'spdy' : undefined
 }
 
 /** The channels that the client is to open beside `error`. */
@@ -56,21 +56,21 @@ export interface ChannelOptions extends StreamServices {
 
 /** Agrees to the upgrade. */
 export function openChannels(
-  exchange: Exchange,
+  request: HttpRequest,
   options: ChannelOptions,
   events: ChannelEvents,
 ): Channels {
   return options.protocol === 'spdy'
-    ? new SpdyChannels(exchange, options, events)
-    : webSocketChannels(exchange, options, events)
+    ? new SpdyChannels(request, options, events)
+    : webSocketChannels(request, options, events)
 }
 
 function webSocketChannels(
-  exchange: Exchange,
+  request: HttpRequest,
   options: ChannelOptions,
   { ready, input, inputEnd, touched, over }: ChannelEvents,
 ): Channels {
-  const connection = new WebSocketServer(webSocketOf(exchange, options.protocol), options, {
+  const connection = new WebSocketServer(webSocketOf(request, options.protocol), options, {
     message: message => {
       touched()
       const [channel, of] = message
@@ -94,10 +94,10 @@ class SpdyChannels implements Channels {
   readonly #events: ChannelEvents
   readonly #streams = new Map<string, number>()
 
-  constructor(exchange: Exchange, options: ChannelOptions, events: ChannelEvents) {
+  constructor(request: HttpRequest, options: ChannelOptions, events: ChannelEvents) {
     this.#asked = options.asked
     this.#events = events
-    this.#carrier = plainOf(spdyOf(exchange, spdyProtocol), options, {
+    this.#carrier = plainOf(spdyOf(request, spdyProtocol), options, {
       bytes: bytes => {
         events.touched()
         this.#session.take(bytes)

@@ -1,7 +1,7 @@
 /** The work of a stream to a made-up pod: `kubectl exec` and `attach`. */
 
 import { type Clock, sleep } from '@watchglass/base'
-import type { Exchange } from '@watchglass/cache'
+import type { HttpRequest } from '@watchglass/cache'
 import {
   type ShellContainer,
   execAnnotation,
@@ -42,7 +42,7 @@ export type StreamWork = Work & {
 
 /** Agrees to the upgrade, does the work, and resolves when the connection is over. */
 export function runStream(
-  exchange: Exchange,
+  request: HttpRequest,
   { protocol, isTerminal, asked, held, ...work }: StreamWork,
   clock: Clock,
 ): Promise<void> {
@@ -56,7 +56,7 @@ export function runStream(
       cancelIdle = clock.setTimer(idleMaxMs, () => channels.destroy())
     }
     const channels = openChannels(
-      exchange,
+      request,
       { protocol, asked, clock, held },
       {
         touched,

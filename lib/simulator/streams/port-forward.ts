@@ -4,7 +4,7 @@
 
 import { connect, type Socket } from 'node:net'
 import type { Clock } from '@watchglass/base'
-import type { Exchange } from '@watchglass/cache'
+import type { HttpRequest } from '@watchglass/cache'
 import {
   type Carrier,
   listedIn,
@@ -46,14 +46,14 @@ export type TargetOf = (port: string) => ForwardTarget | string
 export type ForwardProtocol = 'tunnel' | 'plain'
 
 /** The way in which the client wants to speak; undefined if it is none that is spoken here. */
-export function forwardProtocol(exchange: Exchange): ForwardProtocol | undefined {
-  if (exchange.takeover === undefined) return undefined
-  const upgrade = upgradeOf(exchange)
+export function forwardProtocol(request: HttpRequest): ForwardProtocol | undefined {
+  if (request.takeover === undefined) return undefined
+  const upgrade = upgradeOf(request)
   if (upgrade === 'websocket') {
-    const offered = listedIn(exchange, 'sec-websocket-protocol')
+    const offered = listedIn(request, 'sec-websocket-protocol')
     return offered.includes(tunnelProtocol) ? 'tunnel' : undefined
   }
-  const isSpoken = listedIn(exchange, 'x-stream-protocol-version').includes(plainProtocol)
+  const isSpoken = listedIn(request, 'x-stream-protocol-version').includes(plainProtocol)
   return upgrade === 'spdy/3.1' && isSpoken ? 'plain' : undefined
 }
 
@@ -64,15 +64,15 @@ export interface ForwardOptions extends StreamServices {
 
 /** Agrees to the upgrade, and resolves when the connection is over. */
 export function runPortForward(
-  exchange: Exchange,
+  request: HttpRequest,
   protocol: ForwardProtocol,
   options: ForwardOptions,
 ): Promise<void> {
   return new Promise(resolve => {
     const forwarder = new Forwarder(options, events =>
       protocol === 'tunnel'
-        ? tunnelOf(webSocketOf(exchange, tunnelProtocol), options, events)
-        : plainOf(spdyOf(exchange, plainProtocol), options, events),
+        ? tunnelOf(webSocketOf(request, tunnelProtocol), options, events)
+        : plainOf(spdyOf(request, plainProtocol), options, events),
     )
     forwarder.onOver = resolve
   })

@@ -57,7 +57,7 @@ t.test('every metric has a name with its unit, and a help text that is a sentenc
 
 t.test('a renamed metric keeps its former name for a release', async t => {
   const metrics = new Metrics()
-  metrics.watchExchanges(() => 3)
+  metrics.watchRequestsInFlight(() => 3)
   metrics.access.fault()
   const lines = (await metrics.text()).split('\n')
   for (const line of [

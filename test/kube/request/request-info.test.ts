@@ -148,7 +148,7 @@ t.test('what is read is what was asked about, whatever it is called', async t =>
     if (target === undefined) return
     const route = routeRequest(method, target.path, registry)
     const decision = decide(
-      { known: { route, target, isWatch: false }, exchange: { headers: {} }, accept: '' },
+      { known: { route, target, isWatch: false }, request: { headers: {} }, accept: '' },
       alone,
     )
     if (decision.type !== 'mirror' || route.type !== 'resource') return

@@ -4,7 +4,7 @@
 import * as http from 'node:http'
 import t, { type Test } from 'tap'
 import { HeldEvents } from '../../../lib/proxy/passing/held-events.ts'
-import type { HeldEvent } from '../../../lib/cache/http/exchange/upstream-side.ts'
+import type { HeldEvent } from '../../../lib/cache/http/request/upstream-side.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { ask } from '../../support/http/served.ts'
 import { moment } from '../../support/http/moment.ts'

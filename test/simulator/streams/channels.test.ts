@@ -8,12 +8,18 @@ import {
   openChannels,
 } from '../../../lib/simulator/streams/channels.ts'
 import { forwardProtocol } from '../../../lib/simulator/streams/port-forward.ts'
-import type { Exchange } from '../../../lib/cache/http/server/exchange.ts'
+import type { HttpRequest } from '../../../lib/cache/http/server/http-request.ts'
 import { dataFrame, HeaderBlocks, openFrame } from '../../support/http/spdy-client.ts'
 import { streamServices, StreamWire } from '../../support/http/stream-wire.ts'
 
-function exchangeOf(headers: Readonly<Record<string, string>>, wire = new StreamWire()): Exchange {
-  return { headers, takeover: { socket: wire, take: () => Buffer.alloc(0) } } as unknown as Exchange
+function requestOf(
+  headers: Readonly<Record<string, string>>,
+  wire = new StreamWire(),
+): HttpRequest {
+  return {
+    headers,
+    takeover: { socket: wire, take: () => Buffer.alloc(0) },
+  } as unknown as HttpRequest
 }
 
 const rows: readonly (readonly [
@@ -45,8 +51,8 @@ const rows: readonly (readonly [
 
 t.test('the protocol that both know', async t => {
   for (const [headers, exec, forward] of rows) {
-    t.equal(channelProtocol(exchangeOf(headers)), exec, JSON.stringify(headers))
-    t.equal(forwardProtocol(exchangeOf(headers)), forward, JSON.stringify(headers))
+    t.equal(channelProtocol(requestOf(headers)), exec, JSON.stringify(headers))
+    t.equal(forwardProtocol(requestOf(headers)), forward, JSON.stringify(headers))
   }
 })
 
@@ -67,7 +73,7 @@ function open(...asked: readonly string[]): Opened {
     next()
   }
   const channels = openChannels(
-    exchangeOf({}, wire),
+    requestOf({}, wire),
     { protocol: 'spdy', asked: new Set(asked), ...streamServices() },
     {
       ready: () => tell('ready'),

@@ -6,7 +6,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import t, { type Test } from 'tap'
 import { type ForwardTarget, runPortForward } from '../../../lib/simulator/streams/port-forward.ts'
-import type { Exchange } from '../../../lib/cache/http/server/exchange.ts'
+import type { HttpRequest } from '../../../lib/cache/http/server/http-request.ts'
 import { moment } from '../../support/http/moment.ts'
 import { dataFrame, HeaderBlocks, openFrame } from '../../support/http/spdy-client.ts'
 import { streamServices } from '../../support/http/stream-wire.ts'
@@ -57,7 +57,7 @@ interface Opened {
 function open(targets: Readonly<Record<string, ForwardTarget>>): Opened {
   const wire = new Wire()
   const takeover = { socket: wire, take: () => Buffer.alloc(0) }
-  const over = runPortForward({ headers: {}, takeover } as unknown as Exchange, 'plain', {
+  const over = runPortForward({ headers: {}, takeover } as unknown as HttpRequest, 'plain', {
     targetOf: port => targets[port] ?? `nothing is behind ${port}`,
     ...streamServices(),
   })

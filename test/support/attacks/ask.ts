@@ -121,7 +121,7 @@ export async function connect(
 
 /** Sends bytes over a connection of their own; what comes back until it ends, or is as it is
  *  wanted. */
-export async function exchange(
+export async function askRaw(
   address: Address,
   bytes: string | Buffer,
   isEnough: (text: string) => boolean = () => false,

@@ -7,7 +7,7 @@ import type { Readable } from 'node:stream'
 import type { Test } from 'tap'
 import { configMap } from '../upstream/proxied.ts'
 import { admin, type Door, maps } from './door.ts'
-import { ask, exchange, openSession, type Version, versions } from './ask.ts'
+import { ask, askRaw, openSession, type Version, versions } from './ask.ts'
 import { patient } from '../patience.ts'
 
 /** So soon everything is answered: whoever waits for a time limit of ours waits longer. */
@@ -98,7 +98,7 @@ export async function worksAtOnce(t: Test, door: Door, when: string): Promise<vo
     'Connection: Upgrade',
     'Upgrade: SPDY/3.1',
   ].join('\r\n')
-  const said = await exchange(door, `${head}\r\n\r\nhello`, text => text.endsWith('hello'))
+  const said = await askRaw(door, `${head}\r\n\r\nhello`, text => text.endsWith('hello'))
   t.match(said, /^HTTP\/1\.1 101 .*hello$/s, `${when}: an upgrade`)
   const tookMs = performance.now() - startMs
   t.ok(tookMs < patient(atOnceMs), `${when}: at once, in ${Math.round(tookMs)} ms`)

@@ -9,7 +9,7 @@ import { createRandom, type Random, randomInt, randomItem } from '../../../lib/b
 import { openChannels } from '../../../lib/simulator/streams/channels.ts'
 import { runPortForward } from '../../../lib/simulator/streams/port-forward.ts'
 import { GrpcServer } from '../../../lib/etcd-server/listen/grpc-server.ts'
-import type { Exchange } from '../../../lib/cache/http/server/exchange.ts'
+import type { HttpRequest } from '../../../lib/cache/http/server/http-request.ts'
 import { sendWhole } from '../../../lib/cache/http/server/respond.ts'
 import { Server } from '../../../lib/cache/http/server/server.ts'
 import { ClientFrames } from '../../../lib/cache/http/server/web-socket/client-frames.ts'
@@ -56,18 +56,18 @@ export async function fuzzFrames(
   const findings: string[] = []
   let begun = 0
   const fault = (error: unknown): void => void findings.push(String(error))
-  const served = async (exchange: Exchange): Promise<void> => {
+  const served = async (request: HttpRequest): Promise<void> => {
     begun++
-    if (exchange.target === '/known') exchange.accept()
-    for await (const piece of exchange.body as AsyncIterable<Buffer>) void piece
-    sendWhole(exchange, { status: 200, headers: {} }, Buffer.alloc(1_000))
+    if (request.target === '/known') request.accept()
+    for await (const piece of request.body as AsyncIterable<Buffer>) void piece
+    sendWhole(request, { status: 200, headers: {} }, Buffer.alloc(1_000))
   }
   const server = await Server.listen({
     listen: { protocol: 'http', host: '127.0.0.1', port: 0 },
     clock: systemClock,
     onFault: fault,
     // A body that breaks off has no answer.
-    handler: exchange => void served(exchange).catch(() => exchange.abort()),
+    handler: request => void served(request).catch(() => request.abort()),
   })
   t.teardown(() => server.close())
   const grpcServer = await GrpcServer.listen({
@@ -154,20 +154,16 @@ async function attackStream(random: Random, target: NetServer): Promise<string |
   const services = streamServices()
   const headers = { 'sec-websocket-key': 'x' }
   const takeover = { socket: wire, take: () => Buffer.alloc(0) }
-  const exchange = { headers, takeover } as unknown as Exchange
+  const request = { headers, takeover } as unknown as HttpRequest
   const how = randomItem(random, ['plain', 'tunnel', 'spdy', 'v5.channel.k8s.io'] as const)
   const over =
     how === 'plain' || how === 'tunnel'
-      ? runPortForward(exchange, how, { ...services, targetOf: targetOf(target) })
+      ? runPortForward(request, how, { ...services, targetOf: targetOf(target) })
       : new Promise<void>(resolve => {
           const ignore = (): void => {}
           const events = { ready: ignore, input: ignore, inputEnd: ignore, touched: ignore }
           const asked = new Set(['stdin', 'stdout'])
-          openChannels(
-            exchange,
-            { protocol: how, asked, ...services },
-            { ...events, over: resolve },
-          )
+          openChannels(request, { protocol: how, asked, ...services }, { ...events, over: resolve })
         })
   const isWebSocket = how === 'tunnel' || how === 'v5.channel.k8s.io'
   const blocks = new HeaderBlocks()

@@ -54,7 +54,7 @@ export async function caughtUp({ service }: Served, revision: number): Promise<v
   }
 }
 
-export interface HttpRequest {
+export interface SentRequest {
   readonly method?: string | undefined
   readonly path: string
   readonly headers?: http.OutgoingHttpHeaders | undefined
@@ -75,7 +75,7 @@ const connections = new http.Agent({ keepAlive: true })
 /** Sends one request over a connection of the agent. */
 export function ask(
   port: number,
-  request: HttpRequest,
+  request: SentRequest,
   agent: http.Agent = connections,
 ): Promise<HttpAnswer> {
   const { method = 'GET', path, headers = {}, body } = request
@@ -111,7 +111,7 @@ export function ask(
 }
 
 /** Sends one request over HTTP/2, on a connection of its own. */
-export async function askOver2(port: number, request: HttpRequest): Promise<HttpAnswer> {
+export async function askOver2(port: number, request: SentRequest): Promise<HttpAnswer> {
   const { method = 'GET', path, headers = {}, body } = request
   const session = http2.connect(`http://127.0.0.1:${port}`)
   try {

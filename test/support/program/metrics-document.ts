@@ -95,7 +95,7 @@ export function everyMetric(): Metrics {
   metrics.showVersions('')
   metrics.watchReadiness(() => true)
   metrics.watchKeyspaces(() => [])
-  metrics.watchExchanges(() => 0)
+  metrics.watchRequestsInFlight(() => 0)
   metrics.watchReviews(() => 0)
   metrics.watchWaitingReads(() => 0)
   metrics.upstream.watch(() => ({

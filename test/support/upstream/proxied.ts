@@ -125,7 +125,7 @@ export function startFront(
       upstream: {
         servers,
         isSource: client === undefined,
-        passed: callers && (exchange => callers.passed(exchange)),
+        passed: callers && (request => callers.passed(request)),
         compatibleMinors,
         compareShare: options.compareShare,
         evidencePace: { perSecond: 5_000, bytesPerSecond: 1e9, ...options.pace },

@@ -15,13 +15,13 @@ import type { Duplex } from 'node:stream'
 import type { PeerCertificate, TLSSocket } from 'node:tls'
 import { KubeService } from '../../../lib/cli/compose/kube-service.ts'
 import type { Client } from '../../../lib/etcd/client.ts'
-import { Http1Exchange } from '../../../lib/cache/http/server/h1.ts'
+import { Http1Request } from '../../../lib/cache/http/server/h1.ts'
 import { systemClock } from '../../../lib/cache/ops/system.ts'
 import { type Before, type DirectAnswer, json, type SeenRequest } from './answers.ts'
 import { answerEcho } from './echo.ts'
 import { answerExec } from './exec.ts'
 import { applyFault, type Fault } from './faults.ts'
-import { Http2Exchange } from './http2-exchange.ts'
+import { Http2Request } from './http2-request.ts'
 import { headersMaxBytes, refuseMalformed } from './refuse-malformed.ts'
 import { filteredDiscovery, isSwitchedOff } from './switched-off.ts'
 import { Writer } from './writes.ts'
@@ -178,7 +178,7 @@ export class TestUpstream {
         headers: http2.IncomingHttpHeaders,
         _: number,
         rawHeaders: string[],
-      ) => this.service.handler(new Http2Exchange(stream, headers, rawHeaders, endTest)),
+      ) => this.service.handler(new Http2Request(stream, headers, rawHeaders, endTest)),
     )
     return server
   }
@@ -228,7 +228,7 @@ export class TestUpstream {
     } else {
       const written = await this.#writer.answer(seen, () => bodyOf(request))
       if (written !== undefined) send(response, written)
-      else this.service.handler(new Http1Exchange(request, response, http1Services))
+      else this.service.handler(new Http1Request(request, response, http1Services))
     }
   }
 

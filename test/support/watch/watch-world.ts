@@ -18,13 +18,13 @@ import { Hub } from '../../../lib/store/watch/hub.ts'
 import { FakeClock, settle } from '../fake-clock.ts'
 import { builtIn } from '../kube/kube-builders.ts'
 import { configMaps, shownAs } from '../kube/outputs.ts'
-import { ScriptedExchange } from '../http/scripted-exchange.ts'
+import { ScriptedRequest } from '../http/scripted-request.ts'
 
 export const keyspaceKey: Key = keyFromText('/registry/configmaps/')
 const roomy: HistoryBounds = { maxBatches: 1_000, maxAgeMs: 1e12, maxBytes: 1e9 }
 
 export interface OpenedWatch {
-  readonly exchange: ScriptedExchange
+  readonly request: ScriptedRequest
   readonly connection: WatchResponse
 }
 
@@ -59,11 +59,11 @@ export class WatchWorld {
   async open(
     following: Partial<Following> = {},
     form: Partial<OutputForm> = {},
-    exchange: ScriptedExchange = new ScriptedExchange(),
+    request: ScriptedRequest = new ScriptedRequest(),
   ): Promise<OpenedWatch> {
     const encoder = new ObjectEncoder(configMaps, undefined)
     const framing = new WatchFraming(builtIn('configmaps'), encoder, shownAs(form), 'response')
-    const connection = new WatchResponse(exchange, framing, { outbox: this.watches.outbox })
+    const connection = new WatchResponse(request, framing, { outbox: this.watches.outbox })
     this.watches.follow(connection, {
       keyspace: keyspaceKey,
       position: this.store.revision,
@@ -82,7 +82,7 @@ export class WatchWorld {
       },
     })
     await settle()
-    return { exchange, connection }
+    return { request, connection }
   }
 
   async apply(at: number, ...changes: Change[]): Promise<void> {

@@ -1,7 +1,7 @@
 /** The WebSocket of a watch, on a connection whose client sends what the test says. */
 
 import type { Clock } from '../../../lib/base/clock.ts'
-import type { Exchange } from '../../../lib/cache/http/server/exchange.ts'
+import type { HttpRequest } from '../../../lib/cache/http/server/http-request.ts'
 import { WebSocketStream } from '../../../lib/cache/http/server/web-socket/stream.ts'
 import type { StreamWire } from '../http/stream-wire.ts'
 
@@ -21,7 +21,7 @@ export function webSocketOn(
       throw error
     },
   }
-  const exchange = {
+  const request = {
     headers: {},
     takeover,
     abort: () => wire.destroy(),
@@ -29,6 +29,6 @@ export function webSocketOn(
       wire.on('close', task)
       return () => wire.off('close', task)
     },
-  } as unknown as Exchange
-  return new WebSocketStream(exchange, webSocketHead, clock)
+  } as unknown as HttpRequest
+  return new WebSocketStream(request, webSocketHead, clock)
 }

@@ -18,7 +18,7 @@
 import { CacheError, findLogLevel, isLoopback, type LevelledLogger } from '@watchglass/base'
 import { parseTarget, type RequestTarget } from '@watchglass/kube'
 import type { MetricsText } from '../documents/documents.ts'
-import type { Exchange, Handler, OnFault } from '../server/exchange.ts'
+import type { HttpRequest, Handler, OnFault } from '../server/http-request.ts'
 import { answerPage, isForPage } from '../page/answer-page.ts'
 import type { PageSource } from '../page/page-source.ts'
 import { faultsBody, type FaultSwitch, readRules } from './fault-switch.ts'
@@ -52,10 +52,10 @@ export interface AdminOptions {
 
 /** The handler of the admin listener. */
 export function createAdminHandler(options: AdminOptions): Handler {
-  return exchange => {
-    answer(options, exchange).catch((error: unknown) => {
+  return request => {
+    answer(options, request).catch((error: unknown) => {
       options.onFault(error)
-      exchange.abort()
+      request.abort()
     })
   }
 }
@@ -63,50 +63,50 @@ export function createAdminHandler(options: AdminOptions): Handler {
 const text = 'text/plain; charset=utf-8'
 const json = 'application/json'
 
-async function answer(options: AdminOptions, exchange: Exchange): Promise<void> {
-  const target = parseTarget(exchange.target)
+async function answer(options: AdminOptions, request: HttpRequest): Promise<void> {
+  const target = parseTarget(request.target)
   if (target === undefined) {
-    send(exchange, 400, text, '400 Bad Request\n')
+    send(request, 400, text, '400 Bad Request\n')
     return
   }
   const { path, query } = target
   if (path === '/pass-through') {
-    answerSwitch(options, exchange, target)
+    answerSwitch(options, request, target)
     return
   }
   if (path === '/log-level' && options.log !== undefined) {
-    answerLogLevel(options.log, exchange, target)
+    answerLogLevel(options.log, request, target)
     return
   }
-  if (options.page !== undefined && isForPage(exchange, path)) {
-    await answerPage(exchange, options.page)
+  if (options.page !== undefined && isForPage(request, path)) {
+    await answerPage(request, options.page)
     return
   }
   if (path === '/faults') {
-    await answerFaults(options, exchange)
+    await answerFaults(options, request)
     return
   }
-  if (exchange.method !== 'GET' && exchange.method !== 'HEAD') {
-    send(exchange, 405, text, 'method not allowed\n')
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    send(request, 405, text, 'method not allowed\n')
     return
   }
   const health = answerHealth(options.health, path, query)
-  if (health !== undefined) send(exchange, health.status, text, health.body)
+  if (health !== undefined) send(request, health.status, text, health.body)
   else if (path === '/metrics') {
-    send(exchange, 200, options.metrics.contentType, await options.metrics.text())
+    send(request, 200, options.metrics.contentType, await options.metrics.text())
   } else if (path === '/resources' && options.resources !== undefined) {
-    send(exchange, 200, json, `${JSON.stringify({ resources: options.resources() }, null, 2)}\n`)
-  } else if (path === '/version') send(exchange, 200, json, options.version)
-  else send(exchange, 404, text, '404 page not found\n')
+    send(request, 200, json, `${JSON.stringify({ resources: options.resources() }, null, 2)}\n`)
+  } else if (path === '/version') send(request, 200, json, options.version)
+  else send(request, 404, text, '404 page not found\n')
 }
 
 function answerSwitch(
   { readSwitch }: AdminOptions,
-  exchange: Exchange,
+  request: HttpRequest,
   { query }: RequestTarget,
 ): void {
   if (readSwitch === undefined) {
-    send(exchange, 404, text, 'there is no upstream to pass to\n')
+    send(request, 404, text, 'there is no upstream to pass to\n')
     return
   }
   const change = (): string | undefined => {
@@ -115,10 +115,10 @@ function answerSwitch(
     readSwitch.set(state === 'on')
     return undefined
   }
-  answerSetting(exchange, change, () => ({ passThrough: readSwitch.isSwitchedOff }))
+  answerSetting(request, change, () => ({ passThrough: readSwitch.isSwitchedOff }))
 }
 
-function answerLogLevel(log: LevelledLogger, exchange: Exchange, { query }: RequestTarget): void {
+function answerLogLevel(log: LevelledLogger, request: HttpRequest, { query }: RequestTarget): void {
   const change = (): string | undefined => {
     const level = findLogLevel(query.text('level'))
     if (level === undefined) return 'level is debug, info, warn or error'
@@ -126,62 +126,62 @@ function answerLogLevel(log: LevelledLogger, exchange: Exchange, { query }: Requ
     log.warn('the log level was changed on the admin listener', { level })
     return undefined
   }
-  answerSetting(exchange, change, () => ({ logLevel: log.level }))
+  answerSetting(request, change, () => ({ logLevel: log.level }))
 }
 
 /** Shows a setting, after PUT has changed it. `change` returns what is wrong with what was asked
  *  for. */
 function answerSetting(
-  exchange: Exchange,
+  request: HttpRequest,
   change: () => string | undefined,
   now: () => object,
 ): void {
-  if (exchange.method === 'PUT') {
-    if (!mayChange(exchange)) return
+  if (request.method === 'PUT') {
+    if (!mayChange(request)) return
     const problem = change()
     if (problem !== undefined) {
-      send(exchange, 400, text, `${problem}\n`)
+      send(request, 400, text, `${problem}\n`)
       return
     }
-  } else if (exchange.method !== 'GET') {
-    send(exchange, 405, text, 'method not allowed\n')
+  } else if (request.method !== 'GET') {
+    send(request, 405, text, 'method not allowed\n')
     return
   }
-  send(exchange, 200, json, `${JSON.stringify(now())}\n`)
+  send(request, 200, json, `${JSON.stringify(now())}\n`)
 }
 
-async function answerFaults({ faults }: AdminOptions, exchange: Exchange): Promise<void> {
+async function answerFaults({ faults }: AdminOptions, request: HttpRequest): Promise<void> {
   if (faults === undefined) {
-    send(exchange, 404, text, 'faults are for a server without an upstream\n')
+    send(request, 404, text, 'faults are for a server without an upstream\n')
     return
   }
-  if (exchange.method === 'PUT') {
-    if (!mayChange(exchange)) return
+  if (request.method === 'PUT') {
+    if (!mayChange(request)) return
     try {
-      await faults.replace(await readRules(exchange))
+      await faults.replace(await readRules(request))
     } catch (error) {
       if (!(error instanceof CacheError)) throw error
-      send(exchange, 400, text, `${error.message}\n`)
+      send(request, 400, text, `${error.message}\n`)
       return
     }
-  } else if (exchange.method !== 'GET') {
-    send(exchange, 405, text, 'method not allowed\n')
+  } else if (request.method !== 'GET') {
+    send(request, 405, text, 'method not allowed\n')
     return
   }
-  send(exchange, 200, json, faultsBody(faults))
+  send(request, 200, json, faultsBody(faults))
 }
 
 /** From this machine only, and not by a web page that a browser on it shows: the listener may be on
  *  an address where the guard of web pages does not stand before all that is asked. Refuses what
  *  may not. */
-function mayChange(exchange: Exchange): boolean {
-  const isHere = isLoopback(exchange.peer.address)
-  const problem = isHere ? webPageProblem(exchange) : 'settings are changed from this machine only'
-  if (problem !== undefined) send(exchange, 403, text, `${problem}\n`)
+function mayChange(request: HttpRequest): boolean {
+  const isHere = isLoopback(request.peer.address)
+  const problem = isHere ? webPageProblem(request) : 'settings are changed from this machine only'
+  if (problem !== undefined) send(request, 403, text, `${problem}\n`)
   return problem === undefined
 }
 
-function send(exchange: Exchange, status: number, type: string, body: string): void {
+function send(request: HttpRequest, status: number, type: string, body: string): void {
   const response: Response = {
     status,
     headers: {
@@ -190,5 +190,5 @@ function send(exchange: Exchange, status: number, type: string, body: string): v
       'x-content-type-options': 'nosniff',
     },
   }
-  sendWhole(exchange, response, Buffer.from(body))
+  sendWhole(request, response, Buffer.from(body))
 }

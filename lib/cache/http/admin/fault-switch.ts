@@ -6,8 +6,8 @@
  *  ``` */
 
 import { CacheError } from '@watchglass/base'
-import type { FaultCount } from '../exchange/faults.ts'
-import type { Exchange } from '../server/exchange.ts'
+import type { FaultCount } from '../request/faults.ts'
+import type { HttpRequest } from '../server/http-request.ts'
 
 /** The faults that are switched on. */
 export interface FaultSwitch {
@@ -22,7 +22,7 @@ const bodyMaxBytes = 64 * 1024
 
 /** The rules of a request's body, as they are written. Fails with `invalid_request`, or with
  *  `closed` when the client leaves before its end. */
-export async function readRules({ body }: Exchange): Promise<string[]> {
+export async function readRules({ body }: HttpRequest): Promise<string[]> {
   const pieces: Buffer[] = []
   let bytes = 0
   // The refusal goes out on the connection of the body.

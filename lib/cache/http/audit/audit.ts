@@ -6,8 +6,8 @@ import { type AuditStage, auditEvent } from './audit-event.ts'
 import { type Attributes, attributesOf, type Identity } from '@watchglass/kube'
 import type { Clock } from '@watchglass/base'
 import { traceIdOf } from './trace.ts'
-import type { RequestContext } from '../exchange/request-context.ts'
-import type { Senders } from '../exchange/grant.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Senders } from '../request/grant.ts'
 
 /** Takes lines. Never fails and never blocks. */
 export interface AuditLog {
@@ -36,13 +36,13 @@ export function recordAnswer(
   log: AuditLog,
   services: AuditServices,
 ): void {
-  const { facts, exchange, reply } = context
+  const { facts, request, reply } = context
   if (facts.source === 'upstream') return
-  const attributes = attributesOf(exchange.method, context.target)
-  const isOpen = facts.verb === 'watch' && reply.code === 200 && !exchange.isClosed
+  const attributes = attributesOf(request.method, context.target)
+  const isOpen = facts.verb === 'watch' && reply.code === 200 && !request.isClosed
   const record = recorder(context, { attributes, log }, services)
   record(isOpen ? 'ResponseStarted' : 'ResponseComplete')
-  if (isOpen) exchange.onClose(() => record('ResponseComplete'))
+  if (isOpen) request.onClose(() => record('ResponseComplete'))
 }
 
 /** Keeps only what the event needs of the request, because a watch may stay open for an hour. */
@@ -51,8 +51,8 @@ function recorder(
   { attributes, log }: { readonly attributes: Attributes; readonly log: AuditLog },
   { clock, authorizer, onFault }: AuditServices,
 ): (stage: AuditStage) => void {
-  const { exchange, reply, startMs, facts, faults, annotations } = context
-  const { headers, peer } = exchange
+  const { request, reply, startMs, facts, faults, annotations } = context
+  const { headers, peer } = request
   const known = {
     auditId: reply.auditId,
     // Without the server and the credentials that a client may name before the path.
@@ -107,11 +107,11 @@ function decisionAbout({
 
 /** The user, also of a request that was refused. */
 function identityOf(
-  { grant, exchange }: RequestContext,
+  { grant, request }: RequestContext,
   authorizer: Pick<Senders, 'identityOfSender'>,
 ): () => Promise<Identity | undefined> {
   if (grant !== undefined) return async () => grant.impersonator ?? grant.identity()
-  return async () => authorizer.identityOfSender(exchange)
+  return async () => authorizer.identityOfSender(request)
 }
 
 /** Longer ones are cut off, as upstream does it. */

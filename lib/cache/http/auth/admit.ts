@@ -2,7 +2,7 @@
 
 import { type Clock, type Soon, unreachable } from '@watchglass/base'
 import { attributesOf, type PassReason, unauthorized } from '@watchglass/kube'
-import type { RequestContext } from '../exchange/request-context.ts'
+import type { RequestContext } from '../request/request-context.ts'
 import { bearerToken } from './caller.ts'
 import type { AccessGate, Verdict } from './gate.ts'
 
@@ -13,8 +13,8 @@ export function admit(
   gate: AccessGate,
   clock: Clock,
 ): Soon<true | PassReason | undefined> {
-  const { exchange, target } = context
-  const verdict = gate.authorize(exchange, attributesOf(exchange.method, target))
+  const { request, target } = context
+  const verdict = gate.authorize(request, attributesOf(request.method, target))
   if (!(verdict instanceof Promise)) return follow(verdict, context)
   return verdict.then(decided => {
     context.reviewMs = clock.monotonicMs() - context.startMs
@@ -30,10 +30,10 @@ export function admitPublic(
   gate: AccessGate,
   clock: Clock,
 ): Soon<true | PassReason | undefined> {
-  const { exchange, target } = context
-  const hasCredentials = bearerToken(exchange.headers.authorization) !== undefined
-  if (!hasCredentials && !exchange.peer.hasRefusedCertificate()) return true
-  const verdict = gate.authorize(exchange, attributesOf(exchange.method, target))
+  const { request, target } = context
+  const hasCredentials = bearerToken(request.headers.authorization) !== undefined
+  if (!hasCredentials && !request.peer.hasRefusedCertificate()) return true
+  const verdict = gate.authorize(request, attributesOf(request.method, target))
   const decide = (one: Verdict | undefined): true | PassReason | undefined =>
     one?.type === 'refuse' && one.status.code === unauthorized.code ? follow(one, context) : true
   if (!(verdict instanceof Promise)) return decide(verdict)
@@ -59,7 +59,7 @@ function follow(verdict: Verdict, context: RequestContext): true | PassReason | 
     case 'granted':
       context.grant = verdict.grant
       context.authorizedBy = verdict.reason
-      context.exchange.accept()
+      context.request.accept()
       return true
     case 'refuse':
       context.authorizedBy = verdict.reason

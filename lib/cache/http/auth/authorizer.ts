@@ -14,8 +14,8 @@ import {
   type Status,
   unauthorized,
 } from '@watchglass/kube'
-import type { Grant } from '../exchange/grant.ts'
-import type { Exchange } from '../server/exchange.ts'
+import type { Grant } from '../request/grant.ts'
+import type { HttpRequest } from '../server/http-request.ts'
 import { type Caller, hashed } from './caller.ts'
 import { type Callers, isImpersonating } from './callers.ts'
 import type { AccessGate, Verdict } from './gate.ts'
@@ -81,10 +81,10 @@ export class Authorizer implements AccessGate {
   }
 
   /** Returns at once if the decision is cached. Never fails. */
-  authorize(exchange: Exchange, attributes: Attributes): Verdict | Promise<Verdict> {
+  authorize(request: HttpRequest, attributes: Attributes): Verdict | Promise<Verdict> {
     const { callers, reviewCache } = this.#options
-    const caller = callers.callerOf(exchange)
-    if (isImpersonating(exchange)) return this.#object({ type: 'impersonation' })
+    const caller = callers.callerOf(request)
+    if (isImpersonating(request)) return this.#object({ type: 'impersonation' })
     if (caller === undefined || !this.#isKnown(caller)) {
       return this.#object({ type: 'unauthenticated' })
     }
@@ -127,8 +127,8 @@ export class Authorizer implements AccessGate {
   /** The user whose limits a request counts against: the name that the upstream gives, once it
    *  is known, and until then the token. All callers whom the upstream does not know count as
    *  one user. */
-  userOf(exchange: Exchange): string {
-    const caller = this.#options.callers.callerOf(exchange)
+  userOf(request: HttpRequest): string {
+    const caller = this.#options.callers.callerOf(request)
     return caller === undefined ? strangers : this.#userOf(caller)
   }
 
@@ -145,8 +145,8 @@ export class Authorizer implements AccessGate {
 
   /** Asks for the user's name of a request, so that many tokens of one user count as one.
    *  Resolves when it is known, or cannot be had; undefined if there is nothing to ask. */
-  learnName(exchange: Exchange): Promise<unknown> | undefined {
-    const caller = this.#options.callers.callerOf(exchange)
+  learnName(request: HttpRequest): Promise<unknown> | undefined {
+    const caller = this.#options.callers.callerOf(request)
     return caller && this.#learnName(caller)
   }
 
@@ -190,8 +190,8 @@ export class Authorizer implements AccessGate {
   }
 
   /** The caller of a request, if it can be told. */
-  async identityOfSender(exchange: Exchange): Promise<Identity | undefined> {
-    const caller = this.#options.callers.callerOf(exchange)
+  async identityOfSender(request: HttpRequest): Promise<Identity | undefined> {
+    const caller = this.#options.callers.callerOf(request)
     return caller === undefined ? undefined : this.identityOf(caller)
   }
 

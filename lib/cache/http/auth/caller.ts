@@ -4,7 +4,7 @@
 
 import { hash, randomBytes } from 'node:crypto'
 import { type Identity, protocolToken } from '@watchglass/kube'
-import type { Exchange } from '../server/exchange.ts'
+import type { HttpRequest } from '../server/http-request.ts'
 import type { UpstreamIdentity } from './upstream-calls.ts'
 
 /** Headers for the upstream: names in lower case. */
@@ -58,7 +58,7 @@ export function bearerToken(authorization: string | undefined): string | undefin
 
 /** The header `Authorization` of a request, or what stands for it: a token among the subprotocols
  *  of a WebSocket, which upstream looks for where that header has none. */
-export function authorizationOf({ headers, takeover }: Exchange): string | undefined {
+export function authorizationOf({ headers, takeover }: HttpRequest): string | undefined {
   const { authorization } = headers
   if (takeover === undefined || bearerToken(authorization) !== undefined) return authorization
   const token = protocolToken(headers)

@@ -6,7 +6,7 @@ import type { X509Certificate } from 'node:crypto'
 import type { DetailedPeerCertificate } from 'node:tls'
 import type { Clock } from '@watchglass/base'
 import type { Identity } from '@watchglass/kube'
-import type { Exchange, Peer } from '../server/exchange.ts'
+import type { HttpRequest, Peer } from '../server/http-request.ts'
 import { authorizationOf, type Caller, hashed, tokenCaller } from './caller.ts'
 import { commonNameOf, identityOfCertificate, trustedUntil } from './certificates.ts'
 import {
@@ -64,35 +64,35 @@ export class Callers {
   }
 
   /** The caller who sent the request; undefined if it has no credentials. */
-  callerOf(exchange: Exchange): Caller | undefined {
-    const certificate = exchange.peer.certificate()
-    const known = certificate === undefined ? undefined : this.#known(exchange, certificate)
-    return known === undefined ? this.#bearer(exchange) : this.#callerFrom(known)
+  callerOf(request: HttpRequest): Caller | undefined {
+    const certificate = request.peer.certificate()
+    const known = certificate === undefined ? undefined : this.#known(request, certificate)
+    return known === undefined ? this.#bearer(request) : this.#callerFrom(known)
   }
 
   /** The headers and credentials with which a request passes to the upstream. A request that
    *  impersonates another user passes with its own credentials, never with an identity that we
    *  have authenticated; but what a front proxy says is passed on as a front proxy's. */
-  passed(exchange: Exchange): Pick<Caller, 'headers' | 'as'> {
-    const caller = this.callerOf(exchange)
-    const { authorization } = exchange.headers
-    if (caller?.identity !== undefined && this.#maySpeakFor(exchange)) return caller
+  passed(request: HttpRequest): Pick<Caller, 'headers' | 'as'> {
+    const caller = this.callerOf(request)
+    const { authorization } = request.headers
+    if (caller?.identity !== undefined && this.#maySpeakFor(request)) return caller
     return { headers: authorization === undefined ? {} : { authorization }, as: 'caller' }
   }
 
-  #maySpeakFor(exchange: Exchange): boolean {
-    if (!isImpersonating(exchange)) return true
+  #maySpeakFor(request: HttpRequest): boolean {
+    if (!isImpersonating(request)) return true
     const proxies = this.#options.frontProxies()
-    const certificate = exchange.peer.certificate()
+    const certificate = request.peer.certificate()
     if (this.#options.passIdentity !== 'headers' || proxies === undefined) return false
     return certificate !== undefined && this.#isFrontProxy(certificate, proxies)
   }
 
   /** A connection mostly sends the same token again and again, and hashing it costs as much as
    *  writing a small object. So the hash is kept as long as the connection. */
-  #bearer(exchange: Exchange): Caller | undefined {
-    const { peer } = exchange
-    const authorization = authorizationOf(exchange)
+  #bearer(request: HttpRequest): Caller | undefined {
+    const { peer } = request
+    const authorization = authorizationOf(request)
     const last = this.#lastBearers.get(peer)
     if (last !== undefined && last.authorization === authorization) return last.caller
     const caller = tokenCaller(authorization)
@@ -100,11 +100,11 @@ export class Callers {
     return caller
   }
 
-  #known(exchange: Exchange, certificate: DetailedPeerCertificate): Known | undefined {
+  #known(request: HttpRequest, certificate: DetailedPeerCertificate): Known | undefined {
     const { frontProxies, userAuthorities, passIdentity } = this.#options
     const proxies = frontProxies()
     if (proxies !== undefined && this.#isFrontProxy(certificate, proxies)) {
-      const identity = identityFromHeaders(exchange.rawHeaders, proxies.headers)
+      const identity = identityFromHeaders(request.rawHeaders, proxies.headers)
       const expiresAtMs = this.#trustedUntil(certificate, proxies.authorities)
       if (identity !== undefined) return { identity, expiresAtMs }
     }
@@ -170,7 +170,7 @@ export class Callers {
 }
 
 /** True if the request impersonates another user. */
-export function isImpersonating({ headers }: Exchange): boolean {
+export function isImpersonating({ headers }: HttpRequest): boolean {
   for (const name in headers) if (name.startsWith('im') && isImpersonationHeader(name)) return true
   return false
 }

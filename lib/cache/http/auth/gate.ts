@@ -3,8 +3,8 @@
  *  none whoever attaches may decide by the rules that are mirrored. */
 
 import type { Attributes, Identity, PassReason, Status } from '@watchglass/kube'
-import type { Grant, Senders } from '../exchange/grant.ts'
-import type { Exchange } from '../server/exchange.ts'
+import type { Grant, Senders } from '../request/grant.ts'
+import type { HttpRequest } from '../server/http-request.ts'
 
 export type Verdict =
   | { readonly type: 'granted'; readonly grant: Grant; readonly reason?: string }
@@ -20,5 +20,5 @@ interface Refused {
 
 export interface AccessGate extends Senders {
   /** Returns at once if the decision is known. Never fails. */
-  authorize(exchange: Exchange, attributes: Attributes): Verdict | Promise<Verdict>
+  authorize(request: HttpRequest, attributes: Attributes): Verdict | Promise<Verdict>
 }

@@ -29,9 +29,9 @@ import { answerHealth, checkPaths, type Health } from './health.ts'
 import { healthPaths } from '../auth/admit.ts'
 import { isForPage, pageAnswer } from '../page/answer-page.ts'
 import type { PageSource } from '../page/page-source.ts'
-import { builtinOffer } from '../exchange/offers.ts'
+import { builtinOffer } from '../request/offers.ts'
 import { answerOpenApi } from './openapi.ts'
-import type { RequestContext } from '../exchange/request-context.ts'
+import type { RequestContext } from '../request/request-context.ts'
 
 /** Text of /metrics. */
 export interface MetricsText {
@@ -145,14 +145,14 @@ async function answerAggregated(
   path: '/api' | '/apis',
   encoding: Encoding,
 ): Promise<void> {
-  const { state, reply, exchange } = context
+  const { state, reply, request } = context
   const { body, etag } = state.discovery.aggregated(path)
   const type = aggregatedMediaType.replace(contentType('json'), contentType(encoding))
   const headers = { 'cache-control': 'public', etag, vary: 'Accept' }
-  if (exchange.headers['if-none-match'] === etag) {
+  if (request.headers['if-none-match'] === etag) {
     const { status, headers: all } = reply.response(304, type, headers)
-    exchange.respond(status, all)
-    exchange.end()
+    request.respond(status, all)
+    request.end()
     return
   }
   const isPretty = isPrettyWanted(reply.preference)
@@ -204,19 +204,19 @@ export async function answerPath(
   path: string,
   { health: checks, metrics, clock, page, documents }: DocumentServices,
 ): Promise<undefined> {
-  const { reply, exchange, target, state } = context
-  const refusal = uninterpretable(path, exchange.target)
+  const { reply, request, target, state } = context
+  const refusal = uninterpretable(path, request.target)
   if (refusal !== undefined) {
     reply.bareText(500, refusal)
     return
   }
   // Only this one asks for the method: DELETE resets the upstream's.
-  if (path === '/metrics' && exchange.method === 'DELETE') {
+  if (path === '/metrics' && request.method === 'DELETE') {
     reply.status(methodNotAllowed)
     return
   }
-  if (page !== undefined && isForPage(exchange, path)) {
-    const { status, headers, body } = await pageAnswer(page.source, page.shows, exchange)
+  if (page !== undefined && isForPage(request, path)) {
+    const { status, headers, body } = await pageAnswer(page.source, page.shows, request)
     await reply.body(reply.response(status, '', headers), body)
     return
   }
@@ -241,10 +241,10 @@ export async function answerPath(
 
 /** Behind the router, as the documents of the API. */
 async function answerOwn(
-  { reply, exchange }: RequestContext,
+  { reply, request }: RequestContext,
   { mediaType, headers, body }: OwnDocument,
 ): Promise<void> {
-  if (exchange.method !== 'GET') {
+  if (request.method !== 'GET') {
     reply.status(methodNotAllowed)
     return
   }

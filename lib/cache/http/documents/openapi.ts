@@ -5,8 +5,8 @@
 import { type Clock, inSlices, type Steps } from '@watchglass/base'
 import { acceptClauses, contentType } from '@watchglass/codec'
 import { notAcceptable, type OpenApi, unknownPathText } from '@watchglass/kube'
-import type { ResponseHeaders } from '../server/exchange.ts'
-import type { RequestContext } from '../exchange/request-context.ts'
+import type { ResponseHeaders } from '../server/http-request.ts'
+import type { RequestContext } from '../request/request-context.ts'
 
 interface Document {
   readonly text: string
@@ -23,7 +23,7 @@ export async function answerOpenApi(
   path: string,
   clock: Clock,
 ): Promise<void> {
-  const { reply, state, exchange, target } = context
+  const { reply, state, request, target } = context
   const { openApi } = state
   const document = await inSlices(documentAt(openApi, path), clock)
   if (document === undefined) {
@@ -45,10 +45,10 @@ export async function answerOpenApi(
   const isKept = url !== undefined && hash !== ''
   const headers = { etag, vary: 'Accept', ...(isKept ? keptFor(clock.wallMs()) : {}) }
   const type = form === 'json' ? contentType('json') : `application/${protobufName}`
-  if (exchange.headers['if-none-match'] === etag) {
+  if (request.headers['if-none-match'] === etag) {
     const { status, headers: all } = reply.response(304, type, headers)
-    exchange.respond(status, all)
-    exchange.end()
+    request.respond(status, all)
+    request.end()
     return
   }
   const isText = form === 'json'

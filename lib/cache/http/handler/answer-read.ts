@@ -17,10 +17,10 @@ import {
   type WatchPlan,
 } from '@watchglass/kube'
 import { Snapshot } from '@watchglass/store'
-import { offerOf } from '../exchange/offers.ts'
-import { refuseLate, withDeadline } from '../exchange/deadline.ts'
-import type { RequestContext } from '../exchange/request-context.ts'
-import type { Answer, UpstreamSide } from '../exchange/upstream-side.ts'
+import { offerOf } from '../request/offers.ts'
+import { refuseLate, withDeadline } from '../request/deadline.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Answer, UpstreamSide } from '../request/upstream-side.ts'
 import { takeTurn } from '../limits/fair-share.ts'
 import { directList, directSnapshot } from '../read/direct-contents.ts'
 import { answerGet } from '../read/get.ts'
@@ -33,7 +33,7 @@ import {
   sendList,
 } from '../read/list.ts'
 import { type ContentsServices, contentsFor, rangeOf, type Wanted } from '../read/planned-read.ts'
-import { answerForm } from '../exchange/answer-form.ts'
+import { answerForm } from '../request/answer-form.ts'
 import { answerWatch, refuseWatch, type WatchServices } from '../watch/answer-watch.ts'
 
 /** Services that reads are answered with. */

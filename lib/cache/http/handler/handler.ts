@@ -23,18 +23,18 @@ import { recordAnswer } from '../audit/audit.ts'
 import { traceIdOf } from '../audit/trace.ts'
 import { admit, admitPublic, isPublic } from '../auth/admit.ts'
 import { answerDiscovery, answerPath } from '../documents/documents.ts'
-import type { Faults, RequestFaults } from '../exchange/faults.ts'
+import type { Faults, RequestFaults } from '../request/faults.ts'
 import { enter } from '../limits/fair-share.ts'
-import type { Exchange, Handler } from '../server/exchange.ts'
-import { builtinOffer, offerOf } from '../exchange/offers.ts'
-import type { Answer } from '../exchange/upstream-side.ts'
-import { refuseLate } from '../exchange/deadline.ts'
+import type { HttpRequest, Handler } from '../server/http-request.ts'
+import { builtinOffer, offerOf } from '../request/offers.ts'
+import type { Answer } from '../request/upstream-side.ts'
+import { refuseLate } from '../request/deadline.ts'
 import { answerRead } from './answer-read.ts'
 import { isMutating, report } from './report.ts'
-import { Reply } from '../exchange/reply.ts'
-import { RequestContext, type RequestFacts } from '../exchange/request-context.ts'
+import { Reply } from '../request/reply.ts'
+import { RequestContext, type RequestFacts } from '../request/request-context.ts'
 import { slowMs } from './slow-requests.ts'
-import { Zipper } from '../exchange/zipper.ts'
+import { Zipper } from '../request/zipper.ts'
 
 const noResource: RequestFacts = {
   verb: '',
@@ -75,9 +75,9 @@ export function createHandler(api: ApiOptions): Handler {
     const target = known?.target
     const rules = options.faults?.faults
     const faults = target && rules && faultsOf(received, target, rules)
-    const exchange = faults === undefined ? received : faults.exchange(received, options.clock)
+    const request = faults === undefined ? received : faults.applyTo(received, options.clock)
     const trace = options.tracer?.begin(received.headers, startMs)
-    const reply = new Reply(exchange, {
+    const reply = new Reply(request, {
       trace,
       auditId: options.auditId(),
       clock: options.clock,
@@ -92,14 +92,14 @@ export function createHandler(api: ApiOptions): Handler {
       return
     }
     const facts = factsOf(known.route)
-    const parts = { exchange, known, reply, startMs, faults, trace, state, facts }
+    const parts = { request, known, reply, startMs, faults, trace, state, facts }
     handle(new RequestContext(parts), options)
   }
 }
 
 function handle(context: RequestContext, options: HandlerOptions): void {
-  const { exchange, known, startMs } = context
-  if (!known.lasts) options.reports?.inFlight.began(isMutating(exchange.method), startMs)
+  const { request, known, startMs } = context
+  if (!known.lasts) options.reports?.inFlight.began(isMutating(request.method), startMs)
   let answer: Answer = undefined
   try {
     answer = answerDecided(context, options)
@@ -111,7 +111,7 @@ function handle(context: RequestContext, options: HandlerOptions): void {
     finish(context, answer, options).catch((error: unknown) => {
       options.onFault(error)
       context.release()
-      exchange.abort()
+      request.abort()
     })
   }
 }
@@ -140,7 +140,7 @@ function end(context: RequestContext, options: ApiOptions): void {
   const tookMs = nowMs - startMs
   options.requests.request(context.facts, code, tookMs)
   if (reports !== undefined) {
-    if (!known.lasts) reports.inFlight.ended(isMutating(context.exchange.method))
+    if (!known.lasts) reports.inFlight.ended(isMutating(context.request.method))
     const { clock } = options
     report(context, { code, nowMs }, { reports, clock })
   }
@@ -148,10 +148,10 @@ function end(context: RequestContext, options: ApiOptions): void {
   if (tookMs >= slowMs) options.slow.ended(context, code, tookMs)
 }
 
-function endTrace({ trace, facts, exchange, reply }: RequestContext, code: number): void {
+function endTrace({ trace, facts, request, reply }: RequestContext, code: number): void {
   const { verb, group, version, resource, source } = facts
   trace?.end(verb === '' ? 'not of a resource' : `${verb} ${resource}`, {
-    'http.request.method': methods.has(exchange.method) ? exchange.method : '_OTHER',
+    'http.request.method': methods.has(request.method) ? request.method : '_OTHER',
     'http.response.status_code': code,
     'k8s.verb': verb,
     'k8s.group': group,
@@ -173,7 +173,7 @@ function offerFor(known: KnownRequest | undefined, options: ApiOptions): Offer {
 
 /** The faults that are switched on and concern the request. */
 function faultsOf(
-  { method, headers }: Exchange,
+  { method, headers }: HttpRequest,
   target: RequestTarget,
   faults: Faults,
 ): RequestFaults | undefined {
@@ -187,14 +187,14 @@ function faultsOf(
 const clientLeftCode = 499
 
 function answerDecided(context: RequestContext, options: HandlerOptions): Answer {
-  const { known, target, exchange, reply } = context
+  const { known, target, request, reply } = context
   const { upstream, authorizer } = options
   const { accept = '' } = reply.preference
   if (upstream === undefined && accept.length > acceptMaxLength) {
     throw badRequest(`the Accept header is longer than ${acceptMaxLength} characters`)
   }
-  const decision = known.decide(exchange, accept, options.policy)
-  if (authorizer === undefined) exchange.accept()
+  const decision = known.decide(request, accept, options.policy)
+  if (authorizer === undefined) request.accept()
   // Requests that pass are authorized by the upstream.
   if (decision.type === 'pass') return decision.reason
   if (authorizer === undefined) return answerAdmitted(context, decision, options)
@@ -324,20 +324,20 @@ function fail(
   error: unknown,
   { onFault, logger }: Pick<ApiOptions, 'onFault' | 'logger'>,
 ): void {
-  const { reply, exchange } = context
+  const { reply, request } = context
   const isFailure = error instanceof CacheError
   if (!isFailure) onFault(error)
   if (context.isOver) return
   if (reply.code === 0) reply.status(isFailure ? statusFromError(error) : internalError)
   else {
     if (isFailure) {
-      const traceId = traceIdOf(exchange.headers)
+      const traceId = traceIdOf(request.headers)
       logger.warn('a response failed after it had begun: the connection was closed', {
         reason: error.message,
         auditId: reply.auditId,
         traceId,
       })
     }
-    exchange.abort()
+    request.abort()
   }
 }

@@ -4,8 +4,8 @@
 
 import type { Clock } from '@watchglass/base'
 import { type Reported, reportedOf, reportedPath } from '@watchglass/kube'
-import type { RequestContext } from '../exchange/request-context.ts'
-import type { Exchange } from '../server/exchange.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { HttpRequest } from '../server/http-request.ts'
 import type { RequestReports } from './api.ts'
 
 /** True for requests that kube-apiserver takes for changes. */
@@ -29,36 +29,36 @@ export function report(
   services: { readonly reports: RequestReports; readonly clock: Clock },
 ): void {
   const isCounted = context.isAdmitted || context.facts.source === 'upstream' || code === tooMany
-  const request = isCounted ? requestOf(context) : undefined
-  if (request === undefined) return
-  const { exchange, startMs } = context
-  if (request.verb === 'WATCH' && !exchange.isClosed && code === 200) {
-    reportEnd(exchange, { request, startMs }, services)
+  const reported = isCounted ? countedOf(context) : undefined
+  if (reported === undefined) return
+  const { request, startMs } = context
+  if (reported.verb === 'WATCH' && !request.isClosed && code === 200) {
+    reportEnd(request, { reported, startMs }, services)
     return
   }
-  const { sentBytes: bytes = 0 } = exchange
-  services.reports.answered(request, { code, tookMs: nowMs - startMs, bytes })
+  const { sentBytes: bytes = 0 } = request
+  services.reports.answered(reported, { code, tookMs: nowMs - startMs, bytes })
 }
 
 /** Its own function, so that an open watch holds nothing of its request. */
 function reportEnd(
-  exchange: Exchange,
-  { request, startMs }: { readonly request: Reported; readonly startMs: number },
+  request: HttpRequest,
+  { reported, startMs }: { readonly reported: Reported; readonly startMs: number },
   { reports, clock }: { readonly reports: RequestReports; readonly clock: Clock },
 ): void {
-  reports.opened(request)
-  exchange.onClose(() => {
-    reports.closed(request)
-    reports.answered(request, { code: 200, tookMs: clock.monotonicMs() - startMs, bytes: 0 })
+  reports.opened(reported)
+  request.onClose(() => {
+    reports.closed(reported)
+    reports.answered(reported, { code: 200, tookMs: clock.monotonicMs() - startMs, bytes: 0 })
   })
 }
 
-function requestOf({ exchange, known, target, ownPath }: RequestContext): Reported | undefined {
+function countedOf({ request, known, target, ownPath }: RequestContext): Reported | undefined {
   const { route } = known
   if (route.type === 'resource') {
-    const contentType = exchange.headers['content-type']
+    const contentType = request.headers['content-type']
     // The type of a body is nothing to the lines that are remembered: those of GET.
-    return (known.reported ??= reportedOf(route, { method: exchange.method, contentType, target }))
+    return (known.reported ??= reportedOf(route, { method: request.method, contentType, target }))
   }
   return ownPath && reportedPath(ownPath.path, ownPath.component)
 }

@@ -4,8 +4,8 @@
 
 import type { Clock, Logger } from '@watchglass/base'
 import { traceIdOf } from '../audit/trace.ts'
-import type { RequestContext } from '../exchange/request-context.ts'
-import type { SlowRequest } from '../exchange/slow-request.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { SlowRequest } from '../request/slow-request.ts'
 
 /** A request that takes longer is slow. */
 export const slowMs = 1_000
@@ -34,9 +34,9 @@ export class SlowRequests {
   ended(context: RequestContext, code: number, tookMs: number): void {
     const { facts } = context
     if (facts.source === 'upstream') return
-    const { reviewMs, etcdMs, turnMs, reply, exchange } = context
+    const { reviewMs, etcdMs, turnMs, reply, request } = context
     const { verb, group, resource, source } = facts
-    const socketMs = exchange.socketMs ?? 0
+    const socketMs = request.socketMs ?? 0
     const rest = tookMs - reviewMs - etcdMs - turnMs - socketMs
     const times = {
       tookMs: Math.round(tookMs),
@@ -49,7 +49,7 @@ export class SlowRequests {
     this.#keep({ endedAtMs: this.#clock.wallMs(), verb, group, resource, code, ...times })
     if (!this.#mayLog()) return
     const { auditId } = reply
-    const traceId = traceIdOf(exchange.headers)
+    const traceId = traceIdOf(request.headers)
     const what = { verb, group, resource, code, source }
     this.#logger.warn('a request was slow', { ...what, ...times, auditId, traceId })
   }

@@ -11,8 +11,8 @@ import {
   type WatchPlan,
 } from '@watchglass/kube'
 import type { Snapshot } from '@watchglass/store'
-import type { Grant } from '../exchange/grant.ts'
-import type { Exchange } from '../server/exchange.ts'
+import type { Grant } from '../request/grant.ts'
+import type { HttpRequest } from '../server/http-request.ts'
 import type { Fairness, RequestKind } from './fairness.ts'
 
 /** A list of more entries takes a slot, even if it has a limit: twice the page that clients usually
@@ -26,14 +26,14 @@ const heldMinBytes = 64 * 1024
 export interface SharedRequest {
   /** Undefined without authorization. */
   readonly grant: Pick<Grant, 'user' | 'learnName'> | undefined
-  readonly exchange: Pick<Exchange, 'peer' | 'onClose' | 'stalled'>
+  readonly request: Pick<HttpRequest, 'peer' | 'onClose' | 'stalled'>
 }
 
 /** Counts a request as one of its user's. Call the returned function when it is over. */
-export function enter(request: SharedRequest, fairness: Fairness | undefined): () => void {
+export function enter(shared: SharedRequest, fairness: Fairness | undefined): () => void {
   if (fairness === undefined) return nothing
-  const user = userOf(request)
-  const { grant } = request
+  const user = userOf(shared)
+  const { grant } = shared
   if (grant !== undefined && fairness.isCrowded(user)) grant.learnName()
   return fairness.enter(user)
 }
@@ -50,20 +50,20 @@ const nothing = (): void => {}
 /** Resolves when the user may run a list, or the initial events of a watch. Small ones wait only
  *  for others that begin at the same moment. */
 export async function takeTurn(
-  request: SharedRequest & { readonly signal: AbortSignal },
+  shared: SharedRequest & { readonly signal: AbortSignal },
   { fairness, clock }: { readonly fairness?: Fairness | undefined; readonly clock: Clock },
   { plan, snapshot }: { readonly plan: ListPlan | WatchPlan; readonly snapshot: Snapshot },
 ): Promise<Turn> {
   if (fairness === undefined) return { pace: clock, end: nothing }
-  const user = userOf(request)
+  const user = userOf(shared)
   const kind = isLong(plan, snapshot) ? plan.type : undefined
   if (kind !== undefined || (plan.type === 'list' && fairness.takesPlaces(user))) {
-    const { exchange, signal } = request
+    const { request, signal } = shared
     const slot = new Slot(() => fairness.place(kind ?? 'page', user, signal))
     await slot.take()
-    exchange.stalled = () => slot.giveBack()
+    request.stalled = () => slot.giveBack()
     const end = (): void => {
-      exchange.stalled = undefined
+      request.stalled = undefined
       slot.giveBack()
     }
     return { pace: kind === 'list' ? new PacedClock(clock, fairness, { user, slot }) : clock, end }
@@ -77,12 +77,12 @@ export async function takeTurn(
  *  authorization users are not distinguished in the number of watches, because all clients may have
  *  one address. */
 export function holdWatch(
-  request: SharedRequest,
+  shared: SharedRequest,
   { query }: RequestTarget,
   fairness: Fairness | undefined,
 ): HeldBytes | undefined {
   if (fairness === undefined) return undefined
-  const { grant, exchange } = request
+  const { grant, request } = shared
   const selectorBytes =
     openSelectorSize(query.text('labelSelector'), 'labels') +
     openSelectorSize(query.text('fieldSelector'), 'fields') +
@@ -90,8 +90,8 @@ export function holdWatch(
   const user = grant?.user()
   if (user !== undefined && fairness.isCrowded(user)) grant?.learnName()
   const end = fairness.watch({ user, selectorBytes })
-  const held = new HeldBytes(fairness, userOf(request))
-  exchange.onClose(() => {
+  const held = new HeldBytes(fairness, userOf(shared))
+  request.onClose(() => {
     end()
     held.release()
   })
@@ -99,8 +99,8 @@ export function holdWatch(
 }
 
 /** Notes a get, which the long work of others must not delay. */
-export function noteGet(request: SharedRequest, fairness: Fairness | undefined): void {
-  fairness?.noteSmall(userOf(request))
+export function noteGet(shared: SharedRequest, fairness: Fairness | undefined): void {
+  fairness?.noteSmall(userOf(shared))
 }
 
 /** A slot for as long as its request has work to do: it goes back when the client takes nothing of
@@ -168,12 +168,12 @@ class PacedClock implements Clock {
 
 /** Counts bytes of an answer until its client has taken them. */
 export function holdFor(
-  request: SharedRequest,
+  shared: SharedRequest,
   fairness: Fairness | undefined,
   { bytes, kind }: { readonly bytes: number; readonly kind: RequestKind },
 ): void {
   if (bytes < heldMinBytes || fairness === undefined) return
-  request.exchange.onClose(fairness.hold(userOf(request), bytes, kind))
+  shared.request.onClose(fairness.hold(userOf(shared), bytes, kind))
 }
 
 /** Bytes that are made for a watch and that its client has not taken yet. It lives as long as the
@@ -233,6 +233,6 @@ function isLong(plan: ListPlan | WatchPlan, snapshot: Snapshot): boolean {
 
 /** The user whose limits the request counts against. Without authorization this is the address that
  *  the request came from. */
-function userOf({ grant, exchange }: SharedRequest): string {
-  return grant?.user() ?? exchange.peer.address
+function userOf({ grant, request }: SharedRequest): string {
+  return grant?.user() ?? request.peer.address
 }

@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import type { Exchange } from '../server/exchange.ts'
+import type { HttpRequest } from '../server/http-request.ts'
 import { type Response, sendWhole } from '../server/respond.ts'
 import type { Shows } from './objects.ts'
 import { renderPage } from './page.ts'
@@ -47,7 +47,10 @@ function headersOf(shows: Shows): Record<string, string> {
 }
 
 /** Whether a request for `/` comes from a browser's address bar: only these name HTML. */
-export function isForPage({ method, headers: { accept = '' } }: Exchange, path: string): boolean {
+export function isForPage(
+  { method, headers: { accept = '' } }: HttpRequest,
+  path: string,
+): boolean {
   if (path !== '/' || (method !== 'GET' && method !== 'HEAD')) return false
   return accept.split(',').some(clause => clause.trim().split(';')[0] === 'text/html')
 }
@@ -57,7 +60,7 @@ export function isForPage({ method, headers: { accept = '' } }: Exchange, path: 
 export async function pageAnswer(
   source: PageSource,
   shows: Shows,
-  { headers: { 'accept-encoding': encodings = '' } }: Exchange,
+  { headers: { 'accept-encoding': encodings = '' } }: HttpRequest,
 ): Promise<Response & { readonly body: Buffer }> {
   const headers = headersOf(shows)
   const body = Buffer.from(await renderPage(source, shows))
@@ -72,9 +75,9 @@ export async function pageAnswer(
 }
 
 /** Sends the page of now on a listener that has no API: without objects. */
-export async function answerPage(exchange: Exchange, source: PageSource): Promise<void> {
-  const { body, ...response } = await pageAnswer(source, 'figures', exchange)
-  sendWhole(exchange, response, body)
+export async function answerPage(request: HttpRequest, source: PageSource): Promise<void> {
+  const { body, ...response } = await pageAnswer(source, 'figures', request)
+  sendWhole(request, response, body)
 }
 
 function hashOf(text: string): string {

@@ -2,8 +2,8 @@
 
 import type { HealthCheck } from '@watchglass/base'
 import type { PassReason } from '@watchglass/kube'
-import type { SlowRequest } from '../exchange/slow-request.ts'
-import type { FaultCount } from '../exchange/faults.ts'
+import type { SlowRequest } from '../request/slow-request.ts'
+import type { FaultCount } from '../request/faults.ts'
 import type { WatchingClient } from '../watch/open-watches.ts'
 
 export interface PageSource {

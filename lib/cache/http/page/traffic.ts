@@ -1,6 +1,6 @@
 /** Reads and watches: who is answered by whom, and who is behind. */
 
-import type { SlowRequest } from '../exchange/slow-request.ts'
+import type { SlowRequest } from '../request/slow-request.ts'
 import type { WatchingClient } from '../watch/open-watches.ts'
 import type { Figures } from './figures.ts'
 import { bytes, seconds } from './format.ts'

@@ -4,12 +4,12 @@ import { type Clock, NotExact, soon } from '@watchglass/base'
 import { contentType, keptObjectBody, type MediaType, type Segment } from '@watchglass/codec'
 import { type GetPlan, objectNotFound, scaleBody } from '@watchglass/kube'
 import type { SegmentCache, Snapshot } from '@watchglass/store'
-import { notShown } from '../exchange/not-shown.ts'
-import type { RequestContext } from '../exchange/request-context.ts'
-import type { Answer, UpstreamSide } from '../exchange/upstream-side.ts'
+import { notShown } from '../request/not-shown.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Answer, UpstreamSide } from '../request/upstream-side.ts'
 import { holdFor, noteGet } from '../limits/fair-share.ts'
 import type { Fairness } from '../limits/fairness.ts'
-import { gated, answerForm } from '../exchange/answer-form.ts'
+import { gated, answerForm } from '../request/answer-form.ts'
 
 export interface GetServices {
   readonly segments: SegmentCache<Segment>

@@ -30,13 +30,13 @@ import {
   wholePage,
 } from '@watchglass/kube'
 import type { SegmentCache, Snapshot } from '@watchglass/store'
-import { notShown, problemIn } from '../exchange/not-shown.ts'
-import type { UpstreamSide } from '../exchange/upstream-side.ts'
+import { notShown, problemIn } from '../request/not-shown.ts'
+import type { UpstreamSide } from '../request/upstream-side.ts'
 import type { Fairness } from '../limits/fairness.ts'
-import { gated, type AnswerForm, answerForm } from '../exchange/answer-form.ts'
+import { gated, type AnswerForm, answerForm } from '../request/answer-form.ts'
 import { holdFor } from '../limits/fair-share.ts'
 import type { Pieces } from '../server/respond.ts'
-import type { RequestContext } from '../exchange/request-context.ts'
+import type { RequestContext } from '../request/request-context.ts'
 
 /** A page of the mirror to be answered. */
 export interface PageAnswer {

@@ -19,8 +19,8 @@ import {
   type TokenEncryption,
   type WatchPlan,
 } from '@watchglass/kube'
-import { withDeadline } from '../exchange/deadline.ts'
-import type { RequestContext } from '../exchange/request-context.ts'
+import { withDeadline } from '../request/deadline.ts'
+import type { RequestContext } from '../request/request-context.ts'
 
 /** Age that the contents are to have, on purpose, of a read that accepts old ones. */
 export function staleMsOf(plan: ReadPlan, { faults }: RequestContext): number | undefined {

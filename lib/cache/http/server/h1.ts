@@ -1,10 +1,10 @@
-/** An exchange over HTTP/1.1. */
+/** A request over HTTP/1.1. */
 
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '@watchglass/base'
 import { noteAccepted } from './accepted.ts'
-import type { Exchange, OnFault, Peer, ResponseHeaders, Takeover } from './exchange.ts'
+import type { HttpRequest, OnFault, Peer, ResponseHeaders, Takeover } from './http-request.ts'
 import { guarded } from './guarded.ts'
 import { passOver, restMaxBytes } from './parting.ts'
 import { peerOf } from './peer.ts'
@@ -46,7 +46,7 @@ export interface Http1Services {
   readonly onFault: OnFault
 }
 
-export class Http1Exchange implements Exchange {
+export class Http1Request implements HttpRequest {
   readonly version = '1.1'
   readonly #response: ServerResponse
   readonly body: IncomingMessage

@@ -4,7 +4,7 @@
  *  header shows. A page cannot use an IP address or `localhost` that way. */
 
 import { isIP } from 'node:net'
-import type { Exchange, Handler } from './exchange.ts'
+import type { HttpRequest, Handler } from './http-request.ts'
 import { sendWhole } from './respond.ts'
 
 /** A handler that refuses requests of web pages and passes on all others. `names` are further names
@@ -13,26 +13,26 @@ export function withHostGuard(handler: Handler, names: readonly string[] = []): 
   const known = new Set(names.map(name => name.toLowerCase()))
   /** The last one that was fine: most clients say the same. */
   let lastHost: string | undefined = undefined
-  return exchange => {
-    const { host, origin } = exchange.headers
+  return request => {
+    const { host, origin } = request.headers
     const isUsual = host === lastHost && origin === undefined
-    const problem = isUsual ? undefined : webPageProblem(exchange, known)
+    const problem = isUsual ? undefined : webPageProblem(request, known)
     if (problem === undefined) {
       lastHost = host
-      handler(exchange)
+      handler(request)
     } else {
       const headers = {
         'content-type': 'text/plain; charset=utf-8',
         'x-content-type-options': 'nosniff',
       }
-      sendWhole(exchange, { status: 403, headers }, Buffer.from(`${problem}\n`))
+      sendWhole(request, { status: 403, headers }, Buffer.from(`${problem}\n`))
     }
   }
 }
 
 /** Why a request may be one of a web page; undefined if it is none. */
 export function webPageProblem(
-  { headers }: Exchange,
+  { headers }: HttpRequest,
   known: ReadonlySet<string> = new Set(),
 ): string | undefined {
   const { host, origin } = headers

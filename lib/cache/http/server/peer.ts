@@ -2,7 +2,7 @@
 
 import type { Socket } from 'node:net'
 import { type DetailedPeerCertificate, TLSSocket } from 'node:tls'
-import type { Peer } from './exchange.ts'
+import type { Peer } from './http-request.ts'
 
 const peers = new WeakMap<Socket, Peer>()
 

@@ -2,7 +2,7 @@
  *  client has a time limit. */
 
 import { type CancelTimer, type Clock, Slice } from '@watchglass/base'
-import type { Exchange, ResponseHeaders, ResponseStream } from './exchange.ts'
+import type { HttpRequest, ResponseHeaders, ResponseStream } from './http-request.ts'
 
 export interface Response {
   readonly status: number
@@ -33,25 +33,25 @@ const wholeMaxBytes = 2_048
 
 /** Sends a body that is complete, in one or more pieces. Does not wait for the client. */
 export function sendWhole(
-  exchange: Exchange,
+  request: HttpRequest,
   { status, headers }: Response,
   ...body: readonly Uint8Array[]
 ): void {
   let bytes = 0
   for (const piece of body) bytes += piece.length
-  exchange.respond(status, headers, bytes)
-  if (exchange.method === 'HEAD') {
-    exchange.end()
+  request.respond(status, headers, bytes)
+  if (request.method === 'HEAD') {
+    request.end()
     return
   }
-  exchange.sentBytes = bytes
-  exchange.endWith(body)
+  request.sentBytes = bytes
+  request.endWith(body)
 }
 
 /** Sends a body as its pieces are made. The pieces' iterator is closed when the client leaves, so
  *  that no more are made. */
 export async function sendPieces(
-  exchange: Exchange,
+  request: HttpRequest,
   { status, headers }: Response,
   pieces: Pieces,
   clock: Clock,
@@ -67,37 +67,37 @@ export async function sendPieces(
       first.push(piece)
       if (bytes <= wholeMaxBytes) continue
       isStarted = true
-      exchange.respond(status, headers)
+      request.respond(status, headers)
     }
-    if (exchange.isClosed) return 'left'
-    exchange.sentBytes = bytes
-    const isFull = first.length > 0 ? !writeFirst(exchange, first) : !exchange.write(piece)
+    if (request.isClosed) return 'left'
+    request.sentBytes = bytes
+    const isFull = first.length > 0 ? !writeFirst(request, first) : !request.write(piece)
     if (isFull) {
-      const outcome = await writable(exchange, clock, endMs)
+      const outcome = await writable(request, clock, endMs)
       if (outcome !== 'sent') return outcome
       // Many sockets may be drained at once: each goes on in its turn.
       await slice.next()
     } else if (slice.isOver) await slice.next()
   }
-  if (isStarted) exchange.end()
-  else sendWhole(exchange, { status, headers }, Buffer.concat(first))
+  if (isStarted) request.end()
+  else sendWhole(request, { status, headers }, Buffer.concat(first))
   return 'sent'
 }
 
 /** Writes the pieces and empties the list: all but the last are small. The last one is not copied,
  *  which takes ten times as long for one in memory that threads share (Node 20). False if the
- *  exchange is full. */
-function writeFirst(exchange: Exchange, pieces: Uint8Array[]): boolean {
+ *  request is full. */
+function writeFirst(request: HttpRequest, pieces: Uint8Array[]): boolean {
   const last = pieces.pop()!
   const before = pieces.splice(0)
-  if (before.length > 0) exchange.write(Buffer.concat(before))
-  return exchange.write(last)
+  if (before.length > 0) request.write(Buffer.concat(before))
+  return request.write(last)
 }
 
-/** Waits until the exchange can be written to. A client that reads nothing in time, or not before
+/** Waits until the request can be written to. A client that reads nothing in time, or not before
  *  `endMs`, is cut off. */
 export function writable(
-  exchange: ResponseStream,
+  request: ResponseStream,
   clock: Clock,
   endMs: number = Infinity,
 ): Promise<Outcome> {
@@ -106,13 +106,13 @@ export function writable(
   return new Promise(resolve => {
     let cancel: CancelTimer = () => {}
     let ignoreClose = (): void => {}
-    const { stalled } = exchange
+    const { stalled } = request
     const cancelStall = stalled && clock.setTimer(stallMs, stalled)
     let isSettled = false
     const settle = (outcome: Outcome): void => {
       if (isSettled) return
       isSettled = true
-      exchange.socketMs = (exchange.socketMs ?? 0) + clock.monotonicMs() - startMs
+      request.socketMs = (request.socketMs ?? 0) + clock.monotonicMs() - startMs
       cancel()
       cancelStall?.()
       ignoreClose()
@@ -120,9 +120,9 @@ export function writable(
     }
     cancel = clock.setTimer(Math.min(slowReaderTimeoutMs, leftMs), () => {
       settle('slow')
-      exchange.abort()
+      request.abort()
     })
-    exchange.onDrain(() => settle('sent'))
-    ignoreClose = exchange.onClose(() => settle('left'))
+    request.onDrain(() => settle('sent'))
+    ignoreClose = request.onClose(() => settle('left'))
   })
 }

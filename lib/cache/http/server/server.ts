@@ -1,5 +1,5 @@
 /** Listeners: HTTP/1.1 and HTTP/2 on one port, told apart by the first bytes (plain) or by ALPN
- *  (TLS), with limits, and with a stop that lets open exchanges finish. The handler decides what to
+ *  (TLS), with limits, and with a stop that lets open requests finish. The handler decides what to
  *  answer. */
 
 import * as http from 'node:http'
@@ -9,11 +9,11 @@ import type { Duplex } from 'node:stream'
 import type { SecureContextOptions, TlsOptions } from 'node:tls'
 import { Bag, CacheError, type Clock, unreachable } from '@watchglass/base'
 import { headersMaxBytes } from '@watchglass/etcd'
-import type { Exchange, Handler, OnFault } from './exchange.ts'
+import type { HttpRequest, Handler, OnFault } from './http-request.ts'
 import type { OpenFiles } from './open-files.ts'
 import { onFirstBytes } from './first-bytes.ts'
 import { guarded } from './guarded.ts'
-import { closesFlood, Http1Exchange, type Http1Services } from './h1.ts'
+import { closesFlood, Http1Request, type Http1Services } from './h1.ts'
 import { WaitingTakeover } from './takeover.ts'
 import { sendWhole } from './respond.ts'
 import { refuseMalformed } from './malformed.ts'
@@ -74,7 +74,7 @@ function http1Options(times: Times, upgrades: Upgrades | undefined): http.Server
     headersTimeout: times.headersTimeoutMs,
     connectionsCheckingInterval: times.headersTimeoutMs / checksWithin,
     // No limit here: how long a body may take depends on its request
-    // (lib/cache/http/exchange/read-body.ts).
+    // (lib/cache/http/request/read-body.ts).
     requestTimeout: 0,
     keepAliveTimeout: times.idleTimeoutMs,
     noDelay: true,
@@ -94,7 +94,7 @@ export class Server {
   readonly #bare: BareConnections
   #handler: Handler
   readonly #services: Http1Services
-  readonly #exchanges = new Bag<Exchange>()
+  readonly #requests = new Bag<HttpRequest>()
   readonly #stalled: StalledClients
   readonly #arrivals: Arrivals
   readonly #openFiles: OpenFiles | undefined
@@ -118,9 +118,9 @@ export class Server {
       clock,
       onFault: this.#services.onFault,
       isLeaving: () => this.#isLeaving,
-      begin: (exchange, socket) => this.#begin(exchange, socket),
+      begin: (request, socket) => this.#begin(request, socket),
     })
-    this.#stalled = new StalledClients(this.#exchanges, clock)
+    this.#stalled = new StalledClients(this.#requests, clock)
     this.#arrivals = new Arrivals(clock)
     this.#http2 = new Http2Connections({
       clock,
@@ -128,9 +128,9 @@ export class Server {
       idleTimeoutMs: this.#times.idleTimeoutMs,
       arrivals: this.#arrivals,
       limits: new StreamLimits(clock),
-      begin: (exchange, connection) => {
-        if (isWellFormed(exchange)) this.#begin(exchange, connection)
-        else refuseStream(exchange)
+      begin: (request, connection) => {
+        if (isWellFormed(request)) this.#begin(request, connection)
+        else refuseStream(request)
       },
     })
     switch (listen.protocol) {
@@ -159,7 +159,7 @@ export class Server {
       response.on('finish', () => partWith(socket, this.#services.clock))
       socket.on('error', () => {})
       const takeover = new WaitingTakeover(socket, head, this.#services.onFault)
-      this.#begin(new Http1Exchange(request, response, this.#services, takeover), socket)
+      this.#begin(new Http1Request(request, response, this.#services, takeover), socket)
     })
   }
 
@@ -187,8 +187,8 @@ export class Server {
   }
 
   /** Requests under way, watches and tunnels among them. */
-  get exchanges(): number {
-    return this.#exchanges.size
+  get requestsInFlight(): number {
+    return this.#requests.size
   }
 
   /** Answers what begins from now on. */
@@ -207,7 +207,7 @@ export class Server {
     this.#isLeaving = true
   }
 
-  /** Stops accepting, lets exchanges under way finish, and closes connections as they become idle.
+  /** Stops accepting, lets requests under way finish, and closes connections as they become idle.
    *  Resolves when all are gone. */
   async drain(): Promise<void> {
     this.leave()
@@ -215,7 +215,7 @@ export class Server {
     this.#http1.close()
     this.#http2.drain()
     this.#closeIdle()
-    if (this.#exchanges.size > 0) {
+    if (this.#requests.size > 0) {
       await new Promise<void>(resolve => {
         this.#onIdle = resolve
       })
@@ -223,7 +223,7 @@ export class Server {
     this.close()
   }
 
-  /** Cuts off all open exchanges. */
+  /** Cuts off all open requests. */
   close(): void {
     this.#isDraining = true
     this.#stalled.stop()
@@ -292,7 +292,7 @@ export class Server {
     server.on('request', (request, response) => {
       if (closesFlood(request)) return
       if (this.#isLeaving) response.shouldKeepAlive = false
-      this.#begin(new Http1Exchange(request, response, this.#services), request.socket)
+      this.#begin(new Http1Request(request, response, this.#services), request.socket)
     })
     server.on('clientError', (error, socket) =>
       refuseMalformed(error, socket, this.#services.clock),
@@ -300,24 +300,24 @@ export class Server {
     return server
   }
 
-  #begin(exchange: Exchange, connection: object): void {
-    const leave = this.#exchanges.add(exchange)
+  #begin(request: HttpRequest, connection: object): void {
+    const leave = this.#requests.add(request)
     this.#stalled.wake()
-    exchange.onClose(() => {
+    request.onClose(() => {
       leave()
       if (this.#isDraining) this.#closeIdleSoon()
-      if (this.#exchanges.size === 0) this.#onIdle?.()
+      if (this.#requests.size === 0) this.#onIdle?.()
     })
     const handle = (): void => {
-      if (!exchange.isClosed) this.#handler(exchange)
+      if (!request.isClosed) this.#handler(request)
     }
-    const start = guarded(exchange, handle, this.#services.onFault)
+    const start = guarded(request, handle, this.#services.onFault)
     this.#arrivals.request(connection, start)
   }
 
-  /** Once for all exchanges that end in this turn: all watches end in one. */
+  /** Once for all requests that end in this turn: all watches end in one. */
   #closeIdleSoon(): void {
-    if (this.#exchanges.size === 0) {
+    if (this.#requests.size === 0) {
       this.#closeIdle()
       return
     }
@@ -352,14 +352,14 @@ const method = /^(?!(?:PRI|CONNECT)$)[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const target = /^[\x21-\x7e]*$/
 
 /** False for what an upstream could read in another way than we do. */
-function isWellFormed(exchange: Exchange): boolean {
-  return method.test(exchange.method) && target.test(exchange.target)
+function isWellFormed(request: HttpRequest): boolean {
+  return method.test(request.method) && target.test(request.target)
 }
 
-function refuseStream(exchange: Exchange): void {
+function refuseStream(request: HttpRequest): void {
   const headers = { 'content-type': 'text/plain; charset=utf-8' }
   const body = Buffer.from('the method is not allowed, or the path has bytes that must be escaped')
-  sendWhole(exchange, { status: 400, headers }, body)
+  sendWhole(request, { status: 400, headers }, body)
 }
 
 /** `reusePort` has no type in Node 20, which ignores it (lib/cli/commands/plan/threads.ts). */

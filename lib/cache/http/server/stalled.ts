@@ -4,11 +4,11 @@
  *  last piece is in the socket's buffer, nothing waits any more, and a client that has stopped
  *  reading would hold that piece and its connection for ever.
  *
- *  All exchanges are checked in one round every 15 s, which is cheaper than one timer for each of
+ *  All requests are checked in one round every 15 s, which is cheaper than one timer for each of
  *  them. */
 
 import { type Bag, type Clock, Rounds } from '@watchglass/base'
-import type { Exchange } from './exchange.ts'
+import type { HttpRequest } from './http-request.ts'
 import { slowReaderTimeoutMs } from './respond.ts'
 
 /** A client is cut off after 60 to 75 s: the timeout, and up to one interval until it is
@@ -17,18 +17,18 @@ const checkEveryMs = slowReaderTimeoutMs / 4
 
 export class StalledClients {
   readonly #clock: Clock
-  readonly #exchanges: Bag<Exchange>
+  readonly #requests: Bag<HttpRequest>
   /** When a check first found a response written to its end and not read. */
-  readonly #since = new WeakMap<Exchange, number>()
+  readonly #since = new WeakMap<HttpRequest, number>()
   readonly #rounds: Rounds
 
-  constructor(exchanges: Bag<Exchange>, clock: Clock) {
-    this.#exchanges = exchanges
+  constructor(requests: Bag<HttpRequest>, clock: Clock) {
+    this.#requests = requests
     this.#clock = clock
     this.#rounds = new Rounds(clock, checkEveryMs, () => this.#check())
   }
 
-  /** Adds an exchange. The checks run while there is one. */
+  /** Adds a request. The checks run while there is one. */
   wake(): void {
     this.#rounds.wake()
   }
@@ -39,12 +39,12 @@ export class StalledClients {
 
   #check(): boolean {
     const nowMs = this.#clock.monotonicMs()
-    for (const exchange of this.#exchanges) {
-      if (!exchange.isFlushing) continue
-      const sinceMs = this.#since.get(exchange)
-      if (sinceMs === undefined) this.#since.set(exchange, nowMs)
-      else if (nowMs - sinceMs >= slowReaderTimeoutMs) exchange.abort()
+    for (const request of this.#requests) {
+      if (!request.isFlushing) continue
+      const sinceMs = this.#since.get(request)
+      if (sinceMs === undefined) this.#since.set(request, nowMs)
+      else if (nowMs - sinceMs >= slowReaderTimeoutMs) request.abort()
     }
-    return this.#exchanges.size > 0
+    return this.#requests.size > 0
   }
 }

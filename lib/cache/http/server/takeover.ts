@@ -3,7 +3,7 @@
  *  answers. */
 
 import type { Socket } from 'node:net'
-import type { OnFault, Takeover } from './exchange.ts'
+import type { OnFault, Takeover } from './http-request.ts'
 
 /** Clients send at most a few bytes of the new protocol before the answer. */
 const earlyMaxBytes = 64 * 1024

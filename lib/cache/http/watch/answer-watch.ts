@@ -12,14 +12,14 @@ import {
   type WatchPlan,
 } from '@watchglass/kube'
 import type { Snapshot } from '@watchglass/store'
-import { notShown, problemIn } from '../exchange/not-shown.ts'
-import { zippedResponse } from '../exchange/reply.ts'
-import type { RequestContext } from '../exchange/request-context.ts'
-import type { UpstreamSide } from '../exchange/upstream-side.ts'
+import { notShown, problemIn } from '../request/not-shown.ts'
+import { zippedResponse } from '../request/reply.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { UpstreamSide } from '../request/upstream-side.ts'
 import type { Fairness } from '../limits/fairness.ts'
-import { gated, answerForm } from '../exchange/answer-form.ts'
+import { gated, answerForm } from '../request/answer-form.ts'
 import { type HeldBytes, holdWatch, tooMuchHeld } from '../limits/fair-share.ts'
-import type { ResponseStream } from '../server/exchange.ts'
+import type { ResponseStream } from '../server/http-request.ts'
 import { answerMaxMs, writable } from '../server/respond.ts'
 import { type Frames, InitialState, type StateServices } from './initial-state.ts'
 import { WatchResponse } from './watch-response.ts'
@@ -129,7 +129,7 @@ type PlannedWatch = Pick<WatchAnswer, 'plan' | 'mediaType'>
 /** Whether a watch is compressed: a streaming list, as servers of the version do for clients that
  *  accept it. */
 function isCompressed(
-  { reply, state, exchange: { takeover } }: RequestContext,
+  { reply, state, request: { takeover } }: RequestContext,
   { plan: { start, resource }, mediaType }: PlannedWatch,
   upstream: UpstreamSide | undefined,
 ): boolean {
@@ -157,12 +157,12 @@ function respondTo(
   clock: Clock,
 ): ResponseStream {
   if (handshake !== undefined) return openWebSocket(context, handshake, clock)
-  const { reply, exchange } = context
+  const { reply, request } = context
   const plain = reply.response(200, watchContentType(encoding))
   const { status, headers } = isZipped ? zippedResponse(plain) : plain
-  exchange.respond(status, headers)
-  exchange.flush()
-  return exchange
+  request.respond(status, headers)
+  request.flush()
+  return request
 }
 
 /** Ends a watch before its first event: upstream reports in the stream that the revision has
@@ -207,7 +207,7 @@ async function sendState(
   clock: Clock,
 ): Promise<boolean> {
   const { connection, held } = state
-  const stream = connection.exchange
+  const stream = connection.request
   const slice = new Slice(clock)
   // As long as it goes on, it keeps all objects as they were.
   const endMs = clock.monotonicMs() + answerMaxMs

@@ -26,10 +26,10 @@ import type {
   RequiredShards,
   RequiredTerms,
 } from '@watchglass/store'
-import type { ObjectPreparation } from '../exchange/object-preparation.ts'
-import type { HeldEvent, UpstreamSide } from '../exchange/upstream-side.ts'
+import type { ObjectPreparation } from '../request/object-preparation.ts'
+import type { HeldEvent, UpstreamSide } from '../request/upstream-side.ts'
 import type { OpenWatches } from './open-watches.ts'
-import type { RequestContext } from '../exchange/request-context.ts'
+import type { RequestContext } from '../request/request-context.ts'
 import { framingOf, type WatchFraming } from './watch-framing.ts'
 
 /** Services that make frames. */

@@ -16,7 +16,7 @@ import {
 import { NotExact } from '@watchglass/base'
 import { type MakeReader, selectedEntries, type WatchPlan, wholeShard } from '@watchglass/kube'
 import type { KeyValue, SegmentCache, Snapshot } from '@watchglass/store'
-import type { AnswerForm } from '../exchange/answer-form.ts'
+import type { AnswerForm } from '../request/answer-form.ts'
 import { type Carriage, carried } from './watch-framing.ts'
 
 export interface StateServices {

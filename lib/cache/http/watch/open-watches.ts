@@ -149,7 +149,7 @@ export class OpenWatches {
     let visited = 0
     for (const { connection, keyspace } of this.#open) {
       if (++visited > visitedMax) break
-      const client = nameOfClient(connection.exchange.headers['user-agent'])
+      const client = nameOfClient(connection.request.headers['user-agent'])
       const key = `${keyspace}\n${client}`
       let known = clients.get(key)
       if (known === undefined) {
@@ -171,7 +171,7 @@ export class OpenWatches {
   follow(connection: WatchResponse, following: Following): void {
     const { keyspace, audience, position, timeoutSeconds = 0, allowBookmarks } = following
     const { sink = connection } = following
-    const { exchange } = connection
+    const { request } = connection
     const hub = this.source.hub(keyspace)
     if (this.#isExpired(connection, following, hub.oldest)) {
       connection.expired(hub.oldest, position)
@@ -192,7 +192,7 @@ export class OpenWatches {
     }
     this.#open.add(watch)
     this.#plan(watch, nowMs)
-    exchange.onClose(() => {
+    request.onClose(() => {
       this.#open.delete(watch)
       this.#ended[connection.endedAs]++
       if (connection.endedAs === 'expired') {
@@ -257,7 +257,7 @@ export class OpenWatches {
     const nowMs = this.#clock.monotonicMs()
     const bookmarks: ScheduledWatch[] = []
     for (const watch of this.#schedule.take(nowMs)) {
-      if (!watch.connection.isOpen) watch.connection.exchange.abort()
+      if (!watch.connection.isOpen) watch.connection.request.abort()
       else if (nowMs >= watch.endsAtMs) this.#end(watch, nowMs, 'timeout')
       else {
         bookmarks.push(watch)

@@ -11,7 +11,7 @@ import {
   isWebSocket,
   readHandshake,
 } from '@watchglass/kube'
-import type { RequestContext } from '../exchange/request-context.ts'
+import type { RequestContext } from '../request/request-context.ts'
 import { partWith } from '../server/parting.ts'
 import { acceptOf } from '../server/web-socket/messages.ts'
 import { WebSocketStream } from '../server/web-socket/stream.ts'
@@ -20,7 +20,7 @@ type Timers = Pick<Clock, 'setTimer'>
 
 /** The handshake of a watch; undefined if it is asked for over plain HTTP. */
 export function handshakeOf({
-  exchange: { takeover, headers, hasBody },
+  request: { takeover, headers, hasBody },
 }: RequestContext): Handshake | HandshakeRefusal | undefined {
   if (takeover === undefined || !isWebSocket(headers)) return undefined
   if (hasBody) throw badRequest('a request that upgrades its connection must not have a body')
@@ -29,7 +29,7 @@ export function handshakeOf({
 
 /** Begins the WebSocket. */
 export function openWebSocket(
-  { exchange, reply }: RequestContext,
+  { request, reply }: RequestContext,
   { key, protocol }: Handshake,
   clock: Timers,
 ): WebSocketStream {
@@ -42,12 +42,12 @@ export function openWebSocket(
     ...(protocol === undefined ? [] : [`Sec-WebSocket-Protocol: ${protocol}`]),
     ...(reply.origin === undefined ? [] : [`X-Watchglass: ${reply.origin}`]),
   ]
-  return new WebSocketStream(exchange, `${lines.join('\r\n')}\r\n\r\n`, clock)
+  return new WebSocketStream(request, `${lines.join('\r\n')}\r\n\r\n`, clock)
 }
 
 /** Answers a handshake that is none, and closes the connection. */
 export function refuseHandshake(
-  { exchange: { takeover }, reply }: RequestContext,
+  { request: { takeover }, reply }: RequestContext,
   { refusal, text, version }: HandshakeRefusal,
   clock: Timers,
 ): undefined {

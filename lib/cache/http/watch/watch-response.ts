@@ -11,7 +11,7 @@
 import type { Revision } from '@watchglass/base'
 import type { Hub, Watcher, WatcherSink } from '@watchglass/store'
 import type { HeldBytes } from '../limits/fair-share.ts'
-import type { ResponseStream } from '../server/exchange.ts'
+import type { ResponseStream } from '../server/http-request.ts'
 import type { Outbox, FrameSender } from './outbox.ts'
 import type { EventReports } from './watch-reports.ts'
 import type { WatchFraming } from './watch-framing.ts'
@@ -40,7 +40,7 @@ export interface WatchResponseOptions {
 }
 
 export class WatchResponse implements WatcherSink, FrameSender {
-  readonly exchange: ResponseStream
+  readonly request: ResponseStream
   readonly framing: WatchFraming
   readonly isZipped: boolean
   readonly #outbox: Outbox
@@ -59,11 +59,11 @@ export class WatchResponse implements WatcherSink, FrameSender {
   #endedAs: WatchEnd = 'client'
 
   constructor(
-    exchange: ResponseStream,
+    request: ResponseStream,
     framing: WatchFraming,
     { outbox, events, held, isZipped = false }: WatchResponseOptions,
   ) {
-    this.exchange = exchange
+    this.request = request
     this.framing = framing
     this.isZipped = isZipped
     this.#outbox = outbox
@@ -140,8 +140,8 @@ export class WatchResponse implements WatcherSink, FrameSender {
     this.#state = 'ended'
     this.#endedAs = as
     const rest = this.#take()
-    if (rest === undefined) this.exchange.end()
-    else this.exchange.end(rest)
+    if (rest === undefined) this.request.end()
+    else this.request.end(rest)
   }
 
   /** Writes the waiting frames; returns the number of bytes. */
@@ -149,10 +149,10 @@ export class WatchResponse implements WatcherSink, FrameSender {
     this.#isFlushDue = false
     if (this.#state !== 'open') return 0
     const bytes = this.#take()
-    if (bytes !== undefined && !this.exchange.write(bytes)) {
+    if (bytes !== undefined && !this.request.write(bytes)) {
       this.#state = 'full'
       this.#fullBytes = bytes.length
-      this.exchange.onDrain(() => this.#drained())
+      this.request.onDrain(() => this.#drained())
     } else this.#held?.release()
     const takesMore = this.#pendingMaxBytes > 0
     if (takesMore && this.#watcher?.state === 'lagging') this.#hub?.resume(this.#watcher)
@@ -174,7 +174,7 @@ export class WatchResponse implements WatcherSink, FrameSender {
     this.#state = 'ended'
     this.#endedAs = 'expired'
     this.#pending = undefined
-    this.exchange.abort()
+    this.request.abort()
     return false
   }
 
@@ -185,7 +185,7 @@ export class WatchResponse implements WatcherSink, FrameSender {
   }
 
   get #pendingMaxBytes(): number {
-    const { version } = this.exchange
+    const { version } = this.request
     return this.#state === 'full' ? fullPendingMaxBytes[version] : pendingMaxBytes[version]
   }
 

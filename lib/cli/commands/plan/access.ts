@@ -89,7 +89,7 @@ export async function startGuarded(
     rbac: undefined,
     upstream: upstream && {
       ...upstream,
-      passed: exchange => callers.passed(exchange),
+      passed: request => callers.passed(request),
       isIdentityHeader: name => access.isIdentityHeader(name),
     },
     tls: tls && { ...tls, clientCaFile: undefined, authorities },

@@ -7,7 +7,7 @@ import { createAuthorizer } from '../../../../lib/cache/http/auth/authorization.
 import type { Attributes } from '../../../../lib/kube/request/attributes.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 import { delegatedTo, RulesServer } from '../../../support/http/rules-server.ts'
-import { ScriptedExchange } from '../../../support/http/scripted-exchange.ts'
+import { ScriptedRequest } from '../../../support/http/scripted-request.ts'
 import { type Said, sayingLogger } from '../../../support/saying-logger.ts'
 import { identity } from '../../../support/upstream/reviews.ts'
 
@@ -48,10 +48,10 @@ async function setUp(allowMs?: number): Promise<Fixture> {
   const random = createRandom(1)
   const authorizer = createAuthorizer(options, { clock, random, metrics, logger })!
   const verdict = async (token = 'ann', namespace = ''): Promise<string> => {
-    const exchange = Object.assign(new ScriptedExchange(), {
+    const request = Object.assign(new ScriptedRequest(), {
       headers: { authorization: `Bearer ${token}-token` },
     })
-    const decided = Promise.resolve(authorizer.authorize(exchange, podsIn(namespace)))
+    const decided = Promise.resolve(authorizer.authorize(request, podsIn(namespace)))
     await clock.advance(0)
     const { type } = await decided
     return type

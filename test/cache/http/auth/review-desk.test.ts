@@ -7,7 +7,7 @@ import type { Authorizer } from '../../../../lib/cache/http/auth/authorizer.ts'
 import { createAuthorizer } from '../../../../lib/cache/http/auth/authorization.ts'
 import { type Attributes, attributesOf } from '../../../../lib/kube/request/attributes.ts'
 import { parseQuery } from '../../../../lib/kube/request/request.ts'
-import { ScriptedExchange } from '../../../support/http/scripted-exchange.ts'
+import { ScriptedRequest } from '../../../support/http/scripted-request.ts'
 import { silentLogger } from '../../../support/silent-logger.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 import { delegatedTo, RulesServer } from '../../../support/http/rules-server.ts'
@@ -41,12 +41,12 @@ function setUp(): Fixture {
   return { clock, rules, main, threads, asked: () => rules.paths.length }
 }
 
-function exchangeOf(token: string): ScriptedExchange {
-  return Object.assign(new ScriptedExchange(), { headers: { authorization: `Bearer ${token}` } })
+function requestOf(token: string): ScriptedRequest {
+  return Object.assign(new ScriptedRequest(), { headers: { authorization: `Bearer ${token}` } })
 }
 
 async function verdictOf(authorizer: Authorizer, token = 'ann-token'): Promise<string> {
-  const verdict = await authorizer.authorize(exchangeOf(token), pods)
+  const verdict = await authorizer.authorize(requestOf(token), pods)
   return verdict.type
 }
 
@@ -114,8 +114,8 @@ t.test('a failure of the desk is one of the review, and is not kept', async t =>
 
 t.test('a name that one thread has learnt is the same in another', async t => {
   const { threads, clock } = setUp()
-  const exchange = exchangeOf('ann-token')
-  const verdicts = threads.map(async thread => thread.authorize(exchange, pods))
+  const request = requestOf('ann-token')
+  const verdicts = threads.map(async thread => thread.authorize(request, pods))
   await clock.advance(0)
   const [one, two] = await Promise.all(verdicts)
   if (one?.type !== 'granted' || two?.type !== 'granted') throw new Error('ann may read')

@@ -7,7 +7,7 @@ import { createTokenEncryption } from '../../../../lib/cli/commands/plan/token-e
 import { configuredResource } from '../../../../lib/cli/commands/plan/configured-resources.ts'
 import { protobufFromJson } from '../../../../lib/codec/transcode/transcode.ts'
 import { NotExact } from '../../../../lib/base/not-exact.ts'
-import { RequestContext } from '../../../../lib/cache/http/exchange/request-context.ts'
+import { RequestContext } from '../../../../lib/cache/http/request/request-context.ts'
 import { defaultLimits } from '../../../../lib/cache/mirror/limits.ts'
 import {
   ask,

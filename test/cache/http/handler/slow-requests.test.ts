@@ -3,7 +3,7 @@ import { defaultLimits } from '../../../../lib/cache/mirror/limits.ts'
 import { sleep } from '../../../../lib/base/clock.ts'
 import type { LogFields, Logger } from '../../../../lib/base/logger.ts'
 import { slowMs, SlowRequests } from '../../../../lib/cache/http/handler/slow-requests.ts'
-import type { RequestContext } from '../../../../lib/cache/http/exchange/request-context.ts'
+import type { RequestContext } from '../../../../lib/cache/http/request/request-context.ts'
 import { systemClock } from '../../../../lib/cache/ops/system.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 import { silentLogger } from '../../../support/silent-logger.ts'
@@ -93,7 +93,7 @@ t.test('only so many slow requests are logged', t => {
     ({
       facts: { verb: 'list', group: '', resource: 'pods', source },
       reply: { auditId: 'x' },
-      exchange: { headers: {}, socketMs: 1500 },
+      request: { headers: {}, socketMs: 1500 },
       reviewMs: 100,
       etcdMs: 200,
       turnMs: 300,
@@ -118,7 +118,7 @@ t.test('the slowest of the last ten minutes are kept for the page, without a nam
   const context = {
     facts: { verb: 'list', group: '', resource: 'pods', source: 'mirror' },
     reply: { auditId: 'x' },
-    exchange: { headers: { 'user-agent': 'u' } },
+    request: { headers: { 'user-agent': 'u' } },
     reviewMs: 0,
     etcdMs: 200,
     turnMs: 0,

@@ -208,7 +208,7 @@ t.test('small lists of a user who does not read take places', async t => {
   const { fairness, clock } = setUp()
   const request = (user: string): SharedRequest & { readonly signal: AbortSignal } => ({
     grant: { user: () => user, learnName: () => {} },
-    exchange: { peer: { address: '' } as never, onClose: () => () => {} },
+    request: { peer: { address: '' } as never, onClose: () => () => {} },
     signal: forever,
   })
   const page = {

@@ -5,7 +5,7 @@ import { bytes, count, rate, seconds, share } from '../../../../lib/cache/http/p
 import { html, Html } from '../../../../lib/cache/http/page/html.ts'
 import { renderPage } from '../../../../lib/cache/http/page/page.ts'
 import type { PageSource } from '../../../../lib/cache/http/page/page-source.ts'
-import type { Exchange } from '../../../../lib/cache/http/server/exchange.ts'
+import type { HttpRequest } from '../../../../lib/cache/http/server/http-request.ts'
 import { ask, startServed } from '../../../support/http/served.ts'
 
 const safe = '&lt;script&gt;&quot;&amp;&#39;'
@@ -61,7 +61,7 @@ t.test('figures are read from the text of metrics', t => {
 
 t.test('the page is for browsers only', t => {
   const asks = (accept: string | undefined, method = 'GET', path = '/'): boolean =>
-    isForPage({ method, headers: { accept } } as Exchange, path)
+    isForPage({ method, headers: { accept } } as HttpRequest, path)
   t.ok(asks('text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'))
   t.ok(asks('text/html', 'HEAD'))
   for (const accept of [undefined, '*/*', 'application/json', 'text/plain', 'text/htmlx']) {

@@ -5,7 +5,7 @@ import {
   slowReaderTimeoutMs,
 } from '../../../../lib/cache/http/server/respond.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
-import { ScriptedExchange } from '../../../support/http/scripted-exchange.ts'
+import { ScriptedRequest } from '../../../support/http/scripted-request.ts'
 
 const response = { status: 200, headers: { a: 'b' } }
 
@@ -17,53 +17,53 @@ function* repeated(piece: string, count: number, made: { count: number }): Gener
 }
 
 t.test('a short body is sent whole, with its length', async t => {
-  const exchange = new ScriptedExchange()
+  const request = new ScriptedRequest()
   const outcome = await sendPieces(
-    exchange,
+    request,
     response,
     repeated('x', 2_048, { count: 0 }),
     new FakeClock(),
   )
   t.equal(outcome, 'sent')
-  t.match(exchange, {
+  t.match(request, {
     responded: { status: 200, headers: { a: 'b', 'content-length': '2048' } },
     isEnded: true,
   })
-  t.equal(exchange.text, 'x'.repeat(2_048))
+  t.equal(request.text, 'x'.repeat(2_048))
 })
 
 t.test('a long body is sent as it is made, without a length', async t => {
-  const exchange = new ScriptedExchange()
+  const request = new ScriptedRequest()
   const outcome = await sendPieces(
-    exchange,
+    request,
     response,
     repeated('x'.repeat(1_000), 5, { count: 0 }),
     new FakeClock(),
   )
   t.equal(outcome, 'sent')
-  t.strictSame(exchange.responded, response)
-  t.equal(exchange.text, 'x'.repeat(5_000))
-  t.ok(exchange.isEnded)
+  t.strictSame(request.responded, response)
+  t.equal(request.text, 'x'.repeat(5_000))
+  t.ok(request.isEnded)
 })
 
 t.test('no more is made than the client takes', async t => {
-  const exchange = new ScriptedExchange()
+  const request = new ScriptedRequest()
   const made = { count: 0 }
-  exchange.isFull = true
+  request.isFull = true
   const clock = new FakeClock()
-  const sent = sendPieces(exchange, response, repeated('x'.repeat(3_000), 3, made), clock)
+  const sent = sendPieces(request, response, repeated('x'.repeat(3_000), 3, made), clock)
   t.equal(made.count, 1)
-  exchange.drain()
+  request.drain()
   t.equal(await sent, 'sent')
   t.equal(made.count, 3)
   t.equal(clock.pendingTimers, 0)
 })
 
 t.test('a client that reads at once does not keep others waiting', async t => {
-  const exchange = new ScriptedExchange()
-  exchange.isFull = true
+  const request = new ScriptedRequest()
+  request.isFull = true
   // As a socket does that the system has room for: it drains before anything else has its turn.
-  exchange.onDrain = task => process.nextTick(task)
+  request.onDrain = task => process.nextTick(task)
   class CountingClock extends FakeClock {
     yields = 0
     #nowMs = 0
@@ -77,50 +77,50 @@ t.test('a client that reads at once does not keep others waiting', async t => {
   }
   const clock = new CountingClock()
   const pieces = repeated('x'.repeat(3_000), 200, { count: 0 })
-  t.equal(await sendPieces(exchange, response, pieces, clock), 'sent')
+  t.equal(await sendPieces(request, response, pieces, clock), 'sent')
   t.ok(clock.yields >= 20, `${clock.yields} turns for others`)
 })
 
 t.test('a client that leaves ends the work', async t => {
-  const exchange = new ScriptedExchange()
+  const request = new ScriptedRequest()
   const made = { count: 0 }
-  exchange.isFull = true
-  const sent = sendPieces(exchange, response, repeated('x'.repeat(3_000), 3, made), new FakeClock())
-  exchange.leave()
+  request.isFull = true
+  const sent = sendPieces(request, response, repeated('x'.repeat(3_000), 3, made), new FakeClock())
+  request.leave()
   t.equal(await sent, 'left')
   t.equal(made.count, 1)
 })
 
 t.test('a client that takes nothing is cut off', async t => {
-  const exchange = new ScriptedExchange()
-  exchange.isFull = true
+  const request = new ScriptedRequest()
+  request.isFull = true
   const clock = new FakeClock()
-  const sent = sendPieces(exchange, response, repeated('x'.repeat(3_000), 3, { count: 0 }), clock)
+  const sent = sendPieces(request, response, repeated('x'.repeat(3_000), 3, { count: 0 }), clock)
   await clock.advance(slowReaderTimeoutMs)
   t.equal(await sent, 'slow')
-  t.ok(exchange.isClosed)
+  t.ok(request.isClosed)
 })
 
 t.test('the answer to HEAD has the length and no body', async t => {
-  const exchange = new ScriptedExchange('HEAD')
-  sendWhole(exchange, response, Buffer.from('body'))
-  t.strictSame(exchange.responded?.headers, { a: 'b', 'content-length': '4' })
-  t.equal(exchange.text, '')
+  const request = new ScriptedRequest('HEAD')
+  sendWhole(request, response, Buffer.from('body'))
+  t.strictSame(request.responded?.headers, { a: 'b', 'content-length': '4' })
+  t.equal(request.text, '')
 })
 
 t.test('a client that reads a little now and then is cut off in the end', async t => {
   const clock = new FakeClock()
-  const exchange = new ScriptedExchange()
-  exchange.isFull = true
-  const sent = sendPieces(exchange, response, repeated('x'.repeat(3_000), 1e6, { count: 0 }), clock)
+  const request = new ScriptedRequest()
+  request.isFull = true
+  const sent = sendPieces(request, response, repeated('x'.repeat(3_000), 1e6, { count: 0 }), clock)
   for (let i = 0; i < 9; i++) {
     await clock.advance(slowReaderTimeoutMs - 1_000)
-    exchange.emit('drain')
+    request.emit('drain')
   }
-  t.notOk(exchange.isClosed)
+  t.notOk(request.isClosed)
   await clock.advance(slowReaderTimeoutMs - 1_000)
-  exchange.emit('drain')
+  request.emit('drain')
   await clock.advance(slowReaderTimeoutMs - 1_000)
   t.equal(await sent, 'slow')
-  t.ok(exchange.isClosed)
+  t.ok(request.isClosed)
 })

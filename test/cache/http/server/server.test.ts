@@ -8,8 +8,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
 import type { Clock } from '../../../../lib/base/clock.ts'
-import { beginBody, readBody } from '../../../../lib/cache/http/exchange/read-body.ts'
-import type { Exchange, Handler } from '../../../../lib/cache/http/server/exchange.ts'
+import { beginBody, readBody } from '../../../../lib/cache/http/request/read-body.ts'
+import type { HttpRequest, Handler } from '../../../../lib/cache/http/server/http-request.ts'
 import { slowReaderTimeoutMs } from '../../../../lib/cache/http/server/respond.ts'
 import { Server } from '../../../../lib/cache/http/server/server.ts'
 import { readTls } from '../../../../lib/cache/http/server/tls.ts'
@@ -22,12 +22,12 @@ const ca = readFileSync(`${certs}/ca.pem`)
 const loopback = { protocol: 'http', host: '127.0.0.1', port: 0 } as const
 
 /** Answers with what it was asked, over what. */
-const echo: Handler = exchange => {
-  const subject = exchange.peer.certificate()?.subject
-  exchange.respond(200, { 'content-type': 'text/plain', warning: ['a', 'b'] })
-  exchange.end(
+const echo: Handler = request => {
+  const subject = request.peer.certificate()?.subject
+  request.respond(200, { 'content-type': 'text/plain', warning: ['a', 'b'] })
+  request.end(
     Buffer.from(
-      `${exchange.version} ${exchange.method} ${exchange.target} ${exchange.headers.host} ${String(subject?.CN ?? '-')}`,
+      `${request.version} ${request.method} ${request.target} ${request.headers.host} ${String(subject?.CN ?? '-')}`,
     ),
   )
 }
@@ -106,10 +106,10 @@ t.test('a plain port speaks HTTP/1.1 and HTTP/2', async t => {
 })
 
 t.test('a client that is known may have more streams as it takes what it asked for', async t => {
-  const { port } = await serve(t, exchange => {
-    exchange.accept()
-    exchange.respond(200, {})
-    exchange.write(Buffer.alloc(1_000))
+  const { port } = await serve(t, request => {
+    request.accept()
+    request.respond(200, {})
+    request.write(Buffer.alloc(1_000))
   })
   const limitOf = async (initialWindowSize: number): Promise<number | undefined> => {
     const session = http2.connect(`http://127.0.0.1:${port}`, { settings: { initialWindowSize } })
@@ -205,10 +205,10 @@ t.test(
     let release = (): void => {}
     const server = await Server.listen({
       listen: loopback,
-      handler(exchange) {
-        exchange.respond(200, {})
-        exchange.write(Buffer.from('first'))
-        release = () => exchange.end(Buffer.from(' last'))
+      handler(request) {
+        request.respond(200, {})
+        request.write(Buffer.from('first'))
+        release = () => request.end(Buffer.from(' last'))
       },
       onFault,
       clock: systemClock,
@@ -228,11 +228,11 @@ t.test(
 )
 
 t.test('of an HTTP/2 connection that has ended nothing stays', async t => {
-  let last: WeakRef<Exchange> | undefined
-  const server = await serve(t, exchange => {
-    last = new WeakRef(exchange)
-    exchange.respond(200, {})
-    exchange.end()
+  let last: WeakRef<HttpRequest> | undefined
+  const server = await serve(t, request => {
+    last = new WeakRef(request)
+    request.respond(200, {})
+    request.end()
   })
   const session = http2.connect(`http://127.0.0.1:${server.port}`)
   await get2(session, '/')
@@ -243,11 +243,11 @@ t.test('of an HTTP/2 connection that has ended nothing stays', async t => {
 
 for (const version of ['1.1', '2'] as const) {
   t.test(`draining lets an HTTP/${version} response finish, and takes no more`, async t => {
-    const begun: Exchange[] = []
-    const server = await serve(t, exchange => {
-      exchange.respond(200, {})
-      exchange.write(Buffer.from('first '))
-      begun.push(exchange)
+    const begun: HttpRequest[] = []
+    const server = await serve(t, request => {
+      request.respond(200, {})
+      request.write(Buffer.from('first '))
+      begun.push(request)
       onBegun()
     })
     let onBegun = (): void => {}
@@ -275,10 +275,10 @@ for (const version of ['1.1', '2'] as const) {
       const closed = new Promise<void>(resolve => (onClose = resolve))
       const { port } = await serve(
         t,
-        exchange => {
-          exchange.onClose(onClose)
-          exchange.respond(200, {})
-          exchange.end(Buffer.alloc(64 * 1024 * 1024))
+        request => {
+          request.onClose(onClose)
+          request.respond(200, {})
+          request.end(Buffer.alloc(64 * 1024 * 1024))
         },
         false,
         clock,
@@ -308,10 +308,10 @@ for (const version of ['1.1', '2'] as const) {
   t.test(`a handler is told when its HTTP/${version} client goes away`, async t => {
     let onGone = (): void => {}
     const gone = new Promise<void>(resolve => (onGone = resolve))
-    const { port } = await serve(t, exchange => {
-      exchange.onClose(onGone)
-      exchange.respond(200, {})
-      exchange.write(Buffer.from('first'))
+    const { port } = await serve(t, request => {
+      request.onClose(onGone)
+      request.respond(200, {})
+      request.write(Buffer.from('first'))
     })
     if (version === '2') {
       const session = http2.connect(`http://127.0.0.1:${port}`)
@@ -328,8 +328,8 @@ for (const version of ['1.1', '2'] as const) {
 }
 
 t.test('requests that wait behind another add one listener to their connection', async t => {
-  const held: Exchange[] = []
-  const server = await serve(t, exchange => held.push(exchange))
+  const held: HttpRequest[] = []
+  const server = await serve(t, request => held.push(request))
   const socket = net.connect(server.port, '127.0.0.1')
   const warnings: Error[] = []
   const onWarning = (warning: Error): number => warnings.push(warning)
@@ -341,16 +341,16 @@ t.test('requests that wait behind another add one listener to their connection',
   socket.write('HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(30))
   while (held.length < 30) await new Promise(resolve => setTimeout(resolve, 1))
   let lost = 0
-  for (const exchange of held.slice(1)) exchange.onClose(() => lost++)
+  for (const request of held.slice(1)) request.onClose(() => lost++)
   socket.destroy()
   while (lost < 29) await new Promise(resolve => setTimeout(resolve, 1))
   t.strictSame(warnings, [])
 })
 
 t.test('a server that is about to stop has clients of HTTP/1.1 connect anew', async t => {
-  const server = await serve(t, exchange => {
-    exchange.respond(200, {})
-    exchange.end(Buffer.from('served'))
+  const server = await serve(t, request => {
+    request.respond(200, {})
+    request.end(Buffer.from('served'))
   })
   const agent = new http.Agent({ keepAlive: true })
   t.teardown(() => agent.destroy())
@@ -366,15 +366,15 @@ t.test('a server that is about to stop has clients of HTTP/1.1 connect anew', as
 })
 
 t.test('what is left of a body does not stand before the next request', async t => {
-  const { port } = await serve(t, exchange => {
+  const { port } = await serve(t, request => {
     const answer = (): void => {
-      exchange.respond(200, {})
-      exchange.end(Buffer.from('.'))
+      request.respond(200, {})
+      request.end(Buffer.from('.'))
     }
-    if (exchange.target === '/limited') {
-      void readBody(exchange, { maxBytes: 10, endsAtMs: Infinity }, systemClock).then(answer)
-    } else if (exchange.target === '/begun') {
-      void beginBody(exchange, systemClock).then(async body => {
+    if (request.target === '/limited') {
+      void readBody(request, { maxBytes: 10, endsAtMs: Infinity }, systemClock).then(answer)
+    } else if (request.target === '/begun') {
+      void beginBody(request, systemClock).then(async body => {
         const rest = body[Symbol.asyncIterator]()
         await rest.next()
         rest.next().catch(() => undefined)

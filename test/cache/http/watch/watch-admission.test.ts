@@ -6,7 +6,7 @@ import { ObjectEncoder } from '../../../../lib/codec/output/object-encoder.ts'
 import type { Segment } from '../../../../lib/codec/output/segments.ts'
 import { answerMaxMs, slowReaderTimeoutMs } from '../../../../lib/cache/http/server/respond.ts'
 import { answerWatch, type WatchServices } from '../../../../lib/cache/http/watch/answer-watch.ts'
-import type { RequestContext } from '../../../../lib/cache/http/exchange/request-context.ts'
+import type { RequestContext } from '../../../../lib/cache/http/request/request-context.ts'
 import type { MakeReader } from '../../../../lib/kube/selectors/filter.ts'
 import { parseTarget } from '../../../../lib/kube/request/request.ts'
 import { planRead, type WatchPlan } from '../../../../lib/kube/read-plan.ts'
@@ -16,7 +16,7 @@ import { collector } from '../../../support/program/collector.ts'
 import { FakeClock, settle } from '../../../support/fake-clock.ts'
 import { builtIn } from '../../../support/kube/kube-builders.ts'
 import { configMaps, shownAs } from '../../../support/kube/outputs.ts'
-import { ScriptedExchange } from '../../../support/http/scripted-exchange.ts'
+import { ScriptedRequest } from '../../../support/http/scripted-request.ts'
 import { put, told, WatchWorld } from '../../../support/watch/watch-world.ts'
 
 /** A clock on which a write takes a millisecond, and nothing else takes any time. */
@@ -43,8 +43,8 @@ interface Written {
   readonly round: number
 }
 
-/** An exchange that says when it is written to. */
-class NotedExchange extends ScriptedExchange {
+/** A request that says when it is written to. */
+class NotedRequest extends ScriptedRequest {
   readonly #note: () => void
 
   constructor(note: () => void) {
@@ -63,8 +63,8 @@ class Log {
   readonly written: Written[] = []
   round = 0
 
-  exchange(by: string): ScriptedExchange {
-    return new NotedExchange(() => {
+  request(by: string): ScriptedRequest {
+    return new NotedRequest(() => {
       this.clock.nowMs++
       this.written.push({ by, round: this.round })
     })
@@ -96,7 +96,7 @@ interface Special {
  *  snapshot. */
 function stream(
   world: WatchWorld,
-  exchange: ScriptedExchange,
+  request: ScriptedRequest,
   log: Log,
   { query: more = '', makeReader, upstream, clock = log.clock }: Special = {},
 ): void {
@@ -111,7 +111,7 @@ function stream(
       makeReader: makeReader ?? (() => undefined),
       encoderOf: () => new ObjectEncoder(configMaps, undefined),
     },
-    exchange,
+    request,
     target: { query },
     reply: { response: () => ({ status: 200, headers: {} }) },
     signal: new AbortController().signal,
@@ -136,17 +136,17 @@ t.test('a client that reads the beginning of a watch for ever is cut off in the 
   const world = new WatchWorld()
   for (let at = 1; at <= 2_000; at++) world.store.apply(at as never, [put(at, `m${at}`)], 0)
   const clock = new FakeClock()
-  const exchange = new ScriptedExchange()
-  exchange.isFull = true
-  stream(world, exchange, new Log(), { clock })
+  const request = new ScriptedRequest()
+  request.isFull = true
+  stream(world, request, new Log(), { clock })
   const everyMs = slowReaderTimeoutMs - 1_000
   for (let ms = 0; ms < answerMaxMs; ms += everyMs) {
     await clock.advance(everyMs)
-    t.notOk(exchange.isClosed && ms + everyMs < answerMaxMs, 'not before its time')
-    exchange.emit('drain')
+    t.notOk(request.isClosed && ms + everyMs < answerMaxMs, 'not before its time')
+    request.emit('drain')
   }
   await clock.advance(everyMs)
-  t.ok(exchange.isClosed)
+  t.ok(request.isClosed)
 })
 
 t.test('watches that begin at once take turns, and nobody waits for them', async t => {
@@ -157,11 +157,11 @@ t.test('watches that begin at once take turns, and nobody waits for them', async
   }
   const leaves = [...world.store.latest().leaves({ start: '' as never, end: undefined })].length
   t.ok(leaves >= 20)
-  const bystander = new ScriptedExchange()
+  const bystander = new ScriptedRequest()
   await world.open({}, {}, bystander)
   const names = Array.from({ length: 50 }, (_, i) => `s${i}`)
-  const exchanges = names.map(name => log.exchange(name))
-  for (const exchange of exchanges) stream(world, exchange, log)
+  const requests = names.map(name => log.request(name))
+  for (const request of requests) stream(world, request, log)
   let at = 2_000
   await log.settle(async round => {
     if (at >= 2_020 || round % 5 !== 0) return
@@ -169,8 +169,8 @@ t.test('watches that begin at once take turns, and nobody waits for them', async
     t.equal(told(bystander).length, at - 2_000, 'what changes meanwhile is told at once')
   })
 
-  for (const exchange of exchanges) {
-    const events = told(exchange)
+  for (const request of requests) {
+    const events = told(request)
     t.strictSame(
       new Set(events.slice(0, 2_000).map(event => event.slice(0, 5))),
       new Set(['ADDED']),
@@ -208,10 +208,10 @@ t.test('a selection of few among many objects is looked for once, and gives way'
     field: () => '',
   })
   const upstream = { objectionToWatch: () => undefined, gateOf: () => undefined }
-  const exchange = log.exchange('one')
-  stream(world, exchange, log, { query: '&labelSelector=a%3Db', makeReader, upstream })
+  const request = log.request('one')
+  stream(world, request, log, { query: '&labelSelector=a%3Db', makeReader, upstream })
   for (let i = 0; i < 10; i++) await log.settle()
-  t.strictSame(told(exchange), ['ADDED m2900@2900', `BOOKMARK @${count}`])
+  t.strictSame(told(request), ['ADDED m2900@2900', `BOOKMARK @${count}`])
   t.equal(reads.length, count, 'to check it and to send it')
   const perRound = new Map<number, number>()
   for (const round of reads) perRound.set(round, (perRound.get(round) ?? 0) + 1)
@@ -222,13 +222,13 @@ t.test('who does not read holds up nobody', async t => {
   const world = new WatchWorld()
   const log = new Log()
   for (let at = 1; at <= 500; at++) world.store.apply(at as never, [put(at, `m${at}`)], 0)
-  const slow = log.exchange('slow')
+  const slow = log.request('slow')
   slow.isFull = true
   stream(world, slow, log)
-  const quick = Array.from({ length: 10 }, (_, i) => log.exchange(`q${i}`))
-  for (const exchange of quick) stream(world, exchange, log)
+  const quick = Array.from({ length: 10 }, (_, i) => log.request(`q${i}`))
+  for (const request of quick) stream(world, request, log)
   await log.settle()
-  t.ok(quick.every(exchange => told(exchange).length === 501))
+  t.ok(quick.every(request => told(request).length === 501))
   t.ok(told(slow).length < 150)
   t.equal(slow.written.length, 1)
   for (let i = 0; i < 20; i++) {
@@ -243,14 +243,14 @@ t.test('an open watch does not keep the state alive that it began with', async t
   const world = new WatchWorld({ maxBatches: 5 })
   const log = new Log()
   for (let at = 1; at <= 20; at++) world.store.apply(at as never, [put(at, 'same')], 0)
-  const exchange = log.exchange('one')
-  stream(world, exchange, log)
+  const request = log.request('one')
+  stream(world, request, log)
   await log.settle()
   const state = new WeakRef(world.store.latest())
   for (let at = 21; at <= 40; at++) await world.put(at, 'same')
   await settle()
   collect()
   t.equal(state.deref(), undefined)
-  t.equal(told(exchange).length, 22)
+  t.equal(told(request).length, 22)
   t.equal(world.watches.size, 1)
 })

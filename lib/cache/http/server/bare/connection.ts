@@ -1,9 +1,9 @@
-/** A connection over HTTP/1.1 for as long as its requests are bare (request.ts). They are answered
+/** A connection over HTTP/1.1 for as long as its requests are bare (head.ts). They are answered
  *  one after the other: those that a client sends ahead wait. With the first one that is not bare,
  *  the connection is Node's, and stays so.
  *
  *  ```
- *  bytes ──▶ a bare request ──▶ exchange ──▶ answered ──▶ the next bytes
+ *  bytes ──▶ a bare head ─────▶ request ──▶ answered ──▶ the next bytes
  *     └────▶ anything else ──▶ Node's HTTP/1.1 server, with these bytes
  *  ```
  *
@@ -12,11 +12,11 @@
 
 import type { Socket } from 'node:net'
 import { type CancelTimer, type Clock, IdleTimer } from '@watchglass/base'
-import type { Exchange, OnFault, ResponseHeaders } from '../exchange.ts'
+import type { HttpRequest, OnFault, ResponseHeaders } from '../http-request.ts'
 import type { CommonFields } from './common-fields.ts'
 import type { Corked, Corks } from './corks.ts'
-import { BareExchange, type Wire } from './exchange.ts'
-import { type BareFields, isUnfinished, readBareRequest } from './request.ts'
+import { BareRequest, type Wire } from './request.ts'
+import { type BareFields, isUnfinished, readBareHead } from './head.ts'
 
 export interface BareServices {
   readonly clock: Clock
@@ -29,7 +29,7 @@ export interface BareServices {
   readonly isLeaving: () => boolean
   readonly common: CommonFields
   readonly corks: Corks
-  readonly begin: (exchange: Exchange, socket: Socket) => void
+  readonly begin: (request: HttpRequest, socket: Socket) => void
 }
 
 /** Longer requests are Node's. */
@@ -47,7 +47,7 @@ export class BareConnection implements Wire, Corked {
   readonly #idle: IdleTimer
   /** Cancels the time limit of a request that has not come whole. */
   #cancelWait: CancelTimer | undefined = undefined
-  #exchange: BareExchange | undefined = undefined
+  #request: BareRequest | undefined = undefined
   /** Bytes that came while a request was under way, or the first of one that has not come whole.
    *  With many connections these are mostly the next request: it is read before Node has told that
    *  the answer has left. */
@@ -94,16 +94,16 @@ export class BareConnection implements Wire, Corked {
   /** Closes the connection if no request is under way. A socket listens for its own end each time
    *  that it is told to close. */
   readonly endIfIdle = (): void => {
-    if (this.#exchange === undefined && !this.socket.writableEnded) this.socket.destroySoon()
+    if (this.#request === undefined && !this.socket.writableEnded) this.socket.destroySoon()
   }
 
   readonly sent = (): void => {
-    const exchange = this.#exchange
-    if (exchange === undefined) return
-    this.#exchange = undefined
+    const request = this.#request
+    if (request === undefined) return
+    this.#request = undefined
     this.#hasAnswered = true
     this.#idle.used()
-    exchange.closed()
+    request.closed()
     if (this.#isEnding) this.endIfIdle()
     const early = this.#early
     if (early === undefined) return
@@ -115,27 +115,27 @@ export class BareConnection implements Wire, Corked {
     if (this.socket.writableEnded || this.socket.destroyed) return
     const early = this.#early
     const bytes = early === undefined ? came : Buffer.concat([early, came])
-    if (this.#exchange !== undefined) {
+    if (this.#request !== undefined) {
       this.#early = bytes
       if (bytes.length > earlyMaxBytes) this.socket.destroy()
       return
     }
     this.#early = undefined
     const text = bytes.toString('latin1', 0, requestMaxBytes)
-    const request = readBareRequest(text, this.#fields)
-    if (request === undefined) {
+    const head = readBareHead(text, this.#fields)
+    if (head === undefined) {
       if (!this.#waitsForRest(bytes, text)) this.#handOver(bytes)
       return
     }
     this.#cancelWait?.()
     this.#cancelWait = undefined
-    const { fields, length } = request
+    const { fields, length } = head
     if (length < bytes.length) this.#early = bytes.subarray(length)
     this.#fields = length > rememberedMaxBytes ? undefined : fields
     this.#isEnding = fields.isLast
-    const exchange = new BareExchange(this, request, this.#services.onFault)
-    this.#exchange = exchange
-    this.#services.begin(exchange, this.socket)
+    const request = new BareRequest(this, head, this.#services.onFault)
+    this.#request = request
+    this.#services.begin(request, this.socket)
   }
 
   /** Waits for the rest of a request that has come behind others. False if it is Node's. */
@@ -169,7 +169,7 @@ export class BareConnection implements Wire, Corked {
     this.#idle.stop()
   }
 
-  readonly #drained = (): void => this.#exchange?.drained()
+  readonly #drained = (): void => this.#request?.drained()
 
   readonly #clientEnded = (): void => {
     this.socket.end()
@@ -177,8 +177,8 @@ export class BareConnection implements Wire, Corked {
 
   readonly #closed = (): void => {
     this.#stop()
-    this.#exchange?.closed()
-    this.#exchange = undefined
+    this.#request?.closed()
+    this.#request = undefined
   }
 }
 

@@ -1,90 +1,230 @@
-/** Reads a bare request: a GET without a body whose lines are all of the usual form, whole at the
- *  beginning of what has come. Most small reads are. Whatever is not plainly one is left to Node's
- *  parser, so nothing here decides what a malformed request is. */
+/** A request over HTTP/1.1 whose head was read by head.ts. It writes to the connection
+ *  itself: what Node's objects of a request and a response take is a third of a small answer. */
 
-import type { IncomingHttpHeaders } from 'node:http'
+import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import { Readable } from 'node:stream'
+import { noteAccepted } from '../accepted.ts'
+import type { HttpRequest, OnFault, Peer, ResponseHeaders } from '../http-request.ts'
+import { guarded } from '../guarded.ts'
+import { peerOf } from '../peer.ts'
+import { writePieces } from '../write-pieces.ts'
+import type { BareHead } from './head.ts'
 
-export interface BareRequest {
-  readonly target: string
-  readonly fields: BareFields
-  /** Bytes of the request. What comes after them is the next one, as it has no body. */
-  readonly length: number
+/** The connection that it is written to. */
+export interface Wire {
+  readonly socket: Socket
+  /** The header lines that an answer has if it has not set them: when it was made, and whether the
+   *  connection goes on after it. */
+  commonFields(headers: ResponseHeaders): string
+  /** Holds back what is written until the end of this turn. */
+  corkForTurn(): void
+  /** To be called when the answer has left. */
+  readonly sent: () => void
 }
 
-/** The header lines. Those of a connection's next request are mostly the same, so it gets the same
- *  object. */
-export interface BareFields {
-  readonly text: string
-  /** Names in lower case. */
-  readonly headers: Readonly<IncomingHttpHeaders>
-  /** Names and values alternating, as they were sent. */
-  readonly rawHeaders: readonly string[]
-  /** The client wants no further answer on this connection. */
-  readonly isLast: boolean
-}
+/** States of a response: nothing is set, its head is set, its head is written, all is written, or
+ *  it is over. */
+type State = 'open' | 'headed' | 'begun' | 'ended' | 'closed'
 
-const method = 'GET '
-const version = ' HTTP/1.1'
-const lineEnd = '\r\n'
-const headEnd = '\r\n\r\n'
+const noTrailers: readonly string[] = []
+/** Answers without a body, which have no length either. */
+const bodiless: ReadonlySet<number> = new Set([204, 304])
+/** With any other byte in a header the client would read something else. */
+const writableName = /^[\w!#$%&'*+\-.^`|~]+$/
+const unwritable = /[^\t\x20-\x7e\x80-\xff]/
 
-/** URLs that every parser reads alike. */
-const target = /^\/[\w\-.~!$&'()*+,:;=@%/?]*$/
-/** A name and its value. An empty value is unusual enough. */
-const field = /^([\w\-.]+):[ \t]*([\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)[ \t]*$/
-const fieldsMax = 64
+export class BareRequest implements HttpRequest {
+  readonly version = '1.1'
+  readonly method = 'GET'
+  readonly hasBody = false
+  readonly canHaveTrailers = true
+  readonly rawTrailers: readonly string[] = noTrailers
+  readonly #wire: Wire
+  readonly #parsed: BareHead
+  readonly #onFault: OnFault
+  #state: State = 'open'
+  #head = ''
+  /** True for an answer without a length: it goes in chunks. */
+  #isChunked = false
+  #hasContent = true
+  #onDrain: (() => void) | undefined = undefined
+  #onClose: (() => void)[] | undefined = undefined
+  socketMs: number | undefined = undefined
+  sentBytes: number | undefined = undefined
 
-/** Headers that announce a body, or want something else of the connection. */
-const unusual: ReadonlySet<string> = new Set([
-  'content-length',
-  'transfer-encoding',
-  'trailer',
-  'te',
-  'expect',
-  'upgrade',
-  'http2-settings',
-  'proxy-connection',
-  '__proto__',
-])
-
-/** The request that these bytes begin with, in Latin-1; undefined if that is anything else. `last`
- *  are the lines of the request before. */
-export function readBareRequest(text: string, last?: BareFields): BareRequest | undefined {
-  if (!text.startsWith(method)) return undefined
-  const lineTo = text.indexOf(lineEnd)
-  if (lineTo < 0 || !text.endsWith(version, lineTo)) return undefined
-  const asked = text.slice(method.length, lineTo - version.length)
-  if (!target.test(asked)) return undefined
-  const from = lineTo + lineEnd.length
-  const fields =
-    last !== undefined && text.startsWith(last.text, from) ? last : readFields(text, from)
-  return fields && { target: asked, fields, length: from + fields.text.length }
-}
-
-/** The bytes may be the beginning of a request whose rest is still to come. */
-export function isUnfinished(text: string): boolean {
-  return !text.includes(headEnd)
-}
-
-function readFields(all: string, from: number): BareFields | undefined {
-  // The first empty line is the end.
-  const to = all.indexOf(headEnd, from)
-  if (to < 0) return undefined
-  const text = all.slice(from, to + headEnd.length)
-  const lines = all.slice(from, to).split(lineEnd)
-  if (lines.length > fieldsMax) return undefined
-  const headers: IncomingHttpHeaders = {}
-  const rawHeaders: string[] = []
-  for (const line of lines) {
-    const [, name, value] = field.exec(line) ?? []
-    if (name === undefined || value === undefined) return undefined
-    const lower = name.toLowerCase()
-    if (unusual.has(lower) || Object.hasOwn(headers, lower)) return undefined
-    headers[lower] = value
-    rawHeaders.push(name, value)
+  constructor(wire: Wire, head: BareHead, onFault: OnFault) {
+    this.#wire = wire
+    this.#parsed = head
+    this.#onFault = onFault
   }
-  const { host, connection = 'keep-alive' } = headers
-  if (host === undefined || !/^(?:keep-alive|close)$/i.test(connection)) return undefined
-  const isLast = connection.toLowerCase() === 'close'
-  return { text, headers: Object.freeze(headers), rawHeaders: Object.freeze(rawHeaders), isLast }
+
+  get target(): string {
+    return this.#parsed.target
+  }
+
+  get headers(): IncomingHttpHeaders {
+    return this.#parsed.fields.headers
+  }
+
+  get rawHeaders(): readonly string[] {
+    return this.#parsed.fields.rawHeaders
+  }
+
+  get body(): Readable {
+    return Readable.from([])
+  }
+
+  get peer(): Peer {
+    return peerOf(this.#wire.socket)
+  }
+
+  get isClosed(): boolean {
+    return this.#state === 'closed'
+  }
+
+  get isFlushing(): boolean {
+    return this.#state === 'ended'
+  }
+
+  accept(): void {
+    noteAccepted(this.#wire.socket)
+  }
+
+  respond(status: number, headers: ResponseHeaders, length?: number): void {
+    if (this.#state === 'closed') return
+    if (this.#state !== 'open') throw new TypeError('the response has begun already')
+    let head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n`
+    for (const name in headers) {
+      const value = headers[name]!
+      if (typeof value === 'string') head += fieldLine(name, value)
+      else for (const one of value) head += fieldLine(name, one)
+    }
+    this.#hasContent = !bodiless.has(status)
+    const hasLength = length !== undefined || headers['content-length'] !== undefined
+    this.#isChunked = this.#hasContent && !hasLength
+    head += this.#wire.commonFields(headers)
+    if (length !== undefined) head += `Content-Length: ${length}\r\n`
+    if (this.#isChunked) head += 'Transfer-Encoding: chunked\r\n'
+    this.#head = `${head}\r\n`
+    this.#state = 'headed'
+  }
+
+  proceed(): void {}
+
+  flush(): void {
+    if (this.#state === 'headed') this.#begin()
+  }
+
+  write(piece: Uint8Array): boolean {
+    if (this.#state === 'closed') return true
+    if (this.#state === 'ended') throw new TypeError('the response has ended already')
+    const { socket } = this.#wire
+    this.#wire.corkForTurn()
+    this.#begin()
+    if (!this.#hasContent || piece.length === 0) return !socket.writableNeedDrain
+    if (!this.#isChunked) return socket.write(piece)
+    socket.write(`${piece.length.toString(16)}\r\n`, 'latin1')
+    socket.write(piece)
+    return socket.write('\r\n', 'latin1')
+  }
+
+  onDrain(task: () => void): void {
+    this.#onDrain = guarded(this, task, this.#onFault)
+  }
+
+  end(piece?: Uint8Array, trailers: ResponseHeaders = {}): void {
+    this.#end(piece === undefined ? [] : [piece], trailers)
+  }
+
+  endWith(pieces: readonly Uint8Array[]): void {
+    this.#end(pieces, {})
+  }
+
+  /** Cuts the response off; bytes written before still leave. */
+  abort(): void {
+    const { socket } = this.#wire
+    socket.uncork()
+    socket.destroy()
+  }
+
+  onClose(task: () => void): () => void {
+    const safe = guarded(this, task, this.#onFault)
+    if (this.isClosed) {
+      safe()
+      return () => {}
+    }
+    const tasks = (this.#onClose ??= [])
+    tasks.push(safe)
+    return () => {
+      const at = tasks.indexOf(safe)
+      if (at >= 0) tasks.splice(at, 1)
+    }
+  }
+
+  /** The connection can take more. */
+  drained(): void {
+    const task = this.#onDrain
+    this.#onDrain = undefined
+    task?.()
+  }
+
+  /** All of the response has left, or the connection is closed. */
+  closed(): void {
+    if (this.#state === 'closed') return
+    this.#state = 'closed'
+    const tasks = this.#onClose
+    this.#onClose = undefined
+    for (const task of tasks ?? []) task()
+  }
+
+  #end(pieces: readonly Uint8Array[], trailers: ResponseHeaders): void {
+    if (this.#state === 'closed' || this.#state === 'ended') return
+    const { socket, sent } = this.#wire
+    this.#wire.corkForTurn()
+    this.#begin()
+    if (this.#isChunked) for (const piece of pieces) this.write(piece)
+    this.#state = 'ended'
+    if (this.#isChunked) socket.write(lastChunk(trailers), 'latin1', sent)
+    else if (this.#hasContent && pieces.length > 0) writePieces(socket, pieces, sent)
+    else socket.write('', 'latin1', sent)
+  }
+
+  #begin(): void {
+    if (this.#state === 'begun') return
+    if (this.#state === 'open') this.respond(200, {})
+    this.#state = 'begun'
+    this.#wire.socket.write(this.#head, 'latin1')
+    this.#head = ''
+  }
+}
+
+function lastChunk(trailers: ResponseHeaders): string {
+  let text = '0\r\n'
+  for (const name in trailers) {
+    for (const value of [trailers[name]!].flat()) text += fieldLine(name, value)
+  }
+  return `${text}\r\n`
+}
+
+/** Lines of headers that have few values: they are kept. */
+const usualLines: ReadonlyMap<string, Map<string, string>> = new Map(
+  ['cache-control', 'content-type', 'content-encoding', 'vary'].map(name => [name, new Map()]),
+)
+const usualMax = 100
+
+function fieldLine(name: string, value: string): string {
+  const usual = usualLines.get(name)
+  const known = usual?.get(value)
+  if (known !== undefined) return known
+  const line = newLine(name, value)
+  if (usual !== undefined && usual.size < usualMax) usual.set(value, line)
+  return line
+}
+
+function newLine(name: string, value: string): string {
+  if (!writableName.test(name) || unwritable.test(value)) {
+    throw new TypeError(`the header ${name} cannot be written`)
+  }
+  return `${name}: ${value}\r\n`
 }

@@ -1,4 +1,4 @@
-/** A connection of a client over HTTP/2 (RFC 9113): gives each request as an exchange.
+/** A connection of a client over HTTP/2 (RFC 9113): gives each stream as a request.
  *
  *  ```
  *  bytes ─▶ FrameLoop ─▶ streams ─▶ the scheduler of arrivals ─▶ the handler
@@ -37,7 +37,7 @@ import {
 import { isAccepted, noteAccepted } from '../accepted.ts'
 import type { Arrivals } from '../arrivals.ts'
 import type { Corks } from '../bare/corks.ts'
-import type { OnFault } from '../exchange.ts'
+import type { OnFault } from '../http-request.ts'
 import type { StreamLimits } from '../stream-limits.ts'
 import { Output } from './output.ts'
 import { HeadReader, readTrailers } from './request-head.ts'

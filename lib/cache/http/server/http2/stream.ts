@@ -1,9 +1,9 @@
-/** An exchange over one stream of an HTTP/2 connection. What Node's objects of a stream take is
+/** A request over one stream of an HTTP/2 connection. What Node's objects of a stream take is
  *  more than half of a small answer, so it writes frames itself. */
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
-import type { Exchange, OnFault, Peer, ResponseHeaders } from '../exchange.ts'
+import type { HttpRequest, OnFault, Peer, ResponseHeaders } from '../http-request.ts'
 import { guarded } from '../guarded.ts'
 import { peerOf } from '../peer.ts'
 import { RequestBody } from './body.ts'
@@ -42,7 +42,7 @@ const nothing = new Uint8Array(0)
 /** Answers without a body. */
 const bodiless: ReadonlySet<number> = new Set([204, 304])
 
-export class Http2Stream implements Exchange {
+export class Http2Stream implements HttpRequest {
   readonly version = '2'
   readonly canHaveTrailers = true
   readonly id: number

@@ -5,7 +5,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '@watchglass/base'
-import type { Exchange, ResponseStream } from '../exchange.ts'
+import type { HttpRequest, ResponseStream } from '../http-request.ts'
 import { guarded } from '../guarded.ts'
 import { partWith } from '../parting.ts'
 import { slowReaderTimeoutMs } from '../respond.ts'
@@ -18,7 +18,7 @@ export class WebSocketStream implements ResponseStream {
   readonly version = '1.1'
   stalled: (() => void) | undefined = undefined
   socketMs: number | undefined = undefined
-  readonly #exchange: Exchange
+  readonly #request: HttpRequest
   readonly #socket: Duplex
   readonly #clock: Timers
   readonly #frames = new ClientFrames()
@@ -29,14 +29,14 @@ export class WebSocketStream implements ResponseStream {
   #isEnded = false
 
   /** Takes the connection over, and begins it with `head`. */
-  constructor(exchange: Exchange, head: string, clock: Timers) {
-    const { takeover } = exchange
+  constructor(request: HttpRequest, head: string, clock: Timers) {
+    const { takeover } = request
     if (takeover === undefined) throw new TypeError('there is no connection to take over')
     const { socket } = takeover
-    this.#exchange = exchange
+    this.#request = request
     this.#socket = socket
     this.#clock = clock
-    this.#guarded = task => guarded(exchange, task, takeover.onFault)
+    this.#guarded = task => guarded(request, task, takeover.onFault)
     const early = takeover.take()
     socket.write(head, 'latin1')
     socket.on('data', this.#take)
@@ -47,7 +47,7 @@ export class WebSocketStream implements ResponseStream {
   }
 
   get headers(): IncomingHttpHeaders {
-    return this.#exchange.headers
+    return this.#request.headers
   }
 
   write(piece: Uint8Array): boolean {
@@ -69,7 +69,7 @@ export class WebSocketStream implements ResponseStream {
   }
 
   onClose(task: () => void): () => void {
-    return this.#exchange.onClose(task)
+    return this.#request.onClose(task)
   }
 
   /** A client that does not read this is cut off. */

@@ -7,7 +7,7 @@ import * as http from 'node:http'
 import * as https from 'node:https'
 import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import type { Exchange, Handler } from '../../../../../lib/cache/http/server/exchange.ts'
+import type { HttpRequest, Handler } from '../../../../../lib/cache/http/server/http-request.ts'
 import { sendWhole } from '../../../../../lib/cache/http/server/respond.ts'
 import { Server } from '../../../../../lib/cache/http/server/server.ts'
 import { systemClock } from '../../../../../lib/cache/ops/system.ts'
@@ -40,10 +40,10 @@ async function serve(
 }
 
 /** Answers with what was asked, and with the body. */
-async function echo(exchange: Exchange): Promise<void> {
-  const pieces: Buffer[] = [Buffer.from(`<${exchange.method} ${exchange.target} `)]
-  for await (const piece of exchange.body as AsyncIterable<Buffer>) pieces.push(piece)
-  sendWhole(exchange, { status: 200, headers: {} }, ...pieces, Buffer.from('>'))
+async function echo(request: HttpRequest): Promise<void> {
+  const pieces: Buffer[] = [Buffer.from(`<${request.method} ${request.target} `)]
+  for await (const piece of request.body as AsyncIterable<Buffer>) pieces.push(piece)
+  sendWhole(request, { status: 200, headers: {} }, ...pieces, Buffer.from('>'))
 }
 
 /** The text that comes over a connection. */
@@ -165,10 +165,10 @@ for (const protocol of protocols) {
   })
 
   t.test(`over ${protocol} what comes before its turn waits for it`, async t => {
-    const begun: Exchange[] = []
-    const address = await serve(t, protocol, exchange => {
-      begun.push(exchange)
-      if (exchange.target !== '/slow') void echo(exchange)
+    const begun: HttpRequest[] = []
+    const address = await serve(t, protocol, request => {
+      begun.push(request)
+      if (request.target !== '/slow') void echo(request)
     })
     const socket = await connect(address)
     t.teardown(() => socket.destroy())
@@ -189,13 +189,13 @@ for (const protocol of protocols) {
   t.test(`over ${protocol} a flood behind a request closes the connection`, async t => {
     let onClose = (): void => {}
     const closed = new Promise<void>(resolve => (onClose = resolve))
-    const address = await serve(t, protocol, exchange => exchange.onClose(onClose))
+    const address = await serve(t, protocol, request => request.onClose(onClose))
     const socket = await connect(address)
     socket.on('close', () => clearInterval(flooding))
     socket.write(get('/'))
     const flooding = setInterval(() => socket.write(get('/again').repeat(100)), 1)
     await closed
-    t.equal(address.server.exchanges, 0)
+    t.equal(address.server.requestsInFlight, 0)
   })
 
   t.test(`over ${protocol} a client that leaves is noticed, and its handler is told`, async t => {
@@ -204,8 +204,8 @@ for (const protocol of protocols) {
       const closed = new Promise<void>(resolve => (onClose = resolve))
       let onBegun = (): void => {}
       const begun = new Promise<void>(resolve => (onBegun = resolve))
-      const address = await serve(t, protocol, exchange => {
-        exchange.onClose(onClose)
+      const address = await serve(t, protocol, request => {
+        request.onClose(onClose)
         onBegun()
       })
       const socket = await connect(address)
@@ -214,13 +214,13 @@ for (const protocol of protocols) {
       await begun
       socket[leaves]()
       await closed
-      t.equal(address.server.exchanges, 0, leaves)
+      t.equal(address.server.requestsInFlight, 0, leaves)
     }
   })
 
   t.test(`over ${protocol} bodies of all kinds arrive whole`, async t => {
     const large = Buffer.alloc(200_000, 'abcdefghij')
-    const bodies: Record<string, (exchange: Exchange) => void> = {
+    const bodies: Record<string, (request: HttpRequest) => void> = {
       '/whole': one => sendWhole(one, { status: 200, headers: {} }, large, Buffer.from('end')),
       '/nothing': one => sendWhole(one, { status: 200, headers: {} }),
       '/chunks'(one) {
@@ -242,7 +242,7 @@ for (const protocol of protocols) {
         one.end(Buffer.from('not sent'))
       },
     }
-    const address = await serve(t, protocol, exchange => bodies[exchange.target]!(exchange))
+    const address = await serve(t, protocol, request => bodies[request.target]!(request))
     const { request, Agent } = protocol === 'http' ? http : https
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     t.teardown(() => agent.destroy())
@@ -284,10 +284,10 @@ for (const protocol of protocols) {
   })
 
   t.test(`over ${protocol} the last answer of a connection says so`, async t => {
-    const address = await serve(t, protocol, exchange => {
+    const address = await serve(t, protocol, request => {
       const headers: Record<string, string> =
-        exchange.target === '/bad' ? { connection: 'close' } : {}
-      sendWhole(exchange, { status: 200, headers }, Buffer.from('x'))
+        request.target === '/bad' ? { connection: 'close' } : {}
+      sendWhole(request, { status: 200, headers }, Buffer.from('x'))
     })
     for (const request of [get('/', 'Connection: close'), get('/bad')]) {
       const socket = await connect(address)
@@ -325,10 +325,10 @@ for (const protocol of protocols) {
   t.test(
     `over ${protocol} a drain closes idle connections, and the others after their answer`,
     async t => {
-      const held: Exchange[] = []
-      const address = await serve(t, protocol, exchange => {
-        if (exchange.target === '/held') held.push(exchange)
-        else void echo(exchange)
+      const held: HttpRequest[] = []
+      const address = await serve(t, protocol, request => {
+        if (request.target === '/held') held.push(request)
+        else void echo(request)
       })
       const [idle, busy] = await Promise.all([connect(address), connect(address)])
       const [idles, busys] = [new Received(idle), new Received(busy)]
@@ -351,18 +351,18 @@ t.test('connections whose answers end in one turn are closed once each', async t
   const note = ({ message }: Error): void => void warnings.push(message)
   process.on('warning', note)
   t.teardown(() => process.off('warning', note))
-  const held: Exchange[] = []
-  const address = await serve(t, 'http', exchange => {
-    exchange.respond(200, {})
-    exchange.write(Buffer.from('first '))
-    held.push(exchange)
+  const held: HttpRequest[] = []
+  const address = await serve(t, 'http', request => {
+    request.respond(200, {})
+    request.write(Buffer.from('first '))
+    held.push(request)
   })
   const sockets = await Promise.all(Array.from({ length: 20 }, () => connect(address)))
   const received = sockets.map(socket => new Received(socket))
   for (const socket of sockets) socket.write(get('/'))
   for (const one of received) await one.untilHas('first ')
   const drained = address.server.drain()
-  for (const exchange of held) exchange.end(Buffer.from('last'))
+  for (const request of held) request.end(Buffer.from('last'))
   for (const one of received) await one.until(({ isClosed }) => isClosed)
   for (const { text } of received) t.match(text, 'last')
   await drained
@@ -371,7 +371,7 @@ t.test('connections whose answers end in one turn are closed once each', async t
 
 t.test('a header cannot end the headers', async t => {
   for (const headers of [{ a: 'b\r\nc: d' }, { 'a\r\nb': 'c' }, { a: ['b', 'c\n'] }]) {
-    const address = await serve(t, 'http', exchange => exchange.respond(200, headers))
+    const address = await serve(t, 'http', request => request.respond(200, headers))
     const socket = await connect(address)
     const received = new Received(socket)
     socket.write(get('/'))
@@ -382,10 +382,10 @@ t.test('a header cannot end the headers', async t => {
 })
 
 t.test('what was written before an answer is cut off arrives', async t => {
-  const address = await serve(t, 'http', exchange => {
-    exchange.respond(200, {})
-    exchange.write(Buffer.from('first'))
-    exchange.abort()
+  const address = await serve(t, 'http', request => {
+    request.respond(200, {})
+    request.write(Buffer.from('first'))
+    request.abort()
   })
   const socket = await connect(address)
   const received = new Received(socket)

@@ -7,7 +7,7 @@ import { Duplex } from 'node:stream'
 import t, { type Test } from 'tap'
 import type { Clock } from '../../../../../lib/base/clock.ts'
 import { Corks } from '../../../../../lib/cache/http/server/bare/corks.ts'
-import type { Exchange, Handler } from '../../../../../lib/cache/http/server/exchange.ts'
+import type { HttpRequest, Handler } from '../../../../../lib/cache/http/server/http-request.ts'
 import { Http2Connection } from '../../../../../lib/cache/http/server/http2/connection.ts'
 import { sendWhole } from '../../../../../lib/cache/http/server/respond.ts'
 import { Server } from '../../../../../lib/cache/http/server/server.ts'
@@ -135,19 +135,19 @@ const windowOf = (stream: number, bytes: number): Buffer =>
   frame(frameTypes.window, 0, stream, number(bytes))
 
 /** Answers with as many letters as the path says. */
-function letters(exchange: Exchange): void {
-  const body = Buffer.alloc(Number(exchange.target.slice(1)), 'abcdefghij')
-  sendWhole(exchange, { status: 200, headers: {} }, body)
+function letters(request: HttpRequest): void {
+  const body = Buffer.alloc(Number(request.target.slice(1)), 'abcdefghij')
+  sendWhole(request, { status: 200, headers: {} }, body)
 }
 
 /** Requests begin when it is their turn. */
-async function begun(exchange: () => Exchange | undefined): Promise<void> {
-  while (exchange() === undefined) await new Promise(resolve => setImmediate(resolve))
+async function begun(request: () => HttpRequest | undefined): Promise<void> {
+  while (request() === undefined) await new Promise(resolve => setImmediate(resolve))
 }
 
-async function bodyOf(exchange: Exchange): Promise<string> {
+async function bodyOf(request: HttpRequest): Promise<string> {
   let text = ''
-  for await (const piece of exchange.body as AsyncIterable<Buffer>) text += piece.toString()
+  for await (const piece of request.body as AsyncIterable<Buffer>) text += piece.toString()
   return text
 }
 
@@ -196,9 +196,9 @@ t.test('a small answer does not wait for the end of a large one', async t => {
 })
 
 t.test('headers of any length go in several frames, both ways', async t => {
-  const server = await serve(t, exchange => {
-    const long = exchange.headers['x-long'] as string
-    sendWhole(exchange, { status: 200, headers: { 'x-long': long } }, Buffer.from('!'))
+  const server = await serve(t, request => {
+    const long = request.headers['x-long'] as string
+    sendWhole(request, { status: 200, headers: { 'x-long': long } }, Buffer.from('!'))
   })
   const client = await Client.open(t, server)
   const block = headerBlock(get('/', ['x-long', 'y'.repeat(40_000)]))
@@ -232,12 +232,12 @@ t.test('who changes the size of its table is told that it is not used', async t 
 })
 
 t.test('bodies, trailers and 100 Continue, as a library sends them', async t => {
-  const server = await serve(t, exchange => {
-    exchange.proceed()
-    void bodyOf(exchange).then(text => {
-      exchange.respond(200, { 'x-sent': exchange.rawTrailers.join(' ') })
-      exchange.write(Buffer.from(text))
-      exchange.end(undefined, { 'x-end': ['a', 'b'] })
+  const server = await serve(t, request => {
+    request.proceed()
+    void bodyOf(request).then(text => {
+      request.respond(200, { 'x-sent': request.rawTrailers.join(' ') })
+      request.write(Buffer.from(text))
+      request.end(undefined, { 'x-end': ['a', 'b'] })
     })
   })
   const session = http2.connect(`http://127.0.0.1:${server.port}`)
@@ -262,20 +262,20 @@ t.test('bodies, trailers and 100 Continue, as a library sends them', async t => 
 })
 
 t.test('of a body that nobody reads no more comes than its window', async t => {
-  let exchange: Exchange | undefined
-  const server = await serve(t, one => (exchange = one))
+  let held: HttpRequest | undefined
+  const server = await serve(t, one => (held = one))
   const client = await Client.open(t, server)
   const piece = frame(frameTypes.data, 0, 1, Buffer.alloc(16_000, 'x'))
   client.send(request(1, post('/'), true), piece, piece, piece)
   await client.settled()
-  await begun(() => exchange)
+  await begun(() => held)
   t.strictSame(client.of(frameTypes.window, 1), [])
-  const text = bodyOf(exchange!)
+  const text = bodyOf(held!)
   await client.until(() => client.of(frameTypes.window, 1).length > 0)
   t.ok(client.of(frameTypes.window, 0).length > 0)
   client.send(piece, frame(frameTypes.data, 9, 1, Buffer.from('\u0002yy..')))
   t.equal(await text, `${'x'.repeat(64_000)}yy`)
-  sendWhole(exchange!, { status: 200, headers: {} })
+  sendWhole(held!, { status: 200, headers: {} })
   await client.until(() => client.hasEnd(1))
 })
 
@@ -291,12 +291,12 @@ t.test('a client that is still sending when it has its answer is told to stop', 
 
 t.test('the handler is told when a client goes, by stream and by connection', async t => {
   const events: string[] = []
-  const server = await serve(t, exchange => {
-    exchange.onClose(() => events.push(exchange.target))
-    const cancel = exchange.onClose(() => events.push('cancelled'))
+  const server = await serve(t, request => {
+    request.onClose(() => events.push(request.target))
+    const cancel = request.onClose(() => events.push('cancelled'))
     cancel()
-    exchange.respond(200, {})
-    exchange.flush()
+    request.respond(200, {})
+    request.flush()
   })
   const client = await Client.open(t, server)
   client.send(request(1, get('/a')), request(3, get('/b')))
@@ -304,24 +304,24 @@ t.test('the handler is told when a client goes, by stream and by connection', as
   client.send(frame(frameTypes.reset, 0, 1, number(8)))
   await client.settled()
   t.strictSame(events, ['/a'])
-  t.equal(server.exchanges, 1)
+  t.equal(server.requestsInFlight, 1)
   client.socket.destroy()
-  while (server.exchanges > 0) await new Promise(setImmediate)
+  while (server.requestsInFlight > 0) await new Promise(setImmediate)
   t.strictSame(events, ['/a', '/b'])
 })
 
 t.test('a server that drains answers what has come, and takes no more', async t => {
-  let exchange: Exchange | undefined
-  const server = await serve(t, one => (exchange = one))
+  let held: HttpRequest | undefined
+  const server = await serve(t, one => (held = one))
   const client = await Client.open(t, server)
   client.send(request(1, get('/')))
-  await begun(() => exchange)
+  await begun(() => held)
   const drained = server.drain()
   await client.until(() => client.of(frameTypes.goaway, 0).length > 0)
   t.strictSame(client.of(frameTypes.goaway, 0)[0]?.payload, Buffer.concat([number(1), number(0)]))
   client.send(request(3, get('/')))
   await client.until(() => client.of(frameTypes.reset, 3).length > 0)
-  sendWhole(exchange!, { status: 200, headers: {} }, Buffer.from('last'))
+  sendWhole(held!, { status: 200, headers: {} }, Buffer.from('last'))
   await client.until(() => client.isClosed)
   t.equal(client.bodyOf(1), 'last')
   await drained
@@ -329,14 +329,14 @@ t.test('a server that drains answers what has come, and takes no more', async t 
 
 t.test('a connection is closed when it was not used for a while', async t => {
   const clock = new FakeClock()
-  let exchange: Exchange | undefined
-  const server = await serve(t, one => (exchange = one), clock)
+  let held: HttpRequest | undefined
+  const server = await serve(t, one => (held = one), clock)
   const client = await Client.open(t, server)
   client.send(request(1, get('/')))
-  await begun(() => exchange)
+  await begun(() => held)
   await clock.advance(200_000)
   t.notOk(client.isClosed, 'a request is under way')
-  sendWhole(exchange!, { status: 200, headers: {} })
+  sendWhole(held!, { status: 200, headers: {} })
   await client.until(() => client.hasEnd(1))
   await clock.advance(200_000)
   await client.until(() => client.isClosed)
@@ -401,8 +401,8 @@ const failures: Readonly<Record<string, readonly [number, ...Buffer[]]>> = {
 }
 
 t.test('what breaks the rules of a connection ends it', async t => {
-  const server = await serve(t, exchange => {
-    if (exchange.target !== '/never') letters(exchange)
+  const server = await serve(t, request => {
+    if (request.target !== '/never') letters(request)
   })
   for (const [name, [code, ...frames]] of Object.entries(failures)) {
     const client = await Client.open(t, server)
@@ -489,7 +489,7 @@ t.test('streams beyond the number that was said are refused', async t => {
 t.test('streams that are answered take no place of others, but are bounded', async t => {
   // The system never says that something was written.
   const socket = new Duplex({ read() {}, write() {} })
-  const exchanges: Exchange[] = []
+  const requests: HttpRequest[] = []
   const services = {
     clock: systemClock,
     onFault: (error: unknown) => t.fail(String(error)),
@@ -498,29 +498,29 @@ t.test('streams that are answered take no place of others, but are bounded', asy
     limits: new StreamLimits(systemClock),
     corks: new Corks(),
     dateField: () => '',
-    begin: (exchange: Exchange) => exchanges.push(exchange),
+    begin: (request: HttpRequest) => requests.push(request),
   }
   const connection = new Http2Connection(socket as Socket, services as never, 100)
   let stream = 1
   const ask = async (): Promise<number> => {
-    const before = exchanges.length
+    const before = requests.length
     for (let i = 0; i < 100; i++, stream += 2) socket.push(request(stream, get('/9')))
     await new Promise(resolve => setImmediate(() => setImmediate(resolve)))
-    return exchanges.length - before
+    return requests.length - before
   }
   socket.push('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
   socket.push(settings())
   t.equal(await ask(), 100)
   t.equal(await ask(), 0, 'none of them has an answer')
-  exchanges.forEach(letters)
+  requests.forEach(letters)
   t.equal(await ask(), 100, 'all of them have one')
-  exchanges.slice(100).forEach(letters)
+  requests.slice(100).forEach(letters)
   t.equal(await ask(), 0, 'whoever takes no answers gets no more of them')
   connection.destroy()
 })
 
 t.test('who takes back a thousand requests is not served any more, known or not', async t => {
-  const server = await serve(t, exchange => exchange.accept())
+  const server = await serve(t, request => request.accept())
   const client = await Client.open(t, server)
   for (let i = 0; i < 1_200 && !client.isClosed; i += 50) {
     const pairs = Array.from({ length: 50 }, (_, at) => {

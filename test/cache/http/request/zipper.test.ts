@@ -4,7 +4,7 @@ import zlib, { gunzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import t from 'tap'
 import { noteKept, type Segment } from '../../../../lib/codec/output/segments.ts'
-import { Zipper } from '../../../../lib/cache/http/exchange/zipper.ts'
+import { Zipper } from '../../../../lib/cache/http/request/zipper.ts'
 import { SegmentCache } from '../../../../lib/store/segments.ts'
 
 /** Bytes as those of a whole leaf that are kept. */

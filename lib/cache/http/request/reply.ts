@@ -10,7 +10,7 @@ import {
   statusBody,
 } from '@watchglass/codec'
 import { type Status, statusJson, warningHeaders } from '@watchglass/kube'
-import type { Exchange, ResponseHeaders } from '../server/exchange.ts'
+import type { HttpRequest, ResponseHeaders } from '../server/http-request.ts'
 import {
   type Outcome,
   type Pieces,
@@ -40,7 +40,7 @@ export interface ReplyOptions {
 }
 
 /** The first Accept header: of several only it counts. */
-function firstAccept({ headers, rawHeaders }: Exchange): string | undefined {
+function firstAccept({ headers, rawHeaders }: HttpRequest): string | undefined {
   const { accept } = headers
   if (accept === undefined || !accept.includes(',')) return accept
   const at = rawHeaders.findIndex((name, i) => i % 2 === 0 && name.toLowerCase() === 'accept')
@@ -48,7 +48,7 @@ function firstAccept({ headers, rawHeaders }: Exchange): string | undefined {
 }
 
 export class Reply {
-  readonly exchange: Exchange
+  readonly request: HttpRequest
   readonly preference: Preference
   /** The status code; 0 before there is one. */
   code = 0
@@ -61,12 +61,12 @@ export class Reply {
   readonly #options: ReplyOptions
   #offer: Offer | undefined = undefined
 
-  constructor(exchange: Exchange, options: ReplyOptions) {
-    const { headers } = exchange
-    this.exchange = exchange
+  constructor(request: HttpRequest, options: ReplyOptions) {
+    const { headers } = request
+    this.request = request
     this.#options = options
     this.preference = {
-      accept: firstAccept(exchange),
+      accept: firstAccept(request),
       userAgent: headers['user-agent'],
       pretty: options.pretty,
     }
@@ -98,7 +98,7 @@ export class Reply {
     }
     const type = contentType(mediaType?.encoding ?? 'json')
     const response = this.response(status.code, type, extra)
-    sendWhole(this.exchange, response, statusBody(statusJson(status), mediaType))
+    sendWhole(this.request, response, statusBody(statusJson(status), mediaType))
   }
 
   text(
@@ -106,7 +106,7 @@ export class Reply {
     body: string,
     extra: ResponseHeaders = { 'x-content-type-options': 'nosniff' },
   ): undefined {
-    sendWhole(this.exchange, this.response(code, plainText, extra), Buffer.from(body))
+    sendWhole(this.request, this.response(code, plainText, extra), Buffer.from(body))
   }
 
   /** A plain text of the filters that stand before anything that adds headers. */
@@ -115,22 +115,22 @@ export class Reply {
       'x-content-type-options': 'nosniff',
     })
     const { 'cache-control': _, ...bare } = headers
-    sendWhole(this.exchange, { status, headers: bare }, Buffer.from(body))
+    sendWhole(this.request, { status, headers: bare }, Buffer.from(body))
   }
 
   /** No body, and no type of one. */
   empty(code: number): undefined {
     const { status, headers } = this.response(code, plainText)
     const { 'content-type': _, ...bare } = headers
-    sendWhole(this.exchange, { status, headers: bare })
+    sendWhole(this.request, { status, headers: bare })
   }
 
   /** Answers what is not a valid request, and closes the connection. */
   badRequest(): void {
     this.code = 400
-    const close: ResponseHeaders = this.exchange.version === '1.1' ? { connection: 'close' } : {}
+    const close: ResponseHeaders = this.request.version === '1.1' ? { connection: 'close' } : {}
     const response = { status: 400, headers: { 'content-type': plainText, ...close } }
-    sendWhole(this.exchange, response, Buffer.from('400 Bad Request'))
+    sendWhole(this.request, response, Buffer.from('400 Bad Request'))
   }
 
   /** Status and headers of a response, which the caller then sends. */
@@ -173,31 +173,31 @@ export class Reply {
     if (bytes >= gzipMinBytes && this.takesGzip) {
       return this.#gzip(response, pieces, this.#options.clock).then(() => undefined)
     }
-    sendWhole(this.exchange, response, ...pieces)
+    sendWhole(this.request, response, ...pieces)
     return undefined
   }
 
   /** Sends a large body piece by piece. Between slices `pace` lets other work run. */
   async pieces(response: Response, pieces: Pieces, pace: Clock): Promise<Outcome> {
-    if (this.exchange.method === 'HEAD') {
-      this.exchange.respond(response.status, response.headers)
-      this.exchange.end()
+    if (this.request.method === 'HEAD') {
+      this.request.respond(response.status, response.headers)
+      this.request.end()
       return 'sent'
     }
     return this.takesGzip
       ? this.#gzip(response, pieces, pace)
-      : sendPieces(this.exchange, response, pieces, pace)
+      : sendPieces(this.request, response, pieces, pace)
   }
 
   /** The upstream compares the bare name: `gzip;q=1` does not match. */
   get takesGzip(): boolean {
-    if (this.exchange.method === 'HEAD') return false
-    const accepted = String(this.exchange.headers['accept-encoding'] ?? '')
+    if (this.request.method === 'HEAD') return false
+    const accepted = String(this.request.headers['accept-encoding'] ?? '')
     return accepted.split(',').some(name => name.trim() === 'gzip')
   }
 
   #gzip(response: Response, pieces: Pieces, pace: Clock): Promise<Outcome> {
-    return sendPieces(this.exchange, zippedResponse(response), this.zip(pieces), pace)
+    return sendPieces(this.request, zippedResponse(response), this.zip(pieces), pace)
   }
 
   /** One gzip member with all pieces. */

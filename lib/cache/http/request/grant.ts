@@ -1,7 +1,7 @@
 /** The user of a request, as limits and the audit log ask; lib/cache/http/auth answers. */
 
 import type { Identity } from '@watchglass/kube'
-import type { Exchange } from '../server/exchange.ts'
+import type { HttpRequest } from '../server/http-request.ts'
 
 /** The permission of a request. */
 export interface Grant {
@@ -22,9 +22,9 @@ export interface Grant {
 export interface Senders {
   /** The user whose limits the request counts against: all of a user's tokens count as one once
    *  their name is known. */
-  userOf(exchange: Exchange): string
+  userOf(request: HttpRequest): string
   /** Asks the upstream for the sender's name; undefined if there is nothing to ask. */
-  learnName(exchange: Exchange): Promise<unknown> | undefined
+  learnName(request: HttpRequest): Promise<unknown> | undefined
   /** Undefined if the upstream does not know them. */
-  identityOfSender(exchange: Exchange): Promise<Identity | undefined>
+  identityOfSender(request: HttpRequest): Promise<Identity | undefined>
 }

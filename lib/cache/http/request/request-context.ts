@@ -5,7 +5,7 @@ import { CacheError, type RequestTrace } from '@watchglass/base'
 import type { ApiState, Identity, KnownRequest, RequestTarget } from '@watchglass/kube'
 import type { Grant } from './grant.ts'
 import type { RequestFaults } from './faults.ts'
-import type { Exchange } from '../server/exchange.ts'
+import type { HttpRequest } from '../server/http-request.ts'
 import type { Reply } from './reply.ts'
 
 /** Facts about a request for metrics and the audit log. Nothing in it is text that a client sent,
@@ -26,7 +26,7 @@ export interface RequestFacts {
 export interface IncomingRequest {
   /** The state of the API when the request arrived. */
   readonly state: ApiState
-  readonly exchange: Exchange
+  readonly request: HttpRequest
   readonly known: KnownRequest
   readonly reply: Reply
   /** When it arrived. */
@@ -46,7 +46,7 @@ const nothing = (): void => {}
 
 export class RequestContext implements IncomingRequest {
   readonly state: ApiState
-  readonly exchange: Exchange
+  readonly request: HttpRequest
   readonly known: KnownRequest
   readonly target: RequestTarget
   readonly reply: Reply
@@ -81,9 +81,9 @@ export class RequestContext implements IncomingRequest {
   #ignoreClose: (() => void) | undefined = undefined
 
   constructor(incoming: IncomingRequest) {
-    const { state, exchange, known, reply, startMs, facts, faults, trace } = incoming
+    const { state, request, known, reply, startMs, facts, faults, trace } = incoming
     this.state = state
-    this.exchange = exchange
+    this.request = request
     this.known = known
     this.target = known.target
     this.reply = reply
@@ -100,14 +100,14 @@ export class RequestContext implements IncomingRequest {
     if (this.#left === undefined) {
       const left = new AbortController()
       this.#left = left
-      this.#ignoreClose = this.exchange.onClose(() => left.abort(clientLeft))
+      this.#ignoreClose = this.request.onClose(() => left.abort(clientLeft))
     }
     return this.#left.signal
   }
 
   /** The client has left, or has its whole answer. */
   get isOver(): boolean {
-    return this.exchange.isClosed
+    return this.request.isClosed
   }
 
   /** Ends the request: nobody waits with its signal any more. */

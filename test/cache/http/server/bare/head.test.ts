@@ -4,14 +4,14 @@ import * as http from 'node:http'
 import { Duplex } from 'node:stream'
 import fc from 'fast-check'
 import t from 'tap'
-import { isUnfinished, readBareRequest } from '../../../../../lib/cache/http/server/bare/request.ts'
+import { isUnfinished, readBareHead } from '../../../../../lib/cache/http/server/bare/head.ts'
 import { effort } from '../../../../support/effort.ts'
 
 const usual =
   'GET /api/v1/pods?limit=500 HTTP/1.1\r\nHost: a:6443\r\nAccept: application/json\r\n\r\n'
 
 t.test('a usual request is read', async t => {
-  const request = readBareRequest(usual)
+  const request = readBareHead(usual)
   t.match(request, {
     target: '/api/v1/pods?limit=500',
     fields: {
@@ -20,24 +20,24 @@ t.test('a usual request is read', async t => {
       isLast: false,
     },
   })
-  const next = readBareRequest(usual.replace('500', '1'), request?.fields)
+  const next = readBareHead(usual.replace('500', '1'), request?.fields)
   t.equal(next?.fields, request?.fields, 'the same lines are the same object')
-  const other = readBareRequest(usual.replace('json', 'yaml'), request?.fields)
+  const other = readBareHead(usual.replace('json', 'yaml'), request?.fields)
   t.equal(other?.fields.headers.accept, 'application/yaml')
-  const last = readBareRequest(usual.replace('Accept: application/json', 'Connection: Close'))
+  const last = readBareHead(usual.replace('Accept: application/json', 'Connection: Close'))
   t.equal(last?.fields.isLast, true)
 })
 
 t.test('what comes behind a request is not read with it', async t => {
-  const { fields, length } = readBareRequest(usual)!
+  const { fields, length } = readBareHead(usual)!
   for (const behind of [usual, 'x', '\r\n', 'POST / HTTP/1.1\r\n\r\n']) {
-    t.equal(readBareRequest(usual + behind)?.length, length)
-    const next = readBareRequest(usual + behind, fields)
+    t.equal(readBareHead(usual + behind)?.length, length)
+    const next = readBareHead(usual + behind, fields)
     t.equal(next?.length, length)
     t.equal(next?.fields, fields)
   }
   const longer = usual.replace('json', 'yaml')
-  t.equal(readBareRequest(longer + usual, fields)?.fields.headers.accept, 'application/yaml')
+  t.equal(readBareHead(longer + usual, fields)?.fields.headers.accept, 'application/yaml')
 })
 
 t.test('a request without its end is unfinished', async t => {
@@ -77,8 +77,8 @@ const left: Readonly<Record<string, string>> = {
 
 for (const [what, text] of Object.entries(left)) {
   t.test(`${what} is left to Node`, async t => {
-    t.equal(readBareRequest(text), undefined)
-    t.equal(readBareRequest(text, readBareRequest(usual)?.fields), undefined)
+    t.equal(readBareHead(text), undefined)
+    t.equal(readBareHead(text, readBareHead(usual)?.fields), undefined)
   })
 }
 
@@ -143,7 +143,7 @@ t.test('whatever is read is read as Node reads it', async t => {
   let read = 0
   await fc.assert(
     fc.asyncProperty(requests, async text => {
-      const mine = readBareRequest(text)
+      const mine = readBareHead(text)
       if (mine === undefined) return
       read++
       const theirs = await readByNode(text.slice(0, mine.length))

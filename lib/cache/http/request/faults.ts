@@ -3,7 +3,7 @@
 import type { Clock, Revision } from '@watchglass/base'
 import type { Attributes, Status } from '@watchglass/kube'
 import type { WatcherSink } from '@watchglass/store'
-import type { Exchange } from '../server/exchange.ts'
+import type { HttpRequest } from '../server/http-request.ts'
 
 /** A request as the rules of faults see it. */
 export interface FaultySubject {
@@ -34,8 +34,8 @@ export interface FaultCount {
 export interface RequestFaults {
   /** The faults that the client has met so far. */
   readonly met: readonly string[]
-  /** The exchange whose response goes wrong; the same one if it does not. */
-  exchange(whole: Exchange, clock: Clock): Exchange
+  /** The request with a response that goes wrong; `request` itself if nothing does. */
+  applyTo(request: HttpRequest, clock: Clock): HttpRequest
   /** Delay of the answer. */
   delayMs(): number
   /** The refusal in place of the answer. */

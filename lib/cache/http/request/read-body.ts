@@ -3,7 +3,7 @@
 
 import { CacheError, type Clock } from '@watchglass/base'
 import { type Status, StatusError } from '@watchglass/kube'
-import type { Exchange } from '../server/exchange.ts'
+import type { HttpRequest } from '../server/http-request.ts'
 
 /** A client that sends nothing of a body for so long is cut off. */
 const pieceMaxMs = 60_000
@@ -18,15 +18,15 @@ export interface BodyLimits {
 /** The whole body, for what must be seen whole before anything is done. No more of it is read once
  *  it is beyond its limits. */
 export async function readBody(
-  exchange: Exchange,
+  request: HttpRequest,
   { maxBytes, endsAtMs }: BodyLimits,
   clock: Clock,
 ): Promise<Uint8Array | 'too large' | 'too late'> {
-  if (!exchange.hasBody) return new Uint8Array(0)
+  if (!request.hasBody) return new Uint8Array(0)
   const pieces: Uint8Array[] = []
   let bytes = 0
   try {
-    for await (const piece of await beginBody(exchange, clock, endsAtMs)) {
+    for await (const piece of await beginBody(request, clock, endsAtMs)) {
       bytes += piece.length
       if (bytes > maxBytes) return 'too large'
       pieces.push(piece)
@@ -41,12 +41,12 @@ export async function readBody(
 /** The pieces of the body, once the first of them is there, or its end: nothing else is taken for a
  *  request before. The last piece has to come before `endsAtMs`. */
 export async function beginBody(
-  exchange: Exchange,
+  request: HttpRequest,
   clock: Clock,
   endsAtMs: number = Infinity,
 ): Promise<AsyncIterable<Uint8Array>> {
-  exchange.proceed()
-  const body = new Pieces(exchange, { clock, endsAtMs })
+  request.proceed()
+  const body = new Pieces(request, { clock, endsAtMs })
   await body.begin()
   return body
 }
@@ -60,16 +60,16 @@ class Pieces implements AsyncIterableIterator<Uint8Array> {
   #leave: () => void = () => {}
 
   constructor(
-    exchange: Exchange,
+    request: HttpRequest,
     { clock, endsAtMs }: { readonly clock: Clock; readonly endsAtMs: number },
   ) {
     this.#clock = clock
     this.#endsAtMs = endsAtMs
-    this.#iterator = exchange.body.iterator({
+    this.#iterator = request.body.iterator({
       destroyOnReturn: false,
     }) as AsyncIterator<Uint8Array>
     // The response may end before the body: nothing waits for the rest then.
-    exchange.onClose(() => this.#leave())
+    request.onClose(() => this.#leave())
   }
 
   [Symbol.asyncIterator](): this {

@@ -1,13 +1,13 @@
-/** An exchange without a client: collects what the API answers to a request of our own. */
+/** A request without a client, our own: collects what the API answers to it. */
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
-import type { Exchange, Peer, ResponseHeaders } from '@watchglass/cache'
+import type { HttpRequest, Peer, ResponseHeaders } from '@watchglass/cache'
 
 /** A larger response is cut off. */
 const collectedMaxBytes = 64 * 1024 * 1024
 
-export class CollectedExchange implements Exchange {
+export class CollectedRequest implements HttpRequest {
   readonly version = '1.1'
   readonly method = 'GET'
   readonly target: string

@@ -1,18 +1,18 @@
-/** An exchange whose client reads, stops reading and leaves when a test says so. */
+/** A request whose client reads, stops reading and leaves when a test says so. */
 
 import { EventEmitter } from 'node:events'
 import { Readable } from 'node:stream'
-import type { Exchange, ResponseHeaders } from '../../../lib/cache/http/server/exchange.ts'
+import type { HttpRequest, ResponseHeaders } from '../../../lib/cache/http/server/http-request.ts'
 
-export class ScriptedExchange extends EventEmitter implements Exchange {
-  readonly version: Exchange['version']
+export class ScriptedRequest extends EventEmitter implements HttpRequest {
+  readonly version: HttpRequest['version']
   readonly target = '/'
   readonly headers = {}
   readonly rawHeaders: readonly string[] = []
   readonly rawTrailers: readonly string[] = []
   readonly hasBody: boolean = false
   readonly body: Readable = Readable.from([])
-  readonly peer: Exchange['peer'] = {
+  readonly peer: HttpRequest['peer'] = {
     address: '',
     isSecure: false,
     certificate: () => undefined,
@@ -28,7 +28,7 @@ export class ScriptedExchange extends EventEmitter implements Exchange {
   isAborted = false
   isFull = false
 
-  constructor(method = 'GET', version: Exchange['version'] = '1.1') {
+  constructor(method = 'GET', version: HttpRequest['version'] = '1.1') {
     super()
     this.version = version
     this.method = method

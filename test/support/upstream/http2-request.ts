@@ -1,4 +1,4 @@
-/** An exchange over one stream of Node's HTTP/2: the upstream of tests does not share what it
+/** A request over one stream of Node's HTTP/2: the upstream of tests does not share what it
  *  tests. */
 
 import {
@@ -9,11 +9,11 @@ import {
 } from 'node:http2'
 import type { Readable } from 'node:stream'
 import type {
-  Exchange,
+  HttpRequest,
   OnFault,
   Peer,
   ResponseHeaders,
-} from '../../../lib/cache/http/server/exchange.ts'
+} from '../../../lib/cache/http/server/http-request.ts'
 import { guarded } from '../../../lib/cache/http/server/guarded.ts'
 import { peerOf } from '../../../lib/cache/http/server/peer.ts'
 
@@ -24,7 +24,7 @@ const unknownPeer: Peer = {
   hasRefusedCertificate: () => false,
 }
 
-export class Http2Exchange implements Exchange {
+export class Http2Request implements HttpRequest {
   readonly version = '2'
   readonly headers: IncomingHttpHeaders
   readonly rawHeaders: readonly string[]

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { NotExact } from '../../../../lib/base/not-exact.ts'
-import { problemIn } from '../../../../lib/cache/http/exchange/not-shown.ts'
-import type { RequestContext } from '../../../../lib/cache/http/exchange/request-context.ts'
+import { problemIn } from '../../../../lib/cache/http/request/not-shown.ts'
+import type { RequestContext } from '../../../../lib/cache/http/request/request-context.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 
 /** Time passes with each look at it. */

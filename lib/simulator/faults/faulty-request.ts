@@ -1,10 +1,10 @@
-/** An exchange whose response goes wrong on purpose: it is cut off after some bytes, or it is sent
- *  slowly. Everything else is the exchange's own. */
+/** A request whose response goes wrong on purpose: it is cut off after some bytes, or it is sent
+ *  slowly. Everything else is the request's own. */
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { CancelTimer, Clock } from '@watchglass/base'
-import type { Exchange, Peer, ResponseHeaders, Takeover } from '@watchglass/cache'
+import type { HttpRequest, Peer, ResponseHeaders, Takeover } from '@watchglass/cache'
 import type { ChosenFaults } from './chosen-faults.ts'
 
 /** A slow body is sent in so many pieces a second. */
@@ -13,14 +13,18 @@ const piecesPerSecond = 10
  *  which then waits here. */
 const waitMaxPieces = 30 * piecesPerSecond
 
-/** The exchange that a request with these faults is answered on. */
-export function faultyExchange(exchange: Exchange, faults: ChosenFaults, clock: Clock): Exchange {
+/** The request as its handler gets it: with these faults of its response, if it has any. */
+export function faultyRequest(
+  request: HttpRequest,
+  faults: ChosenFaults,
+  clock: Clock,
+): HttpRequest {
   const isShaped = faults.find('reset') !== undefined || faults.find('slow') !== undefined
-  return isShaped ? new FaultyExchange(exchange, faults, clock) : exchange
+  return isShaped ? new FaultyRequest(request, faults, clock) : request
 }
 
-class FaultyExchange implements Exchange {
-  readonly #inner: Exchange
+class FaultyRequest implements HttpRequest {
+  readonly #inner: HttpRequest
   readonly #faults: ChosenFaults
   readonly #clock: Clock
   /** Number of bytes to send before the response is cut off. */
@@ -36,7 +40,7 @@ class FaultyExchange implements Exchange {
   #piecesWaited = 0
   #cancel: CancelTimer | undefined
 
-  constructor(inner: Exchange, faults: ChosenFaults, clock: Clock) {
+  constructor(inner: HttpRequest, faults: ChosenFaults, clock: Clock) {
     this.#inner = inner
     this.#faults = faults
     this.#clock = clock

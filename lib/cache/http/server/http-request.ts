@@ -1,5 +1,5 @@
-/** One request and its response, with back-pressure: the handler's interface, the same over
- *  HTTP/1.1 and HTTP/2. */
+/** One HTTP request and the way to answer it, with back-pressure: what a handler gets, the same
+ *  over HTTP/1.1 and HTTP/2. */
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Duplex, Readable } from 'node:stream'
@@ -29,7 +29,9 @@ export interface Takeover {
   readonly onFault: OnFault
 }
 
-export interface Exchange {
+/** A request of a client, and the response that is written to it: one object, since most answers
+ *  need both, and since one more for each would cost as much as a small answer. */
+export interface HttpRequest {
   readonly version: '1.1' | '2'
   readonly method: string
   /** The request target as it was sent: path and query, nothing decoded. */
@@ -85,13 +87,14 @@ export interface Exchange {
   onClose(task: () => void): () => void
 }
 
-/** The stream that a watch is written to: its exchange, or the WebSocket on its connection. */
+/** The stream that a watch is written to: the response of its request, or the WebSocket on its
+ *  connection. */
 export type ResponseStream = Pick<
-  Exchange,
+  HttpRequest,
   'version' | 'headers' | 'write' | 'onDrain' | 'end' | 'abort' | 'onClose' | 'stalled' | 'socketMs'
 >
 
-export type Handler = (exchange: Exchange) => void
+export type Handler = (request: HttpRequest) => void
 
 /** Called with a bug of this program that occurred where no caller waits for the result. */
 export type OnFault = (error: unknown) => void
