@@ -150,7 +150,7 @@ export {
   type MirrorSink,
   type ResetReason,
 } from './mirror/mirrored-keyspace.ts'
-export type { Mirrors } from './mirror/mirrors.ts'
+export type { Mirrors, OwnMirrors } from './mirror/mirrors.ts'
 export { PlainValues } from './mirror/plain-values.ts'
 export { DeadlineList, Perishable } from './mirror/reads/deadlines.ts'
 export type { DirectReadRequest } from './mirror/reads/direct-reads.ts'

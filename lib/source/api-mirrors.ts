@@ -26,8 +26,8 @@ import {
   MirroredKeyspace,
   type MirrorLimits,
   type MirrorMetrics,
-  type Mirrors,
   type MirrorSink,
+  type OwnMirrors,
   type RangePage,
   type ReadOptions,
   type ReadOutcome,
@@ -55,6 +55,9 @@ export interface ApiMirrorsOptions {
   /** True for a keyspace that is mirrored although nobody has read it yet. */
   readonly isWantedAtStart: (keyspace: Key) => boolean
   readonly onProof?: ((proof: ProgressProof) => void) | undefined
+  /** Called when a mirror has begun or ended, and when something has changed that the sink is not
+   *  told. */
+  readonly onFactsChanged?: (() => void) | undefined
   readonly limits?: MirrorLimits | undefined
   readonly watchLimits?: WatchLimits | undefined
 }
@@ -83,9 +86,10 @@ interface Followed {
   wasReady: boolean
 }
 
-export class ApiMirrors implements Mirrors {
+export class ApiMirrors implements OwnMirrors {
+  readonly isOnDemand = true
+  readonly limits: MirrorLimits
   readonly #options: ApiMirrorsOptions
-  readonly #limits: MirrorLimits
   readonly #server: ApiServer
   readonly #identity: ClusterIdentity
   readonly #stopped = new AbortController()
@@ -95,16 +99,23 @@ export class ApiMirrors implements Mirrors {
   readonly #troubles: Troubles
   readonly outageCheck = 'source'
   #isRunning = false
+  #isChanged = false
 
   constructor(options: ApiMirrorsOptions) {
     const { clock, limits = apiMirrorLimits } = options
     this.#options = options
-    this.#limits = limits
+    this.limits = limits
     // All questions and watches under way listen to it.
     setMaxListeners(0, this.#stopped.signal)
     this.#server = new ApiServer(options)
     this.#troubles = new Troubles({ clock, logger: options.logger, states: () => this.#states() })
     this.#identity = new ClusterIdentity(this.#server, clock, this.#stopped.signal)
+  }
+
+  get mirrors(): readonly Mirror[] {
+    return [...this.#followed.values()].flatMap(({ mirror, isStarted }) =>
+      isStarted && mirror !== undefined ? [mirror] : [],
+    )
   }
 
   has(name: string): boolean {
@@ -139,6 +150,7 @@ export class ApiMirrors implements Mirrors {
     const followed = this.#place(name)
     this.#followed.delete(name)
     this.#end(followed)
+    this.#mirrorsChanged()
   }
 
   /** Somebody reads a resource: it is mirrored from now on. */
@@ -295,13 +307,14 @@ export class ApiMirrors implements Mirrors {
       client,
       clock,
       random,
-      limits: this.#limits,
+      limits: this.limits,
       logger: quieter(this.#options.logger, resource.name),
       outageLogger: silentLogger,
       metrics,
       sink,
       ranges: [range],
       keyspaceOf: () => name,
+      onFactsChanged: this.#options.onFactsChanged,
     })
     return { mirror, client, keyspace: mirror.add(description).keyspace, resource, proofs }
   }
@@ -313,6 +326,17 @@ export class ApiMirrors implements Mirrors {
     if (leftMs > 0) return
     followed.isStarted = true
     followed.mirror.start()
+    this.#mirrorsChanged()
+  }
+
+  /** Mirrors have begun or ended: there may be many in the same moment. */
+  #mirrorsChanged(): void {
+    if (this.#isChanged) return
+    this.#isChanged = true
+    queueMicrotask(() => {
+      this.#isChanged = false
+      this.#options.onFactsChanged?.()
+    })
   }
 
   /** The API does not let us follow a resource. */
@@ -344,6 +368,7 @@ export class ApiMirrors implements Mirrors {
     this.#end(followed)
     followed.isStarted = false
     Object.assign(followed, this.#create(followed.description))
+    this.#mirrorsChanged()
   }
 
   #end({ mirror, keyspace, isStarted, description }: Followed): void {

@@ -4,7 +4,6 @@
 import { type Clock, type HealthCheck, type Logger, sleep } from '@watchglass/base'
 import {
   type CreateTally,
-  defaultLimits,
   type DeskAnswer,
   type DeskQuestion,
   type Droppable,
@@ -13,7 +12,7 @@ import {
   type MemoryKeeperOptions,
   type Metrics,
   type Mirrors,
-  type MirrorSet,
+  type OwnMirrors,
   type ReviewDesk,
   systemRandom,
   type Traffic,
@@ -83,7 +82,7 @@ export function prepareWorkers(options: WorkersOptions): WorkersOptions {
 /** In a worker: where its contents come from, and what else it knows of the process. */
 export interface CopiesOptions {
   readonly createMirrors: (
-    parts: Pick<WorkerMirrorsOptions, 'clock' | 'limits' | 'metrics' | 'sink' | 'history'>,
+    parts: Pick<WorkerMirrorsOptions, 'clock' | 'metrics' | 'sink' | 'history' | 'isWantedAtStart'>,
   ) => Mirrors
   /** Number of threads. */
   readonly count: number
@@ -135,7 +134,7 @@ export interface ClientListener {
 }
 
 export interface WorkersParts {
-  readonly mirrors: MirrorSet
+  readonly mirrors: OwnMirrors
   readonly clients: readonly Client[]
   readonly keyspaceOf: KeyspaceOf
   readonly clock: Clock
@@ -175,13 +174,7 @@ export class Workers implements ClientListener {
     this.#options = options
     this.#parts = parts
     this.#limits = createLimits(options.count, systemRandom)
-    this.mirrorSide = new MirrorSide({
-      mirrors,
-      clients,
-      keyspaceOf,
-      clock,
-      readWaitMaxMs: defaultLimits.readWaitMaxMs,
-    })
+    this.mirrorSide = new MirrorSide({ mirrors, clients, keyspaceOf, clock })
     this.kept = {
       segments: this.#keptSegments(),
       indexes: this.#kept('indexBytes'),

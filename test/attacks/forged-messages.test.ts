@@ -31,6 +31,8 @@ const forged: readonly unknown[] = [
   { type: 'probe', mirror: 99, id: -1 },
   { type: 'probe', mirror: '__proto__', id: 1 },
   { type: 'need', feed: 'x', revision: 'y' },
+  { type: 'want' },
+  { type: 'want', keyspace: {} },
   { type: 'refresh' },
   { type: 'refresh', keyspaces: [1, null, '/none/'] },
   { type: 'read', id: 1 },
@@ -54,7 +56,6 @@ function outcomeOf(messages: readonly unknown[]): Promise<string> {
     clients: [client as Client],
     keyspaceOf: () => undefined,
     clock: systemClock,
-    readWaitMaxMs: 3000,
   })
   return new Promise(resolve => {
     const thread = new PoolWorker(1, 0, {

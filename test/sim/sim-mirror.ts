@@ -78,7 +78,7 @@ export class SimMirror {
       keyspaceOf: nameOf,
       compactRevisionKey,
     })
-    this.#mirrors = new MirrorSet([this.mirror])
+    this.#mirrors = new MirrorSet([this.mirror], limits)
     this.#own = placeOf(this.#mirrors, undefined, this.#checks)
     for (const keyspace of keyspaceNames) this.#add(keyspace)
     if (threads > 0) this.#threads = this.#startThreads(threads)
@@ -89,7 +89,6 @@ export class SimMirror {
       ...this.#options,
       count,
       mirrors: this.#mirrors,
-      limits,
       history,
       metrics: noMetrics,
       sinkOf: thread => this.#sink(() => this.#placeOf(thread)),

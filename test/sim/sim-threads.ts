@@ -4,7 +4,6 @@
 
 import type { Clock } from '../../lib/base/clock.ts'
 import { type Random, randomInt, randomItem } from '../../lib/base/random.ts'
-import type { MirrorLimits } from '../../lib/cache/mirror/limits.ts'
 import type { MirrorSet } from '../../lib/cache/mirror/mirror-set.ts'
 import type { MirrorMetrics } from '../../lib/cache/mirror/metrics.ts'
 import type { MirrorSink } from '../../lib/cache/mirror/mirrored-keyspace.ts'
@@ -25,7 +24,6 @@ export interface SimThreadsOptions {
   readonly scheduler: SeededScheduler
   readonly clock: Clock
   readonly random: Random
-  readonly limits: MirrorLimits
   readonly metrics: MirrorMetrics
   readonly history: HistoryBounds
   readonly stats: Stats
@@ -42,14 +40,13 @@ export class SimThreads {
   readonly #options: SimThreadsOptions
 
   constructor(options: SimThreadsOptions) {
-    const { mirrors, clock, limits } = options
+    const { mirrors, clock } = options
     this.#options = options
     this.mirrorSide = new MirrorSide({
       mirrors,
       clients: [],
       keyspaceOf: nameOf,
       clock,
-      readWaitMaxMs: limits.readWaitMaxMs,
     })
     this.threads = Array.from({ length: options.count }, () => this.#start())
   }
@@ -96,7 +93,7 @@ export class SimThread {
   reading = 0
 
   constructor(mirrorSide: MirrorSide, options: SimThreadsOptions) {
-    const { scheduler, clock, limits, metrics, history, stats, sinkOf } = options
+    const { scheduler, clock, metrics, history, stats, sinkOf } = options
     const memory = createRingMemory(ringBytes)
     const ring = new RingReader(memory)
     const [down, up] = [scheduler.createLane(), scheduler.createLane()]
@@ -110,13 +107,10 @@ export class SimThread {
       up.post(() => this.#fed.ask(question))
     }
     this.mirrors = new WorkerMirrors({
-      layout: mirrorSide.layout,
-      seen: mirrorSide.seen,
-      ownRevisions: mirrorSide.ownRevisions,
+      memory: mirrorSide.memory,
       ring,
       shelf,
       clock,
-      limits,
       metrics,
       history,
       sink,

@@ -66,7 +66,6 @@ t.test('threads serve one port from one memory; one that dies is replaced', { sk
     clients: [client],
     keyspaceOf: () => '/r/a/',
     clock: systemClock,
-    readWaitMaxMs: 3000,
   })
   mirrors.start()
   const dead: number[] = []
@@ -143,7 +142,6 @@ t.test('a thread that the system does not give is asked for again', async t => {
     clients: [],
     keyspaceOf: () => undefined,
     clock: systemClock,
-    readWaitMaxMs: 3000,
   })
   let begun = 0
   const pool = await WorkerPool.start({

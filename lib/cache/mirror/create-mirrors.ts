@@ -30,13 +30,14 @@ export function createMirrors(
 ): MirrorSet {
   const elsewhere = [...excluded, ...others.flatMap(({ prefixes }) => prefixes)].map(rangeBelow)
   const ranges = rangesOf(prefixes).flatMap(range => rangesWithout(range, elsewhere))
-  return new MirrorSet([
+  const mirrors = [
     new Mirror({ ...common, client, ranges }),
     ...others.map(
       other =>
         new Mirror({ ...common, client: other.client, ranges: other.prefixes.map(rangeBelow) }),
     ),
-  ])
+  ]
+  return new MirrorSet(mirrors, common.limits)
 }
 
 /** A stream for each prefix that does not lie below another one. */

@@ -6,8 +6,9 @@ import type { DirectReadRequest } from './reads/direct-reads.ts'
 import type { ReadOptions, ReadOutcome } from './reads/read.ts'
 import { CacheError, type KeyRange, type Revision } from '@watchglass/base'
 import type { RangePage } from './feed/page.ts'
+import { defaultLimits, type MirrorLimits } from './limits.ts'
 import type { Mirror, MirroredPlace } from './mirror.ts'
-import type { Mirrors } from './mirrors.ts'
+import type { OwnMirrors } from './mirrors.ts'
 import type { KeyspaceDescription, MirroredKeyspace } from './mirrored-keyspace.ts'
 import type { KeyspaceStatus } from './status.ts'
 
@@ -16,12 +17,15 @@ interface Mirrored {
   readonly place: MirroredPlace
 }
 
-export class MirrorSet implements Mirrors {
+export class MirrorSet implements OwnMirrors {
   readonly mirrors: readonly Mirror[]
+  readonly isOnDemand = false
+  readonly limits: MirrorLimits
   readonly #byKeyspace = new Map<string, Mirrored>()
 
-  constructor(mirrors: readonly Mirror[]) {
+  constructor(mirrors: readonly Mirror[], limits: MirrorLimits = defaultLimits) {
     this.mirrors = mirrors
+    this.limits = limits
   }
 
   /** The mirror of a keyspace. Fails with `not_found`. */

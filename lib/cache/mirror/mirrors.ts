@@ -4,6 +4,8 @@
 
 import type { Key, KeyRange, Revision } from '@watchglass/base'
 import type { RangePage } from './feed/page.ts'
+import type { MirrorLimits } from './limits.ts'
+import type { Mirror } from './mirror.ts'
 import type { KeyspaceDescription, MirroredKeyspace } from './mirrored-keyspace.ts'
 import type { DirectReadRequest } from './reads/direct-reads.ts'
 import type { ReadOptions, ReadOutcome } from './reads/read.ts'
@@ -44,4 +46,13 @@ export interface Mirrors {
   /** The way in which progress of a keyspace was last proven. Absent where there is one way. */
   readonly proofOf?: ((keyspace: string) => string | undefined) | undefined
   readonly waitingReads: number
+}
+
+/** The mirrors in the thread that has them, which others have copies of (lib/workers). */
+export interface OwnMirrors extends Mirrors {
+  /** The mirrors that run now, or are about to. */
+  readonly mirrors: readonly Mirror[]
+  /** Mirrors begin and end while the process runs, each with one feed. */
+  readonly isOnDemand: boolean
+  readonly limits: MirrorLimits
 }

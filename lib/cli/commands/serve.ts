@@ -49,7 +49,8 @@ export async function serve(context: CommandContext): Promise<number> {
   const takeRoomBack = giveCollectorRoom(workers !== undefined)
   try {
     if (isUpstreamMirrored.holds(values)) {
-      await serveApi(context, plan, { client: undefined, name: values.all('upstream').join(', ') })
+      const name = values.all('upstream').join(', ')
+      await serveApi(context, withAttached(plan, { workers }), { client: undefined, name })
     } else if (isOwnEtcd) {
       await inEmbeddedEtcd(context, etcd =>
         serveApi(context, withAttached(plan, { workers }), etcd),

@@ -81,10 +81,11 @@ function optionsOf(
   const { count, port, program } = thread.data
   const { faults, segments } = program as WorkerProgram
   const { listening: asked, attached = {} } = options
+  const isOfEtcd = attached.source === undefined
   return {
     ...options,
     etcd: {
-      client: thread.clients.client(0),
+      client: isOfEtcd ? thread.clients.client(0) : undefined,
       others: etcd.others.size === 0 ? undefined : othersOf(thread, etcd),
       prefix,
     },
@@ -94,6 +95,7 @@ function optionsOf(
     memory: { segmentsMaxBytes: ownSegmentsMaxBytes(count, segments !== undefined) },
     attached: {
       upstream: attached.upstream,
+      source: attached.source,
       // Controllers, nodes that are made up, and the first namespaces are the main thread's.
       writes: attached.writes && { access: attached.writes.access },
       faults: attached.faults && { ...attached.faults, ...faultsOf(faults) },

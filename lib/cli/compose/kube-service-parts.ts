@@ -14,9 +14,9 @@ import type {
   Metrics,
   MetricsText,
   Mirrors,
-  MirrorSet,
   OnFault,
   OpenWatches,
+  OwnMirrors,
   PageSource,
   Recent,
   SegmentKeeper,
@@ -59,7 +59,7 @@ export interface KubeServiceParts {
   /** Called when the mirrors have learnt something that workers have to know. */
   readonly factsChanged: LateCall<[], void>
   /** Undefined in a worker, which has copies. */
-  readonly mirrorSet: MirrorSet | undefined
+  readonly ownMirrors: OwnMirrors | undefined
   readonly mirrors: Mirrors
   readonly workers: Workers | undefined
   readonly storeOf: (keyspace: Key) => Keyspace | undefined

@@ -103,46 +103,40 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
   }),
   followers: part({ needs: [], make: () => new Followers() }),
   factsChanged: part({ needs: [], make: () => new LateCall<[], void>(() => {}) }),
-  mirrorSet: part({
-    needs: ['clock', 'metrics', 'followers', 'registry', 'factsChanged'],
-    make(
-      { clock, metrics, followers, registry, factsChanged },
-      { etcd, served, attached, logger },
-    ) {
-      if (attached?.copies !== undefined || etcd.client === undefined) return undefined
+  ownMirrors: part({
+    needs: ['code', 'clock', 'metrics', 'followers', 'registry', 'factsChanged'],
+    make({ code, clock, metrics, followers, registry, factsChanged }, options) {
+      const { etcd, served, attached, logger } = options
+      if (attached?.copies !== undefined) return undefined
+      const common = { clock, sink: followers, onFactsChanged: factsChanged.call }
+      const ofApi = createApiMirrors(options, code, { ...common, metrics, registry })
+      if (ofApi !== undefined) return ofApi
       const { client, others, prefix, limits = defaultLimits } = etcd
+      assert(client !== undefined, 'a service mirrors an etcd or an API')
       const { configured = [], excluded } = served ?? {}
       const elsewhere = configured.flatMap(({ storage }) => storage?.prefix ?? [])
       return createMirrors(
         { client, others, excluded, prefixes: [`${prefix}/`, ...elsewhere] },
         {
-          clock,
+          ...common,
           limits,
           metrics: metrics.mirror,
-          sink: followers,
           random: systemRandom,
           logger,
           keyspaceOf: registry.keyspaceOf,
           plain: new PlainValues(),
           compactRevisionKey,
-          onFactsChanged: factsChanged.call,
         },
       )
     },
   }),
   mirrors: part({
-    needs: ['mirrorSet', 'code', 'clock', 'metrics', 'followers', 'registry'],
-    make({ mirrorSet, code, clock, metrics, followers, registry }, options) {
-      if (mirrorSet !== undefined) return mirrorSet
-      const common = { clock, sink: followers }
-      const ofApi = createApiMirrors(options, code, { ...common, metrics, registry })
-      if (ofApi !== undefined) return ofApi
-      const { etcd, attached } = options
+    needs: ['ownMirrors', 'clock', 'metrics', 'followers', 'registry'],
+    make({ ownMirrors, clock, metrics: { mirror: metrics }, followers: sink }, { attached }) {
+      if (ownMirrors !== undefined) return ownMirrors
       assert(attached?.copies !== undefined, 'a service has mirrors, or copies of them')
-      const { limits = defaultLimits } = etcd
-      const { mirror } = metrics
-      const copied = { ...common, limits, metrics: mirror, history: defaultHistory }
-      return attached.copies.createMirrors(copied)
+      const common = { clock, metrics, sink, history: defaultHistory }
+      return attached.copies.createMirrors({ ...common, ...attached.source })
     },
     start(mirrors, { registry }) {
       registry.start(mirrors)
@@ -151,13 +145,13 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
     stop: mirrors => mirrors.stop(),
   }),
   workers: part({
-    needs: ['code', 'clock', 'metrics', 'registry', 'mirrorSet', 'factsChanged'],
-    make({ code, mirrorSet, registry, factsChanged, ...parts }, { etcd, attached = {}, logger }) {
+    needs: ['code', 'clock', 'metrics', 'registry', 'ownMirrors', 'factsChanged'],
+    make({ code, ownMirrors, registry, factsChanged, ...parts }, { etcd, attached = {}, logger }) {
       if (attached.workers === undefined || code.Workers === undefined) return undefined
-      if (mirrorSet === undefined) return undefined
+      if (ownMirrors === undefined) return undefined
       const workers = new code.Workers(attached.workers, {
         ...parts,
-        mirrors: mirrorSet,
+        mirrors: ownMirrors,
         keyspaceOf: registry.keyspaceOf,
         clients: clientsOf(etcd),
         logger,

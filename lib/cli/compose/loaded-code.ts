@@ -74,12 +74,12 @@ export interface LoadedCode {
 }
 
 export async function loadCode(asked: AttachedOptions = {}): Promise<LoadedCode> {
-  const { writes, workers, upstream, source, faults } = asked
+  const { writes, workers, upstream, source, copies, faults } = asked
   const hasRules = faults !== undefined && faults.rules.length > 0
   const [cluster, proxy, followed, several, rules] = await Promise.all([
     writes === undefined ? undefined : load.writeSide(),
     upstream === undefined ? undefined : load.upstreamProxy(),
-    source === undefined ? undefined : load.apiMirrors(),
+    source === undefined || copies !== undefined ? undefined : load.apiMirrors(),
     workers === undefined ? undefined : load.workers(),
     hasRules ? load.faults() : undefined,
   ])

@@ -20,6 +20,7 @@ import {
   Metrics,
   type Mirrors,
   type OpenWatches,
+  type OwnMirrors,
   systemClock,
   systemRandom,
 } from '@watchglass/cache'
@@ -156,11 +157,11 @@ export function createApiMirrors(
     registry,
     metrics,
     ...parts
-  }: Pick<ApiMirrorsOptions, 'clock' | 'sink'> & {
+  }: Pick<ApiMirrorsOptions, 'clock' | 'sink' | 'onFactsChanged'> & {
     readonly registry: LiveRegistry
     readonly metrics: Metrics
   },
-): Mirrors | undefined {
+): OwnMirrors | undefined {
   if (upstream === undefined || source === undefined || Loaded === undefined) return undefined
   const mirrors = new Loaded({
     ...parts,

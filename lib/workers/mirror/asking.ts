@@ -4,6 +4,7 @@
 
 import type { Revision } from '@watchglass/base'
 import {
+  type Mirror,
   Perishable,
   type Progress,
   type ProgressWaiter,
@@ -27,16 +28,25 @@ export abstract class Asking extends Perishable {
   abstract expired(): void
 }
 
+/** A thread's question to a mirror, by the numbers that the thread has given. */
+interface ProbeQuestion {
+  readonly mirror: Mirror
+  readonly number: number
+  readonly id: number
+}
+
 /** A thread needs etcd's revision. */
 export class AskedRevision extends Asking implements RevisionAsker {
-  readonly mirror: number
+  readonly mirror: Mirror
+  readonly number: number
   readonly id: number
   readonly #thread: AskingWorker
 
-  constructor(thread: AskingWorker, mirror: number, id: number) {
+  constructor(thread: AskingWorker, { mirror, number, id }: ProbeQuestion) {
     super()
     this.#thread = thread
     this.mirror = mirror
+    this.number = number
     this.id = id
   }
 

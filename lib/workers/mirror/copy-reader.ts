@@ -1,9 +1,10 @@
 /** Reads the records that a feeder wrote, and does to the copies what they say. */
 
 import { revision, type Revision } from '@watchglass/base'
-import type { MirroredKeyspace, ProgressTrust } from '@watchglass/cache'
+import type { MirroredKeyspace } from '@watchglass/cache'
 import { BTreeBuilder, type Change, type KeyValue, type PreparedBatch } from '@watchglass/store'
 import { EntryReader } from './entries.ts'
+import type { ProgressFacts } from './encoder.ts'
 import { reasons, recordKinds, states, trusts } from './facts.ts'
 import { RecordReader } from './record.ts'
 import type { SlabShelf } from './slabs.ts'
@@ -15,10 +16,7 @@ export interface CopyTarget {
   dropped(keyspace: MirroredKeyspace): void
   /** Clients may see this revision of a keyspace from now on. */
   showing(keyspace: MirroredKeyspace, revision: Revision): void
-  progressed(
-    feed: number,
-    facts: { revision: Revision; witnessed: Revision; trust: ProgressTrust },
-  ): void
+  progressed(feed: number, facts: ProgressFacts): void
   epochStarted(mirror: number, number: number, expiredThrough: Revision): void
   compacted(mirror: number, revision: Revision): void
 }
@@ -77,7 +75,9 @@ export class CopyReader {
     switch (kind) {
       case recordKinds.progress: {
         const [feed, at, witnessed] = [record.count(), this.#revision(), this.#revision()]
-        this.#target.progressed(feed, { revision: at, witnessed, trust: trusts[record.byte()]! })
+        const trust = trusts[record.byte()]!
+        const proof = record.text() || undefined
+        this.#target.progressed(feed, { revision: at, witnessed, trust, proof })
         return
       }
       case recordKinds.epoch: {

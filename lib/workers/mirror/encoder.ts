@@ -20,6 +20,8 @@ export interface ProgressFacts {
   readonly revision: Revision
   readonly witnessed: Revision
   readonly trust: ProgressTrust
+  /** The way in which it was proven, where there are several. */
+  readonly proof: string | undefined
 }
 
 export interface EpochFacts {
@@ -122,12 +124,13 @@ export class Encoder {
     return encoded
   }
 
-  progress(feed: number, { revision, witnessed, trust }: ProgressFacts): Encoded {
+  progress(feed: number, { revision, witnessed, trust, proof }: ProgressFacts): Encoded {
     this.#begin('progress')
     this.#record.count(feed)
     this.#record.integer(revision)
     this.#record.integer(witnessed)
     this.#record.byte(trusts.indexOf(trust))
+    this.#record.text(proof ?? '')
     return this.#plain()
   }
 

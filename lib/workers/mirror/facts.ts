@@ -1,8 +1,8 @@
 /** The facts that workers are told beside contents: the kinds of records, states and reasons
- *  as numbers, and what a thread is told at its start. */
+ *  as numbers, and what a thread has from its start. */
 
 import type { KeyRange } from '@watchglass/base'
-import type { KeyspaceState, ProgressTrust, ResetReason } from '@watchglass/cache'
+import type { KeyspaceState, MirrorLimits, ProgressTrust, ResetReason } from '@watchglass/cache'
 
 /** The first byte of a record. */
 export const recordKinds = {
@@ -21,7 +21,7 @@ export const recordKinds = {
   batch: 7,
   /** Nothing is missing in a feed's keyspaces up to a revision. */
   progress: 8,
-  /** etcd has another history. */
+  /** A mirror has begun, or has another history, or has ended. */
   epoch: 9,
   compacted: 10,
   /** Nothing names these slabs any more. */
@@ -48,11 +48,15 @@ export const trusts: readonly ProgressTrust[] = ['unknown', 'trusted', 'old vers
  *  numbered through. */
 export type MirrorLayout = readonly (readonly KeyRange[])[]
 
-/** Memory that all threads share. */
+/** The memory that all threads share, and what they know of the mirrors from their start. */
 export interface SharedMemory {
-  readonly layout: MirrorLayout
+  /** Undefined where mirrors begin on demand. Each has one feed then, which has its number. */
+  readonly layout: MirrorLayout | undefined
   /** See `SeenRevisions`. */
   readonly seen: SharedArrayBuffer
+  readonly mirrorsMax: number
+  /** The limits of the mirrors, which are those of their copies. */
+  readonly limits: MirrorLimits
   /** Revisions of each mirror whose etcd runs in this process: see `OwnRevision`. */
   readonly ownRevisions: readonly (SharedArrayBuffer | undefined)[]
 }

@@ -14,9 +14,10 @@
  *  progress never claims more than that. */
 
 import { allKeys, type Revision } from '@watchglass/base'
-import type { Feed, KeyspaceState, Mirror, MirroredKeyspace } from '@watchglass/cache'
+import type { KeyspaceState, MirroredKeyspace } from '@watchglass/cache'
 import type { KeyValue, LeafSlice } from '@watchglass/store'
 import { changesAtOnce, type Encoded, type Encoder, type ProgressFacts } from './encoder.ts'
+import type { MirrorSlot, NumberedFeed } from './mirror-slots.ts'
 import type { RingWriter } from './ring.ts'
 import type { SlabNames } from './slabs.ts'
 
@@ -30,19 +31,14 @@ export interface RingLink {
   wake(): void
 }
 
-/** A feed, and its number for the threads. */
-export interface NumberedFeed {
-  readonly feed: Feed
-  readonly id: number
-  readonly mirror: Mirror
-}
-
 export interface FeederOptions {
   readonly link: RingLink
   readonly encoder: Encoder
   readonly names: SlabNames
-  readonly mirrors: readonly Mirror[]
-  readonly feeds: readonly NumberedFeed[]
+  /** By their numbers. There may be more of them later. */
+  readonly slots: readonly MirrorSlot[]
+  /** The way in which progress of a keyspace was last proven. */
+  readonly proofOf: (keyspace: string) => string | undefined
 }
 
 /** The thread's knowledge of a keyspace, as far as it was told. */
@@ -83,21 +79,22 @@ export class Feeder {
   readonly #options: FeederOptions
   readonly #told = new Map<string, Told>()
   readonly #dirty = new Set<Told>()
-  readonly #epochs: number[]
-  readonly #compacted: Revision[]
-  readonly #progress: (ProgressFacts | undefined)[]
+  /** The facts that the thread was told, by the numbers of mirrors and feeds. */
+  readonly #epochs: number[] = []
+  readonly #compacted: Revision[] = []
+  readonly #progress: (ProgressFacts | undefined)[] = []
   readonly #sent = new Set<number>()
   #retired: number[] = []
   #sentRecords = 0
 
   constructor(options: FeederOptions) {
     this.#options = options
-    this.#epochs = options.mirrors.map(() => 0)
-    this.#compacted = options.mirrors.map(() => 0 as Revision)
-    this.#progress = options.feeds.map(() => undefined)
-    for (const feed of options.feeds) {
-      for (const keyspace of feed.feed.keyspaces) this.#note(keyspace, feed)
-    }
+    for (const slot of options.slots) this.begun(slot)
+  }
+
+  /** A mirror has begun. */
+  begun({ feeds }: MirrorSlot): void {
+    for (const feed of feeds) for (const one of feed.feed.keyspaces) this.#note(one, feed)
   }
 
   /** Something of a keyspace has changed. */
@@ -105,9 +102,11 @@ export class Feeder {
     const told = this.#told.get(name)
     if (told !== undefined) this.#dirty.add(told)
     if (told?.keyspace.isDropped === false) return
-    for (const feed of this.#options.feeds) {
-      const keyspace = feed.feed.keyspace(name)
-      if (keyspace !== undefined) this.#note(keyspace, feed)
+    for (const { feeds } of this.#options.slots) {
+      for (const feed of feeds) {
+        const keyspace = feed.feed.keyspace(name)
+        if (keyspace !== undefined) this.#note(keyspace, feed)
+      }
     }
   }
 
@@ -158,17 +157,20 @@ export class Feeder {
 
   /** Epochs first: nothing else of a mirror is told in the wrong one. */
   #tellFacts(): boolean {
-    const { mirrors, encoder } = this.#options
-    for (const [i, { epochs, compactRevision }] of mirrors.entries()) {
-      const { number, expiredThrough } = epochs
-      if (this.#epochs[i] !== number) {
-        if (!this.#write(encoder.epoch(i, { number, expiredThrough }))) return false
-        this.#epochs[i] = number
-        this.#startEpoch(i)
+    const { slots, encoder } = this.#options
+    for (const slot of slots) {
+      const { id, epoch: number, mirror } = slot
+      if (this.#epochs[id] !== number) {
+        const expiredThrough = mirror?.epochs.expiredThrough ?? noRevision
+        if (!this.#write(encoder.epoch(id, { number, expiredThrough }))) return false
+        this.#epochs[id] = number
+        this.#compacted[id] = noRevision
+        this.#startEpoch(slot)
       }
-      if (this.#compacted[i] === compactRevision) continue
-      if (!this.#write(encoder.compacted(i, compactRevision))) return false
-      this.#compacted[i] = compactRevision
+      const compactRevision = mirror?.compactRevision ?? noRevision
+      if (this.#compacted[id] === compactRevision) continue
+      if (!this.#write(encoder.compacted(id, compactRevision))) return false
+      this.#compacted[id] = compactRevision
     }
     if (this.#retired.length > 0) {
       if (!this.#write(encoder.retired(this.#retired))) return false
@@ -178,14 +180,15 @@ export class Feeder {
   }
 
   /** The thread drops all contents of the mirror by itself. */
-  #startEpoch(mirror: number): void {
-    for (const { id, mirror: one } of this.#options.feeds) {
-      if (one === this.#options.mirrors[mirror]) this.#progress[id] = undefined
-    }
-    for (const told of this.#told.values()) {
-      if (told.feed.mirror !== this.#options.mirrors[mirror]) continue
-      Object.assign(told, { ...nothing, isDeclared: told.isDeclared, moved: [] })
-      this.#dirty.add(told)
+  #startEpoch({ feeds }: MirrorSlot): void {
+    for (const { id, feed, slot } of feeds) {
+      this.#progress[id] = undefined
+      for (const { name } of feed.keyspaces) {
+        const told = this.#told.get(name)
+        if (told?.feed.slot !== slot) continue
+        Object.assign(told, { ...nothing, isDeclared: told.isDeclared, moved: [] })
+        this.#dirty.add(told)
+      }
     }
   }
 
@@ -287,16 +290,25 @@ export class Feeder {
   }
 
   #tellProgress(): boolean {
-    for (const { feed, id, mirror } of this.#options.feeds) {
-      const told = this.#progress[id]
-      const { trust } = feed
-      const { revision } = feed.progress
-      if (told?.trust === trust && revision <= told.revision) continue
-      const facts = { revision, witnessed: mirror.epochs.witnessed, trust }
-      if (!this.#write(this.#options.encoder.progress(id, facts))) return false
-      this.#progress[id] = facts
+    for (const { feeds, mirror } of this.#options.slots) {
+      for (const { feed, id } of feeds) {
+        const told = this.#progress[id]
+        const { trust } = feed
+        const { revision } = feed.progress
+        if (told?.trust === trust && revision <= told.revision) continue
+        const witnessed = mirror?.epochs.witnessed ?? noRevision
+        const facts = { revision, witnessed, trust, proof: this.#proofOf(feed) }
+        if (!this.#write(this.#options.encoder.progress(id, facts))) return false
+        this.#progress[id] = facts
+      }
     }
     return true
+  }
+
+  /** A feed has one keyspace where there are several ways. */
+  #proofOf({ keyspaces }: NumberedFeed['feed']): string | undefined {
+    for (const { name } of keyspaces) return this.#options.proofOf(name)
+    return undefined
   }
 
   /** False if there is no room. */
@@ -329,6 +341,7 @@ export class Feeder {
 }
 
 const elsewhereMaxBytes = 16
+const noRevision = 0 as Revision
 
 /** Entries in one record. */
 const movedAtOnce = 100

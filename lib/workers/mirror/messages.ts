@@ -18,6 +18,8 @@ export type QuestionMessage =
   | { readonly type: 'probe'; readonly mirror: number; readonly id: number }
   /** A read waits for a revision of a feed. */
   | { readonly type: 'need'; readonly feed: number; readonly revision: number }
+  /** Somebody reads a keyspace that is not mirrored before that. */
+  | { readonly type: 'want'; readonly keyspace: string }
   /** Bookmarks of these keyspaces are due. */
   | { readonly type: 'refresh'; readonly keyspaces: readonly string[] }
   /** The ring has room again. */

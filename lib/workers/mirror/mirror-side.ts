@@ -1,39 +1,37 @@
 /** The side of the mirrors: feeds the workers, and answers what they ask. It never waits for a
  *  thread. */
 
-import { CacheError, type Clock, type Revision, Slice } from '@watchglass/base'
+import { CacheError, type Clock, type Key, type Revision, Slice } from '@watchglass/base'
 import type { Client } from '@watchglass/etcd'
 import {
   DeadlineList,
   type KeyspaceOf,
-  type Mirror,
-  type MirrorSet,
+  type Mirrors,
+  type OwnMirrors,
   type RangePage,
 } from '@watchglass/cache'
 import type { KeyValue } from '@watchglass/store'
 import { AskedRevision, type Asking, type AskingWorker, AwaitedRevision } from './asking.ts'
 import { Calls, messageOfEntries } from './calls.ts'
 import { Encoder } from './encoder.ts'
-import type { MirrorLayout } from './facts.ts'
-import { Feeder, type NumberedFeed, type RingLink } from './feeder.ts'
+import type { SharedMemory } from './facts.ts'
+import { Feeder, type RingLink } from './feeder.ts'
 import {
   type AnswerMessage,
   messageOfFailure,
   type PageMessage,
   type QuestionMessage,
 } from './messages.ts'
-import { createSeenRevisions, SeenRevisions } from './seen-revisions.ts'
+import { MirrorSlots, type NumberedFeed } from './mirror-slots.ts'
 import { SlabNames } from './slabs.ts'
 
 export interface MirrorSideOptions {
-  readonly mirrors: MirrorSet
+  readonly mirrors: OwnMirrors
   /** The etcds, which threads call by their numbers. */
   readonly clients: readonly Client[]
   /** Which keyspace a key belongs to. */
   readonly keyspaceOf: KeyspaceOf
   readonly clock: Clock
-  /** Time limit of a read that waits for the mirror. */
-  readonly readWaitMaxMs: number
 }
 
 /** The way to a thread and back. */
@@ -49,29 +47,27 @@ export interface FedWorker {
 }
 
 export class MirrorSide {
-  /** Ranges of the mirrors, which a thread needs from the start. */
-  readonly layout: MirrorLayout
-  readonly seen: SharedArrayBuffer
-  readonly ownRevisions: readonly (SharedArrayBuffer | undefined)[]
+  /** The memory that a thread has from its start. */
+  readonly memory: SharedMemory
   readonly #options: MirrorSideOptions
-  readonly #mirrors: readonly Mirror[]
-  readonly #feeds: readonly NumberedFeed[]
+  readonly #slots: MirrorSlots
   readonly #encoder: Encoder
   readonly #names: SlabNames
-  readonly #epochs: SeenRevisions
   readonly #threads = new Set<Thread>()
   #isDue = false
 
   constructor(options: MirrorSideOptions) {
+    const { mirrors } = options
     this.#options = options
-    this.#mirrors = options.mirrors.mirrors
-    this.#feeds = this.#mirrors
-      .flatMap(mirror => mirror.feeds.map(feed => ({ feed, mirror })))
-      .map((one, id) => ({ ...one, id }))
-    this.layout = this.#mirrors.map(({ feeds }) => feeds.map(({ range }) => range))
-    this.seen = createSeenRevisions(this.layout)
-    this.ownRevisions = this.#mirrors.map(({ ownRevision }) => ownRevision?.memory)
-    this.#epochs = new SeenRevisions(this.seen, this.layout)
+    this.#slots = new MirrorSlots(mirrors)
+    const { layout, seen, mirrorsMax } = this.#slots
+    this.memory = {
+      layout,
+      seen,
+      mirrorsMax,
+      limits: mirrors.limits,
+      ownRevisions: mirrors.mirrors.map(({ ownRevision }) => ownRevision?.memory),
+    }
     this.#names = new SlabNames(id => {
       for (const { feeder } of this.#threads) feeder.retired(id)
     })
@@ -81,20 +77,15 @@ export class MirrorSide {
 
   /** Feeds a thread from now on. */
   attach(link: WorkerLink): FedWorker {
+    const { mirrors } = this.#options
     const feeder = new Feeder({
       link,
       encoder: this.#encoder,
       names: this.#names,
-      mirrors: this.#mirrors,
-      feeds: this.#feeds,
+      slots: this.#slots.all,
+      proofOf: keyspace => mirrors.proofOf?.(keyspace),
     })
-    const thread = new Thread({
-      ...this.#options,
-      link,
-      feeder,
-      all: this.#mirrors,
-      feeds: this.#feeds,
-    })
+    const thread = new Thread({ ...this.#options, link, feeder, slots: this.#slots })
     this.#threads.add(thread)
     this.#feedSoon()
     return {
@@ -131,14 +122,11 @@ export class MirrorSide {
     this.#feedSoon()
   }
 
-  /** The epoch, the compacted revision, or whether progress can be trusted has changed. */
+  /** A mirror has begun or ended; or its epoch, its compacted revision, or whether its progress can
+   *  be trusted has changed. */
   factsChanged(): void {
-    for (const [i, mirror] of this.#mirrors.entries()) {
-      const { number } = mirror.epochs
-      if (this.#epochs.epoch(i) === number) continue
-      const feeds = this.#feeds.filter(feed => feed.mirror === mirror).map(({ id }) => id)
-      this.#epochs.startEpoch(i, number, feeds)
-    }
+    const begun = this.#slots.update()
+    for (const { feeder } of this.#threads) for (const slot of begun) feeder.begun(slot)
     this.#feedSoon()
   }
 
@@ -162,8 +150,7 @@ export class MirrorSide {
 interface WorkerOptions extends MirrorSideOptions {
   readonly link: WorkerLink
   readonly feeder: Feeder
-  readonly all: readonly Mirror[]
-  readonly feeds: readonly NumberedFeed[]
+  readonly slots: MirrorSlots
 }
 
 class Thread implements AskingWorker {
@@ -183,7 +170,8 @@ class Thread implements AskingWorker {
     this.#calls = new Calls(options.clients, answer => options.link.send(answer))
     // One timer for all: with one for each question, they would be a tenth of what a question costs
     // here.
-    this.#asking = new DeadlineList(options.clock, options.readWaitMaxMs, asking => {
+    const { readWaitMaxMs } = options.mirrors.limits
+    this.#asking = new DeadlineList(options.clock, readWaitMaxMs, asking => {
       asking.isSettled = true
       asking.expired()
     })
@@ -216,12 +204,15 @@ class Thread implements AskingWorker {
         this.#probe(question.mirror, question.id)
         return
       case 'need': {
-        const feed = this.#options.feeds[question.feed]
+        const feed = this.#options.slots.feed(question.feed)
         if (feed !== undefined) this.#need(feed, question.revision as Revision)
         // What has been reached is told at once.
         this.feed()
         return
       }
+      case 'want':
+        this.#options.mirrors.want?.(question.keyspace as Key)
+        return
       case 'refresh': {
         const { mirrors } = this.#options
         mirrors.refresh(question.keyspaces.filter(name => mirrors.has(name)))
@@ -249,30 +240,34 @@ class Thread implements AskingWorker {
   }
 
   /** Asks for as long as reads may wait. */
-  #probe(mirror: number, id: number): void {
-    const one = this.#options.all[mirror]
-    if (one === undefined) return
-    const asked = new AskedRevision(this, mirror, id)
+  #probe(number: number, id: number): void {
+    const mirror = this.#options.slots.all[number]?.mirror
+    if (mirror === undefined) return
+    const asked = new AskedRevision(this, { mirror, number, id })
     this.#asking.add(asked)
     // A thread puts one question in a turn.
-    one.probe.ask(asked, 'alone')
+    mirror.probe.ask(asked, 'alone')
   }
 
   probed(asked: AskedRevision, revision: Revision): void {
-    const { mirror, id } = asked
-    const { all, feeds } = this.#options
-    const one = all[mirror]!
+    const { mirror, number, id } = asked
     this.#asking.remove(asked)
-    for (const feed of feeds) if (feed.mirror === one) this.#need(feed, revision)
+    const slot = this.#options.slots.all[number]!
+    if (slot.mirror !== mirror) {
+      // Another one has the number by now.
+      this.notProbed(asked, true)
+      return
+    }
+    for (const feed of slot.feeds) this.#need(feed, revision)
     // What has been reached is told before the answer.
     this.feed()
-    this.#link.send({ type: 'probed', mirror, id, revision, epoch: one.epochs.number })
+    this.#link.send({ type: 'probed', mirror: number, id, revision, epoch: slot.epoch })
   }
 
-  notProbed({ mirror, id }: AskedRevision, isOver: boolean): void {
-    const last = this.#options.all[mirror]!.probe.outage.failure
+  notProbed({ mirror, number, id }: AskedRevision, isOver: boolean): void {
+    const last = mirror.probe.outage.failure
     const failure = last && messageOfFailure(last)
-    this.#link.send({ type: 'probe-failed', mirror, id, failure, isOver })
+    this.#link.send({ type: 'probe-failed', mirror: number, id, failure, isOver })
   }
 
   /** Waits in place of the reads of the thread, so that progress is asked for until it comes. Then
@@ -311,7 +306,7 @@ class DirectRead {
   readonly #pages: () => AsyncIterator<RangePage>
   #open: AsyncIterator<RangePage> | undefined = undefined
 
-  constructor(mirrors: MirrorSet, question: Extract<QuestionMessage, { type: 'read' }>) {
+  constructor(mirrors: Mirrors, question: Extract<QuestionMessage, { type: 'read' }>) {
     const { signal } = this.#abandoned
     this.#pages = () =>
       mirrors.readDirectly(question.keyspace, { ...question, signal })[Symbol.asyncIterator]()

@@ -6,24 +6,22 @@
  *  epoch before it stay for threads that have not heard of the new one yet. */
 
 import type { Revision } from '@watchglass/base'
-import type { MirrorLayout } from './facts.ts'
 
 /** Words for each feed. An epoch ends with everything read again, so none is still in use when its
  *  word is taken by the fourth after it. */
 const epochsKept = 4
 
-export function createSeenRevisions(layout: MirrorLayout): SharedArrayBuffer {
-  const feeds = layout.reduce((sum, ranges) => sum + ranges.length, 0)
-  return new SharedArrayBuffer(8 * (layout.length + feeds * epochsKept))
+export function createSeenRevisions(mirrorsMax: number, feedsMax: number): SharedArrayBuffer {
+  return new SharedArrayBuffer(8 * (mirrorsMax + feedsMax * epochsKept))
 }
 
 export class SeenRevisions {
   readonly #words: BigInt64Array
   readonly #feedsFrom: number
 
-  constructor(memory: SharedArrayBuffer, layout: MirrorLayout) {
+  constructor(memory: SharedArrayBuffer, mirrorsMax: number) {
     this.#words = new BigInt64Array(memory)
-    this.#feedsFrom = layout.length
+    this.#feedsFrom = mirrorsMax
   }
 
   /** The newest epoch that any thread knows. */

@@ -22,6 +22,8 @@ export class WorkerFeed implements GateFeed {
   readonly mirror: WorkerMirror
   readonly progress: Progress = new Progress(revision(0))
   trust: ProgressTrust = 'unknown'
+  /** The way in which progress was last proven, where there are several. */
+  proof: string | undefined = undefined
   /** A keyspace has newer contents than progress says: reads of it may wait for no more. */
   isAhead = false
   readonly #ask: Ask

@@ -6,10 +6,13 @@
  *  whatever clients of other threads have seen is not older here (`SeenRevisions`). */
 
 import {
+  assert,
   CacheError,
   type Clock,
   type Freshness,
+  type Key,
   type KeyRange,
+  prefixRange,
   revision,
   type Revision,
   Slice,
@@ -21,7 +24,6 @@ import {
   type KeyspaceDescription,
   type KeyspaceStatus,
   MirroredKeyspace,
-  type MirrorLimits,
   type MirrorMetrics,
   type Mirrors,
   type MirrorSink,
@@ -32,7 +34,7 @@ import {
 import type { HistoryBounds } from '@watchglass/store'
 import { CopyReader, type CopyTarget } from './copy-reader.ts'
 import type { ProgressFacts } from './encoder.ts'
-import type { MirrorLayout } from './facts.ts'
+import type { SharedMemory } from './facts.ts'
 import { type Ask, WorkerFeed, WorkerMirror } from './worker-feed.ts'
 import type { AnswerMessage } from './messages.ts'
 import type { RemoteClients } from './remote-client.ts'
@@ -42,9 +44,7 @@ import { SeenRevisions } from './seen-revisions.ts'
 import type { SlabShelf } from './slabs.ts'
 
 export interface WorkerMirrorsOptions {
-  readonly layout: MirrorLayout
-  readonly seen: SharedArrayBuffer
-  readonly ownRevisions: readonly (SharedArrayBuffer | undefined)[]
+  readonly memory: SharedMemory
   readonly ring: RingReader
   readonly shelf: SlabShelf
   /** A record that was too long for the ring. */
@@ -52,27 +52,39 @@ export interface WorkerMirrorsOptions {
   readonly ask: Ask
   readonly clients: RemoteClients
   readonly clock: Clock
-  readonly limits: MirrorLimits
   readonly metrics: MirrorMetrics
   readonly sink: MirrorSink
   /** Bounds of each keyspace's history. */
   readonly history: HistoryBounds
+  /** True for a keyspace that is mirrored although nobody has read it yet; all are if it is left
+   *  out. */
+  readonly isWantedAtStart?: ((keyspace: Key) => boolean) | undefined
 }
 
 interface Copy {
   readonly keyspace: MirroredKeyspace
-  readonly feed: WorkerFeed
+  /** Undefined for a keyspace that is not mirrored, until somebody reads it. */
+  readonly feed: WorkerFeed | undefined
   /** The thread with the mirrors has told of it. */
   isTold: boolean
 }
 
+/** A copy of what is mirrored. */
+type FedCopy = Copy & { readonly feed: WorkerFeed }
+
 export class WorkerMirrors implements Mirrors, CopyTarget {
   readonly #options: WorkerMirrorsOptions
   readonly #seen: SeenRevisions
-  readonly #mirrors: readonly WorkerMirror[]
-  readonly #feeds: readonly WorkerFeed[]
+  /** By their numbers, as are feeds. */
+  readonly #mirrors: WorkerMirror[] = []
+  readonly #feeds: WorkerFeed[] = []
+  /** The ranges of the feeds that are there from the start. */
   readonly #ranges: readonly KeyRange[]
   readonly #copies = new Map<string, Copy>()
+  /** The keyspaces that this thread has added. */
+  readonly #added = new Map<string, KeyspaceDescription>()
+  /** The keyspaces that have once been ready. */
+  readonly #readied = new Set<string>()
   readonly #reader: CopyReader
   readonly #reads: RemoteReads
   readonly #clients: RemoteClients
@@ -84,23 +96,20 @@ export class WorkerMirrors implements Mirrors, CopyTarget {
 
   constructor(options: WorkerMirrorsOptions) {
     this.#options = options
-    const { layout, seen, ask, clock, limits, metrics } = options
-    this.#seen = new SeenRevisions(seen, layout)
-    const parts = { ask, clock, limits, metrics, drain: () => this.#drain() }
-    this.#mirrors = options.ownRevisions.map((memory, id) => {
-      return new WorkerMirror({ ...parts, id, ownRevision: memory && new OwnRevision(memory) })
-    })
-    this.#feeds = layout
-      .flatMap((ranges, i) => ranges.map(() => this.#mirrors[i]!))
-      .map((mirror, id) => new WorkerFeed(id, mirror, ask))
+    const { layout = [], seen, mirrorsMax } = options.memory
+    this.#seen = new SeenRevisions(seen, mirrorsMax)
+    for (const [id, ranges] of layout.entries()) {
+      const mirror = this.#createMirror(id)
+      for (let i = 0; i < ranges.length; i++) this.#createFeed(mirror)
+    }
     this.#ranges = layout.flat()
     this.#reader = new CopyReader(options.ring.bytes, options, this)
-    this.#reads = new RemoteReads(ask)
+    this.#reads = new RemoteReads(options.ask)
     this.#clients = options.clients
   }
 
   has(keyspace: string): boolean {
-    return this.#copies.has(keyspace)
+    return this.#copies.get(keyspace)?.feed !== undefined
   }
 
   covers(range: KeyRange): boolean {
@@ -108,19 +117,26 @@ export class WorkerMirrors implements Mirrors, CopyTarget {
   }
 
   /** Waits for a keyspace to be told of, unless it has been already. */
-  add({ name, range }: KeyspaceDescription): void {
+  add(description: KeyspaceDescription): void {
+    const { name, range } = description
+    this.#added.set(name, description)
     if (this.#copies.has(name)) return
     const feed = this.#feeds[this.#ranges.findIndex(one => coversRange(one, range))]
-    if (feed === undefined) {
+    if (feed === undefined && !this.#isOnDemand) {
       throw new CacheError('invalid_request', `keyspace ${name} lies outside of what is mirrored`)
     }
-    this.#create(name, feed)
+    this.#create(description, feed)
   }
 
   /** Drops a copy. One that was told of stays until the thread with the mirrors drops it. */
   drop(name: string): void {
+    this.#added.delete(name)
     const copy = this.#copies.get(name)
     if (copy?.isTold === false) this.dropped(copy.keyspace)
+  }
+
+  want(keyspace: Key): void {
+    if (this.#isOnDemand && !this.has(keyspace)) this.#options.ask({ type: 'want', keyspace })
   }
 
   start(): void {
@@ -135,7 +151,8 @@ export class WorkerMirrors implements Mirrors, CopyTarget {
   /** At once if nothing has to be waited for: see `FreshnessGate.read`. */
   read(name: string, options: ReadOptions): ReadOutcome | Promise<ReadOutcome> {
     this.#drain()
-    const { feed, keyspace } = this.#copy(name)
+    const { feed, keyspace } = this.#place(name)
+    if (feed === undefined) return { from: 'elsewhere', reason: 'not-ready' }
     const { mirror } = feed
     const again = (): ReadOutcome | Promise<ReadOutcome> => this.read(name, options)
     if (this.#isOver(mirror)) return this.#untilEpoch(mirror, options).then(again)
@@ -160,12 +177,12 @@ export class WorkerMirrors implements Mirrors, CopyTarget {
   }
 
   keyspace(name: string): MirroredKeyspace {
-    return this.#copy(name).keyspace
+    return this.#place(name).keyspace
   }
 
   proven(name: string): Revision {
-    const { keyspace, feed } = this.#copy(name)
-    return keyspace.proven(feed.progress)
+    const { keyspace, feed } = this.#place(name)
+    return feed === undefined ? keyspace.store.revision : keyspace.proven(feed.progress)
   }
 
   refresh(names: Iterable<string>): void {
@@ -173,11 +190,13 @@ export class WorkerMirrors implements Mirrors, CopyTarget {
   }
 
   compactRevision(name: string): Revision {
-    return this.#copy(name).feed.mirror.compactRevision
+    return this.#place(name).feed?.mirror.compactRevision ?? revision(0)
   }
 
   isOfOldEpoch(name: string, at: Revision): boolean {
-    const { witnessed, expiredThrough } = this.#copy(name).feed.mirror
+    const { feed } = this.#place(name)
+    if (feed === undefined) return false
+    const { witnessed, expiredThrough } = feed.mirror
     return at > witnessed && at <= expiredThrough
   }
 
@@ -185,24 +204,22 @@ export class WorkerMirrors implements Mirrors, CopyTarget {
     return this.#reads.read(name, request)
   }
 
+  proofOf(name: string): string | undefined {
+    return this.#copies.get(name)?.feed?.proof
+  }
+
   statuses(): KeyspaceStatus[] {
     const nowMs = this.#options.clock.monotonicMs()
-    return [...this.#copies.values()].map(({ keyspace, feed }) => {
-      const at = keyspace.proven(feed.progress)
-      return {
-        name: keyspace.name,
-        state: keyspace.state,
-        stateMs: nowMs - keyspace.stateSinceMs,
-        revision: at,
-        oldest: keyspace.store.oldest,
-        entries: keyspace.store.latest().size,
-        lagRevisions: Math.max(0, feed.mirror.witnessed - at),
-        lagMs: 0,
-        trust: feed.trust,
-        endpoint: undefined,
-        load: undefined,
-      }
-    })
+    return [...this.#copies.values()].filter(isFed).map(copy => statusOf(copy, nowMs))
+  }
+
+  /** The keyspaces that are waited for: of those that are mirrored on demand, the first ones. */
+  awaited(): KeyspaceStatus[] {
+    const { isWantedAtStart } = this.#options
+    const all = this.statuses()
+    if (isWantedAtStart === undefined) return all
+    for (const { name, state } of all) if (state === 'ready') this.#readied.add(name)
+    return all.filter(({ name }) => isWantedAtStart(name as Key) && !this.#readied.has(name))
   }
 
   get waitingReads(): number {
@@ -266,40 +283,51 @@ export class WorkerMirrors implements Mirrors, CopyTarget {
   }
 
   declared(name: string, feed: number): MirroredKeyspace {
-    const copy = this.#copies.get(name) ?? this.#create(name, this.#feeds[feed]!)
-    copy.isTold = true
-    return copy.keyspace
+    const known = this.#copies.get(name)?.keyspace
+    const keyspace = known ?? this.#createKeyspace(name, this.#ranges[feed])
+    this.#copies.set(name, { keyspace, feed: this.#feeds[feed]!, isTold: true })
+    return keyspace
   }
 
   dropped(keyspace: MirroredKeyspace): void {
-    if (this.#copies.get(keyspace.name)?.keyspace === keyspace) this.#copies.delete(keyspace.name)
+    const { name } = keyspace
+    if (this.#copies.get(name)?.keyspace === keyspace) {
+      this.#copies.delete(name)
+      // It may be mirrored again, in the next moment or when somebody reads it.
+      const added = this.#added.get(name)
+      if (added !== undefined && this.#isOnDemand) this.#create(added, undefined)
+    }
     keyspace.drop()
     for (const feed of this.#feeds) feed.wakeReads()
+    // What is not mirrored is not waited for.
+    if (this.#isOnDemand) this.#options.sink.stateChanged(name, 'starting')
   }
 
   showing({ name }: MirroredKeyspace, at: Revision): void {
-    const { feed } = this.#copy(name)
+    const { feed } = this.#place(name)
+    assert(feed !== undefined, 'contents are those of a feed')
     feed.isAhead = true
     this.#seen.raise(feed.id, feed.mirror.epoch, at)
   }
 
-  progressed(id: number, { revision: at, witnessed, trust }: ProgressFacts): void {
+  progressed(id: number, { revision: at, witnessed, trust, proof }: ProgressFacts): void {
     const feed = this.#feeds[id]!
     const { mirror } = feed
     mirror.witness(witnessed)
     this.#seen.raise(id, mirror.epoch, at)
     const isOtherTrust = trust !== feed.trust
     feed.trust = trust
+    feed.proof = proof
     feed.isAhead = false
     if (feed.progress.advance(at)) this.#options.sink.progressed(this.#namesOf(feed), at)
     if (isOtherTrust) feed.wakeReads()
   }
 
   epochStarted(id: number, number: number, expiredThrough: Revision): void {
-    const mirror = this.#mirrors[id]!
+    const mirror = this.#mirrors[id] ?? this.#begin(id)
     const isFirst = mirror.epoch === 0
     for (const { keyspace, feed } of this.#copies.values()) {
-      if (feed.mirror !== mirror || isFirst) continue
+      if (feed?.mirror !== mirror || isFirst) continue
       keyspace.enter('starting')
       keyspace.clear('new epoch')
     }
@@ -314,15 +342,45 @@ export class WorkerMirrors implements Mirrors, CopyTarget {
     this.#mirrors[mirror]!.compactRevision = at
   }
 
-  #create(name: string, feed: WorkerFeed): Copy {
-    const { clock, sink, history } = this.#options
-    const description = { name, range: this.#ranges[feed.id]!, history }
-    const copy = { keyspace: new MirroredKeyspace(description, clock, sink), feed, isTold: false }
-    this.#copies.set(name, copy)
-    return copy
+  get #isOnDemand(): boolean {
+    return this.#options.memory.layout === undefined
   }
 
-  #copy(name: string): Copy {
+  /** A mirror that begins on demand: its feed has its number. */
+  #begin(id: number): WorkerMirror {
+    assert(id === this.#mirrors.length, 'mirrors are told of in the order of their numbers')
+    const mirror = this.#createMirror(id)
+    this.#createFeed(mirror)
+    return mirror
+  }
+
+  #createMirror(id: number): WorkerMirror {
+    const { memory, ask, clock, metrics } = this.#options
+    const { limits, ownRevisions } = memory
+    const own = ownRevisions[id]
+    const ownRevision = own && new OwnRevision(own)
+    const drain = (): void => this.#drain()
+    const mirror = new WorkerMirror({ id, ask, clock, limits, metrics, ownRevision, drain })
+    this.#mirrors.push(mirror)
+    return mirror
+  }
+
+  #createFeed(mirror: WorkerMirror): void {
+    this.#feeds.push(new WorkerFeed(this.#feeds.length, mirror, this.#options.ask))
+  }
+
+  #create({ name, range }: KeyspaceDescription, feed: WorkerFeed | undefined): void {
+    const keyspace = this.#createKeyspace(name, range)
+    this.#copies.set(name, { keyspace, feed, isTold: false })
+  }
+
+  #createKeyspace(name: string, range: KeyRange = prefixRange(name as Key)): MirroredKeyspace {
+    const { clock, sink, history } = this.#options
+    return new MirroredKeyspace({ name, range, history }, clock, sink)
+  }
+
+  /** A keyspace, mirrored or not. */
+  #place(name: string): Copy {
     const copy = this.#copies.get(name)
     if (copy === undefined) throw new CacheError('not_found', `keyspace ${name} is not mirrored`)
     return copy
@@ -348,7 +406,7 @@ export class WorkerMirrors implements Mirrors, CopyTarget {
   /** Another thread has shown a newer epoch: waits until this one has been told of it, for no
    *  longer than a read may. */
   #untilEpoch(mirror: WorkerMirror, { reader }: ReadOptions): Promise<void> {
-    const { clock, limits } = this.#options
+    const { clock, memory } = this.#options
     const signal = reader?.signal
     return new Promise((resolve, reject) => {
       let isOver = false
@@ -362,7 +420,7 @@ export class WorkerMirrors implements Mirrors, CopyTarget {
       const leave = (): void => {
         finish(() => reject(new CacheError('closed', 'read was abandoned')))
       }
-      const cancel = clock.setTimer(limits.readWaitMaxMs, () => {
+      const cancel = clock.setTimer(memory.limits.readWaitMaxMs, () => {
         finish(() => reject(this.#behind()))
       })
       const look = (): void => {
@@ -381,8 +439,29 @@ export class WorkerMirrors implements Mirrors, CopyTarget {
   }
 
   #behind(): CacheError {
-    const { retryAfterMs } = this.#options.limits
+    const { retryAfterMs } = this.#options.memory.limits
     return new CacheError('overloaded', 'this thread is behind another', { retryAfterMs })
+  }
+}
+
+function isFed(copy: Copy): copy is FedCopy {
+  return copy.feed !== undefined
+}
+
+function statusOf({ keyspace, feed }: FedCopy, nowMs: number): KeyspaceStatus {
+  const at = keyspace.proven(feed.progress)
+  return {
+    name: keyspace.name,
+    state: keyspace.state,
+    stateMs: nowMs - keyspace.stateSinceMs,
+    revision: at,
+    oldest: keyspace.store.oldest,
+    entries: keyspace.store.latest().size,
+    lagRevisions: Math.max(0, feed.mirror.witnessed - at),
+    lagMs: 0,
+    trust: feed.trust,
+    endpoint: undefined,
+    load: undefined,
   }
 }
 

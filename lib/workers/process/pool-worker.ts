@@ -72,11 +72,8 @@ export class PoolWorker {
     const ring = createRingMemory(ringBytes)
     this.#ring = new RingWriter(ring)
     const slabs = new MessageChannel()
-    const { layout, seen, ownRevisions } = mirrorSide
     const data: WorkerData = {
-      layout,
-      seen,
-      ownRevisions,
+      ...mirrorSide.memory,
       number,
       count,
       ring,

@@ -107,6 +107,7 @@ export type ToWorker =
 const questions: ReadonlySet<string> = new Set<QuestionMessage['type']>([
   'probe',
   'need',
+  'want',
   'refresh',
   'room',
   'read',

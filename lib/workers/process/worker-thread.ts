@@ -2,6 +2,7 @@
 
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import type { CacheError, Logger } from '@watchglass/base'
+import type { MirrorLimits } from '@watchglass/cache'
 import { WorkerMirrors, type WorkerMirrorsOptions } from '../mirror/worker-mirrors.ts'
 import { failureOfMessage } from '../mirror/messages.ts'
 import { RemoteClients } from '../mirror/remote-client.ts'
@@ -16,7 +17,10 @@ import {
   type ToMain,
 } from './worker-messages.ts'
 
-type Parts = Pick<WorkerMirrorsOptions, 'clock' | 'limits' | 'metrics' | 'sink' | 'history'>
+type Parts = Pick<
+  WorkerMirrorsOptions,
+  'clock' | 'metrics' | 'sink' | 'history' | 'isWantedAtStart'
+>
 
 /** The main thread's orders to a worker. */
 export type WorkerOrder = Exclude<Order, { type: 'answer' | 'no-answer' | 'work' }>
@@ -107,14 +111,12 @@ export class WorkerThread {
 
   /** Copies of the mirrors. */
   createMirrors(parts: Parts): WorkerMirrors {
-    const { layout, seen, ownRevisions, ring } = this.data
+    const { ring, limits, count } = this.data
     const shelf = new SlabShelf(() => this.#receiveSlabs(shelf))
     this.#shelf = shelf
     this.#mirrors = new WorkerMirrors({
       ...parts,
-      layout,
-      seen,
-      ownRevisions,
+      memory: { ...this.data, limits: shareOf(limits, count) },
       shelf,
       ring: new RingReader(ring),
       takeRecord: id => {
@@ -138,5 +140,16 @@ export class WorkerThread {
       if (type === 'slab') shelf.add(id, memory)
       else this.#records.set(id, memory)
     }
+  }
+}
+
+/** The limits of one thread: what the upstream is asked in a second, all of them ask together. */
+function shareOf(limits: MirrorLimits, count: number): MirrorLimits {
+  const { cheapPasses } = limits
+  if (cheapPasses === undefined) return limits
+  const { perSecond, burst } = cheapPasses
+  return {
+    ...limits,
+    cheapPasses: { ...cheapPasses, perSecond: perSecond / count, burst: burst / count },
   }
 }

@@ -2,10 +2,11 @@
 
 import type { Clock } from '../../../lib/base/clock.ts'
 import type { Key } from '../../../lib/base/keys.ts'
-import { defaultLimits } from '../../../lib/cache/mirror/limits.ts'
 import { noMetrics } from '../../../lib/cache/mirror/metrics.ts'
 import type { Mirror } from '../../../lib/cache/mirror/mirror.ts'
 import { MirrorSet } from '../../../lib/cache/mirror/mirror-set.ts'
+import type { MirrorSink } from '../../../lib/cache/mirror/mirrored-keyspace.ts'
+import type { OwnMirrors } from '../../../lib/cache/mirror/mirrors.ts'
 import { WorkerMirrors } from '../../../lib/workers/mirror/worker-mirrors.ts'
 import { type FedWorker, MirrorSide } from '../../../lib/workers/mirror/mirror-side.ts'
 import type { AnswerMessage } from '../../../lib/workers/mirror/messages.ts'
@@ -27,31 +28,42 @@ export async function createCopies(
   clock: Clock & { advance(ms: number): Promise<void> },
   keyspaceOf: (key: Key) => string | undefined,
 ): Promise<CopiesFixture> {
-  const mirrors = new MirrorSet([mirror])
   const mirrorSide = new MirrorSide({
-    mirrors,
+    mirrors: new MirrorSet([mirror]),
     clients: [],
     keyspaceOf,
     clock,
-    readWaitMaxMs: 3000,
   })
+  const fixture = { ...attachCopies(mirrorSide, clock), mirrorSide }
+  await clock.advance(0)
+  return fixture
+}
+
+/** The main thread's side of mirrors, which has to be told what the sink of the mirrors is told. */
+export function mirrorSideOf(mirrors: OwnMirrors, clock: Clock): MirrorSide {
+  return new MirrorSide({ mirrors, clients: [], keyspaceOf: () => undefined, clock })
+}
+
+/** A thread's copies, which have started. */
+export function attachCopies(
+  mirrorSide: MirrorSide,
+  clock: Clock,
+  sink: MirrorSink = new RecordingSink(),
+): Omit<CopiesFixture, 'mirrorSide'> {
   const memory = createRingMemory(65_536)
   const shelf = new SlabShelf(() => {})
   const answers: AnswerMessage[] = []
   const ask = (question: Parameters<FedWorker['ask']>[0]): void => fed.ask(question)
   const copies = new WorkerMirrors({
-    layout: mirrorSide.layout,
-    seen: mirrorSide.seen,
-    ownRevisions: mirrorSide.ownRevisions,
+    memory: mirrorSide.memory,
     ring: new RingReader(memory),
     shelf,
     takeRecord: () => memory,
     ask,
     clients: new RemoteClients(ask),
     clock,
-    limits: defaultLimits,
     metrics: noMetrics,
-    sink: new RecordingSink(),
+    sink,
     history: historyBounds,
   })
   const fed: FedWorker = mirrorSide.attach({
@@ -65,6 +77,5 @@ export async function createCopies(
     },
   })
   copies.start()
-  await clock.advance(0)
-  return { mirrorSide, copies, fed, answers }
+  return { copies, fed, answers }
 }

@@ -4,7 +4,6 @@ import { createServer } from 'node:http'
 import type { ListenOptions } from 'node:net'
 import type { CacheError } from '../../../lib/base/errors.ts'
 import { noMetrics } from '../../../lib/cache/mirror/metrics.ts'
-import { defaultLimits } from '../../../lib/cache/mirror/limits.ts'
 import { allKeys } from '../../../lib/base/keys.ts'
 import { systemClock } from '../../../lib/cache/ops/system.ts'
 import { WorkerThread } from '../../../lib/workers/process/worker-thread.ts'
@@ -16,7 +15,6 @@ let isReady = false
 let isPassing = false
 const mirrors = thread.createMirrors({
   clock: systemClock,
-  limits: defaultLimits,
   metrics: noMetrics,
   history: historyBounds,
   sink: {

@@ -4,7 +4,10 @@ import { createRandom } from '../../../lib/base/random.ts'
 import { type Key, keyFromText, prefixRange } from '../../../lib/base/keys.ts'
 import { noMetrics } from '../../../lib/cache/mirror/metrics.ts'
 import { defaultHistory } from '../../../lib/cache/mirror/limits.ts'
-import type { MirrorSink } from '../../../lib/cache/mirror/mirrored-keyspace.ts'
+import type {
+  KeyspaceDescription,
+  MirrorSink,
+} from '../../../lib/cache/mirror/mirrored-keyspace.ts'
 import { builtInResources } from '../../../lib/kube/resources/built-ins.ts'
 import type { Resource } from '../../../lib/kube/resources/resource.ts'
 import { schemaOf } from '../../../lib/codec/schema/schema.ts'
@@ -13,6 +16,12 @@ import type { FakeClock } from '../fake-clock.ts'
 import { silentLogger } from '../silent-logger.ts'
 
 export const configMaps: Key = keyFromText('/registry/configmaps/')
+
+export const followedDescription: KeyspaceDescription = {
+  name: configMaps,
+  range: prefixRange(configMaps),
+  history: defaultHistory,
+}
 
 /** ConfigMaps, as if they were stored in JSON. */
 export const configMapVersions: readonly Resource[] = builtInResources(schemaOf())
@@ -40,6 +49,6 @@ export function followedBy(
     isWantedAtStart: () => true,
     ...options,
   })
-  mirrors.add({ name: configMaps, range: prefixRange(configMaps), history: defaultHistory })
+  mirrors.add(followedDescription)
   return mirrors
 }

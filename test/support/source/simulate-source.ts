@@ -15,7 +15,12 @@ export interface SourceRun {
 
 const calm: ApiFaults = { cut: 0, tooManyRequests: 0, lostBookmark: 0, stall: 0, errorEvent: 0 }
 
-export async function simulateSource(seed: number, steps: number): Promise<SourceRun> {
+/** With a thread, its copies are read and checked; and it may be killed. */
+export async function simulateSource(
+  seed: number,
+  steps: number,
+  hasThread = false,
+): Promise<SourceRun> {
   const random = createRandom(seed)
   const clock = new FakeClock()
   const api = new FakeApi({
@@ -24,7 +29,7 @@ export async function simulateSource(seed: number, steps: number): Promise<Sourc
     servers: randomInt(random, 1, 3),
   })
   for (let i = 0; i < 30; i++) api.write(`c${i}`, `first ${i}`)
-  const mirror = new CheckedMirror(clock, api)
+  const mirror = new CheckedMirror(clock, api, hasThread)
   const reads: Promise<void>[] = []
   let written = 0
   /** A restored store may be written to before anybody notices. */
@@ -61,6 +66,7 @@ export async function simulateSource(seed: number, steps: number): Promise<Sourc
         errorEvent: chanceOf(),
       }
     } else if (chance < 83) api.faults = calm
+    else if (chance < 83.5) mirror.killThread()
   }
   for (let i = 0; i < steps; i++) {
     act()
@@ -73,7 +79,7 @@ export async function simulateSource(seed: number, steps: number): Promise<Sourc
   await Promise.all(reads)
   await clock.advance(70_000)
   mirror.settled()
-  await mirror.mirrors.stop()
+  await mirror.stop()
   const { problems, events, resets } = mirror
   return { problems, events, resets, reads: mirror.reads, requests: api.requests.length }
 }

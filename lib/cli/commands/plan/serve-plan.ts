@@ -20,7 +20,6 @@ import { type ServiceOptions } from '../../compose/kube-service.ts'
 import { load } from '../../compose/loaded-code.ts'
 import { tracingOf } from './tracing.ts'
 import { adminListenOf, keptOf } from './upstream.ts'
-import { threadsOf } from './threads.ts'
 import type { AttachedOptions } from '../../compose/service-options.ts'
 import { rbacOption } from '../../options/access.ts'
 import { prefixOption } from '../../options/cluster.ts'
@@ -116,7 +115,6 @@ function sourceOf(
   const needsEtcd = ['etcd-for', 'etcd-listen', 'resources', 'discover-resources']
   const stray = needsEtcd.find(name => given(name).holds(values))
   if (stray !== undefined) throw invalid(`--${stray} needs --etcd`)
-  if (threadsOf(values) > 1) throw invalid('--threads needs --etcd where there is an --upstream')
   const isSpecial = specialKeyspaces(prefix)
   const named = atStart && new Set<string>(atStart.map(keyFromText))
   return {
