@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util'
 import { CacheError } from '@watchglass/base'
 import { commands } from './commands.ts'
 import { nearest } from './nearest.ts'
-import { type CommandRow, variableOf } from '../options/option.ts'
+import { type CommandRow, valueFromEnvironment, variableOf } from '../options/option.ts'
 import { OptionValues } from '../options/option-values.ts'
 
 /** The meaning of a command line: run a command, show help (of one command or of all), or show the
@@ -85,13 +85,13 @@ function readOptions({ name, command, args, env }: Source): {
   const values = new Map<string, readonly string[]>()
   for (const option of command.options) {
     const given = parsed.values[option.name]
-    const fromEnv = env[variableOf(option)]
+    const fromEnv = valueFromEnvironment(option, env)
     if (Array.isArray(given)) {
       if (given.length > 1 && option.many !== true) {
         throw invalid(`option --${option.name} is given ${given.length} times`, name)
       }
       values.set(option.name, given.map(String))
-    } else if (fromEnv !== undefined && fromEnv !== '') {
+    } else if (fromEnv !== undefined) {
       if (option.value === undefined && fromEnv !== 'true' && fromEnv !== 'false') {
         throw invalid(`${variableOf(option)} is "${fromEnv}": a switch is true or false`, name)
       }

@@ -67,3 +67,13 @@ export interface OptionRule {
 export function variableOf(option: Option): string {
   return `WATCHGLASS_${option.name.toUpperCase().replaceAll('-', '_')}`
 }
+
+/** The value that an option has from the environment; undefined if it has none. Kubernetes gives
+ *  the pods of a namespace with a Service called `watchglass` the variable
+ *  `WATCHGLASS_PORT=tcp://10.0.0.11:443`, which is no value of `--port`. */
+export function valueFromEnvironment(option: Option, env: NodeJS.ProcessEnv): string | undefined {
+  const name = variableOf(option)
+  const value = env[name]
+  const isOfService = name.endsWith('_PORT') && /^(?:tcp|udp|sctp):\/\//.test(value ?? '')
+  return value === '' || isOfService ? undefined : value
+}

@@ -30,6 +30,15 @@ async function check(args: readonly string[], env: NodeJS.ProcessEnv = {}): Prom
   return { code, lines: text.trim().split('\n') }
 }
 
+/** Variables of Services called `watchglass` and `watchglass-etcd`. */
+const ofServices = {
+  WATCHGLASS_SERVICE_HOST: '10.0.0.1',
+  WATCHGLASS_PORT: 'tcp://10.0.0.1:443',
+  WATCHGLASS_PORT_443_TCP_ADDR: '10.0.0.1',
+  WATCHGLASS_ETCD_SERVICE_PORT: '2379',
+  WATCHGLASS_ETCD_PORT_2379_TCP: 'tcp://10.0.0.2:2379',
+}
+
 t.test('check says of everything whether it works', async t => {
   const scheduler = createDirectScheduler()
   const engine = new Engine({ clock: systemClock, random: createRandom(1), scheduler })
@@ -55,7 +64,7 @@ t.test('check says of everything whether it works', async t => {
       ]
         .join(' ')
         .split(' '),
-      { WATCHGLASS_UPSTRAEM: 'x', WATCHGLASS_SERVICE_HOST: '10.0.0.1' },
+      { WATCHGLASS_UPSTRAEM: 'x', ...ofServices },
     ),
   ])
   t.equal(good.code, 0)
@@ -90,7 +99,7 @@ t.test('check says of everything whether it works', async t => {
     )
   }
   t.notOk(
-    bad.lines.some(text => text.includes('SERVICE_HOST')),
+    bad.lines.some(text => Object.keys(ofServices).some(name => text.includes(`  ${name}:`))),
     'Kubernetes sets that',
   )
 })

@@ -36,6 +36,18 @@ t.test('an option is taken from the line, then the environment, then its fallbac
   t.strictSame(run(['fetch', '--only', 'a', '--only', 'b']).values.all('only'), ['a', 'b'])
 })
 
+t.test('the variable of a Service of our name is no value of an option', async t => {
+  const portIn = (env: NodeJS.ProcessEnv): string | undefined => {
+    const invocation = load(['proxy'], env)
+    return invocation.kind === 'run' ? invocation.values.text('port') : undefined
+  }
+  t.equal(portIn({ WATCHGLASS_PORT: 'tcp://10.0.0.11:443' }), '8001')
+  t.equal(portIn({ WATCHGLASS_PORT: 'udp://10.0.0.11:53' }), '8001')
+  t.equal(portIn({ WATCHGLASS_PORT: '8011' }), '8011')
+  t.equal(portIn({ WATCHGLASS_PORT: 'http://10.0.0.11' }), 'http://10.0.0.11', 'which is refused')
+  t.equal(run(['fetch'], { WATCHGLASS_FROM: 'tcp://a' }).values.text('from'), 'tcp://a')
+})
+
 t.test('a value may be a dash, which is standard output', async t => {
   t.equal(run(['fetch', '--from', '-', '--quiet']).values.text('from'), '-')
 })

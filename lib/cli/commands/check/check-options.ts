@@ -109,14 +109,14 @@ async function checkEtcdListen(list: CheckList, values: OptionValues): Promise<v
   })
 }
 
-/** Variables that look like ours, but that no option has. Kubernetes sets some for a service of our
- *  name. */
+/** Variables that look like ours, but that no option has. Kubernetes sets some for each Service
+ *  whose name begins with ours, as `watchglass-etcd`. */
 async function checkVariables(list: CheckList): Promise<void> {
   const known = new Set(
     Object.values(commands).flatMap(({ options }) => options.map(option => variableOf(option))),
   )
   for (const name of Object.keys(process.env)) {
-    const isOfService = /^WATCHGLASS_(?:SERVICE_|PORT)/.test(name)
+    const isOfService = /^WATCHGLASS_(?:.+_)?(?:SERVICE_(?:HOST|PORT)|PORT)(?:_|$)/.test(name)
     if (!name.startsWith('WATCHGLASS_') || isOfService || known.has(name)) continue
     await list.try(name, () => ({ warning: 'no option has this variable' }))
   }
