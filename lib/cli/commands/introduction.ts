@@ -3,6 +3,7 @@
 
 import { type Logger, textFromKey } from '@watchglass/base'
 import type { KubeService } from '../compose/kube-service.ts'
+import { isUpstreamMirrored } from '../options/etcd.ts'
 import { addressOf } from './plan/listen.ts'
 import type { OptionValues } from '../options/option-values.ts'
 import { isWritable } from './plan/serve-plan.ts'
@@ -11,14 +12,14 @@ import { adminListenOf } from './plan/upstream.ts'
 export interface Introduction {
   readonly service: KubeService
   readonly address: string
-  /** For people. */
-  readonly etcd: string
+  /** The etcd or the API that is mirrored, for people. */
+  readonly source: string
   readonly values: OptionValues
   readonly logger: Logger
 }
 
 /** Says what there is, and what to do with it. */
-export function introduce({ service, address, etcd, values, logger }: Introduction): void {
+export function introduce({ service, address, source, values, logger }: Introduction): void {
   const held = holdings(service)
   const { revision } = service
   const objects = held.reduce((sum, { count }) => sum + count, 0)
@@ -27,7 +28,7 @@ export function introduce({ service, address, etcd, values, logger }: Introducti
   process.stdout.write(
     [
       `Watchglass serves the Kubernetes API at ${address}`,
-      `  etcd   ${etcd}, at revision ${revision}`,
+      `  ${isUpstreamMirrored.holds(values) ? 'source' : 'etcd  '} ${source}, at revision ${revision}`,
       `  holds  ${holdingsText(held)}`,
       ...(page === undefined ? [] : [`  page   ${page} in a browser shows what happens here`]),
       ...tryLines({

@@ -285,7 +285,7 @@ async function serveMirrored(
   }
   onSwitch(() => service.readSwitch?.toggle())
   void service.ready.then(() => {
-    if (!signal.aborted) introduce({ service, address, etcd: etcd.name, values, logger })
+    if (!signal.aborted) introduce({ service, address, source: etcd.name, values, logger })
   })
   const refused = new AbortController()
   let refusal: CacheError | undefined

@@ -58,7 +58,7 @@ export function etcdPlanOf(
 
 /** The place where a resource is stored: `secrets`, `deployments.apps`, or `widgets.example.com`,
  *  of a definition that may be there or not. */
-function storagePrefix(
+export function storagePrefix(
   option: string,
   name: string,
   { prefix, known }: { readonly prefix: string; readonly known: readonly Resource[] },

@@ -1,0 +1,59 @@
+/** The memory that mirrored objects need, by the rule of deploy/SIZING.md. */
+
+const mebibyte = 1024 ** 2
+
+/** A process that mirrors nothing. */
+const emptyBytes = 110 * mebibyte
+/** The entry of an object, beside its value. */
+const entryBytes = 450
+/** A change in the history, beside its value. */
+const changeBytes = 1024
+const historyMs = 600_000
+const historyMaxBytes = 256 * mebibyte
+const historyMaxChanges = 100_000
+/** Whole lists in all forms: what was encoded is kept, up to these bounds. */
+const listsTimes = 2.5
+const listsBaseBytes = 16 * mebibyte
+const listsMaxBytes = 1024 * mebibyte
+
+/** The objects of a resource. */
+export interface ResourceSize {
+  readonly objects: number
+  /** The sum of their values. */
+  readonly bytes: number
+}
+
+export interface MemoryNeed {
+  readonly objectsBytes: number
+  /** The most that whole lists take, in all forms, beside the objects. */
+  readonly listsBytes: number
+}
+
+export function memoryNeed(sizes: readonly ResourceSize[]): MemoryNeed {
+  const objects = sum(sizes.map(size => size.objects))
+  const values = sum(sizes.map(({ bytes }) => bytes))
+  return {
+    objectsBytes: emptyBytes + objects * entryBytes + values,
+    listsBytes: Math.min(listsMaxBytes, listsBaseBytes + listsTimes * values),
+  }
+}
+
+/** The history of a resource that changes so often. */
+export function historyBytes({ objects, bytes }: ResourceSize, changesPerSecond: number): number {
+  const changes = Math.min(historyMaxChanges, (changesPerSecond * historyMs) / 1000)
+  const changed = changeBytes + (objects === 0 ? 0 : bytes / objects)
+  return Math.min(historyMaxBytes, changes * changed)
+}
+
+export function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, one) => total + one, 0)
+}
+
+const units = ['KiB', 'MiB', 'GiB', 'TiB']
+
+/** `3.9 KiB`, `240 MiB` */
+export function sizeText(bytes: number): string {
+  let [size, unit] = [bytes / 1024, 0]
+  while (size >= 999.5 && unit < units.length - 1) [size, unit] = [size / 1024, unit + 1]
+  return `${size < 9.95 ? size.toFixed(1) : Math.round(size)} ${units[unit]}`
+}
