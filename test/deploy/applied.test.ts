@@ -35,13 +35,25 @@ const places: Readonly<Record<string, readonly [plural: string, isNamespaced: bo
   HorizontalPodAutoscaler: ['horizontalpodautoscalers', true],
 }
 
-const { service } = await startServed(t, { isWritable: true, hasControllers: true })
+const writable = { isWritable: true, hasControllers: true }
+const { service } = await startServed(t, writable)
 await service.ready
 
 function send(method: string, path: string, type: string, body: string): Promise<HttpAnswer> {
+  return sendTo(service.port, { method, path, type, body })
+}
+
+interface Sent {
+  readonly method: string
+  readonly path: string
+  readonly type: string
+  readonly body: string
+}
+
+function sendTo(port: number, { method, path, type, body }: Sent): Promise<HttpAnswer> {
   const headers = { 'content-type': `application/${type}` }
   const query = 'fieldManager=test&fieldValidation=Strict'
-  return ask(service.port, { method, path: `${path}?${query}`, headers, body })
+  return ask(port, { method, path: `${path}?${query}`, headers, body })
 }
 
 function pathOf({ apiVersion, kind, metadata }: Named, defaultNamespace: string): string {
@@ -83,16 +95,27 @@ for (const name of ['extension', 'kube-system']) {
   await send('POST', '/api/v1/namespaces', 'json', namespace)
 }
 
-for (const use of ['proxy', 'sidecar']) {
-  t.test(`the manifests of the ${use} are applied without warnings, and again`, async t => {
-    const resources = resourcesIn(`deploy/kubernetes/${use}`)
-    for (const expected of [201, 200]) {
-      for (const { file, text, path } of resources) {
-        const answer = await send('PATCH', path, 'apply-patch+yaml', text)
-        t.strictSame(statusAndWarning(answer), [expected, undefined], `${file}: ${path}`)
+for (const use of ['proxy', 'sidecar', 'without-etcd']) {
+  t.test(
+    `the manifests of deploy/kubernetes/${use} are applied without warnings, and again`,
+    async t => {
+      const resources = resourcesIn(`deploy/kubernetes/${use}`)
+      // Its objects have the names of the proxy's.
+      const server = use === 'without-etcd' ? (await startServed(t, writable)).service : service
+      await server.ready
+      for (const expected of [201, 200]) {
+        for (const { file, text, path } of resources) {
+          const answer = await sendTo(server.port, {
+            method: 'PATCH',
+            path,
+            type: 'apply-patch+yaml',
+            body: text,
+          })
+          t.strictSame(statusAndWarning(answer), [expected, undefined], `${file}: ${path}`)
+        }
       }
-    }
-  })
+    },
+  )
 }
 
 t.test('the container of the sidecar is patched into the Deployment of a server', async t => {
@@ -136,7 +159,7 @@ t.test('a field that the API does not have is refused', async t => {
 })
 
 t.test('what the chart makes is applied without a warning, in each mode', async t => {
-  for (const mode of ['proxy', 'replica', 'sidecar']) {
+  for (const mode of ['proxy', 'without-etcd', 'replica', 'sidecar']) {
     const set = { mode, 'autoscaling.enabled': true }
     const release = { name: `chart-${mode}`, namespace: 'extension', set }
     for (const object of renderChart('deploy/helm/watchglass', release)) {

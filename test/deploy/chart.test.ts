@@ -1,5 +1,5 @@
-/** The chart in its three modes: the proxy is that of deploy/kubernetes. What the chart makes is
- *  applied in test/deploy/applied.test.ts. */
+/** The chart in its four modes: two of them are the proxies of deploy/kubernetes. What the chart
+ *  makes is applied in test/deploy/applied.test.ts. */
 
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -49,24 +49,46 @@ function optionsOf(args: readonly string[]): Readonly<Record<string, string>> {
   )
 }
 
-t.test('the proxy has the options and rights that deploy/kubernetes/proxy gives it', async t => {
-  const objects = shown()
-  const read = (file: string): readonly Shown[] =>
-    parseAllDocuments(readFileSync(`deploy/kubernetes/proxy/${file}`, 'utf8')).map(
-      document => document.toJS() as Shown,
-    )
-  const [expected] = read('deployment.yaml')[0]!.spec.template.spec.containers
-  const [container] = ofKind(objects, 'Deployment').spec.template.spec.containers
-  t.strictSame(optionsOf(container!.args), {
-    ...optionsOf(expected!.args),
-    '--prefix': '/registry',
+for (const mode of ['proxy', 'without-etcd']) {
+  t.test(`mode ${mode} has the options and rights of deploy/kubernetes/${mode}`, async t => {
+    const objects = shown({ mode })
+    const read = (file: string): readonly Shown[] =>
+      parseAllDocuments(readFileSync(`deploy/kubernetes/${mode}/${file}`, 'utf8')).map(
+        document => document.toJS() as Shown,
+      )
+    const [expected] = read('deployment.yaml')[0]!.spec.template.spec.containers
+    const [container] = ofKind(objects, 'Deployment').spec.template.spec.containers
+    t.strictSame(optionsOf(container!.args), {
+      ...optionsOf(expected!.args),
+      ...(mode === 'proxy' ? { '--prefix': '/registry' } : {}),
+    })
+    const { rules } = ofKind(objects, 'ClusterRole')
+    t.strictSame(rules, ofKind(read('rbac.yaml'), 'ClusterRole').rules)
+    t.match(ofKind(objects, 'NetworkPolicy').spec, {
+      policyTypes: ['Ingress', 'Egress'],
+      egress: [{ to: [{ ipBlock: { cidr: '10.0.0.0/8' } }, {}, {}] }, {}],
+    })
   })
-  const { rules } = ofKind(objects, 'ClusterRole')
-  t.strictSame(rules, ofKind(read('rbac.yaml'), 'ClusterRole').rules)
-  t.match(ofKind(objects, 'NetworkPolicy').spec, {
-    policyTypes: ['Ingress', 'Egress'],
-    egress: [{ to: [{ ipBlock: { cidr: '10.0.0.0/8' } }, {}, {}] }, {}],
-  })
+}
+
+t.test('without etcd there are neither its credentials nor a way to it', async t => {
+  const objects = shown({ mode: 'without-etcd' })
+  const { containers, volumes } = ofKind(objects, 'Deployment').spec.template.spec
+  t.notMatch(JSON.stringify({ containers, volumes }), /etcd/)
+  t.notMatch(JSON.stringify(ofKind(objects, 'NetworkPolicy')), '2379')
+})
+
+t.test('Secrets and custom resources are read where values say so', async t => {
+  const set = {
+    mode: 'without-etcd',
+    'rbac.secrets': true,
+    'rbac.customGroups': ['example.com', 'argoproj.io'],
+  }
+  const rulesOf = (values: Readonly<Record<string, unknown>>): string =>
+    JSON.stringify(ofKind(shown(values), 'ClusterRole').rules)
+  t.match(rulesOf(set), /"resourcequotas","secrets",/)
+  t.match(rulesOf(set), /"storage.k8s.io","example.com","argoproj.io"\]/)
+  t.notMatch(rulesOf({ mode: 'without-etcd' }), 'secrets')
 })
 
 t.test('each mode makes the objects that make sense for it', async t => {
@@ -80,6 +102,7 @@ t.test('each mode makes the objects that make sense for it', async t => {
     'ClusterRoleBinding',
     'Service',
   ])
+  t.strictSame(names({ mode: 'without-etcd' }), names({}))
   t.strictSame(names({ mode: 'replica' }), ['Deployment', ...around, 'ServiceAccount', 'Service'])
   t.strictSame(names({ ...all, mode: 'sidecar' }), [
     'NetworkPolicy',

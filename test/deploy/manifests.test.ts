@@ -66,7 +66,7 @@ t.test(
     const containers = files
       .flatMap(manifestsIn)
       .flatMap(({ spec }) => spec?.template?.spec.containers ?? [])
-    t.equal(containers.length, 2)
+    t.equal(containers.length, 3)
     for (const { args, ports, securityContext, volumeMounts, ...rest } of containers) {
       const invocation = load(args, {})
       if (invocation.kind !== 'run') throw new Error('the container runs nothing')
@@ -101,7 +101,7 @@ t.test(
   'policies let nobody to the admin port but who scrapes it, and nothing out to everywhere',
   async t => {
     const policies = files.filter(file => file.endsWith('network-policy.yaml')).flatMap(manifestsIn)
-    t.equal(policies.length, 2)
+    t.equal(policies.length, 3)
     for (const { spec } of policies) {
       const { ingress, egress } = spec as unknown as Record<'ingress' | 'egress', readonly Rule[]>
       for (const { from, ports } of ingress) {
@@ -160,7 +160,7 @@ t.test('the README and the unit speak of variables, options and files that there
   }
   const known = new Set(options.map(({ name }) => name))
   const others =
-    /^(arch$|version$|dry-run$|entrypoint$|format$|etcd-servers-overrides$|global$|package$|single-threaded-gc$|requestheader-client-ca-file$|max-|file|tag|namespace|from-|filename|kustomize|server|tls-server|certificate|token$|cert$|key$)/
+    /^(arch$|version$|clusterrole$|days$|decode$|flatten$|minify$|output$|raw$|serviceaccount$|set$|dry-run$|entrypoint$|format$|etcd-servers-overrides$|global$|package$|single-threaded-gc$|requestheader-client-ca-file$|max-|file|tag|namespace|from-|filename|kustomize|server|tls-server|certificate|token$|cert$|key$)/
   for (const [, name = ''] of readme.matchAll(/`?--([a-z][a-z-]+)/g)) {
     t.ok(known.has(name) || others.test(name), `--${name}`)
   }

@@ -167,6 +167,8 @@ function apply(name: string, values: readonly unknown[], scope: Scope): unknown 
     }
     case 'not':
       return !isTrue(first)
+    case 'or':
+      return values.find(isTrue) ?? values.at(-1)
     case 'printf':
       return values
         .slice(1)

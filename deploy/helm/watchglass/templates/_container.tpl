@@ -20,14 +20,15 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 - --review-server=https://kubernetes.default.svc
 - --review-server-ca=/var/run/secrets/kubernetes.io/serviceaccount/ca.crt
 - --review-server-token-file=/var/run/secrets/kubernetes.io/serviceaccount/token
-{{- else }}
+{{- end }}
+{{- if or (eq .Values.mode "proxy") (eq .Values.mode "replica") }}
 - --etcd={{ .Values.etcd.endpoints }}
 - --etcd-cacert=/etc/watchglass/etcd/ca.crt
 - --etcd-cert=/etc/watchglass/etcd/tls.crt
 - --etcd-key=/etc/watchglass/etcd/tls.key
 - --prefix={{ .Values.etcd.prefix }}
 {{- end }}
-{{- if eq .Values.mode "proxy" }}
+{{- if or (eq .Values.mode "proxy") (eq .Values.mode "without-etcd") }}
 - --listen=https://0.0.0.0:8443
 - --tls-cert=/etc/watchglass/tls/tls.crt
 - --tls-key=/etc/watchglass/tls/tls.key
@@ -37,6 +38,9 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 - --auth=delegate
 - --audit-log=-
 - --shutdown-delay=5
+{{- end }}
+{{- if eq .Values.mode "without-etcd" }}
+- --memory-budget={{ .Values.memoryBudget }}
 {{- end }}
 {{- if eq .Values.mode "replica" }}
 - --listen=none
@@ -93,7 +97,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
     seccompProfile:
       type: RuntimeDefault
   volumeMounts:
-    {{- if ne .Values.mode "sidecar" }}
+    {{- if or (eq .Values.mode "proxy") (eq .Values.mode "replica") }}
     - name: watchglass-etcd
       mountPath: /etc/watchglass/etcd
       readOnly: true
@@ -119,10 +123,12 @@ app.kubernetes.io/instance: {{ .Release.Name }}
     secretName: {{ .Values.tlsSecret }}
     defaultMode: 0444
 {{- else -}}
+{{- if ne .Values.mode "without-etcd" }}
 - name: watchglass-etcd
   secret:
     secretName: {{ .Values.etcd.secret }}
     defaultMode: 0440
+{{- end }}
 - name: watchglass-tls
   secret:
     secretName: {{ .Values.tlsSecret }}
