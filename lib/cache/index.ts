@@ -85,6 +85,7 @@ export { withHostGuard } from './http/server/host-guard.ts'
 export { Lines } from './http/server/lines.ts'
 export { slowReaderTimeoutMs } from './http/server/respond.ts'
 export { OpenFiles, openFilesMax } from './http/server/open-files.ts'
+export type { PingTimes } from './http/server/http2/pings.ts'
 export { type Listen, Server } from './http/server/server.ts'
 export { singleHeaders } from './http/server/single-headers.ts'
 export {

@@ -28,7 +28,7 @@ export {
 } from './slab.ts'
 export { Snapshot } from './snapshot.ts'
 export type { AudienceSpec, Framed, RequiredShards, RequiredTerms } from './watch/audience.ts'
-export { bookmarkDueMs } from './watch/bookmarks.ts'
+export { bookmarkDueMs, usualBookmarkIntervalMs } from './watch/bookmarks.ts'
 export { FrameCache } from './watch/frame-cache.ts'
 export { Hub } from './watch/hub.ts'
 export { Schedule } from './watch/schedule.ts'

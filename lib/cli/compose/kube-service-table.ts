@@ -210,9 +210,14 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
   }),
   watches: part({
     needs: ['hubs', 'clock', 'metrics', 'registry'],
-    make({ hubs, clock, metrics, registry }, { logger }) {
-      const reports = metrics.apiServer?.watches
-      const watches = new OpenWatches({ source: hubs, clock, random: systemRandom, reports })
+    make({ hubs, clock, metrics, registry }, { listening: { bookmarkIntervalMs }, logger }) {
+      const watches = new OpenWatches({
+        source: hubs,
+        clock,
+        random: systemRandom,
+        bookmarkIntervalMs,
+        reports: metrics.apiServer?.watches,
+      })
       registry.onRedefined(keyspaces => {
         const count = watches.endAll(keyspaces)
         const fields = { watches: count, keyspaces: keyspaces.map(textFromKey).join(' ') }

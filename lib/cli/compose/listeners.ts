@@ -40,7 +40,7 @@ export async function listenForClients(
   { listening, attached: { upstream, writes } = {}, logger }: ServiceOptions,
   { clock, onFault }: { readonly clock: Clock; readonly onFault: OnFault },
 ): Promise<ClientPort> {
-  const { listen, tls: files, guardedHosts } = listening
+  const { listen, tls: files, guardedHosts, pings } = listening
   const tls = files === undefined ? undefined : await readTls(files)
   const server = await Server.listen({
     listen,
@@ -48,6 +48,7 @@ export async function listenForClients(
     onFault,
     tls,
     clock,
+    pings,
     openFiles: new OpenFiles({ max: openFilesMax(), callers: 'clients', clock, logger }),
     // An upstream takes all of them, and so do made-up pods; watches are answered over WebSockets.
     takesUpgrades:

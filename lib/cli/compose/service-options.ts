@@ -12,6 +12,7 @@ import type {
   Listen,
   MirrorLimits,
   OtherEtcd,
+  PingTimes,
   TlsFiles,
 } from '@watchglass/cache'
 import type { Resource, TokenEncryption } from '@watchglass/kube'
@@ -57,6 +58,10 @@ export interface ListeningOptions {
   /** Only requests for these names, localhost and addresses are answered, and none of web pages;
    *  undefined: all are. */
   readonly guardedHosts?: readonly string[] | undefined
+  /** The longest time between the bookmarks of a watch; as kube-apiserver if it is left out. */
+  readonly bookmarkIntervalMs?: number | undefined
+  /** Pings to silent clients over HTTP/2; none if it is left out. */
+  readonly pings?: PingTimes | undefined
 }
 
 /** The API's resources and their forms. */

@@ -61,9 +61,46 @@ export const tlsOptions: readonly Option[] = [
   },
 ]
 
+function secondsFrom(min: number, max: number): (text: string) => number | undefined {
+  return text => {
+    const seconds = /^\d{1,4}$/.test(text) ? Number(text) : NaN
+    return seconds >= min && seconds <= max ? seconds : undefined
+  }
+}
+
+export const bookmarkIntervalOption: DefaultedOption<number> = {
+  name: 'bookmark-interval',
+  value: 'SECONDS',
+  fallback: '60',
+  help: 'The longest time between the bookmarks of a watch that asked for them, from 15 to 300. Load balancers that read HTTP cut a watch on which nothing comes for longer than they wait: choose less.',
+  parse: secondsFrom(15, 300),
+  wrong: 'is not a number of seconds from 15 to 300',
+}
+
+export const pingIntervalOption: DefaultedOption<number> = {
+  name: 'http2-ping-interval',
+  value: 'SECONDS',
+  fallback: '30',
+  help: 'A client over HTTP/2 that waits for an answer, such as a watch, and sends nothing for so long is pinged, so that load balancers that pass bytes on do not take its connection for idle; 0: none is.',
+  parse: secondsFrom(0, 3600),
+  wrong: 'is not a number of seconds from 0 to 3600',
+}
+
+export const pingTimeoutOption: DefaultedOption<number> = {
+  name: 'http2-ping-timeout',
+  value: 'SECONDS',
+  fallback: '60',
+  help: 'How long a client may take to answer a ping. Its connection is then closed.',
+  parse: secondsFrom(1, 3600),
+  wrong: 'is not a number of seconds from 1 to 3600',
+}
+
 export const listeningOptions: readonly Option[] = [
   listenOption,
   ...tlsOptions,
+  bookmarkIntervalOption,
+  pingIntervalOption,
+  pingTimeoutOption,
   {
     name: 'allowed-host',
     value: 'NAME',

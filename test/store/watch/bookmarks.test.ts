@@ -18,6 +18,11 @@ t.test('a watch is due a bookmark about once a minute, and once before its end',
   t.strictSame(last, [148_000])
 })
 
+t.test('or about once in the interval that is chosen', async t => {
+  const next = bookmarkDueMs(createRandom(1), 0, 150_000, 15_000)!
+  t.ok(next >= 13_000 && next <= 15_000)
+})
+
 t.test('a watch that ends sooner than a bookmark can be made is never due', async t => {
   t.strictSame(dues(2_000), [])
   t.strictSame(dues(2_500), [500])

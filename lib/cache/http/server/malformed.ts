@@ -5,6 +5,9 @@ import type { Clock } from '@watchglass/base'
 import { headersMaxBytes } from '@watchglass/etcd'
 import { partWith } from './parting.ts'
 
+/** The answer to a request with too many or too long headers. */
+export const tooLongHeaders: string = `request headers are above ${headersMaxBytes} bytes`
+
 /** Answers what is not HTTP, or has too many or too long headers, and closes the connection. */
 export function refuseMalformed(
   error: NodeJS.ErrnoException,
@@ -19,9 +22,7 @@ export function refuseMalformed(
   const [status, reason] = isTooLarge
     ? [431, 'Request Header Fields Too Large']
     : [400, 'Bad Request']
-  const body = isTooLarge
-    ? `request headers are above ${headersMaxBytes} bytes`
-    : 'not a well-formed HTTP/1.1 request'
+  const body = isTooLarge ? tooLongHeaders : 'not a well-formed HTTP/1.1 request'
   const head = `HTTP/1.1 ${status} ${reason}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n`
   socket.write(head + body)
   partWith(socket, clock)

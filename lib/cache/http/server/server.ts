@@ -20,6 +20,7 @@ import { refuseMalformed } from './malformed.ts'
 import { Arrivals } from './arrivals.ts'
 import { BareConnections } from './bare/connections.ts'
 import { Http2Connections } from './http2/connections.ts'
+import type { PingTimes } from './http2/pings.ts'
 import { MaybeWebSocket, type Upgrades } from './maybe-web-socket.ts'
 import { partWith } from './parting.ts'
 import { StalledClients } from './stalled.ts'
@@ -50,6 +51,8 @@ export interface ServerOptions {
   readonly idleTimeoutMs?: number | undefined
   /** The time limit of a client for a handshake, or for headers. */
   readonly headersTimeoutMs?: number | undefined
+  /** Pings to silent clients over HTTP/2; none if it is left out. */
+  readonly pings?: PingTimes | undefined
 }
 
 /** Headers must be complete after this time: the client may be holding the connection on
@@ -128,6 +131,7 @@ export class Server {
       idleTimeoutMs: this.#times.idleTimeoutMs,
       arrivals: this.#arrivals,
       limits: new StreamLimits(clock),
+      pings: options.pings,
       begin: (request, connection) => {
         if (isWellFormed(request)) this.#begin(request, connection)
         else refuseStream(request)
@@ -294,6 +298,9 @@ export class Server {
       if (this.#isLeaving) response.shouldKeepAlive = false
       this.#begin(new Http1Request(request, response, this.#services), request.socket)
     })
+    // Node leaves out what is beyond 2,000 lines, and an identity may be among it. Bytes are
+    // bounded.
+    server.maxHeadersCount = 0
     server.on('clientError', (error, socket) =>
       refuseMalformed(error, socket, this.#services.clock),
     )

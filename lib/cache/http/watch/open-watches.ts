@@ -7,6 +7,7 @@ import {
   bookmarkDueMs,
   FrameCache,
   Schedule,
+  usualBookmarkIntervalMs,
   type WatcherSink,
   type WatchSource,
 } from '@watchglass/store'
@@ -31,6 +32,8 @@ export interface OpenWatchesOptions {
   readonly source: WatchSource
   readonly clock: Clock
   readonly random: Random
+  /** The longest time between bookmarks; as kube-apiserver if it is left out. */
+  readonly bookmarkIntervalMs?: number | undefined
   /** Undefined where the names of kube-apiserver are not asked for. */
   readonly reports?: WatchReports | undefined
 }
@@ -95,6 +98,7 @@ export class OpenWatches {
   readonly reports: WatchReports | undefined
   readonly #clock: Clock
   readonly #random: Random
+  readonly #bookmarkIntervalMs: number
   readonly #open = new Set<ScheduledWatch>()
   readonly #ended: Record<WatchEnd, number> = {
     client: 0,
@@ -108,8 +112,10 @@ export class OpenWatches {
   #isStopping = false
   readonly #alarm: Alarm
 
-  constructor({ source, clock, random, reports }: OpenWatchesOptions) {
+  constructor(options: OpenWatchesOptions) {
+    const { source, clock, random, reports } = options
     this.source = source
+    this.#bookmarkIntervalMs = options.bookmarkIntervalMs ?? usualBookmarkIntervalMs
     this.reports = reports
     this.outbox = new Outbox(clock)
     this.#clock = clock
@@ -237,7 +243,9 @@ export class OpenWatches {
   /** When the watch is checked next: for a bookmark, or for its end. */
   #plan(watch: ScheduledWatch, nowMs: number): void {
     const { allowBookmarks, endsAtMs } = watch
-    const bookmarkMs = allowBookmarks ? bookmarkDueMs(this.#random, nowMs, endsAtMs) : undefined
+    const bookmarkMs = allowBookmarks
+      ? bookmarkDueMs(this.#random, nowMs, endsAtMs, this.#bookmarkIntervalMs)
+      : undefined
     this.#add(watch, bookmarkMs ?? endsAtMs)
   }
 

@@ -34,6 +34,9 @@ import {
   addressIn,
   type ListenAddress,
   listenOption,
+  bookmarkIntervalOption,
+  pingIntervalOption,
+  pingTimeoutOption,
   shutdownDelayOption,
 } from '../../options/listening.ts'
 import { kubernetesVersionOption } from '../../options/mirrored.ts'
@@ -85,6 +88,12 @@ export async function checkOptions(list: CheckList, values: OptionValues): Promi
     return count === 1 ? 'one thread does everything' : `${count} threads serve clients`
   })
   await list.try('--memory-budget', () => budget(valueOf(values, memoryOption)))
+  await list.try('--bookmark-interval', () => `${valueOf(values, bookmarkIntervalOption)} s`)
+  await list.try('--http2-ping-interval and --http2-ping-timeout', () => {
+    const timeout = valueOf(values, pingTimeoutOption)
+    const interval = valueOf(values, pingIntervalOption)
+    return interval === 0 ? 'no pings' : `${interval} s, answered within ${timeout} s`
+  })
   await list.try('--shutdown-delay', () => `${valueOf(values, shutdownDelayOption)} s`)
   await list.try('--upstream and its options', () => {
     const connection = upstreamConnection(values)

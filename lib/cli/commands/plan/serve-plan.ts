@@ -20,12 +20,18 @@ import { type ServiceOptions } from '../../compose/kube-service.ts'
 import { load } from '../../compose/loaded-code.ts'
 import { tracingOf } from './tracing.ts'
 import { adminListenOf, keptOf } from './upstream.ts'
-import type { AttachedOptions } from '../../compose/service-options.ts'
+import type { AttachedOptions, ListeningOptions } from '../../compose/service-options.ts'
 import { rbacOption } from '../../options/access.ts'
 import { prefixOption } from '../../options/cluster.ts'
 import { isOwnEtcd, isUpstreamMirrored } from '../../options/etcd.ts'
 import { invalid } from '../../options/invalid.ts'
-import { listenOption, shutdownDelayOption } from '../../options/listening.ts'
+import {
+  bookmarkIntervalOption,
+  listenOption,
+  pingIntervalOption,
+  pingTimeoutOption,
+  shutdownDelayOption,
+} from '../../options/listening.ts'
 import { kubernetesVersionOption } from '../../options/mirrored.ts'
 import { memoryOption } from '../../options/process.ts'
 import { checkRules, given, valueOf } from '../../options/rules.ts'
@@ -88,7 +94,7 @@ export async function startPlan({
     etcd,
     prefix,
     options: {
-      listening: { listen, tls, guardedHosts },
+      listening: { listen, tls, guardedHosts, ...idleWatchesOf(values) },
       served,
       access: { authorization, audit: audit?.open },
       operating,
@@ -103,6 +109,18 @@ export async function startPlan({
       await tracing?.stop()
       await audit?.close()
     },
+  }
+}
+
+/** Bookmarks and pings, which keep watches on which nothing happens. */
+function idleWatchesOf(
+  values: OptionValues,
+): Pick<ListeningOptions, 'bookmarkIntervalMs' | 'pings'> {
+  const intervalSeconds = valueOf(values, pingIntervalOption)
+  const timeoutSeconds = valueOf(values, pingTimeoutOption)
+  return {
+    bookmarkIntervalMs: valueOf(values, bookmarkIntervalOption) * 1000,
+    pings: intervalSeconds === 0 ? undefined : { intervalSeconds, timeoutSeconds },
   }
 }
 

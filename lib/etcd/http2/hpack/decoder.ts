@@ -12,9 +12,6 @@ export const fieldBytes = 32
 /** A longer integer is beyond anything that we take. */
 const integerMaxShift = 21
 
-/** As many as Node takes. */
-const fieldsMax = 128
-
 export interface HeaderList {
   /** Names and values alternating. */
   readonly pairs: string[]
@@ -44,21 +41,21 @@ export class HeaderDecoder {
     this.#at = from
     this.#to = to
     const pairs: string[] = []
-    let [bytes, fields] = [0, 0]
+    let bytes = 0
+    let isFirst = true
     while (this.#at < this.#to) {
       const first = block[this.#at]!
       if (first >= 0x20 && first < 0x40) {
-        if (fields > 0 || !this.#resize()) return undefined
+        if (!isFirst || !this.#resize()) return undefined
         continue
       }
       const field = first >= 0x80 ? this.#indexed() : this.#literal(first)
       if (field === undefined) return undefined
       bytes += sizeOf(field)
-      fields++
-      const isTooLong = bytes > this.#listMaxBytes || fields > fieldsMax
-      if (!isTooLong) pairs.push(field[0], field[1])
+      isFirst = false
+      if (bytes <= this.#listMaxBytes) pairs.push(field[0], field[1])
     }
-    return { pairs, isTooLong: bytes > this.#listMaxBytes || fields > fieldsMax }
+    return { pairs, isTooLong: bytes > this.#listMaxBytes }
   }
 
   #indexed(): HeaderField | undefined {

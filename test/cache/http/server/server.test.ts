@@ -10,7 +10,7 @@ import t, { type Test } from 'tap'
 import type { Clock } from '../../../../lib/base/clock.ts'
 import { beginBody, readBody } from '../../../../lib/cache/http/request/read-body.ts'
 import type { HttpRequest, Handler } from '../../../../lib/cache/http/server/http-request.ts'
-import { slowReaderTimeoutMs } from '../../../../lib/cache/http/server/respond.ts'
+import { sendWhole, slowReaderTimeoutMs } from '../../../../lib/cache/http/server/respond.ts'
 import { Server } from '../../../../lib/cache/http/server/server.ts'
 import { readTls } from '../../../../lib/cache/http/server/tls.ts'
 import { systemClock } from '../../../../lib/cache/ops/system.ts'
@@ -186,6 +186,18 @@ t.test('what is not HTTP, or has too much of a header, is answered and closed', 
     ),
     /^HTTP\/1\.1 400 /,
   )
+})
+
+t.test('no line of headers is left out, however many there are', async t => {
+  let groups = 0
+  const { port } = await serve(t, request => {
+    groups = String(request.headers['x-remote-group']).split(', ').length
+    sendWhole(request, { status: 200, headers: {} }, Buffer.from(''))
+  })
+  const lines = 'X-Remote-Group: g\r\n'.repeat(3_000)
+  const close = 'Connection: close\r\n'
+  t.match(await raw(port, `GET / HTTP/1.1\r\nHost: a\r\n${close}${lines}\r\n`), /^HTTP\/1\.1 200 /)
+  t.equal(groups, 3_000)
 })
 
 t.test('a port that is taken is refused with its address', async t => {

@@ -35,12 +35,15 @@ import {
   windowMaxBytes,
 } from '@watchglass/etcd'
 import { isAccepted, noteAccepted } from '../accepted.ts'
+import { tooLongHeaders } from '../malformed.ts'
 import type { Arrivals } from '../arrivals.ts'
 import type { Corks } from '../bare/corks.ts'
 import type { OnFault } from '../http-request.ts'
 import type { StreamLimits } from '../stream-limits.ts'
 import { Output } from './output.ts'
-import { HeadReader, readTrailers } from './request-head.ts'
+import type { PingedConnection } from './pings.ts'
+import { sendWhole } from '../respond.ts'
+import { HeadReader, readTrailers, unreadHead } from './request-head.ts'
 import { Http2Stream, type StreamOwner } from './stream.ts'
 
 export interface ConnectionServices {
@@ -61,8 +64,14 @@ export interface ConnectionServices {
   readonly pinged?: (() => string | undefined) | undefined
 }
 
-export class Http2Connection implements StreamOwner, FrameEnd {
+const textHeaders = { 'content-type': 'text/plain; charset=utf-8' }
+const tooLongBody = Buffer.from(tooLongHeaders)
+/** The bytes that a ping carries: clients return them, and nobody looks at them. */
+const pingPayload = '\0'.repeat(8)
+
+export class Http2Connection implements StreamOwner, FrameEnd, PingedConnection {
   readonly output: Output
+  silentSeconds = 0
   readonly #socket: Socket
   readonly #services: ConnectionServices
   readonly #streams = new Map<number, Http2Stream>()
@@ -217,7 +226,20 @@ export class Http2Connection implements StreamOwner, FrameEnd {
     this.destroy()
   }
 
-  readonly #take = (bytes: Buffer): void => this.#frames.take(bytes)
+  /** Something is under way, and what the client sends is read. */
+  get isListening(): boolean {
+    return this.#streams.size > 0 && !this.#frames.isHeld
+  }
+
+  /** Asks the client for a sign of life. */
+  ping(): void {
+    this.output.write(frameHead(8, frameType.ping, 0, 0) + pingPayload)
+  }
+
+  readonly #take = (bytes: Buffer): void => {
+    this.silentSeconds = 0
+    this.#frames.take(bytes)
+  }
 
   readonly #readOn = (): void => {
     if (this.#frames.isHeld || this.#isDestroyed) return
@@ -267,10 +289,9 @@ export class Http2Connection implements StreamOwner, FrameEnd {
     if (this.#isClosing || this.#isFull()) {
       return this.#refuseStream(id, errorCode.refusedStream, bytes)
     }
-    const head = isTooLong ? undefined : this.#heads.read(pairs)
+    const head = isTooLong ? unreadHead(pairs) : this.#heads.read(pairs)
     if (head === undefined || (isLast && (head.bodyBytes ?? 0) > 0)) {
-      const code = isTooLong ? errorCode.enhanceYourCalm : errorCode.protocol
-      return this.#refuseStream(id, code, bytes) ?? this.#chargeReset(true)
+      return this.#refuseStream(id, errorCode.protocol, bytes) ?? this.#chargeReset(true)
     }
     const stream = new Http2Stream(id, this, head, {
       onFault,
@@ -280,8 +301,12 @@ export class Http2Connection implements StreamOwner, FrameEnd {
     })
     this.#streams.set(id, stream)
     stream.leaveLimits = this.#noteStream(stream)
-    begin(stream, this)
-    return undefined
+    if (!isTooLong) {
+      begin(stream, this)
+      return undefined
+    }
+    sendWhole(stream, { status: 431, headers: textHeaders }, tooLongBody)
+    return this.#frames.idle.spend(refusedStreamBytes + bytes)
   }
 
   /** Streams that are answered are over for the client as soon as it has the last frame, which may

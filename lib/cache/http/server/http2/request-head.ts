@@ -89,6 +89,14 @@ function readRequestHead(pairs: readonly string[]): RequestHead | undefined {
   return { method, target: target ?? '', headers, rawHeaders, bodyBytes }
 }
 
+/** The head of a request whose headers are too long, for its answer: nothing of it is to be
+ *  believed but the method, which says whether the answer has a body. */
+export function unreadHead(pairs: readonly string[]): RequestHead {
+  const at = pairs.indexOf(':method')
+  const method = at < 0 ? 'GET' : pairs[at + 1]!
+  return { method, target: '/', headers: {}, rawHeaders: [], bodyBytes: undefined }
+}
+
 /** The trailers of a request; undefined if they are malformed. */
 export function readTrailers(pairs: readonly string[]): readonly string[] | undefined {
   const headers: IncomingHttpHeaders = Object.create(null) as {}

@@ -9,6 +9,7 @@ import type { Clock } from '../../../../../lib/base/clock.ts'
 import { Corks } from '../../../../../lib/cache/http/server/bare/corks.ts'
 import type { HttpRequest, Handler } from '../../../../../lib/cache/http/server/http-request.ts'
 import { Http2Connection } from '../../../../../lib/cache/http/server/http2/connection.ts'
+import type { PingTimes } from '../../../../../lib/cache/http/server/http2/pings.ts'
 import { sendWhole } from '../../../../../lib/cache/http/server/respond.ts'
 import { Server } from '../../../../../lib/cache/http/server/server.ts'
 import { StreamLimits } from '../../../../../lib/cache/http/server/stream-limits.ts'
@@ -26,10 +27,16 @@ import { FakeClock } from '../../../../support/fake-clock.ts'
 
 type Line = readonly [string, string]
 
-async function serve(t: Test, handler: Handler, clock: Clock = systemClock): Promise<Server> {
+async function serve(
+  t: Test,
+  handler: Handler,
+  clock: Clock = systemClock,
+  pings?: PingTimes,
+): Promise<Server> {
   const server = await Server.listen({
     listen: { protocol: 'http', host: '127.0.0.1', port: 0 },
     clock,
+    pings,
     onFault: error => t.fail(String(error)),
     handler,
   })
@@ -430,7 +437,6 @@ const refusals: Readonly<Record<string, readonly [number, readonly Line[]]>> = {
   'an empty path': [1, get('')],
   'a length that is none': [1, post('/', ['content-length', '+1'])],
   'a length and no body': [1, post('/', ['content-length', '1'])],
-  'too many headers': [11, get('/', ...Array.from({ length: 130 }, (): Line => ['a', 'b']))],
 }
 
 t.test('what breaks the rules of a request ends its stream only', async t => {
@@ -532,4 +538,63 @@ t.test('who takes back a thousand requests is not served any more, known or not'
   }
   await client.until(() => client.isClosed)
   t.equal(client.of(frameTypes.goaway, 0)[0]?.payload.readUInt32BE(4), 11)
+})
+
+t.test(
+  'a client whose request goes on and on is pinged, and cut off if it does not answer',
+  async t => {
+    const clock = new FakeClock()
+    const pings = { intervalSeconds: 30, timeoutSeconds: 10 }
+    const begins: Handler = incoming => {
+      incoming.respond(200, {})
+      incoming.write(Buffer.from('!'))
+    }
+    const server = await serve(t, begins, clock, pings)
+    const client = await Client.open(t, server)
+    client.send(request(1, get('/')))
+    await client.until(() => client.of(frameTypes.headers, 1).length === 1)
+    const answerTo = (count: number): Promise<void> =>
+      client.until(() => client.of(frameTypes.ping, 0).length === count)
+    for (const count of [1, 2]) {
+      await clock.advance(30_000)
+      await answerTo(count)
+      const { flags, payload } = client.of(frameTypes.ping, 0).at(-1)!
+      t.equal(flags, 0)
+      client.send(frame(frameTypes.ping, 1, 0, payload))
+      // The server has read the answer when it has answered what comes behind it.
+      client.send(request(2 * count + 1, get('/')))
+      await client.until(() => client.of(frameTypes.headers, 2 * count + 1).length === 1)
+    }
+    await clock.advance(40_000)
+    await client.until(() => false)
+    t.ok(client.isClosed)
+  },
+)
+
+t.test('headers are bounded by bytes, not by lines, and longer ones are answered', async t => {
+  const groups = (count: number): Line[] =>
+    Array.from({ length: count }, (_, i) => ['x-remote-group', `group-${i}`])
+  const server = await serve(t, incoming => {
+    const count = incoming.rawHeaders.length / 2
+    sendWhole(incoming, { status: 200, headers: {} }, Buffer.from(String(count)))
+  })
+  const client = await Client.open(t, server)
+  const send = (stream: number, lines: readonly Line[]): void => {
+    const block = headerBlock(lines)
+    for (let from = 0; from < block.length; from += 16_000) {
+      const part = block.subarray(from, from + 16_000)
+      const flags = (from === 0 ? 1 : 0) | (from + 16_000 >= block.length ? endHeaders : 0)
+      const type = from === 0 ? frameTypes.headers : frameTypes.continuation
+      client.send(frame(type, flags, stream, part))
+    }
+  }
+  send(1, get('/', ...groups(1_000)))
+  await client.until(() => client.hasEnd(1))
+  t.equal(client.bodyOf(1), '1000')
+  send(3, get('/', ...groups(1_500)))
+  await client.until(() => client.hasEnd(3))
+  t.equal(client.bodyOf(3), 'request headers are above 65536 bytes')
+  send(5, get('/'))
+  await client.until(() => client.hasEnd(5))
+  t.equal(client.bodyOf(5), '0', 'the connection goes on')
 })
