@@ -13,6 +13,7 @@ import {
 } from '@watchglass/etcd'
 import { fieldOf, fieldSize, KeptEvent, writeField } from './engine/watches/kept-event.ts'
 import type { WatchConnection, WatcherRoom } from './engine/watches/batch-source.ts'
+import type { ResponsePart } from './engine/watches/large-response.ts'
 import type { WatcherStream } from './engine/watches/watcher-stream.ts'
 import { cutOff, type GrpcCall } from './listen/grpc-call.ts'
 import { malformed, statusOf, uncompressed } from './statuses.ts'
@@ -79,6 +80,7 @@ function requiresLeader(call: GrpcCall): boolean {
 function connectionOf(call: GrpcCall): WatchConnection {
   return {
     send: response => send(call, response),
+    sendPart: part => sendPart(call, part),
     sendFirst: response => void send(call, response),
     readOn: () => call.goOn(),
     end: (failure: CacheError) => call.finish(statusOf(failure)),
@@ -88,6 +90,15 @@ function connectionOf(call: GrpcCall): WatchConnection {
 /** Sends a response. False when too much waits for the client: its stream drains some time. */
 function send(call: GrpcCall, response: WatchResponseMessage): boolean {
   call.write(...piecesOf(response))
+  return call.waitingBytes < waitingMaxBytes
+}
+
+/** Sends a part of a response, as `send`. The message begins with the length of all of it. */
+function sendPart(call: GrpcCall, part: ResponsePart): boolean {
+  const { response, eventBytes, isFirst } = part
+  const head = new ProtoWriter()
+  if (isFirst) writeHead(head, response, eventBytes)
+  call.write(head.finish(), part.bytes())
   return call.waitingBytes < waitingMaxBytes
 }
 

@@ -86,7 +86,13 @@ export {
   text,
 } from './proto/codec.ts'
 export { EtcdError, failureByText, type FailureName, grpcStatus } from './proto/failures.ts'
-export { eventCodec, leaveInMessage, type WatchEvent } from './proto/key-value.ts'
+export {
+  eventCodec,
+  eventLength,
+  keyValueLength,
+  leaveInMessage,
+  type WatchEvent,
+} from './proto/key-value.ts'
 export {
   compactionCodec,
   type CompactionMessage,
@@ -121,6 +127,7 @@ export {
 } from './proto/kv-messages.ts'
 export {
   noWatchId,
+  piecesOf,
   type WatchCreateMessage,
   watchFilter,
   watchRequestCodec,

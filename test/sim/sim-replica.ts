@@ -24,6 +24,7 @@ import { EtcdView } from '../../lib/etcd-server/view/etcd-view.ts'
 import type { Mirror } from '../../lib/cache/mirror/mirror.ts'
 import type { MirrorSink } from '../../lib/cache/mirror/mirrored-keyspace.ts'
 import type { Client } from '../../lib/etcd/client.ts'
+import { joinParts } from '../support/etcd/join-parts.ts'
 import { SimFailure } from './checks.ts'
 import { keyspaceNames } from './keys.ts'
 import type { SimClock } from './sim-clock.ts'
@@ -175,12 +176,14 @@ class ReplicaClient {
       lane.post(() => {
         if (this.#stream === stream) task()
       })
+    const send = (response: WatchResponseMessage): boolean => {
+      later(() => this.#guard(() => this.#take(response)))
+      return !this.#isSlow
+    }
     const stream = this.#answers.open(
       {
-        send: response => {
-          later(() => this.#guard(() => this.#take(response)))
-          return !this.#isSlow
-        },
+        send,
+        sendPart: joinParts(send),
         sendFirst: () => this.#options.fail(new SimFailure('progress overtakes events')),
         end: failure => later(() => this.#ended(failure)),
       },
@@ -356,12 +359,14 @@ class SimElsewhere implements ElsewhereStreams {
       lostByMember: () => there?.close(),
     })
     link.toMember(() => {
+      const send = (response: WatchResponseMessage): boolean => {
+        link.toClient(() => received(response))
+        return true
+      }
       there = member.openWatch(
         {
-          send: response => {
-            link.toClient(() => received(response))
-            return true
-          },
+          send,
+          sendPart: joinParts(send),
           sendFirst: response => link.toClientFirst(() => received(response)),
           end: failure => link.toClient(() => end(failure)),
         },

@@ -4,6 +4,7 @@
 
 import { type KeyValue, noLease } from '@watchglass/store'
 import { bigVarint, varintLength, writeVarint } from '@watchglass/base'
+import { keyValueLength } from '@watchglass/etcd'
 
 const varint = 0
 const delimited = 2
@@ -18,20 +19,8 @@ const pieceBytes = 128 * 1024
 
 /** The length of an entry with its tag and length. */
 export function entryLength(entry: KeyValue, withValue: boolean): number {
-  const inner = innerLength(entry, withValue)
+  const inner = keyValueLength(entry, withValue)
   return 1 + varintLength(inner) + inner
-}
-
-function innerLength(entry: KeyValue, withValue: boolean): number {
-  const { key, createRevision, modRevision, version, lease } = entry
-  let length = 1 + varintLength(key.length) + key.length
-  if (createRevision !== 0) length += 1 + varintLength(createRevision)
-  if (modRevision !== 0) length += 1 + varintLength(modRevision)
-  if (version !== 0) length += 1 + varintLength(version)
-  const valueLength = withValue ? entry.valueLength : 0
-  if (valueLength > 0) length += 1 + varintLength(valueLength) + valueLength
-  if (lease !== noLease) length += 1 + bigVarint(lease).length
-  return length
 }
 
 /** Writes entries into pieces. */
@@ -54,7 +43,7 @@ export class EntryPieces {
   }
 
   add(entry: KeyValue): void {
-    const inner = innerLength(entry, this.#withValues)
+    const inner = keyValueLength(entry, this.#withValues)
     const length = 1 + varintLength(inner) + inner
     const { valueLength } = entry
     const hasOwnPiece = this.#withValues && valueLength >= ownPieceMinBytes

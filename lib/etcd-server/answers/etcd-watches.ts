@@ -6,6 +6,7 @@ import {
   failureByText,
   messagePrefix,
   MessageReader,
+  piecesOf,
   type WatchCreateMessage,
   watchRequestCodec,
   watchResponseCodec,
@@ -14,7 +15,9 @@ import type {
   ElsewhereStreams,
   ElsewhereSink,
   ElsewhereWatch,
+  UnreadEvents,
 } from '../engine/watches/batch-source.ts'
+import { eventsOf } from '../engine/watches/large-response.ts'
 import type { EtcdSessions } from '../pass/etcd-sessions.ts'
 import type { StreamPace } from '../pass/stream-pace.ts'
 import { type EtcdStream, openEtcdStream } from '../pass/etcd-stream.ts'
@@ -69,6 +72,7 @@ class EtcdWatch implements ElsewhereWatch {
   #stream: EtcdStream | undefined
   #cancelTimer: CancelTimer | undefined
   #isPaused = false
+  #isReading = false
   #isOver = false
 
   constructor(create: Buffer, ends: Ends) {
@@ -98,7 +102,8 @@ class EtcdWatch implements ElsewhereWatch {
 
   resume(): void {
     this.#isPaused = false
-    this.#stream?.resume()
+    this.#read()
+    if (!this.#isPaused) this.#stream?.resume()
   }
 
   get heldBytes(): number {
@@ -131,21 +136,37 @@ class EtcdWatch implements ElsewhereWatch {
   }
 
   #take(chunk: Buffer): void {
-    const { sink, answered } = this.#ends
     this.#reader.push(chunk)
-    for (let next = this.#reader.next(); next !== undefined; next = this.#reader.next()) {
-      if (this.#isOver || typeof next === 'number') return
-      let response
-      try {
-        response = watchResponseCodec.decode(next.bytes)
-      } catch (error) {
-        this.#end(CacheError.from(error, 'source_failed'))
-        return
-      }
-      answered.told(response.header?.revision ?? 0)
-      if (response.events.length === 0 && !response.created) this.#cancelTimer?.()
-      sink.received(response)
+    this.#read()
+  }
+
+  /** Delivers what has come, until it is held back. */
+  #read(): void {
+    if (this.#isReading) return
+    this.#isReading = true
+    while (!this.#isPaused && !this.#isOver) {
+      const next = this.#reader.next()
+      if (typeof next !== 'object') break
+      this.#deliver(next.bytes)
     }
+    this.#isReading = false
+  }
+
+  #deliver(message: Buffer): void {
+    const { sink, answered } = this.#ends
+    let response
+    let rest
+    try {
+      const [first = message, ...pieces] = piecesOf(message)
+      response = watchResponseCodec.decode(first)
+      rest = unreadOf(pieces)
+    } catch (error) {
+      this.#end(CacheError.from(error, 'source_failed'))
+      return
+    }
+    answered.told(response.header?.revision ?? 0)
+    if (response.events.length === 0 && !response.created) this.#cancelTimer?.()
+    sink.received(response, rest)
   }
 
   #end(failure: CacheError): void {
@@ -153,6 +174,13 @@ class EtcdWatch implements ElsewhereWatch {
     this.close()
     this.#ends.sink.failed(failure)
   }
+}
+
+/** The events in these pieces, of which the last says up to where they are. */
+function unreadOf(pieces: readonly Buffer[]): UnreadEvents | undefined {
+  const last = pieces.at(-1)
+  const event = last && eventsOf(last).at(-1)
+  return event && { pieces, lastRevision: event.revision }
 }
 
 /** etcd's own failure where it has a name, for the client to see as it is. */

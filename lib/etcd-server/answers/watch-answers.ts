@@ -12,7 +12,6 @@ import {
 import type { Batch } from '@watchglass/store'
 import type { Scheduler } from '../engine/scheduler.ts'
 import { EtcdError, type HeaderMessage, type WatchCreateMessage } from '@watchglass/etcd'
-import { BatchEvents } from '../engine/watches/batch-events.ts'
 import type {
   ElsewhereStreams,
   WatchConnection,
@@ -20,6 +19,7 @@ import type {
   WatchHome,
   BatchSource,
 } from '../engine/watches/batch-source.ts'
+import { SharedBatches } from '../engine/watches/shared-batches.ts'
 import { WatcherStream } from '../engine/watches/watcher-stream.ts'
 import type { MirroredEtcd, MirroredPart, PartFollower } from './mirrored.ts'
 import { PartSource } from './part-source.ts'
@@ -55,6 +55,7 @@ const noLeaderTimeoutMs = 3000
 export class WatchAnswers implements PartFollower {
   readonly #options: WatchAnswersOptions
   readonly #streams = new Set<WatcherStream>()
+  readonly #shared = new SharedBatches()
   readonly #sources = new Map<MirroredPart, PartSource>()
   #cancelNoLeader: CancelTimer | undefined
 
@@ -85,6 +86,7 @@ export class WatchAnswers implements PartFollower {
       random,
       progressIntervalMs,
       requiresLeader,
+      shared: this.#shared,
       room,
       lane: scheduler.createLane(),
       closed: closed => this.#streams.delete(closed),
@@ -102,7 +104,7 @@ export class WatchAnswers implements PartFollower {
   applied(part: MirroredPart, batch: Batch): void {
     const source = this.#sourceOf(part)
     this.#noteSeen()
-    const events = new BatchEvents(batch)
+    const events = this.#shared.eventsOf(batch)
     for (const stream of this.#streams) stream.applied(source, events)
   }
 

@@ -1,6 +1,7 @@
 /** One watch of a client in process: a stream of its own to one member. */
 
 import { CacheError } from '@watchglass/base'
+import type { Change } from '@watchglass/store'
 import {
   changesFromEvents,
   EtcdError,
@@ -13,6 +14,7 @@ import {
 } from '@watchglass/etcd'
 import type { EngineMember } from './member.ts'
 import type { MemberLink, Network } from './network.ts'
+import type { ResponsePart } from './watches/large-response.ts'
 import type { WatcherStream } from './watches/watcher-stream.ts'
 
 export interface EngineWatchContext {
@@ -31,6 +33,8 @@ export class EngineWatchStream implements WatchStream {
   /** The other end, once it has heard of us. */
   #stream: WatcherStream | undefined
   #isCreated = false
+  /** Changes of a revision that is not whole yet. */
+  #changes: Change[] = []
   #isOver = false
 
   constructor(context: EngineWatchContext, sink: WatchSink) {
@@ -60,6 +64,10 @@ export class EngineWatchStream implements WatchStream {
         {
           send: response => {
             link.toClient(() => deliver(response))
+            return true
+          },
+          sendPart: part => {
+            link.toClient(() => this.#deliverPart(part))
             return true
           },
           sendFirst: response => link.toClientFirst(() => deliver(response)),
@@ -99,6 +107,17 @@ export class EngineWatchStream implements WatchStream {
     } else if (events.length > 0) {
       this.#sink.changed(changesFromEvents(events), headerFromMessage(header))
     } else this.#sink.progress(headerFromMessage(header))
+  }
+
+  /** The changes of one revision come in parts, of which the last is delivered with all before. */
+  #deliverPart({ response, events, isLast }: ResponsePart): void {
+    if (this.#isOver) return
+    const [batch] = changesFromEvents(events())
+    this.#changes.push(...(batch?.changes ?? []))
+    if (batch === undefined || !isLast) return
+    const changes = this.#changes
+    this.#changes = []
+    this.#sink.changed([{ ...batch, changes }], headerFromMessage(response.header))
   }
 
   #end(failure: CacheError): void {

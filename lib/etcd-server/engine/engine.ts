@@ -48,9 +48,16 @@ import {
 } from './journal.ts'
 import { Transaction, type VersionedContents } from './kv.ts'
 import { type EngineLease, Lessor } from './lease.ts'
-import { type Cluster, type Entry, EngineMember, type MemberOptions } from './member.ts'
+import {
+  type Cluster,
+  type ClusterWatchParts,
+  type Entry,
+  EngineMember,
+  type MemberOptions,
+} from './member.ts'
 import type { Lane, Scheduler } from './scheduler.ts'
-import type { WatchStreamParts } from './watches/watcher-stream.ts'
+import type { BatchEvents } from './watches/batch-events.ts'
+import { SharedBatches } from './watches/shared-batches.ts'
 
 export interface EngineOptions {
   readonly clock: Clock
@@ -104,6 +111,7 @@ export class Engine implements Cluster {
   readonly #options: EngineOptions
   readonly #lessor: Lessor
   readonly #maker = new EntryMaker()
+  readonly #shared = new SharedBatches()
   #keyspace = createContents()
   #journal: Journal | undefined = undefined
   #clusterId: bigint
@@ -232,14 +240,19 @@ export class Engine implements Cluster {
   }
 
   /** Parts that every watch stream needs. */
-  watchParts(): Pick<WatchStreamParts, 'clock' | 'random' | 'lane' | 'progressIntervalMs'> {
+  watchParts(): ClusterWatchParts {
     const { clock, random, scheduler, progressIntervalMs } = this.#options
     return {
       clock,
       random,
       lane: scheduler.createLane(),
+      shared: this.#shared,
       progressIntervalMs: progressIntervalMs ?? defaultProgressIntervalMs,
     }
+  }
+
+  eventsOf(batch: Batch): BatchEvents {
+    return this.#shared.eventsOf(batch)
   }
 
   /** From now on everything that is decided goes to this journal first. It must have what there

@@ -41,7 +41,7 @@ import {
 import type { Lane } from './scheduler.ts'
 import { evaluateReadOnlyTxn, evaluateTxn } from './txn.ts'
 import { checkKey, checkPutRequest, checkTxn, isReadOnly, isSerializable } from './txn-checks.ts'
-import { BatchEvents } from './watches/batch-events.ts'
+import type { BatchEvents } from './watches/batch-events.ts'
 import type { WatchConnection, WatcherRoom } from './watches/batch-source.ts'
 import { WatcherStream, type WatchStreamParts } from './watches/watcher-stream.ts'
 import { MemberWatches, type WatchedMember } from './member-watches.ts'
@@ -92,8 +92,16 @@ export interface Cluster {
   compact(revision: number): void
   /** A member has applied a compaction. */
   compactApplied(): void
-  watchParts(): Pick<WatchStreamParts, 'clock' | 'random' | 'lane' | 'progressIntervalMs'>
+  watchParts(): ClusterWatchParts
+  /** What watchers are told of a batch, for all members. */
+  eventsOf(batch: Batch): BatchEvents
 }
+
+/** What watch streams have of their cluster. */
+export type ClusterWatchParts = Pick<
+  WatchStreamParts,
+  'clock' | 'random' | 'lane' | 'shared' | 'progressIntervalMs'
+>
 
 /** As long as etcd waits before it tells a client that a request has timed out: 5 s and two
  *  election timeouts. */
@@ -381,7 +389,7 @@ export class EngineMember implements VersionedContents, WatchedMember {
       this.#engine.compactApplied()
     } else if (entry.type === 'batch') {
       this.#revision = entry.batch.revision
-      const events = new BatchEvents(entry.batch)
+      const events = this.#engine.eventsOf(entry.batch)
       for (const stream of this.#streams) stream.applied(this.#watches, events)
     }
     if (this.#waiting.length > 0) this.#wake()

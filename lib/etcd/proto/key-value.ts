@@ -2,12 +2,14 @@
  *  carry them. */
 
 import {
+  bigVarint,
   type Key,
   knownRevision,
   type ProtoReader,
   type ProtoWriter,
   revision,
   type Revision,
+  varintLength,
   wireBytes as delimited,
   wireVarint as varint,
 } from '@watchglass/base'
@@ -40,6 +42,33 @@ export function keyValueCodec(place: PlaceValue): Codec<KeyValue> {
 /** The codec of events whose values are kept where `place` says. */
 export function eventCodec(place: PlaceValue): Codec<WatchEvent> {
   return createCodec(reader => readEvent(reader, place), writeEvent)
+}
+
+/** The bytes of an entry, without its tag and length; with its value, or as a range of keys only has
+ *  it. Whoever sends entries while they are encoded says first how long they will be. */
+export function keyValueLength(entry: KeyValue, withValue = true): number {
+  const { key, createRevision, modRevision, version, lease } = entry
+  let length = fieldLength(key.length)
+  if (createRevision !== 0) length += 1 + varintLength(createRevision)
+  if (modRevision !== 0) length += 1 + varintLength(modRevision)
+  if (version !== 0) length += 1 + varintLength(version)
+  const valueLength = withValue ? entry.valueLength : 0
+  if (valueLength > 0) length += fieldLength(valueLength)
+  if (lease !== noLease) length += 1 + bigVarint(lease).length
+  return length
+}
+
+/** The bytes of an event as a field of a watch response, with its tag and length. */
+export function eventLength({ key, revision, after, previous }: WatchEvent): number {
+  const deletion = fieldLength(key.length) + 1 + varintLength(revision)
+  let length = after === undefined ? 2 + fieldLength(deletion) : fieldLength(keyValueLength(after))
+  if (previous !== undefined) length += fieldLength(keyValueLength(previous))
+  return fieldLength(length)
+}
+
+/** The bytes of a delimited field whose number is below 16. */
+function fieldLength(bytes: number): number {
+  return 1 + varintLength(bytes) + bytes
 }
 
 function readKeyValue(reader: ProtoReader, place: PlaceValue): KeyValue {

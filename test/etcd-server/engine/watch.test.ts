@@ -1,6 +1,7 @@
 /** Cases that the differential tests cannot time: clients that do not read, progress on a timer,
  *  positions that are compacted. */
 
+import { joinParts } from '../../support/etcd/join-parts.ts'
 import { SeededScheduler } from '../../support/etcd/seeded-scheduler.ts'
 import t from 'tap'
 import { createRandom } from '../../../lib/base/random.ts'
@@ -36,13 +37,15 @@ class Bench {
   constructor(options: Partial<EngineOptions> = {}) {
     const { clock, scheduler } = this
     this.engine = new Engine({ clock, random: createRandom(1), scheduler, ...options })
+    const send = (response: WatchResponseMessage): boolean => {
+      this.responses.push(response)
+      this.credit--
+      return this.credit > 0
+    }
     this.stream = this.engine.members[0]!.openWatch(
       {
-        send: response => {
-          this.responses.push(response)
-          this.credit--
-          return this.credit > 0
-        },
+        send,
+        sendPart: joinParts(send),
         sendFirst: response => void this.responses.push(response),
         end: () => undefined,
       },

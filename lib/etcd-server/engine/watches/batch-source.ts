@@ -4,6 +4,7 @@
 import type { CacheError, KeyRange, Revision } from '@watchglass/base'
 import type { Batch } from '@watchglass/store'
 import type { HeaderMessage, WatchCreateMessage, WatchResponseMessage } from '@watchglass/etcd'
+import type { ResponsePart } from './large-response.ts'
 
 /** Batches of some keys, in order. */
 export interface BatchSource {
@@ -65,8 +66,16 @@ export interface ElsewhereWatch {
   readonly heldBytes: number
 }
 
+/** The events of a large response that pass as they have come. */
+export interface UnreadEvents {
+  readonly pieces: readonly Buffer[]
+  /** Revision of the last event. */
+  readonly lastRevision: Revision
+}
+
 export interface ElsewhereSink {
-  received(response: WatchResponseMessage): void
+  /** A response with its events, or the first of them. */
+  received(response: WatchResponseMessage, rest?: UnreadEvents): void
   /** The stream is over. Comes once, and nothing after it. */
   failed(failure: CacheError): void
 }
@@ -76,6 +85,9 @@ export interface WatchConnection {
   /** Takes a response; false when it would rather have no more for now: `resume` is called then,
    *  some time. */
   send(response: WatchResponseMessage): boolean
+  /** Like `send`, for a part of a response that is made in steps. Nothing else is sent before its
+   *  last part. */
+  sendPart(part: ResponsePart): boolean
   /** Like `send`, for progress that may overtake what has been sent before it: an old bug, for
    *  simulations. */
   sendFirst(response: WatchResponseMessage): void

@@ -2,11 +2,11 @@
 
 import { assert, CacheError, nextRevision, type Revision } from '@watchglass/base'
 import { type HeaderMessage, noWatchId, type WatchResponseMessage } from '@watchglass/etcd'
-import type { ElsewhereStreams, BatchSource } from './batch-source.ts'
+import type { BatchSource, ElsewhereStreams, UnreadEvents } from './batch-source.ts'
 import type { StreamWatcher } from './stream-watcher.ts'
 
 export interface ElsewhereOwner {
-  send(response: WatchResponseMessage): void
+  send(response: WatchResponseMessage, rest?: UnreadEvents): void
   isSameHistory(header: HeaderMessage | undefined): boolean
   /** etcd has accepted a watcher, or has refused it: there may be another one. */
   accepted(): void
@@ -123,10 +123,10 @@ export class ElsewhereWatchers {
     const request = { ...watcher.request, watchId: 0n, startRevision }
     this.#open.add(watcher)
     watcher.elsewhere = this.#elsewhere.open(request, {
-      received: response => {
+      received: (response, rest) => {
         watcher.headerElsewhere = response.header
         if (!this.#isSameHistory(watcher)) this.#owner.failed(anotherHistory())
-        else if (!response.created) this.#received(watcher, response)
+        else if (!response.created) this.#received(watcher, response, rest)
         else if (isCreation) this.#created(watcher, response)
         // Progress that is asked for before is told at once, by some versions wrongly.
         else watcher.elsewhere?.askProgress()
@@ -157,7 +157,7 @@ export class ElsewhereWatchers {
     this.#owner.accepted()
   }
 
-  #received(watcher: StreamWatcher, response: WatchResponseMessage): void {
+  #received(watcher: StreamWatcher, response: WatchResponseMessage, rest?: UnreadEvents): void {
     const { events, canceled, fragment, header, watchId } = response
     if (canceled) {
       watcher.isCompacted = true
@@ -165,7 +165,7 @@ export class ElsewhereWatchers {
       this.#owner.send({ ...response, watchId: watcher.id })
       return
     }
-    const last = events.at(-1)
+    const last = rest?.lastRevision ?? events.at(-1)?.revision
     if (fragment) this.#inFragments.add(watcher)
     else this.#inFragments.delete(watcher)
     if (last === undefined) {
@@ -173,9 +173,9 @@ export class ElsewhereWatchers {
       // etcd's own notice, which the client has asked for.
       if (watchId !== noWatchId) this.#owner.send({ ...response, watchId: watcher.id })
     } else {
-      if (!fragment) watcher.position = nextRevision(last.revision)
+      if (!fragment) watcher.position = nextRevision(last)
       watcher.isProgressDue = false
-      this.#owner.send({ ...response, watchId: watcher.id })
+      this.#owner.send({ ...response, watchId: watcher.id }, rest)
     }
     this.#owner.told(watcher)
   }

@@ -10,6 +10,7 @@ import {
 } from '@watchglass/etcd'
 import type { BatchEvents } from './batch-events.ts'
 import type { ElsewhereWatch, BatchSource } from './batch-source.ts'
+import type { EventChoice } from './event-selection.ts'
 
 export interface StreamWatcher {
   readonly id: bigint
@@ -72,13 +73,32 @@ export function eventsFor(
 ): WatchEvent[] {
   const found: WatchEvent[] = []
   const { events } = batch
+  const hasPrevious = isToldPrevious(watcher, batch.revision, compactRevision)
   for (let i = 0; i < events.length; i++) {
     const { key, after } = events[i]!
     const isWanted = after === undefined ? watcher.wantsDeletes : watcher.wantsPuts
     if (!isWanted || !inRange(key, watcher.range)) continue
-    // What was there before can be read as long as the revision before has not been compacted.
-    const hasPrevious = watcher.request.previous && batch.revision - 1 >= compactRevision
     found.push(hasPrevious ? batch.withPrevious(i) : batch.plain(i))
   }
   return found
+}
+
+/** What a watcher is told of a large batch. */
+export function choiceOf(
+  watcher: StreamWatcher,
+  at: { readonly revision: Revision; readonly compactRevision: number; readonly headBytes: number },
+): EventChoice {
+  const { range, wantsPuts, wantsDeletes, request } = watcher
+  const hasPrevious = isToldPrevious(watcher, at.revision, at.compactRevision)
+  const cutsWith = request.fragment ? at.headBytes : undefined
+  return { range, wantsPuts, wantsDeletes, hasPrevious, cutsWith }
+}
+
+/** What was there before can be read as long as the revision before has not been compacted. */
+function isToldPrevious(
+  { request }: StreamWatcher,
+  revision: Revision,
+  compactRevision: number,
+): boolean {
+  return request.previous && revision - 1 >= compactRevision
 }

@@ -6,6 +6,10 @@
  *  not take what is sent, its watchers simply stay behind, and cost nothing. Progress is told only
  *  while every watcher of the stream is in sync, so it can never overtake an event.
  *
+ *  A large batch is one response, or the fragments of one, as with etcd, but it is made and sent in
+ *  parts, one in a turn: nothing else is sent on the stream before the last of them, and nothing is
+ *  made while the client does not take what there is.
+ *
  *  A client may ask for more than it takes: 170 KB of creates are 6,000 watchers and as many
  *  responses. While the client does not take them, its requests are not read either
  *  (`takesRequests`), as with etcd; and nothing that a request or a response causes walks through
@@ -24,7 +28,8 @@ import {
   revision,
   type Revision,
 } from '@watchglass/base'
-import { fragmentsOf } from '../fragments.ts'
+import type { Batch } from '@watchglass/store'
+import { fragmentsOf, headBytesOf } from '../fragments.ts'
 import type { Lane } from '../scheduler.ts'
 import {
   noWatchId,
@@ -35,9 +40,24 @@ import {
 } from '@watchglass/etcd'
 import type { BatchEvents } from './batch-events.ts'
 import { anotherHistory, ElsewhereWatchers } from './elsewhere-watchers.ts'
+import { partsOf, passedParts, type ResponseParts } from './large-response.ts'
 import { replay } from './replay.ts'
-import type { WatchConnection, WatcherRoom, WatchHome, BatchSource } from './batch-source.ts'
-import { createWatcher, eventsFor, type StreamWatcher, watchedRange } from './stream-watcher.ts'
+import type { SharedBatches } from './shared-batches.ts'
+import { StreamOutput } from './stream-output.ts'
+import type {
+  BatchSource,
+  UnreadEvents,
+  WatchConnection,
+  WatcherRoom,
+  WatchHome,
+} from './batch-source.ts'
+import {
+  choiceOf,
+  createWatcher,
+  eventsFor,
+  type StreamWatcher,
+  watchedRange,
+} from './stream-watcher.ts'
 
 export interface WatchStreamParts {
   readonly home: WatchHome
@@ -47,6 +67,8 @@ export interface WatchStreamParts {
   readonly progressIntervalMs: number
   /** The client wants the stream to end when the leader is lost. */
   readonly requiresLeader: boolean
+  /** What all streams share. */
+  readonly shared: SharedBatches
   /** Bounds its watchers; there is no bound if it is left out. */
   readonly room?: WatcherRoom | undefined
   /** Lane in which the stream's work waits for its turn. */
@@ -56,8 +78,11 @@ export interface WatchStreamParts {
 }
 
 /** The bounds of a stream's work for watchers that are behind, before others get their turn: so
- *  many of them, and so many batches looked at. */
-const catchUpMax = { watchers: 256, batches: 5000 }
+ *  many of them, and so many events looked at. */
+const catchUpMax = { watchers: 256, work: 5000 }
+
+/** Events of a large batch that are looked through in one step. */
+const prepareMaxEvents = 10_000
 
 /** A stream of so many watchers looks through them for progress only every so often, however often
  *  it is asked. */
@@ -68,10 +93,10 @@ export class WatcherStream {
   readonly #parts: WatchStreamParts
   readonly #watchers = new Map<bigint, StreamWatcher>()
   readonly #elsewhere: ElsewhereWatchers
+  readonly #output: StreamOutput
   /** The watchers that have not seen everything. */
   readonly #behind = new Set<StreamWatcher>()
   #nextId = 0n
-  #isBlocked = false
   #isClosed = false
   #isCatchUpPosted = false
   /** A progress request waits until every watcher is in sync. */
@@ -84,8 +109,9 @@ export class WatcherStream {
 
   constructor(parts: WatchStreamParts) {
     this.#parts = parts
+    this.#output = new StreamOutput(parts.connection)
     this.#elsewhere = new ElsewhereWatchers(parts.home.elsewhere, {
-      send: response => this.#sendResponse(response),
+      send: (response, rest) => this.#passOn(response, rest),
       isSameHistory: header => parts.home.isSameHistory(header),
       accepted: () => this.#readOn(),
       canceledAtCreation: watcher => this.#remove(watcher),
@@ -101,7 +127,7 @@ export class WatcherStream {
   /** Whether requests of the client are to be read: not while it takes no responses, and not while
    *  etcd has not accepted a watcher. */
   get takesRequests(): boolean {
-    return !this.#isBlocked && !this.#elsewhere.isAccepting
+    return !this.#output.isBusy && !this.#elsewhere.isAccepting
   }
 
   /** Takes a request of the client. */
@@ -122,18 +148,16 @@ export class WatcherStream {
 
   /** The client takes responses again. */
   resume(): void {
-    if (!this.#isBlocked) return
-    this.#isBlocked = false
-    this.#elsewhere.resume()
-    this.#isTakeOverDue = true
-    this.#postCatchUp()
-    this.#readOn()
+    if (!this.#output.isBusy) return
+    this.#output.resume()
+    this.#goOn()
   }
 
   /** Bytes that etcd has sent, and the client does not take: there are none as long as it takes
    *  what is sent. */
   get heldBytes(): number {
-    return this.#isBlocked ? this.#elsewhere.heldBytes : 0
+    const { isBusy, heldBytes } = this.#output
+    return isBusy ? heldBytes + this.#elsewhere.heldBytes : 0
   }
 
   /** A source has applied a batch. */
@@ -144,7 +168,7 @@ export class WatcherStream {
       // A watcher in sync expects this revision, or a later one when its start lies in the future.
       if (watcher.source !== source || watcher.elsewhere !== undefined) continue
       if (watcher.isCompacted || watcher.position > batch.revision) continue
-      if (watcher.isBehind || this.#isBlocked) {
+      if (watcher.isBehind || this.#output.isBusy || !batch.hasTime) {
         // One that was in sync has seen all before this batch, however long ago that was.
         if (!watcher.isBehind) watcher.position = batch.revision
         this.#fallBehind(watcher)
@@ -153,6 +177,7 @@ export class WatcherStream {
       }
       watcher.position = next
       const events = eventsFor(watcher, batch, source.compactRevision)
+      batch.told(events.length)
       if (events.length > 0) this.#sendEvents(watcher, events, batch.revision)
     }
     if (isBehind) this.#postCatchUp()
@@ -188,6 +213,7 @@ export class WatcherStream {
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
+    this.#output.close()
     this.#elsewhere.close()
     this.#parts.room?.give(this.#watchers.size)
     this.#watchers.clear()
@@ -280,6 +306,15 @@ export class WatcherStream {
     this.#behind.add(watcher)
   }
 
+  /** The client takes more, of the response under way first. */
+  #goOn(): void {
+    this.#postCatchUp()
+    if (this.#output.isBusy) return
+    this.#elsewhere.resume()
+    this.#isTakeOverDue = true
+    this.#readOn()
+  }
+
   #readOn(): void {
     if (this.takesRequests) this.#parts.connection.readOn?.()
   }
@@ -344,7 +379,7 @@ export class WatcherStream {
 
   #isInSync(watcher: StreamWatcher): boolean {
     const { isBehind, isCompacted, source, elsewhere, startRevision } = watcher
-    if (isBehind || isCompacted || this.#isBlocked) return false
+    if (isBehind || isCompacted || this.#output.isBusy) return false
     if (elsewhere !== undefined) return source === undefined && watcher.provenElsewhere >= 0
     // One whose start lies in the future has nothing to be in sync with. For etcd that is so even
     // when the start is the very next revision (3.4.38, 3.5.22 and later): a progress request after
@@ -386,14 +421,22 @@ export class WatcherStream {
     this.#isCatchUpPosted = true
     this.#parts.lane.post(() => {
       this.#isCatchUpPosted = false
+      if (this.#output.hasPart) this.#sendPart()
       this.#takeOverAll()
       this.#catchUpSome()
       if (this.#isProgressOwed) this.#tellOwedProgress()
     })
   }
 
+  /** Sends a part of the response under way; what follows has its turn later. */
+  #sendPart(): void {
+    this.#output.sendPart()
+    if (this.#output.hasPart) this.#postCatchUp()
+    else if (!this.#output.isBusy) this.#goOn()
+  }
+
   #takeOverAll(): void {
-    if (!this.#isTakeOverDue || this.#isBlocked) return
+    if (!this.#isTakeOverDue || this.#output.isBusy) return
     this.#isTakeOverDue = false
     for (const watcher of this.#elsewhere.watchers()) this.#takeOver(watcher)
   }
@@ -403,13 +446,13 @@ export class WatcherStream {
   #catchUpSome(): void {
     const unfinished: StreamWatcher[] = []
     let watchers = 0
-    let batches = 0
+    let work = 0
     let hasTime = true
     for (const watcher of this.#behind) {
-      hasTime = watchers < catchUpMax.watchers && batches < catchUpMax.batches
-      if (this.#isBlocked || !hasTime) break
+      hasTime = watchers < catchUpMax.watchers && work < catchUpMax.work
+      if (this.#output.isBusy || !hasTime) break
       if (mayCatchUp(watcher)) {
-        batches += this.#catchUp(watcher, watcher.source)
+        work += this.#catchUp(watcher, watcher.source)
         watchers++
         if (mayCatchUp(watcher)) unfinished.push(watcher)
       } else if (waitsForSource(watcher)) continue
@@ -417,19 +460,40 @@ export class WatcherStream {
     }
     // Whoever is not done comes after all others.
     for (const watcher of unfinished) this.#behind.add(watcher)
-    if (!this.#isBlocked && (!hasTime || unfinished.length > 0)) this.#postCatchUp()
+    if (!this.#output.isBusy && (!hasTime || unfinished.length > 0)) this.#postCatchUp()
   }
 
   /** Sends a watcher that is behind one response with what it has missed, or as much as one
-   *  response holds. Returns how many batches it has looked at. */
+   *  response holds. Returns how many events it has looked at. */
   #catchUp(watcher: StreamWatcher, source: BatchSource): number {
     if (watcher.position < source.compactRevision || watcher.position < source.oldestBatch) {
       this.#leaveBehind(watcher, source)
       return 0
     }
-    const { events, batches } = replay(watcher, source)
+    const { events, work, large } = replay(watcher, source, this.#parts.shared)
+    if (large !== undefined) return this.#beginLarge(watcher, source, large)
     if (events.length > 0) this.#sendEvents(watcher, events, source.revision)
-    return batches
+    return work
+  }
+
+  /** Begins to tell a watcher of a large batch, once it has been looked through. Returns how much
+   *  work it was, as `#catchUp`. */
+  #beginLarge(watcher: StreamWatcher, source: BatchSource, batch: Batch): number {
+    const large = this.#parts.shared.largeOf(batch)
+    if (!large.prepare(prepareMaxEvents)) return prepareMaxEvents
+    watcher.position = nextRevision(batch.revision)
+    watcher.isBehind = watcher.position <= source.revision
+    const spans = large.spansOf(watcher.range)
+    if (spans.length === 0) return large.runs
+    const response = this.#response({ watchId: watcher.id }, source.revision)
+    const choice = choiceOf(watcher, {
+      revision: batch.revision,
+      compactRevision: source.compactRevision,
+      headBytes: headBytesOf(response),
+    })
+    watcher.isProgressDue = false
+    this.#begin(partsOf({ batch: large, choice, spans, response }))
+    return large.runs
   }
 
   /** The source does not have what comes next: etcd may, or it is compacted. */
@@ -468,10 +532,14 @@ export class WatcherStream {
 
   #sendEvents(watcher: StreamWatcher, events: WatchEvent[], headerRevision: number): void {
     watcher.isProgressDue = false
-    const parts = watcher.request.fragment ? fragmentsOf(events) : [events]
+    const whole = this.#response({ watchId: watcher.id, events }, headerRevision)
+    if (!watcher.request.fragment) {
+      this.#sendResponse(whole)
+      return
+    }
+    const parts = fragmentsOf(events, headBytesOf(whole))
     for (const [i, part] of parts.entries()) {
-      const fragment = i < parts.length - 1
-      this.#send({ watchId: watcher.id, events: part, fragment }, headerRevision)
+      this.#sendResponse({ ...whole, events: part, fragment: i < parts.length - 1 })
     }
   }
 
@@ -479,10 +547,23 @@ export class WatcherStream {
     this.#sendResponse(this.#response(fields, headerRevision))
   }
 
-  #sendResponse(response: WatchResponseMessage): void {
-    if (this.#parts.connection.send(response) || this.#isBlocked) return
-    this.#isBlocked = true
+  /** Sends what etcd has sent. */
+  #passOn(response: WatchResponseMessage, rest?: UnreadEvents): void {
+    if (rest === undefined) this.#sendResponse(response)
+    else this.#begin(passedParts(response, rest.pieces))
+  }
+
+  /** Begins a response that is sent in parts, in turns. */
+  #begin(parts: ResponseParts): void {
+    this.#output.begin(parts)
     this.#elsewhere.pause()
+    this.#postCatchUp()
+  }
+
+  #sendResponse(response: WatchResponseMessage): void {
+    const wasBusy = this.#output.isBusy
+    this.#output.send(response)
+    if (!wasBusy && this.#output.isBusy) this.#elsewhere.pause()
   }
 
   #response(fields: ResponseFields, headerRevision: number): WatchResponseMessage {

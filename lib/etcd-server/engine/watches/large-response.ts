@@ -1,0 +1,86 @@
+/** Large responses in parts: what a watcher is told of a large batch, in one response or in the
+ *  fragments of one, and what etcd has sent for it. */
+
+import { type WatchEvent, watchResponseCodec, type WatchResponseMessage } from '@watchglass/etcd'
+import type { EventChoice } from './event-selection.ts'
+import { fieldOf } from './kept-event.ts'
+import type { EventSpan, LargeBatch } from './large-batch.ts'
+
+/** Some events of a response that is sent in parts. */
+export interface ResponsePart {
+  /** The response without its events. */
+  readonly response: WatchResponseMessage
+  /** The bytes of all events of the response. */
+  readonly eventBytes: number
+  readonly isFirst: boolean
+  readonly isLast: boolean
+  /** Bytes of later parts that are kept for this response alone. */
+  readonly heldBytes: number
+  /** The events of this part. */
+  readonly events: () => readonly WatchEvent[]
+  /** Their bytes, shared with others. Never write to them. */
+  readonly bytes: () => Buffer
+}
+
+export interface LargeAnswer {
+  readonly batch: LargeBatch
+  readonly choice: EventChoice
+  readonly spans: readonly EventSpan[]
+  /** The response without its events. */
+  readonly response: WatchResponseMessage
+}
+
+/** The parts of a response; undefined after a step that has made none. */
+export type ResponseParts = Generator<ResponsePart | undefined, void, undefined>
+
+export function* partsOf({ batch, choice, spans, response }: LargeAnswer): ResponseParts {
+  const selection = batch.take(choice, spans)
+  try {
+    let responses = selection.measured()
+    for (; responses === undefined; responses = selection.measured()) yield undefined
+    for (const [i, { chunks, bytes }] of responses.entries()) {
+      const fragment = i < responses.length - 1
+      for (const [j, chunk] of chunks.entries()) {
+        yield {
+          response: { ...response, fragment },
+          eventBytes: bytes,
+          isFirst: j === 0,
+          isLast: j === chunks.length - 1,
+          heldBytes: 0,
+          events: () => chunk.events(),
+          bytes: () => selection.bytesOf(chunk),
+        }
+      }
+    }
+  } finally {
+    batch.give(selection)
+  }
+}
+
+/** The parts of a response that etcd has sent: its first events, and the bytes of all others, which
+ *  pass as they are. */
+export function* passedParts(
+  response: WatchResponseMessage,
+  pieces: readonly Buffer[],
+): ResponseParts {
+  const all = [Buffer.concat(response.events.map(fieldOf)), ...pieces]
+  const eventBytes = all.reduce((sum, { length }) => sum + length, 0)
+  let heldBytes = eventBytes
+  for (const [i, bytes] of all.entries()) {
+    heldBytes -= bytes.length
+    yield {
+      response: { ...response, events: [] },
+      eventBytes,
+      isFirst: i === 0,
+      isLast: i === all.length - 1,
+      heldBytes,
+      events: () => eventsOf(bytes),
+      bytes: () => bytes,
+    }
+  }
+}
+
+/** The events of a piece of a response. */
+export function eventsOf(piece: Buffer): readonly WatchEvent[] {
+  return watchResponseCodec.decode(piece).events
+}
