@@ -2,9 +2,11 @@
  *  fragments of one, and what etcd has sent for it. */
 
 import { type WatchEvent, watchResponseCodec, type WatchResponseMessage } from '@watchglass/etcd'
+import { headBytesOf } from '../fragments.ts'
 import type { EventChoice } from './event-selection.ts'
 import { fieldOf } from './kept-event.ts'
 import type { EventSpan, LargeBatch } from './large-batch.ts'
+import { isToldPrevious, type StreamWatcher } from './stream-watcher.ts'
 
 /** Some events of a response that is sent in parts. */
 export interface ResponsePart {
@@ -32,6 +34,26 @@ export interface LargeAnswer {
 
 /** The parts of a response; undefined after a step that has made none. */
 export type ResponseParts = Generator<ResponsePart | undefined, void, undefined>
+
+/** What a watcher is told of a batch; undefined if no key of its range has changed. `response` is
+ *  without events. */
+export function answerTo(
+  watcher: StreamWatcher,
+  batch: LargeBatch,
+  { response, compactRevision }: Pick<LargeAnswer, 'response'> & { compactRevision: number },
+): LargeAnswer | undefined {
+  const { range, wantsPuts, wantsDeletes, request } = watcher
+  const spans = batch.spansOf(range)
+  if (spans.length === 0) return undefined
+  const hasPrevious = isToldPrevious(watcher, batch.revision, compactRevision)
+  const cutsWith = request.fragment ? headBytesOf(response) : undefined
+  return {
+    batch,
+    spans,
+    response,
+    choice: { range, wantsPuts, wantsDeletes, hasPrevious, cutsWith },
+  }
+}
 
 export function* partsOf({ batch, choice, spans, response }: LargeAnswer): ResponseParts {
   const selection = batch.take(choice, spans)

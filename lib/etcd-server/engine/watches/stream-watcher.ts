@@ -10,7 +10,6 @@ import {
 } from '@watchglass/etcd'
 import type { BatchEvents } from './batch-events.ts'
 import type { ElsewhereWatch, BatchSource } from './batch-source.ts'
-import type { EventChoice } from './event-selection.ts'
 
 export interface StreamWatcher {
   readonly id: bigint
@@ -83,19 +82,8 @@ export function eventsFor(
   return found
 }
 
-/** What a watcher is told of a large batch. */
-export function choiceOf(
-  watcher: StreamWatcher,
-  at: { readonly revision: Revision; readonly compactRevision: number; readonly headBytes: number },
-): EventChoice {
-  const { range, wantsPuts, wantsDeletes, request } = watcher
-  const hasPrevious = isToldPrevious(watcher, at.revision, at.compactRevision)
-  const cutsWith = request.fragment ? at.headBytes : undefined
-  return { range, wantsPuts, wantsDeletes, hasPrevious, cutsWith }
-}
-
 /** What was there before can be read as long as the revision before has not been compacted. */
-function isToldPrevious(
+export function isToldPrevious(
   { request }: StreamWatcher,
   revision: Revision,
   compactRevision: number,

@@ -40,7 +40,7 @@ import {
 } from '@watchglass/etcd'
 import type { BatchEvents } from './batch-events.ts'
 import { anotherHistory, ElsewhereWatchers } from './elsewhere-watchers.ts'
-import { partsOf, passedParts, type ResponseParts } from './large-response.ts'
+import { answerTo, partsOf, passedParts, type ResponseParts } from './large-response.ts'
 import { replay } from './replay.ts'
 import type { SharedBatches } from './shared-batches.ts'
 import { StreamOutput } from './stream-output.ts'
@@ -51,13 +51,7 @@ import type {
   WatcherRoom,
   WatchHome,
 } from './batch-source.ts'
-import {
-  choiceOf,
-  createWatcher,
-  eventsFor,
-  type StreamWatcher,
-  watchedRange,
-} from './stream-watcher.ts'
+import { createWatcher, eventsFor, type StreamWatcher, watchedRange } from './stream-watcher.ts'
 
 export interface WatchStreamParts {
   readonly home: WatchHome
@@ -483,16 +477,13 @@ export class WatcherStream {
     if (!large.prepare(prepareMaxEvents)) return prepareMaxEvents
     watcher.position = nextRevision(batch.revision)
     watcher.isBehind = watcher.position <= source.revision
-    const spans = large.spansOf(watcher.range)
-    if (spans.length === 0) return large.runs
-    const response = this.#response({ watchId: watcher.id }, source.revision)
-    const choice = choiceOf(watcher, {
-      revision: batch.revision,
-      compactRevision: source.compactRevision,
-      headBytes: headBytesOf(response),
-    })
-    watcher.isProgressDue = false
-    this.#begin(partsOf({ batch: large, choice, spans, response }))
+    // Whoever was in sync is told with this revision by etcd, whatever has happened since.
+    const response = this.#response({ watchId: watcher.id }, batch.revision)
+    const answer = answerTo(watcher, large, { response, compactRevision: source.compactRevision })
+    if (answer !== undefined) {
+      watcher.isProgressDue = false
+      this.#begin(partsOf(answer))
+    }
     return large.runs
   }
 
