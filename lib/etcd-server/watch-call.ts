@@ -13,7 +13,7 @@ import {
 } from '@watchglass/etcd'
 import { fieldOf, fieldSize, KeptEvent, writeField } from './engine/watches/kept-event.ts'
 import type { WatchConnection, WatcherRoom } from './engine/watches/batch-source.ts'
-import type { ResponsePart } from './engine/watches/large-response.ts'
+import type { ResponsePart } from './engine/watches/response-part.ts'
 import type { WatcherStream } from './engine/watches/watcher-stream.ts'
 import { cutOff, type GrpcCall } from './listen/grpc-call.ts'
 import { malformed, statusOf, uncompressed } from './statuses.ts'

@@ -14,7 +14,7 @@ import {
 } from '@watchglass/etcd'
 import type { EngineMember } from './member.ts'
 import type { MemberLink, Network } from './network.ts'
-import type { ResponsePart } from './watches/large-response.ts'
+import type { ResponsePart } from './watches/response-part.ts'
 import type { WatcherStream } from './watches/watcher-stream.ts'
 
 export interface EngineWatchContext {

@@ -93,11 +93,11 @@ export interface Cluster {
   /** A member has applied a compaction. */
   compactApplied(): void
   watchParts(): ClusterWatchParts
-  /** What watchers are told of a batch, for all members. */
+  /** The events of a batch as watchers are told of them, for all members. */
   eventsOf(batch: Batch): BatchEvents
 }
 
-/** What watch streams have of their cluster. */
+/** Parts of a watch stream that are its cluster's. */
 export type ClusterWatchParts = Pick<
   WatchStreamParts,
   'clock' | 'random' | 'lane' | 'shared' | 'progressIntervalMs'

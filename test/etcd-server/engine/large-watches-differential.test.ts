@@ -1,7 +1,7 @@
-/** A large transaction, as watchers of a real etcd are told of it, and watchers of both etcd servers:
- *  the responses of each watcher are compared in their order, with their fragments, headers and
- *  previous values. How a watcher that is behind has its revisions packed is up to the server: of
- *  such a watcher the events are compared. */
+/** A large transaction, as watchers of a real etcd and of both etcd servers are told of it: the
+ *  responses of each watcher are compared in their order, with their fragments, headers and previous
+ *  values. A server may pack the revisions of a watcher that is behind as it likes: of such a watcher
+ *  the events are compared. */
 
 import assert from 'node:assert/strict'
 import t, { type Test } from 'tap'
@@ -35,7 +35,7 @@ const watchers: readonly Message[] = [
 
 const idOf = (i: number): string => String(i + 1)
 
-/** What the watchers of one stream were told, by their ids. */
+/** The responses to the watchers of one stream, by their ids. */
 class Told {
   readonly responses = new Map<string, Message[]>()
   readonly #stream: ReturnType<RawEtcd['stream']>

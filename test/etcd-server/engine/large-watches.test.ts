@@ -1,5 +1,5 @@
-/** What watchers are told of a large transaction: made in steps, once for all who are told the same,
- *  and only for clients that take it. Work is counted in events that are looked at. */
+/** Responses to watchers of a large transaction: made in steps, once for all who are told the same,
+ *  and only for clients that take them. Work is counted in events that are looked at. */
 
 import t from 'tap'
 import type { Key } from '../../../lib/base/keys.ts'
@@ -12,7 +12,7 @@ import type {
   WatchConnection,
   WatchHome,
 } from '../../../lib/etcd-server/engine/watches/batch-source.ts'
-import type { ResponsePart } from '../../../lib/etcd-server/engine/watches/large-response.ts'
+import type { ResponsePart } from '../../../lib/etcd-server/engine/watches/response-part.ts'
 import { SharedBatches } from '../../../lib/etcd-server/engine/watches/shared-batches.ts'
 import { WatcherStream } from '../../../lib/etcd-server/engine/watches/watcher-stream.ts'
 import type { HeaderMessage } from '../../../lib/etcd/proto/kv-messages.ts'

@@ -1,6 +1,6 @@
 /** Large watch responses come in parts: a client that takes whole ones. */
 
-import type { ResponsePart } from '../../../lib/etcd-server/engine/watches/large-response.ts'
+import type { ResponsePart } from '../../../lib/etcd-server/engine/watches/response-part.ts'
 import type { WatchEvent } from '../../../lib/etcd/proto/key-value.ts'
 import type { WatchResponseMessage } from '../../../lib/etcd/proto/watch-messages.ts'
 

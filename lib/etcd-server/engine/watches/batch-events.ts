@@ -9,7 +9,7 @@ import { isLarge } from './large-batch.ts'
 /** The work for which a batch is told in the step in which it is applied, in events that are looked
  *  at for a watcher: some 5 ms. Further watchers are behind, and are told in turns. */
 const workMax = 100_000
-/** What it takes to send a response, and each of its events, beside. */
+/** The work of sending a response, and each of its events, beside. */
 const responseWork = 200
 const eventWork = 5
 

@@ -4,7 +4,7 @@
 import type { CacheError, KeyRange, Revision } from '@watchglass/base'
 import type { Batch } from '@watchglass/store'
 import type { HeaderMessage, WatchCreateMessage, WatchResponseMessage } from '@watchglass/etcd'
-import type { ResponsePart } from './large-response.ts'
+import type { ResponsePart } from './response-part.ts'
 
 /** Batches of some keys, in order. */
 export interface BatchSource {

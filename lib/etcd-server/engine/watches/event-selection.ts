@@ -3,13 +3,13 @@
 
 import { assert, type KeyRange, ProtoWriter, type Steps } from '@watchglass/base'
 import { eventLength, type WatchEvent } from '@watchglass/etcd'
+import type { Batch } from '@watchglass/store'
 import { changesAtOnce } from '../at-once.ts'
 import { FragmentCuts, isSentWhole } from '../fragments.ts'
 import type { KeptChunks } from './kept-chunks.ts'
 import { writeField } from './kept-event.ts'
-import type { EventSpan, LargeBatch } from './large-batch.ts'
 
-/** What a watcher wants of a batch. */
+/** The events of a batch that a watcher wants, and how. */
 export interface EventChoice {
   readonly range: KeyRange
   readonly wantsPuts: boolean
@@ -18,6 +18,12 @@ export interface EventChoice {
   /** The bytes of the response beside its events, if it is to be cut into fragments; else
    *  undefined. */
   readonly cutsWith: number | undefined
+}
+
+/** Some of a batch's events, one after the other. */
+export interface EventSpan {
+  readonly from: number
+  readonly to: number
 }
 
 /** The events of one response: a fragment, or all of them. */
@@ -29,10 +35,12 @@ export interface SelectedResponse {
 /** Chunks are at most about this large: as much as a client's window mostly has room for. */
 const chunkBytes = 64 * 1024
 
+type ChangedBatch = Pick<Batch, 'revision' | 'events'>
+
 export class EventSelection {
-  readonly batch: LargeBatch
+  readonly #batch: ChangedBatch
   readonly choice: EventChoice
-  /** Whoever sends it now. */
+  /** Number of responses in which it is being sent. */
   users = 0
   readonly #kept: KeptChunks
   readonly #responses: SelectedResponse[] = []
@@ -40,12 +48,12 @@ export class EventSelection {
   #isMeasured = false
 
   constructor(
-    batch: LargeBatch,
+    batch: ChangedBatch,
     choice: EventChoice,
     spans: readonly EventSpan[],
     kept: KeptChunks,
   ) {
-    this.batch = batch
+    this.#batch = batch
     this.choice = choice
     this.#kept = kept
     this.#steps = this.#measure(spans)
@@ -69,9 +77,9 @@ export class EventSelection {
 
   /** An event as those who chose it are told of it. */
   eventAt(i: number): WatchEvent {
-    const { key, before, after } = this.batch.events[i]!
+    const { key, before, after } = this.#batch.events[i]!
     const previous = this.choice.hasPrevious ? before : undefined
-    return { key, revision: this.batch.revision, after, previous }
+    return { key, revision: this.#batch.revision, after, previous }
   }
 
   /** Keeps nothing any more: nobody sends it. */
@@ -118,7 +126,7 @@ export class EventSelection {
 
   #isWanted(i: number): boolean {
     const { wantsPuts, wantsDeletes } = this.choice
-    return this.batch.events[i]!.after === undefined ? wantsDeletes : wantsPuts
+    return this.#batch.events[i]!.after === undefined ? wantsDeletes : wantsPuts
   }
 }
 

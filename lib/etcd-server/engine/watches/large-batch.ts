@@ -5,26 +5,20 @@
 import type { Key, KeyRange, Revision } from '@watchglass/base'
 import type { Batch, Event } from '@watchglass/store'
 import { changesAtOnce } from '../at-once.ts'
-import { type EventChoice, EventSelection } from './event-selection.ts'
+import { type EventChoice, EventSelection, type EventSpan } from './event-selection.ts'
 import type { KeptChunks } from './kept-chunks.ts'
 
 /** Bytes of values that are encoded in one step: more than those of any single event. */
 const bytesAtOnce = 4 * 1024 * 1024
 
-/** Some of a batch's events, one after the other. */
-export interface EventSpan {
-  readonly from: number
-  readonly to: number
-}
-
 export class LargeBatch {
   readonly revision: Revision
   readonly events: readonly Event[]
   readonly #kept: KeptChunks
-  /** Where the runs begin within which keys ascend: a delete of a range is one. */
+  /** The beginnings of runs within which keys ascend: a delete of a range is one. */
   readonly #runs: number[] = [0]
   #lookedAt = 1
-  /** What is being sent, by what was asked for. */
+  /** The selections that are being sent, by what was asked for. */
   readonly #selections = new Map<string, EventSelection>()
 
   constructor({ revision, events }: Batch, kept: KeptChunks) {
@@ -50,7 +44,7 @@ export class LargeBatch {
     return end === events.length
   }
 
-  /** Where the events of a range are. */
+  /** The places of the events of a range. */
   spansOf({ start, end }: KeyRange): EventSpan[] {
     const spans: EventSpan[] = []
     for (const [i, first] of this.#runs.entries()) {

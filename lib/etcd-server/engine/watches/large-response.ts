@@ -3,26 +3,11 @@
 
 import { type WatchEvent, watchResponseCodec, type WatchResponseMessage } from '@watchglass/etcd'
 import { headBytesOf } from '../fragments.ts'
-import type { EventChoice } from './event-selection.ts'
+import type { EventChoice, EventSpan } from './event-selection.ts'
 import { fieldOf } from './kept-event.ts'
-import type { EventSpan, LargeBatch } from './large-batch.ts'
+import type { LargeBatch } from './large-batch.ts'
+import type { ResponseParts } from './response-part.ts'
 import { isToldPrevious, type StreamWatcher } from './stream-watcher.ts'
-
-/** Some events of a response that is sent in parts. */
-export interface ResponsePart {
-  /** The response without its events. */
-  readonly response: WatchResponseMessage
-  /** The bytes of all events of the response. */
-  readonly eventBytes: number
-  readonly isFirst: boolean
-  readonly isLast: boolean
-  /** Bytes of later parts that are kept for this response alone. */
-  readonly heldBytes: number
-  /** The events of this part. */
-  readonly events: () => readonly WatchEvent[]
-  /** Their bytes, shared with others. Never write to them. */
-  readonly bytes: () => Buffer
-}
 
 export interface LargeAnswer {
   readonly batch: LargeBatch
@@ -32,11 +17,8 @@ export interface LargeAnswer {
   readonly response: WatchResponseMessage
 }
 
-/** The parts of a response; undefined after a step that has made none. */
-export type ResponseParts = Generator<ResponsePart | undefined, void, undefined>
-
-/** What a watcher is told of a batch; undefined if no key of its range has changed. `response` is
- *  without events. */
+/** The answer to a watcher that wants to know of a batch; undefined if no key of its range has
+ *  changed. `response` is without events. */
 export function answerTo(
   watcher: StreamWatcher,
   batch: LargeBatch,
@@ -55,6 +37,7 @@ export function answerTo(
   }
 }
 
+/** The parts of an answer, each made when it is its turn. */
 export function* partsOf({ batch, choice, spans, response }: LargeAnswer): ResponseParts {
   const selection = batch.take(choice, spans)
   try {

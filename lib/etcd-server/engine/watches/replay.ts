@@ -18,7 +18,7 @@ const replayMaxEvents = changesAtOnce
 /** As many events are looked at before others get their turn. */
 const scanMaxEvents = 5000
 
-/** What it takes to send an event, beside that of looking at it. */
+/** The work of sending an event, beside that of looking at it. */
 const sentWork = 4
 
 export interface ReplayedEvents {

@@ -9,7 +9,7 @@ import { LargeBatch } from './large-batch.ts'
 export class SharedBatches {
   readonly #kept = new KeptChunks()
   readonly #large = new WeakMap<Batch, LargeBatch>()
-  /** Of the batch that was asked for last: streams that are a little behind are so together. */
+  /** The batch that was asked for last: streams that are a little behind are so together. */
   #last: { readonly batch: Batch; readonly events: BatchEvents } | undefined
 
   eventsOf(batch: Batch): BatchEvents {

@@ -3,7 +3,7 @@
 
 import type { WatchResponseMessage } from '@watchglass/etcd'
 import type { WatchConnection } from './batch-source.ts'
-import type { ResponseParts } from './large-response.ts'
+import type { ResponseParts } from './response-part.ts'
 
 export class StreamOutput {
   readonly #connection: WatchConnection

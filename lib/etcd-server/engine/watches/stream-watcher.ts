@@ -82,7 +82,8 @@ export function eventsFor(
   return found
 }
 
-/** What was there before can be read as long as the revision before has not been compacted. */
+/** Whether a watcher is told what was there before: as long as the revision before has not been
+ *  compacted. */
 export function isToldPrevious(
   { request }: StreamWatcher,
   revision: Revision,

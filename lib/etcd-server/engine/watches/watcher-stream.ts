@@ -40,8 +40,9 @@ import {
 } from '@watchglass/etcd'
 import type { BatchEvents } from './batch-events.ts'
 import { anotherHistory, ElsewhereWatchers } from './elsewhere-watchers.ts'
-import { answerTo, partsOf, passedParts, type ResponseParts } from './large-response.ts'
+import { answerTo, partsOf, passedParts } from './large-response.ts'
 import { replay } from './replay.ts'
+import type { ResponseParts } from './response-part.ts'
 import type { SharedBatches } from './shared-batches.ts'
 import { StreamOutput } from './stream-output.ts'
 import type {
@@ -61,7 +62,7 @@ export interface WatchStreamParts {
   readonly progressIntervalMs: number
   /** The client wants the stream to end when the leader is lost. */
   readonly requiresLeader: boolean
-  /** What all streams share. */
+  /** Batches as all streams share them. */
   readonly shared: SharedBatches
   /** Bounds its watchers; there is no bound if it is left out. */
   readonly room?: WatcherRoom | undefined
