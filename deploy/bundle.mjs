@@ -3,16 +3,9 @@
  *  here, too. */
 
 import { build } from 'esbuild'
-import {
-  copyFileSync,
-  mkdirSync,
-  readFileSync,
-  readdirSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { relative } from 'node:path'
+import { buildPackages } from './packages.mjs'
 
 const modules = 'dist/lib'
 const program = 'dist/program'
@@ -80,26 +73,4 @@ const { outputFiles } = await build({
 const [figures, objects] = outputFiles.map(({ text }) => text)
 writeFileSync(`${page}/scripts.json`, JSON.stringify({ figures, objects }))
 
-/** The package for tests in JavaScript, as it is published: it imports no other one of ours, and starts the program of its own version. */
-const cluster = 'dist/packages/cluster'
-rmSync('dist/packages', { recursive: true, force: true })
-mkdirSync(cluster, { recursive: true })
-for (const name of readdirSync(`${modules}/cluster`).filter(one => /\.(?:js|d\.ts)$/.test(one))) {
-  const text = readFileSync(`${modules}/cluster/${name}`, 'utf8')
-  // Declarations name the sources, which are not there.
-  writeFileSync(
-    `${cluster}/${name}`,
-    text.replaceAll(/(from '\.\/[^']+)\.ts'/g, "$1.js'").replace(/\n\/\/# sourceMappingURL=.*/, ''),
-  )
-}
-copyFileSync('lib/cluster/README.md', `${cluster}/README.md`)
-copyFileSync('LICENSE', `${cluster}/LICENSE`)
-const { scripts: _scripts, ...manifest } = JSON.parse(
-  readFileSync('lib/cluster/package.json', 'utf8'),
-)
-const published = {
-  ...manifest,
-  exports: { '.': { types: './index.d.ts', default: './index.js' } },
-  dependencies: { watchglass: manifest.version },
-}
-writeFileSync(`${cluster}/package.json`, `${JSON.stringify(published, undefined, 2)}\n`)
+await buildPackages('dist/packages')

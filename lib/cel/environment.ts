@@ -140,7 +140,7 @@ const macros: readonly (readonly [minor: number, Macros])[] = [
 
 /** The language of a server of version 1.`minor`. It accepts in what is new what the version
  *  before accepts, so that either can read what is stored. */
-export function kubernetesEnvironment(minor: number, formats: FormatChecks): Environment {
+export function kubernetesEnvironment(minor: number, formats: FormatChecks = {}): Environment {
   return new Environment(kubernetesParts(minor, formats))
 }
 

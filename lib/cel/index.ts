@@ -4,6 +4,7 @@ export type { EvaluationOutcome } from './compiler.ts'
 export type { Range } from './cost/ranges.ts'
 export type { Library } from './declarations.ts'
 export {
+  type Compilation,
   deviceEnvironment,
   Environment,
   type CompiledExpression,
@@ -19,6 +20,7 @@ export { operationName, StructValue } from './functions/patches.ts'
 export { Quantity } from './functions/quantities.ts'
 export { standard } from './functions/standard.ts'
 export { requestUriProblem } from './functions/urls.ts'
+export { jsonFromValue, valueFromJson } from './json-text.ts'
 export { standardMacros } from './macros.ts'
 export { freeValue, type DataShape, shapeOf, valueOf } from './schema/data.ts'
 export {

@@ -1,5 +1,5 @@
 /** A release: checks, builds, lists and tries everything that is published, in a folder of its own;
- *  then publishes the package.
+ *  then publishes the packages.
  *
  *      npm run release -- [--dry-run]
  *
@@ -19,7 +19,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { pack } from '../program/package.ts'
+import { libraries, pack } from '../program/package.ts'
 import { nodeOfVersion } from '../runner/other-node.ts'
 import { ToolOptions } from '../runner/tool-options.ts'
 import { architectures, buildOneFile, nodeVersion } from './one-file.ts'
@@ -49,13 +49,15 @@ async function release(folder: string, isDry: boolean): Promise<void> {
 
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
-  const { filename, size } = await pack(folder)
-  say(`${filename}: ${size} bytes`)
+  const packed = [await pack(folder)]
+  for (const library of libraries) packed.push(await pack(folder, library))
+  for (const { filename, size } of packed) say(`${filename}: ${size} bytes`)
+  const packages = packed.map(({ filename }) => resolve(folder, filename))
   const files = architectures.map(arch => buildOneFile(arch, folder))
   writePartsLists(folder, version)
   writeChecksums(folder)
-  say('trying the package, installed in another folder')
-  tryPackage(resolve(folder, filename))
+  say('trying the packages, installed in another folder')
+  tryPackages(packages)
   const own = files[architectures.findIndex(arch => arch === process.arch)]
   if (own === undefined) throw new Error(`there is no file for ${process.arch} to try`)
   say(`trying ${own}`)
@@ -66,21 +68,32 @@ async function release(folder: string, isDry: boolean): Promise<void> {
     say(`all is in ${folder}; ${count} against a release; nothing was published`)
     return
   }
-  execFileSync('npm', ['publish', '--provenance', join(folder, filename)], { stdio: 'inherit' })
+  // The program first: a library needs it.
+  for (const path of packages) {
+    execFileSync('npm', ['publish', '--provenance', path], { stdio: 'inherit' })
+  }
 }
 
-/** Runs the test of an installed package on the one that will be published. Its words are shown if
- *  it fails. */
-function tryPackage(packed: string): void {
-  const { status, stdout } = spawnSync(process.execPath, ['dist/test/deploy/installed.test.js'], {
-    // A busy machine installs slowly: tap would end it after 30 s.
-    env: { ...process.env, CI: 'true', PACKED: packed, TAP_TIMEOUT: '600' },
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  if (status === 0) return
-  say(stdout)
-  throw new Error(`${packed} does not work where it is installed: see above`)
+/** Runs the tests of installed packages on those that will be published. Their output is shown if
+ *  they fail. */
+function tryPackages([program = '', ...others]: readonly string[]): void {
+  for (const test of ['installed', 'libraries']) {
+    const { status, stdout } = spawnSync(process.execPath, [`dist/test/deploy/${test}.test.js`], {
+      // A busy machine installs slowly: tap would end it after 30 s.
+      env: {
+        ...process.env,
+        CI: 'true',
+        PACKED: program,
+        PACKED_LIBRARIES: others.join(':'),
+        TAP_TIMEOUT: '600',
+      },
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    if (status === 0) continue
+    say(stdout)
+    throw new Error(`a package does not work where it is installed: see above`)
+  }
 }
 
 /** Parts of the package and of the files, by the versions of package-lock.json, which are those
