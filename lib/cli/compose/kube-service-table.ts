@@ -210,12 +210,14 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
   }),
   watches: part({
     needs: ['hubs', 'clock', 'metrics', 'registry'],
-    make({ hubs, clock, metrics, registry }, { listening: { bookmarkIntervalMs }, logger }) {
+    make({ hubs, clock, metrics, registry }, { listening, logger }) {
+      const { bookmarkIntervalMs, compressesWatches: mayCompress } = listening
       const watches = new OpenWatches({
         source: hubs,
         clock,
         random: systemRandom,
         bookmarkIntervalMs,
+        mayCompress,
         reports: metrics.apiServer?.watches,
       })
       registry.onRedefined(keyspaces => {

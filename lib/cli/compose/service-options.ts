@@ -60,6 +60,9 @@ export interface ListeningOptions {
   readonly guardedHosts?: readonly string[] | undefined
   /** The longest time between the bookmarks of a watch; as kube-apiserver if it is left out. */
   readonly bookmarkIntervalMs?: number | undefined
+  /** Streaming lists are compressed where servers of the version do so; they are if it is left
+   *  out. */
+  readonly compressesWatches?: boolean | undefined
   /** Pings to silent clients over HTTP/2; none if it is left out. */
   readonly pings?: PingTimes | undefined
 }

@@ -102,6 +102,10 @@ export const listeningOptions: readonly Option[] = [
   pingIntervalOption,
   pingTimeoutOption,
   {
+    name: 'plain-watches',
+    help: 'Compresses no watch. Servers of Kubernetes 1.37 and later compress streaming lists for clients that accept gzip, and some of these cannot read them.',
+  },
+  {
     name: 'allowed-host',
     value: 'NAME',
     many: true,

@@ -33,7 +33,7 @@ export function serviceOptions(
   const { client, others, prefix = '/registry', limits } = options
   const { listen = { protocol: 'http', host: '127.0.0.1', port: 0 }, tls, address } = options
   const { schema, configured, excluded, isKept, hasCbor, hasShards, hasDrop } = options
-  const { tokenEncryption } = options
+  const { tokenEncryption, guardedHosts, compressesWatches } = options
   const { adminListen, levelledLogger, certificateFiles, stopDelayMs } = options
   const { isWritable, hasControllers, simulation, basics, generated, access, admission, webhooks } =
     options
@@ -41,7 +41,7 @@ export function serviceOptions(
   const writes = { hasControllers, simulation, basics, generated, access, admission, webhooks }
   return {
     etcd: { client, others, prefix, limits },
-    listening: { listen, tls, address, guardedHosts: options.guardedHosts },
+    listening: { listen, tls, address, guardedHosts, compressesWatches },
     served: { schema, configured, excluded, isKept, hasCbor, hasShards, hasDrop, tokenEncryption },
     access: { authorization: options.authorization, audit: options.audit },
     operating: { adminListen, levelledLogger, certificateFiles, stopDelayMs },

@@ -15,7 +15,6 @@ import type { Snapshot } from '@watchglass/store'
 import { notShown, problemIn } from '../request/not-shown.ts'
 import { zippedResponse } from '../request/reply.ts'
 import type { RequestContext } from '../request/request-context.ts'
-import type { UpstreamSide } from '../request/upstream-side.ts'
 import type { Fairness } from '../limits/fairness.ts'
 import { gated, answerForm } from '../request/answer-form.ts'
 import { type HeldBytes, holdWatch, tooMuchHeld } from '../limits/fair-share.ts'
@@ -68,7 +67,7 @@ export async function answerWatch(
   if (hasState) await clock.yield()
   const objection = objectionTo(plan, snapshot, services)
   if (objection !== undefined) return objection
-  const isZipped = isCompressed(context, { plan, mediaType }, upstream)
+  const isZipped = isCompressed(context, { plan, mediaType }, services)
   const carriage = carriageOf(handshake)
   const stateAnswer = { plan, snapshot, encoder, form, isZipped, carriage }
   const initial = new InitialState(stateAnswer, context.state.makeReader, services)
@@ -131,9 +130,9 @@ type PlannedWatch = Pick<WatchAnswer, 'plan' | 'mediaType'>
 function isCompressed(
   { reply, state, request: { takeover } }: RequestContext,
   { plan: { start, resource }, mediaType }: PlannedWatch,
-  upstream: UpstreamSide | undefined,
+  { watches, upstream }: Pick<WatchServices, 'watches' | 'upstream'>,
 ): boolean {
-  if (takeover !== undefined) return false
+  if (takeover !== undefined || !watches.mayCompress) return false
   if (start.type !== 'state' || !start.hasEndBookmark || !reply.takesGzip) return false
   const isOfVersion = state.registry.schema.has('zippedStreams')
   return upstream?.zipsStreams(resource, mediaType, isOfVersion) ?? isOfVersion
@@ -171,13 +170,14 @@ export function refuseWatch(
   context: RequestContext,
   { plan, mediaType }: PlannedWatch,
   failure: CacheError,
-  { upstream, clock }: Pick<WatchServices, 'upstream' | 'clock'>,
+  services: Pick<WatchServices, 'upstream' | 'clock' | 'watches'>,
 ): void {
+  const { clock } = services
   const handshake = handshakeOf(context)
   if (handshake !== undefined && 'refusal' in handshake) {
     return refuseHandshake(context, handshake, clock)
   }
-  const isZipped = isCompressed(context, { plan, mediaType }, upstream)
+  const isZipped = isCompressed(context, { plan, mediaType }, services)
   const stream = respondTo(context, { mediaType, isZipped, handshake }, clock)
   const frame = carried(failureFrame(failure, mediaType), mediaType, carriageOf(handshake))
   stream.end(isZipped ? zippedMember([frame]) : frame)

@@ -34,6 +34,8 @@ export interface OpenWatchesOptions {
   readonly random: Random
   /** The longest time between bookmarks; as kube-apiserver if it is left out. */
   readonly bookmarkIntervalMs?: number | undefined
+  /** False where clients cannot read compressed streams, although they say that they can. */
+  readonly mayCompress?: boolean | undefined
   /** Undefined where the names of kube-apiserver are not asked for. */
   readonly reports?: WatchReports | undefined
 }
@@ -96,6 +98,7 @@ export class OpenWatches {
   readonly frames: FrameCache = new FrameCache(frameLimits)
   readonly outbox: Outbox
   readonly reports: WatchReports | undefined
+  readonly mayCompress: boolean
   readonly #clock: Clock
   readonly #random: Random
   readonly #bookmarkIntervalMs: number
@@ -115,6 +118,7 @@ export class OpenWatches {
   constructor(options: OpenWatchesOptions) {
     const { source, clock, random, reports } = options
     this.source = source
+    this.mayCompress = options.mayCompress ?? true
     this.#bookmarkIntervalMs = options.bookmarkIntervalMs ?? usualBookmarkIntervalMs
     this.reports = reports
     this.outbox = new Outbox(clock)

@@ -94,7 +94,7 @@ export async function startPlan({
     etcd,
     prefix,
     options: {
-      listening: { listen, tls, guardedHosts, ...idleWatchesOf(values) },
+      listening: { listen, tls, guardedHosts, ...watchesOf(values) },
       served,
       access: { authorization, audit: audit?.open },
       operating,
@@ -112,14 +112,16 @@ export async function startPlan({
   }
 }
 
-/** Bookmarks and pings, which keep watches on which nothing happens. */
-function idleWatchesOf(
+/** Bookmarks and pings, which keep watches on which nothing happens, and the compression that not
+ *  all clients can read. */
+function watchesOf(
   values: OptionValues,
-): Pick<ListeningOptions, 'bookmarkIntervalMs' | 'pings'> {
+): Pick<ListeningOptions, 'bookmarkIntervalMs' | 'compressesWatches' | 'pings'> {
   const intervalSeconds = valueOf(values, pingIntervalOption)
   const timeoutSeconds = valueOf(values, pingTimeoutOption)
   return {
     bookmarkIntervalMs: valueOf(values, bookmarkIntervalOption) * 1000,
+    compressesWatches: !values.switch('plain-watches'),
     pings: intervalSeconds === 0 ? undefined : { intervalSeconds, timeoutSeconds },
   }
 }

@@ -83,6 +83,14 @@ t.test('servers before 1.37 do not compress them', async t => {
   t.equal(stream.encoding, '')
 })
 
+t.test('nor does a server whose clients cannot read it', async t => {
+  const served = await startServed(t, { schema: schemaOf('1.37'), compressesWatches: false })
+  await put(served, 'a')
+  const stream = await watch(t, served, list, { headers: gzip })
+  t.equal(stream.encoding, '')
+  t.equal((await told(stream, 2)).length, 2)
+})
+
 for (const version of ['1.1', '2'] as const) {
   t.test(`over HTTP/${version}, what is written at once is one member`, async t => {
     const served = await started(t)
