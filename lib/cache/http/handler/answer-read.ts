@@ -244,6 +244,7 @@ function walkSnapshot(
   if (services.upstream !== undefined) {
     const proof = services.reads.proofOf?.(plan.keyspace)
     const by = proof === undefined ? '' : `; proof=${proof}`
+    if (proof !== undefined) context.provingMs = context.etcdMs
     context.reply.origin = `mirror; revision=${snapshot.revision}${by}`
   }
   const { preparation } = services

@@ -145,7 +145,7 @@ function end(context: RequestContext, options: ApiOptions): void {
     report(context, { code, nowMs }, { reports, clock })
   }
   if (context.trace !== undefined) endTrace(context, code)
-  if (tookMs >= slowMs) options.slow.ended(context, code, tookMs)
+  if (tookMs - context.provingMs >= slowMs) options.slow.ended(context, code, tookMs)
 }
 
 function endTrace({ trace, facts, request, reply }: RequestContext, code: number): void {

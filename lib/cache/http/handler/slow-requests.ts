@@ -7,7 +7,7 @@ import { traceIdOf } from '../audit/trace.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { SlowRequest } from '../request/slow-request.ts'
 
-/** A request that takes longer is slow. */
+/** A request that takes longer is slow, not counting its wait for a proof (`provingMs`). */
 export const slowMs = 1_000
 /** The most that are logged in a minute: when everything is slow, the log must not be slow too. */
 const loggedMax = 60

@@ -8,7 +8,13 @@ import { systemClock } from '../../../../lib/cache/ops/system.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 import { silentLogger } from '../../../support/silent-logger.ts'
 import { ask } from '../../../support/http/served.ts'
-import { answeredHere, configMap, startProxied } from '../../../support/upstream/proxied.ts'
+import { moment } from '../../../support/http/moment.ts'
+import {
+  answeredHere,
+  configMap,
+  startFront,
+  startProxied,
+} from '../../../support/upstream/proxied.ts'
 
 interface Line {
   readonly message: string
@@ -83,6 +89,34 @@ t.test('a slow request is logged with where its time went, and with its trace', 
   await ask(proxied.port, { method: 'POST', path: maps, headers: { traceparent }, body })
   const passed = proxied.upstream.seen.findLast(({ method }) => method === 'POST')
   t.equal(passed?.headers['traceparent'], traceparent, 'it passes as it came')
+})
+
+t.test('a read that waits for the proof of a mirrored API is not slow by that', async t => {
+  const large = 'x'.repeat(50_000)
+  const objects = ['a', 'b'].map(name => [maps, configMap(name, large)] as const)
+  const { upstream } = await startProxied(t, { objects })
+  const { logger, lines } = recorder()
+  const service = await startFront(undefined, upstream, {
+    token: () => Promise.resolve('ours'),
+    service: { source: { isWantedAtStart: () => true }, logger },
+  })
+  t.teardown(() => service.stop())
+  const originNow = async (query: string): Promise<string> => {
+    const { headers } = await ask(service.port, { path: `/api/v1/configmaps${query}` })
+    return String(headers['x-watchglass'])
+  }
+  while (!(await originNow('?resourceVersion=0')).startsWith('mirror')) await moment()
+  for (let i = 0; !/proof=/.test(await originNow('')); i++) {
+    await upstream.create('/api/v1/namespaces/default/secrets', { metadata: { name: `s${i}` } })
+  }
+  upstream.before = async ({ url }) => {
+    if (url.includes('limit=1')) await sleep(systemClock, 1_100)
+    return undefined
+  }
+  lines.length = 0
+  while (!/proof=/.test(await originNow(''))) await moment()
+  const slow = lines.filter(({ message }) => message === 'a request was slow')
+  t.ok(slow.every(({ fields }) => Number(fields['tookMs']) - Number(fields['etcdMs']) >= slowMs))
 })
 
 t.test('only so many slow requests are logged', t => {
