@@ -6,6 +6,7 @@ import t from 'tap'
 import { keyFromText, singleKey } from '../../../lib/base/keys.ts'
 import { createTokenEncryption } from '../../../lib/cli/commands/plan/token-encryption.ts'
 import { ask, type HttpAnswer } from '../../support/http/served.ts'
+import { moment } from '../../support/http/moment.ts'
 import {
   answeredHere,
   configMap,
@@ -69,9 +70,13 @@ interface ScheduledWatch {
   readonly begun: Promise<unknown>
 }
 
-function watch(port: number, path: string): Promise<ScheduledWatch> {
+function watch(
+  port: number,
+  path: string,
+  headers: Record<string, string> = {},
+): Promise<ScheduledWatch> {
   return new Promise((resolve, reject) => {
-    const options = { port, host: '127.0.0.1', path, agent: false }
+    const options = { port, host: '127.0.0.1', path, headers, agent: false }
     http
       .get(options, answer => {
         answer.setEncoding('utf8')
@@ -125,6 +130,27 @@ t.test(
     before.answer.destroy()
   },
 )
+
+t.test('a watch in a form that no event has does not send others to the upstream', async t => {
+  const proxied = await startProxied(t, { objects })
+  const { get, port, upstream } = proxied
+  await answeredHere(proxied, '', 'v1', 'configmaps')
+  const path = `${maps}?watch=1&resourceVersion=${revisionIn(await get(maps))}`
+  const accept = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io'
+  let odd = await watch(port, path, { accept })
+  while (String(odd.answer.headers['x-watchglass']).startsWith('pass')) {
+    odd.answer.destroy()
+    await moment()
+    odd = await watch(port, path, { accept })
+  }
+  await created(upstream.port, maps, configMap('b', '2'))
+  t.equal(await odd.text, '', 'it ends at its first event')
+  for (const other of [path, `${maps}?watch=1`]) {
+    const { answer } = await watch(port, other)
+    t.match(answer.headers['x-watchglass'], /^mirror/, other)
+    answer.destroy()
+  }
+})
 
 t.test("a watch from before our history is the upstream's", async t => {
   const proxied = await startProxied(t, { objects })

@@ -3,7 +3,7 @@
  *  bytes. */
 
 import { type CacheError, type Clock, NotExact, Slice } from '@watchglass/base'
-import { type MediaType, type OutputForm, watchContentType } from '@watchglass/codec'
+import { type MediaType, watchContentType } from '@watchglass/codec'
 import {
   compileFilter,
   type Handshake,
@@ -71,21 +71,21 @@ export async function answerWatch(
   const carriage = carriageOf(handshake)
   const stateAnswer = { plan, snapshot, encoder, form, isZipped, carriage }
   const initial = new InitialState(stateAnswer, context.state.makeReader, services)
+  const framing = framingOf(plan.resource, encoder, form, carriage)
   // With an upstream, objects that cannot be shown exactly are found before anything is sent.
-  const isChecked = hasState && upstream !== undefined && !isUnanswerable(form)
+  const isChecked = hasState && upstream !== undefined && !framing.isUnanswerable
   const problem = isChecked ? await problemIn(context, initial.frames(), clock) : undefined
   if (problem !== undefined) return notShown(plan.resource, problem, upstream)
   if (signal.aborted) return undefined
   const frames = hasState ? initial.frames() : [][Symbol.iterator]()
   const beginning = await firstOf(frames, clock)
-  if (beginning.value instanceof NotExact && !isUnanswerable(form)) {
+  if (beginning.value instanceof NotExact && !framing.isUnanswerable) {
     return notShown(plan.resource, beginning.value, upstream)
   }
   const held = holdWatch(context, context.target, services.fairness)
   const firstBytes = beginning.value instanceof Uint8Array ? beginning.value.length : 0
   if (held?.atLeast(firstBytes) === false) throw tooMuchHeld()
   const stream = respondTo(context, { mediaType, isZipped, handshake }, clock)
-  const framing = framingOf(plan.resource, encoder, form, carriage)
   const { outbox } = watches
   // kube-apiserver counts no events that it sends over WebSockets.
   const reports = handshake === undefined ? watches.reports : undefined
@@ -181,12 +181,6 @@ export function refuseWatch(
   const stream = respondTo(context, { mediaType, isZipped, handshake }, clock)
   const frame = carried(failureFrame(failure, mediaType), mediaType, carriageOf(handshake))
   stream.end(isZipped ? zippedMember([frame]) : frame)
-}
-
-/** The object of an event cannot be written as a list of metadata: upstream ends such a stream at
- *  its first event. */
-function isUnanswerable({ rendering }: OutputForm): boolean {
-  return rendering === 'PartialObjectMetadataList'
 }
 
 interface StateFrames {

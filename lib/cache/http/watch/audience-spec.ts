@@ -120,6 +120,8 @@ function frameMaker(
   return (event, revision, need) => {
     const told = watchEvent(event, revision, filter)
     if (told === undefined) return undefined
+    // The object can be shown: it is this watch that nobody can answer.
+    if (framing.isUnanswerable) return 'inexact'
     if (told instanceof NeedsConversion && isPrepared(event)) return 'later'
     if (told instanceof NotExact) return inexact(told, event.key, revision)
     const kept = frames?.get(event, names[told.type])

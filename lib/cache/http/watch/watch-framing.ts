@@ -80,6 +80,12 @@ export class WatchFraming {
     return `${this.encoder.segmentName(this.form)} ${rendering} ${includeObject}`
   }
 
+  /** True for a list of metadata: no event can be written as one, and upstream ends such a stream
+   *  at its first event. */
+  get isUnanswerable(): boolean {
+    return this.form.rendering === 'PartialObjectMetadataList'
+  }
+
   /** Rows show ages, which change with time. */
   get canKeep(): boolean {
     return this.form.rendering !== 'Table'
