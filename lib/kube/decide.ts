@@ -10,6 +10,7 @@ import { knownParameters } from './request/list-options.ts'
 import { hasUnknownMediaType } from '@watchglass/codec'
 import { isWebSocket, protocolToken, readHandshake } from './request/web-socket.ts'
 import type { RequestTarget } from './request/request.ts'
+import { isMirroredIn } from './resources/keyspaces.ts'
 import { isMeasured } from './resources/measured.ts'
 import { readsAsObject } from './resources/object-reads.ts'
 import type { Resource } from './resources/resource.ts'
@@ -127,8 +128,10 @@ export interface DecisionPolicy {
   readonly isOneUser?: boolean | undefined
   /** Resources that are not to be answered from the mirror. */
   readonly isExcluded: (resource: Resource) => boolean
-  /** Why a resource is not answered from the mirror now; undefined if it is. */
-  readonly objection?: ((resource: Resource) => PassReason | undefined) | undefined
+  /** Why a resource is not answered from the mirror now in a namespace; undefined if it is. */
+  readonly objection?:
+    | ((resource: Resource, namespace: string) => PassReason | undefined)
+    | undefined
 }
 
 /** Decides. Pure, and cheap enough for every request. */
@@ -160,10 +163,11 @@ function reasonToPass(
   if (target.query.names().some(name => !knownParameters.has(name))) return 'parameter'
   if (longSelector(target) !== undefined) return 'parameter'
   if (hasUnknownMediaType(accept)) return 'media-type'
-  const { resource } = route
+  const { resource, namespace } = route
   if (resource.learned === undefined && resource.storage === undefined) return 'not-stored'
   if (resource.storage?.conversion === 'webhook') return 'conversion'
-  return isExcluded(resource) ? 'excluded' : objection?.(resource)
+  if (isExcluded(resource) || !isMirroredIn(resource, namespace)) return 'excluded'
+  return objection?.(resource, namespace)
 }
 
 /** A watch over a WebSocket that the upstream would agree to. */

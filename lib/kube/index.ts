@@ -73,6 +73,7 @@ export {
 export { apiService, type ApiService } from './resources/api-services.ts'
 export { builtInResources } from './resources/built-ins.ts'
 export { customDefinition, type CustomDefinition } from './resources/custom-resources.ts'
+export { keyspaceOf, keyspacesOf, prefixOfNamespaces, restrictedTo } from './resources/keyspaces.ts'
 export { isMeasured, measuredResources } from './resources/measured.ts'
 export { hasTables } from './resources/object-reads.ts'
 export { printerColumns } from './resources/printer-columns.ts'

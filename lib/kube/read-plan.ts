@@ -40,6 +40,7 @@ import {
 } from './request/list-options.ts'
 import { parseShardSelector, type ShardSelector } from './selectors/shard-selector.ts'
 import { invalidPathName, type Query } from './request/request.ts'
+import { keyspaceOf } from './resources/keyspaces.ts'
 import type { Resource } from './resources/resource.ts'
 import {
   badRequest,
@@ -57,9 +58,9 @@ export interface SelectedRange {
   readonly resource: Resource
   /** The keys: of the resource, of one of its namespaces, or one single key. */
   readonly range: KeyRange
-  /** The resource's keyspace. */
+  /** The resource's keyspace, or that of the namespace. */
   readonly keyspace: Key
-  /** The part of keys that continue tokens leave out: the keyspace's prefix, and the namespace. */
+  /** The part of keys that continue tokens leave out: the resource's prefix, and the namespace. */
   readonly prefix: Key
   readonly labels: LabelSelector
   readonly fields: FieldSelector
@@ -158,7 +159,7 @@ function planGet(
   if (query.text('export') !== '' && query.flag('export')) {
     throw badRequest('the export parameter, deprecated since v1.14, is no longer supported')
   }
-  const keyspace = keyspaceOf(resource)
+  const keyspace = readKeyspace(resource, namespace)
   const key = objectKey(resource, namespace, name)
   const resourceVersion = query.text('resourceVersion')
   const fail = resource.isWatchCached ? plainError : invalidResourceVersion
@@ -316,7 +317,7 @@ function selectedRangeOf(target: Target): SelectedRange {
   return {
     resource,
     range: prefixRange(prefix),
-    keyspace: keyspaceOf(resource),
+    keyspace: readKeyspace(resource, namespace),
     prefix,
     labels: options.labels,
     fields,
@@ -346,7 +347,7 @@ function rangeOfPage(
   const namespace = isByField ? fields.exactValue('metadata.namespace') : undefined
   const isNarrower = namespace !== undefined && namespace !== '' && !namespace.includes('/')
   const whole =
-    isNarrower && prefix === keyspaceOf(resource)
+    isNarrower && prefix === resourcePrefix(resource)
       ? prefixRange((prefix + keyFromText(`${namespace}/`)) as Key)
       : range
   if (continuation === undefined) return whole
@@ -355,13 +356,13 @@ function rangeOfPage(
 }
 
 function namespacePrefix(resource: Resource, namespace: string): Key {
-  const keyspace = keyspaceOf(resource)
-  if (!resource.isNamespaced || namespace === '') return keyspace
+  const whole = resourcePrefix(resource)
+  if (!resource.isNamespaced || namespace === '') return whole
   const problem = invalidPathName(namespace)
   if (problem !== undefined) {
     throw badRequest(`Namespace parameter invalid: ${goQuote(namespace)}: ${problem}`)
   }
-  return (keyspace + keyFromText(`${namespace}/`)) as Key
+  return (whole + keyFromText(`${namespace}/`)) as Key
 }
 
 /** The prefix of a plain list, which its continue tokens are bound to; undefined for any other
@@ -375,9 +376,14 @@ export function prefixOfList(route: ResourceRoute): Key | undefined {
 
 /** The prefix with its final slash: without it, `pods` would include `podsecurity`
  *  (CVE-2022-3162). */
-function keyspaceOf(resource: Resource): Key {
+function resourcePrefix(resource: Resource): Key {
   if (resource.storage === undefined) throw needsUpstream(resource, 'reading')
   return keyFromText(resource.storage.prefix)
+}
+
+function readKeyspace(resource: Resource, namespace: string): Key {
+  if (resource.storage === undefined) throw needsUpstream(resource, 'reading')
+  return keyspaceOf(resource, namespace)
 }
 
 /** The part of a request that its plan is made from. */

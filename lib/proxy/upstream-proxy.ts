@@ -34,7 +34,7 @@ import {
   type UpstreamFacts,
   type UpstreamSide,
 } from '@watchglass/cache'
-import type { DecisionPolicy, Resource } from '@watchglass/kube'
+import { type DecisionPolicy, keyspaceOf, type Resource } from '@watchglass/kube'
 import { type AggregatedOptions, AggregatedResources } from './aggregated/aggregated-resources.ts'
 import { KeyFolders } from './key-folders.ts'
 import type { BalancedUpstream } from './upstream/balanced-upstream.ts'
@@ -107,9 +107,7 @@ function passingOf(
     collapsed: new CollapsedReads({ upstream: servers, clock, metrics }),
     slots: new Slots(isSource === true ? Infinity : elsewhereMax),
     metrics,
-    onLacked({ storage }) {
-      if (storage !== undefined) mirrors.want?.(keyFromText(storage.prefix))
-    },
+    onLacked: ({ resource, namespace }) => mirrors.want?.(keyspaceOf(resource, namespace)),
   }
 }
 
@@ -280,7 +278,7 @@ function policyOf(
     hasUpstream: true,
     readSwitch,
     isExcluded,
-    objection: resource => knowledge.objection(resource),
+    objection: (resource, namespace) => knowledge.objection(resource, namespace),
   }
 }
 

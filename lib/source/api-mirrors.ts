@@ -2,9 +2,9 @@
  *  progress and its own questions. Nothing is said of one resource by what is known of another, as
  *  they may be in different etcds.
  *
- *  A resource is mirrored from the start, or when somebody first reads it. One that the API refuses
- *  us (forbidden, not served) is not mirrored, so that its requests pass; it is tried again
- *  later. */
+ *  A resource is mirrored from the start, or when somebody first reads it, and then until nobody has
+ *  read it for a while. One that the API refuses us (forbidden, not served) is not mirrored, so that
+ *  its requests pass; it is tried again later. */
 
 import { setMaxListeners } from 'node:events'
 import {
@@ -15,6 +15,7 @@ import {
   type LogFields,
   type Logger,
   type Random,
+  repeat,
   type Revision,
   silentLogger,
 } from '@watchglass/base'
@@ -54,6 +55,8 @@ export interface ApiMirrorsOptions {
   readonly versionsOf: (keyspace: Key) => readonly Resource[]
   /** True for a keyspace that is mirrored although nobody has read it yet. */
   readonly isWantedAtStart: (keyspace: Key) => boolean
+  /** True for a keyspace whose changes somebody follows, in this thread. */
+  readonly isWatched?: ((keyspace: Key) => boolean) | undefined
   readonly onProof?: ((proof: ProgressProof) => void) | undefined
   /** Called when a mirror has begun or ended, and when something has changed that the sink is not
    *  told. */
@@ -67,6 +70,12 @@ export interface ApiMirrorsOptions {
 const forbiddenForMs = 300_000
 const absentForMs = 15_000
 
+/** A resource that was mirrored because somebody read it is let go after so long without a read or a
+ *  watch. Its watch costs the upstream something all the time, a list once: whoever looks at a
+ *  resource each quarter of an hour has it kept, and what a person has looked at is given back. */
+const unreadMaxMs = 1_800_000
+const lookForUnreadMs = 60_000
+
 interface Followed {
   readonly description: KeyspaceDescription
   /** Undefined for a resource that the API does not serve in the version that we know. */
@@ -77,6 +86,8 @@ interface Followed {
   isStarted: boolean
   isWanted: boolean
   readonly isWantedAtStart: boolean
+  /** When it was last read, or seen to be watched. */
+  readMs: number
   /** Until then it is not tried again. */
   refusedUntilMs: number
   /** The refusal that was said last. */
@@ -100,6 +111,7 @@ export class ApiMirrors implements OwnMirrors {
   readonly outageCheck = 'source'
   #isRunning = false
   #isChanged = false
+  #cancelLooking: CancelTimer = () => {}
 
   constructor(options: ApiMirrorsOptions) {
     const { clock, limits = apiMirrorLimits } = options
@@ -139,6 +151,7 @@ export class ApiMirrors implements OwnMirrors {
       isWanted: isWantedAtStart,
       isWantedAtStart,
       wasReady: false,
+      readMs: 0,
       refusedUntilMs: 0,
       refusal: 0,
       ...this.#create(description),
@@ -153,10 +166,12 @@ export class ApiMirrors implements OwnMirrors {
     this.#mirrorsChanged()
   }
 
-  /** Somebody reads a resource: it is mirrored from now on. */
+  /** Somebody reads a resource, or watches it in another thread: it is mirrored from now on. */
   want(name: Key): void {
     const followed = this.#followed.get(name)
-    if (followed === undefined || followed.isStarted) return
+    if (followed === undefined) return
+    followed.readMs = this.#options.clock.monotonicMs()
+    if (followed.isStarted) return
     followed.isWanted = true
     if (this.#isRunning) this.#startIfWanted(name)
   }
@@ -165,10 +180,12 @@ export class ApiMirrors implements OwnMirrors {
     this.#isRunning = true
     for (const name of this.#followed.keys()) this.#startIfWanted(name)
     this.#troubles.start()
+    this.#cancelLooking = repeat(this.#options.clock, lookForUnreadMs, () => this.#letGoUnread())
   }
 
   async stop(): Promise<void> {
     this.#isRunning = false
+    this.#cancelLooking()
     for (const cancel of this.#cancelTimers) cancel()
     this.#stopped.abort()
     this.#troubles.stop()
@@ -179,8 +196,10 @@ export class ApiMirrors implements OwnMirrors {
   }
 
   read(name: string, options: ReadOptions): ReadOutcome | Promise<ReadOutcome> {
-    const { mirror, isStarted } = this.#place(name)
+    const followed = this.#place(name)
+    const { mirror, isStarted } = followed
     if (mirror === undefined || !isStarted) return { from: 'elsewhere', reason: 'not-ready' }
+    followed.readMs = this.#options.clock.monotonicMs()
     return mirror.read(name, options)
   }
 
@@ -248,6 +267,22 @@ export class ApiMirrors implements OwnMirrors {
       if (JSON.stringify(resource) === JSON.stringify(followed.resource)) continue
       this.#replace(followed)
       if (this.#isRunning) this.#startIfWanted(followed.description.name)
+    }
+  }
+
+  #letGoUnread(): void {
+    const { clock, isWatched = () => false, logger, sink } = this.#options
+    const nowMs = clock.monotonicMs()
+    for (const [name, followed] of this.#followed) {
+      const { isStarted, isWantedAtStart, resource } = followed
+      if (!isStarted || isWantedAtStart) continue
+      if (isWatched(name as Key)) followed.readMs = nowMs
+      if (nowMs - followed.readMs < unreadMaxMs) continue
+      const fields = { resource: resource?.name, minutes: unreadMaxMs / 60_000 }
+      logger.debug('a resource is not mirrored any more: nobody has read it', fields)
+      followed.isWanted = false
+      this.#replace(followed)
+      sink.stateChanged(name, followed.keyspace.state)
     }
   }
 

@@ -28,9 +28,8 @@ import type { Client } from '@watchglass/etcd'
 import { createLimits, giveBack, joinLimits, type ProcessLimits } from './limits/process-limits.ts'
 import { sumOfMetrics } from './process/sum-of-metrics.ts'
 import { shareSlabs } from '@watchglass/store'
-import type { WorkerMirrorsOptions } from './mirror/worker-mirrors.ts'
 import { MirrorSide } from './mirror/mirror-side.ts'
-import type { WorkerThread } from './process/worker-thread.ts'
+import type { CopyParts, WorkerThread } from './process/worker-thread.ts'
 import { sharePort } from './process/listening.ts'
 import { WorkerPool } from './process/worker-pool.ts'
 import type { DroppedFigure } from './process/worker-messages.ts'
@@ -81,9 +80,7 @@ export function prepareWorkers(options: WorkersOptions): WorkersOptions {
 
 /** In a worker: where its contents come from, and what else it knows of the process. */
 export interface CopiesOptions {
-  readonly createMirrors: (
-    parts: Pick<WorkerMirrorsOptions, 'clock' | 'metrics' | 'sink' | 'history' | 'isWantedAtStart'>,
-  ) => Mirrors
+  readonly createMirrors: (parts: CopyParts) => Mirrors
   /** Number of threads. */
   readonly count: number
   /** Tallies of the limits that all threads share. */

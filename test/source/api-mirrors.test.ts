@@ -7,6 +7,10 @@ import { FakeClock } from '../support/fake-clock.ts'
 import { FakeApi } from '../support/source/fake-api.ts'
 import { configMaps, followedBy, silentSink } from '../support/source/followed.ts'
 
+const minuteMs = 60_000
+
+const calm = { cut: 0, tooManyRequests: 0, lostBookmark: 0, stall: 0, errorEvent: 0 }
+
 interface World {
   readonly clock: FakeClock
   readonly api: FakeApi
@@ -176,6 +180,87 @@ t.test('an outage is told with its cause, once for all, and so is its end', asyn
   await mirrors.stop()
 })
 
+t.test('a busy upstream is left alone for as long as it says, by every question', async t => {
+  const w = world()
+  const mirrors = await started(w)
+  w.api.retryAfterSeconds = 10
+  w.api.faults = { ...calm, tooManyRequests: 1 }
+  w.api.restart()
+  await w.clock.advance(5000)
+  const before = w.api.requests.length
+  await w.clock.advance(60_000)
+  const asked = w.api.requests.length - before
+  t.ok(asked >= 2 && asked <= 12, `${asked} questions in a minute`)
+  const any = { freshness: { type: 'any' }, elsewhere: 'anywhere' } as const
+  t.match(await mirrors.read(configMaps, any), { from: 'mirror', isStale: true })
+  t.match(mirrors.outage(), /the upstream answers 429/)
+  w.api.faults = calm
+  await w.clock.advance(30_000)
+  t.equal(mirrors.keyspace(configMaps).state, 'ready')
+  await mirrors.stop()
+})
+
+t.test(
+  'credentials that are refused until they are renewed are an outage, and no more',
+  async t => {
+    const w = world()
+    const mirrors = await started(w)
+    w.api.refusal = 401
+    w.api.restart()
+    await w.clock.advance(30_000)
+    t.match(mirrors.outage(), /the upstream answers 401/)
+    t.ok(mirrors.has(configMaps), 'it is not given up, as what is forbidden')
+    const any = { freshness: { type: 'any' }, elsewhere: 'anywhere' } as const
+    t.match(await mirrors.read(configMaps, any), { from: 'mirror', isStale: true })
+    w.api.refusal = undefined
+    await w.clock.advance(30_000)
+    t.equal(mirrors.keyspace(configMaps).state, 'ready')
+    await mirrors.stop()
+  },
+)
+
+t.test('a start that takes the upstream minutes is one list', async t => {
+  const w = world()
+  w.api.listMs = 8000
+  const mirrors = followedBy(w.clock, { upstream: w.api })
+  mirrors.start()
+  await w.clock.advance(5000)
+  t.equal(mirrors.awaited().length, 1)
+  await w.clock.advance(10 * minuteMs)
+  t.equal(mirrors.keyspace(configMaps).state, 'ready')
+  t.strictSame(mirrors.awaited(), [])
+  const first = w.api.requests.filter(path => /configmaps\?limit=\d{2,}$/.test(path))
+  t.equal(first.length, 1, 'no second one was begun meanwhile')
+  await mirrors.stop()
+})
+
+t.test('of two servers at different revisions, no answer goes back', async t => {
+  const clock = new FakeClock()
+  const api = new FakeApi({ clock, random: createRandom(3), servers: 2 })
+  for (let i = 0; i < 20; i++) api.write(`c${i}`, 'first')
+  const w = { clock, api }
+  const mirrors = await started(w)
+  api.servers[1]!.lagMs = 4000
+  let shown = 0
+  for (let i = 0; i < 60; i++) {
+    const written = api.write(`c${i % 20}`, `at ${i}`)
+    // Each ends a watch, so that the next server is another one.
+    if (i % 10 === 0) api.restart()
+    const { outcome } = await list(w, mirrors)
+    if (outcome.from === 'mirror') t.ok(outcome.snapshot.revision >= written)
+    const any = { freshness: { type: 'any' }, elsewhere: 'anywhere' } as const
+    const old = await mirrors.read(configMaps, any)
+    if (old.from === 'mirror') {
+      t.ok(old.snapshot.revision >= shown)
+      shown = old.snapshot.revision
+    }
+    await clock.advance(700)
+  }
+  await clock.advance(30_000)
+  t.equal(mirrors.keyspace(configMaps).store.latest().revision, api.revision)
+  await mirrors.stop()
+})
+
 t.test('what nobody reads is not asked for', async t => {
   const w = world()
   const mirrors = followedBy(w.clock, { upstream: w.api, isWantedAtStart: () => false })
@@ -195,6 +280,46 @@ t.test('what nobody reads is not asked for', async t => {
   const asked = w.api.requests.length
   await w.clock.advance(120_000)
   t.ok(w.api.requests.length - asked < 2, 'a quiet resource costs one watch')
+  await mirrors.stop()
+})
+
+t.test('a resource that nobody has read for a while is let go, and mirrored again', async t => {
+  const w = world()
+  const watched = { is: false }
+  const mirrors = followedBy(w.clock, {
+    upstream: w.api,
+    isWantedAtStart: () => false,
+    isWatched: () => watched.is,
+  })
+  mirrors.start()
+  mirrors.want(configMaps)
+  await w.clock.advance(20 * minuteMs)
+  const any = { freshness: { type: 'any' }, elsewhere: 'anywhere' } as const
+  t.match(await mirrors.read(configMaps, any), { from: 'mirror' })
+  await w.clock.advance(20 * minuteMs)
+  t.ok(mirrors.has(configMaps), 'it was read since')
+  watched.is = true
+  await w.clock.advance(60 * minuteMs)
+  t.ok(mirrors.has(configMaps), 'it is watched')
+  watched.is = false
+  await w.clock.advance(29 * minuteMs)
+  t.ok(mirrors.has(configMaps), 'the last watch has just ended')
+  await w.clock.advance(3 * minuteMs)
+  t.notOk(mirrors.has(configMaps))
+  t.equal(mirrors.keyspace(configMaps).store.latest().size, 0, 'its memory is given back')
+  t.equal(w.api.openWatches, 0)
+  t.match(await mirrors.read(configMaps, any), { from: 'elsewhere', reason: 'not-ready' })
+  mirrors.want(configMaps)
+  await w.clock.advance(10_000)
+  t.match(await mirrors.read(configMaps, any), { from: 'mirror' })
+  await mirrors.stop()
+})
+
+t.test('what is mirrored from the start is kept, read or not', async t => {
+  const w = world()
+  const mirrors = await started(w)
+  await w.clock.advance(120 * minuteMs)
+  t.equal(mirrors.keyspace(configMaps).state, 'ready')
   await mirrors.stop()
 })
 

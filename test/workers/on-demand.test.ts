@@ -10,6 +10,7 @@ import type { ApiMirrors } from '../../lib/source/api-mirrors.ts'
 import type { WorkerMirrors } from '../../lib/workers/mirror/worker-mirrors.ts'
 import type { MirrorSide } from '../../lib/workers/mirror/mirror-side.ts'
 import { FakeClock } from '../support/fake-clock.ts'
+import { RecordingSink } from '../support/mirror/mirror-builders.ts'
 import { attachCopies, mirrorSideOf } from '../support/mirror/copies.ts'
 import { FakeApi } from '../support/source/fake-api.ts'
 import {
@@ -31,9 +32,11 @@ interface CopiedWorld {
 interface WorldOptions {
   readonly isWantedAtStart?: (keyspace: Key) => boolean
   readonly versionsOf?: () => readonly Resource[]
+  /** In the thread that has copies. */
+  readonly isWatched?: (keyspace: Key) => boolean
 }
 
-async function world(options: WorldOptions = {}): Promise<CopiedWorld> {
+async function world({ isWatched, ...options }: WorldOptions = {}): Promise<CopiedWorld> {
   const clock = new FakeClock()
   const api = new FakeApi({ clock, random: createRandom(1) })
   for (let i = 0; i < 20; i++) api.write(`c${i}`, `first ${i}`)
@@ -50,7 +53,7 @@ async function world(options: WorldOptions = {}): Promise<CopiedWorld> {
     ...options,
   })
   const side: MirrorSide = mirrorSideOf(mirrors, clock)
-  const { copies, fed } = attachCopies(side, clock)
+  const { copies, fed } = attachCopies(side, clock, new RecordingSink(), isWatched)
   copies.add(followedDescription)
   mirrors.start()
   await clock.advance(5000)
@@ -98,6 +101,29 @@ t.test('a resource that a thread wants is mirrored, and read there', async t => 
   w.api.writeOther()
   t.equal(valueOf(await list(w, w.copies), 'c1'), 'second')
   t.equal(w.copies.proofOf(configMaps), 'short-watch')
+  await w.stop()
+})
+
+t.test('what a thread reads or watches is kept', async t => {
+  const watched = { is: false }
+  const w = await world({
+    isWantedAtStart: () => false,
+    isWatched: () => watched.is,
+  })
+  const { mirrors, copies, clock } = w
+  copies.want(configMaps)
+  await clock.advance(5000)
+  for (let i = 0; i < 4; i++) {
+    t.match(await list(w, copies, 'any'), { from: 'mirror' })
+    await clock.advance(20 * 60_000)
+  }
+  watched.is = true
+  await clock.advance(80 * 60_000)
+  t.ok(mirrors.has(configMaps), 'it is watched in the thread')
+  watched.is = false
+  await clock.advance(32 * 60_000)
+  t.notOk(mirrors.has(configMaps))
+  t.notOk(copies.has(configMaps))
   await w.stop()
 })
 

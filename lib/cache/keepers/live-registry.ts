@@ -22,8 +22,10 @@ import {
   customDefinition,
   type CustomDefinition,
   declaringResources,
+  keyspacesOf,
   Registry,
   type Resource,
+  restrictedTo,
 } from '@watchglass/kube'
 import type { KeyspaceDescription, MirroredKeyspace } from '../mirror/mirrored-keyspace.ts'
 import type { HistoryBounds, KeyValue } from '@watchglass/store'
@@ -44,9 +46,11 @@ export interface LiveRegistryOptions {
   readonly configured: readonly Resource[]
   /** etcd prefixes that are neither mirrored nor served. */
   readonly excluded: readonly string[]
-  /** Whether a keyspace is mirrored that there is a resource for; every one if it is left out. What
-   *  is not mirrored is known all the same, for an upstream to answer. */
-  readonly isMirrored?: ((keyspace: Key) => boolean) | undefined
+  /** Whether a keyspace is mirrored, of a resource with that prefix; every one if it is left out.
+   *  What is not mirrored is known all the same, for an upstream to answer. */
+  readonly isMirrored?: ((keyspace: Key, prefix: Key) => boolean) | undefined
+  /** The only namespaces that are mirrored; all are if it is left out. */
+  readonly namespaces?: readonly string[] | undefined
   /** Bounds of each keyspace's history. */
   readonly history: HistoryBounds
   readonly serverAddress: string
@@ -85,10 +89,7 @@ export class LiveRegistry {
     const [definitions, services] = declaringResources
     this.#definitionsPrefix = keyFromText(`${prefix}/${definitions}/`)
     this.#servicesPrefix = keyFromText(`${prefix}/${services}/`)
-    this.#definitions = new Parsed(
-      (entry, before) => customDefinition(entry, prefix, before),
-      logger,
-    )
+    this.#definitions = new Parsed((entry, before) => this.#definitionIn(entry, before), logger)
     this.#services = new Parsed(sameService, logger)
     this.state = this.#makeState()
   }
@@ -139,10 +140,10 @@ export class LiveRegistry {
     const changed = resources.filter(one => before.get(nameOf(one)) !== JSON.stringify(one))
     if (changed.length === 0 && resources.length === this.#aggregated.length) return
     this.#aggregated = resources
-    this.#rebuild(changed.flatMap(({ storage }) => (storage === undefined ? [] : [storage.prefix])))
+    this.#rebuild(changed.flatMap(one => (one.storage === undefined ? [] : keyspacesOf(one))))
   }
 
-  #rebuild(changed?: readonly string[]): void {
+  #rebuild(changed?: readonly Key[]): void {
     const isOther = this.#take()
     if (!isOther && changed === undefined) return
     const before = this.state.registry
@@ -153,11 +154,21 @@ export class LiveRegistry {
     const { definitions } = this.state.registry
     const left = new Map(definitions.map(one => [one.prefix, one.definedAt]))
     const ended = before.definitions.filter(one => left.get(one.prefix) !== one.definedAt)
-    const prefixes = new Set([...ended.map(({ prefix }) => prefix), ...(changed ?? [])])
-    const keyspaces = [...prefixes].map(keyFromText)
+    const ofEnded = ended.flatMap(({ prefix, resources }) => [
+      keyFromText(prefix),
+      ...resources.flatMap(keyspacesOf),
+    ])
+    const keyspaces = [...new Set([...ofEnded, ...(changed ?? [])])]
     for (const task of this.#onRedefined) task(keyspaces)
     const known = new Set(before.definitions)
     for (const found of definitions) if (!known.has(found)) this.#noteProblems(found)
+  }
+
+  #definitionIn(entry: KeyValue, before: Before<CustomDefinition> | undefined): CustomDefinition {
+    const { prefix, namespaces } = this.#options
+    const found = customDefinition(entry, prefix, before)
+    if (namespaces === undefined || found === before?.parsed) return found
+    return { ...found, resources: found.resources.map(one => restrictedTo(one, namespaces)) }
   }
 
   /** Reads what is stored. False if it declares what was declared before. */
@@ -183,10 +194,11 @@ export class LiveRegistry {
   }
 
   #makeState(): ApiState {
-    const { prefix, serverAddress, digests, hasCbor, excluded } = this.#options
+    const { prefix, serverAddress, digests, hasCbor, excluded, namespaces } = this.#options
     const schema = this.#schema
     if (this.#builtIn.schema !== schema) {
-      this.#builtIn = { schema, resources: builtInResources(schema, prefix) }
+      const all = builtInResources(schema, prefix)
+      this.#builtIn = { schema, resources: all.map(one => restrictedTo(one, namespaces)) }
     }
     const declared = [...this.#builtIn.resources, ...this.#options.configured]
     const installed = [...declared, ...this.#aggregated].filter(
@@ -212,8 +224,11 @@ export class LiveRegistry {
   /** Mirrors the keyspaces of the current resources, and no others. */
   #follow(): void {
     const { isMirrored = () => true } = this.#options
-    const known = this.state.registry.keyspaces().map(({ prefix }) => prefix)
-    const wanted = new Set(known.filter(isMirrored))
+    const known = this.state.registry.keyspaces().filter(({ prefix, resources: [first] }) => {
+      const { storage } = first ?? {}
+      return storage !== undefined && isMirrored(prefix, keyFromText(storage.prefix))
+    })
+    const wanted = new Set(known.map(({ prefix }) => prefix))
     for (const name of this.#mirrored) {
       if (wanted.has(name)) continue
       this.#mirrored.delete(name)

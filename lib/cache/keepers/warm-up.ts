@@ -15,7 +15,7 @@ import {
   type Run,
   type Segment,
 } from '@watchglass/codec'
-import { type ApiState, parseShardSelector, runsOfUids } from '@watchglass/kube'
+import { type ApiState, keyspacesOf, parseShardSelector, runsOfUids } from '@watchglass/kube'
 import {
   type Keyspace,
   type KeyValue,
@@ -87,7 +87,7 @@ export class WarmUp implements Follower {
   async #run(keyspace: Key): Promise<void> {
     const state = this.#options.state()
     const snapshot = this.#options.storeOf(keyspace)?.latest()
-    const resource = state.registry.resources.find(({ storage }) => storage?.prefix === keyspace)
+    const resource = state.registry.resources.find(one => keyspacesOf(one).includes(keyspace))
     const encoder = resource && state.encoderOf(resource)
     if (snapshot === undefined || encoder === undefined || encoder instanceof NotExact) return
     const encodings = encoder.kind.custom === undefined ? (['json', 'protobuf'] as const) : json

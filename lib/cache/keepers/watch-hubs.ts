@@ -21,6 +21,10 @@ export class WatchHubs implements WatchSource, Follower {
     return hub
   }
 
+  isWatched(keyspace: Key): boolean {
+    return (this.#hubs.get(keyspace)?.size ?? 0) > 0
+  }
+
   proven(keyspace: Key): Revision {
     return this.#mirrors.proven(keyspace)
   }

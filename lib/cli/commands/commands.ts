@@ -12,7 +12,12 @@ import { mirroredOptions } from '../options/mirrored.ts'
 import type { CommandRow, Option } from '../options/option.ts'
 import { faultOptions, memoryOption, threadsOption } from '../options/process.ts'
 import { kubeconfigOptions, portOption } from '../options/proxy.ts'
-import { metricsNamesOption, otlpOption, upstreamOptions } from '../options/upstream.ts'
+import {
+  metricsNamesOption,
+  otlpOption,
+  proxiedNamespacesOption,
+  upstreamOptions,
+} from '../options/upstream.ts'
 import { writeOptions } from '../options/writes.ts'
 
 /** The options of `serve`, which `check` has too. */
@@ -211,6 +216,7 @@ export const commands: Readonly<Record<CommandName, CommandRow>> = {
     options: [
       portOption,
       ...kubeconfigOptions,
+      proxiedNamespacesOption,
       memoryOption,
       ...logOptions.map(option => ({ ...option, fallback: 'warn' })),
     ],

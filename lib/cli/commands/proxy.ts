@@ -11,6 +11,7 @@ import { load } from '../compose/loaded-code.ts'
 import { memoryOption } from '../options/process.ts'
 import { portOption } from '../options/proxy.ts'
 import { valueOf } from '../options/rules.ts'
+import { namespacesIn } from './plan/upstream.ts'
 import type { CommandContext } from './context.ts'
 import { untilAborted } from './until-aborted.ts'
 
@@ -55,6 +56,7 @@ async function serveUser(
 ): Promise<void> {
   const service = await KubeService.start({
     etcd: { client: undefined, prefix },
+    served: { namespaces: namespacesIn(values) },
     // Names that a web page could have pointed at this machine are refused, as by kubectl proxy.
     listening: { listen: { protocol: 'http', host, port }, guardedHosts: [] },
     attached: {

@@ -68,6 +68,8 @@ export interface KubeServiceParts {
   readonly segmentKeeper: SegmentKeeper
   /** Whether so many bytes more fit into the memory budget. */
   readonly fits: LateCall<[bytes: number], boolean>
+  /** Whether somebody watches a keyspace. */
+  readonly isWatched: LateCall<[keyspace: Key], boolean>
   readonly indexes: IndexKeeper
   readonly hubs: WatchHubs
   readonly watches: OpenWatches

@@ -98,18 +98,24 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
     make: ({ dropped }, options) => withoutDropped(options, dropped),
   }),
   registry: part({
-    needs: ['served', 'address'],
-    make: ({ served, address }, options) => createRegistry(options, served, address),
+    needs: ['served', 'address', 'dropped'],
+    make: ({ served, ...parts }, options) => createRegistry(options, served, parts),
   }),
   followers: part({ needs: [], make: () => new Followers() }),
   factsChanged: part({ needs: [], make: () => new LateCall<[], void>(() => {}) }),
+  isWatched: part({ needs: [], make: () => new LateCall<[Key], boolean>(() => false) }),
   ownMirrors: part({
-    needs: ['code', 'clock', 'metrics', 'followers', 'registry', 'factsChanged'],
-    make({ code, clock, metrics, followers, registry, factsChanged }, options) {
+    needs: ['code', 'clock', 'metrics', 'followers', 'registry', 'factsChanged', 'isWatched'],
+    make({ code, clock, metrics, followers, registry, factsChanged, isWatched }, options) {
       const { etcd, served, attached, logger } = options
       if (attached?.copies !== undefined) return undefined
       const common = { clock, sink: followers, onFactsChanged: factsChanged.call }
-      const ofApi = createApiMirrors(options, code, { ...common, metrics, registry })
+      const ofApi = createApiMirrors(options, code, {
+        ...common,
+        metrics,
+        registry,
+        isWatched: isWatched.call,
+      })
       if (ofApi !== undefined) return ofApi
       const { client, others, prefix, limits = defaultLimits } = etcd
       assert(client !== undefined, 'a service mirrors an etcd or an API')
@@ -131,12 +137,18 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
     },
   }),
   mirrors: part({
-    needs: ['ownMirrors', 'clock', 'metrics', 'followers', 'registry'],
-    make({ ownMirrors, clock, metrics: { mirror: metrics }, followers: sink }, { attached }) {
+    needs: ['ownMirrors', 'clock', 'metrics', 'followers', 'registry', 'isWatched'],
+    make({ ownMirrors, isWatched, followers: sink, ...parts }, { attached }) {
       if (ownMirrors !== undefined) return ownMirrors
       assert(attached?.copies !== undefined, 'a service has mirrors, or copies of them')
-      const common = { clock, metrics, sink, history: defaultHistory }
-      return attached.copies.createMirrors({ ...common, ...attached.source })
+      return attached.copies.createMirrors({
+        clock: parts.clock,
+        metrics: parts.metrics.mirror,
+        sink,
+        history: defaultHistory,
+        isWatched: isWatched.call,
+        ...attached.source,
+      })
     },
     start(mirrors, { registry }) {
       registry.start(mirrors)
@@ -205,8 +217,12 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
     },
   }),
   hubs: part({
-    needs: ['mirrors', 'clock'],
-    make: ({ mirrors, clock }) => new WatchHubs(mirrors, clock),
+    needs: ['mirrors', 'clock', 'isWatched'],
+    make({ mirrors, clock, isWatched }) {
+      const hubs = new WatchHubs(mirrors, clock)
+      isWatched.answerWith(keyspace => hubs.isWatched(keyspace))
+      return hubs
+    },
   }),
   watches: part({
     needs: ['hubs', 'clock', 'metrics', 'registry'],

@@ -78,6 +78,9 @@ export interface ServedOptions {
   /** Whether a resource is kept that is stored under a prefix; all are if it is left out. With an
    *  upstream only. */
   readonly isKept?: ((prefix: Key) => boolean) | undefined
+  /** The only namespaces that are mirrored; all are if it is left out. Where the upstream is
+   *  mirrored. */
+  readonly namespaces?: readonly string[] | undefined
   /** CBOR is offered beside the other media types. */
   readonly hasCbor?: boolean | undefined
   /** Objects may be had without their managed fields. */

@@ -29,6 +29,7 @@ import { heldSlabBytes, type SegmentCache } from '@watchglass/store'
 import type { Client } from '@watchglass/etcd'
 import type { FaultType } from '@watchglass/simulator'
 import { ServiceFaults } from './faults.ts'
+import type { KubeServiceParts } from './kube-service-parts.ts'
 import type { MirroredEtcds, ServedOptions, ServiceOptions } from './service-options.ts'
 import { load, type LoadedCode } from './loaded-code.ts'
 import type { RulesOfProcess, Workers } from '@watchglass/workers'
@@ -39,16 +40,18 @@ import type { ApiMirrorsOptions } from '@watchglass/source'
 export function createRegistry(
   { etcd: { prefix }, attached: { upstream, writes } = {}, logger }: ServiceOptions,
   served: ServedOptions,
-  serverAddress: string,
+  { address: serverAddress, dropped }: Pick<KubeServiceParts, 'address' | 'dropped'>,
 ): LiveRegistry {
-  const { schema = schemaOf(), configured = [], excluded = [], hasCbor } = served
+  const { schema = schemaOf(), configured = [], excluded = [], hasCbor, namespaces } = served
+  const isMirrored = mirroredKeyspaces({ ...served, prefix })
   const measured = writes?.simulation?.controllers.has('nodes') === true ? measuredResources : []
   return new LiveRegistry({
     schema,
     prefix,
     configured: upstream === undefined ? [...configured, ...measured] : [],
     excluded: upstream === undefined ? excluded : [],
-    isMirrored: mirroredKeyspaces({ ...served, prefix }),
+    isMirrored: (keyspace, prefix) => isMirrored(prefix) && !dropped.has(keyspace),
+    namespaces,
     history: defaultHistory,
     serverAddress,
     digests,
@@ -157,7 +160,7 @@ export function createApiMirrors(
     registry,
     metrics,
     ...parts
-  }: Pick<ApiMirrorsOptions, 'clock' | 'sink' | 'onFactsChanged'> & {
+  }: Pick<ApiMirrorsOptions, 'clock' | 'sink' | 'isWatched' | 'onFactsChanged'> & {
     readonly registry: LiveRegistry
     readonly metrics: Metrics
   },

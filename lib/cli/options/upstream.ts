@@ -29,6 +29,28 @@ export const mirrorOption: Option = {
   needs: [{ that: isUpstreamMirrored }],
 }
 
+const namespace: Omit<ParsedOption<string>, 'help'> = {
+  name: 'namespaces',
+  value: 'NAMESPACE',
+  many: true,
+  parse: text =>
+    /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(text) && text.length <= 63 ? text : undefined,
+  wrong: 'is not a name of a namespace',
+}
+
+/** Of `serve`. */
+export const namespacesOption: ParsedOption<string> = {
+  ...namespace,
+  help: 'Without --etcd: mirrors only these namespaces, such as team-a,team-b, so that a Role in each is enough. Requests for other namespaces, or for all of them, pass to the upstream.',
+  needs: [{ that: isUpstreamMirrored }],
+}
+
+/** Of `proxy`, where the cluster is mirrored in any case. */
+export const proxiedNamespacesOption: ParsedOption<string> = {
+  ...namespace,
+  help: 'Mirrors only these namespaces, such as team-a,team-b: for a user who may read no others. Requests for other namespaces, or for all of them, pass to the cluster.',
+}
+
 /** In seconds. */
 export const upstreamTimeoutOption: DefaultedOption<number> = {
   name: 'upstream-timeout',
@@ -109,6 +131,7 @@ export const upstreamOptions: readonly Option[] = [
   upstreamTimeoutOption,
   compatibleWithOption,
   mirrorOption,
+  namespacesOption,
   {
     name: 'cache-only',
     value: 'RESOURCE',

@@ -6,6 +6,7 @@ import { type Key, keyFromText, textFromKey } from '@watchglass/base'
 import type { Schema } from '@watchglass/codec'
 import type { ApiService } from './api-services.ts'
 import type { CustomDefinition } from './custom-resources.ts'
+import { keyspacesOf } from './keyspaces.ts'
 import { defaultEtcdPrefix, groupVersionText, type Resource } from './resource.ts'
 import { compareVersions } from './versions.ts'
 
@@ -21,8 +22,9 @@ export interface RegistryOptions {
   readonly etcdPrefix?: string | undefined
 }
 
-/** The resources that are stored under one prefix: mostly one, in all its versions. */
+/** The resources of one keyspace: mostly one, in all its versions. */
 export interface KeyspaceResources {
+  /** The prefix of the keyspace: that of a resource, or of one of its namespaces. */
   readonly prefix: Key
   readonly resources: readonly Resource[]
 }
@@ -41,7 +43,9 @@ export class Registry {
   readonly #groups = new Map<string, GroupVersions>()
   readonly #remote: ReadonlySet<string>
   readonly #keyspaces: KeyspaceTable
-  readonly #byPrefix = new Map<string, Resource[]>()
+  readonly #byKeyspace = new Map<Key, Resource[]>()
+  /** By the prefix of a resource: the keyspaces of its namespaces, where each has its own. */
+  readonly #ofNamespaces = new Map<Key, ReadonlySet<string>>()
 
   constructor(options: RegistryOptions) {
     this.schema = options.schema
@@ -61,7 +65,9 @@ export class Registry {
         .filter(service => service.isRemote)
         .map(({ group, version }) => groupVersionText(group, version)),
     )
-    this.#keyspaces = new KeyspaceTable(this.etcdPrefix, this.#byPrefix.keys())
+    const stored = [...this.#byKeyspace.values()]
+    const prefixes = new Set(stored.flatMap(([first]) => first?.storage?.prefix ?? []))
+    this.#keyspaces = new KeyspaceTable(this.etcdPrefix, prefixes)
   }
 
   /** The resource of a group, a version and a plural name. A built-in one takes precedence over a
@@ -91,20 +97,21 @@ export class Registry {
   /** The prefix of the keyspace that a key lies in; `undefined` for keys of no resource that is
    *  served. O(1). */
   keyspaceOf(key: Key): Key | undefined {
-    return this.#keyspaces.find(key)
+    const prefix = this.#keyspaces.find(key)
+    const apart = prefix === undefined ? undefined : this.#ofNamespaces.get(prefix)
+    if (prefix === undefined || apart === undefined) return prefix
+    const keyspace = key.slice(0, key.indexOf('/', prefix.length) + 1)
+    return apart.has(keyspace) ? (keyspace as Key) : undefined
   }
 
   /** The versions in which the objects of a keyspace are served. O(1). */
-  resourcesAt(prefix: Key): readonly Resource[] {
-    return this.#byPrefix.get(textFromKey(prefix)) ?? []
+  resourcesAt(keyspace: Key): readonly Resource[] {
+    return this.#byKeyspace.get(keyspace) ?? []
   }
 
-  /** Everything that is stored, by prefix. */
+  /** Everything that is stored, by keyspace. */
   keyspaces(): KeyspaceResources[] {
-    return [...this.#byPrefix].map(([prefix, resources]) => ({
-      prefix: keyFromText(prefix),
-      resources,
-    }))
+    return [...this.#byKeyspace].map(([prefix, resources]) => ({ prefix, resources }))
   }
 
   /** The versions of a group that have resources, the preferred one first. */
@@ -125,11 +132,17 @@ export class Registry {
     const group = this.#groupOf(resource.group)
     group.versions.add(resource.version)
     if (resource.routing === 'installed') group.isInstalled = true
-    if (resource.storage === undefined) return
-    const { prefix } = resource.storage
-    const known = this.#byPrefix.get(prefix)
-    if (known === undefined) this.#byPrefix.set(prefix, [resource])
-    else known.push(resource)
+    const { storage } = resource
+    if (storage === undefined) return
+    const keyspaces = keyspacesOf(resource)
+    if (storage.namespaces !== undefined) {
+      this.#ofNamespaces.set(keyFromText(storage.prefix), new Set(keyspaces))
+    }
+    for (const keyspace of keyspaces) {
+      const known = this.#byKeyspace.get(keyspace)
+      if (known === undefined) this.#byKeyspace.set(keyspace, [resource])
+      else known.push(resource)
+    }
   }
 }
 
@@ -193,8 +206,8 @@ class KeyspaceTable {
   }
 }
 
-/** `pods`, or `deployments.apps`, of a keyspace. The names are made again when the resources have
- *  changed. */
+/** `pods`, or `deployments.apps`, of a keyspace, and `pods in default` of one namespace. The names
+ *  are made again when the resources have changed. */
 export function keyspaceNames(current: () => WithRegistry): (keyspace: string) => string {
   let state: WithRegistry | undefined
   let names = new Map<string, string>()
@@ -206,14 +219,18 @@ export function keyspaceNames(current: () => WithRegistry): (keyspace: string) =
           .keyspaces()
           .map(({ prefix, resources: [first] }) => [
             prefix,
-            first === undefined || first.group === ''
-              ? (first?.resource ?? textFromKey(prefix))
-              : `${first.resource}.${first.group}`,
+            first === undefined ? textFromKey(prefix) : nameOf(first, prefix),
           ]),
       )
     }
     return names.get(keyspace) ?? textFromKey(keyspace as Key)
   }
+}
+
+function nameOf({ group, resource, storage }: Resource, keyspace: Key): string {
+  const name = group === '' ? resource : `${resource}.${group}`
+  if (storage?.namespaces === undefined) return name
+  return `${name} in ${textFromKey(keyspace).slice(storage.prefix.length, -1)}`
 }
 
 /** The state of the API. */

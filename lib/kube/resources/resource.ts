@@ -22,6 +22,9 @@ export interface ResourceStorage {
   readonly kind: string
   readonly encoding: 'protobuf' | 'json'
   readonly conversion: Conversion
+  /** The only namespaces that are mirrored, each as a keyspace of its own (`keyspaces.ts`); one
+   *  keyspace for all namespaces if it is left out. */
+  readonly namespaces?: readonly string[] | undefined
 }
 
 /** Facts that only custom and configured resources have. */

@@ -37,7 +37,8 @@ export function mirroredKeyspaces({
   return keyspace => !isExcluded.has(keyspace) && (isKept(keyspace) || isSpecial(keyspace))
 }
 
+/** Also for the keyspace of one namespace of such a resource. */
 function isOneOf(prefix: string, resources: readonly string[]): (keyspace: string) => boolean {
-  const keyspaces = new Set<string>(resources.map(name => keyFromText(`${prefix}/${name}/`)))
-  return keyspace => keyspaces.has(keyspace)
+  const prefixes = resources.map(name => keyFromText(`${prefix}/${name}/`))
+  return keyspace => prefixes.some(one => keyspace.startsWith(one))
 }

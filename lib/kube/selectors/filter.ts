@@ -6,6 +6,7 @@ import { type Key, NotExact, textFromKey } from '@watchglass/base'
 import type { KeyValue } from '@watchglass/store'
 import type { FieldSelector } from './field-selector.ts'
 import { type LabelRequirement, type LabelSelector, meets } from './label-selector.ts'
+import { prefixOfNamespaces } from '../resources/keyspaces.ts'
 import type { Resource } from '../resources/resource.ts'
 import { type ShardHash, shardHash } from './shard-hash.ts'
 import type { ShardSelector } from './shard-selector.ts'
@@ -42,7 +43,7 @@ export const uidField: SelectableField = {
 /** The filter of a selection; undefined if it selects everything, so that nothing needs to be read.
  *  Name and namespace are taken from the key. Cost: at most one walk over an entry's value. */
 export function compileFilter(selection: Selection, makeReader: MakeReader): Filter | undefined {
-  const { resource, keyspace, labels, fields, shards } = selection
+  const { resource, labels, fields, shards } = selection
   if (labels.isEmpty && fields.isEmpty && shards === undefined) return undefined
   const fromKey: KeyTest[] = []
   const fromValue: {
@@ -51,7 +52,7 @@ export function compileFilter(selection: Selection, makeReader: MakeReader): Fil
     readonly isEqual: boolean
   }[] = []
   for (const { label, value, isEqual } of fields.requirements) {
-    const test = keyTest(resource, keyspace, label)
+    const test = keyTest(selection, label)
     const field = resource.fields.find(known => known.label === label)
     if (test !== undefined) fromKey.push(entry => (test(entry) === value) === isEqual)
     else if (field !== undefined) fromValue.push({ field, value, isEqual })
@@ -105,10 +106,11 @@ export function uidHash(entry: KeyValue, reader: SelectableReader): ShardHash | 
 type KeyTest = (entry: KeyValue) => boolean
 
 /** Entries come in the order of keys, so one namespace is mostly asked for many times. */
-function namespaceTest({ resource, keyspace }: Selection, shards: ShardSelector): KeyTest {
+function namespaceTest(selection: Selection, shards: ShardSelector): KeyTest {
+  const prefix = prefixOfNamespaces(selection)
   let [last, isIn]: [string | undefined, boolean] = [undefined, false]
   return ({ key }) => {
-    const namespace = resource.isNamespaced ? namespaceOfKey(key, keyspace) : ''
+    const namespace = selection.resource.isNamespaced ? namespaceOfKey(key, prefix) : ''
     if (namespace !== last) {
       const { high, low } = shardHash(namespace)
       last = namespace
@@ -127,15 +129,12 @@ function meetsAll(requirements: readonly LabelRequirement[], reader: SelectableR
 
 /** Reader of a field that the key has; undefined for others. Not every resource has the namespace
  *  as a field; a cluster-scoped resource that does has it empty. */
-function keyTest(
-  resource: Resource,
-  keyspace: Key,
-  label: string,
-): ((entry: KeyValue) => string) | undefined {
+function keyTest(selection: Selection, label: string): ((entry: KeyValue) => string) | undefined {
   if (label === 'metadata.name') return entry => nameOfKey(entry.key)
   if (label !== 'metadata.namespace') return undefined
-  if (!resource.isNamespaced) return () => ''
-  return entry => namespaceOfKey(entry.key, keyspace)
+  if (!selection.resource.isNamespaced) return () => ''
+  const prefix = prefixOfNamespaces(selection)
+  return entry => namespaceOfKey(entry.key, prefix)
 }
 
 /** The name that a key ends with. */
@@ -143,8 +142,8 @@ export function nameOfKey(key: Key): string {
   return textFromKey(key.slice(key.lastIndexOf('/') + 1) as Key)
 }
 
-/** The namespace between a keyspace's prefix and the name. */
-export function namespaceOfKey(key: Key, keyspace: Key): string {
-  const end = key.indexOf('/', keyspace.length)
-  return end < 0 ? '' : textFromKey(key.slice(keyspace.length, end) as Key)
+/** The namespace between a resource's prefix and the name. */
+export function namespaceOfKey(key: Key, prefix: Key): string {
+  const end = key.indexOf('/', prefix.length)
+  return end < 0 ? '' : textFromKey(key.slice(prefix.length, end) as Key)
 }

@@ -22,6 +22,7 @@ import {
   type TreePart,
 } from '@watchglass/store'
 import { type MakeReader, namespaceOfKey, type Selection, uidField } from './filter.ts'
+import { prefixOfNamespaces } from '../resources/keyspaces.ts'
 import { compareHashes, shardHash, type ShardHash } from './shard-hash.ts'
 import type { ShardSelector } from './shard-selector.ts'
 
@@ -243,11 +244,12 @@ function* ofNamespaces(
     if (isIn('')) yield* snapshot.iterate(range)
     return
   }
+  const prefix = prefixOfNamespaces({ resource, keyspace })
   for (let start: Key | undefined = range.start; start !== undefined;) {
     const [first] = snapshot.range({ start, end: range.end }, { limit: 1 })
     if (first === undefined) return
-    const namespace = namespaceOfKey(first.key, keyspace)
-    const end = prefixEnd(first.key.slice(0, first.key.indexOf('/', keyspace.length) + 1) as Key)
+    const namespace = namespaceOfKey(first.key, prefix)
+    const end = prefixEnd(first.key.slice(0, first.key.indexOf('/', prefix.length) + 1) as Key)
     const isLast = end === undefined || !inRange(end, range)
     if (isIn(namespace)) yield* snapshot.iterate({ start, end: isLast ? range.end : end })
     else yield undefined

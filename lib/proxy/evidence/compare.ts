@@ -48,6 +48,8 @@ export interface Held {
   readonly snapshot: Snapshot
   /** The revision up to which they are complete. */
   readonly proven: Revision
+  /** The namespace that they are of, where each is mirrored apart; all if it is left out. */
+  readonly namespace?: string | undefined
 }
 
 export interface CompareOptions {
@@ -98,7 +100,7 @@ async function comparePage(options: CompareOptions, form: Form): Promise<FormOut
   const { held } = options
   const entries = pageOf(form, held)
   if (entries === undefined) return { type: 'moved' }
-  const path = pagePath(form.resource, held.proven, pageMaxEntries + 1, form.output)
+  const path = pagePath(form.resource, held, pageMaxEntries + 1, form.output)
   return compareList(options, form, { path, entries, at: held.proven })
 }
 

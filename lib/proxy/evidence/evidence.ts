@@ -11,15 +11,13 @@ import {
   type CancelTimer,
   type Clock,
   type Key,
-  keyFromText,
   type Logger,
   NotExact,
-  prefixRange,
   Slice,
 } from '@watchglass/base'
 import type { Gate, ObjectEncoder, OutputForm } from '@watchglass/codec'
 import { Shapes } from './rows/shapes.ts'
-import type { Resource } from '@watchglass/kube'
+import { keyspacesOf, type Resource } from '@watchglass/kube'
 import type { Batch, KeyValue } from '@watchglass/store'
 import type { Upstream } from '../upstream/upstream.ts'
 import { compare, type Held, type FormOutcome, pageOf } from './compare.ts'
@@ -27,6 +25,7 @@ import { type Evident, Evidents, type WantedVersions } from './evidents.ts'
 import { Form, type ComparedForm, type ComparisonTask } from './form.ts'
 import { comparedForm, firstForms, formName, isComparedFirst } from './form-names.ts'
 import { defaultPace, Pace, type PaceLimits } from './pace.ts'
+import { entriesOf, firstSample, samplesOf, sampleWith } from './samples.ts'
 
 export interface EvidenceOptions {
   /** Servers of a version of `wanted`. */
@@ -270,19 +269,20 @@ export class Evidence {
    *  most rows come first, because they prove what many others need. */
   async #sweep(form: Form): Promise<void> {
     form.isSweepDue = false
-    const held = this.#heldOf(form)
-    if (held === undefined) {
+    const { clock, held } = this.#options
+    const samples = samplesOf(form.resource, held)
+    const first = firstSample(samples)
+    if (first === undefined) {
       this.#later(form)
       return
     }
-    if (!form.hasObjects && form.hasPage && pageOf(form, held) !== undefined) {
+    if (!form.hasObjects && form.hasPage && pageOf(form, first) !== undefined) {
       form.add({ type: 'page' }, 'soon')
       return
     }
     const found = new Map<number, KeyValue>()
-    const slice = new Slice(this.#options.clock)
-    const range = prefixRange(keyFromText(form.resource.storage?.prefix ?? ''))
-    for (const entry of held.snapshot.iterate(range)) {
+    const slice = new Slice(clock)
+    for (const entry of entriesOf(form.resource, samples)) {
       const shape = this.#shapes.shapeOf(entry)
       if (!found.has(shape) && !form.proven.isProven(shape)) found.set(shape, entry)
       if (slice.isOver) await slice.next()
@@ -296,9 +296,9 @@ export class Evidence {
   async #ask(form: Form): Promise<void> {
     const task = form.take()
     const { clock, encoderOf, upstreamOf, alikeGateOf } = this.#options
-    const held = this.#heldOf(form)
-    const encoder = encoderOf(form.resource)
     if (task === undefined) return
+    const held = this.#heldFor(form, task)
+    const encoder = encoderOf(form.resource)
     if (held === undefined || encoder instanceof NotExact) {
       form.release(task)
       this.#later(form)
@@ -326,7 +326,7 @@ export class Evidence {
     if (this.#stopped.signal.aborted || !this.#evidents.has(form)) return
     this.#comparisons[outcome.type]++
     this.#conclude(form, task, outcome)
-    this.#options.onConcluded(keyFromText(form.resource.storage?.prefix ?? ''))
+    for (const keyspace of keyspacesOf(form.resource)) this.#options.onConcluded(keyspace)
   }
 
   #conclude(form: Form, task: ComparisonTask, outcome: FormOutcome): void {
@@ -396,8 +396,11 @@ export class Evidence {
     this.#onTask(form)
   }
 
-  #heldOf({ resource }: Form): Held | undefined {
-    return this.#options.held(keyFromText(resource.storage?.prefix ?? ''))
+  /** The contents that a comparison needs. */
+  #heldFor({ resource }: Form, task: ComparisonTask): Held | undefined {
+    const { held } = this.#options
+    if (task.type === 'page') return firstSample(samplesOf(resource, held))
+    return sampleWith(resource, task.type === 'item' ? task.entry.key : task.key, held)
   }
 }
 

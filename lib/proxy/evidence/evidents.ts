@@ -1,8 +1,8 @@
 /** The evidence for each resource, and for each version of the servers that answer for it: its
  *  forms, and the state of the upstream for which they are valid. */
 
-import { type Key, keyFromText } from '@watchglass/base'
-import type { Resource } from '@watchglass/kube'
+import type { Key } from '@watchglass/base'
+import { keyspacesOf, type Resource } from '@watchglass/kube'
 import type { Form } from './form.ts'
 import { formName } from './form-names.ts'
 
@@ -55,9 +55,10 @@ export class Evidents {
       }
       this.#byName.set(nameOf(resource), evidents)
       this.#byResource.set(resource, [...evidents.values()])
-      const prefix = keyFromText(resource.storage?.prefix ?? '')
-      const others = this.#byKeyspace.get(prefix) ?? []
-      this.#byKeyspace.set(prefix, [...others, ...evidents.values()])
+      for (const keyspace of keyspacesOf(resource)) {
+        const others = this.#byKeyspace.get(keyspace) ?? []
+        this.#byKeyspace.set(keyspace, [...others, ...evidents.values()])
+      }
     }
     for (const evidents of before.values()) {
       for (const evident of evidents.values()) if (!kept.has(evident)) this.#options.drop(evident)

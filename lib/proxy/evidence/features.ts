@@ -3,7 +3,7 @@
  *  asked for in a way that only servers with the feature answer otherwise, once for each resource
  *  and form, and again when the state of the upstream changes. */
 
-import { type Clock, type Key, keyFromText, NotExact } from '@watchglass/base'
+import { type Clock, type Key, NotExact } from '@watchglass/base'
 import type { ObjectEncoder } from '@watchglass/codec'
 import type { LaterFeature, Resource } from '@watchglass/kube'
 import type { Upstream } from '../upstream/upstream.ts'
@@ -13,6 +13,7 @@ import type { Evident } from './evidents.ts'
 import type { ComparedForm } from './form.ts'
 import { comparedForm, formName } from './form-names.ts'
 import { streamPath } from './question.ts'
+import { firstSample, samplesOf } from './samples.ts'
 
 export interface FeaturesOptions {
   readonly upstreamOf: (version: string) => Pick<Upstream, 'call'>
@@ -129,7 +130,7 @@ export class Features {
    *  Undefined if there is none, or if the answer is neither. */
   async #ask({ feature, resource, form, version }: Question): Promise<boolean | undefined> {
     const { clock, held: heldOf, encoderOf, upstreamOf } = this.#options
-    const held = heldOf(keyFromText(resource.storage?.prefix ?? ''))
+    const held = firstSample(samplesOf(resource, heldOf))
     const encoder = encoderOf(resource)
     if (held === undefined || encoder instanceof NotExact) return undefined
     await encoder.prepare(form, clock)

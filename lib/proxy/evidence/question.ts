@@ -21,14 +21,17 @@ export function nameOf({ storage, isNamespaced }: Resource, key: Key): ObjectNam
   return isNamespaced ? { namespace: first, name: second } : { namespace: '', name: first }
 }
 
-/** A list of all objects at a revision, at most `limit`. */
+/** A list of all objects that are held, at their revision, at most `limit`. */
 export function pagePath(
   resource: Resource,
-  at: Revision,
+  {
+    proven,
+    namespace = '',
+  }: { readonly proven: Revision; readonly namespace?: string | undefined },
   limit: number,
   form: ComparedForm,
 ): string {
-  return `${pathOf(resource, '')}?${exactly(at, form)}&limit=${limit}`
+  return `${pathOf(resource, namespace)}?${exactly(proven, form)}&limit=${limit}`
 }
 
 /** A list of the object of that name at a revision. The API server reads a single key for it. */
@@ -76,7 +79,8 @@ export function streamPath(resource: Resource): string {
   const query =
     'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true'
   const none = encodeURIComponent('metadata.name=asked-for-no-object')
-  return `${pathOf(resource, '')}?${query}&timeoutSeconds=1&fieldSelector=${none}`
+  const [namespace = ''] = resource.storage?.namespaces ?? []
+  return `${pathOf(resource, namespace)}?${query}&timeoutSeconds=1&fieldSelector=${none}`
 }
 
 /** The object itself, or its scale. */

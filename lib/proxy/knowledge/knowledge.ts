@@ -17,7 +17,13 @@ import {
 import type { AggregatedResources } from '../aggregated/aggregated-resources.ts'
 import { reasonFor } from '../upstream/failure.ts'
 import type { Questions } from '../upstream/upstream.ts'
-import type { PassReason, Registry, Resource } from '@watchglass/kube'
+import {
+  keyspaceOf,
+  keyspacesOf,
+  type PassReason,
+  type Registry,
+  type Resource,
+} from '@watchglass/kube'
 import type { MixedMinors } from '../minors/mixed-minors.ts'
 import type { ListedResource, UpstreamResources } from '../aggregated/upstream-resources.ts'
 import type { Snapshot } from '@watchglass/store'
@@ -137,8 +143,9 @@ export class UpstreamKnowledge {
     this.#options.aggregated.stop()
   }
 
-  /** Why a resource must not be answered from the mirror; undefined if it may be. */
-  readonly objection = (resource: Resource): PassReason | undefined => {
+  /** Why a resource must not be answered from the mirror in a namespace; undefined if it may be. If
+   *  none is given: in any of them. */
+  readonly objection = (resource: Resource, namespace?: string): PassReason | undefined => {
     const { aggregated, isServed } = this.#options
     const { storage, custom } = resource
     if (aggregated.has(resource)) {
@@ -152,8 +159,12 @@ export class UpstreamKnowledge {
     if (custom === undefined && !this.#areVersionsAnswered) return 'version'
     if (this.#options.mixed()?.areApart(resource) === true) return 'versions-differ'
     if (this.#listed?.has(resource) !== true) return 'not-listed'
+    if (this.#options.isSource) {
+      const keyspaces =
+        namespace === undefined ? keyspacesOf(resource) : [keyspaceOf(resource, namespace)]
+      return keyspaces.some(isServed) ? undefined : 'not-ready'
+    }
     const keyspace = keyFromText(storage.prefix)
-    if (this.#options.isSource) return isServed(keyspace) ? undefined : 'not-ready'
     if (this.isVersionCovered && this.#version.isStoredOtherwise(resource)) return 'stored-version'
     if (this.#storage.isAnswered(keyspace)) return undefined
     return isServed(keyspace) ? 'unproven' : 'not-ready'

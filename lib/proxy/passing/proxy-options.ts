@@ -1,7 +1,7 @@
 /** The options of passing requests on. */
 
 import type { Gate, OutputForm } from '@watchglass/codec'
-import type { DecisionPolicy, PassReason, Resource } from '@watchglass/kube'
+import type { DecisionPolicy, PassReason, Resource, ResourceRoute } from '@watchglass/kube'
 import type { MixedMinors } from '../minors/mixed-minors.ts'
 import type { HttpRequest, UpstreamIdentity } from '@watchglass/cache'
 import type { CollapsedReads, CollapseMetrics } from './collapsed-reads.ts'
@@ -54,7 +54,7 @@ export interface ProxyOptions {
   /** Called when the upstream has answered a list or a watch of a resource that the mirror lacks.
    *  Only that answer says that somebody may read it: before, a stranger's request would have it
    *  mirrored. */
-  readonly onLacked?: ((resource: Resource) => void) | undefined
+  readonly onLacked?: ((route: ResourceRoute) => void) | undefined
   /** Limits reads that the mirror should have answered. */
   readonly slots: Slots
   readonly metrics: PassMetrics

@@ -134,7 +134,7 @@ function noteLacked(
 ): void {
   if (reason !== 'not-ready' || (code !== 200 && code !== 101)) return
   // Nobody mirrors a hundred thousand pods for one of them.
-  if (route.type === 'resource' && route.verb !== 'get') proxy.onLacked?.(route.resource)
+  if (route.type === 'resource' && route.verb !== 'get') proxy.onLacked?.(route)
 }
 
 function takeSlot(slots: Slots): () => void {

@@ -3,14 +3,16 @@
  *  same whatever it follows. */
 
 import { type Key, keyFromText, textFromKey } from '@watchglass/base'
-import { compareVersions, groupVersionText, type Resource } from '@watchglass/kube'
+import { compareVersions, groupVersionText, keyspaceOf, type Resource } from '@watchglass/kube'
 
 /** The encoding in which objects are asked for: that of etcd. */
 export type FollowedEncoding = 'protobuf' | 'json'
 
 export interface FollowedResource {
-  /** `/registry/pods/` */
+  /** `/registry/pods/`, or `/registry/pods/default/` of one namespace. */
   readonly keyspace: Key
+  /** The only namespace that is followed; empty: all, or none. */
+  readonly namespace: string
   /** `pods`, or `deployments.apps` */
   readonly name: string
   /** `/api/v1` or `/apis/apps/v1` */
@@ -43,10 +45,12 @@ export function followedResource(
   const { storage } = served ?? {}
   if (served === undefined || storage === undefined) return undefined
   const { group, version, resource, isNamespaced } = served
+  const namespace = storage.namespaces?.find(one => keyspaceOf(served, one) === keyspace) ?? ''
   const apiVersion = groupVersionText(group, version)
   return {
     keyspace,
-    name: group === '' ? resource : `${resource}.${group}`,
+    namespace,
+    name: (group === '' ? resource : `${resource}.${group}`) + (namespace && ` in ${namespace}`),
     root: group === '' ? `/api/${version}` : `/apis/${apiVersion}`,
     resource,
     isNamespaced,
@@ -56,31 +60,34 @@ export function followedResource(
   }
 }
 
-/** The path of the list of all objects, or of those of a namespace. */
-export function listPath({ root, resource }: FollowedResource, namespace = ''): string {
+/** The path of the list of all objects that are followed, or of those of a namespace. */
+export function listPath(
+  followed: FollowedResource,
+  namespace: string = followed.namespace,
+): string {
+  const { root, resource } = followed
   if (namespace === '') return `${root}/${resource}`
   return `${root}/namespaces/${encodeURIComponent(namespace)}/${resource}`
 }
 
-export function keyOf(
-  { keyspace, isNamespaced }: Pick<FollowedResource, 'keyspace' | 'isNamespaced'>,
-  { namespace, name }: FollowedName,
-): Key {
-  return (keyspace + keyFromText(isNamespaced ? `${namespace}/${name}` : name)) as Key
+type FollowedPlace = Pick<FollowedResource, 'keyspace' | 'namespace' | 'isNamespaced'>
+
+export function keyOf(place: FollowedPlace, { namespace, name }: FollowedName): Key {
+  const hasNamespace = place.isNamespaced && place.namespace === ''
+  return (place.keyspace + keyFromText(hasNamespace ? `${namespace}/${name}` : name)) as Key
 }
 
 /** The object that a key names; undefined for a key that names none. */
-export function objectOfKey(
-  { keyspace, isNamespaced }: Pick<FollowedResource, 'keyspace' | 'isNamespaced'>,
-  key: Key,
-): FollowedName | undefined {
+export function objectOfKey(place: FollowedPlace, key: Key): FollowedName | undefined {
+  const { keyspace, namespace, isNamespaced } = place
   if (!key.startsWith(keyspace)) return undefined
   const rest = textFromKey(key.slice(keyspace.length) as Key)
   const slash = rest.indexOf('/')
-  if (!isNamespaced) return rest === '' || slash >= 0 ? undefined : { namespace: '', name: rest }
-  const [namespace, name] = [rest.slice(0, Math.max(0, slash)), rest.slice(slash + 1)]
-  if (namespace === '' || name === '' || name.includes('/')) return undefined
-  return { namespace, name }
+  const isNameAlone = !isNamespaced || namespace !== ''
+  if (isNameAlone) return rest === '' || slash >= 0 ? undefined : { namespace, name: rest }
+  const [first, name] = [rest.slice(0, Math.max(0, slash)), rest.slice(slash + 1)]
+  if (first === '' || name === '' || name.includes('/')) return undefined
+  return { namespace: first, name }
 }
 
 /** The media type in which objects are asked for. */

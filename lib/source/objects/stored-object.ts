@@ -31,7 +31,8 @@ export function entryOf(
 /** The key of an object. Fails with `source_failed` for one that names none. */
 export function foundKey(resource: FollowedResource, found: FollowedName): Key {
   const { namespace, name } = found
-  if (name === '' || resource.isNamespaced !== (namespace !== '')) {
+  const isElsewhere = resource.namespace !== '' && namespace !== resource.namespace
+  if (name === '' || resource.isNamespaced !== (namespace !== '') || isElsewhere) {
     throw malformed(resource, `an object has the name "${name}" and the namespace "${namespace}"`)
   }
   return keyOf(resource, found)

@@ -8,11 +8,13 @@
 import {
   assert,
   CacheError,
+  type CancelTimer,
   type Clock,
   type Freshness,
   type Key,
   type KeyRange,
   prefixRange,
+  repeat,
   revision,
   type Revision,
   Slice,
@@ -59,7 +61,13 @@ export interface WorkerMirrorsOptions {
   /** True for a keyspace that is mirrored although nobody has read it yet; all are if it is left
    *  out. */
   readonly isWantedAtStart?: ((keyspace: Key) => boolean) | undefined
+  /** True for a keyspace whose changes somebody follows here. */
+  readonly isWatched?: ((keyspace: Key) => boolean) | undefined
 }
+
+/** How often the thread with the mirrors is told what is read and watched here: what nobody uses for
+ *  half an hour is let go there. */
+const tellUseEveryMs = 60_000
 
 interface Copy {
   readonly keyspace: MirroredKeyspace
@@ -85,6 +93,9 @@ export class WorkerMirrors implements Mirrors, CopyTarget {
   readonly #added = new Map<string, KeyspaceDescription>()
   /** The keyspaces that have once been ready. */
   readonly #readied = new Set<string>()
+  /** The keyspaces that were read here since the thread with the mirrors was told. */
+  readonly #lately = new Set<string>()
+  #cancelTelling: CancelTimer = () => {}
   readonly #reader: CopyReader
   readonly #reads: RemoteReads
   readonly #clients: RemoteClients
@@ -141,9 +152,12 @@ export class WorkerMirrors implements Mirrors, CopyTarget {
 
   start(): void {
     void this.readRing()
+    if (!this.#isOnDemand) return
+    this.#cancelTelling = repeat(this.#options.clock, tellUseEveryMs, () => this.#tellUse())
   }
 
   async stop(): Promise<void> {
+    this.#cancelTelling()
     this.#isStopped = true
     for (const { gate } of this.#mirrors) gate.close()
   }
@@ -153,6 +167,7 @@ export class WorkerMirrors implements Mirrors, CopyTarget {
     this.#drain()
     const { feed, keyspace } = this.#place(name)
     if (feed === undefined) return { from: 'elsewhere', reason: 'not-ready' }
+    if (this.#isOnDemand) this.#lately.add(name)
     const { mirror } = feed
     const again = (): ReadOutcome | Promise<ReadOutcome> => this.read(name, options)
     if (this.#isOver(mirror)) return this.#untilEpoch(mirror, options).then(again)
@@ -340,6 +355,15 @@ export class WorkerMirrors implements Mirrors, CopyTarget {
 
   compacted(mirror: number, at: Revision): void {
     this.#mirrors[mirror]!.compactRevision = at
+  }
+
+  #tellUse(): void {
+    const { ask, isWatched = () => false } = this.#options
+    for (const name of this.#copies.keys()) {
+      const keyspace = name as Key
+      if (this.#lately.has(name) || isWatched(keyspace)) ask({ type: 'want', keyspace })
+    }
+    this.#lately.clear()
   }
 
   get #isOnDemand(): boolean {

@@ -17,9 +17,9 @@ import {
   type ToMain,
 } from './worker-messages.ts'
 
-type Parts = Pick<
+export type CopyParts = Pick<
   WorkerMirrorsOptions,
-  'clock' | 'metrics' | 'sink' | 'history' | 'isWantedAtStart'
+  'clock' | 'metrics' | 'sink' | 'history' | 'isWantedAtStart' | 'isWatched'
 >
 
 /** The main thread's orders to a worker. */
@@ -110,7 +110,7 @@ export class WorkerThread {
   }
 
   /** Copies of the mirrors. */
-  createMirrors(parts: Parts): WorkerMirrors {
+  createMirrors(parts: CopyParts): WorkerMirrors {
     const { ring, limits, count } = this.data
     const shelf = new SlabShelf(() => this.#receiveSlabs(shelf))
     this.#shelf = shelf

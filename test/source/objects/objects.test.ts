@@ -17,6 +17,7 @@ function resourceOf(encoding: 'protobuf' | 'json'): FollowedResource {
     name: 'configmaps',
     root: '/api/v1',
     resource: 'configmaps',
+    namespace: '',
     isNamespaced: true,
     apiVersion: 'v1',
     kind: 'ConfigMap',

@@ -33,7 +33,7 @@ export function serviceOptions(
   const { client, others, prefix = '/registry', limits } = options
   const { listen = { protocol: 'http', host: '127.0.0.1', port: 0 }, tls, address } = options
   const { schema, configured, excluded, isKept, hasCbor, hasShards, hasDrop } = options
-  const { tokenEncryption, guardedHosts, compressesWatches } = options
+  const { tokenEncryption, guardedHosts, compressesWatches, namespaces } = options
   const { adminListen, levelledLogger, certificateFiles, stopDelayMs } = options
   const { isWritable, hasControllers, simulation, basics, generated, access, admission, webhooks } =
     options
@@ -42,7 +42,17 @@ export function serviceOptions(
   return {
     etcd: { client, others, prefix, limits },
     listening: { listen, tls, address, guardedHosts, compressesWatches },
-    served: { schema, configured, excluded, isKept, hasCbor, hasShards, hasDrop, tokenEncryption },
+    served: {
+      schema,
+      configured,
+      excluded,
+      isKept,
+      namespaces,
+      hasCbor,
+      hasShards,
+      hasDrop,
+      tokenEncryption,
+    },
     access: { authorization: options.authorization, audit: options.audit },
     operating: { adminListen, levelledLogger, certificateFiles, stopDelayMs },
     memory: { budgetBytes: options.budgetBytes, segmentsMaxBytes: options.segmentsMaxBytes },

@@ -49,6 +49,7 @@ export function attachCopies(
   mirrorSide: MirrorSide,
   clock: Clock,
   sink: MirrorSink = new RecordingSink(),
+  isWatched?: (keyspace: Key) => boolean,
 ): Omit<CopiesFixture, 'mirrorSide'> {
   const memory = createRingMemory(65_536)
   const shelf = new SlabShelf(() => {})
@@ -65,6 +66,7 @@ export function attachCopies(
     metrics: noMetrics,
     sink,
     history: historyBounds,
+    isWatched,
   })
   const fed: FedWorker = mirrorSide.attach({
     ring: new RingWriter(memory),

@@ -71,6 +71,10 @@ export class FakeApi {
   hasBookmarks = true
   /** A code with which every request is answered. */
   refusal: number | undefined = undefined
+  /** For how long a server that is busy (429) wants to be left alone. */
+  retryAfterSeconds = 1
+  /** The time that a list takes beside that of the network. */
+  listMs = 0
   revision = 1
   uid = '00000000-0000-0000-0000-000000000001'
   readonly objects: Map<string, FakeObject> = new Map()
@@ -162,11 +166,13 @@ export class FakeApi {
       isAborted: false,
       watch: undefined,
     }
-    this.#clock.setTimer(randomInt(this.#random, 1, 20), () => {
+    const tookMs = path.includes('watch=1') ? 0 : this.listMs
+    this.#clock.setTimer(randomInt(this.#random, 1, 20) + tookMs, () => {
       if (state.isAborted) return
       if (this.#happens('cut')) sink.failed(new Error('the connection was cut'))
-      else if (this.#happens('tooManyRequests')) answer(sink, 429, {}, { 'retry-after': '1' })
-      else if (this.refusal !== undefined) answer(sink, this.refusal, status(this.refusal, ''))
+      else if (this.#happens('tooManyRequests')) {
+        answer(sink, 429, {}, { 'retry-after': String(this.retryAfterSeconds) })
+      } else if (this.refusal !== undefined) answer(sink, this.refusal, status(this.refusal, ''))
       else state.watch = this.#answer(new URL(path, 'http://api'), sink)
     })
     return {

@@ -80,7 +80,9 @@ function rowOf(keyspace: string, { figures, source, standings, shows }: RowSourc
     ] ?? 'starting'
   const entries = figures.sum('watchglass_keyspace_entries', where)
   const watches = figures.sum(watchesMetric, where)
-  const standing = standings.get(keyOf(keyspace))
+  // Of a keyspace of one namespace: that of its resource.
+  const standing =
+    standings.get(keyOf(keyspace)) ?? standings.get(keyOf(keyspace.replace(/[^/]+\/$/, '')))
   const isPassing = standing?.some(one => !one.isAnsweredHere) === true
   const hasBytes = figures.has(bytesMetric)
   return {

@@ -9,6 +9,7 @@ import {
   indexUses,
   nameOfKey,
   namespaceOfKey,
+  prefixOfNamespaces,
   shardHash,
   uidField,
   uidHash,
@@ -168,7 +169,7 @@ function requiredTerms({ state }: RequestContext, plan: WatchPlan): RequiredTerm
 /** The shards by the high half of their hashes. Bounds are between hashes: an end whose low half is
  *  zero leaves out all with its high half. */
 function requiredShards({ state }: RequestContext, plan: WatchPlan): RequiredShards | undefined {
-  const { shards, resource, keyspace } = plan
+  const { shards, resource } = plan
   if (shards === undefined) return undefined
   const { field } = shards
   const ranges = shards.ranges.map(({ start, end }) => ({
@@ -176,8 +177,9 @@ function requiredShards({ state }: RequestContext, plan: WatchPlan): RequiredSha
     end: end.low === 0 ? end.high - 1 : end.high,
   }))
   if (field === 'namespace') {
+    const prefix = prefixOfNamespaces(plan)
     const namespaceOf = (key: Key): string =>
-      resource.isNamespaced ? namespaceOfKey(key, keyspace) : ''
+      resource.isNamespaced ? namespaceOfKey(key, prefix) : ''
     return { field, highOf: ({ key }) => shardHash(namespaceOf(key)).high, ranges }
   }
   const reader = state.makeReader(resource, [uidField], false)

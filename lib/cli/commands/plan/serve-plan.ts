@@ -19,7 +19,7 @@ import type { ClusterBasics, WriteSideOptions } from '@watchglass/simulator'
 import { type ServiceOptions } from '../../compose/kube-service.ts'
 import { load } from '../../compose/loaded-code.ts'
 import { tracingOf } from './tracing.ts'
-import { adminListenOf, keptOf } from './upstream.ts'
+import { adminListenOf, keptOf, namespacesIn } from './upstream.ts'
 import type { AttachedOptions, ListeningOptions } from '../../compose/service-options.ts'
 import { rbacOption } from '../../options/access.ts'
 import { prefixOption } from '../../options/cluster.ts'
@@ -35,7 +35,7 @@ import {
 import { kubernetesVersionOption } from '../../options/mirrored.ts'
 import { memoryOption } from '../../options/process.ts'
 import { checkRules, given, valueOf } from '../../options/rules.ts'
-import { mirrorOption } from '../../options/upstream.ts'
+import { mirrorOption, namespacesOption } from '../../options/upstream.ts'
 import { takesWrites, writableOption } from '../../options/writes.ts'
 
 /** The plan of a service. */
@@ -75,6 +75,7 @@ export async function startPlan({
     configured,
     excluded: etcd.excluded,
     isKept: keptOf(etcd),
+    namespaces: namespacesIn(values),
     hasCbor: values.switch('cbor'),
     hasDrop: values.switch('serve-drop'),
     hasShards: values.switch('serve-shards'),
@@ -85,7 +86,7 @@ export async function startPlan({
   if (files !== undefined) await readTls(files)
   const taken = await writesOf(values)
   const audit = auditLog === undefined ? undefined : await auditFile(auditLog, logger)
-  checkRules(values, [rbacOption, mirrorOption])
+  checkRules(values, [rbacOption, mirrorOption, namespacesOption])
   const tracing = await tracingOf(values, logger)
   const guarded = await startGuarded(values, listen.host, logger)
   const { tls, guardedHosts, authorization, rbac, upstream } = guarded
@@ -136,10 +137,11 @@ function sourceOf(
   const stray = needsEtcd.find(name => given(name).holds(values))
   if (stray !== undefined) throw invalid(`--${stray} needs --etcd`)
   const isSpecial = specialKeyspaces(prefix)
-  const named = atStart && new Set<string>(atStart.map(keyFromText))
-  return {
-    isWantedAtStart: keyspace => isSpecial(keyspace) || (named?.has(keyspace) ?? true),
-  }
+  const named = atStart?.map(keyFromText)
+  // Keyspaces of one namespace lie below that of their resource.
+  const isNamed = (keyspace: string): boolean =>
+    named?.some(prefix => keyspace.startsWith(prefix)) ?? true
+  return { isWantedAtStart: keyspace => isSpecial(keyspace) || isNamed(keyspace) }
 }
 
 /** Undefined where the API takes none. */

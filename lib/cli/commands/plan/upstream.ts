@@ -6,7 +6,12 @@ import { isUpstreamMirrored } from '../../options/etcd.ts'
 import { invalid } from '../../options/invalid.ts'
 import { addressIn, type ListenAddress } from '../../options/listening.ts'
 import { listedValuesOf, valueOf } from '../../options/rules.ts'
-import { adminListenOption, compareOption, compatibleWithOption } from '../../options/upstream.ts'
+import {
+  adminListenOption,
+  compareOption,
+  compatibleWithOption,
+  namespacesOption,
+} from '../../options/upstream.ts'
 import type { OptionValues } from '../../options/option-values.ts'
 import { upstreamConnection } from './upstream-settings.ts'
 import type { UpstreamOptions, UpstreamTls } from '@watchglass/proxy'
@@ -55,6 +60,12 @@ export function keptOf({ cacheOnly, neverCache, excluded }: EtcdPlan): (keyspace
   const only = cacheOnly === undefined ? undefined : new Set<string>(cacheOnly)
   const never = new Set<string>([...neverCache, ...excluded])
   return keyspace => !never.has(keyspace) && (only === undefined || only.has(keyspace))
+}
+
+/** The only namespaces that are mirrored, each once; undefined: all are. */
+export function namespacesIn(values: OptionValues): readonly string[] | undefined {
+  const namespaces = new Set(listedValuesOf(values, namespacesOption))
+  return namespaces.size === 0 ? undefined : [...namespaces]
 }
 
 /** The address of our own paths; on a port of their own only where the upstream has them on the

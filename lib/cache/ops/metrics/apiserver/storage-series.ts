@@ -136,7 +136,7 @@ export class StorageSeriesTable {
       ),
       familyText(
         'apiserver_watch_cache_resource_version',
-        gauge(({ facts }) => facts.revision),
+        leastOf(gauge(({ facts }) => facts.revision)),
       ),
     ]
   }
@@ -162,6 +162,17 @@ export class StorageSeriesTable {
     this.#counts.set(keyspace, made)
     return made
   }
+}
+
+/** The least of each resource: where its namespaces are mirrored apart, it has several. */
+function leastOf(series: readonly Series[]): Series[] {
+  const least = new Map<string, Series>()
+  for (const one of series) {
+    const name = one[0].join(' ')
+    const known = least.get(name)
+    if (known === undefined || one[1] < known[1]) least.set(name, one)
+  }
+  return [...least.values()]
 }
 
 const nothing: StoredResource = { group: '', resource: '' }
