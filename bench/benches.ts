@@ -19,6 +19,7 @@ import { coldBench } from './million/cold.ts'
 import { millionBench } from './million/million.ts'
 import { mirrorBench } from './mirror/mirror.ts'
 import { proxyBench } from './proxy/proxy.ts'
+import { resumeBench } from './resume/resume.ts'
 import { sizingBench } from './sizing/sizing.ts'
 import { storeBench } from './store/store.ts'
 import { threadsBench } from './threads/threads.ts'
@@ -43,6 +44,7 @@ export const benches: readonly Bench[] = [
   streamsBench,
   watchBench,
   slowWatchersBench,
+  resumeBench,
   writeBench,
   admissionBench,
   actorsBench,

@@ -1,7 +1,7 @@
 /** `npm run bench -- NAME [WORD...] [--check] [--small] [--json [FILE]]`: runs one benchmark, or
  *  what of it has one of the words in its name, and prints its tables. `all` runs every one, each
- *  in a process of its own. `--against URL --pid PID` has the bench `http` measure another server,
- *  too. `--json` without a file writes bench/results/NAME.json.
+ *  in a process of its own. `--against URL --pid PID` has the benches `http` and `resume` measure
+ *  another server, too. `--json` without a file writes bench/results/NAME.json.
  *
  *  With `--check` the last line says how many floors are met, and the exit code is 1 if one is
  *  missed. */

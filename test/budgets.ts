@@ -101,6 +101,7 @@ export const long: readonly string[] = [
   'bench/million',
   'bench/mirror',
   'bench/proxy',
+  'bench/resume',
   'bench/sizing',
   'bench/slow-watchers',
   'bench/threads',

@@ -1,7 +1,7 @@
 /** A large transaction, as watchers of a real etcd and of both etcd servers are told of it: the
- *  responses of each watcher are compared in their order, with their fragments, headers and previous
- *  values. A server may pack the revisions of a watcher that is behind as it likes: of such a watcher
- *  the events are compared. */
+ *  responses of each watcher are compared in their order, with their fragments, headers and
+ *  previous values. A server may pack the revisions of a watcher that is behind as it likes: of
+ *  such a watcher the events are compared. */
 
 import assert from 'node:assert/strict'
 import t, { type Test } from 'tap'
