@@ -1,6 +1,6 @@
 /** Decides for each call of a replica who answers it: the mirror, or etcd. */
 
-import { CacheError, type Clock, type Random, WireReader } from '@watchglass/base'
+import { CacheError, type Clock, type Random } from '@watchglass/base'
 import {
   asSent,
   compactionCodec,
@@ -17,7 +17,7 @@ import { cutOff, type GrpcCall } from './listen/grpc-call.ts'
 import type { MirroredEtcd } from './answers/mirrored.ts'
 import { MessageHeads } from './pass/message-heads.ts'
 import { passCall, type PassObserver, passThroughGate } from './pass/pass-call.ts'
-import { hasOnlyFields } from './answers/known-fields.ts'
+import { isKnownWatchRequest } from './answers/known-fields.ts'
 import { createTurns } from './answers/turns.ts'
 import { EtcdWatches } from './answers/etcd-watches.ts'
 import { WatchAnswers } from './answers/watch-answers.ts'
@@ -29,6 +29,7 @@ import { leasesPath } from './access/leases.ts'
 import type { Rights } from './access/rights.ts'
 import { WatchCall } from './watch-call.ts'
 import { type CallMetrics, countedRoom } from './call-metrics.ts'
+import type { ServedCalls } from './serve-calls.ts'
 import { Users } from './pass/users.ts'
 import { StreamPace } from './pass/stream-pace.ts'
 
@@ -53,7 +54,7 @@ const usersPaths = new Set(['/etcdserverpb.Auth/AuthEnable', '/etcdserverpb.Auth
 /** Answers a call; or says that it must pass, perhaps with an observer of etcd's answer. */
 type Answer = (bytes: Buffer) => Promise<'answered' | PassObserver | undefined>
 
-export class CallRouter {
+export class CallRouter implements ServedCalls {
   readonly #options: CallsOptions
   readonly #answered = new AnsweredRevisions()
   readonly #users: Users
@@ -184,7 +185,7 @@ export class CallRouter {
     const mayWatch = rights && ((request: WatchCreateMessage) => rights.mayRange(request))
     call.read({
       message: message => {
-        const isKnown = !message.isCompressed && isKnownRequest(message.bytes)
+        const isKnown = !message.isCompressed && isKnownWatchRequest(message.bytes)
         const { areNone } = this.#users
         if (served === undefined && rights === undefined && !(isKnown && areNone)) {
           this.#pass(call, asSent(message))
@@ -320,23 +321,5 @@ function cannotServe(): CacheError {
 function usersHaveCome(): CacheError {
   return new CacheError('not_ready', 'watchglass: etcd has users now, or may have: watch again')
 }
-
-/** True if a watch request has only fields that we know. */
-function isKnownRequest(bytes: Buffer): boolean {
-  if (!hasOnlyFields(bytes, lastRequestField)) return false
-  const reader = new WireReader()
-  reader.reset(bytes, 0, bytes.length)
-  while (reader.nextField()) {
-    if (!reader.readWindow()) return false
-    const inner = bytes.subarray(reader.start, reader.at)
-    if (reader.field === createField && !hasOnlyFields(inner, lastCreateField)) return false
-  }
-  return !reader.isMalformed
-}
-
-/** The fields of a watch request: create, cancel, progress. */
-const createField = 1
-const lastRequestField = 3
-const lastCreateField = 8
 
 const noBytes = Buffer.alloc(0)

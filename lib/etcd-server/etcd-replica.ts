@@ -1,23 +1,18 @@
 /** etcd's API in front of an etcd: the replica with its certificate and its connections. */
 
-import { type CancelTimer, type Clock, keyFromText, type Logger } from '@watchglass/base'
+import type { CancelTimer, Clock, Logger } from '@watchglass/base'
 import type { Client, EtcdConnection, Tls } from '@watchglass/etcd'
-import type { AllowedTexts, EtcdListen } from './listen-settings.ts'
-import type { AllowedPrefixes } from './access/rights.ts'
+import { CallRouter } from './call-router.ts'
+import { onFaultOf, openEtcdListener, rulesOf } from './etcd-listener.ts'
+import type { EtcdListen } from './listen-settings.ts'
 import { ReplicaPage } from './replica-page.ts'
-import { openReplicaServer } from './replica-server.ts'
 import { EtcdSessions } from './pass/etcd-sessions.ts'
 import {
-  faultLogger,
   Followers,
-  followTls,
   type Health,
   type Metrics,
   type MirrorSet,
-  OpenFiles,
-  openFilesMax,
   type PageSource,
-  readTls,
   SlabKeeper,
   snapshotsIn,
   systemRandom,
@@ -64,41 +59,24 @@ export async function startEtcdReplica(options: EtcdReplicaOptions): Promise<Etc
     sink: followers,
   })
   followers.add(new SlabKeeper({ latest: () => snapshotsIn(mirrors), clock, logger }), view)
-  const files = listen.tlsFiles
-  const tls = files && (await readTls(files))
   const sessions = new EtcdSessions({ ...connection, clock })
-  const replica = await openReplicaServer({
-    listen: listen.address,
-    tls,
+  const calls = new CallRouter({
     sessions,
     mirrored: view,
-    rules: listen.rules && new Map([...listen.rules].map(([name, one]) => [name, asKeys(one)])),
+    rules: rulesOf(listen),
     clock,
     random: systemRandom,
     metrics: metrics.etcdServer,
-    openFiles: new OpenFiles({ max: openFilesMax(), callers: 'clients', clock, logger }),
-    onFault: faultLogger(
-      metrics.access,
-      logger,
-      "internal error while answering a call of etcd's API",
-    ),
-  }).catch((error: unknown) => {
+    onFault: onFaultOf(metrics, logger),
+  })
+  const listener = await openEtcdListener(options, calls).catch((error: unknown) => {
     sessions.close()
     throw error
   })
-  const stopTls = followTls({
-    files,
-    what: 'certificates of --etcd-listen',
-    current: tls,
-    onChange: renewed => replica.renewTls(renewed),
-    clock,
-    logger,
-  })
   const stopRenewals = options.onRenewed?.(renewed => sessions.renew(renewed))
   const page = new ReplicaPage({ clock, metrics, mirrors })
-  logger.info("serving etcd's API", { etcd: replica.address })
   return {
-    address: replica.address,
+    address: listener.address,
     mirrors,
     followers,
     page: health => page.source(health),
@@ -108,15 +86,10 @@ export async function startEtcdReplica(options: EtcdReplicaOptions): Promise<Etc
     },
     async stop(drainMaxMs) {
       page.stop()
-      stopTls()
       stopRenewals?.()
-      await replica.close(drainMaxMs)
+      await listener.close(drainMaxMs)
       sessions.close()
       await mirrors.stop()
     },
   }
-}
-
-function asKeys({ read, write }: AllowedTexts): AllowedPrefixes {
-  return { read: read.map(keyFromText), write: write.map(keyFromText) }
 }

@@ -6,7 +6,8 @@ import * as http2 from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { allKeys } from '../../lib/base/keys.ts'
-import { openReplicaServer } from '../../lib/etcd-server/replica-server.ts'
+import { CallRouter } from '../../lib/etcd-server/call-router.ts'
+import { serveCalls } from '../../lib/etcd-server/serve-calls.ts'
 import type { GrpcCall } from '../../lib/etcd-server/listen/grpc-call.ts'
 import { GrpcServer } from '../../lib/etcd-server/listen/grpc-server.ts'
 import { Holdings } from '../../lib/etcd-server/listen/holdings.ts'
@@ -141,14 +142,14 @@ t.test('so does one that passes to etcd', async t => {
   const sessions = new EtcdSessions({ endpoints: [`http://127.0.0.1:${port}`], clock: systemClock })
   t.teardown(() => sessions.close())
   const clock = new FakeClock()
-  const replica = await openReplicaServer({
-    listen: '127.0.0.1:0',
+  const options = {
     sessions,
     clock,
     random: systemRandom,
     metrics: { call: () => undefined, addWatchers: () => undefined },
-    onFault: error => t.fail(String(error)),
-  })
+    onFault: (error: unknown): void => void t.fail(String(error)),
+  }
+  const replica = await serveCalls({ ...options, listen: '127.0.0.1:0' }, new CallRouter(options))
   t.teardown(() => replica.close(0))
   const session = connect(t, replica.address)
   const late = begin(session, '/etcdserverpb.KV/Put', unfinished(10))

@@ -4,7 +4,8 @@ import { EventEmitter, once } from 'node:events'
 import * as http2 from 'node:http2'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import t, { type Test } from 'tap'
-import { type ReplicaServer, openReplicaServer } from '../../lib/etcd-server/replica-server.ts'
+import { CallRouter } from '../../lib/etcd-server/call-router.ts'
+import { type CallServer, serveCalls } from '../../lib/etcd-server/serve-calls.ts'
 import { callEtcd } from '../../lib/etcd-server/pass/etcd-call.ts'
 import { EtcdSessions } from '../../lib/etcd-server/pass/etcd-sessions.ts'
 import { systemClock, systemRandom } from '../../lib/cache/ops/system.ts'
@@ -17,7 +18,7 @@ interface Started {
   readonly session: http2.ClientHttp2Session
   readonly counted: string[][]
   readonly etcd: http2.Http2Server
-  readonly replica: ReplicaServer
+  readonly replica: CallServer
 }
 
 /** Something that speaks HTTP/2, and a replica in front of it. */
@@ -41,16 +42,22 @@ async function start(
     clock: systemClock,
   })
   const counted: string[][] = []
-  const replica: ReplicaServer = await openReplicaServer({
-    listen: '127.0.0.1:0',
+  const options = {
     sessions: passing,
     clock: systemClock,
     random: systemRandom,
-    metrics: { call: (...labels) => counted.push(labels), addWatchers: () => {} },
-    onFault: error => {
+    metrics: {
+      call: (...labels: string[]): void => void counted.push(labels),
+      addWatchers: () => {},
+    },
+    onFault: (error: unknown): void => {
       throw error
     },
-  })
+  }
+  const replica: CallServer = await serveCalls(
+    { ...options, listen: '127.0.0.1:0' },
+    new CallRouter(options),
+  )
   const session = http2.connect(`http://${replica.address}`)
   session.on('error', () => undefined)
   t.teardown(async () => {

@@ -40,6 +40,7 @@ export async function serve(context: CommandContext): Promise<number> {
   const etcdListen = etcdListenOf(values)
   if (values.text('listen') === 'none') {
     checkRules(values, [listenOption])
+    if (isUpstreamMirrored.holds(values)) throw invalid('--listen none needs --etcd')
     if (isOwnEtcd) await inEmbeddedEtcd(context, () => untilAborted(context.signal))
     else if (etcdListen !== undefined) await serveEtcdOnly(context, etcdListen)
     return 0
@@ -50,7 +51,9 @@ export async function serve(context: CommandContext): Promise<number> {
   try {
     if (isUpstreamMirrored.holds(values)) {
       const name = values.all('upstream').join(', ')
-      await serveApi(context, withAttached(plan, { workers }), { client: undefined, name })
+      const apiReplica = etcdListen && { listen: etcdListen }
+      const attached = { workers, apiReplica }
+      await serveApi(context, withAttached(plan, attached), { client: undefined, name })
     } else if (isOwnEtcd) {
       await inEmbeddedEtcd(context, etcd =>
         serveApi(context, withAttached(plan, { workers }), etcd),

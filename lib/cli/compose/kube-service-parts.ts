@@ -28,14 +28,13 @@ import type {
   WatchHubs,
 } from '@watchglass/cache'
 import type { Segment } from '@watchglass/codec'
-import type { EtcdReplica } from '@watchglass/etcd-server'
 import type { UpstreamProxy } from '@watchglass/proxy'
 import type { WriteSide } from '@watchglass/simulator'
 import type { Keyspace, SegmentCache } from '@watchglass/store'
 import type { ClientListener, Workers } from '@watchglass/workers'
 import type { LateCall } from './composition.ts'
 import type { ServiceFaults } from './faults.ts'
-import type { ClientPort } from './listeners.ts'
+import type { ClientPort, EtcdApi } from './listeners.ts'
 import type { ServedOptions } from './service-options.ts'
 import type { LoadedCode } from './loaded-code.ts'
 
@@ -94,7 +93,7 @@ export interface KubeServiceParts {
   readonly shown: void
   readonly handler: Handler
   readonly admin: Server | undefined
-  readonly etcdReplica: EtcdReplica | undefined
+  readonly etcdApi: EtcdApi | undefined
   readonly controllers: void
   /** The listener that accepts connections of clients, or the workers that do. */
   readonly clientListener: ClientListener

@@ -40,7 +40,7 @@ import type { Segment } from '@watchglass/codec'
 import { type Keyspace, SegmentCache } from '@watchglass/store'
 import { LateCall, partOf, type PartTable } from './composition.ts'
 import { createServiceHandler } from './handler.ts'
-import { drainMaxMs, listenForAdmin, listenForClients, openEtcdReplica } from './listeners.ts'
+import { drainMaxMs, listenForAdmin, listenForClients, openEtcdApi } from './listeners.ts'
 import { createPage, createRecent } from './page.ts'
 import {
   clientsOf,
@@ -508,12 +508,12 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
       }),
     stop: admin => admin?.close(),
   }),
-  etcdReplica: part({
+  etcdApi: part({
     // Operators look on until the last call is over.
-    needs: ['admin', 'clock', 'metrics'],
-    make: (parts, options) => openEtcdReplica(options, parts),
-    start: replica => replica?.start(),
-    stop: replica => replica?.stop(drainMaxMs),
+    needs: ['admin', 'clock', 'metrics', 'ownMirrors', 'followers', 'registry'],
+    make: (parts, options) => openEtcdApi(options, parts),
+    start: etcdApi => etcdApi?.start?.(),
+    stop: etcdApi => etcdApi?.stop(drainMaxMs),
   }),
   controllers: part({
     // A row of its own: another process may go on in their place while the last requests end here.

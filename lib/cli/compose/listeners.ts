@@ -1,23 +1,26 @@
 /** The listeners of a service: that of clients, that of operators, and that of etcd's own API. */
 
-import { type Clock, isLoopback, type Logger } from '@watchglass/base'
+import { type Clock, isLoopback, type Key, keyFromText, type Logger } from '@watchglass/base'
 import {
   createAdminHandler,
   type FaultSwitch,
+  type Followers,
   type Handler,
   type Health,
+  type LiveRegistry,
   type Metrics,
   type MetricsText,
   type OnFault,
   OpenFiles,
   openFilesMax,
+  type OwnMirrors,
   type PageSource,
   readTls,
   Server,
   withHostGuard,
 } from '@watchglass/cache'
 import type { Schema } from '@watchglass/codec'
-import type { EtcdReplica } from '@watchglass/etcd-server'
+import type { ApiReplicaOptions, EtcdReplica } from '@watchglass/etcd-server'
 import { versionBody } from '@watchglass/kube'
 import type { UpstreamProxy } from '@watchglass/proxy'
 import type { OperatingOptions, ServiceOptions } from './service-options.ts'
@@ -99,12 +102,49 @@ export function listenForAdmin(
   return Server.listen({ listen, handler: guarded, clock, onFault, openFiles })
 }
 
+/** etcd's own API, whatever is mirrored. */
+export type EtcdApi = Pick<EtcdReplica, 'stop'> & Partial<Pick<EtcdReplica, 'start'>>
+
+export interface EtcdApiParts {
+  readonly clock: Clock
+  readonly metrics: Metrics
+  readonly ownMirrors: OwnMirrors | undefined
+  readonly followers: Followers
+  readonly registry: LiveRegistry
+}
+
 /** etcd's own API beside ours; undefined where it is not asked for. */
-export async function openEtcdReplica(
-  { attached: { replica } = {}, etcd: { client }, logger }: ServiceOptions,
-  { clock, metrics }: { readonly clock: Clock; readonly metrics: Metrics },
-): Promise<EtcdReplica | undefined> {
-  if (replica === undefined || client === undefined) return undefined
-  const { startEtcdReplica } = await load.etcdReplica()
-  return startEtcdReplica({ ...replica, client, clock, metrics, logger })
+export async function openEtcdApi(
+  { attached: { replica, apiReplica } = {}, etcd: { client }, served, logger }: ServiceOptions,
+  { clock, metrics, ownMirrors, followers, registry }: EtcdApiParts,
+): Promise<EtcdApi | undefined> {
+  const common = { clock, metrics, logger }
+  if (replica !== undefined && client !== undefined) {
+    const { startEtcdReplica } = await load.etcdReplica()
+    return startEtcdReplica({ ...replica, ...common, client })
+  }
+  if (apiReplica === undefined || ownMirrors === undefined) return undefined
+  const { startApiReplica } = await load.apiReplica()
+  const keyspaces = keyspacesOf(registry, served?.isKept)
+  return startApiReplica({ ...apiReplica, ...common, mirrors: ownMirrors, followers, keyspaces })
+}
+
+/** The keyspaces of what is kept, found anew when the resources have changed. */
+function keyspacesOf(
+  registry: LiveRegistry,
+  isKept: (keyspace: Key) => boolean = () => true,
+): ApiReplicaOptions['keyspaces'] {
+  let known: unknown = undefined
+  let keyspaces: ReturnType<ApiReplicaOptions['keyspaces']> = []
+  return () => {
+    const { registry: now } = registry.state
+    if (known === now) return keyspaces
+    known = now
+    const all = now.keyspaces().map(({ prefix, resources: [first] }) => ({
+      name: prefix,
+      resource: keyFromText(first?.storage?.prefix ?? ''),
+    }))
+    keyspaces = all.filter(({ resource }) => isKept(resource))
+    return keyspaces
+  }
 }

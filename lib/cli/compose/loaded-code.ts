@@ -17,6 +17,7 @@ import type * as stages from '@watchglass/simulator/stages/stage'
 import type * as builtInStages from '@watchglass/simulator/stages/built-in'
 import type * as podRules from '@watchglass/simulator/pod-rules/pod-rules'
 import type * as writeSide from '@watchglass/simulator/write-side'
+import type * as apiReplica from '@watchglass/etcd-server/api-replica'
 import type * as etcdReplica from '@watchglass/etcd-server/etcd-replica'
 import type * as embedded from '@watchglass/etcd-server/embedded'
 import type * as upstreamProxy from '@watchglass/proxy/upstream-proxy'
@@ -59,6 +60,7 @@ export const load = {
   // workers
   workers: (): Promise<typeof workers> => import('@watchglass/workers/workers'),
   // etcd server
+  apiReplica: (): Promise<typeof apiReplica> => import('@watchglass/etcd-server/api-replica'),
   etcdReplica: (): Promise<typeof etcdReplica> => import('@watchglass/etcd-server/etcd-replica'),
   embedded: (): Promise<typeof embedded> => import('@watchglass/etcd-server/embedded'),
 }

@@ -3,7 +3,7 @@
 import type { Clock, Key, LevelledLogger, Logger, Tracer } from '@watchglass/base'
 import type { FaultRulesOptions, WriteSideOptions } from '@watchglass/simulator'
 import type { Schema } from '@watchglass/codec'
-import type { EtcdReplicaOptions } from '@watchglass/etcd-server'
+import type { ApiReplicaOptions, EtcdReplicaOptions } from '@watchglass/etcd-server'
 import type { Client } from '@watchglass/etcd'
 import type {
   AuditLog,
@@ -135,4 +135,6 @@ export interface AttachedOptions {
   readonly copies?: CopiesOptions | undefined
   /** Listener of etcd's own API, and the etcd that its calls pass to. */
   readonly replica?: Pick<EtcdReplicaOptions, 'listen' | 'connection' | 'onRenewed'> | undefined
+  /** The same where the upstream is mirrored, and nothing passes. */
+  readonly apiReplica?: Pick<ApiReplicaOptions, 'listen'> | undefined
 }

@@ -18,7 +18,7 @@ export interface AllowedRule {
 export const etcdListenOption: ParsedOption<EtcdAddress> = {
   name: 'etcd-listen',
   value: 'HOST:PORT',
-  help: 'Serves the API of etcd at this address: ranges and watches from the mirror, everything else from etcd. With --etcd embedded, the API of that. Without a certificate on loopback addresses only.',
+  help: 'Serves the API of etcd at this address: ranges and watches from the mirror, everything else from etcd. With --etcd embedded, the API of that. With --upstream and no --etcd, read only: ranges and watches of one resource each. Without a certificate on loopback addresses only.',
   parse(address) {
     const [, bracketed] = /^(\[[0-9a-fA-F:.]+\]|[^:/[\]]+):\d{1,5}$/.exec(address) ?? []
     const host = bracketed?.replace(/^\[|\]$/g, '')

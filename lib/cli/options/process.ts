@@ -23,7 +23,7 @@ export const threadsOption: DefaultedOption<number | 'auto'> = {
   name: 'threads',
   value: 'N|auto',
   fallback: '1',
-  help: 'How many threads serve clients, 1 to 64. With 1 the main thread does; with more it keeps the mirror of etcd and serves nobody. More than 1 needs Linux and Node 22.12 or newer. auto: one for each core but one, at most 8; 1 on machines with up to two cores, with --upstream, and where more are not possible.',
+  help: 'How many threads serve clients, 1 to 64. With 1 the main thread does; with more it keeps the mirror and serves nobody. More than 1 needs Linux and Node 22.12 or newer. auto: one for each core but one, at most 8; 1 on machines with up to two cores, with --upstream, and where more are not possible.',
   parse(text) {
     if (text === 'auto') return text
     const count = Number(text)

@@ -24,6 +24,8 @@ export interface MirroredPart {
   latest(): Snapshot
   /** Asks etcd how far it is: `proven` rises soon. */
   refresh(): void
+  /** The batch as clients are told of it; as it is, if it is left out. */
+  readonly told?: ((batch: Batch) => Batch) | undefined
 }
 
 /** Follows what happens to a part. Called synchronously; must not throw. */
@@ -34,8 +36,9 @@ export interface PartFollower {
   progressed?(part: MirroredPart): void
   /** The history has started anew: positions up to the new beginning are lost. */
   reset?(part: MirroredPart): void
-  /** Told when etcd is another one, or an old backup: nothing that was said before holds. */
-  epochEnded?(): void
+  /** Told when etcd is another one, or an old backup: nothing that was said before holds; of this
+   *  part alone, if there is one. */
+  epochEnded?(part?: MirroredPart): void
   /** `isServed` or `isCutOff` may have changed. */
   stateChanged?(part: MirroredPart): void
 }

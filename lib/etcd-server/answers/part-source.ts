@@ -61,7 +61,9 @@ export class PartSource implements BatchSource {
   batches(from: Revision): Iterable<Batch> {
     const { store } = this.part
     const batches = store.since(revision(Math.max(from - 1, store.oldest)))
-    return batches === 'expired' ? [] : batches
+    if (batches === 'expired') return []
+    const { told } = this.part
+    return told === undefined ? batches : mapped(batches, told)
   }
 
   refresh(): void {
@@ -86,4 +88,8 @@ export class PartSource implements BatchSource {
   get seen(): Revision {
     return this.#seen
   }
+}
+
+function* mapped<From, To>(items: Iterable<From>, to: (item: From) => To): Iterable<To> {
+  for (const item of items) yield to(item)
 }

@@ -26,7 +26,7 @@ import { PartSource } from './part-source.ts'
 import type { AnsweredRevisions } from './answered-revisions.ts'
 
 export interface WatchAnswersOptions {
-  readonly etcd: MirroredEtcd
+  readonly etcd: Omit<MirroredEtcd, 'checkRevision'>
   /** Watches at etcd itself, which may be asked to end when it has lost its leader. */
   readonly elsewhere: (requiresLeader: boolean) => ElsewhereStreams
   readonly answered: AnsweredRevisions
@@ -57,7 +57,8 @@ export class WatchAnswers implements PartFollower {
   readonly #streams = new Set<WatcherStream>()
   readonly #shared = new SharedBatches()
   readonly #sources = new Map<MirroredPart, PartSource>()
-  #cancelNoLeader: CancelTimer | undefined
+  /** The parts that are cut off, and when that has lasted for too long. */
+  readonly #noLeader = new Map<MirroredPart, CancelTimer>()
 
   constructor(options: WatchAnswersOptions) {
     this.#options = options
@@ -97,14 +98,15 @@ export class WatchAnswers implements PartFollower {
 
   /** Ends all streams. */
   stop(): void {
-    this.#cancelNoLeader?.()
+    for (const cancel of this.#noLeader.values()) cancel()
     for (const stream of this.#streams) stream.end(new EtcdError('stopped'))
   }
 
   applied(part: MirroredPart, batch: Batch): void {
     const source = this.#sourceOf(part)
     this.#noteSeen()
-    const events = this.#shared.eventsOf(batch)
+    if (this.#streams.size === 0) return
+    const events = this.#shared.eventsOf(part.told?.(batch) ?? batch)
     for (const stream of this.#streams) stream.applied(source, events)
   }
 
@@ -121,24 +123,31 @@ export class WatchAnswers implements PartFollower {
 
   /** Positions mean nothing in another history. Clients connect again, and are told by etcd what
    *  has become of theirs. */
-  epochEnded(): void {
-    const failure = new CacheError('source_failed', 'etcd has another history: watch again')
-    for (const stream of this.#streams) stream.end(failure)
+  epochEnded(part?: MirroredPart): void {
+    const source = part && this.#sourceOf(part)
+    const what = source === undefined ? 'etcd' : 'watchglass: the resource'
+    const failure = new CacheError('source_failed', `${what} has another history: watch again`)
+    for (const stream of this.#streams) {
+      if (source === undefined || stream.concerns(source)) stream.end(failure)
+    }
   }
 
   stateChanged(part: MirroredPart): void {
     const source = this.#sourceOf(part)
-    if (part.isCutOff) {
-      this.#cancelNoLeader ??= this.#options.clock.setTimer(noLeaderTimeoutMs, () => {
-        for (const stream of this.#streams) {
-          if (stream.requiresLeader) stream.end(new EtcdError('noLeader'))
-        }
-      })
-    } else {
-      this.#cancelNoLeader?.()
-      this.#cancelNoLeader = undefined
+    if (!part.isCutOff) {
+      this.#noLeader.get(part)?.()
+      this.#noLeader.delete(part)
+    } else if (!this.#noLeader.has(part)) {
+      const end = (): void => this.#endForLackOfLeader(source)
+      this.#noLeader.set(part, this.#options.clock.setTimer(noLeaderTimeoutMs, end))
     }
     for (const stream of this.#streams) stream.sourceChanged(source)
+  }
+
+  #endForLackOfLeader(source: PartSource): void {
+    for (const stream of this.#streams) {
+      if (stream.requiresLeader && stream.concerns(source)) stream.end(new EtcdError('noLeader'))
+    }
   }
 
   /** Notes in all parts that an event in one of them proves that nothing has happened in the

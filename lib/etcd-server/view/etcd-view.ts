@@ -3,6 +3,7 @@
 
 import { type Freshness, type KeyRange, type Revision, singleKey } from '@watchglass/base'
 import type { Client, HeaderMessage } from '@watchglass/etcd'
+import { LastHeader } from './last-header.ts'
 import type { MirroredEtcd, MirroredPart, PartFollower } from '../answers/mirrored.ts'
 import type { Batch, Keyspace, Snapshot } from '@watchglass/store'
 import {
@@ -24,8 +25,7 @@ export class EtcdView implements MirroredEtcd, MirrorSink {
   readonly #options: EtcdViewOptions
   readonly #parts = new Map<string, Part>()
   readonly #followers: PartFollower[] = []
-  /** The last header that was made: the next one is mostly the same. */
-  #header: { readonly base: object; readonly message: HeaderMessage } | undefined = undefined
+  readonly #headers = new LastHeader()
 
   constructor(options: EtcdViewOptions) {
     this.#options = options
@@ -42,13 +42,7 @@ export class EtcdView implements MirroredEtcd, MirrorSink {
   }
 
   header(revision: number): HeaderMessage {
-    const base = this.#options.mirror.header
-    const known = this.#header
-    if (known?.base === base && known.message.revision === revision) return known.message
-    const { clusterId, memberId, raftTerm } = base
-    const message = { clusterId, memberId, revision, raftTerm }
-    this.#header = { base, message }
-    return message
+    return this.#headers.at(this.#options.mirror.header, revision)
   }
 
   async checkRevision(revision: Revision): Promise<HeaderMessage> {

@@ -123,5 +123,5 @@ t.test('the parts of a service need each other in no circle', async t => {
   const at = (name: keyof typeof kubeServiceTable): number => order.indexOf(name)
   // Clients find a handler on the port, and operators see the end of the last of them.
   t.ok(at('clientPort') < at('handler') && at('handler') < at('admin'))
-  t.ok(at('admin') < at('etcdReplica') && at('admin') < at('clientListener'))
+  t.ok(at('admin') < at('etcdApi') && at('admin') < at('clientListener'))
 })

@@ -133,7 +133,7 @@ function sourceOf(
   { etcd: { atStart }, prefix }: Pick<ServePlan, 'etcd' | 'prefix'>,
 ): AttachedOptions['source'] {
   if (!isUpstreamMirrored.holds(values)) return undefined
-  const needsEtcd = ['etcd-for', 'etcd-listen', 'resources', 'discover-resources']
+  const needsEtcd = ['etcd-for', 'etcd-listen-prefix', 'resources', 'discover-resources']
   const stray = needsEtcd.find(name => given(name).holds(values))
   if (stray !== undefined) throw invalid(`--${stray} needs --etcd`)
   const isSpecial = specialKeyspaces(prefix)

@@ -196,6 +196,15 @@ export class WatcherStream {
     this.#postCatchUp()
   }
 
+  /** False if all of its watchers have other sources. */
+  concerns(source: BatchSource): boolean {
+    if (this.#watchers.size === 0) return true
+    for (const watcher of this.#watchers.values()) {
+      if (watcher.source === undefined || watcher.source === source) return true
+    }
+    return false
+  }
+
   /** A source is served, or is not any more. */
   sourceChanged(source: BatchSource): void {
     if (!source.isServed) return
