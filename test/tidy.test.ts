@@ -144,7 +144,8 @@ const inside: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     answers: ['pass', 'listen', 'engine'],
     access: ['pass', 'listen', 'engine'],
     view: ['answers'],
-    '.': ['view', 'access', 'answers', 'pass', 'listen', 'journal', 'engine'],
+    resources: ['view', 'access', 'answers', 'listen', 'engine'],
+    '.': ['resources', 'view', 'access', 'answers', 'pass', 'listen', 'journal', 'engine'],
   },
   cli: { options: [], compose: [], commands: ['compose', 'options'], '.': ['commands', 'options'] },
 }

@@ -5,8 +5,8 @@ import type { Clock, Logger } from '@watchglass/base'
 import { type Followers, type Metrics, type OwnMirrors, systemRandom } from '@watchglass/cache'
 import { onFaultOf, openEtcdListener, rulesOf } from './etcd-listener.ts'
 import type { EtcdListen } from './listen-settings.ts'
+import { ResourceCalls } from './resource-calls.ts'
 import { ApiResources, type ServedKeyspace } from './resources/api-resources.ts'
-import { ResourceCalls } from './resources/resource-calls.ts'
 
 export interface ApiReplicaOptions {
   readonly listen: EtcdListen

@@ -1,5 +1,5 @@
-/** etcd's API of a mirrored Kubernetes API: what concerns one resource is what an etcd would answer,
- *  and all else is refused with the reason. */
+/** etcd's API of a mirrored Kubernetes API: what concerns one resource is what an etcd would
+ *  answer, and all else is refused with the reason. */
 
 import t, { type Test } from 'tap'
 import { createRandom } from '../../lib/base/random.ts'

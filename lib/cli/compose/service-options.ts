@@ -135,6 +135,6 @@ export interface AttachedOptions {
   readonly copies?: CopiesOptions | undefined
   /** Listener of etcd's own API, and the etcd that its calls pass to. */
   readonly replica?: Pick<EtcdReplicaOptions, 'listen' | 'connection' | 'onRenewed'> | undefined
-  /** The same where the upstream is mirrored, and nothing passes. */
+  /** Listener of etcd's own API where the upstream is mirrored, and nothing passes. */
   readonly apiReplica?: Pick<ApiReplicaOptions, 'listen'> | undefined
 }

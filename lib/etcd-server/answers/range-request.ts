@@ -113,7 +113,7 @@ const refusals: Partial<Record<ErrorCode, FailureName>> = {
   future_revision: 'timeout',
 }
 
-/** What the freshness gate says, in etcd's words. */
+/** A failure of the freshness gate, in etcd's words. */
 export function failureOf(failure: CacheError): CacheError {
   const name = refusals[failure.code]
   return name === undefined ? failure : new EtcdError(name)

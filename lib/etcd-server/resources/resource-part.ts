@@ -1,7 +1,7 @@
-/** A resource of a mirrored Kubernetes API as etcd's API shows it: its keys, values and revisions are
- *  those that etcd has. Not known is when an object was created, and how often it was changed: both
- *  numbers are 0 then, which etcd has for no key that is there. Known are those of an object that an
- *  event has just created. */
+/** A resource of a mirrored Kubernetes API as etcd's API shows it: its keys, values and revisions
+ *  are those that etcd has. When an object was created, and how often it was changed, is not known:
+ *  both numbers are 0 then, which etcd has for no key that is there. Known are those of an object
+ *  that an event has just created. */
 
 import {
   CacheError,
@@ -78,7 +78,7 @@ export class ResourcePart implements MirroredPart {
   /** Progress is told as far as it is known: to ask for each would cost the API a watch. */
   refresh(): void {}
 
-  /** The same for the same batch: what is made of it is kept with it. */
+  /** A batch is told as one object always: what is made of it is kept with it. */
   readonly told = (batch: Batch): Batch => {
     const known = this.#told.get(batch)
     if (known !== undefined) return known

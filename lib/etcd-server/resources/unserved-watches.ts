@@ -1,6 +1,6 @@
-/** The watchers that no part serves: those of a resource that is not mirrored yet are created when it
- *  is, and served by its part then; those whose start the history does not reach are told so; all
- *  others are refused, with the reason. */
+/** The watchers that no part serves. Those of a resource that is not mirrored yet are created when
+ *  it is, and served by its part then; those whose start the history does not reach are told so;
+ *  all others are refused, with the reason. */
 
 import { CacheError, type Revision } from '@watchglass/base'
 import { noWatchId, type WatchCreateMessage, type WatchResponseMessage } from '@watchglass/etcd'

@@ -198,11 +198,8 @@ export class WatcherStream {
 
   /** False if all of its watchers have other sources. */
   concerns(source: BatchSource): boolean {
-    if (this.#watchers.size === 0) return true
-    for (const watcher of this.#watchers.values()) {
-      if (watcher.source === undefined || watcher.source === source) return true
-    }
-    return false
+    const all = [...this.#watchers.values()]
+    return all.length === 0 || all.some(watcher => (watcher.source ?? source) === source)
   }
 
   /** A source is served, or is not any more. */

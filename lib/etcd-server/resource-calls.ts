@@ -1,23 +1,22 @@
-/** The calls of etcd's API where a Kubernetes API is mirrored. What concerns one resource is answered:
- *  ranges and watches. What writes, or needs one order over all resources, is refused with the
- *  reason. */
+/** The calls of etcd's API where a Kubernetes API is mirrored. Ranges and watches of one resource
+ *  are answered. What writes, or needs one order over all resources, is refused with the reason. */
 
 import { CacheError, type Clock, type Random } from '@watchglass/base'
 import { EtcdError, grpcStatus, type WatchCreateMessage } from '@watchglass/etcd'
-import type { AccessRules } from '../access/access.ts'
-import { Rights } from '../access/rights.ts'
-import { AnsweredRevisions } from '../answers/answered-revisions.ts'
-import { isKnownWatchRequest } from '../answers/known-fields.ts'
-import { createTurns } from '../answers/turns.ts'
-import { WatchAnswers } from '../answers/watch-answers.ts'
-import { type CallMetrics, countedRoom } from '../call-metrics.ts'
-import { cutOff, endedEarly, type GrpcCall } from '../listen/grpc-call.ts'
-import type { ServedCalls } from '../serve-calls.ts'
-import { statusOf, uncompressed, unimplemented } from '../statuses.ts'
-import { WatchCall } from '../watch-call.ts'
-import type { ApiResources } from './api-resources.ts'
-import { ResourceRanges } from './resource-ranges.ts'
-import { UnservedWatches } from './unserved-watches.ts'
+import type { AccessRules } from './access/access.ts'
+import { Rights } from './access/rights.ts'
+import { AnsweredRevisions } from './answers/answered-revisions.ts'
+import { isKnownWatchRequest } from './answers/known-fields.ts'
+import { createTurns } from './answers/turns.ts'
+import { WatchAnswers } from './answers/watch-answers.ts'
+import { type CallMetrics, countedRoom } from './call-metrics.ts'
+import { cutOff, endedEarly, type GrpcCall } from './listen/grpc-call.ts'
+import type { ServedCalls } from './serve-calls.ts'
+import { statusOf, uncompressed, unimplemented } from './statuses.ts'
+import { WatchCall } from './watch-call.ts'
+import type { ApiResources } from './resources/api-resources.ts'
+import { ResourceRanges } from './resources/resource-ranges.ts'
+import { UnservedWatches } from './resources/unserved-watches.ts'
 
 export interface ResourceCallsOptions {
   readonly resources: ApiResources
