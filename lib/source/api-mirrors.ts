@@ -2,9 +2,9 @@
  *  progress and its own questions. Nothing is said of one resource by what is known of another, as
  *  they may be in different etcds.
  *
- *  A resource is mirrored from the start, or when somebody first reads it, and then until nobody has
- *  read it for a while. One that the API refuses us (forbidden, not served) is not mirrored, so that
- *  its requests pass; it is tried again later. */
+ *  A resource is mirrored from the start, or when somebody first reads it, and then until nobody
+ *  has read it for a while. One that the API refuses us (forbidden, not served) is not mirrored, so
+ *  that its requests pass; it is tried again later. */
 
 import { setMaxListeners } from 'node:events'
 import {
@@ -70,8 +70,8 @@ export interface ApiMirrorsOptions {
 const forbiddenForMs = 300_000
 const absentForMs = 15_000
 
-/** A resource that was mirrored because somebody read it is let go after so long without a read or a
- *  watch. Its watch costs the upstream something all the time, a list once: whoever looks at a
+/** A resource that was mirrored because somebody read it is let go after so long without a read or
+ *  a watch. Its watch costs the upstream something all the time, a list once: whoever looks at a
  *  resource each quarter of an hour has it kept, and what a person has looked at is given back. */
 const unreadMaxMs = 1_800_000
 const lookForUnreadMs = 60_000

@@ -1,5 +1,5 @@
-/** Only some namespaces are mirrored (`--namespaces`), by an account that has a Role in each, and no
- *  rights in the cluster. */
+/** Only some namespaces are mirrored (`--namespaces`), by an account that has a Role in each, and
+ *  no rights in the cluster. */
 
 import t, { type Test } from 'tap'
 import { createRandom } from '../../lib/base/random.ts'

@@ -38,14 +38,14 @@ const namespace: Omit<ParsedOption<string>, 'help'> = {
   wrong: 'is not a name of a namespace',
 }
 
-/** Of `serve`. */
+/** The option of `serve`. */
 export const namespacesOption: ParsedOption<string> = {
   ...namespace,
   help: 'Without --etcd: mirrors only these namespaces, such as team-a,team-b, so that a Role in each is enough. Requests for other namespaces, or for all of them, pass to the upstream.',
   needs: [{ that: isUpstreamMirrored }],
 }
 
-/** Of `proxy`, where the cluster is mirrored in any case. */
+/** The option of `proxy`, where the cluster is mirrored in any case. */
 export const proxiedNamespacesOption: ParsedOption<string> = {
   ...namespace,
   help: 'Mirrors only these namespaces, such as team-a,team-b: for a user who may read no others. Requests for other namespaces, or for all of them, pass to the cluster.',

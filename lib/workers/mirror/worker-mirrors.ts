@@ -65,8 +65,8 @@ export interface WorkerMirrorsOptions {
   readonly isWatched?: ((keyspace: Key) => boolean) | undefined
 }
 
-/** How often the thread with the mirrors is told what is read and watched here: what nobody uses for
- *  half an hour is let go there. */
+/** Pause until the thread with the mirrors is told again what is read and watched here: what
+ *  nobody uses for half an hour is let go there. */
 const tellUseEveryMs = 60_000
 
 interface Copy {
