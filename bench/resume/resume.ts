@@ -1,6 +1,6 @@
-/** How fast a watch is resumed: opened at a revision that is still held, with tens of thousands of
- *  events since, for everything and with selectors, until its first event and until the present.
- *  fabric8's issue 8111 tells of 191 s in a busy namespace. */
+/** The speed at which a watch is resumed: opened at a revision that is still held, with tens of
+ *  thousands of events since, for everything and with selectors, until its first event and until
+ *  the present. Issue 8111 of fabric8 tells of 191 s in a busy namespace. */
 
 import { createHash } from 'node:crypto'
 import {
