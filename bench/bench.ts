@@ -18,7 +18,7 @@ export interface BenchOptions {
    *  `attacks`, `threads`, `http` and `watch` (whose `burst` it is) look at it. */
   readonly only?: readonly string[] | undefined
   /** A server that is there already, to be measured beside ours, and the process whose processor
-   *  time is its. Only `http` and `resume` look at it. */
+   *  time is its. Only `http`, `resume` and `source` look at it. */
   readonly against?: { readonly url: string; readonly pid: number | undefined } | undefined
 }
 

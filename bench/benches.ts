@@ -21,6 +21,7 @@ import { mirrorBench } from './mirror/mirror.ts'
 import { proxyBench } from './proxy/proxy.ts'
 import { resumeBench } from './resume/resume.ts'
 import { sizingBench } from './sizing/sizing.ts'
+import { sourceBench } from './source/source.ts'
 import { storeBench } from './store/store.ts'
 import { threadsBench } from './threads/threads.ts'
 import { slowWatchersBench } from './watch/slow-watchers.ts'
@@ -49,6 +50,7 @@ export const benches: readonly Bench[] = [
   admissionBench,
   actorsBench,
   proxyBench,
+  sourceBench,
   evidenceBench,
   authBench,
   threadsBench,

@@ -104,6 +104,7 @@ export const long: readonly string[] = [
   'bench/resume',
   'bench/sizing',
   'bench/slow-watchers',
+  'bench/source',
   'bench/threads',
   'bench/watch',
   'deploy/installed',
